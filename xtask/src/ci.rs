@@ -1,0 +1,93 @@
+//! `cargo x ci`: what the build server runs. Every step is a command that can be run alone.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+/// One command of the list.
+struct Step {
+    name: &'static str,
+    /// A variable set for this command only.
+    variable: Option<(&'static str, &'static str)>,
+    /// What follows `cargo`.
+    arguments: &'static str,
+}
+
+/// Cheap steps first, so that a small mistake is told in seconds.
+const STEPS: [Step; 6] = [
+    Step { name: "format", variable: None, arguments: "fmt --all --check" },
+    Step { name: "tidy", variable: None, arguments: "x tidy" },
+    Step { name: "clippy", variable: None, arguments: "clippy --workspace --all-targets -- -D warnings" },
+    Step { name: "test", variable: None, arguments: "test --workspace" },
+    // Libraries only: the binary `larch` would write its pages over those of the library `larch`.
+    Step {
+        name: "docs",
+        variable: Some(("RUSTDOCFLAGS", "-D warnings")),
+        arguments: "doc --no-deps --workspace --lib",
+    },
+    Step { name: "benches and examples", variable: None, arguments: "build --workspace --benches --examples" },
+];
+
+/// Fuzz targets are a workspace of their own. Checked as the fuzzer would build them, but without its compiler flags
+/// that need a nightly compiler.
+const FUZZ: Step = Step {
+    name: "fuzz targets",
+    variable: Some(("RUSTFLAGS", "--cfg fuzzing")),
+    arguments: "check --manifest-path fuzz/Cargo.toml",
+};
+
+/// Runs all steps in `root`; stops at the first that fails.
+pub fn run(root: &Path) -> ExitCode {
+    let fuzz = root.join("fuzz/Cargo.toml").exists().then_some(&FUZZ);
+    let steps: Vec<&Step> = STEPS.iter().chain(fuzz).collect();
+    let start = Instant::now();
+    match first_failure(&steps, |step| passes(step, root)) {
+        None => {
+            println!("ci: {} steps passed in {:.1} s", steps.len(), start.elapsed().as_secs_f64());
+            ExitCode::SUCCESS
+        }
+        Some(step) => {
+            eprintln!("ci: step `{}` failed; to run it alone: {step}", step.name);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn first_failure<'s>(steps: &[&'s Step], mut passes: impl FnMut(&Step) -> bool) -> Option<&'s Step> {
+    steps.iter().copied().find(|step| !passes(step))
+}
+
+fn passes(step: &Step, root: &Path) -> bool {
+    println!("ci: {}: {step}", step.name);
+    let start = Instant::now();
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(step.arguments.split(' ').collect::<Vec<_>>())
+        .envs(step.variable)
+        .current_dir(root)
+        .status();
+    let passed = match status {
+        Ok(status) => status.success(),
+        Err(error) => {
+            eprintln!("ci: cannot start cargo: {error}; install Rust or put cargo in PATH");
+            false
+        }
+    };
+    let word = if passed { "passed" } else { "failed" };
+    println!("ci: {}: {word} in {:.1} s", step.name, start.elapsed().as_secs_f64());
+    passed
+}
+
+impl fmt::Display for Step {
+    /// The command as one types it.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((name, value)) = self.variable {
+            write!(out, "{name}=\"{value}\" ")?;
+        }
+        write!(out, "cargo {}", self.arguments)
+    }
+}

@@ -1,0 +1,41 @@
+//! The project's own commands, `cargo x …`. They know the shape of the repository and nothing of the engine.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a tool for developers, never simulated")]
+
+mod ci;
+mod tidy;
+
+use std::env;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+The project's own commands.
+
+  cargo x ci      everything the build server checks, in its order
+  cargo x tidy    facts about the tree: dead files, upward dependencies, leftovers, broken links
+  cargo x help    this list
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["ci"] => ci::run(&root()),
+        ["tidy"] => tidy::run(&root()),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprint!("no command `cargo x {}`\n\n{HELP}", words.join(" "));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The repository: the folder above this package when started by cargo, else the current folder.
+fn root() -> PathBuf {
+    let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    package.and_then(|package| package.parent().map(PathBuf::from)).unwrap_or_else(|| PathBuf::from("."))
+}

@@ -1,0 +1,78 @@
+//! `cargo x tidy`: facts about the tree that no compiler checks. It judges no taste and counts no lines.
+//!
+//! A rule is a function from the tree to findings: it reads no disk, so its tests are small trees written as text.
+
+mod decisions;
+mod dependencies;
+mod links;
+mod manifest;
+mod modules;
+mod source;
+mod sources;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::fmt;
+use std::path::Path;
+use std::process::ExitCode;
+use tree::Tree;
+
+/// Something that is not as it should be.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Finding {
+    file: String,
+    /// 1-based.
+    line: usize,
+    what: String,
+}
+
+/// A rule: looks at the whole tree, answers with what it found.
+type Rule = fn(&Tree) -> Vec<Finding>;
+
+const RULES: [Rule; 9] = [
+    modules::files_are_reachable,
+    sources::files_say_what_they_are,
+    dependencies::point_downward,
+    sources::no_leftovers,
+    sources::atomics_come_from_os,
+    links::links_lead_to_files,
+    links::architecture_names_what_exists,
+    sources::no_paths_of_a_machine,
+    decisions::names_are_numbered,
+];
+
+/// Applies every rule to the tree at `root`, prints the findings.
+pub fn run(root: &Path) -> ExitCode {
+    let tree = match Tree::read(root) {
+        Ok(tree) => tree,
+        Err(error) => {
+            eprintln!("tidy: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| rule(&tree)).collect();
+    findings.sort();
+    for finding in &findings {
+        println!("{finding}");
+    }
+    if findings.is_empty() {
+        println!("tidy: nothing found in {} files", tree.len());
+        ExitCode::SUCCESS
+    } else {
+        eprintln!("tidy: {} to mend", findings.len());
+        ExitCode::FAILURE
+    }
+}
+
+impl Finding {
+    fn new(file: &str, line: usize, what: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), line, what: what.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}: {}", self.file, self.line, self.what)
+    }
+}

@@ -1,0 +1,58 @@
+//! Keeps the arrows between crates pointing one way.
+
+use super::Finding;
+use super::manifest::{self, Entry};
+use super::tree::{Tree, join};
+use std::collections::BTreeMap;
+
+/// From the bottom up. A crate may depend on those before it, in its tests too: a test that needs more belongs higher.
+const ORDER: [&str; 6] = ["os", "pages", "sst", "larch", "testkit", "cli"];
+
+/// Every crate of [`ORDER`] depends only on crates before it, and every crate in `crates` has its place there.
+pub fn point_downward(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let folders: BTreeMap<&str, &str> =
+        tree.packages().filter_map(|package| Some((package_name(tree, package)?, package))).collect();
+    let workspace: BTreeMap<&str, &str> = manifest::entries(tree.text("Cargo.toml").unwrap_or_default())
+        .into_iter()
+        .filter(|entry| entry.section == "workspace.dependencies")
+        .map(|entry| (entry.key, entry.renamed().unwrap_or(entry.key)))
+        .collect();
+
+    for package in tree.packages() {
+        let Some(path) = join(package, "Cargo.toml") else { continue };
+        let Some(rank_here) = rank(package) else {
+            if package.starts_with("crates/") {
+                findings.push(Finding::new(&path, 1, format!("`{package}` has no place in the order {}", order())));
+            }
+            continue;
+        };
+        let entries = manifest::entries(tree.text(&path).unwrap_or_default());
+        let dependencies: Vec<Entry<'_>> = entries.into_iter().filter(Entry::is_dependency).collect();
+        for entry in dependencies {
+            let name = entry.renamed().or_else(|| workspace.get(entry.key).copied()).unwrap_or(entry.key);
+            // A package that is not ours is not our order.
+            let Some(below) = folders.get(name) else { continue };
+            if rank(below).is_none_or(|below| below >= rank_here) {
+                let what = format!("`{package}` may not depend on `{below}`: the order is {}", order());
+                findings.push(Finding::new(&path, entry.line, what));
+            }
+        }
+    }
+    findings
+}
+
+fn order() -> String {
+    ORDER.join(" < ")
+}
+
+fn rank(package: &str) -> Option<usize> {
+    let name = package.strip_prefix("crates/").unwrap_or(package);
+    ORDER.iter().position(|known| *known == name)
+}
+
+fn package_name<'t>(tree: &'t Tree, package: &str) -> Option<&'t str> {
+    let entries = manifest::entries(tree.text(&join(package, "Cargo.toml")?)?);
+    let name = entries.into_iter().find(|entry| entry.section == "package" && entry.key == "name")?;
+    Some(name.value.trim_matches('"'))
+}

@@ -1,0 +1,412 @@
+use super::*;
+use std::fs;
+
+/// Applies `rule` to the tree written in `script` (a line `== path` opens each file) and compares the findings, one a
+/// line. `~` in a script is nothing: it cuts words that a search of this repository should not find here.
+#[track_caller]
+fn check(rule: Rule, script: &str, expected: &str) {
+    let script = script.replace('~', "");
+    let files = script.split("== ").skip(1).map(|file| file.split_once('\n').expect("a path stands on its own line"));
+    let tree = Tree::from_texts(files.map(|(path, text)| (path, text.to_owned())));
+    let mut findings = rule(&tree);
+    findings.sort();
+    let found: Vec<String> = findings.iter().map(Finding::to_string).collect();
+    assert_eq!(found, expected.replace('~', "").lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn a_file_without_a_mod_declaration_is_dead() {
+    check(
+        modules::files_are_reachable,
+        r##"
+== crates/a/Cargo.toml
+[package]
+== crates/a/src/lib.rs
+mod alive;
+// mod in_a_comment;
+const TEXT: &str = "mod in_a_string;";
+== crates/a/src/alive.rs
+== crates/a/src/in_a_comment.rs
+== crates/a/src/in_a_string.rs
+== crates/a/src/alive/orphan.rs
+"##,
+        "\
+crates/a/src/alive/orphan.rs:1: no `mod` declaration leads to this file: declare it or delete it
+crates/a/src/in_a_comment.rs:1: no `mod` declaration leads to this file: declare it or delete it
+crates/a/src/in_a_string.rs:1: no `mod` declaration leads to this file: declare it or delete it",
+    );
+}
+
+#[test]
+fn a_file_is_reached_by_every_kind_of_declaration() {
+    check(
+        modules::files_are_reachable,
+        r##"
+== cli/Cargo.toml
+[package]
+name = "cli"
+[[bin]]
+path = "src/odd.rs"
+== cli/src/odd.rs
+== cli/src/bin/second.rs
+== cli/src/main.rs
+pub(crate) mod plain;
+mod folder;
+#[path = "elsewhere/named.rs"]
+#[cfg(test)]
+mod renamed;
+mod outer { fn f<'a>(x: &'a str) -> char { '{' } mod inner; }
+mod after;
+include!("included.rs");
+== cli/src/plain.rs
+//! With a child.
+#[cfg(test)]
+mod tests;
+== cli/src/plain/tests.rs
+== cli/src/folder/mod.rs
+mod child;
+== cli/src/folder/child.rs
+== cli/src/elsewhere/named.rs
+== cli/src/outer/inner.rs
+== cli/src/after.rs
+== cli/src/included.rs
+"##,
+        "",
+    );
+}
+
+#[test]
+fn a_file_that_does_not_say_what_it_is_is_found() {
+    check(
+        sources::files_say_what_they_are,
+        "== crates/a/src/lib.rs\nmod b;\n== crates/a/src/b.rs\n\n//! Late.\n== crates/a/src/build.rs\nmod c;\n",
+        "\
+crates/a/src/b.rs:1: the first line is not `//!`: say what the file is and what it does not know
+crates/a/src/build.rs:1: the first line is not `//!`: say what the file is and what it does not know
+crates/a/src/lib.rs:1: the first line is not `//!`: say what the file is and what it does not know",
+    );
+}
+
+#[test]
+fn tests_benches_and_build_scripts_need_no_first_line() {
+    check(
+        sources::files_say_what_they_are,
+        "\
+== crates/a/src/lib.rs
+//! A crate.
+== crates/a/src/b/tests.rs
+use super::*;
+== crates/a/tests/whole.rs
+use a::*;
+== crates/a/benches/fast.rs
+fn main() {}
+== fuzz/fuzz_targets/page.rs
+#![no_main]
+== crates/a/Cargo.toml
+[package]
+== crates/a/build.rs
+fn main() {}
+",
+        "",
+    );
+}
+
+const PACKAGES: &str = r#"
+== Cargo.toml
+[workspace]
+members = ["crates/*"]
+
+[workspace.dependencies]
+pages = { path = "crates/pages", package = "larch-pages" }
+larch = { path = "crates/larch" }
+== crates/pages/Cargo.toml
+[package]
+name = "larch-pages"
+== crates/larch/Cargo.toml
+[package]
+name = "larch"
+"#;
+
+#[test]
+fn a_dependency_that_points_up_is_found_in_every_section() {
+    let sst = r#"
+== crates/sst/Cargo.toml
+[package]
+name = "larch-sst"
+
+[dependencies]
+pages.workspace = true
+larch.workspace = true # up
+
+[dev-dependencies]
+database = { path = "../larch", package = "larch" }
+
+[target.'cfg(unix)'.dependencies.larch]
+path = "../larch"
+== crates/drawer/Cargo.toml
+[package]
+name = "drawer"
+"#;
+    check(
+        dependencies::point_downward,
+        &format!("{PACKAGES}{sst}"),
+        "\
+crates/drawer/Cargo.toml:1: `crates/drawer` has no place in the order os < pages < sst < larch < testkit < cli
+crates/sst/Cargo.toml:6: `crates/sst` may not depend on `crates/larch`: the order is os < pages < sst < larch < testkit < cli
+crates/sst/Cargo.toml:9: `crates/sst` may not depend on `crates/larch`: the order is os < pages < sst < larch < testkit < cli
+crates/sst/Cargo.toml:11: `crates/sst` may not depend on `crates/larch`: the order is os < pages < sst < larch < testkit < cli",
+    );
+}
+
+#[test]
+fn a_dependency_that_points_down_or_outside_is_fine() {
+    let cli = r#"
+== cli/Cargo.toml
+[package]
+name = "larch-cli"
+
+[[bin]]
+name = "larch"
+
+[dependencies]
+larch.workspace = true
+clap = { version = "4", features = ["derive"] }
+
+[dev-dependencies]
+pages.workspace = true
+== xtask/Cargo.toml
+[package]
+name = "xtask"
+
+[dependencies]
+larch.workspace = true
+"#;
+    check(dependencies::point_downward, &format!("{PACKAGES}{cli}"), "");
+}
+
+#[test]
+fn leftovers_are_found() {
+    check(
+        sources::no_leftovers,
+        "\
+== cli/src/main.rs
+fn f() { to~do!() }
+fn g() { d~bg!(1); un~implemented! { } }
+// FIX~ME: later
+/* XX~X */
+#[ig~nore]
+#[cfg_attr(miri, ig~nore)]
+fn slow() { std::thread::sl~eep(time); }
+",
+        "\
+cli/src/main.rs:1: `to~do!` is left over
+cli/src/main.rs:2: `d~bg!` is left over
+cli/src/main.rs:2: `unim~plemented!` is left over
+cli/src/main.rs:3: FIX~ME is left over: do it, or write an issue
+cli/src/main.rs:4: XX~X is left over: do it, or write an issue
+cli/src/main.rs:5: an ignored test says why: `#[ig~nore = \"…\"]`
+cli/src/main.rs:6: an ignored test says why: `#[ig~nore = \"…\"]`
+cli/src/main.rs:7: sleeping is for `os::Clock` only; wait for what should happen",
+    );
+}
+
+#[test]
+fn words_that_only_resemble_leftovers_are_not_found() {
+    check(
+        sources::no_leftovers,
+        r##"
+== cli/src/main.rs
+const TEXT: &str = "to~do!() d~bg!() thread::sl~eep"; // to~do!() in words
+const RAW: &str = r#"un~implemented!() " d~bg!()"#;
+fn f<'a>(quote: char) { let ignore = '"'; my_to~do!(ignore, ignore) }
+#[ig~nore = "needs 10 GB of disk"]
+#[cfg_attr(miri, ig~nore = "maps files")]
+== crates/os/src/real.rs
+fn sl~eep(time: Duration) { std::thread::sl~eep(time); }
+"##,
+        "",
+    );
+}
+
+#[test]
+fn atomics_around_os_are_found() {
+    check(
+        sources::atomics_come_from_os,
+        "\
+== crates/pages/src/cache.rs
+use std::sync::atomic::AtomicU64;
+use std::sync::{
+    Arc,
+    atomic::Ordering,
+};
+fn f() -> core::sync::atomic::AtomicBool {}
+",
+        "\
+crates/pages/src/cache.rs:1: take atomics from `os::sync::atomic`
+crates/pages/src/cache.rs:2: take atomics from `os::sync::atomic`
+crates/pages/src/cache.rs:6: take atomics from `os::sync::atomic`",
+    );
+}
+
+#[test]
+fn atomics_from_os_are_fine() {
+    check(
+        sources::atomics_come_from_os,
+        "\
+== crates/pages/src/cache.rs
+//! Not std::sync::atomic.
+use os::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
+use std::sync::Arc as atomic;
+== crates/os/src/sync.rs
+pub use std::sync::atomic;
+",
+        "",
+    );
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_found() {
+    check(
+        links::links_lead_to_files,
+        "\
+== docs/a.md
+[gone](gone.md) and ![picture](../pictures/tree.png)
+[out](../../else.md), [root](/docs/a.md)
+
+[named]: missing.md#part
+",
+        "\
+docs/a.md:1: the link `../pictures/tree.png` leads nowhere
+docs/a.md:1: the link `gone.md` leads nowhere
+docs/a.md:2: the link `../../else.md` leads nowhere
+docs/a.md:2: the link `/docs/a.md` leads nowhere
+docs/a.md:4: the link `missing.md#part` leads nowhere",
+    );
+}
+
+#[test]
+fn a_link_that_leads_somewhere_is_fine() {
+    check(
+        links::links_lead_to_files,
+        "\
+== README.md
+[a](docs/a.md#part), [folder](docs/), [web](https://example.com/x.md), [here](#part), `[code](gone.md)`
+```
+[code](gone.md)
+```
+== docs/a.md
+[back](../README.md \"title\"), [itself](<a.md>)
+",
+        "",
+    );
+}
+
+const HOUSE: &str = "== crates/sst/src/read/cursor.rs\n== docs/format/sst.md\n== docs/format/wal.md\n== .ci/run\n";
+
+#[test]
+fn architecture_naming_what_does_not_exist_is_found() {
+    check(
+        links::architecture_names_what_exists,
+        &format!("{HOUSE}== ARCHITECTURE.md\n`crates/sst/src/gone.rs`, `sst/write/`\n`docs/format/{{sst,gone}}.md`\n"),
+        "\
+ARCHITECTURE.md:1: `crates/sst/src/gone.rs` does not exist
+ARCHITECTURE.md:1: `sst/write/` does not exist
+ARCHITECTURE.md:2: `docs/format/gone.md` does not exist",
+    );
+}
+
+#[test]
+fn architecture_naming_what_exists_is_fine() {
+    let text = "`crates/sst/src/read/`, `sst/read/cursor.rs`, `cursor.rs`, `docs/format/{sst,wal}.md`, `.ci/run`, \
+                `get/put`, `sst::read`, `and/or`, `crates/*/src`";
+    check(links::architecture_names_what_exists, &format!("{HOUSE}== ARCHITECTURE.md\n{text}\n"), "");
+}
+
+#[test]
+fn a_path_of_a_machine_is_found() {
+    check(
+        sources::no_paths_of_a_machine,
+        "== docs/a.md\nrun it in /wo~rk/main\n\n\"/ro~ot/x\" and /tmp/~bash_1\n",
+        "\
+docs/a.md:1: `/wo~rk/` is a path of one machine
+docs/a.md:3: `/ro~ot/` is a path of one machine",
+    );
+}
+
+#[test]
+fn a_path_inside_the_repository_or_of_the_build_server_is_fine() {
+    check(
+        sources::no_paths_of_a_machine,
+        "== docs/a.md\nlook in frame/wo~rk/ or /tmp/larch\n== .ci/run\nexport HOME=/ro~ot/\n",
+        "",
+    );
+}
+
+#[test]
+fn a_decision_without_a_number_of_its_own_is_found() {
+    check(
+        decisions::names_are_numbered,
+        "\
+== docs/decisions/0001-first.md
+== docs/decisions/0001-second.md
+== docs/decisions/12-short.md
+== docs/decisions/0003-Upper.md
+== docs/decisions/notes.md
+",
+        "\
+docs/decisions/0001-second.md:1: number 0001 is taken by docs/decisions/0001-first.md
+docs/decisions/0003-Upper.md:1: a decision note is named NNNN-title.md, in lower case
+docs/decisions/12-short.md:1: a decision note is named NNNN-title.md, in lower case
+docs/decisions/notes.md:1: a decision note is named NNNN-title.md, in lower case",
+    );
+}
+
+#[test]
+fn numbered_decisions_and_their_readme_are_fine() {
+    check(
+        decisions::names_are_numbered,
+        "== docs/decisions/README.md\n== docs/decisions/0001-first.md\n== docs/decisions/0002-first-again.md\n",
+        "",
+    );
+}
+
+#[test]
+fn a_tree_on_disk_is_read_without_what_git_ignores() {
+    let root = std::env::temp_dir().join(format!("larch-tidy-{}", std::process::id()));
+    for folder in ["a/b", "target/debug", "a/corpus", "out/x", "a/out"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    for (path, bytes) in [
+        (".gitignore", b"/out\n".as_slice()),
+        ("a/.gitignore", b"corpus/\n"),
+        ("a/b/text.md", b"words"),
+        ("a/b/golden.sst", b"\xff\xfe"),
+        ("a/corpus/1", b"ignored"),
+        ("a/out/kept", b""),
+        ("out/x/ignored", b""),
+        ("target/debug/ignored", b""),
+    ] {
+        fs::write(root.join(path), bytes).unwrap();
+    }
+    let tree = Tree::read(&root);
+    fs::remove_dir_all(&root).unwrap();
+    let tree = tree.unwrap();
+    assert_eq!(
+        tree.paths().collect::<Vec<_>>(),
+        [".gitignore", "a/.gitignore", "a/b/golden.sst", "a/b/text.md", "a/out/kept"]
+    );
+    assert_eq!(tree.text("a/b/text.md"), Some("words"));
+    assert_eq!(tree.text("a/b/golden.sst"), None, "bytes that are not text have a name only");
+}
+
+#[test]
+fn source_parts_keep_their_offsets() {
+    let text = "let é = \"ü // no\"; // ö\nlet c = '\\''; /* a /* b */ c */ let r = br##\"x\"# \"##;\nfn f<'a>() {}\n";
+    let source = source::Source::new(text);
+    assert_eq!(source.code.len(), text.len());
+    assert_eq!(source.comments.len(), text.len());
+    assert_eq!(source.comments.split_whitespace().collect::<String>(), "//ö/*a/*b*/c*/");
+    assert_eq!(source.code.split_whitespace().collect::<String>(), "leté=;letc=;letr=b;fnf<'a>(){}");
+    assert_eq!(source.line(text.find("fn").unwrap()), 3);
+}
