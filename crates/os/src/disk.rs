@@ -1,0 +1,99 @@
+//! What the engine asks of a file system. It does not know what the bytes mean.
+
+mod reader;
+
+pub use reader::Reader;
+
+use crate::sync::Arc;
+use std::fmt::Debug;
+use std::io;
+use std::path::Path;
+
+/// Unit of direct I/O: offsets, lengths and buffer addresses are multiples of it.
+pub const BLOCK_BYTES: usize = 4096;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// An existing file, read through the system's page cache.
+    Read,
+    /// An existing file, read around the system's page cache where the file system allows it, through it elsewhere.
+    ReadDirect,
+    /// A new file for writing and reading; fails with `AlreadyExists` if the name is taken.
+    Create,
+    /// As `Create`, written around the system's page cache where the file system allows it.
+    CreateDirect,
+    /// An existing file for reading and writing.
+    Write,
+}
+
+/// A name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// File name without its directory.
+    pub name: String,
+    /// Length of the file in bytes, 0 for a directory.
+    pub bytes: u64,
+}
+
+/// An advisory exclusive lock, held until dropped and released by the system when the process dies.
+pub trait Lock: Send + Sync + Debug {}
+
+/// A file system. Thread safe. Errors are the system's, with the path added to their text.
+pub trait Disk: Send + Sync + Debug {
+    /// Opens or creates a file.
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>>;
+    /// Renames a file within its directory, replacing the target in one step. Durable only after `sync_dir` of the
+    /// directory.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file. Durable only after `sync_dir` of the directory.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Names in a directory, sorted.
+    fn list(&self, directory: &Path) -> io::Result<Vec<Entry>>;
+    /// Whether a file or directory has this name.
+    fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// Creates a directory and its parents, durable on return; succeeds if it exists.
+    fn create_dir(&self, directory: &Path) -> io::Result<()>;
+    /// Removes an empty directory. Durable only after `sync_dir` of its parent.
+    fn remove_dir(&self, directory: &Path) -> io::Result<()>;
+    /// Makes creations, renames and removals in a directory durable. Syncing a new file does not: its bytes are then
+    /// safe, and its name is not.
+    fn sync_dir(&self, directory: &Path) -> io::Result<()>;
+    /// Takes the lock file `path` (created if missing); `WouldBlock` if somebody else holds it.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
+    /// Whole contents of a file.
+    fn read_all(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let file = self.open(path, Access::Read)?;
+        let mut bytes = vec![0; usize::try_from(file.len()?).expect("a file read whole fits in memory")];
+        let read = file.read_at(&mut bytes, 0)?;
+        bytes.truncate(read);
+        Ok(bytes)
+    }
+}
+
+/// An open file. Thread safe; positions are explicit, there is no cursor.
+pub trait File: Send + Sync + Debug {
+    /// Fills `buffer` from `offset`; returns fewer bytes only at the end of the file. Any alignment is accepted; on a
+    /// direct file, aligned offset, length and buffer (see [`crate::Buffer`]) avoid a copy.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes all of `bytes` at `offset`, extending the file if needed. A direct file wants aligned arguments and
+    /// falls back to the system's page cache for others.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Writes all of `bytes` at the end and returns the offset they start at.
+    fn append(&self, bytes: &[u8]) -> io::Result<u64>;
+    /// Makes everything written so far durable, including the length.
+    fn sync(&self) -> io::Result<()>;
+    /// Length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Whether the file has no bytes.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+    /// Cuts or extends (with zeros) the file.
+    fn set_len(&self, bytes: u64) -> io::Result<()>;
+    /// Whether reads go around the system's page cache.
+    fn is_direct(&self) -> bool;
+}
+
+#[cfg(test)]
+mod tests;

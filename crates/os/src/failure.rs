@@ -1,0 +1,31 @@
+//! Errors of the system with the action and the path added to their text. It does not know who handles them.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What failed, where, and the system's reason.
+#[derive(Debug)]
+struct Failure {
+    action: &'static str,
+    path: PathBuf,
+    reason: io::Error,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {} {}: {}", self.action, self.path.display(), self.reason)
+    }
+}
+
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.reason)
+    }
+}
+
+/// `reason` told as "cannot `action` `path`: reason", of the same kind.
+pub(crate) fn cannot(action: &'static str, path: &Path, reason: io::Error) -> io::Error {
+    io::Error::new(reason.kind(), Failure { action, path: path.to_owned(), reason })
+}

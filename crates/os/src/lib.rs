@@ -1,0 +1,30 @@
+//! The only code that touches the machine: disk, clock, randomness and threads — real and simulated.
+//! It knows nothing of pages, keys or databases.
+//!
+//! Everything above takes a [`Machine`] and reaches the outside through it, so that a whole database can run in one
+//! thread, on an in-memory disk, under one seed.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "os is the door the lint points everyone else to"
+)]
+
+pub mod buffer;
+pub mod clock;
+pub mod disk;
+mod failure;
+pub mod job;
+pub mod machine;
+pub mod process;
+pub mod random;
+pub mod real;
+pub mod sim;
+pub mod sync;
+
+pub use buffer::Buffer;
+pub use clock::Clock;
+pub use disk::{Access, BLOCK_BYTES, Disk, Entry, File, Lock, Reader};
+pub use job::{Job, Polled, Threads, Worker};
+pub use machine::Machine;
+pub use random::Random;

@@ -1,0 +1,47 @@
+//! Disk, clock, randomness and threads in one handle.
+
+use crate::real::{RealClock, RealDisk, RealRandom, RealThreads};
+use crate::sim::{SimClock, SimDisk, SimRandom, SimThreads};
+use crate::sync::Arc;
+use crate::{Clock, Disk, Random, Threads};
+
+/// Everything outside the process. Cloning shares it.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Files.
+    pub disk: Arc<dyn Disk>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Identifiers.
+    pub random: Arc<dyn Random>,
+    /// Background work.
+    pub threads: Arc<dyn Threads>,
+}
+
+impl Machine {
+    /// The machine that the process runs on.
+    pub fn real() -> Machine {
+        Machine {
+            disk: Arc::new(RealDisk),
+            clock: Arc::new(RealClock::new()),
+            random: Arc::new(RealRandom),
+            threads: Arc::new(RealThreads),
+        }
+    }
+
+    /// A machine in memory with an empty disk, every choice of which follows from `seed`.
+    pub fn simulated(seed: u64) -> (Machine, Arc<SimDisk>) {
+        let disk = SimDisk::new(seed);
+        (Machine::simulated_on(disk.clone(), seed), disk)
+    }
+
+    /// A machine in memory with this disk, such as an image of another machine's.
+    pub fn simulated_on(disk: Arc<SimDisk>, seed: u64) -> Machine {
+        Machine {
+            disk,
+            clock: Arc::new(SimClock::new()),
+            random: Arc::new(SimRandom::new(seed)),
+            threads: Arc::new(SimThreads),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Randomness for identifiers. Not for tests: those carry their own seed.
+
+use std::fmt::Debug;
+
+/// A source of random numbers. Thread safe.
+pub trait Random: Send + Sync + Debug {
+    /// The next number, uniform over all values.
+    fn next_u64(&self) -> u64;
+}

@@ -1,0 +1,34 @@
+//! The system's clocks.
+
+use crate::Clock;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The system's clocks; monotonic time starts when this is made.
+#[derive(Clone, Copy, Debug)]
+pub struct RealClock {
+    start: Instant,
+}
+
+impl RealClock {
+    /// A clock that starts now.
+    #[expect(clippy::new_without_default, reason = "a default that reads the clock would surprise")]
+    pub fn new() -> RealClock {
+        RealClock { start: Instant::now() }
+    }
+}
+
+impl Clock for RealClock {
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn wall(&self) -> Duration {
+        // A system clock set before 1970 is as good as no clock: time 0.
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+
+    fn sleep(&self, time: Duration) {
+        thread::sleep(time);
+    }
+}

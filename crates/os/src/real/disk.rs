@@ -1,0 +1,109 @@
+//! The system's file system. It does not know how a file reads and writes.
+
+use super::file::RealFile;
+use crate::failure::cannot;
+use crate::sync::Arc;
+use crate::{Access, Disk, Entry, File, Lock};
+use std::fs::{self, OpenOptions, TryLockError};
+use std::io;
+use std::path::Path;
+
+/// The system's file system.
+#[derive(Clone, Copy, Debug)]
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
+        let file = match access {
+            Access::Read => RealFile::read(path),
+            Access::ReadDirect => RealFile::read_direct(path),
+            Access::Create => RealFile::create(path),
+            Access::CreateDirect => RealFile::create_direct(path),
+            Access::Write => RealFile::write(path),
+        };
+        let action = if matches!(access, Access::Create | Access::CreateDirect) { "create" } else { "open" };
+        Ok(Arc::new(file.map_err(|error| cannot(action, path, error))?))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to).map_err(|error| cannot("rename", from, error))
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path).map_err(|error| cannot("remove", path, error))
+    }
+
+    /// A name that is not UTF-8 was not given by us; it is listed with replacement characters.
+    fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
+        let failed = |error| cannot("list", directory, error);
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(or_here(directory)).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            match entry.metadata() {
+                Ok(metadata) => entries.push(Entry {
+                    name: entry.file_name().to_string_lossy().into_owned(),
+                    bytes: if metadata.is_dir() { 0 } else { metadata.len() },
+                }),
+                // Removed since the directory was read.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        or_here(path).try_exists().map_err(|error| cannot("look for", path, error))
+    }
+
+    fn create_dir(&self, directory: &Path) -> io::Result<()> {
+        let directory = or_here(directory);
+        if directory.is_dir() {
+            return Ok(());
+        }
+        let parent = directory.parent().unwrap_or(Path::new(""));
+        self.create_dir(parent)?;
+        match fs::create_dir(directory) {
+            Ok(()) => self.sync_dir(parent),
+            // Created by somebody else meanwhile.
+            Err(_) if directory.is_dir() => Ok(()),
+            Err(error) => Err(cannot("create directory", directory, error)),
+        }
+    }
+
+    fn remove_dir(&self, directory: &Path) -> io::Result<()> {
+        fs::remove_dir(directory).map_err(|error| cannot("remove directory", directory, error))
+    }
+
+    fn sync_dir(&self, directory: &Path) -> io::Result<()> {
+        fs::File::open(or_here(directory))
+            .and_then(|directory| directory.sync_all())
+            .map_err(|error| cannot("sync directory", directory, error))
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        let failed = |error| cannot("lock", path, error);
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(RealLock { _file: file })),
+            Err(TryLockError::WouldBlock) => {
+                Err(failed(io::Error::new(io::ErrorKind::WouldBlock, "another process has it open")))
+            }
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+}
+
+/// The parent of a bare relative name is the empty path, which the system does not take for the current directory.
+fn or_here(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
+/// A locked file (flock). The lock belongs to the open descriptor: closing it, or the end of the process, releases it.
+#[derive(Debug)]
+struct RealLock {
+    _file: fs::File,
+}
+
+impl Lock for RealLock {}

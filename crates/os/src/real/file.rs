@@ -1,0 +1,280 @@
+//! An open file of the system: positioned reads and writes, and where asked for, around the system's page cache.
+//!
+//! A direct file has two descriptors. The direct one takes whole aligned blocks; an unaligned read goes through an
+//! aligned copy of the blocks around it, and an unaligned write through the second, buffered descriptor (which a file
+//! that is only read opens when it is first needed). The system keeps the two views the same: it writes cached pages
+//! out before a direct read, and drops them after a direct write. A file system that opens a file for direct I/O and
+//! then refuses it (`EINVAL`) is believed, and the file uses the buffered descriptor from then on.
+
+use crate::failure::cannot;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Mutex, OnceLock};
+use crate::{BLOCK_BYTES, Buffer, File};
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// The most that an unaligned direct read copies at a time, to bound the memory it takes.
+const BOUNCE_BYTES: usize = 1 << 20;
+const BLOCK: u64 = BLOCK_BYTES as u64;
+
+/// An open file.
+#[derive(Debug)]
+pub(super) struct RealFile {
+    /// For messages, and as of opening: the file may have been renamed since.
+    path: PathBuf,
+    /// Takes any offset, length and address. There from the start, except for a direct file that is only read.
+    buffered: OnceLock<fs::File>,
+    direct: Option<Direct>,
+    /// Held from asking for the end of the file to having written there.
+    end: Mutex<()>,
+}
+
+/// A descriptor that goes around the page cache.
+#[derive(Debug)]
+struct Direct {
+    descriptor: fs::File,
+    /// Whether the file system refused to do what it opened the descriptor for. Relaxed: who sees it late is refused
+    /// once more.
+    refused: AtomicBool,
+}
+
+impl RealFile {
+    /// Opens an existing file for reading through the page cache.
+    pub(super) fn read(path: &Path) -> io::Result<RealFile> {
+        Ok(RealFile::new(path, Some(fs::File::open(path)?), None))
+    }
+
+    /// Opens an existing file for reading around the page cache, or through it where there is no way around.
+    pub(super) fn read_direct(path: &Path) -> io::Result<RealFile> {
+        match open_around_cache(path, OpenOptions::new().read(true))? {
+            Some(descriptor) => Ok(RealFile::new(path, None, Some(descriptor))),
+            None => RealFile::read(path),
+        }
+    }
+
+    /// Creates a file that is written and read through the page cache.
+    pub(super) fn create(path: &Path) -> io::Result<RealFile> {
+        let descriptor = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+        Ok(RealFile::new(path, Some(descriptor), None))
+    }
+
+    /// Creates a file that is written and read around the page cache, or through it where there is no way around.
+    ///
+    /// The creation itself is not direct: a file system that refuses direct I/O would leave the new file behind.
+    pub(super) fn create_direct(path: &Path) -> io::Result<RealFile> {
+        let created = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+        let direct = open_around_cache(path, OpenOptions::new().read(true).write(true))?;
+        Ok(RealFile::new(path, Some(created), direct))
+    }
+
+    /// Opens an existing file for reading and writing through the page cache.
+    pub(super) fn write(path: &Path) -> io::Result<RealFile> {
+        Ok(RealFile::new(path, Some(OpenOptions::new().read(true).write(true).open(path)?), None))
+    }
+
+    fn new(path: &Path, buffered: Option<fs::File>, direct: Option<fs::File>) -> RealFile {
+        RealFile {
+            path: path.to_owned(),
+            buffered: buffered.map(OnceLock::from).unwrap_or_default(),
+            direct: direct.map(|descriptor| Direct { descriptor, refused: AtomicBool::new(false) }),
+            end: Mutex::new(()),
+        }
+    }
+
+    /// Either descriptor: for what concerns the file and not its bytes.
+    fn descriptor(&self) -> &fs::File {
+        match &self.direct {
+            Some(direct) => &direct.descriptor,
+            None => self.buffered.get().expect("a file that is not direct is opened buffered"),
+        }
+    }
+
+    fn buffered(&self) -> io::Result<&fs::File> {
+        if let Some(file) = self.buffered.get() {
+            return Ok(file);
+        }
+        // By descriptor, not by path: the file may have been renamed or removed since it was opened.
+        let file = fs::File::open(format!("/proc/self/fd/{}", self.descriptor().as_raw_fd()))?;
+        Ok(self.buffered.get_or_init(|| file))
+    }
+
+    fn read_through_cache(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let file = self.buffered()?;
+        fill(buffer, |rest, done| file.read_at(rest, offset + done as u64))
+    }
+}
+
+impl Direct {
+    fn is_usable(&self) -> bool {
+        !self.refused.load(Ordering::Relaxed)
+    }
+
+    /// `done`, or `None` if it says that the file system refuses direct I/O.
+    fn unless_refused<T>(&self, done: io::Result<T>) -> io::Result<Option<T>> {
+        match done {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                self.refused.store(true, Ordering::Relaxed);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads any range, as `File::read_at`.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        if is_aligned(buffer, offset) {
+            return self.read_blocks(buffer, offset);
+        }
+        let mut bounce = Buffer::zeroed(BOUNCE_BYTES.min(buffer.len() + 2 * BLOCK_BYTES));
+        let mut done = 0;
+        while done < buffer.len() {
+            let position = offset + done as u64;
+            let skip = (position % BLOCK) as usize;
+            let wanted = (skip + buffer.len() - done).next_multiple_of(BLOCK_BYTES).min(bounce.capacity());
+            bounce.set_len_within_capacity(wanted);
+            let read = self.read_blocks(&mut bounce, position - skip as u64)?;
+            let bytes = &bounce[skip.min(read)..read];
+            let copied = bytes.len().min(buffer.len() - done);
+            buffer[done..done + copied].copy_from_slice(&bytes[..copied]);
+            done += copied;
+            if read < wanted {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Reads whole blocks into an aligned buffer; fewer bytes only at the end of the file.
+    fn read_blocks(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            // A read cut short inside a block leaves no aligned place to go on from, so that block is read again. At
+            // the end of the file it comes back as short as before.
+            let block = done - done % BLOCK_BYTES;
+            let read = retried(|| self.descriptor.read_at(&mut buffer[block..], offset + block as u64))?;
+            if block + read <= done {
+                break;
+            }
+            done = block + read;
+        }
+        Ok(done)
+    }
+
+    /// Writes whole blocks from an aligned address.
+    fn write_blocks(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let written = retried(|| self.descriptor.write_at(&bytes[done..], offset + done as u64))?;
+            if written < BLOCK_BYTES {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            // What was written of a cut block is written again: the rest of it has no aligned address.
+            done += written - written % BLOCK_BYTES;
+        }
+        Ok(())
+    }
+}
+
+impl File for RealFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut read = || {
+            if let Some(direct) = self.direct.as_ref().filter(|direct| direct.is_usable())
+                && let Some(read) = direct.unless_refused(direct.read_at(buffer, offset))?
+            {
+                return Ok(read);
+            }
+            self.read_through_cache(buffer, offset)
+        };
+        read().map_err(|error| cannot("read", &self.path, error))
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let write = || {
+            if let Some(direct) = self.direct.as_ref().filter(|direct| direct.is_usable())
+                && is_aligned(bytes, offset)
+                && direct.unless_refused(direct.write_blocks(bytes, offset))?.is_some()
+            {
+                return Ok(());
+            }
+            // Loops over interrupted and short writes itself.
+            self.buffered()?.write_all_at(bytes, offset)
+        };
+        write().map_err(|error| cannot("write", &self.path, error))
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<u64> {
+        let _end = self.end.lock();
+        let offset = self.len()?;
+        self.write_at(bytes, offset)?;
+        Ok(offset)
+    }
+
+    /// `fdatasync`: it leaves out times and owners, but not the length, which is needed to find the bytes again. It
+    /// covers the file, so it does not matter which descriptor wrote.
+    fn sync(&self) -> io::Result<()> {
+        self.descriptor().sync_data().map_err(|error| cannot("sync", &self.path, error))
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.descriptor().metadata().map_err(|error| cannot("measure", &self.path, error))?.len())
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.descriptor().set_len(bytes).map_err(|error| cannot("resize", &self.path, error))
+    }
+
+    fn is_direct(&self) -> bool {
+        self.direct.as_ref().is_some_and(Direct::is_usable)
+    }
+}
+
+/// Opens `path` for direct I/O; `None` where the file system has none.
+#[cfg(target_os = "linux")]
+fn open_around_cache(path: &Path, options: &OpenOptions) -> io::Result<Option<fs::File>> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
+    match options.clone().custom_flags(flags).open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Elsewhere the system has no such flag.
+#[cfg(not(target_os = "linux"))]
+fn open_around_cache(_path: &Path, _options: &OpenOptions) -> io::Result<Option<fs::File>> {
+    Ok(None)
+}
+
+/// Whether direct I/O takes these bytes at this offset.
+fn is_aligned(bytes: &[u8], offset: u64) -> bool {
+    offset.is_multiple_of(BLOCK)
+        && bytes.len().is_multiple_of(BLOCK_BYTES)
+        && bytes.as_ptr().addr().is_multiple_of(BLOCK_BYTES)
+}
+
+/// Calls `read` with what is not filled yet and the count of what is, until all is filled or the file ends.
+fn fill(buffer: &mut [u8], read: impl Fn(&mut [u8], usize) -> io::Result<usize>) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match retried(|| read(&mut buffer[done..], done))? {
+            0 => break,
+            more => done += more,
+        }
+    }
+    Ok(done)
+}
+
+/// `call`, again when a signal interrupted it.
+fn retried(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The machine the process runs on: its file system, clocks, randomness and threads. It does not know the simulated
+//! one.
+
+mod clock;
+mod disk;
+mod file;
+mod random;
+mod threads;
+
+pub use clock::RealClock;
+pub use disk::RealDisk;
+pub use random::RealRandom;
+pub use threads::RealThreads;
+
+#[cfg(test)]
+mod tests;

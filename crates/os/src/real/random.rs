@@ -1,0 +1,15 @@
+//! The system's random numbers.
+
+use crate::Random;
+use rand::TryRng;
+use rand::rngs::SysRng;
+
+/// The system's random numbers, one system call each: identifiers are made rarely.
+#[derive(Clone, Copy, Debug)]
+pub struct RealRandom;
+
+impl Random for RealRandom {
+    fn next_u64(&self) -> u64 {
+        SysRng.try_next_u64().expect("the system gives random numbers at any time after boot")
+    }
+}

@@ -1,0 +1,340 @@
+//! What the real machine promises. The files are in the system's temporary directory.
+
+use super::{RealClock, RealDisk, RealRandom, RealThreads};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Arc, Condvar, Mutex};
+use crate::{Access, BLOCK_BYTES, Buffer, Clock, Disk, File, Job, Machine, Polled, Random, Threads};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A new directory, removed when dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(test: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("larch-os-{test}-{:016x}", RealRandom.next_u64()));
+        RealDisk.create_dir(&path).expect("the temporary directory can be written");
+        Scratch(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A failed test should be seen to fail for its own reason.
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            eprintln!("{error}");
+        }
+    }
+}
+
+fn open(path: &Path, access: Access) -> Arc<dyn File> {
+    RealDisk.open(path, access).expect("the file can be opened")
+}
+
+fn bytes(seed: u64, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    Xoshiro256PlusPlus::seed_from_u64(seed).fill(&mut bytes[..]);
+    bytes
+}
+
+/// Offsets and lengths around the edges of blocks, of the file and of the copies that unaligned reads make.
+fn check_reads(file: &dyn File, contents: &[u8]) {
+    let len = contents.len();
+    let edges = [0, 1, 511, 512, 4095, 4096, 4097, 8192, 1 << 20, (1 << 20) + 1, len - 1, len, len + 1, len + 9000];
+    let mut room = Buffer::zeroed((2 << 20) + 2 * BLOCK_BYTES);
+    for offset in edges {
+        for wanted in [0, 1, 511, 4096, 4097, 8192, 12_288, 1 << 20, (1 << 20) + 4096, 2 << 20] {
+            for shift in [0, 1, 512] {
+                let buffer = &mut room[shift..shift + wanted];
+                buffer.fill(0xee);
+                let read = file.read_at(buffer, offset as u64).expect("the file can be read");
+                let expected = &contents[offset.min(len)..(offset + wanted).min(len)];
+                assert!(buffer[..read] == *expected, "{wanted} bytes at {offset}, buffer shifted by {shift}");
+            }
+        }
+    }
+}
+
+#[test]
+fn reads_are_right_at_all_alignments_direct_or_not() {
+    let scratch = Scratch::new("alignments");
+    for len in [1, 4096, 10_000, (2 << 20) + 4096, (2 << 20) + 5000] {
+        let contents = bytes(len as u64, len);
+        let path = scratch.path(&len.to_string());
+        open(&path, Access::Create).append(&contents).expect("there is room");
+        for access in [Access::Read, Access::ReadDirect, Access::Write] {
+            check_reads(&*open(&path, access), &contents);
+        }
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_direct_is_read_and_written_all_the_same() {
+    // Where this is missing or direct as well, the test says the same as the others.
+    let memory = Path::new("/dev/shm");
+    if !memory.is_dir() {
+        return;
+    }
+    let path = memory.join(format!("larch-os-{:016x}", RealRandom.next_u64()));
+    let contents = Buffer::copied(&bytes(1, 3 << 20));
+    let file = open(&path, Access::CreateDirect);
+    let removed = RealDisk.remove(&path);
+    file.write_at(&contents, 0).expect("there is room");
+    check_reads(&*file, &contents);
+    removed.expect("the file was just created");
+}
+
+#[test]
+fn direct_and_buffered_writes_to_one_file_see_each_other() {
+    let seed =
+        std::env::var("LARCH_SEED").map_or_else(|_| RealRandom.next_u64(), |seed| seed.parse().expect("a number"));
+    println!("LARCH_SEED={seed} runs this again");
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let scratch = Scratch::new("mixed");
+    let path = scratch.path("f");
+    let file = open(&path, Access::CreateDirect);
+    let mut contents = Vec::new();
+    let noise = Buffer::copied(&bytes(seed, 1 << 16));
+    for _ in 0..200 {
+        let unit = if rng.random() { BLOCK_BYTES } else { 1 };
+        let wanted = rng.random_range(unit..noise.len() / 2) / unit * unit;
+        let start = rng.random_range(0..noise.len() / 2) / unit * unit;
+        let piece = &noise[start..start + wanted];
+        let offset = if rng.random_range(0..4) == 0 {
+            file.append(piece).expect("there is room") as usize
+        } else {
+            let offset = rng.random_range(0..1 << 18) / unit * unit;
+            file.write_at(piece, offset as u64).expect("there is room");
+            offset
+        };
+        if contents.len() < offset + wanted {
+            contents.resize(offset + wanted, 0);
+        }
+        contents[offset..offset + wanted].copy_from_slice(piece);
+        let mut block = Buffer::zeroed(BLOCK_BYTES);
+        let at = rng.random_range(0..=contents.len()) / BLOCK_BYTES * BLOCK_BYTES;
+        let read = file.read_at(&mut block, at as u64).expect("the file can be read");
+        assert_eq!(block[..read], contents[at..(at + BLOCK_BYTES).min(contents.len())]);
+    }
+    file.sync().expect("the file can be synced");
+    assert_eq!(file.len().expect("the file is open"), contents.len() as u64);
+    assert!(RealDisk.read_all(&path).expect("the file is there") == contents);
+}
+
+#[test]
+fn a_direct_file_is_read_at_any_alignment_after_it_was_removed() {
+    let scratch = Scratch::new("removed");
+    let path = scratch.path("f");
+    open(&path, Access::Create).append(b"still here").expect("there is room");
+    let file = open(&path, Access::ReadDirect);
+    RealDisk.remove(&path).expect("the file is there");
+    let mut bytes = [0; 4];
+    assert_eq!(file.read_at(&mut bytes, 6).expect("the file is open"), 4);
+    assert_eq!(&bytes, b"here");
+}
+
+#[test]
+fn appends_of_many_threads_do_not_overlap() {
+    let scratch = Scratch::new("appends");
+    for access in [Access::Create, Access::CreateDirect] {
+        let path = scratch.path(&format!("{access:?}"));
+        let file = open(&path, access);
+        std::thread::scope(|scope| {
+            for thread in 1..=4 {
+                let file = &file;
+                scope.spawn(move || {
+                    for _ in 0..50 {
+                        file.append(&[thread; 100]).expect("there is room");
+                    }
+                });
+            }
+        });
+        let contents = RealDisk.read_all(&path).expect("the file is there");
+        assert_eq!(contents.len(), 4 * 50 * 100);
+        assert!(contents.chunks(100).all(|record| record.iter().all(|byte| *byte == record[0])));
+    }
+}
+
+#[test]
+fn a_taken_name_is_not_created_again() {
+    let scratch = Scratch::new("taken");
+    for access in [Access::Create, Access::CreateDirect] {
+        let path = scratch.path("f");
+        open(&path, Access::Create).append(b"mine").expect("there is room");
+        let error = RealDisk.open(&path, access).expect_err("the name is taken");
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+        assert_eq!(RealDisk.read_all(&path).expect("the file is there"), b"mine");
+        RealDisk.remove(&path).expect("the file is there");
+    }
+}
+
+#[test]
+fn errors_name_the_path_and_keep_their_kind() {
+    let scratch = Scratch::new("errors");
+    let path = scratch.path("nothing");
+    let errors = [
+        RealDisk.open(&path, Access::Read).expect_err("nothing to open"),
+        RealDisk.open(&path, Access::ReadDirect).expect_err("nothing to open"),
+        RealDisk.remove(&path).expect_err("nothing to remove"),
+        RealDisk.rename(&path, &scratch.path("to")).expect_err("nothing to rename"),
+        RealDisk.list(&path).expect_err("nothing to list"),
+        RealDisk.sync_dir(&path).expect_err("nothing to sync"),
+    ];
+    for error in errors {
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert!(error.to_string().contains(path.to_str().expect("the name is UTF-8")), "{error}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_said_to_be_full() {
+    let file = RealDisk.open(Path::new("/dev/full"), Access::Write).expect("the system has the device");
+    assert_eq!(file.write_at(b"x", 0).expect_err("the device is always full").kind(), ErrorKind::StorageFull);
+}
+
+#[test]
+fn a_lock_excludes_until_it_is_dropped() {
+    let scratch = Scratch::new("lock");
+    let path = scratch.path("LOCK");
+    let lock = RealDisk.lock(&path).expect("nobody has it");
+    let error = RealDisk.lock(&path).expect_err("it is taken");
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    assert!(error.to_string().contains("another process has it open"), "{error}");
+    assert!(error.to_string().contains("LOCK"), "{error}");
+    drop(lock);
+    RealDisk.lock(&path).expect("it was let go");
+}
+
+#[test]
+fn directories_list_rename_and_remove() {
+    let scratch = Scratch::new("directories");
+    let directory = scratch.path("a/b/c");
+    RealDisk.create_dir(&directory).expect("parents are created too");
+    RealDisk.create_dir(&directory).expect("it exists, which is as good");
+    open(&directory.join("z"), Access::Create).append(b"123").expect("there is room");
+    open(&directory.join("y"), Access::Create);
+    RealDisk.rename(&directory.join("z"), &directory.join("x")).expect("both are in one directory");
+    RealDisk.create_dir(&directory.join("w")).expect("the parent exists");
+    RealDisk.sync_dir(&directory).expect("the directory exists");
+    let listed = RealDisk.list(&directory).expect("the directory exists");
+    let listed: Vec<_> = listed.iter().map(|entry| (entry.name.as_str(), entry.bytes)).collect();
+    assert_eq!(listed, [("w", 0), ("x", 3), ("y", 0)]);
+    assert!(!RealDisk.exists(&directory.join("z")).expect("the directory can be read"));
+    assert!(RealDisk.remove_dir(&directory).is_err());
+    for name in ["x", "y"] {
+        RealDisk.remove(&directory.join(name)).expect("the file is there");
+    }
+    for name in ["w", ""] {
+        RealDisk.remove_dir(&directory.join(name)).expect("the directory is empty");
+    }
+    assert!(!RealDisk.exists(&directory).expect("the directory can be read"));
+}
+
+#[test]
+fn the_clock_does_not_go_back() {
+    let clock = RealClock::new();
+    let before = clock.now();
+    clock.sleep(Duration::ZERO);
+    assert!(clock.now() >= before);
+    assert!(clock.wall() > Duration::from_secs(1_577_836_800), "later than 2020");
+}
+
+/// Work that is handed over one piece at a time, and counted when done.
+#[derive(Default)]
+struct Pieces {
+    waiting: AtomicU64,
+    done: Mutex<u64>,
+    progress: Condvar,
+}
+
+impl Job for Pieces {
+    fn poll(&self) -> Polled {
+        if self.waiting.load(Ordering::Acquire) == 0 {
+            return Polled::Idle;
+        }
+        self.waiting.fetch_sub(1, Ordering::AcqRel);
+        *self.done.lock() += 1;
+        self.progress.notify_all();
+        Polled::Worked
+    }
+}
+
+impl Pieces {
+    fn wait_for(&self, pieces: u64) {
+        let mut done = self.done.lock();
+        while *done < pieces {
+            done = self.progress.wait(done);
+        }
+    }
+}
+
+#[test]
+fn wakes_are_never_lost() {
+    // Each round waits for the piece it woke the worker for: one lost wake and the test never ends.
+    let pieces = Arc::new(Pieces::default());
+    let worker = RealThreads.worker("pieces", pieces.clone());
+    for round in 1..=20_000 {
+        pieces.waiting.fetch_add(1, Ordering::AcqRel);
+        worker.wake();
+        worker.drive();
+        pieces.wait_for(round);
+    }
+}
+
+#[test]
+fn work_from_before_the_worker_is_found_without_a_wake() {
+    let pieces = Arc::new(Pieces::default());
+    pieces.waiting.store(3, Ordering::Release);
+    let _worker = RealThreads.worker("pieces", pieces.clone());
+    pieces.wait_for(3);
+}
+
+#[test]
+fn dropping_a_worker_ends_a_job_that_never_idles() {
+    struct Endless(Mutex<bool>, Condvar);
+    impl Job for Endless {
+        fn poll(&self) -> Polled {
+            *self.0.lock() = true;
+            self.1.notify_all();
+            Polled::Worked
+        }
+    }
+    let job = Arc::new(Endless(Mutex::new(false), Condvar::new()));
+    let worker = RealThreads.worker("endless", job.clone());
+    let mut polled = job.0.lock();
+    while !*polled {
+        polled = job.1.wait(polled);
+    }
+    drop(polled);
+    drop(worker);
+    assert_eq!(Arc::strong_count(&job), 1, "the thread is gone");
+}
+
+#[test]
+fn dropping_a_worker_whose_job_panicked_does_not_hang() {
+    struct Panics;
+    impl Job for Panics {
+        fn poll(&self) -> Polled {
+            panic!("on purpose: a job that panics");
+        }
+    }
+    let worker = RealThreads.worker("panics", Arc::new(Panics));
+    worker.wake();
+    drop(worker);
+}
+
+#[test]
+fn the_real_machine_has_threads() {
+    let machine = Machine::real();
+    assert!(machine.threads.are_real());
+    assert_ne!(machine.random.next_u64(), machine.random.next_u64());
+}

@@ -1,0 +1,166 @@
+//! The bytes of one simulated file: as the process sees them, as the platter has them, and the writes in between.
+//! It does not know the file's name.
+//!
+//! Invariant: unless a failed sync lost writes, `durable` with all of `unsynced` applied is `live`.
+
+use rand::RngExt;
+use rand::rngs::Xoshiro256PlusPlus;
+
+/// What a torn write keeps or loses as a whole.
+const SECTOR_BYTES: usize = 512;
+
+/// What a crash spares of what was not synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spared {
+    Nothing,
+    Everything,
+    /// Whatever the seed says.
+    Some,
+}
+
+/// The bytes of one file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Content {
+    live: Vec<u8>,
+    durable: Vec<u8>,
+    unsynced: Vec<Operation>,
+}
+
+#[derive(Clone, Debug)]
+enum Operation {
+    Write { offset: usize, bytes: Vec<u8> },
+    SetLen(usize),
+}
+
+impl Content {
+    pub(super) fn len(&self) -> usize {
+        self.live.len()
+    }
+
+    /// Copies what there is from `offset` into `buffer`; returns how much that is.
+    pub(super) fn read(&self, buffer: &mut [u8], offset: usize) -> usize {
+        let rest = self.live.get(offset..).unwrap_or_default();
+        let bytes = buffer.len().min(rest.len());
+        buffer[..bytes].copy_from_slice(&rest[..bytes]);
+        bytes
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8], offset: usize) {
+        if !bytes.is_empty() {
+            self.perform(Operation::Write { offset, bytes: bytes.to_vec() });
+        }
+    }
+
+    pub(super) fn set_len(&mut self, len: usize) {
+        self.perform(Operation::SetLen(len));
+    }
+
+    fn perform(&mut self, operation: Operation) {
+        operation.apply(&mut self.live);
+        self.unsynced.push(operation);
+    }
+
+    /// Makes all writes durable, except those that a failed sync lost.
+    pub(super) fn sync(&mut self) {
+        for operation in self.unsynced.drain(..) {
+            operation.apply(&mut self.durable);
+        }
+    }
+
+    /// Forgets a random part of the unsynced writes while the process still sees them, as a system does that drops
+    /// the dirty mark of a page it failed to write.
+    pub(super) fn lose_unsynced(&mut self, rng: &mut Xoshiro256PlusPlus) {
+        self.unsynced.retain(|_| rng.random());
+    }
+
+    /// Crashes: the process sees what the platter has, and the platter has some of the unsynced writes, one of them
+    /// possibly torn.
+    pub(super) fn crash(&mut self, spared: Spared, rng: &mut Xoshiro256PlusPlus) {
+        let mut operations = std::mem::take(&mut self.unsynced);
+        match spared {
+            Spared::Nothing => operations.clear(),
+            Spared::Everything => {}
+            Spared::Some => {
+                // Coins alone would almost never keep all or nothing of many writes.
+                match rng.random_range(0..4) {
+                    0 => operations.clear(),
+                    1 => {}
+                    2 => operations.truncate(rng.random_range(0..=operations.len())),
+                    _ => operations.retain(|_| rng.random()),
+                }
+                if !operations.is_empty() && rng.random() {
+                    let torn = rng.random_range(0..operations.len());
+                    let pieces = operations[torn].torn(rng);
+                    operations.splice(torn..=torn, pieces);
+                }
+            }
+        }
+        for operation in operations {
+            operation.apply(&mut self.durable);
+        }
+        self.live.clone_from(&self.durable);
+    }
+
+    /// Cuts the newest unsynced write to its first `keep` bytes on its way to the platter; whether there was one.
+    pub(super) fn tear_last_write(&mut self, keep: usize) -> bool {
+        let last = self.unsynced.iter_mut().rev().find_map(|operation| match operation {
+            Operation::Write { bytes, .. } => Some(bytes),
+            Operation::SetLen(_) => None,
+        });
+        last.map(|bytes| bytes.truncate(keep)).is_some()
+    }
+
+    /// Flips a bit everywhere the byte is kept.
+    pub(super) fn flip_bit(&mut self, byte: usize, bit: u32) {
+        let mask = 1 << bit;
+        for image in [&mut self.live, &mut self.durable] {
+            if let Some(byte) = image.get_mut(byte) {
+                *byte ^= mask;
+            }
+        }
+        for operation in &mut self.unsynced {
+            if let Operation::Write { offset, bytes } = operation
+                && let Some(byte) = byte.checked_sub(*offset).and_then(|at| bytes.get_mut(at))
+            {
+                *byte ^= mask;
+            }
+        }
+    }
+}
+
+impl Operation {
+    fn apply(&self, image: &mut Vec<u8>) {
+        match self {
+            Operation::Write { offset, bytes } => {
+                let end = offset + bytes.len();
+                if image.len() < end {
+                    image.resize(end, 0);
+                }
+                image[*offset..end].copy_from_slice(bytes);
+            }
+            Operation::SetLen(len) => image.resize(*len, 0),
+        }
+    }
+
+    /// What is left of a write that was under way: its start, or any of its sectors with the length as if it had been
+    /// finished. A change of length is all or nothing.
+    fn torn(&self, rng: &mut Xoshiro256PlusPlus) -> Vec<Operation> {
+        let Operation::Write { offset, bytes } = self else { return vec![self.clone()] };
+        if rng.random() {
+            let kept = rng.random_range(0..bytes.len());
+            return vec![Operation::Write { offset: *offset, bytes: bytes[..kept].to_vec() }];
+        }
+        let end = offset + bytes.len();
+        let mut pieces = Vec::new();
+        let mut start = *offset;
+        while start < end {
+            let next = (start + 1).next_multiple_of(SECTOR_BYTES).min(end);
+            if rng.random() {
+                pieces.push(Operation::Write { offset: start, bytes: bytes[start - offset..next - offset].to_vec() });
+            }
+            start = next;
+        }
+        pieces.push(Operation::Write { offset: end, bytes: Vec::new() });
+        pieces
+    }
+}

@@ -1,0 +1,94 @@
+//! What goes wrong on a simulated disk, and when. It does not know what the operations do.
+
+use std::io::{self, ErrorKind};
+
+/// Faults asked for, by the count of operations they wait for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Faults {
+    operations: u64,
+    reads: u64,
+    syncs: u64,
+    /// Fails this operation.
+    one: Option<(u64, ErrorKind)>,
+    /// Fails every operation after this one.
+    after: Option<(u64, ErrorKind)>,
+    short_read: Option<u64>,
+    crash_at_sync: Option<u64>,
+    crashed: bool,
+}
+
+impl Faults {
+    /// Counts an operation and says whether it fails.
+    pub(super) fn operation(&mut self) -> io::Result<()> {
+        if self.crashed {
+            return Err(crashed());
+        }
+        self.operations += 1;
+        if let Some((_, kind)) = self.one.take_if(|(at, _)| *at == self.operations) {
+            return Err(injected(kind));
+        }
+        match self.after {
+            Some((last, kind)) if self.operations > last => Err(injected(kind)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts a read, which is an operation; whether it comes short.
+    pub(super) fn read(&mut self) -> io::Result<bool> {
+        self.operation()?;
+        self.reads += 1;
+        Ok(self.short_read.take_if(|at| *at == self.reads).is_some())
+    }
+
+    /// Counts a sync, which is an operation.
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        self.syncs += 1;
+        if self.crash_at_sync.is_some_and(|at| self.syncs >= at) {
+            self.crashed = true;
+        }
+        self.operation()
+    }
+
+    pub(super) fn fail_operation(&mut self, n: u64, kind: ErrorKind) {
+        self.one = Some((self.operations + n, kind));
+    }
+
+    pub(super) fn fail_all_after(&mut self, n: u64, kind: ErrorKind) {
+        self.after = Some((self.operations + n, kind));
+    }
+
+    pub(super) fn shorten_read(&mut self, n: u64) {
+        self.short_read = Some(self.reads + n);
+    }
+
+    pub(super) fn crash_at_sync(&mut self, n: u64) {
+        self.crash_at_sync = Some(self.syncs + n);
+    }
+
+    pub(super) fn has_crashed(&self) -> bool {
+        self.crashed
+    }
+
+    pub(super) fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    pub(super) fn syncs(&self) -> u64 {
+        self.syncs
+    }
+
+    /// Takes back every fault; the counts go on.
+    pub(super) fn clear(&mut self) {
+        let Faults { operations, reads, syncs, .. } = *self;
+        *self = Faults { operations, reads, syncs, ..Faults::default() };
+    }
+}
+
+/// What every use of a disk says between a crash and the next start.
+pub(super) fn crashed() -> io::Error {
+    io::Error::other("the machine crashed")
+}
+
+fn injected(kind: ErrorKind) -> io::Error {
+    io::Error::new(kind, "a fault asked for by the test")
+}

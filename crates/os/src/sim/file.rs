@@ -1,0 +1,135 @@
+//! An open file of a simulated disk, and a lock. They do not know what a crash does; they notice that one happened.
+
+use super::disk::State;
+use super::names::FileId;
+use crate::failure::cannot;
+use crate::sync::{Arc, Mutex, MutexGuard};
+use crate::{Access, File, Lock};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An open file.
+pub(super) struct SimFile {
+    state: Arc<Mutex<State>>,
+    id: FileId,
+    /// Which start of the machine it was opened in.
+    start: u64,
+    access: Access,
+    /// For messages, and as of opening: the file may have been renamed since.
+    path: PathBuf,
+}
+
+impl SimFile {
+    /// Opens `id`, which `state` has been told of.
+    pub(super) fn new(state: Arc<Mutex<State>>, id: FileId, start: u64, access: Access, path: &Path) -> SimFile {
+        SimFile { state, id, start, access, path: path.to_owned() }
+    }
+
+    /// Runs `operation` on the disk, unless the machine crashed since the file was opened.
+    fn on_disk<T>(
+        &self,
+        action: &'static str,
+        operation: impl FnOnce(&mut MutexGuard<'_, State>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let mut state = self.state.lock();
+        state
+            .check_start(self.start)
+            .and_then(|()| operation(&mut state))
+            .map_err(|error| cannot(action, &self.path, error))
+    }
+
+    fn check_writable(&self) -> io::Result<()> {
+        if matches!(self.access, Access::Read | Access::ReadDirect) {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is open for reading"));
+        }
+        Ok(())
+    }
+}
+
+impl File for SimFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.on_disk("read", |state| state.read(self.id, buffer, position(offset)?))
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.on_disk("write", |state| {
+            self.check_writable()?;
+            state.write(self.id, bytes, position(offset)?)
+        })
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<u64> {
+        self.on_disk("write", |state| {
+            self.check_writable()?;
+            let end = state.len(self.id);
+            state.write(self.id, bytes, end)?;
+            Ok(end as u64)
+        })
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.on_disk("sync", |state| state.sync(self.id))
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.on_disk("measure", |state| Ok(state.len(self.id) as u64))
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.on_disk("resize", |state| {
+            self.check_writable()?;
+            state.set_len(self.id, position(bytes)?)
+        })
+    }
+
+    fn is_direct(&self) -> bool {
+        matches!(self.access, Access::ReadDirect | Access::CreateDirect)
+    }
+}
+
+impl Drop for SimFile {
+    fn drop(&mut self) {
+        self.state.lock().close(self.id, self.start);
+    }
+}
+
+impl fmt::Debug for SimFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimFile").field("path", &self.path).field("access", &self.access).finish_non_exhaustive()
+    }
+}
+
+/// The disk is in memory, so a position in a file is one in memory.
+fn position(bytes: u64) -> io::Result<usize> {
+    usize::try_from(bytes).map_err(|_| io::ErrorKind::FileTooLarge.into())
+}
+
+/// A held lock.
+pub(super) struct SimLock {
+    state: Arc<Mutex<State>>,
+    path: PathBuf,
+    /// Which start of the machine it was taken in: a crash released it.
+    start: u64,
+}
+
+impl SimLock {
+    /// Holds `path`, which `state` has been told of.
+    pub(super) fn new(state: Arc<Mutex<State>>, path: PathBuf, start: u64) -> SimLock {
+        SimLock { state, path, start }
+    }
+}
+
+impl Lock for SimLock {}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        self.state.lock().unlock(&self.path, self.start);
+    }
+}
+
+impl fmt::Debug for SimLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimLock").field("path", &self.path).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,19 @@
+//! A machine in memory whose every choice follows from one seed: a disk that crashes, tears, fills up and fails on
+//! request, clocks that move when told, workers without threads. It does not know what runs on it.
+
+mod clock;
+mod content;
+mod disk;
+mod faults;
+mod file;
+mod names;
+mod random;
+mod threads;
+
+pub use clock::SimClock;
+pub use disk::{Counts, SimDisk};
+pub use random::SimRandom;
+pub use threads::SimThreads;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! The names of a simulated disk: as the process sees them, as the platter has them, and the changes in between.
+//! It does not know what a file holds.
+
+use super::content::Spared;
+use rand::RngExt;
+use rand::rngs::Xoshiro256PlusPlus;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+/// A file, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FileId(pub(super) u64);
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Node {
+    File(FileId),
+    Directory,
+}
+
+/// All names. The roots, `/` and the empty path, are not among them and always there.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    live: BTreeMap<PathBuf, Node>,
+    durable: BTreeMap<PathBuf, Node>,
+    /// By directory, in order.
+    unsynced: BTreeMap<PathBuf, Vec<Change>>,
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Link(PathBuf, Node),
+    Unlink(PathBuf),
+    Rename { from: PathBuf, to: PathBuf, node: Node },
+}
+
+impl Names {
+    pub(super) fn get(&self, path: &Path) -> Option<Node> {
+        if is_root(path) { Some(Node::Directory) } else { self.live.get(path).copied() }
+    }
+
+    /// Names directly in a directory, sorted.
+    pub(super) fn within<'a>(&'a self, directory: &'a Path) -> impl Iterator<Item = (&'a Path, Node)> {
+        self.live.iter().filter(move |(path, _)| parent(path) == directory).map(|(path, node)| (path.as_path(), *node))
+    }
+
+    /// Every file that has a name.
+    pub(super) fn named(&self) -> BTreeSet<FileId> {
+        self.live.values().filter_map(|node| node.file()).collect()
+    }
+
+    /// Every file that has a name or may have one again after a crash.
+    pub(super) fn reachable(&self) -> BTreeSet<FileId> {
+        let changes = self.unsynced.values().flatten().filter_map(|change| match change {
+            Change::Link(_, node) | Change::Rename { node, .. } => node.file(),
+            Change::Unlink(_) => None,
+        });
+        let named = self.live.values().chain(self.durable.values()).filter_map(|node| node.file());
+        named.chain(changes).collect()
+    }
+
+    pub(super) fn link(&mut self, path: &Path, node: Node) {
+        self.perform(Change::Link(path.to_owned(), node));
+    }
+
+    /// Adds a directory, durable at once: its parent is synced.
+    pub(super) fn link_directory(&mut self, path: &Path) {
+        self.link(path, Node::Directory);
+        self.sync(parent(path));
+    }
+
+    pub(super) fn unlink(&mut self, path: &Path) {
+        self.perform(Change::Unlink(path.to_owned()));
+    }
+
+    /// Both in one directory.
+    pub(super) fn rename(&mut self, from: &Path, to: &Path) {
+        let node = self.live[from];
+        self.perform(Change::Rename { from: from.to_owned(), to: to.to_owned(), node });
+    }
+
+    fn perform(&mut self, change: Change) {
+        change.apply(&mut self.live);
+        self.unsynced.entry(parent(change.path()).to_owned()).or_default().push(change);
+    }
+
+    pub(super) fn sync(&mut self, directory: &Path) {
+        for change in self.unsynced.remove(directory).unwrap_or_default() {
+            change.apply(&mut self.durable);
+        }
+    }
+
+    /// Crashes: of each directory's unsynced changes the platter has the first few, since directories are journaled
+    /// in order; what was in a directory that is gone is gone with it.
+    pub(super) fn crash(&mut self, spared: Spared, rng: &mut Xoshiro256PlusPlus) {
+        for (_, changes) in std::mem::take(&mut self.unsynced) {
+            let kept = match spared {
+                Spared::Nothing => 0,
+                Spared::Everything => changes.len(),
+                Spared::Some => rng.random_range(0..=changes.len()),
+            };
+            for change in &changes[..kept] {
+                change.apply(&mut self.durable);
+            }
+        }
+        // Parents come before their children in the map.
+        self.live.clear();
+        for (path, node) in &self.durable {
+            if self.get(parent(path)) == Some(Node::Directory) {
+                self.live.insert(path.clone(), *node);
+            }
+        }
+        self.durable.clone_from(&self.live);
+    }
+}
+
+impl Node {
+    pub(super) fn file(self) -> Option<FileId> {
+        match self {
+            Node::File(id) => Some(id),
+            Node::Directory => None,
+        }
+    }
+}
+
+impl Change {
+    fn path(&self) -> &Path {
+        match self {
+            Change::Link(path, _) | Change::Unlink(path) | Change::Rename { to: path, .. } => path,
+        }
+    }
+
+    fn apply(&self, names: &mut BTreeMap<PathBuf, Node>) {
+        match self {
+            Change::Link(path, node) => {
+                names.insert(path.clone(), *node);
+            }
+            Change::Unlink(path) => {
+                names.remove(path);
+            }
+            Change::Rename { from, to, node } => {
+                names.remove(from);
+                names.insert(to.clone(), *node);
+            }
+        }
+    }
+}
+
+/// One spelling of a path: without `.` and doubled or trailing slashes.
+pub(super) fn normal(path: &Path) -> PathBuf {
+    path.components().filter(|component| !matches!(component, Component::CurDir)).collect()
+}
+
+/// The directory that a name other than a root is in.
+pub(super) fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
+fn is_root(path: &Path) -> bool {
+    path.parent().is_none()
+}
