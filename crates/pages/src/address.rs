@@ -1,0 +1,49 @@
+//! Where a page lies: its parent keeps this, nothing per file is resident.
+
+/// Offsets and stored lengths of pages are multiples of this; uncompressed pages and nodes start at
+/// [`os::BLOCK_BYTES`].
+pub const PACK_BYTES: u64 = 64;
+
+/// Place and checksum of a page in its file.
+///
+/// ```text
+/// offset u64 | bytes u32 | crc u32      16 bytes, little-endian, where a format stores one whole
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Address {
+    /// First byte in the file, a multiple of [`PACK_BYTES`].
+    pub offset: u64,
+    /// Stored length with padding, a multiple of [`PACK_BYTES`].
+    pub bytes: u32,
+    /// crc32c of the stored bytes with padding, seeded with file id and offset.
+    pub crc: u32,
+}
+
+impl Address {
+    /// Encoded length.
+    pub const ENCODED_BYTES: usize = 16;
+
+    /// Little-endian encoding, in the order of the fields.
+    pub fn encode(&self) -> [u8; Self::ENCODED_BYTES] {
+        let mut bytes = [0; Self::ENCODED_BYTES];
+        bytes[..8].copy_from_slice(&self.offset.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes[12..].copy_from_slice(&self.crc.to_le_bytes());
+        bytes
+    }
+
+    /// Reads what [`Address::encode`] wrote; `None` if `bytes` is too short.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; Self::ENCODED_BYTES] = bytes.get(..Self::ENCODED_BYTES)?.try_into().ok()?;
+        Some(Self {
+            offset: u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes")),
+            bytes: u32::from_le_bytes(bytes[8..12].try_into().expect("4 bytes")),
+            crc: u32::from_le_bytes(bytes[12..].try_into().expect("4 bytes")),
+        })
+    }
+
+    /// First byte after the page.
+    pub fn end(&self) -> u64 {
+        self.offset + u64::from(self.bytes)
+    }
+}

@@ -1,0 +1,431 @@
+//! Pages in memory within a budget: found by file and offset, admitted, evicted. It does not know who reads, in which
+//! order, or what the pages mean (a page's structure is checked by a function the format layer supplies).
+//!
+//! * The used bytes — resident, pinned and in-flight pages, each with [its cost](PageRef::cost_bytes) — stay within
+//!   the budget, but for one step at a time, which may exceed it by its own pages, and for a page that unpacks to more
+//!   than four times its stored bytes and finds no room for the difference.
+//! * A missing page is read once however many ask for it; all who asked get the page or the error. Only a step that
+//!   exceeds the budget reads for itself alone: nobody else can pin its pages, so they are gone when it is done.
+//! * A session that has marked a page as in flight waits for nothing but the disk until it has landed. It reserves the
+//!   bytes before, and queues for the right to overdraw before. So three pages and 64 threads make progress.
+//! * An admission looks at no more than [`LOOK`] places of each shard for each page it evicts.
+//!
+//! Eviction is a clock with heat (GCLOCK). Data pages come in with heat 1 if they were needed, 0 if they were read
+//! ahead, and warm up to 2; index nodes, range erases and filters come in with 3 and warm up to 5: one of them serves
+//! a hundred data pages. Each pass of the hand takes one away.
+//!
+//! Thread safe. A lookup takes the lock of one shard. No shard's lock is held while another lock is taken, memory is
+//! freed or a file is read.
+
+pub(crate) mod budget;
+pub(crate) mod flight;
+pub(crate) mod shard;
+
+use crate::file::open_files::OpenFiles;
+use crate::{Address, Counters, Error, PageKind, PageRef, PagedFile};
+use budget::{Budget, Charge, Turn};
+use flight::{Flight, Landing};
+use os::Disk;
+use os::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use os::sync::{Arc, Mutex};
+use shard::{Entry, Key, Shard};
+use std::fmt;
+use std::ops::Deref;
+use std::path::PathBuf;
+
+/// Places of a shard's ring looked at for one page to evict; over all shards at most 16 x 64.
+pub const LOOK: usize = 64;
+
+/// Budget for which one more shard pays: below, a shard would hold too few pages to choose from.
+const SHARD_BYTES: u64 = 4 << 20;
+
+const MAX_SHARDS: u64 = 16;
+
+/// What one shard gives up before it is the next one's turn, when the cache shrinks.
+const TRIM_BYTES: u64 = 256 << 10;
+
+/// Checks the structure of a page of a kind once it is in memory, after its checksum; `Err` says what is wrong.
+pub type Validate = fn(PageKind, &[u8]) -> Result<(), String>;
+
+/// Pages in memory. Shared by any number of sessions and databases.
+pub struct PageCache {
+    /// A power of two of them, chosen when the cache is made.
+    shards: Box<[Mutex<Shard>]>,
+    /// Where the next eviction starts, so that shards are emptied evenly.
+    next_shard: AtomicUsize,
+    budget: Arc<Budget>,
+    validate: Validate,
+    open_files: Arc<OpenFiles>,
+    next_slot: AtomicU32,
+    counters: Counters,
+}
+
+/// Memory of a cache at one moment, in bytes unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheUsage {
+    /// What it may use.
+    pub budget_bytes: u64,
+    /// What it uses: everything below.
+    pub used_bytes: u64,
+    /// Pages that somebody refers to, in the cache or not.
+    pub pinned_bytes: u64,
+    /// Pages kept for callers' values, see [`PageCache::hold`]; those kept twice count twice.
+    pub held_bytes: u64,
+    /// Reserved for pages being read.
+    pub in_flight_bytes: u64,
+    /// Number of pages in memory.
+    pub frames: u64,
+    /// Pages in memory by kind, in the order of [`PageKind::ALL`].
+    pub kind_bytes: [u64; PageKind::ALL.len()],
+    /// Number of files open.
+    pub open_files: usize,
+    /// Number of sessions that queue for the right to exceed the budget.
+    pub queued: usize,
+}
+
+impl CacheUsage {
+    /// Pages of one kind in memory.
+    pub fn bytes_of(&self, kind: PageKind) -> u64 {
+        self.kind_bytes[kind.index()]
+    }
+}
+
+impl PageCache {
+    /// A cache of `budget_bytes` that keeps at most `open_files` files open. `validate` is called once for each page
+    /// that is read, never again while it is in memory.
+    pub fn new(budget_bytes: u64, open_files: usize, validate: Validate) -> Arc<Self> {
+        let shards = (budget_bytes / SHARD_BYTES).clamp(1, MAX_SHARDS).next_power_of_two();
+        Arc::new(Self {
+            shards: (0..shards).map(|_| Mutex::default()).collect(),
+            next_shard: AtomicUsize::new(0),
+            budget: Arc::new(Budget::new(budget_bytes)),
+            validate,
+            open_files: Arc::new(OpenFiles::new(open_files)),
+            next_slot: AtomicU32::new(1),
+            counters: Counters::default(),
+        })
+    }
+
+    /// Makes the pages of a file known to the cache, without opening it. `id` seeds the checksums of its pages. A file
+    /// registered twice is cached twice.
+    pub fn register(self: &Arc<Self>, path: impl Into<PathBuf>, id: u64, disk: Arc<dyn Disk>) -> Arc<PagedFile> {
+        let slot = self.next_slot.fetch_add(1, Ordering::Relaxed);
+        assert!(slot != 0, "four billion files were registered with one cache");
+        Arc::new(PagedFile::new(slot, id, path.into(), disk, Arc::clone(&self.open_files), Arc::downgrade(self)))
+    }
+
+    /// Changes the budget. Pages leave at once as far as pins allow, the others as soon as room is wanted.
+    pub fn set_budget(&self, bytes: u64) {
+        self.budget.set_limit(bytes);
+        self.trim();
+        self.budget.room_appeared();
+    }
+
+    /// Keeps `page` for a value handed to a caller. `None` when callers keep a quarter of the budget already: then the
+    /// value is copied out.
+    pub fn hold(&self, page: &PageRef) -> Option<Held> {
+        let bytes = page.cost_bytes();
+        self.budget.try_hold(bytes).then(|| Held { page: page.clone(), bytes, budget: Arc::clone(&self.budget) })
+    }
+
+    /// What callers keep, in bytes, see [`PageCache::hold`].
+    pub fn held_bytes(&self) -> u64 {
+        self.budget.held()
+    }
+
+    /// What sessions did.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Memory now. Looks at every page; for metrics, not for decisions.
+    pub fn usage(&self) -> CacheUsage {
+        let unpinned: u64 = self.shards.iter().map(|shard| shard.lock().unpinned_bytes()).sum();
+        let in_flight_bytes = self.budget.in_flight();
+        let used_bytes = self.budget.used();
+        CacheUsage {
+            budget_bytes: self.budget.limit(),
+            used_bytes,
+            pinned_bytes: used_bytes.saturating_sub(in_flight_bytes).saturating_sub(unpinned),
+            held_bytes: self.budget.held(),
+            in_flight_bytes,
+            frames: self.budget.frames(),
+            kind_bytes: PageKind::ALL.map(|kind| self.budget.of_kind(kind)),
+            open_files: self.open_files.open(),
+            queued: self.budget.queued(),
+        }
+    }
+
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    fn shard(&self, key: Key) -> &Mutex<Shard> {
+        // The table uses the lowest and the highest bits.
+        let middle = (key.hash() >> 32) as usize;
+        &self.shards[middle & (self.shards.len() - 1)]
+    }
+
+    /// The page if it is in memory. `warm` counts as a use of it.
+    pub(crate) fn find(&self, key: Key, warm: bool) -> Option<PageRef> {
+        let shard = self.shard(key).lock();
+        match shard.entry(key)? {
+            Entry::Resident(page) => {
+                if warm {
+                    page.warm(heat_cap(page.kind()));
+                }
+                Some(page.clone())
+            }
+            Entry::InFlight(_) => None,
+        }
+    }
+
+    /// What the cache knows of a page. `keep` asks for it to be kept if it is in flight.
+    pub(crate) fn look(&self, key: Key, keep: bool) -> Look<'_> {
+        look(&self.shard(key).lock(), key, keep).unwrap_or(Look::Missing)
+    }
+
+    /// Marks a missing page as being read by the caller, who has reserved the memory for it.
+    pub(crate) fn claim(&self, key: Key, keep: bool, heat: u8) -> Look<'_> {
+        let mut shard = self.shard(key).lock();
+        if let Some(known) = look(&shard, key, keep) {
+            return known;
+        }
+        let flight = Arc::<Flight>::default();
+        if keep {
+            flight.ask_to_keep();
+        }
+        shard.take_off(key, Arc::clone(&flight));
+        drop(shard);
+        Look::Claimed(Claim { cache: self, key, heat, flight: Some(flight) })
+    }
+
+    /// Charges `bytes`, evicting as needed. `None` if pins leave no room, or there would be none if nothing was pinned.
+    pub(crate) fn try_reserve(&self, bytes: u64) -> Option<Charge> {
+        loop {
+            match self.budget.try_charge(bytes) {
+                Ok(charge) => return Some(charge),
+                Err(_) if bytes > self.budget.limit() => return None,
+                Err(short) if self.evict(short, LOOK) == 0 => return None,
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Charges `bytes`, evicting as needed; if pins leave no room, takes the turn to overdraw, and keeps it in `turn`
+    /// until the end of the step. May wait for those who have it, so the caller has no page in flight.
+    pub(crate) fn reserve(&self, bytes: u64, turn: &mut Option<Turn>) -> Reserved {
+        loop {
+            if let Some(charge) = self.try_reserve(bytes) {
+                return Reserved::Room(charge);
+            }
+            if turn.is_some() {
+                return Reserved::Overdrawn(self.budget.overdraw(bytes));
+            }
+            if let Some(taken) = self.budget.queue() {
+                // The holder before may have left room; then the turn goes on to the next in the queue.
+                if let Some(charge) = self.try_reserve(bytes) {
+                    return Reserved::Room(charge);
+                }
+                *turn = Some(taken);
+            }
+        }
+    }
+
+    /// Evicts what exceeds the budget as far as pins allow, however long that takes.
+    fn trim(&self) {
+        loop {
+            let excess = self.budget.excess().min(TRIM_BYTES);
+            if excess == 0 || self.evict(excess, usize::MAX) == 0 {
+                break;
+            }
+        }
+    }
+
+    /// Evicts unpinned pages worth `bytes` if it finds them looking at `look` places of each shard for each; goes on to
+    /// the next shard when one has no more. Returns what they are worth.
+    fn evict(&self, bytes: u64, look: usize) -> u64 {
+        let mut freed = 0;
+        let mut evicted = Vec::new();
+        let first = self.next_shard.fetch_add(1, Ordering::Relaxed);
+        for step in 0..self.shards.len() {
+            if freed >= bytes {
+                break;
+            }
+            let shard = &self.shards[(first + step) & (self.shards.len() - 1)];
+            freed += shard.lock().evict(bytes - freed, look, &mut evicted);
+        }
+        freed
+    }
+
+    /// Drops all pages of a file that is dead. Pages pinned or in flight go when they are let go.
+    pub(crate) fn forget(&self, slot: u32) {
+        for shard in &self.shards {
+            let mut forgotten = Vec::new();
+            shard.lock().forget(slot, &mut forgotten);
+        }
+    }
+
+    /// A decoded page, checked by the format layer and paid for by `charge`.
+    pub(crate) fn make_page(
+        &self,
+        (buffer, header): (os::Buffer, crate::PageHeader),
+        at: Address,
+        mut charge: Charge,
+    ) -> Result<PageRef, String> {
+        (self.validate)(header.kind, &buffer[..header.memory_bytes as usize])?;
+        let cost = crate::frame::cost_bytes(&buffer);
+        if let Some(more @ 1..) = cost.checked_sub(charge.bytes()) {
+            // It unpacked to more than the guess. It is in memory already and others may be waiting for it.
+            charge.join(self.try_reserve(more).unwrap_or_else(|| self.budget.overdraw(more)));
+        }
+        Ok(PageRef::charged(buffer, &header, at, charge.settle(cost, header.kind)))
+    }
+
+    /// How many sessions wait for a page in flight.
+    #[cfg(test)]
+    pub(crate) fn waiting_for(&self, key: Key) -> usize {
+        match self.shard(key).lock().entry(key) {
+            Some(Entry::InFlight(flight)) => flight.waiting(),
+            _ => 0,
+        }
+    }
+}
+
+fn look<'c>(shard: &Shard, key: Key, keep: bool) -> Option<Look<'c>> {
+    match shard.entry(key)? {
+        Entry::Resident(page) => Some(Look::Resident(page.clone())),
+        Entry::InFlight(flight) => {
+            if keep {
+                flight.ask_to_keep();
+            }
+            Some(Look::InFlight(Arc::clone(flight)))
+        }
+    }
+}
+
+/// Heat a page comes in with. `needed` and not merely read ahead.
+pub(crate) fn first_heat(kind: PageKind, needed: bool) -> u8 {
+    if serves_many(kind) { 3 } else { u8::from(needed) }
+}
+
+/// Heat a page warms up to.
+fn heat_cap(kind: PageKind) -> u8 {
+    if serves_many(kind) { 5 } else { 2 }
+}
+
+fn serves_many(kind: PageKind) -> bool {
+    match kind {
+        PageKind::Index | PageKind::RangeErase | PageKind::Flat | PageKind::Filter => true,
+        PageKind::Data | PageKind::History | PageKind::Value | PageKind::Group | PageKind::Footer => false,
+    }
+}
+
+/// Memory for pages that are going to be read.
+pub(crate) enum Reserved {
+    /// Within the budget: the pages can be shared and kept.
+    Room(Charge),
+    /// Beyond it: the pages are the step's own.
+    Overdrawn(Charge),
+}
+
+/// What the cache knows of a page.
+pub(crate) enum Look<'c> {
+    /// It is in memory.
+    Resident(PageRef),
+    /// Somebody reads it.
+    InFlight(Arc<Flight>),
+    /// Nobody does.
+    Missing,
+    /// The caller does, from now on.
+    Claimed(Claim<'c>),
+}
+
+/// A page in flight, on the side of who reads it. Dropped without an outcome, it is abandoned: those who wait are woken
+/// and ask again.
+pub(crate) struct Claim<'c> {
+    cache: &'c PageCache,
+    key: Key,
+    heat: u8,
+    /// `None` once landed.
+    flight: Option<Arc<Flight>>,
+}
+
+impl Claim<'_> {
+    /// The page was read, or could not be. It is kept if somebody asked for that and the file is alive.
+    pub fn land(mut self, file: &PagedFile, outcome: Result<PageRef, Error>) -> Result<PageRef, Error> {
+        match &outcome {
+            Ok(page) => self.end(Landing::Arrived(page.clone()), Some(file)),
+            Err(error) => self.end(Landing::Failed(error.clone()), None),
+        }
+        outcome
+    }
+
+    fn end(&mut self, landing: Landing, file: Option<&PagedFile>) {
+        let Some(flight) = self.flight.take() else { return };
+        let mut shard = self.cache.shard(self.key).lock();
+        match (&landing, file) {
+            // A file dies before its pages are forgotten, shard by shard under this lock: none comes in after.
+            (Landing::Arrived(page), Some(file)) if flight.is_to_be_kept() && !file.is_dead() => {
+                page.set_heat(self.heat);
+                shard.land(self.key, Some(page));
+            }
+            _ => shard.land(self.key, None),
+        }
+        drop(shard);
+        flight.land(landing);
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.end(Landing::Abandoned, None);
+    }
+}
+
+/// A page kept for a caller's value; gives back its share of the quarter when dropped.
+pub struct Held {
+    page: PageRef,
+    bytes: u64,
+    budget: Arc<Budget>,
+}
+
+impl Held {
+    /// The page.
+    pub fn page(&self) -> &PageRef {
+        &self.page
+    }
+}
+
+impl Deref for Held {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.page
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.budget.let_go(self.bytes);
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Held").field(&self.page).finish()
+    }
+}
+
+impl fmt::Debug for PageCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageCache")
+            .field("budget_bytes", &self.budget.limit())
+            .field("used_bytes", &self.budget.used())
+            .field("shards", &self.shards.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! Who may use how much memory. It does not know pages or files, only bytes, and whose turn it is to overdraw.
+//!
+//! * A [`Charge`] is bytes counted as used for as long as it lives. It moves from the session that reserved it to the
+//!   frame it pays for; dropping it gives the bytes back.
+//! * [`Budget::try_charge`] never lets the used bytes pass the limit. Only the holder of the [`Turn`] goes past it, by
+//!   the pages of its own step, which it shares with nobody and lets go before the turn; and there is one turn. So used
+//!   bytes stay within the limit and one step's pages (or what they were when the limit was lowered).
+//! * Nobody waits for the turn forever: its holder waits for nothing but the disk and then gives it back, and each
+//!   time it is given back one of those who queue is woken, takes it or finds it taken by somebody who will do the same.
+//!
+//! Thread safe. Counters are relaxed: each is exact by itself, and nothing else is ordered by them.
+
+use crate::PageKind;
+use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use os::sync::{Arc, Condvar, Mutex};
+use std::fmt;
+
+/// The bytes of one cache.
+#[derive(Debug, Default)]
+pub(crate) struct Budget {
+    limit: AtomicU64,
+    used: AtomicU64,
+    /// Reserved for pages that are not in memory yet; part of `used`.
+    in_flight: AtomicU64,
+    /// Cost of the pages that callers keep for their values; part of `used`, pages kept twice count twice.
+    held: AtomicU64,
+    /// Pages in memory and what they cost, by kind.
+    frames: AtomicU64,
+    by_kind: [AtomicU64; PageKind::ALL.len()],
+    /// Whether somebody has the turn.
+    taken: Mutex<bool>,
+    bell: Condvar,
+    queued: AtomicUsize,
+}
+
+impl Budget {
+    /// A budget of `limit` bytes.
+    pub fn new(limit: u64) -> Self {
+        Self { limit: AtomicU64::new(limit), ..Self::default() }
+    }
+
+    pub fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    pub fn set_limit(&self, bytes: u64) {
+        self.limit.store(bytes, Ordering::Relaxed);
+    }
+
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    pub fn held(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    pub fn frames(&self) -> u64 {
+        self.frames.load(Ordering::Relaxed)
+    }
+
+    pub fn of_kind(&self, kind: PageKind) -> u64 {
+        self.by_kind[kind.index()].load(Ordering::Relaxed)
+    }
+
+    /// How far the used bytes are above the limit.
+    pub fn excess(&self) -> u64 {
+        self.used().saturating_sub(self.limit())
+    }
+
+    /// Charges `bytes` if they fit; otherwise says how many bytes must go first.
+    pub fn try_charge(self: &Arc<Self>, bytes: u64) -> Result<Charge, u64> {
+        let limit = self.limit();
+        let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= limit);
+        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
+            Ok(_) => Ok(self.charge(bytes)),
+            Err(used) => Err(used.saturating_add(bytes) - limit),
+        }
+    }
+
+    /// Charges `bytes` whether they fit or not. Who may do so: see the top of this file.
+    pub fn overdraw(self: &Arc<Self>, bytes: u64) -> Charge {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+        self.charge(bytes)
+    }
+
+    fn charge(self: &Arc<Self>, bytes: u64) -> Charge {
+        self.in_flight.fetch_add(bytes, Ordering::Relaxed);
+        Charge { budget: Some(Arc::clone(self)), bytes, kind: None }
+    }
+
+    /// Counts `bytes` of memory already charged as held by a caller, within a quarter of the limit.
+    pub fn try_hold(&self, bytes: u64) -> bool {
+        let most = self.limit() / 4;
+        let fits = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= most);
+        self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
+    }
+
+    /// Takes back what [`Budget::try_hold`] counted.
+    pub fn let_go(&self, bytes: u64) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Takes the turn if it is free. Otherwise waits until it is given back or room may have appeared, and answers
+    /// `None` if it was taken again meanwhile: then the caller looks for room and queues again.
+    ///
+    /// The caller has marked no page as in flight: whoever has the turn may be waiting for that very page.
+    pub fn queue(self: &Arc<Self>) -> Option<Turn> {
+        let mut taken = self.taken.lock();
+        if *taken {
+            self.queued.fetch_add(1, Ordering::SeqCst);
+            taken = self.bell.wait(taken);
+            self.queued.fetch_sub(1, Ordering::SeqCst);
+            if *taken {
+                return None;
+            }
+        }
+        *taken = true;
+        Some(Turn { budget: Arc::clone(self) })
+    }
+
+    /// Tells one of those who queue that pages were unpinned. A call that comes just before somebody queues is lost;
+    /// that one is woken by the turn instead.
+    pub fn room_appeared(&self) {
+        if self.queued() > 0 {
+            self.bell.notify_one();
+        }
+    }
+
+    /// How many sessions queue for the turn.
+    pub fn queued(&self) -> usize {
+        self.queued.load(Ordering::SeqCst)
+    }
+}
+
+/// The right to go past the limit, until dropped.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    budget: Arc<Budget>,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *self.budget.taken.lock() = false;
+        self.budget.bell.notify_one();
+    }
+}
+
+/// Bytes counted as used until dropped.
+pub(crate) struct Charge {
+    /// `None` for pages outside every cache.
+    budget: Option<Arc<Budget>>,
+    bytes: u64,
+    /// Of the page in memory that is paid for; `None` while it is in flight.
+    kind: Option<PageKind>,
+}
+
+impl Charge {
+    /// A charge of nothing, to nobody.
+    pub fn none() -> Self {
+        Self { budget: None, bytes: 0, kind: None }
+    }
+
+    /// The bytes charged.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Takes `bytes` out of a reservation.
+    pub fn split(&mut self, bytes: u64) -> Self {
+        assert!(bytes <= self.bytes && self.kind.is_none(), "the caller reserved the sum of what it splits off");
+        self.bytes -= bytes;
+        Self { budget: self.budget.clone(), bytes, kind: None }
+    }
+
+    /// Adds another reservation of the same budget.
+    pub fn join(&mut self, mut other: Self) {
+        assert!(self.kind.is_none() && other.kind.is_none(), "both are reservations");
+        self.bytes += other.bytes;
+        other.bytes = 0;
+    }
+
+    /// The page has arrived and takes `bytes`, at most what was reserved; the rest is given back.
+    pub fn settle(mut self, bytes: u64, kind: PageKind) -> Self {
+        drop(self.split(self.bytes - bytes));
+        if let Some(budget) = &self.budget {
+            budget.in_flight.fetch_sub(bytes, Ordering::Relaxed);
+            budget.frames.fetch_add(1, Ordering::Relaxed);
+            budget.by_kind[kind.index()].fetch_add(bytes, Ordering::Relaxed);
+        }
+        self.kind = Some(kind);
+        self
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let Some(budget) = &self.budget else { return };
+        match self.kind {
+            None => budget.in_flight.fetch_sub(self.bytes, Ordering::Relaxed),
+            Some(kind) => {
+                budget.frames.fetch_sub(1, Ordering::Relaxed);
+                budget.by_kind[kind.index()].fetch_sub(self.bytes, Ordering::Relaxed)
+            }
+        };
+        budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        if self.bytes > 0 {
+            budget.room_appeared();
+        }
+    }
+}
+
+impl fmt::Debug for Charge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Charge").field("bytes", &self.bytes).field("kind", &self.kind).finish()
+    }
+}

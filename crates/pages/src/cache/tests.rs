@@ -1,0 +1,389 @@
+//! What is promised of memory: the budget, who waits for whom, what stays and what goes.
+#![allow(clippy::disallowed_methods, reason = "these tests are about threads that meet in the cache")]
+
+use super::*;
+use crate::flaky::SplitMix;
+use crate::numbered::{BLOCK_COST, Gate, ID, Numbered, PATH, accept, wait_until, watched};
+use crate::{Admit, PageSource, Reason, Session, retry};
+use os::sync::atomic::AtomicU64;
+use std::thread;
+
+fn session(cache: &Arc<PageCache>) -> Session {
+    Session::new(cache, Reason::Point, Admit::Keep)
+}
+
+fn read(session: &Session, numbered: &Numbered, file: &Arc<PagedFile>, number: usize) {
+    retry(session, || numbered.page(session, file, number).map(drop)).expect("no faults of the disk");
+}
+
+#[test]
+fn a_missing_page_is_read_once_for_all_who_want_it() {
+    const READERS: usize = 16;
+    let numbered = Numbered::blocks(1);
+    let gate = Arc::<Gate>::default();
+    let cache = PageCache::new(1 << 20, 8, accept);
+    let file = cache.register(PATH, ID, {
+        let gate = Arc::clone(&gate);
+        watched(&numbered.disk, move || gate.pass())
+    });
+    thread::scope(|threads| {
+        for _ in 0..READERS {
+            threads.spawn(|| read(&session(&cache), &numbered, &file, 0));
+        }
+        wait_until(|| cache.waiting_for(numbered.key(&file, 0)) == READERS - 1);
+        gate.open();
+    });
+    assert_eq!(numbered.disk.counts().reads, 1);
+    let counted = cache.counters().snapshot();
+    assert_eq!((counted.data_reads(), counted.rounds(Reason::Point)), (1, READERS as u64));
+}
+
+#[test]
+fn an_error_reaches_all_who_wait_and_the_next_who_asks_tries_again() {
+    const READERS: usize = 8;
+    let numbered = Numbered::blocks(1);
+    numbered.disk.flip_bit(PATH, 2000, 1);
+    let gate = Arc::<Gate>::default();
+    let cache = PageCache::new(1 << 20, 8, accept);
+    let file = cache.register(PATH, ID, {
+        let gate = Arc::clone(&gate);
+        watched(&numbered.disk, move || gate.pass())
+    });
+    let try_read = || {
+        let session = session(&cache);
+        retry(&session, || numbered.page(&session, &file, 0).map(drop))
+    };
+    thread::scope(|threads| {
+        let readers: Vec<_> = (0..READERS).map(|_| threads.spawn(try_read)).collect();
+        wait_until(|| cache.waiting_for(numbered.key(&file, 0)) == READERS - 1);
+        gate.open();
+        for reader in readers {
+            let outcome = reader.join().expect("no reader panics");
+            assert!(matches!(outcome, Err(Error::Corrupt { offset: 0, .. })), "{outcome:?}");
+        }
+    });
+    assert_eq!((numbered.disk.counts().reads, cache.usage().used_bytes), (1, 0));
+    numbered.disk.flip_bit(PATH, 2000, 1);
+    try_read().expect("the bit is back");
+}
+
+#[test]
+fn those_who_wait_for_a_reader_that_panics_read_for_themselves() {
+    static PANICS_LEFT: AtomicU64 = AtomicU64::new(1);
+    fn panic_once(_: PageKind, _: &[u8]) -> Result<(), String> {
+        let panics = PANICS_LEFT.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        assert!(panics.is_err(), "the first check panics");
+        Ok(())
+    }
+    let numbered = Numbered::blocks(1);
+    let gate = Arc::<Gate>::default();
+    let cache = PageCache::new(1 << 20, 8, panic_once);
+    let file = cache.register(PATH, ID, {
+        let gate = Arc::clone(&gate);
+        watched(&numbered.disk, move || gate.pass())
+    });
+    thread::scope(|threads| {
+        let readers: Vec<_> = (0..4).map(|_| threads.spawn(|| read(&session(&cache), &numbered, &file, 0))).collect();
+        wait_until(|| cache.waiting_for(numbered.key(&file, 0)) == 3);
+        gate.open();
+        let panicked = readers.into_iter().map(|reader| reader.join()).filter(Result::is_err).count();
+        assert_eq!(panicked, 1);
+    });
+    assert_eq!((numbered.disk.counts().reads, cache.usage().used_bytes), (2, BLOCK_COST));
+}
+
+/// Steps of `depth` pages each, fetched one after the other, in a cache of `budget_pages`; returns the most the cache
+/// ever used when a page was read, in bytes.
+fn crowd(seed: u64, threads: u64, budget_pages: u64, depth: usize, admit: Admit) -> u64 {
+    let numbered = Numbered::blocks(40);
+    let cache = PageCache::new(budget_pages * BLOCK_COST, 8, accept);
+    let most = Arc::<AtomicU64>::default();
+    let file = cache.register(PATH, ID, {
+        let (most, cache) = (Arc::clone(&most), Arc::downgrade(&cache));
+        watched(&numbered.disk, move || {
+            let cache = cache.upgrade().expect("the readers have it");
+            most.fetch_max(cache.budget().used(), Ordering::SeqCst);
+        })
+    });
+    thread::scope(|scope| {
+        for thread in 0..threads {
+            let (cache, file, numbered) = (&cache, &file, &numbered);
+            scope.spawn(move || {
+                let mut random = SplitMix(seed ^ (thread << 32));
+                let session = Session::new(cache, Reason::Point, admit);
+                for _ in 0..50 {
+                    let path: Vec<usize> = (0..depth).map(|_| random.next() as usize % 40).collect();
+                    retry(&session, || {
+                        let mut held = Vec::new();
+                        for number in &path {
+                            held.push(numbered.page(&session, file, *number)?);
+                        }
+                        Ok(())
+                    })
+                    .expect("no faults of the disk");
+                }
+            });
+        }
+    });
+    let usage = cache.usage();
+    assert!(usage.used_bytes <= usage.budget_bytes, "{usage:?}");
+    assert_eq!((usage.pinned_bytes, usage.in_flight_bytes, usage.queued), (0, 0, 0));
+    assert_eq!(usage.used_bytes, usage.frames * BLOCK_COST);
+    most.load(Ordering::SeqCst)
+}
+
+#[test]
+fn three_pages_and_64_threads_make_progress_within_one_step_of_the_budget() {
+    for (seed, depth, admit) in [(1, 3, Admit::Keep), (2, 5, Admit::Keep), (3, 5, Admit::Pass), (4, 1, Admit::Keep)] {
+        println!("seed {seed}");
+        let most = crowd(seed, 64, 3, depth, admit);
+        assert!(most <= (3 + depth as u64) * BLOCK_COST, "{most} bytes at depth {depth}");
+        assert!(depth == 1 || most > 3 * BLOCK_COST, "nobody overdrew: the test shows nothing");
+    }
+}
+
+#[test]
+fn a_cache_of_nothing_still_serves_one_step_after_the_other() {
+    let most = crowd(5, 8, 0, 4, Admit::Keep);
+    assert!(most <= 4 * BLOCK_COST, "{most}");
+}
+
+#[test]
+fn without_crowding_the_budget_is_never_exceeded() {
+    assert!(crowd(6, 4, 40, 8, Admit::Keep) <= 40 * BLOCK_COST);
+}
+
+#[test]
+fn the_budget_changes_while_running() {
+    let numbered = Numbered::blocks(100);
+    let cache = PageCache::new(100 * BLOCK_COST, 8, accept);
+    let file = numbered.register(&cache);
+    let session = session(&cache);
+    for number in 0..100 {
+        read(&session, &numbered, &file, number);
+    }
+    assert_eq!(cache.usage().frames, 100);
+    cache.set_budget(30 * BLOCK_COST);
+    assert_eq!(cache.usage().frames, 30);
+
+    // What is pinned stays, until it is let go and somebody wants room.
+    let pinned: Vec<_> =
+        (0..20).map(|number| retry(&session, || numbered.page(&session, &file, number)).expect("no faults")).collect();
+    cache.set_budget(10 * BLOCK_COST);
+    let usage = cache.usage();
+    assert_eq!((usage.frames, usage.pinned_bytes, usage.used_bytes), (20, 20 * BLOCK_COST, 20 * BLOCK_COST));
+    drop(pinned);
+    read(&session, &numbered, &file, 99);
+    assert_eq!(cache.usage().frames, 10);
+
+    cache.set_budget(1000 * BLOCK_COST);
+    for number in 0..100 {
+        read(&session, &numbered, &file, number);
+    }
+    assert_eq!(cache.usage().frames, 100);
+    drop((session, file));
+    assert_eq!((cache.usage().frames, cache.usage().used_bytes), (0, 0), "the file is gone and so are its pages");
+}
+
+#[test]
+fn shards_share_a_budget() {
+    let numbered = Numbered::blocks(3000);
+    let cache = PageCache::new(8 << 20, 8, accept);
+    assert_eq!(cache.shards.len(), 2);
+    let file = numbered.register(&cache);
+    let session = session(&cache);
+    for number in 0..3000 {
+        read(&session, &numbered, &file, number);
+        assert!(cache.usage().used_bytes <= 8 << 20);
+    }
+    assert!(cache.usage().used_bytes > (8 << 20) - 2 * BLOCK_COST, "{:?}", cache.usage());
+    cache.set_budget(4 << 20);
+    let usage: Vec<u64> = cache.shards.iter().map(|shard| shard.lock().unpinned_bytes()).collect();
+    assert!(usage.iter().all(|bytes| (1 << 20..3 << 20).contains(bytes)), "shrunk evenly: {usage:?}");
+}
+
+#[test]
+fn pages_of_a_dead_file_vanish_and_do_not_come_back() {
+    let numbered = Numbered::blocks(10);
+    let cache = PageCache::new(1 << 20, 8, accept);
+    let (file, other) = (numbered.register(&cache), numbered.register(&cache));
+    let session = session(&cache);
+    for number in 0..10 {
+        read(&session, &numbered, &file, number);
+        read(&session, &numbered, &other, number);
+    }
+    let pinned = retry(&session, || numbered.page(&session, &file, 3)).expect("no faults");
+    file.kill();
+    assert_eq!(cache.usage().frames, 11);
+    assert!((0..10).all(|number| !numbered.is_resident(&cache, &file, number)));
+    assert!((0..10).all(|number| numbered.is_resident(&cache, &other, number)));
+    drop(pinned);
+    assert_eq!(cache.usage().frames, 10);
+
+    read(&session, &numbered, &file, 5);
+    assert!(!numbered.is_resident(&cache, &file, 5), "a dead file is read and not kept");
+    assert_eq!(cache.usage().frames, 10);
+}
+
+#[test]
+fn a_file_that_dies_while_it_is_read_leaves_nothing() {
+    let numbered = Numbered::blocks(1);
+    let (reading, gate) = (Arc::<Gate>::default(), Arc::<Gate>::default());
+    let cache = PageCache::new(1 << 20, 8, accept);
+    let file = cache.register(PATH, ID, {
+        let (reading, gate) = (Arc::clone(&reading), Arc::clone(&gate));
+        watched(&numbered.disk, move || {
+            reading.open();
+            gate.pass();
+        })
+    });
+    thread::scope(|threads| {
+        threads.spawn(|| read(&session(&cache), &numbered, &file, 0));
+        reading.pass();
+        file.kill();
+        gate.open();
+    });
+    assert_eq!(cache.usage().frames, 0);
+}
+
+#[test]
+fn callers_keep_a_quarter_at_most() {
+    let numbered = Numbered::blocks(20);
+    let cache = PageCache::new(20 * BLOCK_COST, 8, accept);
+    let file = numbered.register(&cache);
+    let session = session(&cache);
+    let page = |number| retry(&session, || numbered.page(&session, &file, number)).expect("no faults");
+    let mut held: Vec<Held> = (0..20).map_while(|number| cache.hold(&page(number))).collect();
+    assert_eq!((held.len(), cache.held_bytes()), (5, 5 * BLOCK_COST));
+    assert!(cache.hold(&page(7)).is_none());
+    held.pop();
+    assert!(cache.hold(&page(7)).is_some_and(|held| held.page().address() == numbered.pages[7].1));
+    drop(held);
+    assert_eq!(cache.held_bytes(), 0);
+}
+
+#[test]
+fn index_nodes_outlive_data_pages() {
+    let mut kinds = vec![PageKind::Data; 200];
+    kinds[..10].fill(PageKind::Index);
+    let numbered = Numbered::of_kinds(&kinds);
+    let cache = PageCache::new(30 * BLOCK_COST, 8, accept);
+    let file = numbered.register(&cache);
+    let session = session(&cache);
+    for number in 0..200 {
+        read(&session, &numbered, &file, number);
+        // Each search passes one index node on its way.
+        read(&session, &numbered, &file, number % 10);
+    }
+    assert!((0..10).all(|number| numbered.is_resident(&cache, &file, number)));
+    drop(session);
+    assert_eq!(cache.counters().snapshot().index_reads(), 10);
+}
+
+#[test]
+fn index_nodes_read_once_outlive_data_pages_read_once() {
+    let mut kinds = vec![PageKind::Data; 50];
+    kinds[..10].fill(PageKind::Index);
+    let numbered = Numbered::of_kinds(&kinds);
+    let cache = PageCache::new(30 * BLOCK_COST, 8, accept);
+    let file = numbered.register(&cache);
+    let session = session(&cache);
+    for number in 0..50 {
+        read(&session, &numbered, &file, number);
+    }
+    assert!((0..10).all(|number| numbered.is_resident(&cache, &file, number)));
+}
+
+#[test]
+fn pages_without_heat_leave_in_the_order_they_came() {
+    let numbered = Numbered::blocks(140);
+    let cache = PageCache::new(100 * BLOCK_COST, 8, accept);
+    let file = numbered.register(&cache);
+    let session = session(&cache);
+    let check_resident = |numbers: std::ops::Range<usize>| {
+        let resident = (0..140).filter(|number| numbered.is_resident(&cache, &file, *number));
+        assert_eq!(resident.collect::<Vec<_>>(), numbers.collect::<Vec<_>>());
+    };
+    for number in 0..130 {
+        numbered.ahead(&session, &file, number);
+        session.fetch().expect("no faults of the disk");
+    }
+    check_resident(30..130);
+    assert_eq!(cache.shards[0].lock().places(), 100, "who comes takes the place of who went");
+    // The hand is in the middle of the ring when its holes are closed.
+    cache.set_budget(40 * BLOCK_COST);
+    check_resident(90..130);
+    for number in 130..140 {
+        numbered.ahead(&session, &file, number);
+        session.fetch().expect("no faults of the disk");
+    }
+    check_resident(100..140);
+    cache.set_budget(0);
+    check_resident(0..0);
+}
+
+#[test]
+fn a_data_page_read_again_and_again_outlives_those_read_once() {
+    let numbered = Numbered::blocks(1000);
+    let cache = PageCache::new(100 * BLOCK_COST, 8, accept);
+    let file = numbered.register(&cache);
+    let session = session(&cache);
+    for number in 10..1000 {
+        read(&session, &numbered, &file, number);
+        read(&session, &numbered, &file, number % 10);
+    }
+    drop(session);
+    let reads = cache.counters().snapshot().data_reads();
+    assert!(reads <= 1000 + 10, "{reads} reads of 1000 pages, ten of them hot");
+}
+
+#[test]
+fn an_admission_looks_at_a_bounded_number_of_places() {
+    let numbered = Numbered::of_kinds(&[PageKind::Index; 300]);
+    let cache = PageCache::new(300 * BLOCK_COST, 8, accept);
+    let file = numbered.register(&cache);
+    let session = session(&cache);
+    for _ in 0..6 {
+        for number in 0..300 {
+            read(&session, &numbered, &file, number);
+        }
+    }
+    // All pages are as hot as can be; the coldest of those looked at goes all the same.
+    let heat = |number| cache.find(numbered.key(&file, number), false).map(|page| page.heat());
+    assert!((0..300).all(|number| heat(number) == Some(5)));
+    assert_eq!(cache.evict(1, LOOK), BLOCK_COST);
+    let cooled = (0..300).filter(|number| heat(*number) == Some(4)).count();
+    assert_eq!(cooled, LOOK - 1);
+}
+
+#[test]
+fn a_page_that_unpacks_to_more_than_was_guessed_is_charged_for_all_of_it() {
+    let numbered = Numbered::write(&[PageKind::Data; 4], 1 << 20, crate::Codec::Lz4, crate::Packing::Tight);
+    assert!(numbered.pages[0].1.bytes < 1 << 14, "it packs to less than a quarter");
+    let cache = PageCache::new(2 << 20, 8, accept);
+    let file = numbered.register(&cache);
+    let session = session(&cache);
+    for number in 0..4 {
+        read(&session, &numbered, &file, number);
+        let usage = cache.usage();
+        assert!(usage.used_bytes > 1 << 20 && usage.used_bytes <= 2 << 20, "{usage:?}");
+        assert_eq!(usage.in_flight_bytes, 0);
+    }
+}
+
+#[test]
+fn the_turn_to_overdraw_is_given_back_by_a_session_that_goes_away() {
+    let numbered = Numbered::blocks(3);
+    let cache = PageCache::new(0, 8, accept);
+    let file = numbered.register(&cache);
+    let first = session(&cache);
+    assert!(numbered.page(&first, &file, 0).is_err());
+    first.fetch().expect("no faults");
+    thread::scope(|threads| {
+        let second = threads.spawn(|| read(&session(&cache), &numbered, &file, 1));
+        wait_until(|| cache.usage().queued == 1);
+        drop(first);
+        second.join().expect("it had its turn");
+    });
+    assert_eq!(cache.usage().used_bytes, 0);
+}

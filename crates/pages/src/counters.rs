@@ -1,0 +1,198 @@
+//! What sessions did: hits, faults, bytes and rounds, by reason and kind of page. It does not know why.
+//!
+//! Thread safe. Sessions count for themselves and add up here at each round, at least every few hundred hits, and when
+//! they are dropped, so that a hit shares no cache line with other threads. All counters only grow.
+
+use crate::PageKind;
+use os::sync::atomic::{AtomicU64, Ordering};
+
+/// Why pages are read; chosen where a session is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Reason {
+    /// One key.
+    Point,
+    /// Keys in order.
+    Scan,
+    /// Walking the index ahead of a read.
+    Precharge,
+    /// Merging files.
+    Compaction,
+    /// Counts, sizes, split points, histograms.
+    Statistics,
+    /// Checking a file.
+    Check,
+}
+
+impl Reason {
+    /// Every reason.
+    pub const ALL: [Self; 6] =
+        [Self::Point, Self::Scan, Self::Precharge, Self::Compaction, Self::Statistics, Self::Check];
+
+    /// Name for metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Point => "point",
+            Self::Scan => "scan",
+            Self::Precharge => "precharge",
+            Self::Compaction => "compaction",
+            Self::Statistics => "statistics",
+            Self::Check => "check",
+        }
+    }
+}
+
+const REASONS: usize = Reason::ALL.len();
+const KINDS: usize = PageKind::ALL.len();
+
+/// The running totals of a cache.
+#[derive(Debug, Default)]
+pub struct Counters {
+    cells: [[AtomicPages; KINDS]; REASONS],
+    rounds: [AtomicU64; REASONS],
+}
+
+#[derive(Debug, Default)]
+struct AtomicPages {
+    hits: AtomicU64,
+    faults: AtomicU64,
+    read_bytes: AtomicU64,
+}
+
+/// Pages of one kind, for one reason or summed up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pages {
+    /// Found in memory.
+    pub hits: u64,
+    /// Read from disk.
+    pub faults: u64,
+    /// Stored bytes of those.
+    pub read_bytes: u64,
+}
+
+impl Pages {
+    fn add(&mut self, other: &Self) {
+        self.hits += other.hits;
+        self.faults += other.faults;
+        self.read_bytes += other.read_bytes;
+    }
+}
+
+/// What one session counted and has not added to the totals yet.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub pages: [Pages; KINDS],
+    pub rounds: u64,
+    /// Hits in `pages`, to know when to add up.
+    pub hits: u32,
+}
+
+/// The totals at one moment. Counters are read one after the other: sums may be apart by what happened meanwhile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    pages: [[Pages; KINDS]; REASONS],
+    rounds: [u64; REASONS],
+}
+
+impl Counters {
+    /// Adds what a session counted and sets it back to nothing.
+    pub(crate) fn add(&self, reason: Reason, tally: &mut Tally) {
+        let add = |total: &AtomicU64, more: u64| {
+            if more > 0 {
+                total.fetch_add(more, Ordering::Relaxed);
+            }
+        };
+        for (cell, pages) in self.cells[reason as usize].iter().zip(&tally.pages) {
+            add(&cell.hits, pages.hits);
+            add(&cell.faults, pages.faults);
+            add(&cell.read_bytes, pages.read_bytes);
+        }
+        add(&self.rounds[reason as usize], tally.rounds);
+        *tally = Tally::default();
+    }
+
+    /// The totals now.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            pages: self.cells.each_ref().map(|cells| {
+                cells.each_ref().map(|cell| Pages {
+                    hits: cell.hits.load(Ordering::Relaxed),
+                    faults: cell.faults.load(Ordering::Relaxed),
+                    read_bytes: cell.read_bytes.load(Ordering::Relaxed),
+                })
+            }),
+            rounds: self.rounds.each_ref().map(|rounds| rounds.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+impl Snapshot {
+    /// Pages of one kind read for one reason.
+    pub fn pages(&self, reason: Reason, kind: PageKind) -> Pages {
+        self.pages[reason as usize][kind.index()]
+    }
+
+    /// Rounds of waiting for the disk, for one reason.
+    pub fn rounds(&self, reason: Reason) -> u64 {
+        self.rounds[reason as usize]
+    }
+
+    /// Rounds of waiting for the disk, for all reasons.
+    pub fn all_rounds(&self) -> u64 {
+        self.rounds.iter().sum()
+    }
+
+    /// Pages of one kind, for all reasons.
+    pub fn of_kind(&self, kind: PageKind) -> Pages {
+        self.sum(|_, pages_of| pages_of == kind)
+    }
+
+    /// Pages of all kinds, for one reason.
+    pub fn of_reason(&self, reason: Reason) -> Pages {
+        self.sum(|read_for, _| read_for == reason)
+    }
+
+    /// All pages.
+    pub fn total(&self) -> Pages {
+        self.sum(|_, _| true)
+    }
+
+    /// Index nodes read from disk: tree nodes and flat indexes.
+    pub fn index_reads(&self) -> u64 {
+        self.of_kind(PageKind::Index).faults + self.of_kind(PageKind::Flat).faults
+    }
+
+    /// Data pages read from disk: the main tree's, the history's, the groups' and values.
+    pub fn data_reads(&self) -> u64 {
+        [PageKind::Data, PageKind::History, PageKind::Group, PageKind::Value]
+            .into_iter()
+            .map(|kind| self.of_kind(kind).faults)
+            .sum()
+    }
+
+    /// What was counted since `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut difference = self.clone();
+        for (cell, before) in difference.pages.iter_mut().flatten().zip(earlier.pages.iter().flatten()) {
+            cell.hits -= before.hits;
+            cell.faults -= before.faults;
+            cell.read_bytes -= before.read_bytes;
+        }
+        for (rounds, before) in difference.rounds.iter_mut().zip(&earlier.rounds) {
+            *rounds -= before;
+        }
+        difference
+    }
+
+    fn sum(&self, wanted: impl Fn(Reason, PageKind) -> bool) -> Pages {
+        let mut sum = Pages::default();
+        for reason in Reason::ALL {
+            for kind in PageKind::ALL {
+                if wanted(reason, kind) {
+                    sum.add(&self.pages(reason, kind));
+                }
+            }
+        }
+        sum
+    }
+}

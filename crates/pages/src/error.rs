@@ -1,0 +1,41 @@
+//! What can break below a reader, naming file, place and what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Result of the page layer.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Something broke. A missing page is not among these: that is [`crate::Stop::Fault`].
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// The system refused to open, read or write a file.
+    #[error("cannot {action} {}: {source}", file.display())]
+    Io {
+        /// What was tried: "read", "open", …
+        action: &'static str,
+        /// Which file.
+        file: PathBuf,
+        /// The system's words.
+        source: std::sync::Arc<io::Error>,
+    },
+    /// Bytes on disk are not what was written.
+    #[error("{} is corrupt: {page} page at offset {offset}: {why}; restore the file from a backup", file.display())]
+    Corrupt {
+        /// Which file.
+        file: PathBuf,
+        /// Kind of the page.
+        page: &'static str,
+        /// First byte of the page in the file.
+        offset: u64,
+        /// What was wrong.
+        why: String,
+    },
+}
+
+impl Error {
+    /// An I/O error with its file.
+    pub fn io(action: &'static str, file: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::Io { action, file: file.into(), source: std::sync::Arc::new(source) }
+    }
+}

@@ -1,0 +1,160 @@
+//! A file whose pages are read by address. It does not know what its pages mean, nor what is kept of them.
+//!
+//! * Making one opens nothing: the first read does. How many files are open at once is bounded by the cache.
+//! * Slots are never reused within a cache, so a page of a file that is gone is never found under another's name.
+//! * A dead file (see [`PagedFile::kill`]) has no pages in the cache and gets none; reading it still works as long as
+//!   the disk has it.
+//!
+//! Thread safe.
+
+pub(crate) mod open_files;
+
+use crate::page::verify_address;
+use crate::{Address, Error, PageCache, PageKind, Result};
+use open_files::{Handle, OpenFiles};
+use os::sync::atomic::{AtomicBool, Ordering};
+use os::sync::{Arc, Weak};
+use os::{Access, BLOCK_BYTES, Buffer, Disk, File};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// An immutable file of pages. Equal for two values only if they are the same registration.
+pub struct PagedFile {
+    slot: u32,
+    id: u64,
+    path: PathBuf,
+    disk: Arc<dyn Disk>,
+    handle: Arc<Handle>,
+    pool: Arc<OpenFiles>,
+    /// The cache the file is registered with, for as long as that lives.
+    home: Weak<PageCache>,
+    dead: AtomicBool,
+}
+
+/// Stored bytes of a page within the whole blocks that were read.
+pub(crate) struct Stored {
+    /// What was read.
+    pub buffer: Buffer,
+    /// Where the page starts in it.
+    pub start: usize,
+}
+
+impl PagedFile {
+    /// A file outside every cache, for tools and tests. `id` seeds the checksums of its pages.
+    pub fn alone(path: impl Into<PathBuf>, id: u64, disk: Arc<dyn Disk>) -> Arc<Self> {
+        Arc::new(Self::new(0, id, path.into(), disk, Arc::new(OpenFiles::new(1)), Weak::new()))
+    }
+
+    /// See [`PageCache::register`].
+    pub(crate) fn new(
+        slot: u32,
+        id: u64,
+        path: PathBuf,
+        disk: Arc<dyn Disk>,
+        pool: Arc<OpenFiles>,
+        home: Weak<PageCache>,
+    ) -> Self {
+        Self { slot, id, path, disk, handle: Arc::default(), pool, home, dead: AtomicBool::new(false) }
+    }
+
+    /// Number of the file in its cache, never used again for another; 0 for a file outside every cache.
+    pub fn slot(&self) -> u32 {
+        self.slot
+    }
+
+    /// Seed of the checksums of its pages.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Length in bytes. Opens the file.
+    pub fn len(&self) -> Result<u64> {
+        self.open()?.len().map_err(|error| Error::io("measure", &self.path, error))
+    }
+
+    /// Whether the file has no bytes. Opens the file.
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Says that nobody will read the file again: its pages leave the cache now, or when they are no longer pinned,
+    /// and its descriptor is closed. Dropping the last reference to the file does the same.
+    pub fn kill(&self) {
+        if !self.dead.swap(true, Ordering::SeqCst) {
+            self.pool.close(&self.handle);
+            if let Some(cache) = self.home.upgrade() {
+                cache.forget(self.slot);
+            }
+        }
+    }
+
+    /// Whether the file was killed.
+    pub fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::SeqCst)
+    }
+
+    /// An error about the bytes of one of its pages.
+    pub fn corrupt(&self, kind: PageKind, offset: u64, why: impl Into<String>) -> Error {
+        Error::Corrupt { file: self.path.clone(), page: kind.name(), offset, why: why.into() }
+    }
+
+    /// Whether the file is registered with `cache`.
+    pub(crate) fn is_at_home(&self, cache: &Arc<PageCache>) -> bool {
+        Weak::as_ptr(&self.home) == Arc::as_ptr(cache)
+    }
+
+    /// The stored bytes of the page at `at`, not verified yet.
+    pub(crate) fn read(&self, at: &Address, kind: PageKind) -> Result<Stored> {
+        verify_address(at).map_err(|why| self.corrupt(kind, at.offset, why))?;
+        let stored = self.read_range(at.offset, at.bytes as usize)?;
+        match stored.buffer.len() < stored.start + at.bytes as usize {
+            false => Ok(stored),
+            true => {
+                let end = at.offset - stored.start as u64 + stored.buffer.len() as u64;
+                Err(self.corrupt(kind, at.offset, format!("the file ends at {end}, the page at {}", at.end())))
+            }
+        }
+    }
+
+    /// Reads the blocks around `bytes` bytes at `offset`; fewer than asked only at the end of the file.
+    pub(crate) fn read_range(&self, offset: u64, bytes: usize) -> Result<Stored> {
+        let start = (offset % BLOCK_BYTES as u64) as usize;
+        let mut buffer = Buffer::zeroed((start + bytes).next_multiple_of(BLOCK_BYTES));
+        let file = self.open()?;
+        let read =
+            file.read_at(&mut buffer, offset - start as u64).map_err(|error| Error::io("read", &self.path, error))?;
+        buffer.set_len_within_capacity(read);
+        Ok(Stored { buffer, start })
+    }
+
+    fn open(&self) -> Result<Arc<dyn File>> {
+        self.pool
+            .get(&self.handle, || self.disk.open(&self.path, Access::ReadDirect))
+            .map_err(|error| Error::io("open", &self.path, error))
+    }
+}
+
+impl Drop for PagedFile {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+impl fmt::Debug for PagedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PagedFile")
+            .field("path", &self.path)
+            .field("id", &self.id)
+            .field("slot", &self.slot)
+            .field("dead", &self.is_dead())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! What is promised of files: nothing is opened before it is read, few stay open, and what is not there is said so.
+
+use super::*;
+use crate::numbered::{ID, Numbered, PATH, accept};
+use crate::{Admit, Codec, Packing, Reason, Resident, Session, retry};
+use os::sim::SimDisk;
+
+#[test]
+fn registering_opens_nothing_and_few_files_stay_open() {
+    let numbered = Numbered::blocks(1);
+    let cache = PageCache::new(1 << 20, 3, accept);
+    let files: Vec<_> = (0..10).map(|_| numbered.register(&cache)).collect();
+    assert_eq!((cache.usage().open_files, numbered.disk.operation_count()), (0, 2), "created and written");
+    let session = Session::new(&cache, Reason::Point, Admit::Keep);
+    for (file, open) in files.iter().zip([1, 2, 3, 3, 3, 3, 3, 3, 3, 3]) {
+        retry(&session, || numbered.page(&session, file, 0)).expect("no faults");
+        assert_eq!(cache.usage().open_files, open);
+    }
+    files[9].kill();
+    assert_eq!(cache.usage().open_files, 2);
+    drop(files);
+    assert_eq!(cache.usage().open_files, 0);
+}
+
+#[test]
+fn the_file_read_most_stays_open() {
+    let numbered = Numbered::blocks(1);
+    let pool = OpenFiles::new(2);
+    let opened = std::cell::Cell::new(0);
+    let get = |handle: &Arc<Handle>| {
+        pool.get(handle, || {
+            opened.set(opened.get() + 1);
+            numbered.disk.open(Path::new(PATH), Access::Read)
+        })
+        .expect("no faults")
+    };
+    let hot = Arc::<Handle>::default();
+    for _ in 0..10 {
+        get(&hot);
+        get(&hot);
+        get(&Arc::default());
+    }
+    assert_eq!((opened.get(), pool.open()), (11, 2));
+}
+
+fn why(file: &PagedFile, at: Address) -> String {
+    match file.read(&at, PageKind::Data) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("{at:?} was read"),
+    }
+}
+
+#[test]
+fn what_is_not_there_is_said_with_its_place() {
+    let numbered = Numbered::blocks(2);
+    let file = numbered.alone();
+    let at = |offset: u64, bytes: u32| Address { offset, bytes, crc: 0 };
+    assert_eq!(
+        why(&file, at(4096, 8192)),
+        "numbered is corrupt: data page at offset 4096: the file ends at 8192, the page at 12288; restore the file \
+         from a backup"
+    );
+    assert!(why(&file, at(1 << 40, 4096)).contains("the file ends at"));
+    assert!(why(&file, at(u64::MAX - 63, 64)).contains("its parent gives it 64 bytes"));
+    assert!(why(&file, at(63, 64)).contains("its parent gives it 64 bytes"));
+    assert!(why(&file, at(0, 0)).contains("its parent gives it 0 bytes"));
+    assert!(why(&file, at(0, u32::MAX)).contains("its parent gives it 4294967295 bytes"));
+    let missing = PagedFile::alone("missing", ID, SimDisk::new(0));
+    assert!(why(&missing, at(0, 4096)).starts_with("cannot open missing: "));
+    assert!(missing.len().is_err());
+    assert_eq!(file.len().expect("it is there"), 8192);
+}
+
+#[test]
+fn pages_packed_tight_are_read_with_the_blocks_they_share() {
+    let numbered = Numbered::write(&[PageKind::Data; 100], 1000, Codec::None, Packing::Tight);
+    let (file, resident) = (numbered.alone(), Resident::new(accept));
+    for number in 0..100 {
+        let (_, at) = numbered.pages[number];
+        let stored = file.read(&at, PageKind::Data).expect("no faults");
+        assert!(stored.buffer.len() >= stored.start + at.bytes as usize);
+        assert!((at.offset - stored.start as u64).is_multiple_of(4096), "{at:?}");
+        numbered.page(&resident, &file, number).expect("no faults");
+    }
+    assert_eq!((resident.pages_asked(), resident.pages_read()), (100, 100));
+}

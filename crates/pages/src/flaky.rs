@@ -1,0 +1,144 @@
+//! A source that refuses pages it could give, so that every fault path runs in tests. It does not know what is read.
+//!
+//! It keeps the promise all readers rest on: a page that was refused and fetched is given until the step is released,
+//! so every run of a step gets further. One reader: `Send` if the source is, not `Sync`.
+
+use crate::{Address, PageKind, PageRef, PageSource, PagedFile, Result, Stop};
+use os::sync::Arc;
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
+
+/// Wraps a source and faults more often than it does.
+pub struct Flaky<S> {
+    source: S,
+    state: RefCell<State>,
+    refusals: Cell<u64>,
+}
+
+struct State {
+    /// Refused since the last fetch.
+    noted: Vec<Place>,
+    /// Fetched in this step: given until it is released.
+    fetched: HashSet<Place>,
+    /// `None`: nothing stays from step to step.
+    memory: Option<Memory>,
+}
+
+/// Pages remembered from step to step, each for a number of touches still to come.
+struct Memory {
+    touches: HashMap<Place, u32>,
+    random: SplitMix,
+}
+
+/// Id of the file and offset.
+type Place = (u64, u64);
+
+impl<S: PageSource> Flaky<S> {
+    /// Refuses each page the first time it is asked for in a step.
+    pub fn once(source: S) -> Self {
+        Self::with_memory(source, None)
+    }
+
+    /// Refuses pages by a schedule that `seed` decides: one seen for the first time in half of the cases, and any page
+    /// again once it was touched 5 to 10 times since it came.
+    pub fn forgetful(source: S, seed: u64) -> Self {
+        Self::with_memory(source, Some(Memory { touches: HashMap::new(), random: SplitMix(seed) }))
+    }
+
+    fn with_memory(source: S, memory: Option<Memory>) -> Self {
+        let state = State { noted: Vec::new(), fetched: HashSet::new(), memory };
+        Self { source, state: RefCell::new(state), refusals: Cell::new(0) }
+    }
+
+    /// How many times a page was refused. A test that relies on faults asserts that this is not 0.
+    pub fn refusals(&self) -> u64 {
+        self.refusals.get()
+    }
+
+    /// The source inside.
+    pub fn inner(&self) -> &S {
+        &self.source
+    }
+}
+
+impl State {
+    fn refuses(&mut self, place: Place) -> bool {
+        if self.fetched.contains(&place) {
+            return false;
+        }
+        let Some(memory) = &mut self.memory else { return true };
+        match memory.touches.get_mut(&place) {
+            Some(0) => true,
+            Some(left) => {
+                *left -= 1;
+                false
+            }
+            None if memory.random.next().is_multiple_of(2) => true,
+            None => {
+                memory.remember(place);
+                false
+            }
+        }
+    }
+}
+
+impl Memory {
+    fn remember(&mut self, place: Place) {
+        let touches = 5 + (self.random.next() % 6) as u32;
+        self.touches.insert(place, touches);
+    }
+}
+
+impl<S: PageSource> PageSource for Flaky<S> {
+    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
+        let place = (file.id(), at.offset);
+        let state = &mut *self.state.borrow_mut();
+        // The source is asked in any case, so that it notes what it misses for the same round.
+        match self.source.page(file, at, kind) {
+            Ok(_) if state.refuses(place) => self.refusals.set(self.refusals.get() + 1),
+            Err(Stop::Fault) => {}
+            given_or_failed => return given_or_failed,
+        }
+        state.noted.push(place);
+        Err(Stop::Fault)
+    }
+
+    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) {
+        self.source.ahead(file, at, kind);
+    }
+
+    fn fetch(&self) -> Result<()> {
+        self.source.fetch()?;
+        let state = &mut *self.state.borrow_mut();
+        for place in state.noted.drain(..) {
+            state.fetched.insert(place);
+            if let Some(memory) = &mut state.memory {
+                memory.remember(place);
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&self) {
+        let state = &mut *self.state.borrow_mut();
+        state.noted.clear();
+        state.fetched.clear();
+        self.source.release();
+    }
+}
+
+/// Steele, Lea and Flood's SplitMix64.
+pub(crate) struct SplitMix(pub u64);
+
+impl SplitMix {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! Bytes by address, from memory or from disk. Knows no keys, no rows, no levels.
+//!
+//! Readers are ordinary synchronous functions over a [`PageSource`] that never blocks: a page that is not in memory
+//! ends the step with [`Stop::Fault`], [`retry()`] fetches everything the step noted in one round and runs it again.
+
+#![forbid(unsafe_code)]
+
+pub mod address;
+pub mod cache;
+pub mod counters;
+pub mod error;
+pub mod file;
+pub mod flaky;
+pub mod frame;
+#[cfg(test)]
+mod numbered;
+pub mod page;
+pub mod resident;
+pub mod retry;
+pub mod session;
+pub mod source;
+
+pub use address::{Address, PACK_BYTES};
+pub use cache::{CacheUsage, Held, PageCache};
+pub use counters::{Counters, Reason};
+pub use error::{Error, Result};
+pub use file::PagedFile;
+pub use flaky::Flaky;
+pub use frame::PageRef;
+pub use page::{Codec, HEADER_BYTES, Packing, PageHeader, PageKind, encode_page};
+pub use resident::Resident;
+pub use retry::retry;
+pub use session::{Admit, Session};
+pub use source::{PageSource, Stop};

@@ -1,0 +1,213 @@
+//! For tests: a file of numbered pages on a simulated disk, and a disk that tells of its reads.
+
+use crate::cache::shard::Key;
+use crate::flaky::SplitMix;
+use crate::{Address, Codec, HEADER_BYTES, PageCache, PageKind, PageRef, PageSource, PagedFile, Stop, encode_page};
+use crate::{Packing, Result};
+use os::sim::SimDisk;
+use os::sync::{Arc, Condvar, Mutex};
+use os::{Access, Disk, Entry, File, Lock};
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// Name of the file.
+pub const PATH: &str = "numbered";
+
+/// Id of the file.
+pub const ID: u64 = 0x5EED_CAFE;
+
+/// Payload that makes a page of one block.
+pub const BLOCK_PAYLOAD: usize = os::BLOCK_BYTES - HEADER_BYTES;
+
+/// What a page of one block costs in memory.
+pub const BLOCK_COST: u64 = os::BLOCK_BYTES as u64 + crate::frame::FRAME_BYTES;
+
+/// A file of numbered pages.
+pub struct Numbered {
+    pub disk: Arc<SimDisk>,
+    pub pages: Vec<(PageKind, Address)>,
+    payload_bytes: usize,
+}
+
+impl Numbered {
+    /// Data pages of one block each.
+    pub fn blocks(count: usize) -> Self {
+        Self::of_kinds(&vec![PageKind::Data; count])
+    }
+
+    /// Pages of one block each, of these kinds.
+    pub fn of_kinds(kinds: &[PageKind]) -> Self {
+        Self::write(kinds, BLOCK_PAYLOAD, Codec::None, Packing::Block)
+    }
+
+    /// Pages as given, one after the other.
+    pub fn write(kinds: &[PageKind], payload_bytes: usize, codec: Codec, packing: Packing) -> Self {
+        let disk = SimDisk::new(0);
+        let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
+        let mut pages = Vec::new();
+        let mut offset = 0;
+        for (number, kind) in kinds.iter().enumerate() {
+            let mut page = vec![0; HEADER_BYTES];
+            page.extend(payload(number, payload_bytes));
+            let at = encode_page(&mut page, (*kind, 0), codec, packing, ID, offset);
+            assert_eq!(file.append(&page).expect("the disk has room"), offset);
+            offset = at.end();
+            pages.push((*kind, at));
+        }
+        Self { disk, pages, payload_bytes }
+    }
+
+    /// The file in a cache.
+    pub fn register(&self, cache: &Arc<PageCache>) -> Arc<PagedFile> {
+        cache.register(PATH, ID, Arc::clone(&self.disk) as Arc<dyn Disk>)
+    }
+
+    /// The file outside every cache.
+    pub fn alone(&self) -> Arc<PagedFile> {
+        PagedFile::alone(PATH, ID, Arc::clone(&self.disk) as Arc<dyn Disk>)
+    }
+
+    /// Asks for a page and checks what comes.
+    pub fn page(&self, source: &impl PageSource, file: &Arc<PagedFile>, number: usize) -> Result<PageRef, Stop> {
+        let (kind, at) = self.pages[number];
+        let page = source.page(file, &at, kind)?;
+        assert!(page[HEADER_BYTES..] == payload(number, self.payload_bytes), "page {number} has the wrong bytes");
+        Ok(page)
+    }
+
+    /// Hints at a page.
+    pub fn ahead(&self, source: &impl PageSource, file: &Arc<PagedFile>, number: usize) {
+        let (kind, at) = self.pages[number];
+        source.ahead(file, &at, kind);
+    }
+
+    /// Whether a page is in the cache's memory.
+    pub fn is_resident(&self, cache: &PageCache, file: &PagedFile, number: usize) -> bool {
+        cache.find(self.key(file, number), false).is_some()
+    }
+
+    /// The cache's key of a page.
+    pub fn key(&self, file: &PagedFile, number: usize) -> Key {
+        Key::new(file, &self.pages[number].1)
+    }
+}
+
+/// Bytes that compress well, and differ from page to page in more than their number.
+fn payload(number: usize, bytes: usize) -> Vec<u8> {
+    let word = SplitMix(number as u64).next().to_le_bytes();
+    word.iter().copied().cycle().take(bytes).collect()
+}
+
+/// The structure of numbered pages is their bytes: all are right.
+pub fn accept(_: PageKind, _: &[u8]) -> Result<(), String> {
+    Ok(())
+}
+
+/// Called before each read.
+type Hook = Arc<dyn Fn() + Send + Sync>;
+
+/// Passes reads on to a simulated disk, after telling of them.
+struct Watched<T: ?Sized> {
+    watched: Arc<T>,
+    before_read: Hook,
+}
+
+/// A disk that calls `before_read` before each read.
+pub fn watched(disk: &Arc<SimDisk>, before_read: impl Fn() + Send + Sync + 'static) -> Arc<dyn Disk> {
+    Arc::new(Watched { watched: Arc::clone(disk), before_read: Arc::new(before_read) })
+}
+
+impl<T: ?Sized> fmt::Debug for Watched<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watched")
+    }
+}
+
+const READS_ONLY: &str = "a source of pages opens and reads files and does nothing else";
+
+impl Disk for Watched<SimDisk> {
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
+        let watched = self.watched.open(path, access)?;
+        Ok(Arc::new(Watched { watched, before_read: Arc::clone(&self.before_read) }))
+    }
+    fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
+        unreachable!("{READS_ONLY}")
+    }
+    fn remove(&self, _: &Path) -> io::Result<()> {
+        unreachable!("{READS_ONLY}")
+    }
+    fn list(&self, _: &Path) -> io::Result<Vec<Entry>> {
+        unreachable!("{READS_ONLY}")
+    }
+    fn exists(&self, _: &Path) -> io::Result<bool> {
+        unreachable!("{READS_ONLY}")
+    }
+    fn create_dir(&self, _: &Path) -> io::Result<()> {
+        unreachable!("{READS_ONLY}")
+    }
+    fn remove_dir(&self, _: &Path) -> io::Result<()> {
+        unreachable!("{READS_ONLY}")
+    }
+    fn sync_dir(&self, _: &Path) -> io::Result<()> {
+        unreachable!("{READS_ONLY}")
+    }
+    fn lock(&self, _: &Path) -> io::Result<Box<dyn Lock>> {
+        unreachable!("{READS_ONLY}")
+    }
+}
+
+impl File for Watched<dyn File> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        (self.before_read)();
+        self.watched.read_at(buffer, offset)
+    }
+    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
+        unreachable!("{READS_ONLY}")
+    }
+    fn append(&self, _: &[u8]) -> io::Result<u64> {
+        unreachable!("{READS_ONLY}")
+    }
+    fn sync(&self) -> io::Result<()> {
+        unreachable!("{READS_ONLY}")
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.watched.len()
+    }
+    fn set_len(&self, _: u64) -> io::Result<()> {
+        unreachable!("{READS_ONLY}")
+    }
+    fn is_direct(&self) -> bool {
+        false
+    }
+}
+
+/// Keeps whoever passes waiting until it is opened.
+#[derive(Default)]
+pub struct Gate {
+    open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    /// Waits for the gate to be open.
+    pub fn pass(&self) {
+        let mut open = self.open.lock();
+        while !*open {
+            open = self.opened.wait(open);
+        }
+    }
+
+    /// Opens it for good.
+    pub fn open(&self) {
+        *self.open.lock() = true;
+        self.opened.notify_all();
+    }
+}
+
+/// Gives way to other threads until `condition` holds.
+pub fn wait_until(condition: impl Fn() -> bool) {
+    while !condition() {
+        std::thread::yield_now();
+    }
+}

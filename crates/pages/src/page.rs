@@ -1,0 +1,314 @@
+//! What every page starts with, and how it is stored and checked. Knows nothing of what a payload means, of files
+//! beyond their id, or of the memory a page is read into.
+//!
+//! ```text
+//!  0        1        2        3        4               8               12              16
+//!  | kind   | codec  | level  | zero   | memory bytes  | stored bytes  | zero          | payload …
+//! ```
+//!
+//! * memory bytes: header and payload once decoded; stored bytes: header and payload as they lie, without padding.
+//! * With a codec the payload is stored compressed; the header never is.
+//! * Padding after the stored bytes is zero and covered by the checksum in the page's [`Address`].
+//! * The checksum is seeded with file id and offset: the right bytes in the wrong place do not verify.
+
+use crate::{Address, PACK_BYTES};
+use os::{BLOCK_BYTES, Buffer};
+
+/// Length of the header of every page.
+pub const HEADER_BYTES: usize = 16;
+
+/// A page in memory is never larger than this (a value chunk of 1 MiB, a page of one maximal row).
+pub const MAX_PAGE_BYTES: usize = 8 << 20;
+
+/// What a page is for. The numbers are part of the file format; 0 is none of them, so that zeros are no page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum PageKind {
+    /// Rows of the main tree.
+    Data = 1,
+    /// A node of a tree, at any level above the data pages.
+    Index = 2,
+    /// Rows of the history tree.
+    History = 3,
+    /// A chunk of a large value.
+    Value = 4,
+    /// Range erases.
+    RangeErase = 5,
+    /// A flat index: one page for a whole small file.
+    Flat = 6,
+    /// A partition of a filter.
+    Filter = 7,
+    /// Rows of a column group.
+    Group = 8,
+    /// The footer, which lets a file be opened alone.
+    Footer = 9,
+}
+
+impl PageKind {
+    /// Every kind, in the order of their numbers.
+    pub const ALL: [Self; 9] = [
+        Self::Data,
+        Self::Index,
+        Self::History,
+        Self::Value,
+        Self::RangeErase,
+        Self::Flat,
+        Self::Filter,
+        Self::Group,
+        Self::Footer,
+    ];
+
+    /// The kind with this number.
+    pub fn from_u8(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
+    }
+
+    /// Name for messages and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Index => "index",
+            Self::History => "history",
+            Self::Value => "value",
+            Self::RangeErase => "range erase",
+            Self::Flat => "flat index",
+            Self::Filter => "filter",
+            Self::Group => "group",
+            Self::Footer => "footer",
+        }
+    }
+
+    /// Place in [`PageKind::ALL`], for arrays with one cell a kind.
+    pub fn index(self) -> usize {
+        usize::from(self as u8) - 1
+    }
+}
+
+/// How a payload is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Codec {
+    /// As it is used.
+    None = 0,
+    /// One LZ4 block.
+    Lz4 = 1,
+}
+
+impl Codec {
+    /// The codec with this number.
+    pub fn from_u8(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::None),
+            1 => Some(Self::Lz4),
+            _ => None,
+        }
+    }
+}
+
+/// What the length of a stored page is rounded up to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packing {
+    /// [`os::BLOCK_BYTES`]: the page is read and used where it lies, without a copy. A compressed page, and a page at
+    /// an offset between blocks, are packed tight nevertheless.
+    Block,
+    /// [`PACK_BYTES`]: no room lost, but the page is copied out of the blocks it shares.
+    Tight,
+}
+
+impl Packing {
+    /// `bytes` rounded up.
+    pub fn padded(self, bytes: usize) -> usize {
+        match self {
+            Self::Block => bytes.next_multiple_of(BLOCK_BYTES),
+            Self::Tight => bytes.next_multiple_of(PACK_BYTES as usize),
+        }
+    }
+}
+
+/// The first [`HEADER_BYTES`] of a page, see the picture at the top of this file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageHeader {
+    /// What the page is for.
+    pub kind: PageKind,
+    /// How the payload is stored.
+    pub codec: Codec,
+    /// Height above the lowest pages of its tree, 0 for pages that are not nodes.
+    pub level: u8,
+    /// Header and payload once decoded.
+    pub memory_bytes: u32,
+    /// Header and payload as they lie, without padding.
+    pub stored_bytes: u32,
+}
+
+impl PageHeader {
+    /// The bytes of the header.
+    pub fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[0] = self.kind as u8;
+        bytes[1] = self.codec as u8;
+        bytes[2] = self.level;
+        bytes[4..8].copy_from_slice(&self.memory_bytes.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.stored_bytes.to_le_bytes());
+        bytes
+    }
+
+    /// Reads what [`PageHeader::encode`] wrote, or says what is wrong with it.
+    pub fn decode(page: &[u8]) -> Result<Self, String> {
+        let Some(bytes) = page.first_chunk::<HEADER_BYTES>() else {
+            return Err(format!("{} bytes are too few for a page header", page.len()));
+        };
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let kind = PageKind::from_u8(bytes[0]).ok_or_else(|| format!("unknown page kind {}", bytes[0]))?;
+        let codec = Codec::from_u8(bytes[1]).ok_or_else(|| format!("unknown codec {}", bytes[1]))?;
+        if bytes[3] != 0 || word(12) != 0 {
+            return Err("reserved bytes of the page header are not zero".into());
+        }
+        let header = Self { kind, codec, level: bytes[2], memory_bytes: word(4), stored_bytes: word(8) };
+        let lengths = HEADER_BYTES..=MAX_PAGE_BYTES;
+        if !lengths.contains(&(header.memory_bytes as usize)) || !lengths.contains(&(header.stored_bytes as usize)) {
+            return Err(format!("page of {} bytes, {} stored", header.memory_bytes, header.stored_bytes));
+        }
+        if codec == Codec::None && header.memory_bytes != header.stored_bytes {
+            return Err(format!("plain page of {} bytes, {} stored", header.memory_bytes, header.stored_bytes));
+        }
+        Ok(header)
+    }
+}
+
+/// Turns a page in memory into the bytes to write at `offset`, and says where its parent finds it.
+///
+/// `page` comes as [`HEADER_BYTES`] reserved bytes and the payload, and leaves as the stored bytes with padding.
+/// `header` is kind and level. It is [`pack_page`] followed by [`seal_page`]; a writer that aligns plain pages only
+/// calls these two, for it chooses the offset when it knows whether the page shrank.
+///
+/// # Panics
+///
+/// If the page is longer than [`MAX_PAGE_BYTES`] or shorter than its header, or `offset` is no multiple of
+/// [`PACK_BYTES`].
+pub fn encode_page(
+    page: &mut Vec<u8>,
+    header: (PageKind, u8),
+    codec: Codec,
+    packing: Packing,
+    file_id: u64,
+    offset: u64,
+) -> Address {
+    pack_page(page, header, codec, packing);
+    seal_page(page, packing, file_id, offset)
+}
+
+/// Writes the header and compresses the payload if that is asked and worth it; says which codec the page now has.
+///
+/// A compressed page is kept if it takes at least an eighth less of the file than the plain one: less than that does
+/// not pay for unpacking it on every read. Panics as [`encode_page`] does.
+pub fn pack_page(page: &mut Vec<u8>, (kind, level): (PageKind, u8), codec: Codec, packing: Packing) -> Codec {
+    let memory_bytes = page.len();
+    assert!((HEADER_BYTES..=MAX_PAGE_BYTES).contains(&memory_bytes), "a page of {memory_bytes} bytes");
+    let plain_bytes = packing.padded(memory_bytes);
+    let codec = match codec {
+        Codec::None => Codec::None,
+        Codec::Lz4 => compress(page, plain_bytes - plain_bytes / 8),
+    };
+    // Both lengths are at most MAX_PAGE_BYTES, for a compressed page is kept only when it is shorter.
+    let header = PageHeader { kind, codec, level, memory_bytes: memory_bytes as u32, stored_bytes: page.len() as u32 };
+    page[..HEADER_BYTES].copy_from_slice(&header.encode());
+    codec
+}
+
+/// Compresses the payload in place, through the end of the same vector, unless more than `limit` bytes remain.
+fn compress(page: &mut Vec<u8>, limit: usize) -> Codec {
+    let memory_bytes = page.len();
+    page.resize(memory_bytes + lz4_flex::block::get_maximum_output_size(memory_bytes - HEADER_BYTES), 0);
+    let (plain, room) = page.split_at_mut(memory_bytes);
+    let packed_bytes =
+        lz4_flex::block::compress_into(&plain[HEADER_BYTES..], room).expect("there is room for the worst case");
+    let worth_it = Packing::Tight.padded(HEADER_BYTES + packed_bytes) <= limit;
+    if worth_it {
+        page.copy_within(memory_bytes..memory_bytes + packed_bytes, HEADER_BYTES);
+        page.truncate(HEADER_BYTES + packed_bytes);
+        Codec::Lz4
+    } else {
+        page.truncate(memory_bytes);
+        Codec::None
+    }
+}
+
+/// Pads a packed page and computes its checksum for its place. Panics as [`encode_page`] does.
+pub fn seal_page(page: &mut Vec<u8>, packing: Packing, file_id: u64, offset: u64) -> Address {
+    assert!(offset.is_multiple_of(PACK_BYTES), "a page at offset {offset}");
+    let header = PageHeader::decode(page).expect("the caller packed this page");
+    let between_blocks = !offset.is_multiple_of(BLOCK_BYTES as u64);
+    let packing = if header.codec != Codec::None || between_blocks { Packing::Tight } else { packing };
+    page.resize(packing.padded(page.len()), 0);
+    let bytes = u32::try_from(page.len()).expect("a page is at most 8 MiB");
+    Address { offset, bytes, crc: checksum(file_id, offset, page) }
+}
+
+/// crc32c of file id and offset, both little-endian, and the stored bytes with padding.
+pub fn checksum(file_id: u64, offset: u64, stored: &[u8]) -> u32 {
+    let mut seed = [0; 16];
+    seed[..8].copy_from_slice(&file_id.to_le_bytes());
+    seed[8..].copy_from_slice(&offset.to_le_bytes());
+    crc32c::crc32c_append(crc32c::crc32c(&seed), stored)
+}
+
+/// Checks the `stored` bytes of a page and copies or unpacks them into memory of their own; `Err` says what is wrong.
+pub fn decode_page(stored: &[u8], kind: PageKind, at: &Address, file_id: u64) -> Result<(Buffer, PageHeader), String> {
+    let header = verify(stored, kind, at, file_id)?;
+    let mut buffer = Buffer::zeroed(header.memory_bytes as usize);
+    let stored = &stored[..header.stored_bytes as usize];
+    match header.codec {
+        Codec::None => buffer.copy_from_slice(stored),
+        Codec::Lz4 => {
+            let (head, payload) = buffer.split_at_mut(HEADER_BYTES);
+            head.copy_from_slice(&stored[..HEADER_BYTES]);
+            let unpacked = lz4_flex::block::decompress_into(&stored[HEADER_BYTES..], payload)
+                .map_err(|error| format!("does not unpack: {error}"))?;
+            if unpacked != payload.len() {
+                return Err(format!("unpacks to {unpacked} bytes instead of {}", payload.len()));
+            }
+        }
+    }
+    Ok((buffer, header))
+}
+
+/// As [`decode_page`] for a page that has a buffer of its own: a plain page is used as it lies, without a copy.
+pub fn adopt_page(stored: Buffer, kind: PageKind, at: &Address, file_id: u64) -> Result<(Buffer, PageHeader), String> {
+    let bytes = (at.bytes as usize).min(stored.len());
+    let header = verify(&stored[..bytes], kind, at, file_id)?;
+    match header.codec {
+        Codec::None => Ok((stored, header)),
+        Codec::Lz4 => decode_page(&stored[..bytes], kind, at, file_id),
+    }
+}
+
+/// Whether an address can be one: checked before a byte is read, for it came from disk too.
+pub(crate) fn verify_address(at: &Address) -> Result<(), String> {
+    let packed = at.offset.is_multiple_of(PACK_BYTES) && u64::from(at.bytes).is_multiple_of(PACK_BYTES);
+    let in_bounds = (1..=MAX_PAGE_BYTES).contains(&(at.bytes as usize));
+    let ends = at.offset.checked_add(u64::from(at.bytes) + BLOCK_BYTES as u64).is_some();
+    if packed && in_bounds && ends { Ok(()) } else { Err(format!("its parent gives it {} bytes", at.bytes)) }
+}
+
+/// Checksum, then header, then lengths.
+fn verify(stored: &[u8], kind: PageKind, at: &Address, file_id: u64) -> Result<PageHeader, String> {
+    if stored.len() != at.bytes as usize {
+        return Err(format!("{} bytes of {}", stored.len(), at.bytes));
+    }
+    let crc = checksum(file_id, at.offset, stored);
+    if crc != at.crc {
+        return Err(format!("checksum {crc:08x}, its parent expects {:08x}", at.crc));
+    }
+    let header = PageHeader::decode(stored)?;
+    if header.kind != kind {
+        return Err(format!("its parent expects a {} page, this is a {} page", kind.name(), header.kind.name()));
+    }
+    let padding = stored.len().checked_sub(header.stored_bytes as usize);
+    if padding.is_none_or(|padding| padding >= BLOCK_BYTES) {
+        return Err(format!("{} bytes stored in {}", header.stored_bytes, stored.len()));
+    }
+    Ok(header)
+}
+
+#[cfg(test)]
+mod tests;

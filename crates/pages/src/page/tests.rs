@@ -1,0 +1,156 @@
+//! What is promised of stored pages: they come back as they went, and nothing else comes back as a page.
+
+use super::*;
+use crate::flaky::SplitMix;
+
+const FILE_ID: u64 = 0x1234_5678_9ABC_DEF0;
+
+fn random_bytes(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut random = SplitMix(seed);
+    (0..bytes).map(|_| random.next() as u8).collect()
+}
+
+fn page_of(payload: &[u8]) -> Vec<u8> {
+    [&[0; HEADER_BYTES], payload].concat()
+}
+
+fn check_comes_back(payload: &[u8], codec: Codec, packing: Packing, offset: u64, stored_bytes: usize) {
+    let mut page = page_of(payload);
+    let at = encode_page(&mut page, (PageKind::Index, 3), codec, packing, FILE_ID, offset);
+    assert_eq!((at.offset, at.bytes as usize, page.len()), (offset, stored_bytes, stored_bytes));
+    let (decoded, header) = decode_page(&page, PageKind::Index, &at, FILE_ID).expect("the page is whole");
+    assert_eq!(&decoded[HEADER_BYTES..], payload);
+    assert_eq!((header.kind, header.level), (PageKind::Index, 3));
+    assert_eq!(PageHeader::decode(&decoded), Ok(header));
+    let (adopted, _) = adopt_page(Buffer::copied(&page), PageKind::Index, &at, FILE_ID).expect("the page is whole");
+    assert_eq!(&adopted[..decoded.len()], &*decoded);
+}
+
+#[test]
+fn a_page_comes_back_as_it_went() {
+    let plain = random_bytes(1, 5000);
+    check_comes_back(&plain, Codec::None, Packing::Block, 0, 8192);
+    check_comes_back(&plain, Codec::None, Packing::Block, 12288, 8192);
+    check_comes_back(&plain, Codec::None, Packing::Tight, 64, 5056);
+    check_comes_back(&[], Codec::None, Packing::Tight, 64, 64);
+    check_comes_back(&plain[..BLOCK_BYTES - HEADER_BYTES], Codec::None, Packing::Block, 0, BLOCK_BYTES);
+}
+
+#[test]
+fn a_plain_page_between_blocks_is_packed_tight() {
+    check_comes_back(&random_bytes(1, 5000), Codec::None, Packing::Block, 64, 5056);
+}
+
+#[test]
+fn a_compressed_page_comes_back_as_it_went() {
+    let rows: Vec<u8> = (0..1000u32).flat_map(|row| format!("row {row} of the table;").into_bytes()).collect();
+    let mut page = page_of(&rows);
+    assert_eq!(pack_page(&mut page, (PageKind::Data, 0), Codec::Lz4, Packing::Block), Codec::Lz4);
+    let stored_bytes = page.len().next_multiple_of(64);
+    assert!(stored_bytes < rows.len() / 2, "{stored_bytes}");
+    check_comes_back(&rows, Codec::Lz4, Packing::Block, 4096, stored_bytes);
+    check_comes_back(&rows, Codec::Lz4, Packing::Tight, 192, stored_bytes);
+}
+
+#[test]
+fn a_page_is_compressed_only_if_that_saves_an_eighth_of_its_room() {
+    check_comes_back(&random_bytes(2, 5000), Codec::Lz4, Packing::Tight, 64, 5056);
+    // 16 KiB, of which the zeros at the end go: 448 bytes of zeros are not enough, 4 KiB are.
+    for (zeros, codec) in [(448, Codec::None), (4096, Codec::Lz4)] {
+        let mut page = page_of(&random_bytes(3, 16384 - HEADER_BYTES));
+        page[16384 - zeros..].fill(0);
+        assert_eq!(pack_page(&mut page, (PageKind::Data, 0), Codec::Lz4, Packing::Block), codec, "{zeros} zeros");
+    }
+}
+
+#[test]
+fn a_plain_page_is_used_where_it_was_read() {
+    let mut page = page_of(&random_bytes(4, 5000));
+    let at = encode_page(&mut page, (PageKind::Data, 0), Codec::None, Packing::Block, FILE_ID, 0);
+    let buffer = Buffer::copied(&page);
+    let address = buffer.as_ptr();
+    let (adopted, _) = adopt_page(buffer, PageKind::Data, &at, FILE_ID).expect("the page is whole");
+    assert_eq!(adopted.as_ptr(), address);
+}
+
+fn check_every_flipped_bit_is_refused(codec: Codec, packing: Packing, payload: &[u8]) {
+    let mut page = page_of(payload);
+    let at = encode_page(&mut page, (PageKind::Data, 0), codec, packing, FILE_ID, 4096);
+    assert_eq!(page.len(), at.bytes as usize);
+    for bit in 0..page.len() * 8 {
+        page[bit / 8] ^= 1 << (bit % 8);
+        let outcome = decode_page(&page, PageKind::Data, &at, FILE_ID);
+        assert!(outcome.is_err(), "bit {bit} of {codec:?}, {packing:?}");
+        page[bit / 8] ^= 1 << (bit % 8);
+    }
+    decode_page(&page, PageKind::Data, &at, FILE_ID).expect("all bits are back");
+}
+
+#[test]
+fn every_flipped_bit_is_refused_padding_included() {
+    check_every_flipped_bit_is_refused(Codec::None, Packing::Tight, &random_bytes(5, 200));
+    check_every_flipped_bit_is_refused(Codec::None, Packing::Block, &random_bytes(5, 200));
+    check_every_flipped_bit_is_refused(Codec::Lz4, Packing::Tight, &[7; 5000]);
+}
+
+#[test]
+fn the_right_bytes_in_the_wrong_place_are_refused() {
+    let mut page = page_of(&random_bytes(6, 200));
+    let at = encode_page(&mut page, (PageKind::Data, 0), Codec::None, Packing::Tight, FILE_ID, 4096);
+    let elsewhere = Address { offset: 8192, ..at };
+    for (at, kind, file_id) in
+        [(elsewhere, PageKind::Data, FILE_ID), (at, PageKind::Data, FILE_ID + 1), (at, PageKind::Index, FILE_ID)]
+    {
+        assert!(decode_page(&page, kind, &at, file_id).is_err(), "{at:?} {kind:?} {file_id}");
+    }
+    assert!(decode_page(&page[..192], PageKind::Data, &at, FILE_ID).is_err(), "cut off");
+}
+
+#[test]
+fn headers_that_lie_under_a_right_checksum_are_refused_without_a_panic() {
+    let seed = 7;
+    println!("seed {seed}");
+    let mut random = SplitMix(seed);
+    let mut refused = 0;
+    for codec in [Codec::None, Codec::Lz4] {
+        for _ in 0..20_000 {
+            let mut page = page_of(&[7; 1000]);
+            let mut at = encode_page(&mut page, (PageKind::Data, 0), codec, Packing::Tight, FILE_ID, 64);
+            let place = (random.next() % page.len().min(40) as u64) as usize;
+            page[place] = random.next() as u8;
+            at.crc = checksum(FILE_ID, 64, &page);
+            match decode_page(&page, PageKind::Data, &at, FILE_ID) {
+                Ok((buffer, header)) => assert_eq!(buffer.len(), header.memory_bytes as usize),
+                Err(_) => refused += 1,
+            }
+        }
+    }
+    assert!(refused > 10_000, "{refused}");
+}
+
+#[test]
+fn a_header_says_what_is_wrong_with_it() {
+    let right = PageHeader { kind: PageKind::Data, codec: Codec::None, level: 9, memory_bytes: 99, stored_bytes: 99 };
+    let check = |place: usize, byte: u8, expected: &str| {
+        let mut bytes = right.encode();
+        bytes[place] = byte;
+        assert_eq!(PageHeader::decode(&bytes), Err(expected.to_owned()));
+    };
+    assert_eq!(PageHeader::decode(&right.encode()), Ok(right));
+    check(0, 0, "unknown page kind 0");
+    check(0, 10, "unknown page kind 10");
+    check(1, 2, "unknown codec 2");
+    check(3, 1, "reserved bytes of the page header are not zero");
+    check(15, 1, "reserved bytes of the page header are not zero");
+    check(4, 15, "page of 15 bytes, 99 stored");
+    check(11, 1, "page of 99 bytes, 16777315 stored");
+    check(8, 98, "plain page of 99 bytes, 98 stored");
+    assert_eq!(PageHeader::decode(&[]), Err("0 bytes are too few for a page header".to_owned()));
+}
+
+#[test]
+fn kinds_are_their_numbers() {
+    for (index, kind) in PageKind::ALL.into_iter().enumerate() {
+        assert_eq!((PageKind::from_u8(kind as u8), kind.index()), (Some(kind), index));
+    }
+}

@@ -1,0 +1,281 @@
+//! One reader's pins, hits and misses over the cache. It does not know what is read, nor how the cache chooses what
+//! stays.
+//!
+//! * A page that was fetched is found in the pins until [`Session::release`](PageSource::release), whether the cache
+//!   keeps it or not: so each run of a step gets further than the one before.
+//! * A hit in the cache is not pinned by the session, only by the [`PageRef`] it returns. Should it be evicted before
+//!   the next run of the step, it faults there and is pinned then.
+//! * A hit takes one shard's lock and allocates nothing.
+//! * A thread that has two sessions releases one before it fetches in the other: the first may have the only right to
+//!   overdraw, for which the second would wait.
+//!
+//! One reader: `Send`, not `Sync`.
+
+mod round;
+
+use crate::cache::budget::Turn;
+use crate::cache::shard::Key;
+use crate::counters::Tally;
+use crate::page::verify_address;
+use crate::{Address, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Result, Stop};
+use os::sync::Arc;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+
+/// Whether the cache keeps the pages a session reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admit {
+    /// It does, and a hit makes a page stay longer.
+    Keep,
+    /// It does not: pages pass through the session's pins. Pages that are in memory are used, and no warmer for it.
+    Pass,
+}
+
+/// Hints kept until the next round. When there are more, the older half is forgotten: by then the reader is past it.
+const MAX_HINTS: usize = 256;
+
+/// A session that passes pages through keeps those it read ahead for later steps itself, this many bytes at most and at
+/// most a sixteenth of the budget, unless told otherwise.
+const MAX_AHEAD_BYTES: u64 = 1 << 20;
+
+/// Hits counted before they are added to the cache's counters.
+const TALLY_HITS: u32 = 256;
+
+/// One reader of pages.
+pub struct Session {
+    cache: Arc<PageCache>,
+    reason: Reason,
+    admit: Admit,
+    ahead_bytes: u64,
+    step: RefCell<Step>,
+    rounds: Cell<u64>,
+    page_reads: Cell<u64>,
+}
+
+/// What the step in progress asked for and got.
+#[derive(Default)]
+struct Step {
+    /// Misses since the last round.
+    needed: Vec<Request>,
+    /// Hints since the last round; they outlive the step.
+    ahead: Vec<Request>,
+    /// Pages fetched for this step, sorted by key.
+    pins: Vec<(Key, PageRef)>,
+    /// Pages read ahead that the cache does not keep, oldest first; they outlive the step.
+    waiting: Vec<(Key, PageRef)>,
+    /// The right to exceed the budget, from the round that needed it until the end of the step.
+    turn: Option<Turn>,
+    tally: Tally,
+}
+
+/// A page asked for.
+#[derive(Clone)]
+struct Request {
+    key: Key,
+    /// The step needs it; otherwise it is read ahead.
+    needed: bool,
+    file: Arc<PagedFile>,
+    at: Address,
+    kind: PageKind,
+}
+
+impl Session {
+    /// A reader of pages in `cache`.
+    pub fn new(cache: &Arc<PageCache>, reason: Reason, admit: Admit) -> Self {
+        Self {
+            cache: Arc::clone(cache),
+            reason,
+            admit,
+            ahead_bytes: MAX_AHEAD_BYTES.min(cache.budget().limit() / 16),
+            step: RefCell::default(),
+            rounds: Cell::new(0),
+            page_reads: Cell::new(0),
+        }
+    }
+
+    /// Lets a session that passes pages through keep `bytes` of those it read ahead.
+    pub fn with_ahead_bytes(mut self, bytes: u64) -> Self {
+        self.ahead_bytes = bytes;
+        self
+    }
+
+    /// The cache.
+    pub fn cache(&self) -> &Arc<PageCache> {
+        &self.cache
+    }
+
+    /// Rounds that had to wait for the disk, since the session was opened.
+    pub fn rounds(&self) -> u64 {
+        self.rounds.get()
+    }
+
+    /// Pages this session read from disk; not those it waited for while another session read them.
+    pub fn page_reads(&self) -> u64 {
+        self.page_reads.get()
+    }
+
+    fn request(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind, needed: bool) -> Request {
+        debug_assert!(file.is_at_home(&self.cache), "{file:?} is registered with another cache");
+        Request { key: Key::new(file, at), needed, file: Arc::clone(file), at: *at, kind }
+    }
+
+    fn add_up(&self, tally: &mut Tally) {
+        self.cache.counters().add(self.reason, tally);
+    }
+}
+
+impl PageSource for Session {
+    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
+        let key = Key::new(file, at);
+        let step = &mut *self.step.borrow_mut();
+        let page = match step.pinned(key) {
+            Some(page) => page,
+            None => match self.cache.find(key, self.admit == Admit::Keep) {
+                Some(page) => {
+                    step.tally.pages[kind.index()].hits += 1;
+                    step.tally.hits += 1;
+                    if step.tally.hits == TALLY_HITS {
+                        self.add_up(&mut step.tally);
+                    }
+                    page
+                }
+                None => {
+                    verify_address(at).map_err(|why| file.corrupt(kind, at.offset, why))?;
+                    step.needed.push(self.request(file, at, kind, true));
+                    return Err(Stop::Fault);
+                }
+            },
+        };
+        // The page was verified for the address and kind it was read with; a damaged parent may ask for another.
+        if page.kind() != kind || page.address() != *at {
+            let found = format!("asked for as a {} page at {at:?}, read before as {page:?}", kind.name());
+            return Err(file.corrupt(kind, at.offset, found).into());
+        }
+        Ok(page)
+    }
+
+    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) {
+        if verify_address(at).is_err() {
+            return;
+        }
+        let request = self.request(file, at, kind, false);
+        let step = &mut *self.step.borrow_mut();
+        let known = |request: &Request| step.ahead.iter().any(|known| known.key == request.key);
+        if step.pinned_or_waiting(request.key) || known(&request) || self.cache.find(request.key, false).is_some() {
+            return;
+        }
+        if step.ahead.len() == MAX_HINTS {
+            step.ahead.drain(..MAX_HINTS / 2);
+        }
+        step.ahead.push(request);
+    }
+
+    fn fetch(&self) -> Result<()> {
+        let step = &mut *self.step.borrow_mut();
+        let requests = step.take_requests();
+        if requests.is_empty() {
+            return Ok(());
+        }
+        let ahead_bytes = match self.admit {
+            Admit::Keep => u64::MAX,
+            Admit::Pass => self.ahead_bytes,
+        };
+        let outcome = round::run(&self.cache, self.admit, &requests, ahead_bytes, &mut step.turn);
+        for read in &outcome.reads {
+            let pages = &mut step.tally.pages[read.kind.index()];
+            pages.faults += 1;
+            pages.read_bytes += read.stored_bytes;
+        }
+        self.page_reads.set(self.page_reads.get() + outcome.reads.len() as u64);
+        if outcome.waited {
+            self.rounds.set(self.rounds.get() + 1);
+            step.tally.rounds += 1;
+        }
+        self.add_up(&mut step.tally);
+        step.pins.extend(outcome.needed);
+        step.pins.sort_unstable_by_key(|(key, _)| *key);
+        if step.turn.is_some() {
+            // Others queue for memory: nothing is kept for later.
+            step.waiting.clear();
+        } else if self.admit == Admit::Pass {
+            step.keep_ahead(outcome.ahead, ahead_bytes);
+        }
+        outcome.error.map_or(Ok(()), Err)
+    }
+
+    fn release(&self) {
+        let step = &mut *self.step.borrow_mut();
+        step.needed.clear();
+        let had_pins = !step.pins.is_empty();
+        step.pins.clear();
+        // The pages beyond the budget are gone with the pins, before the next step may exceed it.
+        let had_turn = step.turn.take().is_some();
+        if had_pins && !had_turn {
+            self.cache.budget().room_appeared();
+        }
+    }
+}
+
+impl Step {
+    /// A page fetched for this step. One read ahead for it becomes one.
+    fn pinned(&mut self, key: Key) -> Option<PageRef> {
+        match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
+            Ok(place) => Some(self.pins[place].1.clone()),
+            Err(place) => {
+                let waiting = self.waiting.iter().position(|(waiting, _)| *waiting == key)?;
+                let (key, page) = self.waiting.remove(waiting);
+                self.pins.insert(place, (key, page.clone()));
+                Some(page)
+            }
+        }
+    }
+
+    fn pinned_or_waiting(&self, key: Key) -> bool {
+        self.pins.binary_search_by_key(&key, |(key, _)| *key).is_ok()
+            || self.waiting.iter().any(|(waiting, _)| *waiting == key)
+    }
+
+    /// Everything asked for since the last round, each page once, in the order of files and offsets.
+    fn take_requests(&mut self) -> Vec<Request> {
+        let mut requests = std::mem::take(&mut self.needed);
+        requests.append(&mut self.ahead);
+        // Of two requests for a page the needed one comes first and stays.
+        requests.sort_by_key(|request| (request.key, !request.needed));
+        requests.dedup_by_key(|request| request.key);
+        requests.retain(|request| !self.pinned_or_waiting(request.key));
+        requests
+    }
+
+    /// Keeps pages for later steps; the oldest go when there are too many.
+    fn keep_ahead(&mut self, pages: Vec<(Key, PageRef)>, most_bytes: u64) {
+        self.waiting.extend(pages);
+        let mut bytes = 0;
+        let kept = self.waiting.iter().rev().take_while(|(_, page)| {
+            bytes += page.cost_bytes();
+            bytes <= most_bytes
+        });
+        let dropped = self.waiting.len() - kept.count();
+        self.waiting.drain(..dropped);
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.release();
+        self.cache.counters().add(self.reason, &mut self.step.get_mut().tally);
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("reason", &self.reason)
+            .field("admit", &self.admit)
+            .field("rounds", &self.rounds)
+            .field("page_reads", &self.page_reads)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+//! What is promised of one reader: how many rounds it takes, what it pins, what it leaves in the cache.
+
+use super::*;
+use crate::flaky::SplitMix;
+use crate::numbered::{BLOCK_COST, Numbered, PATH, accept};
+use crate::{Codec, Error, Packing, Resident, retry};
+
+fn setup(numbered: &Numbered, budget_pages: u64) -> (Arc<PageCache>, Arc<PagedFile>) {
+    let cache = PageCache::new(budget_pages * BLOCK_COST, 8, accept);
+    let file = numbered.register(&cache);
+    (cache, file)
+}
+
+/// A composite step: asks for all pages before it gives up.
+fn all_of(session: &Session, numbered: &Numbered, file: &Arc<PagedFile>, pages: &[usize]) -> Result<usize> {
+    let mut runs = 0;
+    retry(session, || {
+        runs += 1;
+        let outcomes: Vec<_> = pages.iter().map(|number| numbered.page(session, file, *number)).collect();
+        outcomes.into_iter().collect::<Result<Vec<_>, Stop>>().map(drop)
+    })
+    .map(|()| runs)
+}
+
+#[test]
+fn pages_that_fault_together_come_in_one_round() {
+    for admit in [Admit::Keep, Admit::Pass] {
+        let numbered = Numbered::blocks(20);
+        let (cache, file) = setup(&numbered, 100);
+        let session = Session::new(&cache, Reason::Scan, admit);
+        assert_eq!(all_of(&session, &numbered, &file, &[3, 17, 5, 5, 0, 3]).expect("no faults"), 2);
+        assert_eq!((session.rounds(), session.page_reads()), (1, 4));
+        assert_eq!(numbered.disk.counts().reads, 4);
+        assert_eq!(cache.usage().frames, if admit == Admit::Keep { 4 } else { 0 });
+    }
+}
+
+#[test]
+fn a_page_asked_for_twice_takes_the_room_of_one() {
+    let numbered = Numbered::blocks(1);
+    let (cache, file) = setup(&numbered, 1);
+    let session = Session::new(&cache, Reason::Point, Admit::Keep);
+    numbered.ahead(&session, &file, 0);
+    all_of(&session, &numbered, &file, &[0, 0]).expect("no faults");
+    assert!(numbered.is_resident(&cache, &file, 0), "it fits the budget");
+}
+
+#[test]
+fn a_path_takes_one_round_a_page_however_small_the_cache() {
+    for (budget_pages, admit) in [(100, Admit::Keep), (1, Admit::Keep), (0, Admit::Pass)] {
+        let numbered = Numbered::blocks(20);
+        let (cache, file) = setup(&numbered, budget_pages);
+        let session = Session::new(&cache, Reason::Point, admit);
+        retry(&session, || [9, 4, 15, 1].iter().try_for_each(|page| numbered.page(&session, &file, *page).map(drop)))
+            .expect("no faults");
+        assert_eq!((session.rounds(), session.page_reads()), (4, 4));
+    }
+}
+
+#[test]
+fn pages_that_follow_each_other_are_read_together() {
+    let numbered = Numbered::blocks(64);
+    let (cache, file) = setup(&numbered, 1000);
+    let session = Session::new(&cache, Reason::Scan, Admit::Keep);
+    all_of(&session, &numbered, &file, &[0, 1, 2, 3, 5, 6, 20]).expect("no faults");
+    assert_eq!((session.page_reads(), numbered.disk.counts().reads), (7, 3));
+
+    let packed = Numbered::write(&[PageKind::Data; 64], 3000, Codec::Lz4, Packing::Tight);
+    let file = packed.register(&cache);
+    all_of(&session, &packed, &file, &(0..64).collect::<Vec<_>>()).expect("no faults");
+    assert_eq!(packed.disk.counts().reads, 1);
+}
+
+#[test]
+fn a_damaged_page_among_others_read_with_it_fails_alone() {
+    let numbered = Numbered::blocks(8);
+    numbered.disk.flip_bit(PATH, 3 * 4096 + 77, 0);
+    let (cache, file) = setup(&numbered, 1000);
+    let session = Session::new(&cache, Reason::Scan, Admit::Keep);
+    let error = all_of(&session, &numbered, &file, &[0, 1, 2, 3, 4, 5]).expect_err("page 3 is damaged");
+    assert!(matches!(error, Error::Corrupt { offset: 12288, .. }), "{error}");
+    assert!([0, 1, 2, 4, 5].iter().all(|number| numbered.is_resident(&cache, &file, *number)));
+    assert!(!numbered.is_resident(&cache, &file, 3));
+
+    // As a hint it bothers nobody.
+    session.ahead(&file, &numbered.pages[3].1, PageKind::Data);
+    all_of(&session, &numbered, &file, &[7]).expect("page 7 is whole");
+    assert_eq!(cache.usage().in_flight_bytes, 0);
+}
+
+#[test]
+fn a_failed_read_is_said_once_and_tried_again_later() {
+    let numbered = Numbered::blocks(2);
+    let (cache, file) = setup(&numbered, 10);
+    let session = Session::new(&cache, Reason::Point, Admit::Keep);
+    numbered.disk.fail_operation(2, std::io::ErrorKind::TimedOut);
+    let error = all_of(&session, &numbered, &file, &[0]).expect_err("opened, but not read");
+    assert!(matches!(error, Error::Io { action: "read", .. }), "{error}");
+    all_of(&session, &numbered, &file, &[0]).expect("the disk is well again");
+    assert_eq!(cache.usage().used_bytes, BLOCK_COST);
+}
+
+#[test]
+fn a_page_asked_for_with_another_address_is_corrupt_though_it_is_resident() {
+    let numbered = Numbered::blocks(2);
+    let (cache, file) = setup(&numbered, 10);
+    let session = Session::new(&cache, Reason::Point, Admit::Keep);
+    all_of(&session, &numbered, &file, &[0]).expect("no faults");
+    let (kind, at) = numbered.pages[0];
+    for (kind, at) in [(kind, Address { crc: !at.crc, ..at }), (PageKind::Index, at)] {
+        let outcome = session.page(&file, &at, kind);
+        assert!(matches!(outcome, Err(Stop::Failed(error)) if matches!(*error, Error::Corrupt { .. })));
+    }
+}
+
+#[test]
+fn an_address_that_can_be_none_is_corrupt_and_reserves_nothing() {
+    let numbered = Numbered::blocks(1);
+    let (cache, file) = setup(&numbered, 10);
+    let session = Session::new(&cache, Reason::Point, Admit::Keep);
+    for at in [(u64::MAX - 63, 64), (u64::MAX - 4095, 4096), (0, u32::MAX), (0, 0), (32, 64)] {
+        let at = Address { offset: at.0, bytes: at.1, crc: 0 };
+        session.ahead(&file, &at, PageKind::Data);
+        let outcome = retry(&session, || session.page(&file, &at, PageKind::Data));
+        assert!(matches!(outcome, Err(Error::Corrupt { .. })), "{at:?}");
+    }
+    assert_eq!((session.rounds(), numbered.disk.counts().reads), (0, 0));
+}
+
+#[test]
+fn a_page_whose_structure_is_wrong_is_corrupt() {
+    let numbered = Numbered::blocks(1);
+    let cache = PageCache::new(1 << 20, 8, |_, _| Err("keys out of order".into()));
+    let file = numbered.register(&cache);
+    let session = Session::new(&cache, Reason::Point, Admit::Keep);
+    let error = all_of(&session, &numbered, &file, &[0]).expect_err("nothing is right");
+    assert!(error.to_string().contains("data page at offset 0: keys out of order"), "{error}");
+    assert_eq!(cache.usage().used_bytes, 0);
+}
+
+#[test]
+fn pages_read_ahead_come_in_the_round_of_the_next_fault() {
+    for admit in [Admit::Keep, Admit::Pass] {
+        let numbered = Numbered::blocks(20);
+        let (cache, file) = setup(&numbered, 1000);
+        let session = Session::new(&cache, Reason::Scan, admit);
+        for number in 1..8 {
+            numbered.ahead(&session, &file, number);
+            numbered.ahead(&session, &file, number);
+        }
+        assert_eq!(session.page_reads(), 0, "nobody waits for a hint");
+        for number in 0..8 {
+            all_of(&session, &numbered, &file, &[number]).expect("no faults");
+        }
+        assert_eq!((session.rounds(), session.page_reads()), (1, 8), "{admit:?}");
+        assert_eq!(cache.usage().frames, if admit == Admit::Keep { 8 } else { 0 });
+    }
+}
+
+#[test]
+fn pages_read_ahead_take_a_bounded_share_of_memory() {
+    let numbered = Numbered::blocks(100);
+    let (cache, file) = setup(&numbered, 160);
+    let session = Session::new(&cache, Reason::Scan, Admit::Pass);
+    (1..100).for_each(|number| numbered.ahead(&session, &file, number));
+    all_of(&session, &numbered, &file, &[0]).expect("no faults");
+    assert_eq!((session.page_reads(), cache.usage().used_bytes), (11, 10 * BLOCK_COST));
+    // Never read, they make room for others and go with the session.
+    (50..100).for_each(|number| numbered.ahead(&session, &file, number));
+    all_of(&session, &numbered, &file, &[40]).expect("no faults");
+    assert_eq!((session.page_reads(), cache.usage().used_bytes), (22, 10 * BLOCK_COST));
+    drop(session);
+    assert_eq!(cache.usage().used_bytes, 0);
+}
+
+#[test]
+fn hints_nobody_follows_are_forgotten() {
+    let numbered = Numbered::blocks(1000);
+    let (cache, file) = setup(&numbered, 10_000);
+    let session = Session::new(&cache, Reason::Scan, Admit::Keep);
+    (1..1000).for_each(|number| numbered.ahead(&session, &file, number));
+    all_of(&session, &numbered, &file, &[0]).expect("no faults");
+    assert!((128..=257).contains(&session.page_reads()), "{}", session.page_reads());
+    assert!(numbered.is_resident(&cache, &file, 999), "the newest hints stay");
+}
+
+#[test]
+fn hot_pages_survive_a_scan_that_passes_through() {
+    let mut kinds = vec![PageKind::Data; 500];
+    kinds[0] = PageKind::Index;
+    let numbered = Numbered::of_kinds(&kinds);
+    let (cache, file) = setup(&numbered, 20);
+    let point = Session::new(&cache, Reason::Point, Admit::Keep);
+    all_of(&point, &numbered, &file, &[0]).expect("no faults");
+    for number in 1..11 {
+        all_of(&point, &numbered, &file, &[number]).expect("no faults");
+    }
+    let scan = Session::new(&cache, Reason::Scan, Admit::Pass);
+    for number in 0..500 {
+        (1..5).filter(|ahead| number + ahead < 500).for_each(|ahead| numbered.ahead(&scan, &file, number + ahead));
+        all_of(&scan, &numbered, &file, &[number]).expect("no faults");
+    }
+    assert!((0..11).all(|number| numbered.is_resident(&cache, &file, number)));
+    assert_eq!(cache.usage().frames, 11 + scan.step.borrow().waiting.len() as u64);
+    assert_eq!(scan.page_reads(), 489);
+}
+
+#[test]
+fn a_page_passing_through_is_kept_if_another_session_waits_to_keep_it() {
+    let numbered = Numbered::blocks(1);
+    let (cache, file) = setup(&numbered, 10);
+    let key = numbered.key(&file, 0);
+    let charge = cache.try_reserve(BLOCK_COST).expect("the cache is empty");
+    let crate::cache::Look::Claimed(claim) = cache.claim(key, false, 0) else { panic!("it is missing") };
+    assert!(matches!(cache.look(key, true), crate::cache::Look::InFlight(_)));
+    let (kind, at) = numbered.pages[0];
+    let stored = file.read(&at, kind).expect("no faults");
+    let decoded = crate::page::adopt_page(stored.buffer, kind, &at, file.id()).expect("the page is whole");
+    let page = cache.make_page(decoded, at, charge).expect("its structure is right");
+    claim.land(&file, Ok(page)).expect("it was read");
+    assert!(numbered.is_resident(&cache, &file, 0));
+}
+
+#[test]
+fn reading_through_a_cache_of_any_size_gives_what_the_disk_has() {
+    for seed in 0..20 {
+        println!("seed {seed}");
+        let mut random = SplitMix(seed);
+        let codec = if random.next().is_multiple_of(2) { Codec::None } else { Codec::Lz4 };
+        let packing = if random.next().is_multiple_of(2) { Packing::Block } else { Packing::Tight };
+        let kinds: Vec<_> = (0..60).map(|_| PageKind::ALL[random.next() as usize % 9]).collect();
+        let numbered = Numbered::write(&kinds, 500 + random.next() as usize % 20_000, codec, packing);
+        let (cache, file) = setup(&numbered, random.next() % 40);
+        let resident = Resident::new(accept);
+        let sessions = [Admit::Keep, Admit::Pass].map(|admit| Session::new(&cache, Reason::Scan, admit));
+        for _ in 0..300 {
+            let session = &sessions[random.next() as usize % 2];
+            let pages: Vec<usize> = (0..random.next() % 5).map(|_| random.next() as usize % 60).collect();
+            for _ in 0..random.next() % 3 {
+                numbered.ahead(session, &file, random.next() as usize % 60);
+            }
+            all_of(session, &numbered, &file, &pages).expect("no faults");
+            for number in pages {
+                numbered.page(&resident, &file, number).expect("no faults");
+            }
+        }
+        drop(sessions);
+        drop(file);
+        assert_eq!(cache.usage().used_bytes, 0);
+    }
+}
+
+#[test]
+fn what_sessions_did_is_counted_by_reason_and_kind() {
+    let numbered = Numbered::of_kinds(&[PageKind::Index, PageKind::Data, PageKind::Value, PageKind::Filter]);
+    let (cache, file) = setup(&numbered, 10);
+    let before = cache.counters().snapshot();
+    for reason in [Reason::Point, Reason::Scan] {
+        let session = Session::new(&cache, reason, Admit::Keep);
+        all_of(&session, &numbered, &file, &[0, 1, 2, 3]).expect("no faults");
+    }
+    let counted = cache.counters().snapshot().since(&before);
+    assert_eq!((counted.index_reads(), counted.data_reads()), (1, 2));
+    assert_eq!((counted.rounds(Reason::Point), counted.rounds(Reason::Scan), counted.all_rounds()), (1, 0, 1));
+    let point = counted.of_reason(Reason::Point);
+    assert_eq!((point.hits, point.faults, point.read_bytes), (0, 4, 4 * 4096));
+    let scan = counted.of_reason(Reason::Scan);
+    assert_eq!((scan.hits, scan.faults, scan.read_bytes), (4, 0, 0));
+    assert_eq!(counted.pages(Reason::Point, PageKind::Filter).faults, 1);
+    assert_eq!(counted.total().faults, 4);
+    assert_eq!(cache.usage().bytes_of(PageKind::Filter), BLOCK_COST);
+}

@@ -1,0 +1,41 @@
+//! The page protocol: readers ask, the source answers from memory or notes what is missing. Nothing here blocks.
+
+use crate::{Address, Error, PageKind, PageRef, PagedFile, Result};
+use std::sync::Arc;
+
+/// Gives pages that are in memory and notes the ones that are not.
+///
+/// A *step* is one physical move of one cursor. It has no effect before its last page is in hand, so that running it
+/// again after a fault is always right. A composite step runs all its parts before it returns [`Stop::Fault`], so that
+/// they fault together.
+pub trait PageSource {
+    /// The page at `at`, needed now: without it the step cannot go on. On a miss the page is noted for the next
+    /// [`PageSource::fetch`] and the answer is [`Stop::Fault`].
+    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop>;
+
+    /// Wanted soon: brought in the same round as the faults, waited for by nobody.
+    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind);
+
+    /// Brings everything noted since the last round into memory, pinned until [`PageSource::release`].
+    fn fetch(&self) -> Result<()>;
+
+    /// The step is done: its pins are given back.
+    fn release(&self);
+}
+
+/// Why a step ended early.
+#[derive(Debug)]
+pub enum Stop {
+    /// Some pages are missing; the source remembers which. Not an error.
+    Fault,
+    /// Something broke.
+    Failed(Box<Error>),
+}
+
+const _: () = assert!(size_of::<Stop>() <= 16, "a stop travels up every frame of a step");
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(Box::new(error))
+    }
+}
