@@ -1,0 +1,89 @@
+//! Pages to bytes in a file: alignment, checksums, and writes of a megabyte around the system's page cache. Knows no rows.
+
+use os::{BLOCK_BYTES, Buffer, File};
+use pages::page::{Packing, pack_page, seal_page};
+use pages::{Address, Codec, Error, PACK_BYTES, PageKind, Result};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Bytes gathered before they are written: large enough for the disk's sequential rate.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Appends pages to a new file.
+#[derive(Debug)]
+pub struct FileWriter {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    file_id: u64,
+    buffer: Buffer,
+    filled: usize,
+    /// Offset of the buffer's first byte.
+    flushed: u64,
+}
+
+impl FileWriter {
+    /// Writes to `file`, which is new and empty.
+    pub fn new(file: Arc<dyn File>, path: PathBuf, file_id: u64) -> Self {
+        Self { file, path, file_id, buffer: Buffer::zeroed(BUFFER_BYTES), filled: 0, flushed: 0 }
+    }
+
+    /// Where the next byte goes.
+    pub fn offset(&self) -> u64 {
+        self.flushed + self.filled as u64
+    }
+
+    /// Stores `page` (its header reserved) and leaves it with the bytes as stored.
+    pub fn write_page(
+        &mut self,
+        page: &mut Vec<u8>,
+        kind: PageKind,
+        level: u8,
+        codec: Codec,
+        packing: Packing,
+    ) -> Result<Address> {
+        let codec = pack_page(page, (kind, level), codec, packing);
+        let whole_blocks = codec == Codec::None && packing == Packing::Block;
+        self.align(if whole_blocks { BLOCK_BYTES as u64 } else { PACK_BYTES })?;
+        let address = seal_page(page, packing, self.file_id, self.offset());
+        self.append(page)?;
+        Ok(address)
+    }
+
+    /// Fills with zeros up to a multiple of `unit`.
+    pub fn align(&mut self, unit: u64) -> Result<()> {
+        let gap = self.offset().next_multiple_of(unit) - self.offset();
+        self.append(&[0; BLOCK_BYTES][..gap as usize])
+    }
+
+    /// Appends raw bytes.
+    pub fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            let room = &mut self.buffer[self.filled..];
+            let (now, later) = bytes.split_at(bytes.len().min(room.len()));
+            room[..now.len()].copy_from_slice(now);
+            self.filled += now.len();
+            bytes = later;
+            if self.filled == self.buffer.len() {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.file
+            .write_at(&self.buffer[..self.filled], self.flushed)
+            .map_err(|error| Error::io("write", &self.path, error))?;
+        self.flushed += self.filled as u64;
+        self.filled = 0;
+        Ok(())
+    }
+
+    /// Writes what is left and makes the file durable; its name is the caller's to make durable.
+    pub fn finish(&mut self) -> Result<()> {
+        if self.filled > 0 {
+            self.flush()?;
+        }
+        self.file.sync().map_err(|error| Error::io("sync", &self.path, error))
+    }
+}

@@ -1,0 +1,329 @@
+//! One tree of a file, built as its rows arrive: a page is closed when full, its address and totals go to the node
+//! above, and a node is closed when two nodes' worth of children wait, so that the last two of a level can share.
+//!
+//! Closed leaf nodes wait in memory and are written together, as an extent, so that the index of a file lies in one
+//! place. Everything above a leaf is written with the extent that completes it.
+
+use super::builder::BuildOptions;
+use super::file_writer::FileWriter;
+use crate::format::data_page::DataPageBuilder;
+use crate::format::key;
+use crate::format::meta::{Root, Tree, TreeKind};
+use crate::format::node::{Child, NodeBuilder, Totals};
+use crate::row::{RowKind, Version};
+use pages::page::Packing;
+use pages::{Address, Codec, PageKind, Result};
+
+/// Closed leaf nodes that wait for their extent, in bytes: files below about 800 MB get one, at the tail.
+const EXTENT_BYTES: usize = 1 << 20;
+/// No node is larger.
+const MAX_NODE_BYTES: usize = 256 << 10;
+/// Huge separators may grow a node to [`MAX_NODE_BYTES`] for the sake of this many children.
+const WANTED_CHILDREN: usize = 4;
+/// A flat list stops at this size; a file that would exceed it gets a tree instead.
+const MAX_FLAT_BYTES: usize = 4 << 20;
+
+#[derive(Debug)]
+pub struct TreeBuilder {
+    kind: TreeKind,
+    page: DataPageBuilder,
+    /// Erased rows in the open page.
+    page_erased: u64,
+    totals: Totals,
+    data_pages: u64,
+    last_key: Vec<u8>,
+    /// Separator before the open page.
+    separator: Vec<u8>,
+    only_page: Option<Address>,
+    levels: Vec<Level>,
+    closed: Vec<ClosedNode>,
+    closed_bytes: usize,
+    btree_bytes: u64,
+    /// Whether the B-tree is being built.
+    grows: bool,
+    flat: Option<NodeBuilder>,
+    flat_bytes: usize,
+    scratch: Vec<u8>,
+}
+
+/// Children waiting on one level of the tree; level 0 holds data pages.
+#[derive(Debug, Default)]
+struct Level {
+    waiting: NodeBuilder,
+    /// Separator before the first waiting child.
+    separator: Vec<u8>,
+    /// Number of waiting children at which their size is looked at again.
+    look_again: usize,
+}
+
+#[derive(Debug)]
+struct ClosedNode {
+    page: Vec<u8>,
+    separator: Vec<u8>,
+    totals: Totals,
+}
+
+impl TreeBuilder {
+    pub fn new(kind: TreeKind, options: &BuildOptions) -> Self {
+        Self {
+            kind,
+            page: DataPageBuilder::new(0),
+            page_erased: 0,
+            totals: Totals::default(),
+            data_pages: 0,
+            last_key: Vec::new(),
+            separator: Vec::new(),
+            only_page: None,
+            levels: Vec::new(),
+            closed: Vec::new(),
+            closed_bytes: 0,
+            btree_bytes: 0,
+            grows: options.index.has_btree(),
+            flat: options.index.has_flat().then(NodeBuilder::default),
+            flat_bytes: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> u64 {
+        self.page.next_row()
+    }
+
+    /// Stored bytes of closed data pages.
+    pub fn page_bytes(&self) -> u64 {
+        self.totals.bytes
+    }
+
+    /// Bytes that closed nodes still add to the file.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.closed_bytes as u64
+    }
+
+    /// Adds a row; keys grow. `group_bytes` are the bytes stored elsewhere for all rows so far.
+    #[expect(clippy::too_many_arguments, reason = "a row is these parts, and the caller has them apart")]
+    pub fn add(
+        &mut self,
+        writer: &mut FileWriter,
+        options: &BuildOptions,
+        key: &[u8],
+        version: Version,
+        kind: RowKind,
+        outside: bool,
+        value: &[u8],
+        group_bytes: u64,
+    ) -> Result<()> {
+        let full = self.page.rows() > 0
+            && (self.page.bytes_with(key, version, value.len()) > options.page_bytes as usize
+                || self.page.rows() >= options.max_page_rows);
+        if full {
+            self.close_page(writer, options, group_bytes)?;
+            self.separator.clear();
+            self.separator.extend_from_slice(key::separator(&self.last_key, key));
+        }
+        self.page.add(key, version, kind, outside, value);
+        self.page_erased += u64::from(kind == RowKind::Erase);
+        Ok(())
+    }
+
+    /// Notes that the last row has older versions.
+    pub fn mark_history(&mut self) {
+        self.page.mark_history();
+    }
+
+    fn close_page(&mut self, writer: &mut FileWriter, options: &BuildOptions, group_bytes: u64) -> Result<()> {
+        self.last_key.clear();
+        self.last_key.extend_from_slice(self.page.last_key().expect("the page has rows"));
+        let mut page = std::mem::take(&mut self.scratch);
+        self.page.finish(&mut page);
+        let address = writer.write_page(&mut page, self.kind.page_kind(), 0, options.codec(), Packing::Block)?;
+        self.scratch = page;
+        self.data_pages += 1;
+        self.totals = Totals {
+            rows: self.page.next_row(),
+            bytes: self.totals.bytes + u64::from(address.bytes),
+            group_bytes,
+            erased: self.totals.erased + self.page_erased,
+        };
+        self.page_erased = 0;
+        self.only_page = (self.data_pages == 1).then_some(address);
+        let child = Child { address, totals: self.totals };
+        let separator = std::mem::take(&mut self.separator);
+        if self.grows {
+            self.add_child(writer, options, 0, &separator, child)?;
+        }
+        if let Some(flat) = &mut self.flat {
+            flat.add(&separator, child);
+            // Checksum, head, tail offset and a generous residual: the list may not outgrow a page in memory.
+            self.flat_bytes += separator.len() + 40;
+            if self.flat_bytes > MAX_FLAT_BYTES {
+                self.replace_flat_by_btree(writer, options)?;
+            }
+        }
+        self.separator = separator;
+        Ok(())
+    }
+
+    fn replace_flat_by_btree(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
+        let list = self.flat.take().expect("the list is what outgrew its page");
+        if !std::mem::replace(&mut self.grows, true) {
+            for (separator, child) in list.entries() {
+                self.add_child(writer, options, 0, separator, child)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_child(
+        &mut self,
+        writer: &mut FileWriter,
+        options: &BuildOptions,
+        level: usize,
+        separator: &[u8],
+        child: Child,
+    ) -> Result<()> {
+        if self.levels.len() == level {
+            self.levels.push(Level::default());
+        }
+        let here = &mut self.levels[level];
+        if here.waiting.children() == 0 {
+            here.separator.clear();
+            here.separator.extend_from_slice(separator);
+        }
+        here.waiting.add(separator, child);
+        if here.waiting.children() >= here.look_again {
+            let count = here.waiting.children();
+            let bytes = here.waiting.bytes(count);
+            let two_nodes = bytes > 2 * options.node_bytes as usize || count > 2 * options.max_node_children;
+            let fit = if two_nodes { fitting(&here.waiting, options) } else { count };
+            if two_nodes && count >= 2 * fit.min(WANTED_CHILDREN) && fit < count - 1 {
+                here.look_again = 0;
+                self.close_node(writer, options, level, fit)?;
+            } else {
+                // Half the children still expected: the size is computed a handful of times a node.
+                let missing = (2 * options.node_bytes as usize).saturating_sub(bytes) / (bytes / count).max(1);
+                here.look_again = count + (missing / 2).clamp(1, options.max_node_children / 2 + 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes a node of the first `count` waiting children of `level`.
+    fn close_node(
+        &mut self,
+        writer: &mut FileWriter,
+        options: &BuildOptions,
+        level: usize,
+        count: usize,
+    ) -> Result<()> {
+        let here = &mut self.levels[level];
+        let totals = here.waiting.totals(count);
+        let mut page = Vec::new();
+        let mut next = Vec::new();
+        here.waiting.finish(count, &mut page, &mut next);
+        let separator = std::mem::replace(&mut here.separator, next);
+        if level == 0 {
+            self.closed_bytes += page.len();
+            self.closed.push(ClosedNode { page, separator, totals });
+            if self.closed_bytes >= EXTENT_BYTES {
+                self.write_extent(writer, options)?;
+            }
+            return Ok(());
+        }
+        let address = self.write_node(writer, page, level)?;
+        self.add_child(writer, options, level + 1, &separator, Child { address, totals })
+    }
+
+    fn write_node(&mut self, writer: &mut FileWriter, mut page: Vec<u8>, level: usize) -> Result<Address> {
+        let address = writer.write_page(&mut page, PageKind::Index, level as u8 + 1, Codec::None, Packing::Block)?;
+        self.btree_bytes += u64::from(address.bytes);
+        Ok(address)
+    }
+
+    fn write_extent(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
+        self.closed_bytes = 0;
+        for ClosedNode { page, separator, totals } in std::mem::take(&mut self.closed) {
+            let address = self.write_node(writer, page, 0)?;
+            self.add_child(writer, options, 1, &separator, Child { address, totals })?;
+        }
+        Ok(())
+    }
+
+    /// Writes the open data page, without the index.
+    pub fn finish_pages(&mut self, writer: &mut FileWriter, options: &BuildOptions, group_bytes: u64) -> Result<()> {
+        if self.page.rows() > 0 { self.close_page(writer, options, group_bytes) } else { Ok(()) }
+    }
+
+    /// Writes what is left of the index and describes the tree; `None` if it has no rows.
+    pub fn finish_index(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<Option<Tree>> {
+        if self.data_pages == 0 {
+            return Ok(None);
+        }
+        let (totals, data_pages) = (self.totals, self.data_pages);
+        if let Some(address) = self.only_page {
+            let root = Some(Root { address, height: 0, index_bytes: 0 });
+            let (btree, flat) = (root.filter(|_| options.index.has_btree()), root.filter(|_| options.index.has_flat()));
+            return Ok(Some(Tree { totals, data_pages, btree, flat }));
+        }
+        let flat = match self.flat.take() {
+            Some(mut list) => Some(write_flat(writer, &mut list)?),
+            None => None,
+        };
+        let btree = if self.grows { Some(self.finish_btree(writer, options)?) } else { None };
+        Ok(Some(Tree { totals, data_pages, btree, flat }))
+    }
+
+    fn finish_btree(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<Root> {
+        let mut level = 0;
+        loop {
+            if level == 1 {
+                self.write_extent(writer, options)?;
+            }
+            let is_root = self.levels.len() == level + 1
+                && self.levels[level].waiting.children() == 1
+                && (level > 0 || self.closed.is_empty());
+            if is_root {
+                let root = self.levels[level].waiting.take_only();
+                return Ok(Root { address: root.address, height: level as u8, index_bytes: self.btree_bytes });
+            }
+            while self.levels[level].waiting.children() > 0 {
+                let waiting = &self.levels[level].waiting;
+                let (left, fit) = (waiting.children(), fitting(waiting, options));
+                // What fits one node becomes one; two nodes' worth is split evenly.
+                let count = if fit == left { left } else { fit.min(left.div_ceil(2)) };
+                self.close_node(writer, options, level, count)?;
+            }
+            level += 1;
+        }
+    }
+}
+
+/// How many of the waiting children a node takes: as many as its target allows, at least two where there are two.
+fn fitting(waiting: &NodeBuilder, options: &BuildOptions) -> usize {
+    let all = waiting.children();
+    let fits = |count: usize| {
+        let bytes = waiting.bytes(count);
+        count <= 2
+            || count <= options.max_node_children
+                && (bytes <= options.node_bytes as usize || count <= WANTED_CHILDREN && bytes <= MAX_NODE_BYTES)
+    };
+    if fits(all) {
+        return all;
+    }
+    let (mut low, mut high) = (2.min(all), all);
+    while high - low > 1 {
+        let middle = usize::midpoint(low, high);
+        if fits(middle) { low = middle } else { high = middle }
+    }
+    low
+}
+
+fn write_flat(writer: &mut FileWriter, list: &mut NodeBuilder) -> Result<Root> {
+    let (mut page, mut rest) = (Vec::new(), Vec::new());
+    list.finish(list.children(), &mut page, &mut rest);
+    let address = writer.write_page(&mut page, PageKind::Flat, 1, Codec::None, Packing::Block)?;
+    Ok(Root { address, height: 1, index_bytes: u64::from(address.bytes) })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,337 @@
+//! Files for tests: rows in, a file on a simulated disk out, and every kind of source to read it through. It does not
+//! know what is tested.
+
+use crate::build::{BuildOptions, Builder, Compression};
+use crate::format::meta::{IndexKind, Meta, TreeKind};
+use crate::format::node::Node;
+use crate::format::validate;
+use crate::read::{RangeErase, Sst};
+use crate::row::{RowKind, Version};
+use os::sim::SimDisk;
+use os::sync::atomic::{AtomicU64, Ordering};
+use os::{Access, Disk, File};
+use pages::{
+    Address, Admit, Flaky, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Resident, Result, Session,
+    Stop, retry,
+};
+use rand::{RngExt, rngs::StdRng};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Name of the file on its disk.
+pub const PATH: &str = "7.sst";
+/// Its id.
+pub const ID: u64 = 0x1a2b_3c4d_5e6f_7081;
+
+/// Version, kind, value.
+pub type Written = (u64, RowKind, Vec<u8>);
+
+/// What a file holds, as a sorted map.
+#[derive(Clone, Debug, Default)]
+pub struct Content {
+    /// Versions of each key, newest first.
+    pub rows: BTreeMap<Vec<u8>, Vec<Written>>,
+    /// In order, apart.
+    pub range_erases: Vec<RangeErase>,
+}
+
+/// A file on a disk of its own.
+pub struct Built {
+    pub disk: Arc<SimDisk>,
+    pub meta: Meta,
+    /// Given to every [`Sst`] of it.
+    pub version_offset: u64,
+}
+
+/// Pages and nodes so small that a few dozen rows make a tall tree.
+pub fn tiny() -> BuildOptions {
+    BuildOptions { page_bytes: 256, node_bytes: 256, max_node_children: 3, max_page_rows: 2, ..BuildOptions::default() }
+}
+
+/// Every index and compression, tall and flat.
+pub fn shapes() -> Vec<BuildOptions> {
+    let mut shapes = Vec::new();
+    for (index, max_node_children, max_page_rows) in [
+        (IndexKind::Btree, 3, 2),
+        (IndexKind::Both, 4, 1),
+        (IndexKind::Flat, 7, 2),
+        (IndexKind::Both, 7, 2),
+        (IndexKind::Both, 1000, 1000),
+    ] {
+        let compression = if max_page_rows == 2 { Compression::Lz4 } else { Compression::None };
+        shapes.push(BuildOptions { index, compression, max_node_children, max_page_rows, ..tiny() });
+    }
+    shapes
+}
+
+impl Content {
+    /// One put a key, with versions counting from 1.
+    pub fn of_keys<K: Into<Vec<u8>>>(keys: impl IntoIterator<Item = K>) -> Self {
+        let mut content = Self::default();
+        for (i, key) in keys.into_iter().enumerate() {
+            let written = (i as u64 + 1, RowKind::Put, format!("value {i}").into_bytes());
+            content.rows.insert(key.into(), vec![written]);
+        }
+        content
+    }
+
+    /// Up to `keys` rows with versions 1 to 100, some erased, some with older versions, some with large values, and
+    /// range erases between them. Keys are made of few bytes, so that they are prefixes of each other.
+    pub fn random(rng: &mut StdRng, keys: usize) -> Self {
+        let mut content = Self::default();
+        let key = |rng: &mut StdRng| -> Vec<u8> {
+            let len = rng.random_range(0..7);
+            (0..len).map(|_| [0, 1, b'a', b'b', 0xff][rng.random_range(0..5)]).collect()
+        };
+        for _ in 0..keys {
+            let mut versions: Vec<u64> =
+                (0..rng.random_range(1..9_u64).saturating_sub(4).max(1)).map(|_| rng.random_range(1..=100)).collect();
+            versions.sort_unstable_by(|a, b| b.cmp(a));
+            versions.dedup();
+            let written = versions.into_iter().map(|version| match rng.random_range(0..10) {
+                0..3 => (version, RowKind::Erase, Vec::new()),
+                3 => (version, RowKind::Put, vec![b'L'; rng.random_range(60..9_000)]),
+                4 => (version, RowKind::Merge, b"operand".to_vec()),
+                _ => (version, RowKind::Put, (0..rng.random_range(0..20)).map(|_| rng.random()).collect()),
+            });
+            let written = written.collect();
+            content.rows.insert(key(rng), written);
+        }
+        let mut borders: Vec<Vec<u8>> = (0..rng.random_range(0..16)).map(|_| key(rng)).collect();
+        borders.sort_unstable();
+        borders.dedup();
+        let pairs = borders.as_chunks::<2>().0;
+        for (i, [start, end]) in pairs.iter().enumerate() {
+            let unbounded = i + 1 == pairs.len() && rng.random();
+            let mut versions: Vec<Version> =
+                (0..rng.random_range(1..4)).map(|_| Version(rng.random_range(1..=100))).collect();
+            versions.sort_unstable_by(|a, b| b.cmp(a));
+            versions.dedup();
+            content.range_erases.push(RangeErase {
+                start: start.clone(),
+                end: (!unbounded).then(|| end.clone()),
+                versions,
+            });
+        }
+        content
+    }
+
+    /// What a read at `at` finds.
+    pub fn get(&self, key: &[u8], at: u64) -> Option<&Written> {
+        self.rows.get(key)?.iter().find(|(version, ..)| *version <= at)
+    }
+
+    /// Writes the file.
+    pub fn build(&self, options: BuildOptions) -> Built {
+        let disk = SimDisk::new(1);
+        let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
+        let mut builder = Builder::new(file, PATH.into(), ID, options);
+        self.add_to(&mut builder);
+        let meta = builder.finish().expect("there is room");
+        Built { disk, meta, version_offset: 0 }
+    }
+
+    /// Adds everything: range erases between the rows where their starts are.
+    pub fn add_to(&self, builder: &mut Builder) {
+        let mut erases = self.range_erases.iter().peekable();
+        let mut add_erases = |builder: &mut Builder, before: Option<&[u8]>| {
+            while let Some(erase) = erases.next_if(|erase| before.is_none_or(|key| erase.start.as_slice() <= key)) {
+                builder.add_range_erase(&erase.start, erase.end.as_deref(), &erase.versions).expect("there is room");
+            }
+        };
+        for (key, written) in &self.rows {
+            add_erases(builder, Some(key));
+            for (version, kind, value) in written {
+                builder.add(key, Version(*version), *kind, value).expect("there is room");
+            }
+        }
+        add_erases(builder, None);
+    }
+}
+
+impl Built {
+    /// The whole file.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.disk.read_all(Path::new(PATH)).expect("no faults")
+    }
+
+    /// The file for reading outside pages.
+    pub fn raw(&self) -> Arc<dyn File> {
+        self.disk.open(Path::new(PATH), Access::Read).expect("the file is there")
+    }
+
+    fn sst_of(&self, file: Arc<PagedFile>, prefer_flat: bool) -> Arc<Sst> {
+        Arc::new(Sst { file, meta: self.meta.clone(), version_offset: self.version_offset, prefer_flat })
+    }
+
+    /// The file outside every cache.
+    pub fn sst(&self) -> Arc<Sst> {
+        self.sst_of(PagedFile::alone(PATH, ID, Arc::clone(&self.disk) as Arc<dyn Disk>), false)
+    }
+
+    /// The file in a cache.
+    pub fn sst_in(&self, cache: &Arc<PageCache>, prefer_flat: bool) -> Arc<Sst> {
+        self.sst_of(cache.register(PATH, ID, Arc::clone(&self.disk) as Arc<dyn Disk>), prefer_flat)
+    }
+
+    /// Runs `read` with each kind of source and each index. What it asserts holds for all of them.
+    pub fn on_every_source(&self, mut read: impl FnMut(&Reader<'_>)) {
+        for prefer_flat in [false, true] {
+            let alone =
+                || self.sst_of(PagedFile::alone(PATH, ID, Arc::clone(&self.disk) as Arc<dyn Disk>), prefer_flat);
+            let mut run_counted = |name: &str, sst: Arc<Sst>, rounds_a_page: u64, source: &dyn PageSource| {
+                println!("source: {name}, {} index", if prefer_flat { "flat" } else { "B-tree" });
+                read(&Reader { sst, source: Rounds::new(source), rounds_a_page });
+            };
+            let mut run = |name: &str, sst: Arc<Sst>, source: &dyn PageSource| run_counted(name, sst, 1, source);
+            run("resident", alone(), &Resident::new(validate));
+            let once = Flaky::once(Resident::new(validate));
+            run("flaky, each page once a step", alone(), &once);
+            assert!(once.refusals() > 0 || self.meta.trees().next().is_none(), "the flaky source was never flaky");
+            for seed in 0..3 {
+                let name = format!("flaky and forgetful, seed {seed}");
+                run(&name, alone(), &Flaky::forgetful(Resident::new(validate), seed));
+            }
+            for (pages, admit) in [(1000, Admit::Keep), (3, Admit::Keep), (3, Admit::Pass)] {
+                let cache = PageCache::new(pages * 4400, 2, validate);
+                let session = Session::new(&cache, Reason::Point, admit);
+                run(&format!("session, {pages} pages, {admit:?}"), self.sst_in(&cache, prefer_flat), &session);
+            }
+            let cache = PageCache::new(3 * 4400, 2, validate);
+            let session = Session::new(&cache, Reason::Scan, Admit::Keep);
+            // A page that the session had is not pinned by it when the flaky source refuses it, and may be gone.
+            let sst = self.sst_in(&cache, prefer_flat);
+            run_counted("flaky session", sst, 2, &Flaky::forgetful(session, 9));
+        }
+    }
+}
+
+/// A file and a source to read it through.
+pub struct Reader<'a> {
+    pub sst: Arc<Sst>,
+    pub source: Rounds<'a>,
+    /// Rounds of fetching that a missing page takes.
+    rounds_a_page: u64,
+}
+
+impl Reader<'_> {
+    /// Runs `step` to its end, which takes at most `rounds` rounds of fetching.
+    pub fn step<T>(&self, rounds: u64, mut step: impl FnMut(&Rounds<'_>) -> Result<T, Stop>) -> T {
+        let before = self.source.rounds.get();
+        let outcome = retry(&self.source, || step(&self.source)).unwrap_or_else(|error| panic!("{error}"));
+        let took = self.source.rounds.get() - before;
+        let bound = rounds * self.rounds_a_page;
+        assert!(took <= bound, "a step took {took} rounds of fetching, its bound is {bound}");
+        outcome
+    }
+}
+
+/// Counts rounds of fetching.
+pub struct Rounds<'a> {
+    source: &'a dyn PageSource,
+    rounds: Cell<u64>,
+}
+
+impl<'a> Rounds<'a> {
+    pub fn new(source: &'a dyn PageSource) -> Self {
+        Self { source, rounds: Cell::new(0) }
+    }
+
+    /// Rounds so far.
+    pub fn rounds(&self) -> u64 {
+        self.rounds.get()
+    }
+}
+
+impl PageSource for Rounds<'_> {
+    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
+        self.source.page(file, at, kind)
+    }
+
+    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) {
+        self.source.ahead(file, at, kind);
+    }
+
+    fn fetch(&self) -> Result<()> {
+        self.rounds.set(self.rounds.get() + 1);
+        self.source.fetch()
+    }
+
+    fn release(&self) {
+        self.source.release();
+    }
+}
+
+/// A node of a file's index.
+pub struct SeenNode {
+    pub tree: TreeKind,
+    pub kind: PageKind,
+    pub at: Address,
+    /// Nodes above it.
+    pub depth: u8,
+    pub page: PageRef,
+}
+
+impl Built {
+    /// Every node of every index, parents before children.
+    pub fn nodes(&self) -> Vec<SeenNode> {
+        let sst = self.sst();
+        let source = Resident::new(validate);
+        let mut nodes = Vec::new();
+        for (tree, roots) in self.meta.trees() {
+            for (kind, root) in [(PageKind::Index, roots.btree), (PageKind::Flat, roots.flat)] {
+                let Some(root) = root.filter(|root| root.height > 0) else { continue };
+                let mut waiting = vec![(root.address, 0)];
+                while let Some((at, depth)) = waiting.pop() {
+                    let page = retry(&source, || source.page(&sst.file, &at, kind)).expect("the file is whole");
+                    if depth + 1 < root.height {
+                        let node = Node::new(&page);
+                        waiting.extend((0..node.children()).rev().map(|i| (node.address(i), depth + 1)));
+                    }
+                    nodes.push(SeenNode { tree, kind, at, depth, page });
+                }
+            }
+        }
+        nodes
+    }
+}
+
+/// A file that keeps nothing but its length, to build what no memory holds.
+#[derive(Debug, Default)]
+pub struct NullFile {
+    len: AtomicU64,
+}
+
+impl File for NullFile {
+    fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.len.fetch_max(offset + bytes.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn append(&self, _: &[u8]) -> io::Result<u64> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.len.load(Ordering::Relaxed))
+    }
+
+    fn set_len(&self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn is_direct(&self) -> bool {
+        true
+    }
+}

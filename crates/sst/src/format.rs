@@ -1,0 +1,25 @@
+//! Pure encoding and decoding: bytes in, values out. Knows no files and no cursors.
+//!
+//! `docs/format/sst.md` has the pictures in one place. Pages are used as they lie: [`validate`] checks a page's
+//! structure once when it is loaded, after its checksum, and everything that reads it afterwards relies on that.
+
+pub mod column;
+pub mod data_page;
+pub mod key;
+pub mod meta;
+pub mod node;
+pub mod varint;
+
+use pages::{PageKind, page::HEADER_BYTES};
+
+/// Checks the structure of a decoded page, so that no later access can leave its bounds. The answer says what is wrong.
+pub fn validate(kind: PageKind, page: &[u8]) -> Result<(), String> {
+    match kind {
+        PageKind::Data | PageKind::History | PageKind::RangeErase => data_page::validate(page),
+        PageKind::Index | PageKind::Flat => node::validate(page),
+        PageKind::Value => (page.len() > HEADER_BYTES).then_some(()).ok_or_else(|| "a value chunk is empty".to_owned()),
+        PageKind::Footer | PageKind::Filter | PageKind::Group => {
+            Err(format!("{} pages are not read through the cache", kind.name()))
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! A column of numbers in a node: cumulative totals and addresses, packed so that a child costs bytes, not words.
+//!
+//! `value(i) = base + i * step + residual(i)`, wrapping, where residuals are unsigned and `width` bytes each. Totals
+//! grow nearly linearly from child to child, so residuals are small: contiguous pages of one size need none at all.
+
+/// Header of a packed column; the residuals lie elsewhere in the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Column {
+    /// Value at 0 less its residual.
+    pub base: u64,
+    /// Growth from one value to the next.
+    pub step: u64,
+    /// Bytes of a residual, 0 to 8.
+    pub width: u8,
+}
+
+impl Column {
+    /// The narrowest column for `values`: the step is their mean difference or their first one.
+    pub fn fit(values: impl ExactSizeIterator<Item = u64> + Clone) -> Self {
+        let len = values.len() as u64;
+        let mut ends = values.clone();
+        let (Some(first), second) = (ends.next(), ends.next()) else { return Self::default() };
+        let last = values.clone().last().unwrap_or(first);
+        let mean = if len > 1 && last >= first { (last - first) / (len - 1) } else { 0 };
+        let narrow = Self::with_step(values.clone(), mean);
+        let jump = second.map_or(0, |second| second.wrapping_sub(first));
+        if narrow.width == 0 || jump == mean || jump > u64::MAX / 2 {
+            return narrow;
+        }
+        let other = Self::with_step(values, jump);
+        if other.width < narrow.width { other } else { narrow }
+    }
+
+    fn with_step(values: impl Iterator<Item = u64>, step: u64) -> Self {
+        let (mut low, mut high) = (i128::MAX, i128::MIN);
+        for (i, value) in values.enumerate() {
+            let residual = i128::from(value) - i as i128 * i128::from(step);
+            low = low.min(residual);
+            high = high.max(residual);
+        }
+        // A residual beyond 64 bits cannot occur with a step of 0, and such a step is not worth having.
+        let Ok(spread) = u64::try_from(high - low) else { return Self { base: 0, step: 0, width: 8 } };
+        Self { base: low as u64, step, width: (64 - spread.leading_zeros()).div_ceil(8) as u8 }
+    }
+
+    /// Appends the residuals of `values`, which are those the column was fitted to.
+    pub fn put(&self, out: &mut Vec<u8>, values: impl Iterator<Item = u64>) {
+        for (i, value) in values.enumerate() {
+            let residual = value.wrapping_sub(self.base).wrapping_sub((i as u64).wrapping_mul(self.step));
+            out.extend_from_slice(&residual.to_le_bytes()[..usize::from(self.width)]);
+        }
+    }
+
+    /// Value `i`; `residuals` are those of the whole column.
+    #[inline]
+    pub fn get(&self, residuals: &[u8], i: usize) -> u64 {
+        let width = usize::from(self.width);
+        let linear = self.base.wrapping_add((i as u64).wrapping_mul(self.step));
+        if width == 0 {
+            return linear;
+        }
+        let mut bytes = [0; 8];
+        bytes[..width].copy_from_slice(&residuals[i * width..(i + 1) * width]);
+        linear.wrapping_add(u64::from_le_bytes(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+    fn check(values: &[u64]) -> u8 {
+        let column = Column::fit(values.iter().copied());
+        let mut residuals = Vec::new();
+        column.put(&mut residuals, values.iter().copied());
+        assert_eq!(residuals.len(), values.len() * usize::from(column.width));
+        for (i, &value) in values.iter().enumerate() {
+            assert_eq!(column.get(&residuals, i), value, "{i} of {values:?} as {column:?}");
+        }
+        column.width
+    }
+
+    #[test]
+    fn any_values_come_back() {
+        let mut rng = StdRng::seed_from_u64(4);
+        check(&[]);
+        check(&[u64::MAX]);
+        check(&[0, u64::MAX, 0, u64::MAX]);
+        check(&[u64::MAX, 0]);
+        for _ in 0..2_000 {
+            let len = rng.random_range(1..50);
+            let bits = rng.random_range(0..64);
+            let values: Vec<u64> = (0..len).map(|_| rng.random::<u64>() >> bits).collect();
+            check(&values);
+        }
+    }
+
+    #[test]
+    fn regular_growth_costs_nothing() {
+        assert_eq!(check(&[7; 100]), 0);
+        assert_eq!(check(&(0..700).map(|i| (1 << 40) | (i * 16384)).collect::<Vec<_>>()), 0);
+        let mut rows: Vec<u64> = (1..=700).map(|i| i * 92).collect();
+        rows[699] -= 50;
+        assert_eq!(check(&rows), 1, "a short last page costs one byte a child, not two");
+    }
+}

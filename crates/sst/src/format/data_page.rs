@@ -1,0 +1,450 @@
+//! A data page: rows in key order. History and range-erase pages have the same layout with other keys.
+//!
+//! ```text
+//!  0  page header                                                            16
+//! 16  rows u32 | prefix bytes u16 | flags u8 | zero u8                        8
+//! 24  base version u64                                                        8
+//! 32  first row id u64                                                        8
+//! 40  heads     u32 x rows        next four key bytes after the prefix
+//!     offsets   u16 x (rows + 1)  starts of the records and the end of the last; u32 where flag 1 is set
+//!     prefix    common to all keys of the page
+//!     records
+//!
+//! record:  tag u8 | key suffix bytes varint | version delta varint? | key tail | value
+//! tag:     bits 0-1 kind, 2 value lies outside, 3 older versions are in the history, 4 version is the base version
+//! ```
+//!
+//! The key suffix is what follows the prefix; its first four bytes are in the head, the tail is the rest. The value
+//! runs to the next record. A value that lies outside is a reference, see [`OutsideValue`].
+
+use super::key::{self, Suffix};
+use super::varint;
+use crate::row::{MAX_KEY_BYTES, RowKind, Version};
+use pages::{Address, page::HEADER_BYTES};
+
+const ROWS_AT: usize = HEADER_BYTES;
+const HEADS_AT: usize = HEADER_BYTES + 24;
+
+const WIDE_OFFSETS: u8 = 1;
+
+const TAG_KIND: u8 = 0b11;
+const TAG_OUTSIDE: u8 = 1 << 2;
+const TAG_HISTORY: u8 = 1 << 3;
+const TAG_BASE_VERSION: u8 = 1 << 4;
+const TAG_UNKNOWN: u8 = !(TAG_KIND | TAG_OUTSIDE | TAG_HISTORY | TAG_BASE_VERSION);
+
+/// A row as it lies in its page, without its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Commit that wrote it.
+    pub version: Version,
+    /// What it says about the key.
+    pub kind: RowKind,
+    /// Whether the value is a reference to value pages.
+    pub outside: bool,
+    /// Whether older versions are in the history.
+    pub has_history: bool,
+    /// Where the value, or the reference, starts in the page.
+    pub value_at: usize,
+    /// Its length in bytes.
+    pub value_bytes: usize,
+}
+
+/// Offsets of the parts of a page, read from its head once per visit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Layout {
+    rows: usize,
+    prefix_bytes: usize,
+    offsets_at: usize,
+    prefix_at: usize,
+    records_at: usize,
+    wide: bool,
+    base_version: u64,
+    first_row: u64,
+}
+
+fn u32_at(page: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(page[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn u64_at(page: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(page[at..at + 8].try_into().expect("eight bytes"))
+}
+
+impl Layout {
+    /// Reads the head of a validated page.
+    #[inline]
+    pub fn of(page: &[u8]) -> Self {
+        let head: &[u8; HEADS_AT] = page.first_chunk().expect("a validated page has its head");
+        let rows = u32_at(head, ROWS_AT) as usize;
+        let wide = head[ROWS_AT + 6] & WIDE_OFFSETS != 0;
+        let prefix_bytes = usize::from(u16::from_le_bytes([head[ROWS_AT + 4], head[ROWS_AT + 5]]));
+        let offsets_at = HEADS_AT + rows * 4;
+        let prefix_at = offsets_at + (rows + 1) * if wide { 4 } else { 2 };
+        Self {
+            rows,
+            prefix_bytes,
+            offsets_at,
+            prefix_at,
+            records_at: prefix_at + prefix_bytes,
+            wide,
+            base_version: u64_at(head, ROWS_AT + 8),
+            first_row: u64_at(head, ROWS_AT + 16),
+        }
+    }
+
+    /// Rows in the page, at least one.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Row id of the first row.
+    pub fn first_row(&self) -> u64 {
+        self.first_row
+    }
+
+    /// Bytes common to all keys.
+    pub fn prefix<'p>(&self, page: &'p [u8]) -> &'p [u8] {
+        &page[self.prefix_at..self.prefix_at + self.prefix_bytes]
+    }
+
+    fn heads<'p>(&self, page: &'p [u8]) -> &'p [[u8; 4]] {
+        page[HEADS_AT..self.offsets_at].as_chunks().0
+    }
+
+    fn offset(&self, page: &[u8], i: usize) -> usize {
+        if self.wide {
+            u32_at(page, self.offsets_at + i * 4) as usize
+        } else {
+            let at = self.offsets_at + i * 2;
+            usize::from(u16::from_le_bytes([page[at], page[at + 1]]))
+        }
+    }
+
+    fn record_bytes<'p>(&self, page: &'p [u8], i: usize) -> &'p [u8] {
+        &page[self.records_at + self.offset(page, i)..self.records_at + self.offset(page, i + 1)]
+    }
+
+    /// Splits record `i`: key suffix and the rest.
+    #[inline]
+    fn decode<'p>(&self, page: &'p [u8], i: usize) -> Option<(Suffix<'p>, Record)> {
+        let bytes = self.record_bytes(page, i);
+        let (&tag, mut rest) = bytes.split_first()?;
+        let suffix_bytes = varint::take(&mut rest)?;
+        let delta = if tag & TAG_BASE_VERSION != 0 { 0 } else { varint::take(&mut rest)? };
+        let head_bytes = suffix_bytes.min(key::HEAD_BYTES as u64) as u8;
+        let (tail, value) = rest.split_at_checked(usize::try_from(suffix_bytes).ok()? - usize::from(head_bytes))?;
+        let suffix = Suffix { head: u32_at(page, HEADS_AT + i * 4), head_bytes, tail };
+        let record = Record {
+            version: Version(self.base_version.wrapping_add(delta)),
+            kind: RowKind::from_u8(tag & TAG_KIND)?,
+            outside: tag & TAG_OUTSIDE != 0,
+            has_history: tag & TAG_HISTORY != 0,
+            value_at: self.records_at + self.offset(page, i + 1) - value.len(),
+            value_bytes: value.len(),
+        };
+        Some((suffix, record))
+    }
+
+    /// Row `i` without its key.
+    #[inline]
+    pub fn record(&self, page: &[u8], i: usize) -> Record {
+        self.decode(page, i).expect("a validated record decodes").1
+    }
+
+    /// Key suffix of row `i`.
+    #[inline]
+    pub fn suffix<'p>(&self, page: &'p [u8], i: usize) -> Suffix<'p> {
+        self.decode(page, i).expect("a validated record decodes").0
+    }
+
+    /// Replaces `key` with the whole key of row `i` and returns the rest of the row.
+    #[inline]
+    pub fn read_row(&self, page: &[u8], i: usize, key: &mut Vec<u8>) -> Record {
+        let (suffix, record) = self.decode(page, i).expect("a validated record decodes");
+        key.clear();
+        key.extend_from_slice(self.prefix(page));
+        suffix.append_to(key);
+        record
+    }
+
+    /// Copies the key of row `i` into `key`, whose length it should have; a shorter key is padded with zeros, a longer
+    /// one cut.
+    pub fn copy_key(&self, page: &[u8], i: usize, key: &mut [u8]) {
+        let suffix = self.suffix(page, i);
+        let head = suffix.head.to_be_bytes();
+        let bytes = self.prefix(page).iter().chain(&head[..usize::from(suffix.head_bytes)]).chain(suffix.tail);
+        for (to, from) in key.iter_mut().zip(bytes.chain(std::iter::repeat(&0))) {
+            *to = *from;
+        }
+    }
+
+    /// Position of `wanted`: `Ok(i)` if row `i` has this key, else `Err(i)` with the first row whose key is greater.
+    #[inline]
+    pub fn search(&self, page: &[u8], wanted: &[u8]) -> Result<usize, usize> {
+        let suffix = match key::strip_prefix(wanted, self.prefix(page)) {
+            Ok(suffix) => suffix,
+            Err(std::cmp::Ordering::Less) => return Err(0),
+            Err(_) => return Err(self.rows),
+        };
+        let (mut low, mut high) = key::equal_heads(self.heads(page), suffix.head);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            match self.suffix(page, middle).cmp(&suffix) {
+                std::cmp::Ordering::Equal => return Ok(middle),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        Err(low)
+    }
+}
+
+/// Checks a page of this layout: bounds, order of offsets and of keys, records that decode.
+pub fn validate(page: &[u8]) -> Result<(), String> {
+    let Some(head) = page.first_chunk::<HEADS_AT>() else {
+        return Err(format!("{} bytes are too few for a data page", page.len()));
+    };
+    let rows = u64::from(u32_at(head, ROWS_AT));
+    let flags = head[ROWS_AT + 6];
+    if rows == 0 {
+        return Err("a data page has no rows".to_owned());
+    }
+    if flags & !WIDE_OFFSETS != 0 || head[ROWS_AT + 7] != 0 {
+        return Err(format!("unknown flags {flags:#x}"));
+    }
+    let offset_bytes = if flags & WIDE_OFFSETS != 0 { 4 } else { 2 };
+    let prefix_bytes = u64::from(u16::from_le_bytes([head[ROWS_AT + 4], head[ROWS_AT + 5]]));
+    if HEADS_AT as u64 + rows * 4 + (rows + 1) * offset_bytes + prefix_bytes > page.len() as u64 {
+        return Err(format!("{rows} rows do not fit {} bytes", page.len()));
+    }
+    let layout = Layout::of(page);
+    let room = page.len() - layout.records_at;
+    let mut before = layout.offset(page, 0);
+    if before != 0 || layout.offset(page, layout.rows) != room {
+        return Err("records do not fill the page".to_owned());
+    }
+    for i in 0..layout.rows {
+        let after = layout.offset(page, i + 1);
+        if after <= before || after > room {
+            return Err(format!("record {i} ends at {after}, outside the page or before its start"));
+        }
+        before = after;
+    }
+    let mut last: Option<Suffix<'_>> = None;
+    for i in 0..layout.rows {
+        let tag = layout.record_bytes(page, i)[0];
+        let Some((suffix, record)) = layout.decode(page, i).filter(|_| tag & TAG_UNKNOWN == 0) else {
+            return Err(format!("record {i} does not decode"));
+        };
+        let key_bytes = layout.prefix_bytes + usize::from(suffix.head_bytes) + suffix.tail.len();
+        if key_bytes > MAX_KEY_BYTES {
+            return Err(format!("key {i} has {key_bytes} bytes"));
+        }
+        if suffix.head_bytes < 4 && suffix.head.to_be_bytes()[usize::from(suffix.head_bytes)..].iter().any(|&b| b != 0)
+        {
+            return Err(format!("head {i} holds bytes its key does not have"));
+        }
+        if last.is_some_and(|last| last >= suffix) {
+            return Err(format!("key {i} is not greater than the one before it"));
+        }
+        last = Some(suffix);
+        if record.outside && OutsideValue::new(&page[record.value_at..record.value_at + record.value_bytes]).is_none() {
+            return Err(format!("value reference {i} does not decode"));
+        }
+    }
+    Ok(())
+}
+
+/// Collects the rows of one page.
+#[derive(Debug, Default)]
+pub struct DataPageBuilder {
+    rows: Vec<PendingRow>,
+    /// Keys and values, back to back.
+    arena: Vec<u8>,
+    first_row: u64,
+    base_version: u64,
+    top_version: u64,
+    key_bytes: usize,
+    value_bytes: usize,
+    longest_key: usize,
+    shortest_key: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct PendingRow {
+    key_at: usize,
+    value_at: usize,
+    end: usize,
+    version: u64,
+    tag: u8,
+}
+
+impl DataPageBuilder {
+    /// A page whose first row has id `first_row`.
+    pub fn new(first_row: u64) -> Self {
+        Self { first_row, base_version: u64::MAX, shortest_key: usize::MAX, ..Self::default() }
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Row id of the next row to be added.
+    pub fn next_row(&self) -> u64 {
+        self.first_row + self.rows.len() as u64
+    }
+
+    fn key(&self, i: usize) -> &[u8] {
+        &self.arena[self.rows[i].key_at..self.rows[i].value_at]
+    }
+
+    /// Key of the last row.
+    pub fn last_key(&self) -> Option<&[u8]> {
+        self.rows.len().checked_sub(1).map(|last| self.key(last))
+    }
+
+    /// Key of the first row.
+    pub fn first_key(&self) -> Option<&[u8]> {
+        (!self.rows.is_empty()).then(|| self.key(0))
+    }
+
+    /// Adds a row with a key greater than all before it.
+    pub fn add(&mut self, key: &[u8], version: Version, kind: RowKind, outside: bool, value: &[u8]) {
+        let key_at = self.arena.len();
+        self.arena.extend_from_slice(key);
+        self.arena.extend_from_slice(value);
+        let tag = kind as u8 | if outside { TAG_OUTSIDE } else { 0 };
+        self.rows.push(PendingRow {
+            key_at,
+            value_at: key_at + key.len(),
+            end: self.arena.len(),
+            version: version.0,
+            tag,
+        });
+        self.base_version = self.base_version.min(version.0);
+        self.top_version = self.top_version.max(version.0);
+        self.key_bytes += key.len();
+        self.value_bytes += value.len();
+        self.longest_key = self.longest_key.max(key.len());
+        self.shortest_key = self.shortest_key.min(key.len());
+    }
+
+    /// Notes that the last row has older versions in the history.
+    pub fn mark_history(&mut self) {
+        self.rows.last_mut().expect("an older version follows its newest").tag |= TAG_HISTORY;
+    }
+
+    /// Length of the page, or a little more, if a row with this key and value were added.
+    pub fn bytes_with(&self, key: &[u8], version: Version, value_bytes: usize) -> usize {
+        let rows = self.rows.len() + 1;
+        let prefix = self.first_key().map_or(key.len(), |first| key::common_prefix(first, key)).min(u16::MAX.into());
+        let shortest = self.shortest_key.min(key.len());
+        let in_heads = if shortest >= prefix + key::HEAD_BYTES { key::HEAD_BYTES } else { 0 };
+        let suffix_len = varint::encoded_len((self.longest_key.max(key.len()) - prefix) as u64);
+        let low = self.base_version.min(version.0);
+        let top = self.top_version.max(version.0);
+        let version_bytes = if low == top { 0 } else { varint::encoded_len(top - low) };
+        let records = rows * (1 + suffix_len + version_bytes)
+            + (self.key_bytes + key.len() - rows * (prefix + in_heads))
+            + (self.value_bytes + value_bytes);
+        let offset_bytes = if records > usize::from(u16::MAX) { 4 } else { 2 };
+        HEADS_AT + rows * 4 + (rows + 1) * offset_bytes + prefix + records
+    }
+
+    /// Writes the page into `out` (cleared first; the page header stays zero) and starts the next one.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        let rows = self.rows.len();
+        assert!(rows > 0, "a page has at least one row");
+        let prefix = key::common_prefix(self.key(0), self.key(rows - 1)).min(u16::MAX.into());
+        // Record lengths first: they decide the width of the offsets.
+        let record_bytes = |row: &PendingRow| {
+            let suffix = row.value_at - row.key_at - prefix;
+            let delta = row.version - self.base_version;
+            1 + varint::encoded_len(suffix as u64)
+                + if delta == 0 { 0 } else { varint::encoded_len(delta) }
+                + suffix.saturating_sub(key::HEAD_BYTES)
+                + (row.end - row.value_at)
+        };
+        let total: usize = self.rows.iter().map(record_bytes).sum();
+        let wide = total > usize::from(u16::MAX);
+
+        out.clear();
+        out.resize(HEADER_BYTES, 0);
+        out.extend_from_slice(&(rows as u32).to_le_bytes());
+        out.extend_from_slice(&(prefix as u16).to_le_bytes());
+        out.extend_from_slice(&[if wide { WIDE_OFFSETS } else { 0 }, 0]);
+        out.extend_from_slice(&self.base_version.to_le_bytes());
+        out.extend_from_slice(&self.first_row.to_le_bytes());
+        for row in &self.rows {
+            let head = Suffix::new(&self.arena[row.key_at + prefix..row.value_at]).head;
+            out.extend_from_slice(&head.to_le_bytes());
+        }
+        let mut at = 0;
+        for row in self.rows.iter().map(Some).chain([None]) {
+            if wide {
+                out.extend_from_slice(&(at as u32).to_le_bytes());
+            } else {
+                out.extend_from_slice(&(at as u16).to_le_bytes());
+            }
+            at += row.map_or(0, record_bytes);
+        }
+        out.extend_from_slice(&self.arena[self.rows[0].key_at..self.rows[0].key_at + prefix]);
+        for row in &self.rows {
+            let suffix = &self.arena[row.key_at + prefix..row.value_at];
+            let delta = row.version - self.base_version;
+            out.push(row.tag | if delta == 0 { TAG_BASE_VERSION } else { 0 });
+            varint::put(out, suffix.len() as u64);
+            if delta != 0 {
+                varint::put(out, delta);
+            }
+            out.extend_from_slice(suffix.get(key::HEAD_BYTES..).unwrap_or_default());
+            out.extend_from_slice(&self.arena[row.value_at..row.end]);
+        }
+
+        self.first_row += rows as u64;
+        self.rows.clear();
+        self.arena.clear();
+        self.base_version = u64::MAX;
+        self.top_version = 0;
+        (self.key_bytes, self.value_bytes, self.longest_key, self.shortest_key) = (0, 0, 0, usize::MAX);
+    }
+}
+
+/// Reference to a value kept in value pages.
+///
+/// ```text
+/// value bytes varint | (address 16 bytes) x chunks
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct OutsideValue<'a> {
+    /// Length of the whole value.
+    pub bytes: u64,
+    chunks: &'a [u8],
+}
+
+impl<'a> OutsideValue<'a> {
+    /// Reads a reference; `None` if it is malformed.
+    pub fn new(mut bytes: &'a [u8]) -> Option<Self> {
+        let len = varint::take(&mut bytes)?;
+        (!bytes.is_empty() && bytes.len().is_multiple_of(Address::ENCODED_BYTES))
+            .then_some(Self { bytes: len, chunks: bytes })
+    }
+
+    /// Addresses of the chunks, in order.
+    pub fn chunks(&self) -> impl Iterator<Item = Address> + use<'a> {
+        self.chunks.chunks_exact(Address::ENCODED_BYTES).map(|chunk| Address::decode(chunk).expect("whole addresses"))
+    }
+
+    /// Appends a reference.
+    pub fn encode(out: &mut Vec<u8>, value_bytes: u64, chunks: &[Address]) {
+        varint::put(out, value_bytes);
+        for chunk in chunks {
+            out.extend_from_slice(&chunk.encode());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Data pages hold what was added, find it, and refuse malformed bytes.
+
+use super::*;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use std::collections::BTreeMap;
+
+type Rows = BTreeMap<Vec<u8>, (u64, RowKind, bool, Vec<u8>)>;
+
+fn build(rows: &Rows, first_row: u64) -> Vec<u8> {
+    let mut builder = DataPageBuilder::new(first_row);
+    let mut estimate = 0;
+    for (key, (version, kind, history, value)) in rows {
+        estimate = builder.bytes_with(key, Version(*version), value.len());
+        builder.add(key, Version(*version), *kind, false, value);
+        if *history {
+            builder.mark_history();
+        }
+    }
+    let mut page = Vec::new();
+    builder.finish(&mut page);
+    assert!(page.len() <= estimate, "the estimate {estimate} is never below the page's {}", page.len());
+    assert_eq!(builder.next_row(), first_row + rows.len() as u64);
+    page
+}
+
+fn random_rows(rng: &mut StdRng) -> Rows {
+    let mut rows = Rows::new();
+    let prefix: Vec<u8> = (0..rng.random_range(0..6)).map(|_| b'p').collect();
+    for _ in 0..rng.random_range(1..60) {
+        let mut key = prefix.clone();
+        key.extend((0..rng.random_range(0..8)).map(|_| [0u8, 1, b'a', b'b', 0xff][rng.random_range(0..5)]));
+        let value = vec![7; if rng.random_bool(0.02) { 40_000 } else { rng.random_range(0..30) }];
+        let kind = if rng.random_bool(0.2) { RowKind::Erase } else { RowKind::Put };
+        rows.insert(key, (rng.random::<u64>() >> rng.random_range(0..64), kind, rng.random_bool(0.2), value));
+    }
+    rows
+}
+
+#[test]
+fn rows_come_back_and_every_key_is_found() {
+    for seed in 0..400 {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let rows = random_rows(&mut rng);
+        let page = build(&rows, 1000);
+        validate(&page).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        let layout = Layout::of(&page);
+        assert_eq!((layout.rows(), layout.first_row()), (rows.len(), 1000));
+        let mut key = Vec::new();
+        for (i, (expected, (version, kind, history, value))) in rows.iter().enumerate() {
+            let record = layout.read_row(&page, i, &mut key);
+            assert_eq!((&key, record.version.0, record.kind), (expected, *version, *kind), "seed {seed}");
+            assert_eq!(record.has_history, *history);
+            assert_eq!(&page[record.value_at..record.value_at + record.value_bytes], value);
+            assert_eq!(layout.search(&page, expected), Ok(i), "seed {seed}");
+        }
+        for _ in 0..50 {
+            let len = rng.random_range(0..10);
+            let wanted: Vec<u8> = (0..len).map(|_| [0u8, 1, b'a', b'p', 0xff][rng.random_range(0..5)]).collect();
+            let at = rows.range(..wanted.clone()).count();
+            let expected = if rows.contains_key(&wanted) { Ok(at) } else { Err(at) };
+            assert_eq!(layout.search(&page, &wanted), expected, "seed {seed} {wanted:?}");
+        }
+    }
+}
+
+#[test]
+fn a_page_of_one_huge_key_has_a_prefix_within_its_field() {
+    let rows = Rows::from([(vec![b'k'; MAX_KEY_BYTES], (5, RowKind::Put, false, vec![1]))]);
+    let page = build(&rows, 0);
+    validate(&page).expect("valid");
+    assert_eq!(Layout::of(&page).search(&page, &vec![b'k'; MAX_KEY_BYTES]), Ok(0));
+}
+
+#[test]
+fn malformed_pages_are_refused_and_never_panic() {
+    for seed in 0..300 {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let mut rows = random_rows(&mut rng);
+        rows.retain(|_, row| row.3.len() < 100);
+        rows.insert(vec![1], (1, RowKind::Put, false, vec![]));
+        let mut page = build(&rows, 0);
+        for cut in 0..page.len().min(200) {
+            assert!(validate(&page[..cut]).is_err());
+        }
+        for _ in 0..rng.random_range(1..4) {
+            let at = rng.random_range(HEADER_BYTES..page.len());
+            page[at] = rng.random();
+        }
+        if validate(&page).is_ok() {
+            let layout = Layout::of(&page);
+            let mut key = Vec::new();
+            for i in 0..layout.rows() {
+                layout.read_row(&page, i, &mut key);
+                assert_eq!(layout.search(&page, &key), Ok(i), "seed {seed}: what validates can be searched");
+            }
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! What a database knows of a file without reading it: roots, totals, bounds. The same bytes stand in the manifest's
+//! entry and in the file's footer, so that a file can be opened alone.
+//!
+//! ```text
+//! footer, the last 4096 bytes of a file:
+//!    0  magic "LARCHSST"                8
+//!    8  format version u32 | features u32
+//!   16  file id u64                     seeds every checksum of the file
+//!   24  meta bytes u32 | zero u32
+//!   32  meta, see `Meta::encode`
+//!      zeros
+//! 4092  crc32c u32 of everything before it
+//! ```
+//!
+//! Features: a reader ignores unknown low 16 bits and refuses unknown high 16 bits.
+
+use super::node::Totals;
+use super::varint;
+use crate::row::Version;
+use os::BLOCK_BYTES;
+use pages::Address;
+
+/// Newest format this code writes, and the only one it reads.
+pub const FORMAT_VERSION: u32 = 1;
+/// Features this code must understand to read a file.
+const KNOWN_FEATURES: u32 = 0;
+const MUST_UNDERSTAND: u32 = 0xffff_0000;
+
+const MAGIC: &[u8; 8] = b"LARCHSST";
+const META_AT: usize = 32;
+
+/// Longest key bound kept outside the file.
+pub const MAX_BOUND_BYTES: usize = 64;
+
+/// Which indexes a file has or gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum IndexKind {
+    /// A tree of nodes, each a page.
+    #[default]
+    Btree,
+    /// One page that lists every data page.
+    Flat,
+    /// Both.
+    Both,
+}
+
+impl IndexKind {
+    /// Whether the tree is written.
+    pub fn has_btree(self) -> bool {
+        self != Self::Flat
+    }
+
+    /// Whether the list is written.
+    pub fn has_flat(self) -> bool {
+        self != Self::Btree
+    }
+}
+
+/// Top of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// Page at the top: a node, the flat list, or the only data page.
+    pub address: Address,
+    /// Index pages on the way to a data page.
+    pub height: u8,
+    /// Stored bytes of all pages of the index.
+    pub index_bytes: u64,
+}
+
+/// One sorted sequence of rows in a file and the ways into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// What lies in it.
+    pub totals: Totals,
+    /// Number of data pages.
+    pub data_pages: u64,
+    /// The B-tree, if written.
+    pub btree: Option<Root>,
+    /// The flat list, if written.
+    pub flat: Option<Root>,
+}
+
+impl Tree {
+    /// The root to read from: the B-tree where there is one, unless `prefer_flat`.
+    pub fn root(&self, prefer_flat: bool) -> Root {
+        let (first, second) = if prefer_flat { (self.flat, self.btree) } else { (self.btree, self.flat) };
+        first.or(second).expect("a decoded tree has an index")
+    }
+
+    /// Stored bytes of its indexes.
+    pub fn index_bytes(&self) -> u64 {
+        self.btree.map_or(0, |root| root.index_bytes) + self.flat.map_or(0, |root| root.index_bytes)
+    }
+}
+
+/// A bound of a file's keys, cut outward.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct KeyBounds {
+    /// Not greater than any key.
+    pub low: Vec<u8>,
+    /// Not less than any key; `None` if there is no short string that is.
+    pub high: Option<Vec<u8>>,
+}
+
+impl KeyBounds {
+    /// Bounds of the keys from `first` to `last`, at most [`MAX_BOUND_BYTES`] each.
+    pub fn cut(first: &[u8], last: &[u8]) -> Self {
+        let low = first[..first.len().min(MAX_BOUND_BYTES)].to_vec();
+        let high =
+            if last.len() <= MAX_BOUND_BYTES { Some(last.to_vec()) } else { successor(&last[..MAX_BOUND_BYTES]) };
+        Self { low, high }
+    }
+
+    /// Whether `key` may lie within.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        self.low.as_slice() <= key && self.high.as_deref().is_none_or(|high| key <= high)
+    }
+
+    /// Whether both may hold the same key.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let starts_in_time = |a: &Self, b: &Self| b.high.as_deref().is_none_or(|high| a.low.as_slice() <= high);
+        starts_in_time(self, other) && starts_in_time(other, self)
+    }
+
+    /// The smallest bounds that hold both.
+    pub fn union(&self, other: &Self) -> Self {
+        let high = match (&self.high, &other.high) {
+            (Some(a), Some(b)) => Some(a.max(b).clone()),
+            _ => None,
+        };
+        Self { low: self.low.as_slice().min(&other.low).to_vec(), high }
+    }
+}
+
+/// The shortest string greater than every string that starts with `prefix`; `None` if there is none.
+pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let keep = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut next = prefix[..=keep].to_vec();
+    next[keep] += 1;
+    Some(next)
+}
+
+/// Everything kept outside a file about it. About 200 bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// Seed of the file's checksums, unique to the file.
+    pub file_id: u64,
+    /// Length of the file.
+    pub file_bytes: u64,
+    /// Newest versions of all keys.
+    pub main: Option<Tree>,
+    /// Older versions, keyed by row id and version descending.
+    pub history: Option<Tree>,
+    /// Range erases, keyed by start.
+    pub range_erases: Option<Tree>,
+    /// Bounds over rows and range erases.
+    pub bounds: KeyBounds,
+    /// Oldest version in the file.
+    pub oldest: Version,
+    /// Newest version in the file.
+    pub newest: Version,
+    /// Stored bytes of value pages.
+    pub value_bytes: u64,
+    /// Bytes of keys and values as they were given.
+    pub user_bytes: u64,
+}
+
+impl Meta {
+    /// Rows, not counting older versions.
+    pub fn rows(&self) -> u64 {
+        self.main.map_or(0, |tree| tree.totals.rows)
+    }
+
+    /// Trees with their names, for those who visit all.
+    pub fn trees(&self) -> impl Iterator<Item = (TreeKind, Tree)> {
+        [(TreeKind::Main, self.main), (TreeKind::History, self.history), (TreeKind::RangeErases, self.range_erases)]
+            .into_iter()
+            .filter_map(|(kind, tree)| tree.map(|tree| (kind, tree)))
+    }
+
+    /// Stored bytes of all indexes.
+    pub fn index_bytes(&self) -> u64 {
+        self.trees().map(|(_, tree)| tree.index_bytes()).sum()
+    }
+
+    /// Appends the encoding:
+    ///
+    /// ```text
+    /// file id u64 | file bytes | oldest | newest | value bytes | user bytes       varints but the first
+    /// low bound | high bound present u8 | high bound                              length-prefixed
+    /// trees u8: bit 0 main, 1 history, 2 range erases; then for each:
+    ///   rows | bytes | group bytes | erased | data pages                          varints
+    ///   roots u8: bit 0 B-tree, 1 flat; then for each: address 16 | height u8 | index bytes varint
+    /// column groups u8, 0
+    /// ```
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.file_id.to_le_bytes());
+        for value in [self.file_bytes, self.oldest.0, self.newest.0, self.value_bytes, self.user_bytes] {
+            varint::put(out, value);
+        }
+        varint::put_bytes(out, &self.bounds.low);
+        out.push(u8::from(self.bounds.high.is_some()));
+        if let Some(high) = &self.bounds.high {
+            varint::put_bytes(out, high);
+        }
+        let trees = [self.main, self.history, self.range_erases];
+        out.push(trees.iter().enumerate().map(|(bit, tree)| u8::from(tree.is_some()) << bit).sum());
+        for tree in trees.into_iter().flatten() {
+            let Totals { rows, bytes, group_bytes, erased } = tree.totals;
+            for value in [rows, bytes, group_bytes, erased, tree.data_pages] {
+                varint::put(out, value);
+            }
+            out.push(u8::from(tree.btree.is_some()) | u8::from(tree.flat.is_some()) << 1);
+            for root in [tree.btree, tree.flat].into_iter().flatten() {
+                out.extend_from_slice(&root.address.encode());
+                out.push(root.height);
+                varint::put(out, root.index_bytes);
+            }
+        }
+        out.push(0);
+    }
+
+    /// Takes an encoding off the front of `bytes`; `None` if it is malformed.
+    pub fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let (id, rest) = bytes.split_first_chunk()?;
+        *bytes = rest;
+        let mut numbers = [0; 5];
+        for number in &mut numbers {
+            *number = varint::take(bytes)?;
+        }
+        let [file_bytes, oldest, newest, value_bytes, user_bytes] = numbers;
+        let low = varint::take_bytes(bytes)?.to_vec();
+        let high = match take_u8(bytes)? {
+            0 => None,
+            1 => Some(varint::take_bytes(bytes)?.to_vec()),
+            _ => return None,
+        };
+        let present = take_u8(bytes)?;
+        if present > 0b111 {
+            return None;
+        }
+        let mut trees = [None; 3];
+        for (bit, tree) in trees.iter_mut().enumerate() {
+            if present & 1 << bit != 0 {
+                *tree = Some(decode_tree(bytes)?);
+            }
+        }
+        if take_u8(bytes)? != 0 {
+            return None;
+        }
+        let [main, history, range_erases] = trees;
+        Some(Self {
+            file_id: u64::from_le_bytes(*id),
+            file_bytes,
+            main,
+            history,
+            range_erases,
+            bounds: KeyBounds { low, high },
+            oldest: Version(oldest),
+            newest: Version(newest),
+            value_bytes,
+            user_bytes,
+        })
+    }
+
+    /// The file's last block.
+    pub fn footer(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(BLOCK_BYTES);
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        out.extend_from_slice(&0u32.to_le_bytes());
+        out.extend_from_slice(&self.file_id.to_le_bytes());
+        out.extend_from_slice(&[0; 8]);
+        self.encode(&mut out);
+        let meta_bytes = (out.len() - META_AT) as u32;
+        out[24..28].copy_from_slice(&meta_bytes.to_le_bytes());
+        assert!(out.len() <= BLOCK_BYTES - 4, "bounds are cut, so the footer fits its block");
+        out.resize(BLOCK_BYTES - 4, 0);
+        let crc = crc32c::crc32c(&out);
+        out.extend_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    /// Reads a file's last block. The answer says what is wrong with it.
+    pub fn from_footer(footer: &[u8]) -> Result<Self, String> {
+        let Some((body, crc)) = footer.split_last_chunk::<4>().filter(|(body, _)| body.len() == BLOCK_BYTES - 4) else {
+            return Err(format!("a footer has {BLOCK_BYTES} bytes, this one {}", footer.len()));
+        };
+        if &body[..8] != MAGIC {
+            return Err("this is not an SST: its last block has no magic".to_owned());
+        }
+        if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
+            return Err("the footer's checksum does not match".to_owned());
+        }
+        let number = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().expect("four bytes"));
+        if number(8) != FORMAT_VERSION {
+            return Err(format!("format version {} is unknown; this program reads {FORMAT_VERSION}", number(8)));
+        }
+        let unknown = number(12) & MUST_UNDERSTAND & !KNOWN_FEATURES;
+        if unknown != 0 {
+            return Err(format!("features {unknown:#x} are unknown; use a newer program"));
+        }
+        let end = META_AT + number(24) as usize;
+        let mut bytes = body.get(META_AT..end).ok_or("the footer's meta is longer than the footer")?;
+        let meta = Self::decode(&mut bytes).filter(|_| bytes.is_empty()).ok_or("the footer's meta does not decode")?;
+        if meta.file_id.to_le_bytes() != body[16..24] {
+            return Err("the footer names two file ids".to_owned());
+        }
+        Ok(meta)
+    }
+}
+
+/// Which tree of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeKind {
+    /// Newest versions.
+    Main,
+    /// Older versions.
+    History,
+    /// Range erases.
+    RangeErases,
+}
+
+impl TreeKind {
+    /// Kind of the tree's data pages.
+    pub fn page_kind(self) -> pages::PageKind {
+        match self {
+            Self::Main => pages::PageKind::Data,
+            Self::History => pages::PageKind::History,
+            Self::RangeErases => pages::PageKind::RangeErase,
+        }
+    }
+
+    /// Name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::History => "history",
+            Self::RangeErases => "range erases",
+        }
+    }
+}
+
+fn take_u8(bytes: &mut &[u8]) -> Option<u8> {
+    let (&first, rest) = bytes.split_first()?;
+    *bytes = rest;
+    Some(first)
+}
+
+fn decode_tree(bytes: &mut &[u8]) -> Option<Tree> {
+    let mut numbers = [0; 5];
+    for number in &mut numbers {
+        *number = varint::take(bytes)?;
+    }
+    let [rows, data_bytes, group_bytes, erased, data_pages] = numbers;
+    let roots = take_u8(bytes)?;
+    if roots == 0 || roots > 0b11 {
+        return None;
+    }
+    let mut take_root = |bit: u8| {
+        if roots & bit == 0 {
+            return Some(None);
+        }
+        let address = Address::decode(bytes)?;
+        *bytes = &bytes[Address::ENCODED_BYTES..];
+        Some(Some(Root { address, height: take_u8(bytes)?, index_bytes: varint::take(bytes)? }))
+    };
+    let (btree, flat) = (take_root(1)?, take_root(2)?);
+    Some(Tree { totals: Totals { rows, bytes: data_bytes, group_bytes, erased }, data_pages, btree, flat })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meta() -> Meta {
+        let root = Root { address: Address { offset: 4096, bytes: 16384, crc: 7 }, height: 2, index_bytes: 99 };
+        let totals = Totals { rows: 10, bytes: 20, group_bytes: 30, erased: 4 };
+        Meta {
+            file_id: 0x0123_4567_89ab_cdef,
+            file_bytes: 1 << 33,
+            main: Some(Tree { totals, data_pages: 3, btree: Some(root), flat: None }),
+            history: None,
+            range_erases: Some(Tree { totals, data_pages: 1, btree: Some(root), flat: Some(root) }),
+            bounds: KeyBounds::cut(b"a", &[0xff; 100]),
+            oldest: Version(3),
+            newest: Version(9),
+            value_bytes: 5,
+            user_bytes: 6,
+        }
+    }
+
+    #[test]
+    fn a_footer_comes_back_and_any_flipped_bit_is_noticed() {
+        let mut footer = meta().footer();
+        assert_eq!(footer.len(), BLOCK_BYTES);
+        assert_eq!(Meta::from_footer(&footer), Ok(meta()));
+        for at in 0..footer.len() {
+            for bit in 0..8 {
+                footer[at] ^= 1 << bit;
+                assert!(Meta::from_footer(&footer).is_err(), "byte {at} bit {bit}");
+                footer[at] ^= 1 << bit;
+            }
+        }
+    }
+
+    #[test]
+    fn a_cut_meta_is_refused() {
+        let mut bytes = Vec::new();
+        meta().encode(&mut bytes);
+        for len in 0..bytes.len() {
+            assert_eq!(Meta::decode(&mut &bytes[..len]), None);
+        }
+    }
+
+    #[test]
+    fn bounds_are_cut_outward() {
+        let (first, last) = ([b'a'; 100], [b'z'; 100]);
+        let bounds = KeyBounds::cut(&first, &last);
+        assert!(bounds.low.len() <= MAX_BOUND_BYTES && bounds.low.as_slice() <= first.as_slice());
+        assert!(bounds.high.as_deref().is_some_and(|high| high.len() <= MAX_BOUND_BYTES && high >= last.as_slice()));
+        assert!(bounds.contains(&first) && bounds.contains(&last));
+        assert_eq!(KeyBounds::cut(b"", &[0xff; 65]).high, None, "nothing short is greater");
+        assert_eq!(successor(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!(successor(b"\xff"), None);
+    }
+}

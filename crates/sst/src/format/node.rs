@@ -1,0 +1,490 @@
+//! An index node: children with their addresses and cumulative totals, and the separators between them.
+//!
+//! A flat index is one node of the same layout that lists every page of its tree.
+//!
+//! ```text
+//!   0  page header                                                           16
+//!  16  children u32 | prefix bytes u16 | form u8 | zero u8                    8
+//!  24  fixed suffix bytes u32 | tails at u32                                  8
+//!  32  column widths u8 x 6 | zero u16                                        8
+//!  40  column bases u64 x 6                                                  48
+//!  88  column steps u64 x 6                                                  48
+//! 136  checksums        u32 x children
+//!      heads            u32 x (children - 1)
+//!      residuals        width x children, for each column
+//!      short suffixes   u8 x (children - 1)     where form bit 1 is set: bytes of the head that are the key's
+//!      tail offsets     u16 or u32 (form bit 2) x children; absent in the fixed form (form bit 0)
+//!      prefix           common to all separators
+//!      tails
+//! ```
+//!
+//! Columns: page offset, stored bytes, and the running totals up to and including the child: rows, bytes, group bytes,
+//! erased rows. Totals run over the whole file, so that a row id can be searched from any node and the size of a range
+//! is one subtraction. Separator `i` is greater than every key under child `i` and not greater than any under child
+//! `i + 1`; it is not a row's key. In the fixed form every separator's suffix has the same length and tails lie back
+//! to back.
+
+use super::column::Column;
+use super::key::{self, Suffix};
+use pages::{Address, page::HEADER_BYTES};
+
+const CHILDREN_AT: usize = HEADER_BYTES;
+const COLUMNS: usize = 6;
+const WIDTHS_AT: usize = 32;
+const BASES_AT: usize = 40;
+const STEPS_AT: usize = BASES_AT + COLUMNS * 8;
+const CHECKSUMS_AT: usize = STEPS_AT + COLUMNS * 8;
+
+const FIXED: u8 = 1;
+const SHORT: u8 = 1 << 1;
+const WIDE: u8 = 1 << 2;
+
+/// What lies in a file up to and including some page, or in a tree or range of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Rows.
+    pub rows: u64,
+    /// Stored bytes of the tree's own data pages.
+    pub bytes: u64,
+    /// Stored bytes of what belongs to the rows and lies elsewhere: large values, history, other groups.
+    pub group_bytes: u64,
+    /// Rows whose newest version is an erase.
+    pub erased: u64,
+}
+
+/// A child as its parent describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// Where it lies.
+    pub address: Address,
+    /// Totals up to and including it.
+    pub totals: Totals,
+}
+
+impl Child {
+    fn columns(&self) -> [u64; COLUMNS] {
+        let Self { address, totals } = self;
+        [address.offset, u64::from(address.bytes), totals.rows, totals.bytes, totals.group_bytes, totals.erased]
+    }
+}
+
+/// Offsets of the parts of a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Node<'p> {
+    page: &'p [u8],
+    children: usize,
+    form: u8,
+    prefix_bytes: usize,
+    fixed_bytes: usize,
+    residuals_at: usize,
+    tails_at: usize,
+}
+
+fn u32_at(page: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(page[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn u64_at(page: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(page[at..at + 8].try_into().expect("eight bytes"))
+}
+
+impl<'p> Node<'p> {
+    /// Reads the head of a validated node.
+    #[inline]
+    pub fn new(page: &'p [u8]) -> Self {
+        let head: &[u8; CHECKSUMS_AT] = page.first_chunk().expect("a validated node has its head");
+        let children = u32_at(head, CHILDREN_AT) as usize;
+        Self {
+            page,
+            children,
+            form: head[CHILDREN_AT + 6],
+            prefix_bytes: usize::from(u16::from_le_bytes([head[CHILDREN_AT + 4], head[CHILDREN_AT + 5]])),
+            fixed_bytes: u32_at(head, CHILDREN_AT + 8) as usize,
+            residuals_at: CHECKSUMS_AT + children * 4 + (children - 1) * 4,
+            tails_at: u32_at(head, CHILDREN_AT + 12) as usize,
+        }
+    }
+
+    /// Children, at least one.
+    pub fn children(&self) -> usize {
+        self.children
+    }
+
+    /// Whether all separators have the same length, stored without offsets.
+    pub fn is_fixed(&self) -> bool {
+        self.form & FIXED != 0
+    }
+
+    fn width(&self, column: usize) -> usize {
+        usize::from(self.page[WIDTHS_AT + column])
+    }
+
+    #[inline]
+    fn column(&self, column: usize, i: usize) -> u64 {
+        let header = Column {
+            base: u64_at(self.page, BASES_AT + column * 8),
+            step: u64_at(self.page, STEPS_AT + column * 8),
+            width: self.page[WIDTHS_AT + column],
+        };
+        if header.width == 0 {
+            return header.get(&[], i);
+        }
+        let before: usize = (0..column).map(|other| self.width(other)).sum();
+        let at = self.residuals_at + before * self.children;
+        header.get(&self.page[at..at + usize::from(header.width) * self.children], i)
+    }
+
+    /// Address of child `i`.
+    #[inline]
+    pub fn address(&self, i: usize) -> Address {
+        Address {
+            offset: self.column(0, i),
+            bytes: self.column(1, i) as u32,
+            crc: u32_at(self.page, CHECKSUMS_AT + i * 4),
+        }
+    }
+
+    /// Rows up to and including child `i`.
+    #[inline]
+    pub fn rows_through(&self, i: usize) -> u64 {
+        self.column(2, i)
+    }
+
+    /// Child `i` as described here.
+    pub fn child(&self, i: usize) -> Child {
+        let totals = Totals {
+            rows: self.column(2, i),
+            bytes: self.column(3, i),
+            group_bytes: self.column(4, i),
+            erased: self.column(5, i),
+        };
+        Child { address: self.address(i), totals }
+    }
+
+    fn prefix(&self) -> &'p [u8] {
+        &self.page[self.tails_at - self.prefix_bytes..self.tails_at]
+    }
+
+    fn heads(&self) -> &'p [[u8; 4]] {
+        self.page[CHECKSUMS_AT + self.children * 4..self.residuals_at].as_chunks().0
+    }
+
+    fn shorts_at(&self) -> usize {
+        self.residuals_at + (0..COLUMNS).map(|column| self.width(column)).sum::<usize>() * self.children
+    }
+
+    fn tail_offset(&self, i: usize) -> usize {
+        let shorts = if self.form & SHORT != 0 { self.children - 1 } else { 0 };
+        let at = self.shorts_at() + shorts;
+        if self.form & WIDE != 0 {
+            u32_at(self.page, at + i * 4) as usize
+        } else {
+            usize::from(u16::from_le_bytes([self.page[at + i * 2], self.page[at + i * 2 + 1]]))
+        }
+    }
+
+    fn suffix(&self, i: usize) -> Suffix<'p> {
+        let head = u32::from_le_bytes(self.heads()[i]);
+        if self.is_fixed() {
+            let head_bytes = self.fixed_bytes.min(key::HEAD_BYTES);
+            let tail_bytes = self.fixed_bytes - head_bytes;
+            let at = self.tails_at + i * tail_bytes;
+            return Suffix { head, head_bytes: head_bytes as u8, tail: &self.page[at..at + tail_bytes] };
+        }
+        let head_bytes = if self.form & SHORT != 0 { self.page[self.shorts_at() + i] } else { key::HEAD_BYTES as u8 };
+        let tail = &self.page[self.tails_at + self.tail_offset(i)..self.tails_at + self.tail_offset(i + 1)];
+        Suffix { head, head_bytes, tail }
+    }
+
+    /// Separator between children `i` and `i + 1`, appended to `out`. It is not a row's key.
+    pub fn separator(&self, i: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.prefix());
+        self.suffix(i).append_to(out);
+    }
+
+    /// The child under which `wanted` lies if it exists: the number of separators not greater than it.
+    #[inline]
+    pub fn search(&self, wanted: &[u8]) -> usize {
+        let suffix = match key::strip_prefix(wanted, self.prefix()) {
+            Ok(suffix) => suffix,
+            Err(std::cmp::Ordering::Less) => return 0,
+            Err(_) => return self.children - 1,
+        };
+        let (mut low, mut high) = key::equal_heads(self.heads(), suffix.head);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.suffix(middle) <= suffix { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
+    /// The child that holds row `row`: the first whose running total of rows is greater.
+    #[inline]
+    pub fn search_row(&self, row: u64) -> usize {
+        let (mut low, mut high) = (0, self.children - 1);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.rows_through(middle) <= row { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+}
+
+/// Checks a node: bounds, order of tails and separators, totals that never shrink, addresses a file can have.
+pub fn validate(page: &[u8]) -> Result<(), String> {
+    let Some(head) = page.first_chunk::<CHECKSUMS_AT>() else {
+        return Err(format!("{} bytes are too few for an index node", page.len()));
+    };
+    let children = u64::from(u32_at(head, CHILDREN_AT));
+    if children == 0 {
+        return Err("an index node has no children".to_owned());
+    }
+    let form = head[CHILDREN_AT + 6];
+    if form & !(FIXED | SHORT | WIDE) != 0
+        || head[CHILDREN_AT + 7] != 0
+        || head[WIDTHS_AT + COLUMNS..BASES_AT] != [0; 2]
+    {
+        return Err(format!("unknown form {form:#x}"));
+    }
+    let widths = &head[WIDTHS_AT..WIDTHS_AT + COLUMNS];
+    if widths.iter().any(|&width| width > 8) {
+        return Err(format!("column widths {widths:?} are beyond 8 bytes"));
+    }
+    let separators = children - 1;
+    let prefix = u64::from(u16::from_le_bytes([head[CHILDREN_AT + 4], head[CHILDREN_AT + 5]]));
+    let fixed = u64::from(u32_at(head, CHILDREN_AT + 8));
+    let shorts = if form & SHORT != 0 { separators } else { 0 };
+    let offsets = match form & (FIXED | WIDE) {
+        0 => children * 2,
+        WIDE => children * 4,
+        FIXED => 0,
+        _ => return Err("a fixed form has no tail offsets".to_owned()),
+    };
+    if form & FIXED != 0 && form & SHORT != 0 {
+        return Err("a fixed form has no short suffixes".to_owned());
+    }
+    let sum: u64 = widths.iter().map(|&width| u64::from(width)).sum();
+    let tails_at = CHECKSUMS_AT as u64 + children * (4 + sum) + separators * 4 + shorts + offsets + prefix;
+    if tails_at != u64::from(u32_at(head, CHILDREN_AT + 12)) || tails_at > page.len() as u64 {
+        return Err(format!("{children} children do not fit {} bytes", page.len()));
+    }
+    let node = Node::new(page);
+    let room = page.len() - node.tails_at;
+    if form & FIXED != 0 {
+        if separators * fixed.saturating_sub(key::HEAD_BYTES as u64) != room as u64 {
+            return Err("separators do not fill the node".to_owned());
+        }
+    } else {
+        let mut before = 0;
+        for i in 0..node.children {
+            let at = node.tail_offset(i);
+            if at < before || at > room || (i == 0 && at != 0) || (i as u64 == separators && at != room) {
+                return Err(format!("tail {i} starts at {at}, out of order or outside the node"));
+            }
+            before = at;
+        }
+    }
+    for i in 1..node.children.saturating_sub(1) {
+        if node.suffix(i - 1) >= node.suffix(i) {
+            return Err(format!("separator {i} is not greater than the one before it"));
+        }
+    }
+    for i in 0..node.children - 1 {
+        let Suffix { head, head_bytes, tail } = node.suffix(i);
+        let stray = |bytes: u8| head.to_be_bytes()[usize::from(bytes)..].iter().any(|&byte| byte != 0);
+        if head_bytes > 4 || (head_bytes < 4 && (stray(head_bytes) || !tail.is_empty())) {
+            return Err(format!("separator {i} is malformed"));
+        }
+    }
+    let mut before = Totals::default();
+    for i in 0..node.children {
+        let Child { address, totals } = node.child(i);
+        if node.column(1, i) > u64::from(u32::MAX)
+            || address.bytes == 0
+            || !address.offset.is_multiple_of(pages::PACK_BYTES)
+            || !u64::from(address.bytes).is_multiple_of(pages::PACK_BYTES)
+            || address.offset.checked_add(u64::from(address.bytes)).is_none()
+        {
+            return Err(format!("child {i} has an address no file can have: {address:?}"));
+        }
+        if (i > 0 && totals.rows <= before.rows)
+            || totals.bytes < before.bytes
+            || totals.group_bytes < before.group_bytes
+            || totals.erased < before.erased
+        {
+            return Err(format!("totals shrink at child {i}: {totals:?} after {before:?}"));
+        }
+        before = totals;
+    }
+    Ok(())
+}
+
+/// Children and separators waiting to become a node.
+#[derive(Debug, Default)]
+pub struct NodeBuilder {
+    children: Vec<Child>,
+    /// Ends of separators in `keys`; separator `i` lies before child `i`, the first child's is empty.
+    ends: Vec<usize>,
+    keys: Vec<u8>,
+}
+
+impl NodeBuilder {
+    /// Children so far.
+    pub fn children(&self) -> usize {
+        self.children.len()
+    }
+
+    /// Adds a child; `separator` is the one between it and the child before it and is ignored for the first.
+    pub fn add(&mut self, separator: &[u8], child: Child) {
+        if !self.children.is_empty() {
+            self.keys.extend_from_slice(separator);
+        }
+        self.ends.push(self.keys.len());
+        self.children.push(child);
+    }
+
+    fn separator(&self, i: usize) -> &[u8] {
+        &self.keys[self.ends[i - 1]..self.ends[i]]
+    }
+
+    /// Children with the separators before them; the first one's is empty.
+    pub fn entries(&self) -> impl Iterator<Item = (&[u8], Child)> {
+        let separator = |i: usize| if i == 0 { &[] } else { self.separator(i) };
+        self.children.iter().enumerate().map(move |(i, child)| (separator(i), *child))
+    }
+
+    fn prefix(&self, count: usize) -> usize {
+        if count < 2 {
+            return 0;
+        }
+        key::common_prefix(self.separator(1), self.separator(count - 1)).min(u16::MAX.into())
+    }
+
+    fn shape(&self, count: usize) -> Shape {
+        let prefix = self.prefix(count);
+        let lengths = || (1..count).map(|i| self.ends[i] - self.ends[i - 1] - prefix);
+        let first = lengths().next().unwrap_or(0);
+        let fixed = lengths().all(|len| len == first);
+        let short = !fixed && lengths().any(|len| len < key::HEAD_BYTES);
+        let tails: usize = lengths().map(|len| len.saturating_sub(key::HEAD_BYTES)).sum();
+        let columns = std::array::from_fn(|column| {
+            Column::fit(self.children[..count].iter().map(|child| child.columns()[column]))
+        });
+        Shape { prefix, fixed: fixed.then_some(first), short, wide: tails > usize::from(u16::MAX), tails, columns }
+    }
+
+    /// Length of a node of the first `count` children.
+    pub fn bytes(&self, count: usize) -> usize {
+        let shape = self.shape(count);
+        shape.tails_at(count) + shape.tails
+    }
+
+    /// Totals up to and including the last of the first `count` children.
+    pub fn totals(&self, count: usize) -> Totals {
+        self.children[count - 1].totals
+    }
+
+    /// Writes the first `count` children into `out` (cleared first; the page header stays zero) and removes them.
+    /// `separator` is replaced by the one between them and what remains.
+    pub fn finish(&mut self, count: usize, out: &mut Vec<u8>, separator: &mut Vec<u8>) {
+        let shape = self.shape(count);
+        out.clear();
+        out.resize(HEADER_BYTES, 0);
+        out.extend_from_slice(&(count as u32).to_le_bytes());
+        out.extend_from_slice(&(shape.prefix as u16).to_le_bytes());
+        out.extend_from_slice(&[shape.form(), 0]);
+        out.extend_from_slice(&(shape.fixed.unwrap_or(0) as u32).to_le_bytes());
+        out.extend_from_slice(&(shape.tails_at(count) as u32).to_le_bytes());
+        out.extend(shape.columns.iter().map(|column| column.width));
+        out.extend_from_slice(&[0; 2]);
+        for column in &shape.columns {
+            out.extend_from_slice(&column.base.to_le_bytes());
+        }
+        for column in &shape.columns {
+            out.extend_from_slice(&column.step.to_le_bytes());
+        }
+        for child in &self.children[..count] {
+            out.extend_from_slice(&child.address.crc.to_le_bytes());
+        }
+        let suffixes = || (1..count).map(|i| Suffix::new(&self.separator(i)[shape.prefix..]));
+        for suffix in suffixes() {
+            out.extend_from_slice(&suffix.head.to_le_bytes());
+        }
+        for (i, column) in shape.columns.iter().enumerate() {
+            column.put(out, self.children[..count].iter().map(|child| child.columns()[i]));
+        }
+        if shape.short {
+            out.extend(suffixes().map(|suffix| suffix.head_bytes));
+        }
+        if shape.fixed.is_none() {
+            let mut at = 0;
+            for tail in std::iter::once(0).chain(suffixes().map(|suffix| suffix.tail.len())) {
+                at += tail;
+                if shape.wide {
+                    out.extend_from_slice(&(at as u32).to_le_bytes());
+                } else {
+                    out.extend_from_slice(&(at as u16).to_le_bytes());
+                }
+            }
+        }
+        if count > 1 {
+            out.extend_from_slice(&self.separator(1)[..shape.prefix]);
+        }
+        debug_assert_eq!(out.len(), shape.tails_at(count), "the picture and the code agree");
+        for suffix in suffixes() {
+            out.extend_from_slice(suffix.tail);
+        }
+
+        separator.clear();
+        if count < self.children.len() {
+            separator.extend_from_slice(self.separator(count));
+            let gone = self.ends[count];
+            self.keys.drain(..gone);
+            self.ends.drain(..count);
+            for end in &mut self.ends {
+                *end -= gone;
+            }
+            self.children.drain(..count);
+        } else {
+            *self = Self::default();
+        }
+    }
+
+    /// The only child, taken out; call when there is exactly one.
+    pub fn take_only(&mut self) -> Child {
+        assert_eq!(self.children.len(), 1, "a root is alone on its level");
+        let child = self.children[0];
+        *self = Self::default();
+        child
+    }
+}
+
+struct Shape {
+    prefix: usize,
+    fixed: Option<usize>,
+    short: bool,
+    wide: bool,
+    tails: usize,
+    columns: [Column; COLUMNS],
+}
+
+impl Shape {
+    fn form(&self) -> u8 {
+        let bit = |set: bool, bit: u8| if set { bit } else { 0 };
+        bit(self.fixed.is_some(), FIXED) | bit(self.short, SHORT) | bit(self.wide && self.fixed.is_none(), WIDE)
+    }
+
+    fn tails_at(&self, count: usize) -> usize {
+        let widths: usize = self.columns.iter().map(|column| usize::from(column.width)).sum();
+        let shorts = if self.short { count - 1 } else { 0 };
+        let offsets = match (self.fixed, self.wide) {
+            (Some(_), _) => 0,
+            (None, false) => count * 2,
+            (None, true) => count * 4,
+        };
+        CHECKSUMS_AT + count * (4 + widths) + (count - 1) * 4 + shorts + offsets + self.prefix
+    }
+}
+
+#[cfg(test)]
+mod tests;

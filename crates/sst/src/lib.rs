@@ -1,0 +1,24 @@
+//! One immutable sorted file with its index: format, builder, cursors. Knows no levels, no snapshots, no log.
+//!
+//! A file is data pages, an index whose nodes are pages like any other, and a footer. Opening one reads nothing: the
+//! database knows the roots, and the first read that needs a page asks for it. See `docs/format/sst.md`.
+
+pub mod build;
+mod dump;
+#[cfg(test)]
+mod fixture;
+pub mod format;
+pub mod read;
+pub mod row;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+pub use build::{BuildOptions, Builder, Compression};
+pub use dump::{DumpOptions, dump, read_footer};
+pub use format::meta::{FORMAT_VERSION, IndexKind, KeyBounds, Meta, Root, Tree, TreeKind};
+pub use format::node::Totals;
+pub use format::validate;
+pub use read::{LoadedValue, RangeErase, Readahead, Row, Seek, Sst, SstCursor, StoredValue, TreeCursor};
+pub use row::{MAX_KEY_BYTES, RowKind, Version};
+pub use verify::{FileReport, PageTotals, verify};

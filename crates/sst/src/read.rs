@@ -1,0 +1,282 @@
+//! Reading a file through a [`pages::PageSource`]: point look-ups and cursors. Every call is a step: it has no effect
+//! before its last page is in hand, so that after a fault it can simply be made again.
+
+mod cursor;
+mod tree;
+
+pub use cursor::SstCursor;
+pub use tree::{Readahead, Seek, TreeCursor};
+
+use crate::build::history_key;
+use crate::format::data_page::{Layout, OutsideValue, Record};
+use crate::format::meta::{Meta, TreeKind};
+use crate::format::varint;
+use crate::row::{RowKind, Version};
+use os::sync::Arc;
+use pages::{Error, HEADER_BYTES, PageKind, PageRef, PageSource, PagedFile, Stop};
+use std::ops::Range;
+use tree::Descent;
+
+/// An immutable file, open or not: its bytes are first touched by the first read that needs them.
+#[derive(Debug)]
+pub struct Sst {
+    /// Where its pages come from.
+    pub file: Arc<PagedFile>,
+    /// What is known without reading it.
+    pub meta: Meta,
+    /// Added to every version in the file: a file built outside gets its place in the commit order when it is taken in.
+    pub version_offset: u64,
+    /// Whether the flat index is read where the file has both.
+    pub prefer_flat: bool,
+}
+
+/// A version of a row.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Commit that wrote it.
+    pub version: Version,
+    /// What it says.
+    pub kind: RowKind,
+    /// Its value, perhaps still outside.
+    pub value: StoredValue,
+}
+
+/// A value as the data page has it.
+#[derive(Clone, Debug)]
+pub struct StoredValue {
+    page: PageRef,
+    at: u32,
+    bytes: u32,
+    outside: bool,
+}
+
+/// A value in memory.
+#[derive(Clone, Debug)]
+pub enum LoadedValue {
+    /// A part of a page, which stays pinned.
+    InPage(PageRef, Range<usize>),
+    /// Put together from several pages.
+    Owned(Arc<[u8]>),
+}
+
+impl LoadedValue {
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::InPage(page, range) => &page[range.clone()],
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl StoredValue {
+    fn new(page: &PageRef, record: &Record) -> Self {
+        let (at, bytes) = (record.value_at as u32, record.value_bytes as u32);
+        Self { page: page.clone(), at, bytes, outside: record.outside }
+    }
+
+    fn stored(&self) -> &[u8] {
+        &self.page[self.at as usize..(self.at + self.bytes) as usize]
+    }
+
+    /// Length of the value in bytes, without loading it.
+    pub fn len(&self) -> u64 {
+        if self.outside { self.reference().bytes } else { u64::from(self.bytes) }
+    }
+
+    /// Whether the value has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes, if they lie in the row's own page.
+    pub fn inline(&self) -> Option<&[u8]> {
+        (!self.outside).then(|| self.stored())
+    }
+
+    fn reference(&self) -> OutsideValue<'_> {
+        OutsideValue::new(self.stored()).expect("a validated page's references decode")
+    }
+
+    /// The value, loading its chunks together if it lies outside. A step.
+    pub fn load<S: PageSource + ?Sized>(&self, source: &S, file: &Arc<PagedFile>) -> Result<LoadedValue, Stop> {
+        if !self.outside {
+            return Ok(LoadedValue::InPage(self.page.clone(), self.at as usize..(self.at + self.bytes) as usize));
+        }
+        let reference = self.reference();
+        let mut chunks = Vec::new();
+        let mut missing = false;
+        for address in reference.chunks() {
+            match source.page(file, &address, PageKind::Value) {
+                Ok(page) => chunks.push(page),
+                Err(Stop::Fault) => missing = true,
+                Err(stop) => return Err(stop),
+            }
+        }
+        if missing {
+            return Err(Stop::Fault);
+        }
+        let bytes: usize = chunks.iter().map(|chunk| chunk.len() - HEADER_BYTES).sum();
+        if bytes as u64 != reference.bytes {
+            let why = format!("a value of {} bytes has chunks of {bytes}", reference.bytes);
+            let first = reference.chunks().next().map_or(0, |address| address.offset);
+            return Err(corrupt(file, PageKind::Value, first, why));
+        }
+        if let [only] = chunks.as_slice() {
+            return Ok(LoadedValue::InPage(only.clone(), HEADER_BYTES..only.len()));
+        }
+        let mut value = Vec::with_capacity(bytes);
+        for chunk in chunks {
+            value.extend_from_slice(&chunk[HEADER_BYTES..]);
+        }
+        Ok(LoadedValue::Owned(value.into()))
+    }
+}
+
+/// A range erase as a file holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeErase {
+    /// First key erased.
+    pub start: Vec<u8>,
+    /// First key not erased; `None` if all after `start` are.
+    pub end: Option<Vec<u8>>,
+    /// Versions at which it was done, newest first.
+    pub versions: Vec<Version>,
+}
+
+impl RangeErase {
+    /// Whether `key` lies in the range.
+    pub fn covers(&self, key: &[u8]) -> bool {
+        self.start.as_slice() <= key && self.end.as_deref().is_none_or(|end| key < end)
+    }
+
+    /// The newest version not newer than `at`.
+    pub fn newest(&self, at: Version) -> Option<Version> {
+        self.versions.iter().copied().find(|&version| version <= at)
+    }
+}
+
+impl Sst {
+    fn descent(&self, kind: TreeKind) -> Option<Descent<'_>> {
+        let tree = match kind {
+            TreeKind::Main => self.meta.main,
+            TreeKind::History => self.meta.history,
+            TreeKind::RangeErases => self.meta.range_erases,
+        }?;
+        Some(Descent::new(&self.file, kind, &tree, self.prefer_flat))
+    }
+
+    fn version(&self, record: &Record) -> Version {
+        Version(record.version.0 + self.version_offset)
+    }
+
+    fn row(&self, page: &PageRef, record: &Record) -> Row {
+        Row { version: self.version(record), kind: record.kind, value: StoredValue::new(page, record) }
+    }
+
+    /// The newest version of `key` that is not newer than `at`. A step; allocates nothing.
+    pub fn get<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Row>, Stop> {
+        let Some(descent) = self.descent(TreeKind::Main) else { return Ok(None) };
+        let (page, layout) = descent.page_of_key(source, key)?;
+        let Ok(i) = layout.search(&page, key) else { return Ok(None) };
+        self.visible(source, &page, &layout, i, at)
+    }
+
+    /// The newest version of row `i` of a main page that is not newer than `at`.
+    fn visible<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        page: &PageRef,
+        layout: &Layout,
+        i: usize,
+        at: Version,
+    ) -> Result<Option<Row>, Stop> {
+        let record = layout.record(page, i);
+        if self.version(&record) <= at {
+            return Ok(Some(self.row(page, &record)));
+        }
+        if !record.has_history || at.0 < self.version_offset {
+            return Ok(None);
+        }
+        let row = layout.first_row() + i as u64;
+        let Some(history) = self.descent(TreeKind::History) else { return Ok(None) };
+        let wanted = history_key(row, Version(at.0 - self.version_offset));
+        let Some((page, layout, i)) = history.lower(source, &wanted)? else { return Ok(None) };
+        let mut key = [0; 16];
+        layout.copy_key(&page, i, &mut key);
+        if key[..8] != wanted[..8] {
+            return Ok(None);
+        }
+        Ok(Some(self.row(&page, &layout.record(&page, i))))
+    }
+
+    /// The range erase that covers `key`, if any: at most one does. A step.
+    pub fn range_erase<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
+        let Some(descent) = self.descent(TreeKind::RangeErases) else { return Ok(None) };
+        let (page, layout) = descent.page_of_key(source, key)?;
+        // Separators are cut from starts, so the last start not after `key` is in this page, or in the one before.
+        let at = match layout.search(&page, key) {
+            Ok(i) => Some((page, layout, i)),
+            Err(0) => descent.before(source, layout.first_row())?,
+            Err(i) => Some((page, layout, i - 1)),
+        };
+        let Some((page, layout, i)) = at else { return Ok(None) };
+        let erase = self.decode_range_erase(&page, &layout, i)?;
+        Ok(Some(erase).filter(|erase| erase.covers(key)))
+    }
+
+    /// The newest version not newer than `at` at which a range erase hid `key`. A step.
+    pub fn cover<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Version>, Stop> {
+        if self.meta.range_erases.is_none() {
+            return Ok(None);
+        }
+        Ok(self.range_erase(source, key)?.and_then(|erase| erase.newest(at)))
+    }
+
+    /// Range erase number `i` in the file. A step.
+    pub fn nth_range_erase<S: PageSource + ?Sized>(&self, source: &S, i: u64) -> Result<Option<RangeErase>, Stop> {
+        let Some(tree) = self.meta.range_erases.filter(|tree| i < tree.totals.rows) else { return Ok(None) };
+        let descent = Descent::new(&self.file, TreeKind::RangeErases, &tree, self.prefer_flat);
+        let (page, layout) = descent.page_of_row(source, i)?;
+        self.decode_range_erase(&page, &layout, (i - layout.first_row()) as usize).map(Some)
+    }
+
+    pub(crate) fn decode_range_erase(&self, page: &PageRef, layout: &Layout, i: usize) -> Result<RangeErase, Stop> {
+        let mut erase = decode_range_erase(page, layout, i).ok_or_else(|| {
+            let why = format!("range erase {i} of the page does not decode");
+            corrupt(&self.file, PageKind::RangeErase, page.address().offset, why)
+        })?;
+        for version in &mut erase.versions {
+            version.0 += self.version_offset;
+        }
+        Ok(erase)
+    }
+}
+
+/// Row `i` of a page of range erases, with versions as the file has them; `None` if it is malformed.
+pub(crate) fn decode_range_erase(page: &[u8], layout: &Layout, i: usize) -> Option<RangeErase> {
+    let mut start = Vec::new();
+    let record = layout.read_row(page, i, &mut start);
+    let mut value = &page[record.value_at..record.value_at + record.value_bytes];
+    let (&has_end, rest) = value.split_first()?;
+    value = rest;
+    let end = varint::take_bytes(&mut value)?;
+    let end = match has_end {
+        0 if end.is_empty() => None,
+        1 => Some(end.to_vec()),
+        _ => return None,
+    };
+    let mut versions = vec![record.version];
+    for _ in 0..varint::take(&mut value)? {
+        versions.push(Version(varint::take(&mut value)?));
+    }
+    value.is_empty().then_some(RangeErase { start, end, versions })
+}
+
+/// An error about a page of `file`.
+fn corrupt(file: &PagedFile, kind: PageKind, offset: u64, why: String) -> Stop {
+    Error::Corrupt { file: file.path().to_owned(), page: kind.name(), offset, why }.into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! A cursor over the rows of a file with their versions. Which version is wanted is said row by row.
+
+use super::tree::{Readahead, Seek, TreeCursor};
+use super::{Row, Sst};
+use crate::format::meta::TreeKind;
+use crate::row::Version;
+use os::sync::Arc;
+use pages::{PageSource, Stop};
+
+/// A place among the main rows of a file. Moves are steps: after a fault the same call is made again.
+#[derive(Debug)]
+pub struct SstCursor {
+    sst: Arc<Sst>,
+    main: Option<TreeCursor>,
+    history: Option<TreeCursor>,
+    key: Vec<u8>,
+}
+
+impl SstCursor {
+    /// A cursor over `sst`, not yet anywhere.
+    pub fn new(sst: Arc<Sst>) -> Self {
+        let cursor = |kind: TreeKind, tree| TreeCursor::new(&sst.file, kind, tree, sst.prefer_flat, 0..u64::MAX);
+        let main = sst.meta.main.map(|tree| cursor(TreeKind::Main, tree));
+        let history = sst.meta.history.map(|tree| cursor(TreeKind::History, tree));
+        Self { sst, main, history, key: Vec::new() }
+    }
+
+    /// Asks ahead as `readahead` says when going from page to page.
+    pub fn with_readahead(mut self, readahead: Readahead) -> Self {
+        for cursor in [&mut self.main, &mut self.history].into_iter().flatten() {
+            cursor.set_readahead(readahead);
+        }
+        self
+    }
+
+    /// The file.
+    pub fn sst(&self) -> &Arc<Sst> {
+        &self.sst
+    }
+
+    fn moved(&mut self, step: impl FnOnce(&mut TreeCursor) -> Result<bool, Stop>) -> Result<bool, Stop> {
+        let Some(main) = &mut self.main else { return Ok(false) };
+        let there = step(main)?;
+        if there {
+            main.read(&mut self.key);
+        }
+        Ok(there)
+    }
+
+    /// Goes forward to `key`. A step.
+    pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
+        self.moved(|main| main.seek(source, key, seek))
+    }
+
+    /// Goes backward to `key`. A step.
+    pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
+        self.moved(|main| main.seek_back(source, key, seek))
+    }
+
+    /// Goes to the first row. A step.
+    pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        self.moved(|main| main.seek_first(source))
+    }
+
+    /// Goes to the last row. A step.
+    pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        self.moved(|main| main.seek_last(source))
+    }
+
+    /// Goes to the next row. A step.
+    pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        self.moved(|main| main.next(source))
+    }
+
+    /// Goes to the row before. A step.
+    pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        self.moved(|main| main.prev(source))
+    }
+
+    /// Whether the cursor is at a row.
+    pub fn is_somewhere(&self) -> bool {
+        self.main.as_ref().is_some_and(|main| main.row().is_some())
+    }
+
+    /// Whether the cursor is at the last row, or nowhere.
+    pub fn is_last(&self) -> bool {
+        self.main.as_ref().is_none_or(TreeCursor::is_last)
+    }
+
+    /// Whether the cursor is at the first row, or nowhere.
+    pub fn is_first(&self) -> bool {
+        self.main.as_ref().is_none_or(TreeCursor::is_first)
+    }
+
+    /// Key of the row; what it was before, if the cursor is nowhere.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// The newest version of the row. `None` if the cursor is nowhere.
+    pub fn newest(&self) -> Option<Row> {
+        let (page, layout, i) = self.main.as_ref()?.place()?;
+        Some(self.sst.row(page, &layout.record(page, i)))
+    }
+
+    /// The newest version of the row that is not newer than `at`, if there is one. A step.
+    pub fn visible<S: PageSource + ?Sized>(&self, source: &S, at: Version) -> Result<Option<Row>, Stop> {
+        match self.main.as_ref().and_then(TreeCursor::place) {
+            Some((page, layout, i)) => self.sst.visible(source, page, layout, i, at),
+            None => Ok(None),
+        }
+    }
+
+    /// Goes to the newest of the row's older versions; false if it has none. A step.
+    pub fn first_older<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        let Some((page, layout, i)) = self.main.as_ref().and_then(TreeCursor::place) else { return Ok(false) };
+        let row = layout.first_row() + i as u64;
+        match &mut self.history {
+            Some(history) if layout.record(page, i).has_history => {
+                let there = history.seek(source, &crate::build::history_key(row, Version::MAX), Seek::Lower)?;
+                Ok(there && self.older_row() == Some(row))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Goes to the version older than the one [`SstCursor::first_older`] or this found; false after the oldest. A step.
+    pub fn next_older<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        let row = self.older_row();
+        let Some(history) = &mut self.history else { return Ok(false) };
+        Ok(history.next(source)? && self.older_row() == row)
+    }
+
+    /// The older version found last.
+    pub fn older(&self) -> Option<Row> {
+        let (page, layout, i) = self.history.as_ref()?.place()?;
+        Some(self.sst.row(page, &layout.record(page, i)))
+    }
+
+    /// Main row id to which the history cursor's place belongs.
+    fn older_row(&self) -> Option<u64> {
+        let (page, layout, i) = self.history.as_ref()?.place()?;
+        let mut key = [0; 16];
+        layout.copy_key(page, i, &mut key);
+        Some(u64::from_be_bytes(key[..8].try_into().expect("eight bytes")))
+    }
+}

@@ -1,0 +1,389 @@
+//! Ways down one tree of a file, and a cursor over its rows. Knows no versions.
+//!
+//! A cursor keeps its data page and its place in it, and nothing else: the next page is found by its row id, from the
+//! root. So there is no stack to repair after a fault, and inner nodes are pinned only while a step runs.
+
+use super::corrupt;
+use crate::format::data_page::{Layout, Record};
+use crate::format::meta::{Root, Tree, TreeKind};
+use crate::format::node::Node;
+use os::sync::Arc;
+use pages::{Address, PageKind, PageRef, PageSource, PagedFile, Stop};
+use std::ops::Range;
+
+/// Where a cursor stops relative to the key it seeks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seek {
+    /// The key itself or nothing.
+    Exact,
+    /// Forward: the first row not less than the key. Backward: the last row not greater.
+    Lower,
+    /// Forward: the first row greater than the key. Backward: the last row less.
+    Upper,
+}
+
+/// The way from a root to a data page.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Descent<'a> {
+    file: &'a Arc<PagedFile>,
+    kind: TreeKind,
+    root: Root,
+    root_kind: PageKind,
+    rows: u64,
+}
+
+type Place = (PageRef, Layout, usize);
+
+/// A node above data pages, and one of its children.
+#[derive(Clone, Debug)]
+struct Leaf {
+    page: PageRef,
+    child: usize,
+}
+
+impl Leaf {
+    /// The same node at the child that holds row `row`, if that is this child or a neighbour of it.
+    fn beside(&self, row: u64) -> Option<Self> {
+        let node = Node::new(&self.page);
+        let ends_after = |child: usize| child < node.children() && row < node.rows_through(child);
+        let begins_before = |child: usize| child.checked_sub(1).is_none_or(|before| node.rows_through(before) <= row);
+        let holds = |child: usize| child > 0 && begins_before(child) && ends_after(child);
+        let before_last = self.child.checked_sub(1).filter(|&before| row + 1 == node.rows_through(before));
+        let child = [self.child + 1, self.child].into_iter().find(|&child| holds(child)).or(before_last)?;
+        Some(Self { page: self.page.clone(), child })
+    }
+}
+
+/// How far a cursor that goes from page to page asks ahead, in bytes of data pages. It asks only when a page is missing,
+/// and at most to the end of the node above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Readahead {
+    now_bytes: u64,
+    most_bytes: u64,
+}
+
+impl Readahead {
+    /// Not at all.
+    pub const NONE: Self = Self { now_bytes: 0, most_bytes: 0 };
+
+    /// `bytes` from the first missing page on, for those who read everything.
+    pub fn full(bytes: u64) -> Self {
+        Self { now_bytes: bytes, most_bytes: bytes }
+    }
+
+    /// Nothing at the first missing page, then twice as much each time, at most `most_bytes`: short ranges read nothing
+    /// in vain.
+    pub fn growing(most_bytes: u64) -> Self {
+        Self { now_bytes: 0, most_bytes }
+    }
+
+    fn grow(&mut self) {
+        /// One page of the default size.
+        const FIRST_BYTES: u64 = 16 << 10;
+        self.now_bytes = (self.now_bytes * 2).max(FIRST_BYTES).min(self.most_bytes);
+    }
+}
+
+impl<'a> Descent<'a> {
+    pub(super) fn new(file: &'a Arc<PagedFile>, kind: TreeKind, tree: &Tree, prefer_flat: bool) -> Self {
+        let root = tree.root(prefer_flat);
+        let is_flat = root.height > 0 && tree.flat == Some(root);
+        let root_kind = if is_flat { PageKind::Flat } else { PageKind::Index };
+        Self { file, kind, root, root_kind, rows: tree.totals.rows }
+    }
+
+    /// The node above the data page that holds row `row`, and which of its children that is; `None` in a tree of one page.
+    fn leaf_of_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Option<Leaf>, Stop> {
+        let mut address = self.root.address;
+        let mut leaf = None;
+        for _ in 0..self.root.height {
+            let page = source.page(self.file, &address, self.root_kind)?;
+            let node = Node::new(&page);
+            let child = node.search_row(row);
+            address = node.address(child);
+            leaf = Some(Leaf { page, child });
+        }
+        Ok(leaf)
+    }
+
+    fn data_page<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        mut choose: impl FnMut(&Node<'_>) -> usize,
+    ) -> Result<(PageRef, Layout, Address), Stop> {
+        let mut address = self.root.address;
+        for _ in 0..self.root.height {
+            let page = source.page(self.file, &address, self.root_kind)?;
+            let node = Node::new(&page);
+            address = node.address(choose(&node));
+        }
+        let page = source.page(self.file, &address, self.kind.page_kind())?;
+        let layout = Layout::of(&page);
+        Ok((page, layout, address))
+    }
+
+    /// The data page under which `key` lies if it exists. The first row not less than it may begin the next page.
+    pub(super) fn page_of_key<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        key: &[u8],
+    ) -> Result<(PageRef, Layout), Stop> {
+        let (page, layout, _) = self.data_page(source, |node| node.search(key))?;
+        Ok((page, layout))
+    }
+
+    /// The data page that holds row `row`.
+    pub(super) fn page_of_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<(PageRef, Layout), Stop> {
+        debug_assert!(row < self.rows, "the caller stays within the tree");
+        let (page, layout, address) = self.data_page(source, |node| node.search_row(row))?;
+        self.check_row(row, &layout, &address)?;
+        Ok((page, layout))
+    }
+
+    /// A page must hold the rows that its parent says.
+    fn check_row(&self, row: u64, layout: &Layout, address: &Address) -> Result<(), Stop> {
+        if row.checked_sub(layout.first_row()).is_some_and(|i| i < layout.rows() as u64) {
+            return Ok(());
+        }
+        let why = format!("row {row} is not among its {} rows from {}", layout.rows(), layout.first_row());
+        Err(corrupt(self.file, self.kind.page_kind(), address.offset, why))
+    }
+
+    /// The row before row `row`.
+    pub(super) fn before<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Option<Place>, Stop> {
+        let Some(row) = row.checked_sub(1) else { return Ok(None) };
+        let (page, layout) = self.page_of_row(source, row)?;
+        Ok(Some((page, layout, (row - layout.first_row()) as usize)))
+    }
+
+    /// The first row whose key is not less than `key`.
+    pub(super) fn lower<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Option<Place>, Stop> {
+        let (page, layout) = self.page_of_key(source, key)?;
+        let i = layout.search(&page, key).unwrap_or_else(|i| i);
+        self.at_or_next(source, page, layout, i)
+    }
+
+    /// Row `i` of `page`, or the first of the next page if `i` is one past its last.
+    fn at_or_next<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        page: PageRef,
+        layout: Layout,
+        i: usize,
+    ) -> Result<Option<Place>, Stop> {
+        if i < layout.rows() {
+            return Ok(Some((page, layout, i)));
+        }
+        let row = layout.first_row() + layout.rows() as u64;
+        if row >= self.rows {
+            return Ok(None);
+        }
+        let (page, layout) = self.page_of_row(source, row)?;
+        Ok(Some((page, layout, 0)))
+    }
+}
+
+/// A place in one tree, bounded by row ids. Creating one allocates nothing.
+#[derive(Debug)]
+pub struct TreeCursor {
+    file: Arc<PagedFile>,
+    kind: TreeKind,
+    tree: Tree,
+    prefer_flat: bool,
+    bounds: Range<u64>,
+    here: Option<Place>,
+    /// The node above the place, once the cursor has gone from a page to its neighbour.
+    leaf: Option<Leaf>,
+    readahead: Readahead,
+}
+
+impl TreeCursor {
+    /// A cursor over rows `bounds` of `tree`, not yet anywhere.
+    pub fn new(file: &Arc<PagedFile>, kind: TreeKind, tree: Tree, prefer_flat: bool, bounds: Range<u64>) -> Self {
+        let bounds = bounds.start..bounds.end.min(tree.totals.rows);
+        Self { file: file.clone(), kind, tree, prefer_flat, bounds, here: None, leaf: None, readahead: Readahead::NONE }
+    }
+
+    /// Asks ahead as `readahead` says when going from page to page.
+    pub fn set_readahead(&mut self, readahead: Readahead) {
+        self.readahead = readahead;
+    }
+
+    fn descent(&self) -> Descent<'_> {
+        Descent::new(&self.file, self.kind, &self.tree, self.prefer_flat)
+    }
+
+    /// Row id of the place, if there is one.
+    pub fn row(&self) -> Option<u64> {
+        self.here.as_ref().map(|(_, layout, i)| layout.first_row() + *i as u64)
+    }
+
+    /// Whether the place is the last of the bounds, or there is none.
+    pub fn is_last(&self) -> bool {
+        self.row().is_none_or(|row| row + 1 == self.bounds.end)
+    }
+
+    /// Whether the place is the first of the bounds, or there is none.
+    pub fn is_first(&self) -> bool {
+        self.row().is_none_or(|row| row == self.bounds.start)
+    }
+
+    /// The page of the place and the row's position in it.
+    pub fn place(&self) -> Option<(&PageRef, &Layout, usize)> {
+        self.here.as_ref().map(|(page, layout, i)| (page, layout, *i))
+    }
+
+    /// Replaces `key` with the key of the place and returns the rest of its row.
+    pub fn read(&self, key: &mut Vec<u8>) -> Option<Record> {
+        self.here.as_ref().map(|(page, layout, i)| layout.read_row(page, *i, key))
+    }
+
+    /// Leaves the place and its page.
+    pub fn clear(&mut self) {
+        self.here = None;
+    }
+
+    /// Takes `place` if it is within the bounds, else nowhere.
+    fn settle(&mut self, place: Option<Place>) -> bool {
+        self.here = place;
+        if self.row().is_some_and(|row| !self.bounds.contains(&row)) {
+            self.here = None;
+        }
+        self.here.is_some()
+    }
+
+    /// Goes to row `row`; nowhere if it is outside the bounds. A step.
+    pub fn seek_row<S: PageSource + ?Sized>(&mut self, source: &S, row: u64) -> Result<bool, Stop> {
+        if !self.bounds.contains(&row) {
+            self.here = None;
+            return Ok(false);
+        }
+        if let Some((_, layout, i)) = &mut self.here
+            && let Some(within) = row.checked_sub(layout.first_row()).filter(|&i| i < layout.rows() as u64)
+        {
+            *i = within as usize;
+            return Ok(true);
+        }
+        let descent = self.descent();
+        let leaf = match self.leaf.as_ref().and_then(|leaf| leaf.beside(row)) {
+            Some(leaf) => Some(leaf),
+            None => descent.leaf_of_row(source, row)?,
+        };
+        let address = leaf.as_ref().map_or(descent.root.address, |leaf| Node::new(&leaf.page).address(leaf.child));
+        let page = match source.page(&self.file, &address, self.kind.page_kind()) {
+            Ok(page) => page,
+            Err(Stop::Fault) => {
+                self.ask_ahead(source, leaf.as_ref(), row);
+                return Err(Stop::Fault);
+            }
+            Err(stop) => return Err(stop),
+        };
+        let layout = Layout::of(&page);
+        descent.check_row(row, &layout, &address)?;
+        let i = (row - layout.first_row()) as usize;
+        self.here = Some((page, layout, i));
+        self.leaf = leaf;
+        Ok(true)
+    }
+
+    /// Asks for the pages after, or before, the one that holds row `row`, in the direction of the move.
+    fn ask_ahead<S: PageSource + ?Sized>(&mut self, source: &S, leaf: Option<&Leaf>, row: u64) {
+        let (Some(Leaf { page, child }), Some(from)) = (leaf, self.row().or(Some(0))) else { return };
+        let node = Node::new(page);
+        let forward = row >= from;
+        let mut left = self.readahead.now_bytes;
+        let mut next = *child;
+        loop {
+            let step =
+                if forward { Some(next + 1).filter(|&next| next < node.children()) } else { next.checked_sub(1) };
+            let Some(beside) = step else { break };
+            next = beside;
+            let address = node.address(next);
+            let Some(rest) = left.checked_sub(u64::from(address.bytes)) else { break };
+            left = rest;
+            source.ahead(&self.file, &address, self.kind.page_kind());
+        }
+        self.readahead.grow();
+    }
+
+    /// Goes to the first row of the bounds. A step.
+    pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        self.seek_row(source, self.bounds.start)
+    }
+
+    /// Goes to the last row of the bounds. A step.
+    pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        match self.bounds.end.checked_sub(1) {
+            Some(last) => self.seek_row(source, last),
+            None => Ok(self.settle(None)),
+        }
+    }
+
+    /// Goes forward to `key` as `seek` says. A step.
+    pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
+        if self.bounds.is_empty() {
+            return Ok(self.settle(None));
+        }
+        let descent = self.descent();
+        let (page, layout) = descent.page_of_key(source, key)?;
+        let i = match (layout.search(&page, key), seek) {
+            (Ok(i), Seek::Exact | Seek::Lower) => i,
+            (Ok(i), Seek::Upper) => i + 1,
+            (Err(_), Seek::Exact) => return Ok(self.settle(None)),
+            (Err(i), _) => i,
+        };
+        let row = layout.first_row() + i as u64;
+        if row < self.bounds.start && seek != Seek::Exact {
+            return self.seek_row(source, self.bounds.start);
+        }
+        if row >= self.bounds.end {
+            return Ok(self.settle(None));
+        }
+        let place = descent.at_or_next(source, page, layout, i)?;
+        Ok(self.settle(place))
+    }
+
+    /// Goes backward to `key` as `seek` says. A step.
+    pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
+        if self.bounds.is_empty() {
+            return Ok(self.settle(None));
+        }
+        let descent = self.descent();
+        let (page, layout) = descent.page_of_key(source, key)?;
+        // Rows before this one, counted within the page, are candidates.
+        let end = match (layout.search(&page, key), seek) {
+            (Ok(i), Seek::Exact | Seek::Lower) => i + 1,
+            (Err(_), Seek::Exact) => return Ok(self.settle(None)),
+            (Ok(i) | Err(i), _) => i,
+        };
+        let row = layout.first_row() + end as u64;
+        if row > self.bounds.end {
+            return if seek == Seek::Exact {
+                Ok(self.settle(None))
+            } else {
+                self.seek_row(source, self.bounds.end - 1)
+            };
+        }
+        let place = match end.checked_sub(1) {
+            Some(i) => Some((page, layout, i)),
+            None => descent.before(source, row)?,
+        };
+        Ok(self.settle(place))
+    }
+
+    /// Goes to the next row; nowhere at the end. A step. Does nothing when nowhere.
+    pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        match self.row() {
+            Some(row) => self.seek_row(source, row + 1),
+            None => Ok(false),
+        }
+    }
+
+    /// Goes to the row before; nowhere at the beginning. A step. Does nothing when nowhere.
+    pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        match self.row() {
+            Some(row) if row > self.bounds.start => self.seek_row(source, row - 1),
+            _ => Ok(self.settle(None)),
+        }
+    }
+}

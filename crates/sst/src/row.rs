@@ -1,0 +1,37 @@
+//! A row as files hold it: key, version, kind and value. Which versions a reader may see is not decided here.
+
+/// Commit order of a row: one number per commit, growing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Version(pub u64);
+
+impl Version {
+    /// Newer than every commit: a read at it sees the newest of everything.
+    pub const MAX: Self = Self(u64::MAX);
+}
+
+/// What a version says about its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum RowKind {
+    /// The key has this value.
+    Put = 0,
+    /// The key has no value.
+    Erase = 1,
+    /// An operand to be combined with the older version. Kept in the format; nothing writes it yet.
+    Merge = 2,
+}
+
+impl RowKind {
+    /// The kind stored as `byte`.
+    pub fn from_u8(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::Put),
+            1 => Some(Self::Erase),
+            2 => Some(Self::Merge),
+            _ => None,
+        }
+    }
+}
+
+/// Longest key: 64 KiB, whatever the page size.
+pub const MAX_KEY_BYTES: usize = 64 << 10;

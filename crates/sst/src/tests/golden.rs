@@ -1,0 +1,120 @@
+//! Files as the first version of the format wrote them: today's code reads them, and writes the same bytes.
+//!
+//! A change that fails here changes the format. If that is meant, the format version grows, these files stay to be read,
+//! and new ones are written with `REWRITE_GOLDEN=1`.
+
+#![allow(clippy::disallowed_methods, reason = "the files lie in the source tree, not on a database's disk")]
+
+use crate::build::{BuildOptions, Compression};
+use crate::fixture::{Content, ID, PATH, tiny};
+use crate::format::meta::{IndexKind, Meta};
+use crate::read::{RangeErase, Seek, Sst, SstCursor};
+use crate::row::{RowKind, Version};
+use os::sim::SimDisk;
+use os::{Access, Disk};
+use pages::{PagedFile, Resident, retry};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+fn options(compression: Compression) -> BuildOptions {
+    BuildOptions { index: IndexKind::Both, compression, ..tiny() }
+}
+
+/// A bit of everything a file can hold.
+fn content() -> Content {
+    let mut content = Content::default();
+    let mut add = |key: &[u8], written: &[(u64, RowKind, &[u8])]| {
+        let written = written.iter().map(|(version, kind, value)| (*version, *kind, value.to_vec())).collect();
+        content.rows.insert(key.to_vec(), written);
+    };
+    add(b"", &[(3, RowKind::Put, b"the empty key")]);
+    add(b"\x00\xff", &[(4, RowKind::Put, b"")]);
+    add(b"apple", &[(300, RowKind::Put, b"green"), (2, RowKind::Put, b"red")]);
+    add(b"apple pie", &[(6, RowKind::Erase, b"")]);
+    add(b"banana", &[(7, RowKind::Merge, b"+1")]);
+    add(b"cherry", &[(1 << 40, RowKind::Put, &[b'c'; 1000])]);
+    add(b"\xff\xff\xff", &[(9, RowKind::Put, b"the end"), (8, RowKind::Erase, b"")]);
+    content.range_erases = vec![
+        RangeErase { start: b"b".to_vec(), end: Some(b"c".to_vec()), versions: vec![Version(11), Version(10)] },
+        RangeErase { start: b"x".to_vec(), end: None, versions: vec![Version(5)] },
+    ];
+    content
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name)
+}
+
+fn golden(name: &str) -> Vec<u8> {
+    std::fs::read(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Reads everything in the file and compares it with what was put in.
+fn check_content(bytes: &[u8]) {
+    let disk = SimDisk::new(1);
+    let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
+    file.append(bytes).expect("there is room");
+    let meta = crate::read_footer(&*file, Path::new(PATH)).expect("it has a footer");
+    let paged = PagedFile::alone(PATH, meta.file_id, Arc::clone(&disk) as Arc<dyn Disk>);
+    let sst = Arc::new(Sst { file: paged, meta, version_offset: 0, prefer_flat: false });
+    let source = Resident::new(crate::validate);
+    let report = crate::verify(&sst, &source, &*file, &mut |_| {}).expect("the file is whole");
+    assert_eq!((report.rows, report.older_versions, report.range_erases), (7, 2, 2));
+    let content = content();
+    let mut cursor = SstCursor::new(Arc::clone(&sst));
+    for (key, written) in &content.rows {
+        assert!(cursor.seek(&source, key, Seek::Exact).expect("nothing faults"), "{key:?}");
+        for (version, kind, value) in written {
+            let row = cursor.visible(&source, Version(*version)).expect("nothing faults").expect("it was written");
+            let loaded = retry(&source, || row.value.load(&source, &sst.file)).expect("the file is whole");
+            assert_eq!((row.version.0, row.kind, loaded.as_bytes()), (*version, *kind, value.as_slice()));
+        }
+    }
+    for (i, erase) in content.range_erases.iter().enumerate() {
+        let found = sst.nth_range_erase(&source, i as u64).expect("nothing faults");
+        assert_eq!(found.as_ref(), Some(erase));
+    }
+}
+
+#[test]
+fn a_file_of_version_1_is_written_byte_for_byte() {
+    let built = content().build(options(Compression::None)).bytes();
+    if std::env::var_os("REWRITE_GOLDEN").is_some() {
+        std::fs::create_dir_all(path("")).expect("the source tree can be written");
+        std::fs::write(path("golden-v1.sst"), &built).expect("the source tree can be written");
+        let packed = content().build(options(Compression::Lz4)).bytes();
+        std::fs::write(path("golden-v1-lz4.sst"), packed).expect("the source tree can be written");
+    }
+    let golden = golden("golden-v1.sst");
+    assert!(golden.len() <= 64 << 10);
+    let differs = built.iter().zip(&golden).position(|(a, b)| a != b);
+    assert_eq!((differs, built.len()), (None, golden.len()), "the first byte that differs, and the lengths");
+}
+
+#[test]
+fn a_file_of_version_1_is_read() {
+    check_content(&golden("golden-v1.sst"));
+}
+
+/// How an encoder packs bytes is its own business, so these are read and not compared.
+#[test]
+fn a_packed_file_of_version_1_is_read() {
+    check_content(&golden("golden-v1-lz4.sst"));
+}
+
+#[test]
+fn a_file_of_another_version_or_with_unknown_features_is_refused_by_name() {
+    let bytes = golden("golden-v1.sst");
+    let footer = &bytes[bytes.len() - os::BLOCK_BYTES..];
+    let changed = |at: usize, to: &[u8]| {
+        let mut footer = footer.to_vec();
+        footer[at..at + to.len()].copy_from_slice(to);
+        let end = footer.len() - 4;
+        let crc = crc32c::crc32c(&footer[..end]);
+        footer[end..].copy_from_slice(&crc.to_le_bytes());
+        Meta::from_footer(&footer)
+    };
+    assert!(changed(8, &2u32.to_le_bytes()).is_err_and(|why| why.contains("version 2")));
+    assert!(changed(12, &0x1_0000u32.to_le_bytes()).is_err_and(|why| why.contains("0x10000")));
+    assert!(changed(12, &1u32.to_le_bytes()).is_ok_and(|meta| meta.file_id == ID), "a low feature bit is a hint");
+}

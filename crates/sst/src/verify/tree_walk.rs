@@ -1,0 +1,276 @@
+//! One tree of a file, page by page in the order of its keys, every index node compared with what is found under it.
+//! It does not know what rows say; whoever walks adds to the totals what only rows tell.
+
+use super::Check;
+use crate::format::data_page::Layout;
+use crate::format::meta::{Root, Tree, TreeKind};
+use crate::format::node::{Node, Totals};
+use pages::{Address, PageHeader, PageKind, PageRef, PageSource, Result};
+
+/// A walk in progress.
+pub(super) struct TreeWalk {
+    kind: TreeKind,
+    tree: Tree,
+    state: State,
+    /// Nodes from the root to the page given last.
+    path: Vec<OpenNode>,
+    /// The flat list beside a B-tree, compared child by child.
+    list: Option<PageRef>,
+    /// What the pages so far add up to. Erased rows and group bytes are added by the caller, for all but the flat walk.
+    pub(super) totals: Totals,
+    data_pages: u64,
+    index_bytes: u64,
+    last_key: Vec<u8>,
+}
+
+#[derive(PartialEq, Eq)]
+enum State {
+    Start,
+    Inside,
+    End,
+}
+
+/// A data page.
+#[derive(Clone)]
+pub(super) struct DataPage {
+    pub page: PageRef,
+    pub layout: Layout,
+    pub at: Address,
+}
+
+/// A node on the path.
+struct OpenNode {
+    page: PageRef,
+    at: Address,
+    /// The child on the path; none before the first.
+    child: Option<usize>,
+    /// First child not asked for ahead.
+    asked: usize,
+    /// Separators before and after the whole node, where there are any.
+    low: Option<Vec<u8>>,
+    high: Option<Vec<u8>>,
+}
+
+/// A page to open: where, and between which separators.
+struct Step {
+    at: Address,
+    low: Option<Vec<u8>>,
+    high: Option<Vec<u8>>,
+}
+
+impl OpenNode {
+    fn separator(&self, i: usize) -> Vec<u8> {
+        let mut separator = Vec::new();
+        Node::new(&self.page).separator(i, &mut separator);
+        separator
+    }
+
+    fn step(&self, i: usize) -> Step {
+        let node = Node::new(&self.page);
+        let low = if i == 0 { self.low.clone() } else { Some(self.separator(i - 1)) };
+        let high = if i + 1 == node.children() { self.high.clone() } else { Some(self.separator(i)) };
+        Step { at: node.address(i), low, high }
+    }
+}
+
+impl TreeWalk {
+    pub fn new(kind: TreeKind, tree: Tree) -> Self {
+        Self {
+            kind,
+            tree,
+            state: State::Start,
+            path: Vec::new(),
+            list: None,
+            totals: Totals::default(),
+            data_pages: 0,
+            index_bytes: 0,
+            last_key: Vec::new(),
+        }
+    }
+
+    fn root(&self) -> Root {
+        self.tree.root(false)
+    }
+
+    fn node_kind(&self) -> PageKind {
+        if self.tree.btree.is_some() { PageKind::Index } else { PageKind::Flat }
+    }
+
+    /// The next data page; `None` after the last, when everything about the tree has been checked.
+    pub fn next<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<Option<DataPage>> {
+        let step = match self.state {
+            State::Start => {
+                self.state = State::Inside;
+                self.open_list(check)?;
+                Some(Step { at: self.root().address, low: None, high: None })
+            }
+            State::Inside => self.leave(check)?,
+            State::End => return Ok(None),
+        };
+        let Some(mut step) = step else {
+            self.state = State::End;
+            self.check_meta(check)?;
+            return Ok(None);
+        };
+        while self.path.len() < usize::from(self.root().height) {
+            self.open_node(check, step)?;
+            let node = self.path.last_mut().expect("a node was opened");
+            node.child = Some(0);
+            step = node.step(0);
+        }
+        self.ask_ahead(check);
+        self.open_data(check, &step).map(Some)
+    }
+
+    /// The flat list beside a B-tree, to be compared on the way.
+    fn open_list<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<()> {
+        let Tree { btree: Some(btree), flat: Some(flat), .. } = self.tree else { return Ok(()) };
+        if flat.height == 0 {
+            if flat != btree {
+                return Err(self.meta_error(check, "two roots of one page differ"));
+            }
+            return Ok(());
+        }
+        let page = check.page(&flat.address, PageKind::Flat)?;
+        if flat.height != 1 || flat.index_bytes != u64::from(flat.address.bytes) {
+            return Err(self.meta_error(check, "a flat list is one page"));
+        }
+        check_level(check, &page, &flat.address, 1)?;
+        self.list = Some(page);
+        Ok(())
+    }
+
+    fn open_node<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>, step: Step) -> Result<()> {
+        let Step { at, low, high } = step;
+        let kind = self.node_kind();
+        let page = check.page(&at, kind)?;
+        check_level(check, &page, &at, usize::from(self.root().height) - self.path.len())?;
+        self.index_bytes += u64::from(at.bytes);
+        let node = OpenNode { page, at, child: None, asked: 1, low, high };
+        if let Some(last) = Node::new(&node.page).children().checked_sub(2) {
+            let after_low = node.low.as_ref().is_none_or(|low| *low < node.separator(0));
+            let before_high = node.high.as_ref().is_none_or(|high| node.separator(last) < *high);
+            if !after_low || !before_high {
+                return Err(check.corrupt(kind, at.offset, "its separators are not between its parent's"));
+            }
+        }
+        self.path.push(node);
+        Ok(())
+    }
+
+    /// Data pages that follow in their node.
+    fn ask_ahead<S: PageSource + ?Sized>(&mut self, check: &Check<'_, S>) {
+        let Some(OpenNode { page, child: Some(child), asked, .. }) = self.path.last_mut() else { return };
+        if *child + 1 >= *asked {
+            let node = Node::new(page);
+            *asked = check.ahead(self.kind.page_kind(), *asked, node.children(), |i| node.address(i));
+        }
+    }
+
+    fn open_data<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>, step: &Step) -> Result<DataPage> {
+        let Step { at, low, high } = step;
+        let page = check.page(at, self.kind.page_kind())?;
+        check_level(check, &page, at, 0)?;
+        let layout = Layout::of(&page);
+        let mut key = Vec::new();
+        layout.read_row(&page, 0, &mut key);
+        let follows = self.data_pages == 0 || self.last_key < key;
+        let after_low = low.as_ref().is_none_or(|low| *low <= key);
+        layout.read_row(&page, layout.rows() - 1, &mut self.last_key);
+        let why = if layout.first_row() != self.totals.rows {
+            format!("its first row is {}, the one before it was the last of {}", layout.first_row(), self.totals.rows)
+        } else if !follows {
+            "its first key is not greater than the last one of the page before it".to_owned()
+        } else if !after_low || high.as_ref().is_some_and(|high| self.last_key >= *high) {
+            "its keys are not between its parent's separators".to_owned()
+        } else if !self.is_listed(at, low.as_deref()) {
+            "the flat list says otherwise than the tree about it".to_owned()
+        } else {
+            String::new()
+        };
+        if !why.is_empty() {
+            return Err(check.corrupt(self.kind.page_kind(), at.offset, why));
+        }
+        self.data_pages += 1;
+        self.totals.rows += layout.rows() as u64;
+        self.totals.bytes += u64::from(at.bytes);
+        Ok(DataPage { page, layout, at: *at })
+    }
+
+    /// Whether the flat list, if there is one, has the page where the tree has it.
+    fn is_listed(&self, at: &Address, low: Option<&[u8]>) -> bool {
+        let Some(list) = &self.list else { return true };
+        let (list, i) = (Node::new(list), self.data_pages as usize);
+        let mut separator = Vec::new();
+        if i >= list.children() || list.address(i) != *at {
+            return false;
+        }
+        if let Some(before) = i.checked_sub(1) {
+            list.separator(before, &mut separator);
+        }
+        separator == low.unwrap_or_default()
+    }
+
+    /// Leaves the page given last: compares the totals of everything that ends with it, and steps to the next child.
+    fn leave<S: PageSource + ?Sized>(&mut self, check: &Check<'_, S>) -> Result<Option<Step>> {
+        if let Some(list) = &self.list {
+            let said = Node::new(list).child(self.data_pages as usize - 1).totals;
+            let at = self.tree.flat.expect("the list was read from it").address;
+            self.compare(check, PageKind::Flat, at.offset, said)?;
+        }
+        let kind = self.node_kind();
+        while let Some(open) = self.path.last() {
+            let node = Node::new(&open.page);
+            let child = open.child.expect("a node on the path has a child there");
+            self.compare(check, kind, open.at.offset, node.child(child).totals)?;
+            if child + 1 < node.children() {
+                let open = self.path.last_mut().expect("looked at above");
+                open.child = Some(child + 1);
+                return Ok(Some(open.step(child + 1)));
+            }
+            self.path.pop();
+        }
+        Ok(None)
+    }
+
+    fn compare<S: PageSource + ?Sized>(
+        &self,
+        check: &Check<'_, S>,
+        kind: PageKind,
+        offset: u64,
+        said: Totals,
+    ) -> Result<()> {
+        if said == self.totals {
+            return Ok(());
+        }
+        let why = format!("after {} data pages it has {said:?}, the pages have {:?}", self.data_pages, self.totals);
+        Err(check.corrupt(kind, offset, why))
+    }
+
+    fn check_meta<S: PageSource + ?Sized>(&self, check: &Check<'_, S>) -> Result<()> {
+        self.compare(check, PageKind::Footer, check.footer_offset(), self.tree.totals)?;
+        let listed = self.list.as_ref().map_or(self.data_pages, |list| Node::new(list).children() as u64);
+        if self.tree.data_pages != self.data_pages || listed != self.data_pages {
+            let why = format!("{} data pages, {listed} in the list, {} found", self.tree.data_pages, self.data_pages);
+            return Err(self.meta_error(check, &why));
+        }
+        if self.root().index_bytes != self.index_bytes {
+            let why = format!("{} bytes of index, {} found", self.root().index_bytes, self.index_bytes);
+            return Err(self.meta_error(check, &why));
+        }
+        Ok(())
+    }
+
+    fn meta_error<S: PageSource + ?Sized>(&self, check: &Check<'_, S>, why: &str) -> pages::Error {
+        check.corrupt(PageKind::Footer, check.footer_offset(), format!("{} tree: {why}", self.kind.name()))
+    }
+}
+
+/// A page knows its height above the data pages.
+fn check_level<S: PageSource + ?Sized>(check: &Check<'_, S>, page: &PageRef, at: &Address, level: usize) -> Result<()> {
+    let header = PageHeader::decode(page).expect("a page in memory has been decoded");
+    if usize::from(header.level) == level {
+        return Ok(());
+    }
+    Err(check.corrupt(page.kind(), at.offset, format!("it is of level {} where {level} belongs", header.level)))
+}
