@@ -1,0 +1,320 @@
+//! The operations of one commit as bytes, the same in memory and in the log. It knows neither versions nor tables
+//! beyond their ids, and compares keys only as bytes.
+//!
+//! ```text
+//! batch:  op | op | …
+//! op:     kind u8 | table u32 | key bytes varint | key | value bytes varint | value
+//!
+//! kind             key       value
+//! 0 put            key       value
+//! 1 erase          key       (both value fields are absent)
+//! 2 merge          reserved: nothing writes it, reading it is an error
+//! 3 range erase    start     exclusive end; empty: no end
+//! ```
+//!
+//! varint: seven bits a byte, low ones first, the high bit set on all but the last; at most five bytes.
+//!
+//! Invariants: the bytes of a [`BatchOps`] always decode; those that come from a file are checked on the way in. Order
+//! matters: a later op on the same key wins, and a range erase hides the earlier ops in its range.
+//!
+//! All ops of a batch get one version, and at equal versions a put wins over a range erase. [`BatchOps::resolve`] makes
+//! that rule give what the order says.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, Range};
+
+/// One operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op<'a> {
+    /// The key has this value.
+    Put {
+        /// Its key.
+        key: &'a [u8],
+        /// Its value.
+        value: &'a [u8],
+    },
+    /// The key has no value.
+    Erase {
+        /// Its key.
+        key: &'a [u8],
+    },
+    /// No key in the range has a value.
+    RangeErase {
+        /// First key.
+        start: &'a [u8],
+        /// First key after the range; empty: the range has no end.
+        end: &'a [u8],
+    },
+}
+
+const PUT: u8 = 0;
+const ERASE: u8 = 1;
+const MERGE: u8 = 2;
+const RANGE_ERASE: u8 = 3;
+
+/// Bytes that are not ops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the op at byte {at} of the batch {why}")]
+pub struct OpsError {
+    /// Where the op starts.
+    pub at: usize,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
+
+/// The ops of one commit, in order.
+#[derive(Clone, Debug, Default)]
+pub struct BatchOps {
+    bytes: Vec<u8>,
+    count: u32,
+    /// A range erase came after other ops and `resolve` has not run since.
+    is_unresolved: bool,
+}
+
+impl BatchOps {
+    /// No ops.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes over the encoded `bytes` of `count` ops in place of its own, after checking them. Keeps its memory, so that
+    /// a reader of many batches allocates once. Empty after an error.
+    pub fn decode(&mut self, bytes: &[u8], count: u32) -> Result<(), OpsError> {
+        self.clear();
+        let mut found = 0u32;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let at = bytes.len() - rest.len();
+            split_op(&mut rest).map_err(|why| OpsError { at, why })?;
+            found += 1;
+        }
+        if found != count {
+            return Err(OpsError { at: bytes.len(), why: "is missing or too many: the count of ops does not match" });
+        }
+        self.bytes.extend_from_slice(bytes);
+        self.count = count;
+        Ok(())
+    }
+
+    /// Appends a put.
+    pub fn put(&mut self, table: u32, key: &[u8], value: &[u8]) {
+        self.begin(PUT, table, key);
+        self.push_bytes(value);
+    }
+
+    /// Appends an erase.
+    pub fn erase(&mut self, table: u32, key: &[u8]) {
+        self.begin(ERASE, table, key);
+    }
+
+    /// Appends an erase of the keys in `start..end`, all from `start` if `end` is empty.
+    pub fn range_erase(&mut self, table: u32, start: &[u8], end: &[u8]) {
+        self.is_unresolved |= self.count > 0;
+        self.begin(RANGE_ERASE, table, start);
+        self.push_bytes(end);
+    }
+
+    fn begin(&mut self, kind: u8, table: u32, key: &[u8]) {
+        self.count = self.count.checked_add(1).expect("a batch that fits in memory has fewer than 2^32 ops");
+        self.bytes.push(kind);
+        self.bytes.extend_from_slice(&table.to_le_bytes());
+        self.push_bytes(key);
+    }
+
+    fn push_bytes(&mut self, bytes: &[u8]) {
+        let mut length = u32::try_from(bytes.len()).expect("the caller bounds keys and values well below 4 GiB");
+        while length >= 0x80 {
+            self.bytes.push(length as u8 | 0x80);
+            length >>= 7;
+        }
+        self.bytes.push(length as u8);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The ops with their tables, in order.
+    pub fn iter(&self) -> Ops<'_> {
+        Ops { rest: &self.bytes, left: self.count }
+    }
+
+    /// How many ops there are.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether there are no ops.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The encoding.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Removes all ops and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.count = 0;
+        self.is_unresolved = false;
+    }
+
+    /// Whether the ops mean the same when all of them get one version: no range erase comes after an op that it hides.
+    pub fn is_resolved(&self) -> bool {
+        !self.is_unresolved
+    }
+
+    /// Drops the point ops that a later range erase hides. Does nothing unless a range erase came after other ops.
+    pub fn resolve(&mut self) {
+        if !self.is_unresolved {
+            return;
+        }
+        let kept = visible_ops(&self.bytes);
+        let mut end = 0;
+        self.count = kept.len() as u32;
+        for place in kept {
+            let length = place.len();
+            self.bytes.copy_within(place, end);
+            end += length;
+        }
+        self.bytes.truncate(end);
+        self.is_unresolved = false;
+    }
+}
+
+impl<'a> IntoIterator for &'a BatchOps {
+    type Item = (u32, Op<'a>);
+    type IntoIter = Ops<'a>;
+
+    fn into_iter(self) -> Ops<'a> {
+        self.iter()
+    }
+}
+
+/// Ops of a batch with their tables.
+#[derive(Clone, Debug)]
+pub struct Ops<'a> {
+    rest: &'a [u8],
+    left: u32,
+}
+
+impl<'a> Iterator for Ops<'a> {
+    type Item = (u32, Op<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        self.left -= 1;
+        Some(split_op(&mut self.rest).expect("a batch holds only bytes that it wrote or checked"))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left as usize, Some(self.left as usize))
+    }
+}
+
+impl ExactSizeIterator for Ops<'_> {}
+
+/// Places of the ops that no later range erase hides. From the last op to the first, with the union of the ranges seen.
+fn visible_ops(bytes: &[u8]) -> Vec<Range<usize>> {
+    let mut places = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let start = bytes.len() - rest.len();
+        let op = split_op(&mut rest).expect("a batch holds only bytes that it wrote or checked");
+        places.push((start..bytes.len() - rest.len(), op));
+    }
+    let mut erased = Spans::default();
+    let mut kept: Vec<Range<usize>> = Vec::with_capacity(places.len());
+    for (place, (table, op)) in places.into_iter().rev() {
+        let is_visible = match op {
+            Op::Put { key, .. } | Op::Erase { key } => !erased.contains(table, key),
+            Op::RangeErase { start, end } => {
+                erased.insert(table, start, end);
+                true
+            }
+        };
+        if is_visible {
+            kept.push(place);
+        }
+    }
+    kept.reverse();
+    kept
+}
+
+/// A union of key ranges: start → end, not overlapping; an empty end is the end of the table.
+#[derive(Default)]
+struct Spans<'a>(BTreeMap<(u32, &'a [u8]), &'a [u8]>);
+
+impl<'a> Spans<'a> {
+    fn contains(&self, table: u32, key: &[u8]) -> bool {
+        let at_or_before = (Bound::Included((table, [].as_slice())), Bound::Included((table, key)));
+        let span = self.0.range(at_or_before).next_back();
+        span.is_some_and(|(_, end)| end.is_empty() || key < *end)
+    }
+
+    fn insert(&mut self, table: u32, start: &'a [u8], end: &'a [u8]) {
+        if !end.is_empty() && start >= end {
+            return;
+        }
+        let (mut start, mut end) = (start, end);
+        // The span before may reach into this one; spans that start inside are swallowed.
+        let before = self.0.range((table, [].as_slice())..=(table, start)).next_back();
+        if let Some((&(_, before_start), &before_end)) = before
+            && (before_end.is_empty() || start <= before_end)
+        {
+            start = before_start;
+            end = later_end(end, before_end);
+        }
+        while let Some((&inside, &inside_end)) = self.0.range((table, start)..).next()
+            && inside.0 == table
+            && (end.is_empty() || inside.1 <= end)
+        {
+            end = later_end(end, inside_end);
+            self.0.remove(&inside);
+        }
+        self.0.insert((table, start), end);
+    }
+}
+
+/// The later of two range ends.
+fn later_end<'a>(a: &'a [u8], b: &'a [u8]) -> &'a [u8] {
+    if a.is_empty() || b.is_empty() { &[] } else { a.max(b) }
+}
+
+/// Takes the first op off `rest`.
+fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
+    let (&[kind, a, b, c, d], after) = rest.split_first_chunk().ok_or("ends within its kind and table")?;
+    *rest = after;
+    let table = u32::from_le_bytes([a, b, c, d]);
+    let key = split_bytes(rest).ok_or("has a key that ends after the batch")?;
+    let op = match kind {
+        PUT => Op::Put { key, value: split_bytes(rest).ok_or("has a value that ends after the batch")? },
+        ERASE => Op::Erase { key },
+        RANGE_ERASE => {
+            Op::RangeErase { start: key, end: split_bytes(rest).ok_or("has a range end that ends after the batch")? }
+        }
+        MERGE => return Err("is a merge, which this version does not know"),
+        _ => return Err("has an unknown kind"),
+    };
+    Ok((table, op))
+}
+
+/// Takes a length and as many bytes off `rest`.
+fn split_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let mut length = 0u64;
+    for shift in [0, 7, 14, 21, 28] {
+        let (&byte, after) = rest.split_first()?;
+        *rest = after;
+        length |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            let (bytes, after) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+            *rest = after;
+            return Some(bytes);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! Reading everything and comparing it: every byte of every file, files with the manifest, levels with their order.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::manifest::{TableFiles, TableId};
+use os::Access;
+use os::sync::Arc;
+use os::sync::atomic::Ordering;
+use pages::{Admit, Reason, Session};
+use std::path::PathBuf;
+
+/// How far a check is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckProgress {
+    /// Bytes checked.
+    pub done_bytes: u64,
+    /// Bytes to check.
+    pub total_bytes: u64,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct CheckReport {
+    /// Files read.
+    pub files: u64,
+    /// Pages read.
+    pub pages: u64,
+    /// Rows read, older versions not counted.
+    pub rows: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// What is wrong; empty if nothing is. One entry a file at most, each naming file, page and offset.
+    pub problems: Vec<Problem>,
+}
+
+/// Something a check found wrong.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// Whose file it is.
+    pub table: String,
+    /// The file.
+    pub file: PathBuf,
+    /// What is wrong.
+    pub error: Error,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "table {:?}: {}", self.table, self.error)
+    }
+}
+
+/// Checks one table, or all.
+pub fn check(core: &Arc<Core>, table: Option<TableId>, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
+    let view = core.view();
+    let tables: Vec<&TableFiles> =
+        view.files.tables.values().filter(|files| table.is_none_or(|table| files.info.id == table)).collect();
+    let total_bytes = tables.iter().flat_map(|table| table.files()).map(|(_, file)| file.bytes()).sum();
+    let mut report = CheckReport::default();
+    for table in tables {
+        check_order(table, &mut report);
+        for (_, file) in table.files() {
+            if core.closing.load(Ordering::Acquire) {
+                return Ok(report);
+            }
+            let done_before = report.bytes;
+            let tell = &mut |done: u64| progress(CheckProgress { done_bytes: done_before + done, total_bytes });
+            // A session of its own for each file: one that failed is not asked again.
+            let session = Session::new(&core.cache, Reason::Check, Admit::Pass);
+            let found = core
+                .machine
+                .disk
+                .open(file.path(), Access::ReadDirect)
+                .map_err(|error| pages::Error::io("open", file.path(), error))
+                .and_then(|raw| sst::verify(&file.sst, &session, &*raw, tell));
+            report.files += 1;
+            report.bytes += file.bytes();
+            match found {
+                Ok(found) => {
+                    report.pages += found.all_pages().pages;
+                    report.rows += found.rows;
+                }
+                Err(error) => report.problems.push(Problem {
+                    table: table.info.name.clone(),
+                    file: file.path().to_owned(),
+                    error: error.into(),
+                }),
+            }
+            progress(CheckProgress { done_bytes: report.bytes, total_bytes });
+        }
+    }
+    Ok(report)
+}
+
+/// Files of a sorted level lie one after the other.
+fn check_order(table: &TableFiles, report: &mut CheckReport) {
+    for (level, files) in table.levels.iter().enumerate().skip(1) {
+        for pair in files.windows(2) {
+            let (a, b) = (&pair[0].sst.meta.bounds, &pair[1].sst.meta.bounds);
+            if a.high.as_deref().is_none_or(|high| high > b.low.as_slice()) && a.low != b.low {
+                let why = format!("it overlaps {} in level {level}", pair[1].path().display());
+                let error = pages::Error::Corrupt { file: pair[0].path().to_owned(), page: "manifest", offset: 0, why };
+                let (table, file) = (table.info.name.clone(), pair[0].path().to_owned());
+                report.problems.push(Problem { table, file, error: error.into() });
+            }
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Committing: a version, a record in the log, rows in the memtables, and, if asked, a sync.
+//!
+//! One short lock orders commits: under it a batch gets its version, is appended to the log, applied and published, so
+//! that version order, log order and memory order are the same. The sync happens outside it and is shared by all who
+//! wait. Reads may see a commit before it is durable; but whoever read it and commits something durable waits for a sync
+//! of everything before, since a log is synced as a whole and a log is complete before the next one is begun.
+
+use crate::batch::{BatchOps, Op};
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::manifest::TableId;
+use crate::memtable::Memtable;
+use crate::options::Durability;
+use crate::read::MemSet;
+use crate::record::Previous;
+use crate::wal::{LogWriter, SyncPoint};
+use os::sync::Arc;
+use os::sync::atomic::Ordering;
+use sst::{MAX_KEY_BYTES, RowKind, Version};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Whoever holds it commits.
+#[derive(Debug)]
+pub struct Writer {
+    log: LogWriter,
+    sync: Arc<SyncPoint>,
+    memory: Arc<MemSet>,
+    next_version: Version,
+}
+
+/// Name of a log.
+pub fn log_name(number: u64) -> String {
+    format!("{number:08}.log")
+}
+
+/// Path of a log.
+pub fn log_path(directory: &Path, number: u64) -> PathBuf {
+    directory.join(log_name(number))
+}
+
+impl Writer {
+    /// A writer that begins log `memory.log`; `next_version` is the first it gives.
+    pub fn create(
+        machine: &os::Machine,
+        directory: &Path,
+        memory: Arc<MemSet>,
+        previous: Option<Previous>,
+        next_version: Version,
+    ) -> Result<Self> {
+        let path = log_path(directory, memory.log);
+        let log = LogWriter::create(&*machine.disk, &path, machine.random.next_u64() | 1, memory.log, previous)?;
+        let sync = Arc::new(SyncPoint::new(log.file().clone()));
+        Ok(Self { log, sync, memory, next_version })
+    }
+
+    /// Takes the next version for a commit that does not go through the log.
+    pub fn take_version(&mut self) -> Version {
+        let version = self.next_version;
+        self.next_version = Version(version.0 + 1);
+        version
+    }
+
+    /// Makes every commit so far durable.
+    pub fn sync(&self) -> Result<()> {
+        Ok(self.sync.durable(self.log.end())?)
+    }
+
+    /// What makes every commit so far durable, to be done without the writer.
+    pub fn sync_later(&self) -> impl FnOnce() -> Result<()> + use<> {
+        let (sync, end) = (self.sync.clone(), self.log.end());
+        move || Ok(sync.durable(end)?)
+    }
+
+    /// The memtables that take writes.
+    pub fn memory(&self) -> &Arc<MemSet> {
+        &self.memory
+    }
+}
+
+/// The longest value a write buffer of this size takes.
+pub fn max_value_bytes(write_buffer_bytes: u64) -> u64 {
+    write_buffer_bytes / 4
+}
+
+/// Refuses keys and values beyond the limits.
+pub fn check_row(core: &Core, key: &[u8], value: &[u8]) -> Result<()> {
+    if key.len() > MAX_KEY_BYTES {
+        return Err(Error::KeyTooLong { bytes: key.len(), max: MAX_KEY_BYTES });
+    }
+    let max = max_value_bytes(core.options.write_buffer_bytes);
+    if value.len() as u64 > max {
+        return Err(Error::ValueTooLong { bytes: value.len(), max });
+    }
+    Ok(())
+}
+
+/// Commits `ops` and returns their version.
+pub fn commit(core: &Core, ops: &mut BatchOps, durability: Durability) -> Result<Version> {
+    if ops.is_empty() {
+        return Ok(core.visible());
+    }
+    let (bytes, max) = (ops.bytes().len(), core.options.write_buffer_bytes / 2);
+    if bytes as u64 > max {
+        return Err(Error::BatchTooLarge { bytes, max });
+    }
+    ops.resolve();
+    slow_down(core, bytes as u64);
+    let (sync, end, version) = append(core, ops)?;
+    if durability == Durability::Synced {
+        sync.durable(end).map_err(|error| core.stop_writes(error.into()))?;
+    }
+    if !core.machine.threads.are_real() {
+        core.drive();
+    }
+    Ok(version)
+}
+
+fn append(core: &Core, ops: &BatchOps) -> Result<(Arc<SyncPoint>, u64, Version)> {
+    let bytes = ops.bytes().len() as u64;
+    loop {
+        let seen = core.progress_seen();
+        let mut guard = core.write.lock();
+        let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
+        core.check_writable()?;
+        match room(core, writer, bytes) {
+            Room::Here => {}
+            Room::AfterRotation => rotate(core, writer)?,
+            Room::AfterFlush => {
+                drop(guard);
+                core.wake_flush();
+                core.wait_progress(seen);
+                continue;
+            }
+        }
+        let version = writer.next_version;
+        let end = writer.log.append_commit(version, ops).map_err(|error| core.stop_writes(error.into()))?;
+        core.written.log.fetch_add(bytes, Ordering::Relaxed);
+        apply(&writer.memory, version, ops);
+        writer.next_version = Version(version.0 + 1);
+        core.publish(version);
+        return Ok((writer.sync.clone(), end, version));
+    }
+}
+
+/// Puts a commit into memtables.
+pub fn apply(memory: &MemSet, version: Version, ops: &BatchOps) {
+    let mut last: Option<(TableId, Arc<Memtable>)> = None;
+    for (table, op) in ops.iter() {
+        let table = TableId(table);
+        let memtable = match &last {
+            Some((id, memtable)) if *id == table => memtable,
+            _ => &last.insert((table, memory.table_or_new(table))).1,
+        };
+        match op {
+            Op::Put { key, value } => memtable.apply(key, version, RowKind::Put, value),
+            Op::Erase { key } => memtable.apply(key, version, RowKind::Erase, &[]),
+            Op::RangeErase { start, end } => memtable.remove_range(start, end, version),
+        }
+    }
+}
+
+enum Room {
+    Here,
+    AfterRotation,
+    AfterFlush,
+}
+
+/// Half of the write buffer fills while the other half is flushed.
+fn room(core: &Core, writer: &Writer, bytes: u64) -> Room {
+    let half = core.options.write_buffer_bytes / 2;
+    let active = writer.memory.bytes();
+    if active + bytes <= half || active == 0 {
+        Room::Here
+    } else if core.view().memory.len() > 1 {
+        Room::AfterFlush
+    } else {
+        Room::AfterRotation
+    }
+}
+
+/// Freezes the memtables that take writes and begins a new log with new ones. The old log is synced first: what comes
+/// after it can then be acknowledged without looking back.
+pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
+    writer.sync().map_err(|error| core.stop_writes(error))?;
+    let previous = Previous { number: writer.memory.log, end: writer.log.end() };
+    let memory = Arc::new(MemSet::new(core.new_number()));
+    let next = Writer::create(&core.machine, &core.directory, memory.clone(), Some(previous), writer.next_version);
+    *writer = next.map_err(|error| core.stop_writes(error))?;
+    core.change_view(|view| view.memory.insert(0, memory));
+    core.wake_flush();
+    Ok(())
+}
+
+/// Fastest rate at which slowed writes go on, and slowest, in bytes a second.
+const FAST: u64 = 64 << 20;
+const SLOW: u64 = 1 << 20;
+
+/// Makes a writer wait in proportion to its bytes once background work has fallen behind: the rate falls from [`FAST`]
+/// to [`SLOW`] as level 0 grows from its limit to three times that, or as the second half of the write buffer fills
+/// while the first is being flushed.
+fn slow_down(core: &Core, bytes: u64) {
+    let view = core.view();
+    let limit = core.options.levels.slow_files as u64;
+    let level0 = view.files.tables.values().map(|table| table.levels[0].len() as u64).max().unwrap_or(0);
+    let files = share(level0, limit, 3 * limit);
+    let memory = match view.memory.as_slice() {
+        [active, _, ..] => {
+            let half = core.options.write_buffer_bytes / 2;
+            share(active.bytes(), half / 2, half)
+        }
+        _ => 0,
+    };
+    let behind = files.max(memory);
+    if behind == 0 {
+        return;
+    }
+    let rate = FAST - (FAST - SLOW) / 1000 * behind;
+    let time = Duration::from_micros(bytes * 1_000_000 / rate);
+    core.written.slowed_micros.fetch_add(time.as_micros() as u64, Ordering::Relaxed);
+    core.machine.clock.sleep(time);
+}
+
+/// How far `value` is from `low` to `high`, in thousandths.
+fn share(value: u64, low: u64, high: u64) -> u64 {
+    value.saturating_sub(low).saturating_mul(1000).checked_div(high - low).unwrap_or(0).min(1000)
+}

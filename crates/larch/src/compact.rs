@@ -1,0 +1,67 @@
+//! Keeping levels in shape: what to do is picked by a pure function, which versions survive is decided by another, and
+//! only running a choice has effects.
+
+pub mod keep;
+pub mod output;
+pub mod pick;
+pub mod run;
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::manifest::TableId;
+use os::sync::{Arc, Weak};
+use os::{Job, Polled};
+use pick::Choice;
+
+/// The job that compacts while there is something to compact.
+#[derive(Debug)]
+pub struct CompactJob(pub Weak<Core>);
+
+impl Job for CompactJob {
+    fn poll(&self) -> Polled {
+        let Some(core) = self.0.upgrade() else { return Polled::Idle };
+        if core.check_writable().is_err() {
+            return Polled::Idle;
+        }
+        let Some(_turn) = core.compacting.try_lock() else { return Polled::Idle };
+        match compact_once(&core) {
+            Ok(true) => Polled::Worked,
+            Ok(false) | Err(Error::NoSuchTable(_)) => Polled::Idle,
+            Err(error) => {
+                // Without compaction reads and space get worse from flush to flush: better to say so now.
+                core.stop_writes(error);
+                Polled::Idle
+            }
+        }
+    }
+}
+
+/// Does the most wanted compaction of any table; false if none is wanted or the database is closing.
+fn compact_once(core: &Arc<Core>) -> Result<bool> {
+    let view = core.view();
+    let picks = view.files.tables.values().map(|table| (table, pick::pick(table, &core.options.levels)));
+    let Some((table, choice)) = picks.max_by(|(_, a), (_, b)| a.score().total_cmp(&b.score())) else {
+        return Ok(false);
+    };
+    if choice == Choice::Nothing {
+        return Ok(false);
+    }
+    let done = run::run(core, table, &choice, &mut |_, _| true)?;
+    core.tell_progress();
+    Ok(done)
+}
+
+/// Merges everything a table has into its deepest level. `progress` is told bytes read and bytes to read.
+pub fn compact_table(core: &Arc<Core>, table: TableId, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
+    crate::flush::flush_all(core)?;
+    let _turn = core.compacting.lock();
+    let view = core.view();
+    let Some(files) = view.files.tables.get(&table) else { return Ok(()) };
+    let choice = pick::everything(files);
+    run::run(core, files, &choice, &mut |done, total| {
+        progress(done, total);
+        true
+    })?;
+    core.tell_progress();
+    Ok(())
+}

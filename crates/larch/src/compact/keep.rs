@@ -1,0 +1,124 @@
+//! Which versions somebody may still see. Pure.
+//!
+//! Readers read at the *boundaries*: the pinned versions and the newest one. What lies between two neighbouring
+//! boundaries is a stripe; of a key's versions within one stripe only the newest can be seen.
+
+use sst::{RangeErase, Version};
+
+/// The stripe of `version`: how many boundaries are less. Versions newer than all boundaries are in the last one.
+fn stripe(boundaries: &[Version], version: Version) -> usize {
+    boundaries.partition_point(|&boundary| boundary < version)
+}
+
+/// Whether every boundary is at or after `version`: no reader sees what was there before it.
+pub fn is_in_oldest_stripe(boundaries: &[Version], version: Version) -> bool {
+    stripe(boundaries, version) == 0
+}
+
+/// Of `versions`, newest first, the newest of each stripe.
+pub fn newest_of_each_stripe(boundaries: &[Version], versions: &[Version]) -> Vec<Version> {
+    let mut kept: Vec<Version> = Vec::new();
+    for &version in versions {
+        if kept.last().is_none_or(|&last| stripe(boundaries, last) != stripe(boundaries, version)) {
+            kept.push(version);
+        }
+    }
+    kept
+}
+
+/// Range erases, asked about keys in ascending order.
+#[derive(Debug)]
+pub struct Covers<'e> {
+    erases: &'e [RangeErase],
+}
+
+impl<'e> Covers<'e> {
+    /// `erases` are sorted and disjoint.
+    pub fn new(erases: &'e [RangeErase]) -> Self {
+        Self { erases }
+    }
+
+    /// Versions of the range erases over `key`, newest first.
+    pub fn of(&mut self, key: &[u8]) -> &'e [Version] {
+        while let Some((first, rest)) = self.erases.split_first() {
+            if first.end.as_deref().is_none_or(|end| key < end) {
+                return if first.covers(key) { &first.versions } else { &[] };
+            }
+            self.erases = rest;
+        }
+        &[]
+    }
+}
+
+/// Looks at the versions of one key, newest first.
+#[derive(Debug, Default)]
+pub struct KeyFilter {
+    seen: Option<usize>,
+}
+
+impl KeyFilter {
+    /// Whether `version` can be seen, given that range erases at `covers` (newest first) hide the key.
+    pub fn keep(&mut self, boundaries: &[Version], version: Version, covers: &[Version]) -> bool {
+        let stripe_here = stripe(boundaries, version);
+        if self.seen.replace(stripe_here) == Some(stripe_here) {
+            return false;
+        }
+        // The oldest cover newer than the version is the first to hide it.
+        let hidden_by = covers.iter().rev().find(|&&cover| cover > version);
+        hidden_by.is_none_or(|&cover| stripe(boundaries, cover) != stripe_here)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(boundaries: &[u64], versions: &[u64], covers: &[u64]) -> Vec<u64> {
+        let versions_of = |numbers: &[u64]| numbers.iter().map(|&n| Version(n)).collect::<Vec<_>>();
+        let (boundaries, covers) = (versions_of(boundaries), versions_of(covers));
+        let mut filter = KeyFilter::default();
+        versions.iter().copied().filter(|&n| filter.keep(&boundaries, Version(n), &covers)).collect()
+    }
+
+    #[test]
+    fn only_the_newest_version_of_a_stripe_survives() {
+        assert_eq!(kept(&[9], &[9, 7, 3], &[]), [9]);
+        assert_eq!(kept(&[5, 9], &[9, 7, 5, 3], &[]), [9, 5]);
+        assert_eq!(kept(&[4, 9], &[9, 7, 5, 3], &[]), [9, 3]);
+        assert_eq!(kept(&[5], &[9, 7, 5, 3], &[]), [9, 5], "versions that nobody sees yet form a stripe too");
+    }
+
+    #[test]
+    fn what_a_range_erase_hides_from_all_readers_goes() {
+        assert_eq!(kept(&[9], &[7], &[8]), [] as [u64; 0]);
+        assert_eq!(kept(&[7, 9], &[7], &[8]), [7], "a reader at 7 still sees it");
+        assert_eq!(kept(&[9], &[8], &[8]), [8], "a put of the same commit wins");
+        assert_eq!(kept(&[5, 9], &[7, 3], &[8, 4]), [] as [u64; 0]);
+        assert_eq!(kept(&[3, 9], &[7, 3], &[8, 4]), [3]);
+    }
+
+    #[test]
+    fn agrees_with_asking_every_reader() {
+        // All sets of versions, covers and readers within six commits.
+        for bits in 0u32..1 << 18 {
+            let set = |shift: u32| (1..=6u64).filter(move |n| bits >> (shift + *n as u32 - 1) & 1 != 0);
+            let versions: Vec<u64> = set(0).collect::<Vec<_>>().into_iter().rev().collect();
+            let covers: Vec<u64> = set(6).collect::<Vec<_>>().into_iter().rev().collect();
+            let readers: Vec<u64> = set(12).collect();
+            if versions.iter().any(|version| covers.contains(version)) {
+                continue;
+            }
+            let mut boundaries = readers.clone();
+            boundaries.push(7);
+            let kept = kept(&boundaries, &versions, &covers);
+            for reader in boundaries {
+                let see = |rows: &[u64]| {
+                    let row = rows.iter().find(|&&row| row <= reader).copied();
+                    let cover = covers.iter().find(|&&cover| cover <= reader).copied();
+                    row.filter(|&row| cover.is_none_or(|cover| cover < row))
+                };
+                assert_eq!(see(&kept), see(&versions), "reader {reader} of {versions:?} under {covers:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What to compact next, as a pure function of a table's files.
+//!
+//! Level sizes follow the data: the largest level counts as the deepest, each one above is a tenth of it, and the
+//! uppermost one that is worth having takes what comes from level 0 (RocksDB's "dynamic level bytes").
+
+use crate::manifest::{DbFile, LEVELS, TableFiles};
+use crate::options::LevelOptions;
+use os::sync::Arc;
+use sst::KeyBounds;
+
+/// What to do with a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Choice {
+    /// Its levels are in shape.
+    Nothing,
+    /// A file can go down as it is: nothing there overlaps it.
+    Move {
+        /// Where it is.
+        from: usize,
+        /// Where it goes.
+        to: usize,
+        /// Its number.
+        number: u64,
+        /// How much it is wanted, at least 1.
+        score: f64,
+    },
+    /// Files are to be merged into a level.
+    Merge {
+        /// Level and number of each input.
+        inputs: Vec<(usize, u64)>,
+        /// Where the result goes.
+        to: usize,
+        /// How much it is wanted, at least 1.
+        score: f64,
+    },
+}
+
+impl Choice {
+    /// How much it is wanted.
+    pub fn score(&self) -> f64 {
+        match self {
+            Self::Nothing => 0.0,
+            Self::Move { score, .. } | Self::Merge { score, .. } => *score,
+        }
+    }
+}
+
+const DEEPEST: usize = LEVELS - 1;
+
+/// Level into which level 0 is merged, and the size each level may have.
+pub fn targets(table: &TableFiles, options: &LevelOptions) -> (usize, [u64; LEVELS]) {
+    let largest = (1..LEVELS).map(|level| table.level_bytes(level)).max().unwrap_or(0);
+    let mut targets = [0; LEVELS];
+    let (mut level, mut target) = (DEEPEST, largest.max(options.base_bytes));
+    loop {
+        targets[level] = target;
+        if target <= options.base_bytes || level == 1 {
+            return (level, targets);
+        }
+        level -= 1;
+        target = (target / options.growth).max(1);
+    }
+}
+
+/// Target size of a file in `level`.
+pub fn file_bytes(level: usize, base: usize, options: &LevelOptions) -> u64 {
+    options.file_bytes << level.saturating_sub(base).min(2)
+}
+
+/// The most wanted compaction.
+pub fn pick(table: &TableFiles, options: &LevelOptions) -> Choice {
+    let (base, targets) = targets(table, options);
+    let level0 = table.levels[0].len() as f64 / options.level0_files as f64;
+    let score = |level: usize| match table.level_bytes(level) {
+        0 => 0.0,
+        // A level above the base is on its way out.
+        bytes => bytes as f64 / targets[level].max(1) as f64,
+    };
+    let (level, score) = (1..DEEPEST)
+        .map(|level| (level, score(level)))
+        .filter(|(_, score)| *score > 1.0)
+        .fold((0, if level0 >= 1.0 { level0 } else { 0.0 }), |best, next| if next.1 > best.1 { next } else { best });
+    if score == 0.0 {
+        return Choice::Nothing;
+    }
+    if level == 0 {
+        return from_level0(table, base, score);
+    }
+    let to = if level < base { base } else { level + 1 };
+    from_level(table, level, to, score)
+}
+
+fn overlapping<'a>(table: &'a TableFiles, level: usize, bounds: &KeyBounds) -> Vec<&'a Arc<DbFile>> {
+    table.levels[level].iter().filter(|file| file.sst.meta.bounds.overlaps(bounds)).collect()
+}
+
+fn union<'a>(files: impl Iterator<Item = &'a Arc<DbFile>>) -> Option<KeyBounds> {
+    files.map(|file| file.sst.meta.bounds.clone()).reduce(|a, b| a.union(&b))
+}
+
+/// All of level 0 at once, so that its order of ages needs no thought; and what lies between it and the base.
+fn from_level0(table: &TableFiles, base: usize, score: f64) -> Choice {
+    let files = &table.levels[0];
+    let bounds = union(files.iter()).expect("level 0 has files");
+    if let [only] = files.as_slice()
+        && (1..=base).all(|level| overlapping(table, level, &bounds).is_empty())
+    {
+        return Choice::Move { from: 0, to: base, number: only.number, score };
+    }
+    merge(table, files.iter().map(|file| (0, file.number)).collect(), bounds, 1, base, score)
+}
+
+/// `inputs` and everything from level `first` to level `to` that overlaps them.
+fn merge(
+    table: &TableFiles,
+    mut inputs: Vec<(usize, u64)>,
+    mut bounds: KeyBounds,
+    first: usize,
+    to: usize,
+    score: f64,
+) -> Choice {
+    // What is merged from a level above `to` may widen the bounds.
+    for level in first..=to {
+        let files = overlapping(table, level, &bounds);
+        if let Some(wider) = union(files.iter().copied()).filter(|_| level < to) {
+            bounds = bounds.union(&wider);
+        }
+        inputs.extend(files.iter().map(|file| (level, file.number)));
+    }
+    Choice::Merge { inputs, to, score }
+}
+
+/// The file of `level` that has the least to be rewritten below for its size; erased rows count against waiting.
+fn from_level(table: &TableFiles, level: usize, to: usize, score: f64) -> Choice {
+    let cost = |file: &Arc<DbFile>| {
+        let below: u64 = (level + 1..=to)
+            .flat_map(|level| overlapping(table, level, &file.sst.meta.bounds))
+            .map(|file| file.bytes())
+            .sum();
+        let erased = file.sst.meta.main.map_or(0.0, |main| main.totals.erased as f64 / main.totals.rows as f64);
+        (below as f64 / file.bytes() as f64) * (1.0 - erased / 2.0)
+    };
+    let best = table.levels[level].iter().map(|file| (cost(file), file)).min_by(|(a, _), (b, _)| a.total_cmp(b));
+    let Some((_, file)) = best else { return Choice::Nothing };
+    let bounds = &file.sst.meta.bounds;
+    if (level + 1..=to).all(|level| overlapping(table, level, bounds).is_empty()) {
+        return Choice::Move { from: level, to, number: file.number, score };
+    }
+    merge(table, vec![(level, file.number)], bounds.clone(), level + 1, to, score)
+}
+
+/// Every file of the table into the deepest level; nothing if they are there and hold nothing that could go.
+pub fn everything(table: &TableFiles) -> Choice {
+    let settled = |(level, file): (usize, &Arc<DbFile>)| {
+        let meta = &file.sst.meta;
+        level == DEEPEST
+            && meta.history.is_none()
+            && meta.range_erases.is_none()
+            && meta.main.is_none_or(|main| main.totals.erased == 0)
+    };
+    if table.files().all(settled) {
+        return Choice::Nothing;
+    }
+    let inputs = table.files().map(|(level, file)| (level, file.number)).collect();
+    Choice::Merge { inputs, to: DEEPEST, score: 1.0 }
+}

@@ -1,0 +1,267 @@
+//! Doing what was picked: reads around the cache, merges versions, writes files, installs the edits.
+
+use super::keep::{self, Covers, KeyFilter};
+use super::output::Outputs;
+use super::pick::{self, Choice};
+use crate::core::Core;
+use crate::error::Result;
+use crate::manifest::{DbFile, Edit, Level, TableFiles, TableInfo};
+use crate::memtable::Memtable;
+use crate::read::level::LevelCursor;
+use os::sync::Arc;
+use os::sync::atomic::Ordering;
+use pages::{Admit, PageSource, Reason, Session, Stop, retry};
+use sst::{RangeErase, Readahead, Row, RowKind, Sst, Version};
+
+/// Rows between two looks at whether to go on.
+const ROWS_A_LOOK: u64 = 4096;
+
+/// Most that one input asks ahead: one read of the disk at its sequential rate.
+const MAX_AHEAD_BYTES: u64 = 1 << 20;
+
+/// Runs `choice`; false if nothing was to be done or `go_on` (told bytes read and bytes to read) said no.
+pub fn run(
+    core: &Arc<Core>,
+    table: &TableFiles,
+    choice: &Choice,
+    go_on: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<bool> {
+    match choice {
+        Choice::Nothing => Ok(false),
+        Choice::Move { from, to, number, .. } => {
+            let file = table.levels[*from].iter().find(|file| file.number == *number).expect("picked from this table");
+            core.install_move(table.info.id, *from as u8, *to as u8, file)?;
+            core.written.trivial_moves.fetch_add(1, Ordering::Relaxed);
+            Ok(true)
+        }
+        Choice::Merge { inputs, to, .. } => merge(core, table, inputs, *to, go_on),
+    }
+}
+
+fn merge(
+    core: &Arc<Core>,
+    table: &TableFiles,
+    inputs: &[(usize, u64)],
+    to: usize,
+    go_on: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<bool> {
+    let is_input = |level: usize, file: &DbFile| inputs.contains(&(level, file.number));
+    let mut sources: Vec<Level> = Vec::new();
+    for (level, files) in table.levels.iter().enumerate() {
+        let files: Vec<Arc<DbFile>> = files.iter().filter(|file| is_input(level, file)).cloned().collect();
+        match level {
+            0 => sources.extend(files.into_iter().map(|file| Arc::new(vec![file]))),
+            _ if files.is_empty() => {}
+            _ => sources.push(Arc::new(files)),
+        }
+    }
+    let bounds = sources.iter().flat_map(|level| level.iter()).map(|file| file.sst.meta.bounds.clone());
+    let bounds = bounds.reduce(|a, b| a.union(&b)).expect("a merge has inputs");
+    let bottom =
+        table.levels[to + 1..].iter().flat_map(|level| level.iter()).all(|f| !f.sst.meta.bounds.overlaps(&bounds));
+    let (base, _) = pick::targets(table, &core.options.levels);
+    let plan = Plan { sources, bottom, file_bytes: pick::file_bytes(to, base, &core.options.levels) };
+    let boundaries = core.snapshots.boundaries(|| core.visible());
+    let Some(outputs) = merge_files(core, &table.info, plan, &boundaries, go_on)? else { return Ok(false) };
+    let (added, bytes) = outputs.finish(to as u8, 0)?;
+    let removed =
+        inputs.iter().map(|&(level, number)| Edit::RemoveFile { table: table.info.id, level: level as u8, number });
+    let edits: Vec<Edit> = removed.chain(added).collect();
+    if let Err(error) = core.install(&edits, |_| {}) {
+        for edit in &edits {
+            if let Edit::AddFile { number, epoch, .. } = edit {
+                core.machine.disk.remove(&core.opener.path(*number, *epoch)).ok();
+            }
+        }
+        return Err(error);
+    }
+    core.written.compaction.fetch_add(bytes, Ordering::Relaxed);
+    core.written.compactions.fetch_add(1, Ordering::Relaxed);
+    Ok(true)
+}
+
+/// What to merge and how.
+pub struct Plan {
+    /// Sorted inputs, newest first.
+    pub sources: Vec<Level>,
+    /// Whether nothing lies deeper in their range.
+    pub bottom: bool,
+    /// Target size of an output.
+    pub file_bytes: u64,
+}
+
+/// Merges all versions of all inputs into files that are not yet part of anything; `None` if told to stop.
+pub fn merge_files(
+    core: &Arc<Core>,
+    table: &Arc<TableInfo>,
+    plan: Plan,
+    boundaries: &[Version],
+    go_on: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Option<Outputs>> {
+    // Half of the working memory reads ahead, shared by the inputs; the other half builds.
+    let ahead_bytes = core.options.work_bytes / 2;
+    let session = Session::new(&core.cache, Reason::Compaction, Admit::Pass).with_ahead_bytes(ahead_bytes);
+    let readahead = Readahead::full((ahead_bytes / plan.sources.len().max(1) as u64).min(MAX_AHEAD_BYTES));
+    let erases = gather_range_erases(&session, &plan.sources)?;
+    let kept_erases = erases.iter().map(|erase| RangeErase {
+        versions: keep::newest_of_each_stripe(boundaries, &erase.versions)
+            .into_iter()
+            .filter(|&version| !(plan.bottom && keep::is_in_oldest_stripe(boundaries, version)))
+            .collect(),
+        ..erase.clone()
+    });
+    let mut outputs = Outputs::new(core, table, plan.file_bytes, kept_erases.collect(), plan.bottom);
+    let mut covers = Covers::new(&erases);
+
+    let total_rows: u64 = plan.sources.iter().flat_map(|level| level.iter()).map(|file| file.sst.meta.rows()).sum();
+    let total_bytes: u64 = plan.sources.iter().flat_map(|level| level.iter()).map(|file| file.bytes()).sum();
+    let mut merge = VersionMerge::new(plan.sources, readahead);
+    let mut rows = 0;
+    let mut key = Vec::new();
+    while let Some(newest) = merge.next_key(&session, &mut key)? {
+        let mut filter = KeyFilter::default();
+        let covers = covers.of(&key);
+        for i in newest..merge.sources.len() {
+            if !merge.is_at(i, &key) {
+                continue;
+            }
+            rows += 1;
+            if rows % ROWS_A_LOOK == 0 {
+                let done = (total_bytes as u128 * rows as u128 / total_rows.max(1) as u128) as u64;
+                if core.closing.load(Ordering::Acquire) || !go_on(done, total_bytes) {
+                    return Ok(None);
+                }
+            }
+            let cursor = merge.sources[i].cursor.versions();
+            let sst = cursor.sst().clone();
+            let mut row = cursor.newest();
+            let mut is_first = true;
+            while let Some(version) = row {
+                if filter.keep(boundaries, version.version, covers) {
+                    write(&session, &mut outputs, &sst, &key, &version)?;
+                }
+                let older =
+                    retry(
+                        &session,
+                        || if is_first { cursor.first_older(&session) } else { cursor.next_older(&session) },
+                    )?;
+                row = if older { cursor.older() } else { None };
+                is_first = false;
+            }
+        }
+        merge.pass(&key);
+    }
+    Ok(Some(outputs))
+}
+
+fn write(session: &Session, outputs: &mut Outputs, sst: &Sst, key: &[u8], row: &Row) -> Result<()> {
+    if row.kind == RowKind::Erase {
+        return outputs.add(key, row.version, row.kind, &[]);
+    }
+    if let Some(value) = row.value.inline() {
+        return outputs.add(key, row.version, row.kind, value);
+    }
+    let value = retry(session, || row.value.load(session, &sst.file))?;
+    outputs.add(key, row.version, row.kind, value.as_bytes())
+}
+
+/// The range erases of all inputs, cut at each other's ends.
+fn gather_range_erases(session: &Session, sources: &[Level]) -> Result<Vec<RangeErase>> {
+    let files = || sources.iter().flat_map(|level| level.iter());
+    if files().all(|file| file.sst.meta.range_erases.is_none()) {
+        return Ok(Vec::new());
+    }
+    let mut all: Vec<(Version, RangeErase)> = Vec::new();
+    for file in files() {
+        let count = file.sst.meta.range_erases.map_or(0, |tree| tree.totals.rows);
+        for i in 0..count {
+            let erase = retry(session, || file.sst.nth_range_erase(session, i))?.expect("counted in the file's meta");
+            all.extend(erase.versions.iter().map(|&version| (version, erase.clone())));
+        }
+    }
+    // A memtable cuts them, oldest first.
+    all.sort_by_key(|(version, _)| *version);
+    let cutter = Memtable::new();
+    for (version, erase) in all {
+        cutter.remove_range(&erase.start, erase.end.as_deref().unwrap_or_default(), version);
+    }
+    let cut = cutter.range_erases().into_iter().map(|erase| RangeErase {
+        start: erase.start.to_vec(),
+        end: (!erase.end.is_empty()).then(|| erase.end.to_vec()),
+        versions: erase.versions,
+    });
+    Ok(cut.collect())
+}
+
+/// All keys of all inputs in order.
+struct VersionMerge {
+    sources: Vec<Source>,
+}
+
+struct Source {
+    cursor: LevelCursor,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    Passed,
+    Here,
+    Ended,
+}
+
+impl VersionMerge {
+    fn new(sources: Vec<Level>, readahead: Readahead) -> Self {
+        let new = |files| Source { cursor: LevelCursor::new(files, readahead), state: State::New };
+        let sources = sources.into_iter().map(new);
+        Self { sources: sources.collect() }
+    }
+
+    /// Whether input `i` stands at `key`.
+    fn is_at(&self, i: usize, key: &[u8]) -> bool {
+        self.sources[i].state == State::Here && self.sources[i].cursor.key() == key
+    }
+
+    /// Replaces `key` with the least key that was not passed and returns the newest input that has it.
+    fn next_key(&mut self, session: &Session, key: &mut Vec<u8>) -> Result<Option<usize>> {
+        retry(session, || self.settle(session))?;
+        let mut best: Option<(usize, &[u8])> = None;
+        for (i, source) in self.sources.iter().enumerate().filter(|(_, source)| source.state == State::Here) {
+            let here = source.cursor.key();
+            if best.is_none_or(|(_, best)| here < best) {
+                best = Some((i, here));
+            }
+        }
+        let Some((i, least)) = best else { return Ok(None) };
+        key.clear();
+        key.extend_from_slice(least);
+        Ok(Some(i))
+    }
+
+    fn settle<S: PageSource>(&mut self, source: &S) -> Result<(), Stop> {
+        let mut missing = false;
+        for Source { cursor, state } in &mut self.sources {
+            let arrived = match state {
+                State::Here | State::Ended => continue,
+                State::New => cursor.seek_first(source),
+                State::Passed => cursor.next(source),
+            };
+            match arrived {
+                Ok(true) => *state = State::Here,
+                Ok(false) => *state = State::Ended,
+                Err(Stop::Fault) => missing = true,
+                Err(stop) => return Err(stop),
+            }
+        }
+        if missing { Err(Stop::Fault) } else { Ok(()) }
+    }
+
+    fn pass(&mut self, key: &[u8]) {
+        for source in &mut self.sources {
+            if source.state == State::Here && source.cursor.key() == key {
+                source.state = State::Passed;
+            }
+        }
+    }
+}

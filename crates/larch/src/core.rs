@@ -1,0 +1,268 @@
+//! What the handles, the committer and the background jobs of one open database share.
+//!
+//! Locks, in the order in which they may be taken: `write` (the log and the next version), `manifest`, `view`. Readers
+//! take `view` for the time of one reference count. Nothing waits for background work while it holds a lock.
+
+use crate::commit::Writer;
+use crate::error::{Error, Result};
+use crate::manifest::file_set::FileOpener;
+use crate::manifest::{DbFile, Edit, FileSet, ManifestLog, TableId, TableInfo};
+use crate::options::Options;
+use crate::read::View;
+use crate::snapshot::{Pin, Snapshots};
+use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use os::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
+use os::{Lock, Machine, Worker};
+use pages::PageCache;
+use sst::Version;
+use std::path::PathBuf;
+
+/// An open database.
+#[derive(Debug)]
+pub struct Core {
+    pub machine: Machine,
+    pub directory: PathBuf,
+    pub options: Options,
+    pub cache: Arc<PageCache>,
+    pub opener: FileOpener,
+    pub epoch: u64,
+    /// Held while the database is open for writing.
+    #[expect(dead_code, reason = "it does its work by being dropped")]
+    pub lock: Option<Box<dyn Lock>>,
+    pub view: RwLock<Arc<View>>,
+    generation: AtomicU64,
+    /// Newest version that reads may see.
+    visible: AtomicU64,
+    /// `None` in a database opened read-only.
+    pub write: Mutex<Option<Writer>>,
+    pub manifest: Mutex<Option<ManifestLog>>,
+    pub next_number: AtomicU64,
+    pub snapshots: Arc<Snapshots>,
+    /// Why writes are refused, once they are.
+    stopped: OnceLock<String>,
+    pub workers: Mutex<Workers>,
+    /// Held by whoever changes levels: one compaction at a time.
+    pub compacting: Mutex<()>,
+    /// Told whenever background work has changed what there is to do.
+    pub progress: Condvar,
+    pub progress_count: Mutex<u64>,
+    pub closing: AtomicBool,
+    pub written: Written,
+}
+
+/// Background workers; empty in a database opened read-only.
+#[derive(Debug, Default)]
+pub struct Workers {
+    pub flush: Option<Arc<dyn Worker>>,
+    pub compact: Option<Arc<dyn Worker>>,
+}
+
+/// Bytes written since the database was opened, by cause.
+#[derive(Debug, Default)]
+pub struct Written {
+    pub log: AtomicU64,
+    pub flush: AtomicU64,
+    pub compaction: AtomicU64,
+    pub import: AtomicU64,
+    /// Files moved down a level without being rewritten.
+    pub trivial_moves: AtomicU64,
+    pub compactions: AtomicU64,
+    pub flushes: AtomicU64,
+    /// Time commits were slowed, in microseconds.
+    pub slowed_micros: AtomicU64,
+}
+
+impl Core {
+    #[expect(clippy::too_many_arguments, reason = "opening has gathered these parts one by one")]
+    pub fn new(
+        machine: Machine,
+        directory: PathBuf,
+        options: Options,
+        opener: FileOpener,
+        lock: Option<Box<dyn Lock>>,
+        view: View,
+        visible: Version,
+        write: Option<Writer>,
+        manifest: Option<ManifestLog>,
+    ) -> Self {
+        Self {
+            machine,
+            directory,
+            options,
+            cache: opener.cache.clone(),
+            opener,
+            epoch: view.files.epoch,
+            lock,
+            generation: AtomicU64::new(view.generation),
+            visible: AtomicU64::new(visible.0),
+            write: Mutex::new(write),
+            manifest: Mutex::new(manifest),
+            next_number: AtomicU64::new(view.files.next_number),
+            view: RwLock::new(Arc::new(view)),
+            snapshots: Arc::default(),
+            stopped: OnceLock::new(),
+            workers: Mutex::default(),
+            compacting: Mutex::new(()),
+            progress: Condvar::new(),
+            progress_count: Mutex::new(0),
+            closing: AtomicBool::new(false),
+            written: Written::default(),
+        }
+    }
+
+    /// The newest view.
+    pub fn view(&self) -> Arc<View> {
+        self.view.read().clone()
+    }
+
+    /// Its generation.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Newest version that reads may see. A reader takes its view first: then every file in it is older.
+    pub fn visible(&self) -> Version {
+        Version(self.visible.load(Ordering::Acquire))
+    }
+
+    /// Lets reads see up to `version`.
+    pub fn publish(&self, version: Version) {
+        self.visible.store(version.0, Ordering::Release);
+    }
+
+    /// Keeps the newest version for a reader.
+    pub fn pin(&self) -> Pin {
+        self.snapshots.pin(|| self.visible())
+    }
+
+    /// Makes a new view from the newest.
+    pub fn change_view(&self, change: impl FnOnce(&mut View)) {
+        let mut view = self.view.write();
+        let mut next = View::clone(&view);
+        next.generation += 1;
+        change(&mut next);
+        let generation = next.generation;
+        *view = Arc::new(next);
+        self.generation.store(generation, Ordering::Release);
+    }
+
+    /// Makes `edits` durable, then visible together with what `change` does to the memtables.
+    pub fn install(&self, edits: &[Edit], change: impl FnOnce(&mut View)) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        let log = manifest.as_mut().ok_or(Error::ReadOnly)?;
+        self.check_writable()?;
+        let mut files = FileSet::clone(&self.view().files);
+        for edit in edits {
+            // A table may have been dropped since the edits were made; they are void then.
+            files.apply(edit, &self.opener).map_err(Error::NoSuchTable)?;
+        }
+        log.commit(edits).map_err(|error| self.stop_writes(error))?;
+        self.change_view(|view| {
+            view.files = Arc::new(files);
+            change(view);
+        });
+        Ok(())
+    }
+
+    /// Moves a file to another level without making a new handle of it, so that what is cached of it stays.
+    pub fn install_move(&self, table: TableId, from: u8, to: u8, file: &Arc<DbFile>) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        let log = manifest.as_mut().ok_or(Error::ReadOnly)?;
+        self.check_writable()?;
+        let mut files = FileSet::clone(&self.view().files);
+        let moved = files.take_file(table, from, file.number).map_err(Error::NoSuchTable)?;
+        let edits = [
+            Edit::RemoveFile { table, level: from, number: file.number },
+            Edit::AddFile {
+                table,
+                level: to,
+                number: file.number,
+                epoch: file.epoch,
+                version_offset: file.sst.version_offset,
+                meta: file.sst.meta.clone(),
+            },
+        ];
+        files.add_file(table, to, moved).map_err(Error::NoSuchTable)?;
+        log.commit(&edits).map_err(|error| self.stop_writes(error))?;
+        self.change_view(|view| view.files = Arc::new(files));
+        Ok(())
+    }
+
+    /// The next free file number.
+    pub fn new_number(&self) -> u64 {
+        self.next_number.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// A table by id, if it still exists.
+    pub fn table_info(&self, table: TableId) -> Option<Arc<TableInfo>> {
+        self.view().files.tables.get(&table).map(|table| table.info.clone())
+    }
+
+    /// From now on writes are refused. Returns the error for the one who met it.
+    pub fn stop_writes(&self, error: Error) -> Error {
+        // The first cause is the one to tell.
+        self.stopped.get_or_init(|| error.to_string());
+        self.tell_progress();
+        error
+    }
+
+    /// Why writes are refused, if they are.
+    pub fn check_writable(&self) -> Result<()> {
+        match self.stopped.get() {
+            Some(why) => Err(Error::WritesStopped(why.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Wakes whoever waits for background work.
+    pub fn tell_progress(&self) {
+        *self.progress_count.lock() += 1;
+        self.progress.notify_all();
+    }
+
+    /// Waits until background work has told progress since `seen`, or drives it where it has no threads.
+    pub fn wait_progress(&self, seen: u64) {
+        if !self.machine.threads.are_real() {
+            self.drive();
+            return;
+        }
+        let mut count = self.progress_count.lock();
+        while *count == seen && self.check_writable().is_ok() && !self.closing.load(Ordering::Acquire) {
+            count = self.progress.wait(count);
+        }
+    }
+
+    /// How often progress was told.
+    pub fn progress_seen(&self) -> u64 {
+        *self.progress_count.lock()
+    }
+
+    fn worker(&self, which: impl FnOnce(&Workers) -> Option<Arc<dyn Worker>>) -> Option<Arc<dyn Worker>> {
+        which(&self.workers.lock())
+    }
+
+    /// Says that a memtable may want flushing.
+    pub fn wake_flush(&self) {
+        if let Some(worker) = self.worker(|workers| workers.flush.clone()) {
+            worker.wake();
+        }
+    }
+
+    /// Says that levels may want compacting.
+    pub fn wake_compact(&self) {
+        if let Some(worker) = self.worker(|workers| workers.compact.clone()) {
+            worker.wake();
+        }
+    }
+
+    /// Does the background work on this thread, on a machine without threads.
+    pub fn drive(&self) {
+        if self.machine.threads.are_real() {
+            return;
+        }
+        let workers = [self.worker(|workers| workers.flush.clone()), self.worker(|workers| workers.compact.clone())];
+        for worker in workers.into_iter().flatten() {
+            worker.drive();
+        }
+    }
+}

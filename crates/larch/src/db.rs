@@ -1,0 +1,388 @@
+//! The database as its users see it: open, tables, batches, snapshots, care. Wiring only.
+
+use crate::batch::BatchOps;
+use crate::check::{CheckProgress, CheckReport};
+use crate::commit;
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::manifest::{Edit, TableId};
+use crate::metrics::Metrics;
+use crate::options::{Durability, LevelOptions, Options, TableOptions};
+use crate::read::{Range, Value};
+use crate::snapshot::Pin;
+use crate::table::{Readable, Table, bounds};
+use crate::{compact, flush, open};
+use os::Machine;
+use os::sync::Arc;
+use os::sync::atomic::Ordering;
+use pages::PageCache;
+use sst::Version;
+use std::ops::RangeBounds;
+use std::path::{Path, PathBuf};
+
+/// A database in a directory. Cloning shares it; it is closed when the last handle of it and of its tables is dropped.
+///
+/// ```
+/// # fn main() -> larch::Result<()> {
+/// # let directory = larch::doc::directory("database");
+/// let db = larch::Database::open(&directory)?;
+/// let users = db.table("users")?;
+/// users.insert(b"ada", b"1815")?;
+/// assert_eq!(users.get(b"ada")?.as_deref(), Some(&b"1815"[..]));
+/// db.close()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Database {
+    handle: Arc<Handle>,
+}
+
+/// Ends the background work when the last user is gone.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub(crate) core: Arc<Core>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.core.closing.store(true, Ordering::Release);
+        self.core.tell_progress();
+        // Outside the lock: a worker that ends may still ask for its siblings.
+        let workers = std::mem::take(&mut *self.core.workers.lock());
+        drop(workers);
+    }
+}
+
+/// Options of a database about to be opened.
+#[derive(Clone, Debug)]
+#[must_use = "a builder opens nothing until `open`"]
+pub struct Builder {
+    directory: PathBuf,
+    options: Options,
+    machine: Option<Machine>,
+    cache: Option<Arc<PageCache>>,
+}
+
+impl Builder {
+    /// Memory for pages in bytes: index nodes and data alike. Default 64 MiB. Ignored with [`Builder::page_cache`].
+    pub fn cache_bytes(mut self, bytes: u64) -> Self {
+        self.options.cache_bytes = bytes;
+        self
+    }
+
+    /// A cache shared with other databases of this process.
+    pub fn page_cache(mut self, cache: &Arc<PageCache>) -> Self {
+        self.cache = Some(cache.clone());
+        self
+    }
+
+    /// Memory for rows not yet in files, in bytes. Default 64 MiB. A value may have a quarter of it.
+    pub fn write_buffer_bytes(mut self, bytes: u64) -> Self {
+        self.options.write_buffer_bytes = bytes;
+        self
+    }
+
+    /// What commits wait for. Default [`Durability::Synced`].
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.options.durability = durability;
+        self
+    }
+
+    /// Whether a missing database is created. Default true.
+    pub fn create(mut self, create: bool) -> Self {
+        self.options.create = create;
+        self
+    }
+
+    /// Whether to open without lock, threads and log replay: reads show what is in files, see [`Database::version`].
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.options.read_only = read_only;
+        self
+    }
+
+    /// Whether to read the flat index of files that have both. Default false.
+    pub fn prefer_flat_index(mut self, flat: bool) -> Self {
+        self.options.prefer_flat_index = flat;
+        self
+    }
+
+    /// Most SST descriptors open at a time. Default 512.
+    pub fn open_files(mut self, files: usize) -> Self {
+        self.options.open_files = files;
+        self
+    }
+
+    /// Shape of the levels.
+    pub fn levels(mut self, levels: LevelOptions) -> Self {
+        self.options.levels = levels;
+        self
+    }
+
+    /// The machine to run on. Default the real one.
+    pub fn machine(mut self, machine: Machine) -> Self {
+        self.machine = Some(machine);
+        self
+    }
+
+    /// Opens the database. Reads the manifest and the log, and no page of any SST.
+    pub fn open(self) -> Result<Database> {
+        let machine = self.machine.unwrap_or_else(Machine::real);
+        let core = open::open(machine, self.directory, self.options, self.cache)?;
+        Ok(Database { handle: Arc::new(Handle { core }) })
+    }
+}
+
+impl Database {
+    /// Opens the database in `directory` with default options, creating it if there is none.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
+        Self::builder(directory).open()
+    }
+
+    /// Options for opening the database in `directory`.
+    pub fn builder(directory: impl AsRef<Path>) -> Builder {
+        let directory = directory.as_ref().to_owned();
+        Builder { directory, options: Options::default(), machine: None, cache: None }
+    }
+
+    fn core(&self) -> &Arc<Core> {
+        &self.handle.core
+    }
+
+    /// The table `name`, created with default options if there is none.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        self.table_with(name, TableOptions::default())
+    }
+
+    /// The table `name`, created with `options` if there is none. An existing table keeps the options it has.
+    pub fn table_with(&self, name: &str, options: TableOptions) -> Result<Table> {
+        if let Some(table) = self.existing_table(name)? {
+            return Ok(table);
+        }
+        options.check()?;
+        if self.core().options.read_only {
+            return Err(Error::NoSuchTable(name.to_owned()));
+        }
+        let info = self.core().create_table(name, options)?;
+        Ok(Table::new(self.handle.clone(), info))
+    }
+
+    /// The table `name`, if there is one.
+    pub fn existing_table(&self, name: &str) -> Result<Option<Table>> {
+        if name.is_empty() || name.len() > 255 {
+            return Err(Error::BadTableName(name.to_owned()));
+        }
+        let view = self.core().view();
+        let found = view.files.tables.values().find(|table| table.info.name == name);
+        Ok(found.map(|table| Table::new(self.handle.clone(), table.info.clone())))
+    }
+
+    /// Names of all tables, sorted.
+    pub fn tables(&self) -> Vec<String> {
+        let view = self.core().view();
+        let mut names: Vec<String> = view.files.tables.values().map(|table| table.info.name.clone()).collect();
+        names.sort();
+        names
+    }
+
+    /// Drops the table `name` with all its rows, for snapshots too; false if there is none.
+    pub fn drop_table(&self, name: &str) -> Result<bool> {
+        let Some(table) = self.existing_table(name)? else { return Ok(false) };
+        self.core().install(&[Edit::DropTable(table.id())], |_| {})?;
+        Ok(true)
+    }
+
+    /// An empty batch.
+    pub fn batch(&self) -> Batch {
+        Batch {
+            handle: self.handle.clone(),
+            ops: BatchOps::new(),
+            durability: self.core().options.durability,
+            bad: None,
+        }
+    }
+
+    /// What reads see now, kept until the snapshot is dropped.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { handle: self.handle.clone(), pin: Arc::new(self.core().pin()) }
+    }
+
+    /// The newest version that reads see. In a database opened read-only, the newest that is in files.
+    pub fn version(&self) -> Version {
+        self.core().visible()
+    }
+
+    /// Makes every commit so far durable, buffered ones too.
+    pub fn sync(&self) -> Result<()> {
+        let sync = {
+            let guard = self.core().write.lock();
+            let writer = guard.as_ref().ok_or(Error::ReadOnly)?;
+            self.core().check_writable()?;
+            writer.sync_later()
+        };
+        sync().map_err(|error| self.core().stop_writes(error))
+    }
+
+    /// Writes everything in memory to files.
+    pub fn flush(&self) -> Result<()> {
+        flush::flush_all(self.core())
+    }
+
+    /// Merges every table into its deepest level.
+    pub fn compact(&self) -> Result<()> {
+        let view = self.core().view();
+        for table in view.files.tables.keys() {
+            compact::compact_table(self.core(), *table, &mut |_, _| {})?;
+        }
+        Ok(())
+    }
+
+    /// Reads every page of every file and compares them with each other and with the manifest.
+    pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
+        crate::check::check(self.core(), None, progress)
+    }
+
+    /// Counters and sizes.
+    pub fn metrics(&self) -> Metrics {
+        Metrics::of(self.core())
+    }
+
+    /// The page cache, to be shared with other databases.
+    pub fn page_cache(&self) -> &Arc<PageCache> {
+        &self.core().cache
+    }
+
+    /// Writes everything to files and makes it durable, so that the next open has no log to read. Dropping the last
+    /// handle closes too, without that: commits stay in the log.
+    pub fn close(self) -> Result<()> {
+        if self.core().options.read_only {
+            return Ok(());
+        }
+        self.flush()
+    }
+}
+
+/// Writes that take effect together, in the order in which they were added.
+#[must_use = "a batch does nothing until it is committed"]
+#[derive(Debug)]
+pub struct Batch {
+    handle: Arc<Handle>,
+    ops: BatchOps,
+    durability: Durability,
+    /// The first thing that was wrong; told by `commit`.
+    bad: Option<Error>,
+}
+
+impl Batch {
+    fn checked(&mut self, table: &Table, key: &[u8], value: &[u8]) -> bool {
+        if self.bad.is_none() {
+            self.bad = if Arc::ptr_eq(&self.handle.core, table.core()) {
+                commit::check_row(table.core(), key, value).err()
+            } else {
+                Some(Error::ForeignTable(table.name().to_owned()))
+            };
+        }
+        self.bad.is_none()
+    }
+
+    /// Sets `key` to `value`.
+    pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        if self.checked(table, key, value) {
+            self.ops.put(table.id().0, key, value);
+        }
+    }
+
+    /// Removes `key`.
+    pub fn remove(&mut self, table: &Table, key: impl AsRef<[u8]>) {
+        if self.checked(table, key.as_ref(), &[]) {
+            self.ops.erase(table.id().0, key.as_ref());
+        }
+    }
+
+    /// Removes every key in `range`.
+    pub fn remove_range<K: AsRef<[u8]>>(&mut self, table: &Table, range: impl RangeBounds<K>) {
+        let Some((start, end)) = bounds::half_open(&range) else { return };
+        if self.checked(table, &start, &[]) && self.checked(table, end.as_deref().unwrap_or_default(), &[]) {
+            self.ops.range_erase(table.id().0, &start, end.as_deref().unwrap_or_default());
+        }
+    }
+
+    /// What the commit waits for, if not the database's default.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Number of writes.
+    pub fn len(&self) -> usize {
+        self.ops.count() as usize
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ops.is_empty()
+    }
+
+    /// Commits all writes and returns their version. After an error none of them has taken effect, except that a failed
+    /// sync leaves it open until the database is opened again.
+    pub fn commit(mut self) -> Result<Version> {
+        match self.bad {
+            Some(error) => Err(error),
+            None => commit::commit(&self.handle.core, &mut self.ops, self.durability),
+        }
+    }
+}
+
+/// The database as it was at one version. Cheap; cloning shares it.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    handle: Arc<Handle>,
+    pin: Arc<Pin>,
+}
+
+impl Snapshot {
+    /// The version it shows.
+    pub fn version(&self) -> Version {
+        self.pin.version()
+    }
+}
+
+impl Readable for Snapshot {
+    fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        table.check_handle(&self.handle)?;
+        table.get_at(key.as_ref(), Some(self.pin.version()))
+    }
+
+    fn range<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Range {
+        table.range_at(self.pin.clone(), range)
+    }
+}
+
+impl Readable for Database {
+    fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        table.check_handle(&self.handle)?;
+        table.get(key)
+    }
+
+    fn range<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Range {
+        table.range(range)
+    }
+}
+
+impl Core {
+    fn create_table(&self, name: &str, options: TableOptions) -> Result<Arc<crate::manifest::TableInfo>> {
+        // One creator at a time: the name and the id are looked up and taken under this lock.
+        let guard = self.write.lock();
+        if guard.is_none() {
+            return Err(Error::ReadOnly);
+        }
+        let view = self.view();
+        if let Some(table) = view.files.tables.values().find(|table| table.info.name == name) {
+            return Ok(table.info.clone());
+        }
+        let id = TableId(view.files.next_table);
+        self.install(&[Edit::Table { id, name: name.to_owned(), options }], |_| {})?;
+        Ok(self.table_info(id).expect("installed above"))
+    }
+}

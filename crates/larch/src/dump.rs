@@ -1,0 +1,161 @@
+//! SSTs, logs and manifests as text for people.
+
+use crate::batch::Op;
+use crate::error::{Error, Result};
+use crate::manifest::Edit;
+use crate::record::{Kind, LogError, RecordReader};
+use crate::wal::LogReader;
+use os::{Access, Machine};
+use sst::DumpOptions;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Prints the SST, log or manifest at `path` to `out`.
+pub fn dump(path: impl AsRef<Path>, options: DumpOptions, out: &mut dyn Write) -> Result<()> {
+    dump_on(&Machine::real(), path.as_ref(), options, out)
+}
+
+/// As [`dump`], on any machine.
+pub fn dump_on(machine: &Machine, path: &Path, options: DumpOptions, out: &mut dyn Write) -> Result<()> {
+    let file = machine.disk.open(path, Access::Read).map_err(|error| Error::io("open", path, error))?;
+    let mut magic = [0; 8];
+    let read = file.read_at(&mut magic, 0).map_err(|error| Error::io("read", path, error))?;
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if &magic[..read] == b"LARCHLOG" || name.ends_with(".log") || name.starts_with("MANIFEST-") {
+        let is_manifest = match RecordReader::open(&*machine.disk, path, Kind::Manifest, None) {
+            Ok(reader) => reader.header().is_some(),
+            Err(_) => false,
+        };
+        return if is_manifest { manifest(machine, path, options, out) } else { log(machine, path, options, out) };
+    }
+    Ok(sst::dump(file, path, options, out)?)
+}
+
+fn manifest(machine: &Machine, path: &Path, options: DumpOptions, out: &mut dyn Write) -> Result<()> {
+    let mut reader = RecordReader::open(&*machine.disk, path, Kind::Manifest, None)?;
+    let header = *reader.header().expect("the caller saw a header");
+    line(out, format_args!("manifest {} id {:016x}", header.number, header.log_id))?;
+    while let Some(record) = reader.next_record()? {
+        line(out, format_args!("record at {}: {} bytes", record.offset, record.payload.len()))?;
+        let offset = record.offset;
+        let mut payload = record.payload;
+        while !payload.is_empty() {
+            let edit = Edit::decode(&mut payload);
+            let edit = edit.ok_or_else(|| LogError::corrupt(path, offset, "an edit does not decode"))?;
+            print_edit(&edit, options, out)?;
+        }
+    }
+    tail(reader.end(), reader.tear().map(|tear| (tear.offset, tear.why)), out)
+}
+
+fn print_edit(edit: &Edit, options: DumpOptions, out: &mut dyn Write) -> Result<()> {
+    match edit {
+        Edit::Database(id) => line(out, format_args!("  database {id:016x}")),
+        Edit::Epoch(epoch) => line(out, format_args!("  epoch {epoch}")),
+        Edit::Table { id, name, options } => line(
+            out,
+            format_args!(
+                "  table {} {name:?} page {} node {} index {:?} compression {:?} metadata {} bytes",
+                id.0,
+                options.page_bytes,
+                options.node_bytes,
+                options.index,
+                options.compression,
+                options.metadata.len()
+            ),
+        ),
+        Edit::DropTable(id) => line(out, format_args!("  drop table {}", id.0)),
+        Edit::AddFile { table, level, number, epoch, version_offset, meta } => {
+            line(
+                out,
+                format_args!(
+                    "  add table {} level {level} file {} rows {} bytes {} index {} versions {}..{} keys {}..{}",
+                    table.0,
+                    crate::manifest::file_set::sst_name(*number, *epoch),
+                    meta.rows(),
+                    meta.file_bytes,
+                    meta.index_bytes(),
+                    meta.oldest.0 + version_offset,
+                    meta.newest.0 + version_offset,
+                    meta.bounds.low.escape_ascii(),
+                    meta.bounds.high.as_deref().unwrap_or(b"(end)").escape_ascii(),
+                ),
+            )?;
+            if options.rows {
+                for (kind, tree) in meta.trees() {
+                    line(out, format_args!("    {}: {tree:?}", kind.name()))?;
+                }
+            }
+            Ok(())
+        }
+        Edit::RemoveFile { table, level, number } => {
+            line(out, format_args!("  remove table {} level {level} file {number}", table.0))
+        }
+        Edit::OldestLog(number) => line(out, format_args!("  oldest log {number}")),
+        Edit::NextNumber(number) => line(out, format_args!("  next number {number}")),
+        Edit::LastVersion(version) => line(out, format_args!("  last version {}", version.0)),
+    }
+}
+
+fn log(machine: &Machine, path: &Path, options: DumpOptions, out: &mut dyn Write) -> Result<()> {
+    let mut reader = LogReader::open(&*machine.disk, path, None)?;
+    match reader.header() {
+        Some(header) => {
+            line(out, format_args!("log {} id {:016x}", header.number, header.log_id))?;
+            if let Some(previous) = header.previous {
+                line(out, format_args!("continues log {}, which ended at {}", previous.number, previous.end))?;
+            }
+        }
+        None => line(out, format_args!("log whose creation was not finished"))?,
+    }
+    while let Some(commit) = reader.next_commit()? {
+        let (offset, version, ops) = (commit.offset, commit.version, commit.ops);
+        line(
+            out,
+            format_args!("commit at {offset}: version {} ops {} bytes {}", version.0, ops.count(), ops.bytes().len()),
+        )?;
+        if options.rows {
+            for (table, op) in ops.iter() {
+                print_op(table, &op, out)?;
+            }
+        }
+    }
+    tail(reader.end(), reader.tear().map(|tear| (tear.offset, tear.why)), out)
+}
+
+fn print_op(table: u32, op: &Op<'_>, out: &mut dyn Write) -> Result<()> {
+    const SHOWN: usize = 64;
+    match op {
+        Op::Put { key, value } => {
+            let shown = &value[..value.len().min(SHOWN)];
+            line(
+                out,
+                format_args!(
+                    "  put table {table} {} = {} ({} bytes)",
+                    key.escape_ascii(),
+                    shown.escape_ascii(),
+                    value.len()
+                ),
+            )
+        }
+        Op::Erase { key } => line(out, format_args!("  erase table {table} {}", key.escape_ascii())),
+        Op::RangeErase { start, end: [] } => {
+            line(out, format_args!("  erase table {table} from {}", start.escape_ascii()))
+        }
+        Op::RangeErase { start, end } => {
+            line(out, format_args!("  erase table {table} from {} to {}", start.escape_ascii(), end.escape_ascii()))
+        }
+    }
+}
+
+fn tail(end: u64, tear: Option<(u64, &'static str)>, out: &mut dyn Write) -> Result<()> {
+    match tear {
+        Some((offset, why)) => line(out, format_args!("torn at {offset}: {why}")),
+        None => line(out, format_args!("end at {end}")),
+    }
+}
+
+fn line(out: &mut dyn Write, text: std::fmt::Arguments<'_>) -> Result<()> {
+    let failed = |error: io::Error| Error::io("write", Path::new("output"), error);
+    writeln!(out, "{text}").map_err(failed)
+}

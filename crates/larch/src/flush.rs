@@ -1,0 +1,122 @@
+//! From memtables to files of level 0. Knows no levels below.
+
+use crate::commit::{log_path, rotate};
+use crate::compact::keep::{self, Covers, KeyFilter};
+use crate::compact::output::Outputs;
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::manifest::{Edit, TableInfo};
+use crate::memtable::Memtable;
+use crate::read::MemSet;
+use os::sync::atomic::Ordering;
+use os::sync::{Arc, Weak};
+use os::{Job, Polled};
+use sst::{RangeErase, Version};
+
+/// The job that flushes the oldest frozen memtables.
+#[derive(Debug)]
+pub struct FlushJob(pub Weak<Core>);
+
+impl Job for FlushJob {
+    fn poll(&self) -> Polled {
+        let Some(core) = self.0.upgrade() else { return Polled::Idle };
+        let view = core.view();
+        if view.memory.len() < 2 || core.check_writable().is_err() {
+            return Polled::Idle;
+        }
+        let oldest = view.memory.last().expect("a view has memtables");
+        match flush(&core, oldest) {
+            Ok(()) => {
+                core.wake_compact();
+                core.tell_progress();
+                Polled::Worked
+            }
+            Err(error) => {
+                core.stop_writes(error);
+                Polled::Idle
+            }
+        }
+    }
+}
+
+/// Writes `memory`, the oldest memtables, to level 0 and gives up their log.
+pub fn flush(core: &Arc<Core>, memory: &Arc<MemSet>) -> Result<()> {
+    let edits = write_files(core, memory)?;
+    let next_log = core.view().memory.iter().rev().nth(1).expect("frozen memtables have successors").log;
+    let newest = core.visible();
+    let edits: Vec<Edit> = edits.into_iter().chain([Edit::OldestLog(next_log), Edit::LastVersion(newest)]).collect();
+    core.install(&edits, |view| view.memory.retain(|other| other.log != memory.log))?;
+    core.written.flushes.fetch_add(1, Ordering::Relaxed);
+    let path = log_path(&core.directory, memory.log);
+    core.machine.disk.remove(&path).map_err(|error| Error::io("remove", &path, error))
+}
+
+/// Writes a file for every table with rows and returns the edits that add them.
+pub fn write_files(core: &Arc<Core>, memory: &MemSet) -> Result<Vec<Edit>> {
+    let boundaries = core.snapshots.boundaries(|| core.visible());
+    let mut edits = Vec::new();
+    for (table, memtable) in memory.all() {
+        if memtable.is_empty() {
+            continue;
+        }
+        let Some(info) = core.table_info(table) else { continue };
+        edits.extend(write_table(core, &info, &memtable, &boundaries)?);
+    }
+    Ok(edits)
+}
+
+fn write_table(
+    core: &Arc<Core>,
+    table: &Arc<TableInfo>,
+    memtable: &Memtable,
+    boundaries: &[Version],
+) -> Result<Vec<Edit>> {
+    let erases: Vec<RangeErase> = memtable
+        .range_erases()
+        .into_iter()
+        .map(|erase| RangeErase {
+            start: erase.start.to_vec(),
+            end: (!erase.end.is_empty()).then(|| erase.end.to_vec()),
+            versions: keep::newest_of_each_stripe(boundaries, &erase.versions),
+        })
+        .collect();
+    let mut outputs = Outputs::new(core, table, u64::MAX, erases.clone(), false);
+    let mut covers = Covers::new(&erases);
+    let mut filter = KeyFilter::default();
+    let mut key: Option<Vec<u8>> = None;
+    for row in memtable.all_versions() {
+        if key.as_deref() != Some(row.key()) {
+            let key = key.get_or_insert_default();
+            key.clear();
+            key.extend_from_slice(row.key());
+            filter = KeyFilter::default();
+        }
+        if filter.keep(boundaries, row.version(), covers.of(row.key())) {
+            outputs.add(row.key(), row.version(), row.kind(), row.value())?;
+        }
+    }
+    let (edits, bytes) = outputs.finish(0, 0)?;
+    core.written.flush.fetch_add(bytes, Ordering::Relaxed);
+    Ok(edits)
+}
+
+/// Freezes what is in memory and waits until all of it is in files.
+pub fn flush_all(core: &Arc<Core>) -> Result<()> {
+    {
+        let mut guard = core.write.lock();
+        let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
+        core.check_writable()?;
+        if !writer.memory().is_empty() {
+            rotate(core, writer)?;
+        }
+    }
+    loop {
+        let seen = core.progress_seen();
+        core.check_writable()?;
+        if core.view().memory.len() < 2 {
+            return Ok(());
+        }
+        core.wake_flush();
+        core.wait_progress(seen);
+    }
+}

@@ -1,0 +1,419 @@
+//! Bulk import: rows go straight into sorted files, around log and memtables, and become visible together at the end.
+//!
+//! Rows in order stream into files as they come. The first row out of order turns what was written into a sorted run;
+//! from there on rows gather in memory, up to the write budget, are sorted and written as further runs; the end merges
+//! all runs. Of equal keys the last one given stays. Files that are not taken in are removed, by whoever fails, by
+//! dropping the import, or as orphans by the next open.
+
+use crate::commit::{check_row, rotate};
+use crate::compact::output::Outputs;
+use crate::compact::run::{Plan, merge_files};
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::flush;
+use crate::manifest::{DbFile, Edit, LEVELS, Level, TableFiles, TableInfo};
+use crate::table::Table;
+use os::sync::Arc;
+use os::sync::atomic::Ordering;
+use sst::{KeyBounds, Meta, RowKind, Version};
+use std::cmp::Ordering as Compared;
+
+/// Runs merged at once: each needs its share of the read-ahead.
+const MAX_FAN_IN: usize = 128;
+
+/// Rows for one table, on their way into files. Dropping it leaves the table as it was.
+#[derive(Debug)]
+#[must_use = "an import has no effect until it is finished"]
+pub struct Import {
+    table: Table,
+    runs: Vec<Run>,
+    state: State,
+    rows: u64,
+    user_bytes: u64,
+}
+
+/// What an import did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImportReport {
+    /// Rows in the files, each key once.
+    pub rows: u64,
+    /// Bytes of keys and values given.
+    pub user_bytes: u64,
+    /// Bytes of the files.
+    pub bytes: u64,
+    /// Number of files.
+    pub files: u64,
+    /// Whether the rows came in order, so that nothing had to be sorted.
+    pub sorted: bool,
+    /// Sorted runs that were written before the merge; 1 if the rows came in order.
+    pub runs: u64,
+}
+
+/// Files whose rows are in order and that nobody else knows.
+#[derive(Debug, Default)]
+struct Run {
+    files: Vec<Arc<DbFile>>,
+}
+
+enum State {
+    /// All rows so far came in order.
+    Streaming(Box<Stream>),
+    Sorting(SortBuffer),
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Streaming(_) => "Streaming",
+            Self::Sorting(_) => "Sorting",
+        })
+    }
+}
+
+/// A run being written. The last row waits: an equal key may replace it.
+#[derive(Default)]
+struct Stream {
+    outputs: Option<RunWriter>,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    any: bool,
+}
+
+impl Import {
+    pub(crate) fn new(table: &Table) -> Result<Self> {
+        if table.core().options.read_only {
+            return Err(Error::ReadOnly);
+        }
+        table.core().check_writable()?;
+        let state = State::Streaming(Box::default());
+        Ok(Self { table: table.clone(), runs: Vec::new(), state, rows: 0, user_bytes: 0 })
+    }
+
+    fn core(&self) -> &Arc<Core> {
+        self.table.core()
+    }
+
+    /// Adds a row. Any order will do; ascending keys are fastest.
+    pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        check_row(self.core(), key, value)?;
+        self.rows += 1;
+        self.user_bytes += (key.len() + value.len()) as u64;
+        if let State::Streaming(stream) = &mut self.state {
+            let order = if stream.any { stream.key.as_slice().cmp(key) } else { Compared::Less };
+            match order {
+                Compared::Greater => self.stop_streaming()?,
+                Compared::Equal => {
+                    stream.value.clear();
+                    stream.value.extend_from_slice(value);
+                    return Ok(());
+                }
+                Compared::Less => return stream.push(&self.table, key, value),
+            }
+        }
+        let State::Sorting(buffer) = &mut self.state else { unreachable!("streaming returned above") };
+        if buffer.is_full_with(key, value) {
+            let run = buffer.write_run(&self.table)?;
+            self.runs.push(run);
+        }
+        let State::Sorting(buffer) = &mut self.state else { unreachable!("as above") };
+        buffer.add(key, value);
+        Ok(())
+    }
+
+    /// Ends the ordered part of the input.
+    fn stop_streaming(&mut self) -> Result<()> {
+        let budget = self.core().options.write_buffer_bytes;
+        let state = std::mem::replace(&mut self.state, State::Sorting(SortBuffer::new(budget)));
+        if let State::Streaming(stream) = state {
+            // A short ordered beginning is sorted with the rest.
+            match stream.finish(&self.table)? {
+                Finished::Run(run) => self.runs.push(run),
+                Finished::Nothing => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes all rows visible at once and durable. `progress` is told how much of the final merge is done, in bytes.
+    pub fn finish(mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<ImportReport> {
+        let sorted = matches!(self.state, State::Streaming(_));
+        self.stop_streaming()?;
+        if let State::Sorting(buffer) = &mut self.state
+            && !buffer.is_empty()
+        {
+            let run = buffer.write_run(&self.table)?;
+            self.runs.push(run);
+        }
+        self.state = State::Streaming(Box::default());
+        let runs = self.runs.len().max(1) as u64;
+        let run = self.merge_runs(progress)?;
+        let report = ImportReport {
+            rows: run.files.iter().map(|file| file.sst.meta.rows()).sum(),
+            user_bytes: self.user_bytes,
+            bytes: run.files.iter().map(|file| file.bytes()).sum(),
+            files: run.files.len() as u64,
+            sorted,
+            runs,
+        };
+        ingest(self.core(), self.table.info(), &run)?;
+        run.keep();
+        self.core().written.import.fetch_add(report.bytes, Ordering::Relaxed);
+        Ok(report)
+    }
+
+    fn merge_runs(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<Run> {
+        let mut runs = std::mem::take(&mut self.runs);
+        loop {
+            if runs.len() <= 1 || in_order(&mut runs) {
+                return Ok(Run { files: runs.into_iter().flat_map(Run::into_files).collect() });
+            }
+            // Neighbouring runs keep their order of age.
+            let group: Vec<Run> = runs.drain(..runs.len().min(MAX_FAN_IN)).collect();
+            let merged = self.merge_group(&group, runs.is_empty(), progress)?;
+            runs.insert(0, merged);
+        }
+    }
+
+    fn merge_group(&self, group: &[Run], is_last: bool, progress: &mut dyn FnMut(u64, u64)) -> Result<Run> {
+        let core = self.core();
+        // Newest first.
+        let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
+        let plan = Plan { sources, bottom: true, file_bytes: run_file_bytes(core, is_last) };
+        let merged = merge_files(core, self.table.info(), plan, &[Version(0)], &mut |done, total| {
+            progress(done, total);
+            true
+        })?;
+        match merged {
+            Some(outputs) => Ok(Run::new(core, outputs.finish_files()?)),
+            None => Err(Error::WritesStopped("the database is closing".to_owned())),
+        }
+    }
+}
+
+fn run_file_bytes(core: &Core, is_last: bool) -> u64 {
+    let file_bytes = core.options.levels.file_bytes;
+    if is_last { file_bytes << 2 } else { u64::MAX }
+}
+
+impl Run {
+    fn new(core: &Core, files: Vec<(u64, Meta)>) -> Self {
+        let open = |(number, meta)| core.opener.open(number, core.epoch, 0, meta);
+        Self { files: files.into_iter().map(open).collect() }
+    }
+
+    fn into_files(mut self) -> Vec<Arc<DbFile>> {
+        std::mem::take(&mut self.files)
+    }
+
+    /// The files belong to the database now.
+    fn keep(mut self) {
+        self.files.clear();
+    }
+
+    fn bounds(&self) -> Option<KeyBounds> {
+        self.files.iter().map(|file| file.sst.meta.bounds.clone()).reduce(|a, b| a.union(&b))
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.files.iter().for_each(|file| file.discard());
+    }
+}
+
+/// Whether the runs lie one after the other, which puts them in that order.
+fn in_order(runs: &mut [Run]) -> bool {
+    let mut order: Vec<(KeyBounds, usize)> =
+        runs.iter().enumerate().filter_map(|(i, run)| run.bounds().map(|bounds| (bounds, i))).collect();
+    order.sort_by(|(a, _), (b, _)| a.low.cmp(&b.low));
+    if order.windows(2).any(|pair| pair[0].0.overlaps(&pair[1].0)) || order.len() < runs.len() {
+        return false;
+    }
+    runs.sort_by(|a, b| a.bounds().map(|bounds| bounds.low).cmp(&b.bounds().map(|bounds| bounds.low)));
+    true
+}
+
+/// Makes the files of `run` part of the table, as one commit.
+fn ingest(core: &Arc<Core>, table: &TableInfo, run: &Run) -> Result<()> {
+    let Some(bounds) = run.bounds() else { return Ok(()) };
+    loop {
+        // Rows in memory are older than the import and must be below it.
+        let mut guard = core.write.lock();
+        let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
+        core.check_writable()?;
+        let in_memory = core.view().memory.iter().any(|memory| memory.table(table.id).is_some_and(|m| !m.is_empty()));
+        if in_memory {
+            if !writer.memory().is_empty() {
+                rotate(core, writer)?;
+            }
+            drop(guard);
+            flush::flush_all(core)?;
+            continue;
+        }
+        // No compaction may move files under the choice of a level.
+        let Some(_turn) = core.compacting.try_lock() else {
+            let seen = core.progress_seen();
+            drop(guard);
+            wait_for_compaction(core, seen);
+            continue;
+        };
+        // What is acknowledged durable is a prefix of the commits: those before this one come first.
+        writer.sync().map_err(|error| core.stop_writes(error))?;
+        let view = core.view();
+        let files = view.files.tables.get(&table.id).ok_or_else(|| Error::NoSuchTable(table.name.clone()))?;
+        let level = deepest_free_level(files, &bounds);
+        let version = writer.take_version();
+        let add = |file: &Arc<DbFile>| Edit::AddFile {
+            table: table.id,
+            level,
+            number: file.number,
+            epoch: file.epoch,
+            version_offset: version.0,
+            meta: file.sst.meta.clone(),
+        };
+        let edits: Vec<Edit> = run.files.iter().map(add).chain([Edit::LastVersion(version)]).collect();
+        core.install(&edits, |_| {})?;
+        core.publish(version);
+        drop(guard);
+        core.wake_compact();
+        return Ok(());
+    }
+}
+
+/// Waits for the running compaction to end.
+fn wait_for_compaction(core: &Core, seen: u64) {
+    if core.machine.threads.are_real() {
+        drop(core.compacting.lock());
+    } else {
+        core.wait_progress(seen);
+    }
+}
+
+/// The deepest level such that neither it nor any above it overlaps `bounds`; 0 if there is none.
+fn deepest_free_level(table: &TableFiles, bounds: &KeyBounds) -> u8 {
+    let overlaps = |level: usize| table.levels[level].iter().any(|file| file.sst.meta.bounds.overlaps(bounds));
+    let free = (0..LEVELS).take_while(|&level| !overlaps(level)).count();
+    free.saturating_sub(1) as u8
+}
+
+enum Finished {
+    Nothing,
+    Run(Run),
+}
+
+impl Stream {
+    fn push(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
+        self.write_waiting(table)?;
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.value.clear();
+        self.value.extend_from_slice(value);
+        self.any = true;
+        Ok(())
+    }
+
+    fn write_waiting(&mut self, table: &Table) -> Result<()> {
+        if self.any {
+            let file_bytes = run_file_bytes(table.core(), true);
+            let outputs = self.outputs.get_or_insert_with(|| RunWriter::new(table, file_bytes));
+            outputs.add(&self.key, &self.value)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, table: &Table) -> Result<Finished> {
+        self.write_waiting(table)?;
+        match self.outputs.take() {
+            Some(outputs) => Ok(Finished::Run(outputs.finish()?)),
+            None => Ok(Finished::Nothing),
+        }
+    }
+}
+
+/// Writes a run. The version of all rows is given when the files are taken in.
+struct RunWriter {
+    outputs: Outputs,
+    core: Arc<Core>,
+}
+
+impl RunWriter {
+    fn new(table: &Table, file_bytes: u64) -> Self {
+        let core = table.core().clone();
+        Self { outputs: Outputs::new(&core, table.info(), file_bytes, Vec::new(), false), core }
+    }
+
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.outputs.add(key, Version(0), RowKind::Put, value)
+    }
+
+    fn finish(self) -> Result<Run> {
+        Ok(Run::new(&self.core, self.outputs.finish_files()?))
+    }
+}
+
+/// Rows in memory, to be sorted.
+struct SortBuffer {
+    budget_bytes: usize,
+    /// Keys and values, back to back.
+    arena: Vec<u8>,
+    rows: Vec<SortRow>,
+}
+
+/// A row of the arena. The head decides most comparisons without a look at the arena.
+#[derive(Clone, Copy)]
+struct SortRow {
+    head: u64,
+    at: u32,
+    value_at: u32,
+    end: u32,
+}
+
+impl SortBuffer {
+    /// Three quarters of the write buffer: growing a vector touches old and new memory for a moment.
+    fn new(write_buffer_bytes: u64) -> Self {
+        let budget_bytes = (write_buffer_bytes as usize / 4 * 3).min(u32::MAX as usize);
+        Self { budget_bytes, arena: Vec::new(), rows: Vec::new() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    fn is_full_with(&self, key: &[u8], value: &[u8]) -> bool {
+        let bytes = self.arena.len() + key.len() + value.len() + (self.rows.len() + 1) * size_of::<SortRow>();
+        bytes > self.budget_bytes && !self.rows.is_empty()
+    }
+
+    fn add(&mut self, key: &[u8], value: &[u8]) {
+        let mut head = [0; 8];
+        let len = key.len().min(8);
+        head[..len].copy_from_slice(&key[..len]);
+        let at = self.arena.len() as u32;
+        self.arena.extend_from_slice(key);
+        self.arena.extend_from_slice(value);
+        let (value_at, end) = (at + key.len() as u32, self.arena.len() as u32);
+        self.rows.push(SortRow { head: u64::from_be_bytes(head), at, value_at, end });
+    }
+
+    fn write_run(&mut self, table: &Table) -> Result<Run> {
+        let arena = &self.arena;
+        let key = |row: &SortRow| &arena[row.at as usize..row.value_at as usize];
+        // Of equal keys the last one given comes first.
+        self.rows.sort_unstable_by(|a, b| {
+            a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| b.at.cmp(&a.at))
+        });
+        let mut outputs = RunWriter::new(table, u64::MAX);
+        let mut last: Option<&[u8]> = None;
+        for row in &self.rows {
+            let key = key(row);
+            if last != Some(key) {
+                outputs.add(key, &arena[row.value_at as usize..row.end as usize])?;
+                last = Some(key);
+            }
+        }
+        let run = outputs.finish()?;
+        self.rows.clear();
+        self.arena.clear();
+        Ok(run)
+    }
+}

@@ -1,0 +1,74 @@
+//! Larch: an embeddable, ordered storage engine for data much larger than memory.
+//!
+//! Rows are sorted by key. Files are immutable and carry a B-tree index whose nodes are ordinary pages, so memory is a
+//! budget and not a consequence of the data's size.
+//!
+//! ```
+//! # fn main() -> larch::Result<()> {
+//! # let directory = larch::doc::directory("lib");
+//! let db = larch::Database::builder(&directory).cache_bytes(16 << 20).open()?;
+//! let users = db.table("users")?;
+//! users.insert(b"ada", b"1815")?;
+//!
+//! let mut batch = db.batch();
+//! batch.insert(&users, b"alan", b"1912");
+//! batch.remove(&users, b"ada");
+//! batch.commit()?;
+//!
+//! for row in users.range("a".."b").rev() {
+//!     let (key, value) = row?;
+//!     println!("{} {}", key.escape_ascii(), value.escape_ascii());
+//! }
+//! db.close()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Memory
+//!
+//! [`Builder::cache_bytes`] holds pages of every kind, [`Builder::write_buffer_bytes`] rows that are not in files yet.
+//! Besides these the engine uses at most 16 MiB for building, merging and reading ahead, and a few hundred bytes a file.
+//!
+//! # Durability
+//!
+//! A commit is acknowledged once it is on stable storage ([`Durability::Synced`], the default) or once it is with the
+//! operating system ([`Durability::Buffered`]). After a crash the database holds a prefix of the commit order that
+//! contains every acknowledged synced commit. After a failed write or sync further writes are refused until the
+//! database is opened again.
+
+mod batch;
+mod check;
+mod commit;
+mod compact;
+mod core;
+mod db;
+#[doc(hidden)]
+pub mod doc;
+mod dump;
+mod error;
+mod flush;
+mod import;
+mod manifest;
+mod memtable;
+mod metrics;
+mod open;
+mod options;
+mod read;
+mod record;
+mod snapshot;
+mod table;
+mod wal;
+
+pub use check::{CheckProgress, CheckReport, Problem};
+pub use db::{Batch, Builder, Database, Snapshot};
+pub use dump::{dump, dump_on};
+pub use error::{Error, Result};
+pub use import::{Import, ImportReport};
+pub use metrics::{LevelStats, Metrics, TableStats};
+pub use options::{Durability, LevelOptions, TableOptions};
+pub use os;
+pub use pages::{PageCache, PageKind, Reason};
+pub use read::{Key, Range, RowRef, Value};
+pub use record::LogError;
+pub use sst::{Compression, DumpOptions, IndexKind, MAX_KEY_BYTES, Version};
+pub use table::{Readable, Table};

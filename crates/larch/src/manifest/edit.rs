@@ -1,0 +1,189 @@
+//! One change of the file set, and its bytes.
+//!
+//! ```text
+//! edit:  tag u8 | fields, varints unless said otherwise
+//!   1 database     id u64
+//!   2 epoch        epoch
+//!   3 table        table | name, length-prefixed | options, see TableOptions
+//!   4 add file     table | level | number | epoch | version offset | meta, see sst::Meta
+//!   5 remove file  table | level | number
+//!   6 oldest log   number
+//!   7 next number  number
+//!   8 last version version
+//!   9 drop table   table
+//! ```
+//!
+//! A record of the manifest is a sequence of edits that take effect together.
+
+use super::TableId;
+use crate::options::TableOptions;
+use sst::format::varint;
+use sst::{Meta, Version};
+
+/// A change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "edits are short-lived and few")]
+pub enum Edit {
+    /// Identity of the database, first in every manifest.
+    Database(u64),
+    /// A new writer: edits and file names carry it from here on.
+    Epoch(u64),
+    /// A table is there.
+    Table {
+        /// Never reused.
+        id: TableId,
+        /// Unique among the tables there are.
+        name: String,
+        /// Fixed at creation.
+        options: TableOptions,
+    },
+    /// A table is no more. Its files are removed by the same record.
+    DropTable(TableId),
+    /// A file is part of a table.
+    AddFile {
+        /// Whose it is.
+        table: TableId,
+        /// Where it stands.
+        level: u8,
+        /// Its name, with the epoch.
+        number: u64,
+        /// The writer that made it.
+        epoch: u64,
+        /// Added to the versions in the file.
+        version_offset: u64,
+        /// What is known of it.
+        meta: Meta,
+    },
+    /// A file is not part of a table any more.
+    RemoveFile {
+        /// Whose it was.
+        table: TableId,
+        /// Where it stood.
+        level: u8,
+        /// Its number.
+        number: u64,
+    },
+    /// Logs with smaller numbers are in files.
+    OldestLog(u64),
+    /// Numbers from here on are free.
+    NextNumber(u64),
+    /// Every commit up to here is in files or in logs not older than the oldest.
+    LastVersion(Version),
+}
+
+impl Edit {
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Database(id) => {
+                out.push(1);
+                out.extend_from_slice(&id.to_le_bytes());
+            }
+            Self::Epoch(epoch) => put(out, 2, &[*epoch]),
+            Self::Table { id, name, options } => {
+                put(out, 3, &[id.0.into()]);
+                varint::put_bytes(out, name.as_bytes());
+                options.encode(out);
+            }
+            Self::AddFile { table, level, number, epoch, version_offset, meta } => {
+                put(out, 4, &[table.0.into(), (*level).into(), *number, *epoch, *version_offset]);
+                meta.encode(out);
+            }
+            Self::RemoveFile { table, level, number } => put(out, 5, &[table.0.into(), (*level).into(), *number]),
+            Self::OldestLog(number) => put(out, 6, &[*number]),
+            Self::NextNumber(number) => put(out, 7, &[*number]),
+            Self::LastVersion(version) => put(out, 8, &[version.0]),
+            Self::DropTable(table) => put(out, 9, &[table.0.into()]),
+        }
+    }
+
+    /// Takes an edit off the front of `bytes`; `None` if it is malformed.
+    pub fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let (&tag, rest) = bytes.split_first()?;
+        *bytes = rest;
+        if tag == 1 {
+            let (id, rest) = bytes.split_first_chunk()?;
+            *bytes = rest;
+            return Some(Self::Database(u64::from_le_bytes(*id)));
+        }
+        let mut number = || varint::take(bytes);
+        Some(match tag {
+            2 => Self::Epoch(number()?),
+            3 => {
+                let id = TableId(number()?.try_into().ok()?);
+                let name = String::from_utf8(varint::take_bytes(bytes)?.to_vec()).ok()?;
+                Self::Table { id, name, options: TableOptions::decode(bytes)? }
+            }
+            4 => {
+                let table = TableId(number()?.try_into().ok()?);
+                let level = number()?.try_into().ok().filter(|&level| usize::from(level) < super::LEVELS)?;
+                let (file, epoch, version_offset) = (number()?, number()?, number()?);
+                Self::AddFile { table, level, number: file, epoch, version_offset, meta: Meta::decode(bytes)? }
+            }
+            5 => {
+                let table = TableId(number()?.try_into().ok()?);
+                let level = number()?.try_into().ok().filter(|&level| usize::from(level) < super::LEVELS)?;
+                Self::RemoveFile { table, level, number: number()? }
+            }
+            6 => Self::OldestLog(number()?),
+            7 => Self::NextNumber(number()?),
+            8 => Self::LastVersion(Version(number()?)),
+            9 => Self::DropTable(TableId(number()?.try_into().ok()?)),
+            _ => return None,
+        })
+    }
+}
+
+fn put(out: &mut Vec<u8>, tag: u8, values: &[u64]) {
+    out.push(tag);
+    for &value in values {
+        varint::put(out, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sst::KeyBounds;
+
+    #[test]
+    fn edits_come_back_and_cut_ones_are_refused() {
+        let meta = Meta {
+            file_id: 9,
+            file_bytes: 8192,
+            main: None,
+            history: None,
+            range_erases: None,
+            bounds: KeyBounds::cut(b"a", b"b"),
+            oldest: Version(1),
+            newest: Version(2),
+            value_bytes: 0,
+            user_bytes: 0,
+        };
+        let table = TableId(7);
+        let edits = [
+            Edit::Database(u64::MAX),
+            Edit::Epoch(3),
+            Edit::Table { id: table, name: "users".to_owned(), options: TableOptions::default() },
+            Edit::AddFile { table, level: 6, number: 300, epoch: 3, version_offset: 12, meta },
+            Edit::RemoveFile { table, level: 0, number: 299 },
+            Edit::OldestLog(4),
+            Edit::NextNumber(301),
+            Edit::LastVersion(Version(1 << 40)),
+            Edit::DropTable(table),
+        ];
+        let mut bytes = Vec::new();
+        for edit in &edits {
+            let start = bytes.len();
+            edit.encode(&mut bytes);
+            for end in start..bytes.len() {
+                assert_eq!(Edit::decode(&mut &bytes[start..end]), None);
+            }
+        }
+        let mut rest = bytes.as_slice();
+        for edit in edits {
+            assert_eq!(Edit::decode(&mut rest), Some(edit));
+        }
+        assert!(rest.is_empty());
+    }
+}

@@ -1,0 +1,253 @@
+//! The live files as an immutable value.
+//!
+//! Invariants: level 0 is ordered newest first and its files may overlap; every other level is ordered by key and its
+//! files do not overlap, but for a tie of cut bounds. For one key, what a level says is newer than what deeper ones say.
+
+use super::edit::Edit;
+use crate::options::TableOptions;
+use os::Disk;
+use os::sync::Arc;
+use os::sync::atomic::{AtomicBool, Ordering};
+use pages::PageCache;
+use sst::{Meta, Sst, Version};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Levels of a table, 0 and six sorted ones.
+pub const LEVELS: usize = 7;
+
+/// A table, for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableId(pub u32);
+
+/// What stays the same about a table.
+#[derive(Debug)]
+pub struct TableInfo {
+    /// Identity.
+    pub id: TableId,
+    /// Name.
+    pub name: String,
+    /// Options.
+    pub options: TableOptions,
+}
+
+/// A file of the database. Removed from the disk when it is obsolete and nobody reads it any more.
+#[derive(Debug)]
+pub struct DbFile {
+    /// Its number, growing with age of creation.
+    pub number: u64,
+    /// The writer that made it.
+    pub epoch: u64,
+    /// Its contents.
+    pub sst: Arc<Sst>,
+    disk: Arc<dyn Disk>,
+    obsolete: AtomicBool,
+}
+
+impl DbFile {
+    /// Length in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.sst.meta.file_bytes
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        self.sst.file.path()
+    }
+
+    /// Removes the file from the disk once nobody reads it. For files that are no longer, or never were, in a set.
+    pub fn discard(&self) {
+        self.obsolete.store(true, Ordering::Release);
+        self.sst.file.kill();
+    }
+
+    /// Whether `key` may be in it.
+    pub fn may_contain(&self, key: &[u8]) -> bool {
+        self.sst.meta.bounds.contains(key)
+    }
+}
+
+impl Drop for DbFile {
+    fn drop(&mut self) {
+        if self.obsolete.load(Ordering::Acquire) {
+            // A file that cannot be removed now is an orphan that the next open removes.
+            self.disk.remove(self.sst.file.path()).ok();
+        }
+    }
+}
+
+/// Files of one level, shared with cursors.
+pub type Level = Arc<Vec<Arc<DbFile>>>;
+
+/// The files of a table.
+#[derive(Clone, Debug)]
+pub struct TableFiles {
+    /// The table.
+    pub info: Arc<TableInfo>,
+    /// Its levels.
+    pub levels: [Level; LEVELS],
+}
+
+impl TableFiles {
+    /// All files, level by level.
+    pub fn files(&self) -> impl Iterator<Item = (usize, &Arc<DbFile>)> {
+        self.levels.iter().enumerate().flat_map(|(level, files)| files.iter().map(move |file| (level, file)))
+    }
+
+    /// Bytes of a level.
+    pub fn level_bytes(&self, level: usize) -> u64 {
+        self.levels[level].iter().map(|file| file.bytes()).sum()
+    }
+
+    fn level_mut(&mut self, level: u8) -> &mut Vec<Arc<DbFile>> {
+        Arc::make_mut(&mut self.levels[usize::from(level)])
+    }
+}
+
+/// Files of `level` (not 0) whose bounds may hold `key`: one, or two where cut bounds tie.
+pub fn files_with_key<'a>(level: &'a [Arc<DbFile>], key: &[u8]) -> impl Iterator<Item = &'a Arc<DbFile>> {
+    let start = level.partition_point(|file| file.sst.meta.bounds.high.as_deref().is_some_and(|high| high < key));
+    let end = level[start..].partition_point(|file| file.sst.meta.bounds.low.as_slice() <= key);
+    level[start..start + end].iter()
+}
+
+/// Everything the manifest says, at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct FileSet {
+    /// Identity of the database.
+    pub database: u64,
+    /// Newest writer.
+    pub epoch: u64,
+    /// Tables by id.
+    pub tables: BTreeMap<TableId, TableFiles>,
+    /// Smallest log number that is still needed.
+    pub oldest_log: u64,
+    /// Next free number.
+    pub next_number: u64,
+    /// See [`Edit::LastVersion`].
+    pub last_version: Version,
+    /// Next free table id.
+    pub next_table: u32,
+}
+
+/// What turns an edit into a live file: a registered name, nothing read.
+#[derive(Clone, Debug)]
+pub struct FileOpener {
+    /// Where files are.
+    pub directory: PathBuf,
+    /// The disk.
+    pub disk: Arc<dyn Disk>,
+    /// The cache their pages go through.
+    pub cache: Arc<PageCache>,
+    /// See [`Sst::prefer_flat`].
+    pub prefer_flat: bool,
+}
+
+impl FileOpener {
+    /// The path of a file.
+    pub fn path(&self, number: u64, epoch: u64) -> PathBuf {
+        self.directory.join(sst_name(number, epoch))
+    }
+
+    /// A live file; nothing is read.
+    pub fn open(&self, number: u64, epoch: u64, version_offset: u64, meta: Meta) -> Arc<DbFile> {
+        let file = self.cache.register(self.path(number, epoch), meta.file_id, self.disk.clone());
+        let sst = Arc::new(Sst { file, meta, version_offset, prefer_flat: self.prefer_flat });
+        Arc::new(DbFile { number, epoch, sst, disk: self.disk.clone(), obsolete: AtomicBool::new(false) })
+    }
+}
+
+/// Name of an SST.
+pub fn sst_name(number: u64, epoch: u64) -> String {
+    format!("{number:08}-{epoch}.sst")
+}
+
+impl FileSet {
+    /// The set after `edit`. The answer says why it cannot be applied.
+    pub fn apply(&mut self, edit: &Edit, opener: &FileOpener) -> Result<(), String> {
+        match edit {
+            Edit::Database(id) => self.database = *id,
+            Edit::Epoch(epoch) => self.epoch = *epoch,
+            Edit::Table { id, name, options } => {
+                self.next_table = self.next_table.max(id.0 + 1);
+                let info = Arc::new(TableInfo { id: *id, name: name.clone(), options: options.clone() });
+                if self.tables.insert(*id, TableFiles { info, levels: Default::default() }).is_some() {
+                    return Err(format!("table {} is created twice", id.0));
+                }
+            }
+            Edit::DropTable(id) => {
+                let table = self.tables.remove(id).ok_or_else(|| format!("table {} is not there", id.0))?;
+                table.files().for_each(|(_, file)| file.discard());
+            }
+            Edit::AddFile { table, level, number, epoch, version_offset, meta } => {
+                self.next_number = self.next_number.max(number + 1);
+                let file = opener.open(*number, *epoch, *version_offset, meta.clone());
+                self.add_file(*table, *level, file)?;
+            }
+            Edit::RemoveFile { table, level, number } => {
+                self.take_file(*table, *level, *number)?.discard();
+            }
+            Edit::OldestLog(number) => self.oldest_log = *number,
+            Edit::NextNumber(number) => self.next_number = self.next_number.max(*number),
+            Edit::LastVersion(version) => self.last_version = self.last_version.max(*version),
+        }
+        Ok(())
+    }
+
+    fn table_mut(&mut self, table: TableId) -> Result<&mut TableFiles, String> {
+        self.tables.get_mut(&table).ok_or_else(|| format!("table {} is not there", table.0))
+    }
+
+    /// Puts `file` where its keys or its age say.
+    pub fn add_file(&mut self, table: TableId, level: u8, file: Arc<DbFile>) -> Result<(), String> {
+        let files = self.table_mut(table)?.level_mut(level);
+        let place = |other: &Arc<DbFile>| match level {
+            // Newest first; a file's newest version is its age.
+            0 => (file.age(), file.number) < (other.age(), other.number),
+            _ => (&other.sst.meta.bounds.low, other.number) < (&file.sst.meta.bounds.low, file.number),
+        };
+        let at = files.partition_point(place);
+        files.insert(at, file);
+        Ok(())
+    }
+
+    /// Takes a file out without making it obsolete.
+    pub fn take_file(&mut self, table: TableId, level: u8, number: u64) -> Result<Arc<DbFile>, String> {
+        let files = self.table_mut(table)?.level_mut(level);
+        let at = files.iter().position(|file| file.number == number);
+        let at = at.ok_or_else(|| format!("file {number} is not in level {level} of table {}", table.0))?;
+        Ok(files.remove(at))
+    }
+
+    /// Edits that lead from nothing to this set.
+    pub fn edits(&self) -> impl Iterator<Item = Edit> {
+        let head = [
+            Edit::Database(self.database),
+            Edit::Epoch(self.epoch),
+            Edit::OldestLog(self.oldest_log),
+            Edit::NextNumber(self.next_number),
+            Edit::LastVersion(self.last_version),
+        ];
+        let tables = self.tables.values().flat_map(|table| {
+            let TableInfo { id, name, options } = &*table.info;
+            let created = Edit::Table { id: *id, name: name.clone(), options: options.clone() };
+            let files = table.files().map(|(level, file)| Edit::AddFile {
+                table: *id,
+                level: level as u8,
+                number: file.number,
+                epoch: file.epoch,
+                version_offset: file.sst.version_offset,
+                meta: file.sst.meta.clone(),
+            });
+            std::iter::once(created).chain(files)
+        });
+        head.into_iter().chain(tables)
+    }
+}
+
+impl DbFile {
+    /// Newest version in it.
+    pub fn age(&self) -> u64 {
+        self.sst.meta.newest.0 + self.sst.version_offset
+    }
+}

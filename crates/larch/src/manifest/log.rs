@@ -1,0 +1,120 @@
+//! The manifest on disk: a record log of edits, and the file `CURRENT` that names it.
+//!
+//! Every open for writing starts a new manifest with the whole set in its first records, so that a torn tail is never
+//! appended to and no manifest grows for ever. `CURRENT` is replaced by a rename once the new one is durable.
+
+use super::edit::Edit;
+use super::file_set::{FileOpener, FileSet};
+use crate::error::{Error, Result};
+use crate::record::{Header, Kind, LogError, RecordReader, RecordWriter};
+use os::{Access, Machine};
+use std::path::{Path, PathBuf};
+
+const CURRENT: &str = "CURRENT";
+const CURRENT_NEW: &str = "CURRENT.new";
+
+/// Edits of the initial set go into records of about this size, so that they can be read piecemeal.
+const RECORD_BYTES: usize = 1 << 20;
+
+/// Name of a manifest.
+pub fn manifest_name(number: u64) -> String {
+    format!("MANIFEST-{number:08}")
+}
+
+/// Appends edits.
+#[derive(Debug)]
+pub struct ManifestLog {
+    writer: RecordWriter,
+    scratch: Vec<u8>,
+}
+
+impl ManifestLog {
+    /// Whether `directory` holds a database.
+    pub fn exists(machine: &Machine, directory: &Path) -> Result<bool> {
+        let current = directory.join(CURRENT);
+        machine.disk.exists(&current).map_err(|error| Error::io("look for", &current, error))
+    }
+
+    /// The path of the manifest that `CURRENT` names.
+    pub fn current(machine: &Machine, directory: &Path) -> Result<PathBuf> {
+        let current = directory.join(CURRENT);
+        let bytes = machine.disk.read_all(&current).map_err(|error| Error::io("read", &current, error))?;
+        let name = std::str::from_utf8(&bytes).ok().and_then(|text| text.strip_suffix('\n'));
+        let is_name =
+            |name: &&str| name.strip_prefix("MANIFEST-").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+        match name.filter(is_name) {
+            Some(name) => Ok(directory.join(name)),
+            None => Err(LogError::corrupt(&current, 0, "it does not name a manifest").into()),
+        }
+    }
+
+    /// Reads the set that the manifest at `path` describes.
+    pub fn read(machine: &Machine, path: &Path, opener: &FileOpener) -> Result<FileSet> {
+        let mut reader = RecordReader::open(&*machine.disk, path, Kind::Manifest, None)?;
+        let mut set = FileSet::default();
+        let mut records = 0;
+        while let Some(record) = reader.next_record()? {
+            let offset = record.offset;
+            let outcome = apply_record(&mut set, record.payload, opener);
+            outcome.map_err(|why| LogError::corrupt(path, offset, why))?;
+            records += 1;
+        }
+        if records == 0 {
+            return Err(LogError::corrupt(path, 0, "it has no records, but CURRENT names it").into());
+        }
+        Ok(set)
+    }
+
+    /// Starts manifest `number` with `set` and makes it the current one.
+    pub fn create(machine: &Machine, directory: &Path, number: u64, set: &FileSet) -> Result<Self> {
+        let path = directory.join(manifest_name(number));
+        let header = Header::new(Kind::Manifest, machine.random.next_u64() | 1, number, None);
+        let writer = RecordWriter::create(&*machine.disk, &path, &header)?;
+        let mut log = Self { writer, scratch: Vec::new() };
+        for edit in set.edits() {
+            edit.encode(&mut log.scratch);
+            if log.scratch.len() >= RECORD_BYTES {
+                log.append_scratch()?;
+            }
+        }
+        log.append_scratch()?;
+        log.writer.file().sync()?;
+
+        let (new, current) = (directory.join(CURRENT_NEW), directory.join(CURRENT));
+        let io = |action| move |error| Error::io(action, &directory.join(CURRENT_NEW), error);
+        if machine.disk.exists(&new).map_err(io("look for"))? {
+            machine.disk.remove(&new).map_err(io("remove"))?;
+        }
+        let file = machine.disk.open(&new, Access::Create).map_err(io("create"))?;
+        file.write_at(format!("{}\n", manifest_name(number)).as_bytes(), 0).map_err(io("write"))?;
+        file.sync().map_err(io("sync"))?;
+        machine.disk.rename(&new, &current).map_err(io("rename"))?;
+        machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
+        Ok(log)
+    }
+
+    fn append_scratch(&mut self) -> Result<()> {
+        self.writer.append(&[&self.scratch])?;
+        self.scratch.clear();
+        Ok(())
+    }
+
+    /// Appends edits that take effect together and makes them durable.
+    pub fn commit(&mut self, edits: &[Edit]) -> Result<()> {
+        self.scratch.clear();
+        for edit in edits {
+            edit.encode(&mut self.scratch);
+        }
+        self.append_scratch()?;
+        self.writer.file().sync()?;
+        Ok(())
+    }
+}
+
+fn apply_record(set: &mut FileSet, mut payload: &[u8], opener: &FileOpener) -> std::result::Result<(), String> {
+    while !payload.is_empty() {
+        let edit = Edit::decode(&mut payload).ok_or("an edit does not decode")?;
+        set.apply(&edit, opener)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! Rows of one table in memory, ordered by key and version. It does not know which versions a reader should see, which
+//! commits are durable, or when it is flushed.
+//!
+//! Rows lie in a lock-free skip list, ordered by key and then from the newest version to the oldest, so that "newest
+//! version at or before `at`" is one search. Range erases lie beside it, cut into fragments that do not overlap.
+//!
+//! Invariants:
+//! - Nothing is removed. A second row with the key and version of a first (one batch may write a key twice) replaces it.
+//! - When a reader asks at a version, every commit up to that version has been applied. So what a reader has seen at a
+//!   version stays as it is, whatever is applied meanwhile.
+//! - At equal versions a put wins over a range erase; see [`crate::batch::BatchOps::resolve`].
+//!
+//! Thread safety: one thread applies at a time, any number reads meanwhile. Looking up a row takes no lock and allocates
+//! nothing; asking for range erases takes a read lock once there are any.
+
+use std::ops::Bound;
+
+use crossbeam_skiplist::SkipMap;
+use os::sync::RwLock;
+use os::sync::atomic::{AtomicU64, Ordering};
+use sst::{RowKind, Version};
+
+mod cursor;
+mod fragments;
+mod row;
+
+pub use cursor::MemCursor;
+pub use fragments::RangeErase;
+pub use row::MemRow;
+
+use fragments::Fragments;
+use row::{Lookup, Probe};
+
+/// Rows of one table in memory.
+#[derive(Debug)]
+pub struct Memtable {
+    rows: SkipMap<MemRow, ()>,
+    range_erases: RwLock<Fragments>,
+    /// Range erases applied; lets readers pass by the lock while it is 0.
+    range_erase_count: AtomicU64,
+    /// Estimate for rows alone.
+    row_bytes: AtomicU64,
+    /// Estimate for range erases alone; a copy of what `range_erases` knows.
+    range_erase_bytes: AtomicU64,
+}
+
+impl Default for Memtable {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Memtable {
+    /// An empty memtable.
+    pub fn new() -> Self {
+        Self {
+            rows: SkipMap::new(),
+            range_erases: RwLock::new(Fragments::default()),
+            range_erase_count: AtomicU64::new(0),
+            row_bytes: AtomicU64::new(0),
+            range_erase_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Adds a row. `value` is empty for an erase.
+    pub fn apply(&self, key: &[u8], version: Version, kind: RowKind, value: &[u8]) {
+        let row = MemRow::new(key, version, kind, value);
+        self.row_bytes.fetch_add(row.memory_bytes(), Ordering::Relaxed);
+        self.rows.insert(row, ());
+    }
+
+    /// Erases the keys in `start..end`, all from `start` if `end` is empty, as of `version`.
+    pub fn remove_range(&self, start: &[u8], end: &[u8], version: Version) {
+        if !end.is_empty() && start >= end {
+            return;
+        }
+        let mut fragments = self.range_erases.write();
+        fragments.insert(start, end, version);
+        self.range_erase_bytes.store(fragments.memory_bytes(), Ordering::Relaxed);
+        self.range_erase_count.fetch_add(1, Ordering::Release);
+    }
+
+    /// The newest version of `key` at or before `at`. Whether a range erase hides it is asked with [`Memtable::cover`].
+    pub fn get(&self, key: &[u8], at: Version) -> Option<MemRow> {
+        let entry = self.rows.lower_bound(Bound::Included(&Probe::new(key, at) as &dyn Lookup))?;
+        let row = entry.key();
+        (row.key() == key).then(|| row.clone())
+    }
+
+    /// The newest range erase at or before `at` that covers `key`.
+    pub fn cover(&self, key: &[u8], at: Version) -> Option<Version> {
+        if !self.has_range_erases() {
+            return None;
+        }
+        self.range_erases.read().cover(key, at)
+    }
+
+    /// Whether any range was erased. One atomic load.
+    pub fn has_range_erases(&self) -> bool {
+        self.range_erase_count.load(Ordering::Acquire) != 0
+    }
+
+    /// The range erases in fragments: sorted, not overlapping, each with all its versions.
+    pub fn range_erases(&self) -> Vec<RangeErase> {
+        if !self.has_range_erases() {
+            return Vec::new();
+        }
+        self.range_erases.read().list()
+    }
+
+    /// Every row, sorted by key and from newest to oldest version; for a flush, when nobody applies any more.
+    pub fn all_versions(&self) -> impl Iterator<Item = MemRow> + '_ {
+        self.rows.iter().map(|entry| entry.key().clone())
+    }
+
+    /// How much memory this takes, with the allocator's and the skip list's own; `row` and `fragments` show the
+    /// arithmetic. Never much less than the truth: rows that were replaced are counted although they are freed some time
+    /// later.
+    pub fn bytes(&self) -> u64 {
+        size_of::<Self>() as u64
+            + self.row_bytes.load(Ordering::Relaxed)
+            + self.range_erase_bytes.load(Ordering::Relaxed)
+    }
+
+    /// How many rows there are, all versions counted.
+    pub fn rows(&self) -> u64 {
+        self.rows.len() as u64
+    }
+
+    /// Whether nothing was applied.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && !self.has_range_erases()
+    }
+}
+
+/// What glibc takes for an allocation of `bytes`: 8 bytes of its own, rounded up to 16, at least 32. Size-class
+/// allocators (jemalloc, mimalloc) waste up to an eighth instead of the header, which is about as much.
+fn allocated_bytes(bytes: usize) -> u64 {
+    ((bytes + 8).next_multiple_of(16)).max(32) as u64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! Range erases cut at each other's ends, so that a key lies in at most one fragment. It knows nothing of rows.
+//!
+//! ```text
+//! erase @5       a ──────────── m
+//! erase @9            f ───────────────── t
+//! fragments      a ── f ─────── m ─────── t
+//!                 [5]   [9, 5]     [9]
+//! ```
+//!
+//! A fragment lists every version that erased it, because readers at different versions share it. Erasing n overlapping
+//! ranges may therefore take n² versions; the estimate of memory counts them.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use os::sync::Arc;
+use sst::Version;
+
+use super::allocated_bytes;
+
+/// A key range and the versions at which it was erased.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeErase {
+    /// First key.
+    pub start: Arc<[u8]>,
+    /// First key after the range; empty: the range has no end.
+    pub end: Arc<[u8]>,
+    /// From newest to oldest, never empty.
+    pub versions: Vec<Version>,
+}
+
+/// All range erases of a memtable.
+#[derive(Debug, Default)]
+pub(super) struct Fragments {
+    /// By start; they do not overlap.
+    by_start: BTreeMap<Arc<[u8]>, Fragment>,
+    memory_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Fragment {
+    /// Empty: no end.
+    end: Arc<[u8]>,
+    /// From oldest to newest, so that a new one goes last.
+    versions: Vec<Version>,
+}
+
+/// Std's B-tree has 11 places a node; one of ours takes 56 bytes: 11 × 56 + 16 = 632, 640 from the allocator. Splits
+/// leave at least 5 of them used, so at most 128 bytes a fragment, inner nodes are made up for by fuller leaves.
+const PLACE_BYTES: u64 = 128;
+/// The first node is there with its first place.
+const NODE_BYTES: u64 = 640;
+/// `Arc`'s two counts.
+const SHARED_BYTES: usize = 16;
+
+impl Fragments {
+    /// Adds an erase of `start..end`; an empty `end` is no end. The range is not empty.
+    pub(super) fn insert(&mut self, start: &[u8], end: &[u8], version: Version) {
+        assert!(end.is_empty() || start < end, "the caller drops empty ranges");
+        let start: Arc<[u8]> = start.into();
+        let end: Arc<[u8]> = end.into();
+        self.split_at(&start);
+        if !end.is_empty() {
+            self.split_at(&end);
+        }
+        let upper = if end.is_empty() { Bound::Unbounded } else { Bound::Excluded(&*end) };
+        let mut gaps = Vec::new();
+        // Start of what is not yet covered; `None` past the end of all keys.
+        let mut open = Some(start.clone());
+        for (inside, fragment) in self.by_start.range_mut::<[u8], _>((Bound::Included(&*start), upper)) {
+            let gap = open.take().expect("a fragment without end is the last");
+            if gap < *inside {
+                gaps.push((gap, inside.clone()));
+            }
+            let before = versions_bytes(&fragment.versions);
+            fragment.note(version);
+            self.memory_bytes += versions_bytes(&fragment.versions) - before;
+            open = (!fragment.end.is_empty()).then(|| fragment.end.clone());
+        }
+        if let Some(gap) = open
+            && (end.is_empty() || gap < end)
+        {
+            gaps.push((gap, end.clone()));
+        }
+        for (start, end) in gaps {
+            self.put(start, Fragment { end, versions: vec![version] });
+        }
+        for bound in [start, end] {
+            if Arc::strong_count(&bound) > 1 {
+                self.memory_bytes += allocated_bytes(SHARED_BYTES + bound.len());
+            }
+        }
+    }
+
+    /// Cuts the fragment that has `key` inside, if any, in two.
+    fn split_at(&mut self, key: &Arc<[u8]>) {
+        let before = self.by_start.range_mut::<[u8], _>((Bound::Unbounded, Bound::Excluded(&**key))).next_back();
+        let Some((_, fragment)) = before else { return };
+        if !fragment.end.is_empty() && fragment.end <= *key {
+            return;
+        }
+        let end = std::mem::replace(&mut fragment.end, key.clone());
+        let versions = fragment.versions.clone();
+        self.put(key.clone(), Fragment { end, versions });
+    }
+
+    fn put(&mut self, start: Arc<[u8]>, fragment: Fragment) {
+        if self.by_start.is_empty() {
+            self.memory_bytes += NODE_BYTES;
+        }
+        self.memory_bytes += PLACE_BYTES + versions_bytes(&fragment.versions);
+        let replaced = self.by_start.insert(start, fragment);
+        assert!(replaced.is_none(), "fragments do not overlap");
+    }
+
+    /// The newest erase at or before `at` that covers `key`.
+    pub(super) fn cover(&self, key: &[u8], at: Version) -> Option<Version> {
+        let (_, fragment) = self.by_start.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()?;
+        if !fragment.end.is_empty() && &*fragment.end <= key {
+            return None;
+        }
+        let visible = fragment.versions.partition_point(|version| *version <= at);
+        fragment.versions[..visible].last().copied()
+    }
+
+    /// The fragments, sorted by start.
+    pub(super) fn list(&self) -> Vec<RangeErase> {
+        let erase = |(start, fragment): (&Arc<[u8]>, &Fragment)| RangeErase {
+            start: start.clone(),
+            end: fragment.end.clone(),
+            versions: fragment.versions.iter().rev().copied().collect(),
+        };
+        self.by_start.iter().map(erase).collect()
+    }
+
+    /// How much memory this takes.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+}
+
+impl Fragment {
+    /// Versions come in order, and one batch may erase a range twice.
+    fn note(&mut self, version: Version) {
+        if let Err(place) = self.versions.binary_search(&version) {
+            self.versions.insert(place, version);
+        }
+    }
+}
+
+fn versions_bytes(versions: &Vec<Version>) -> u64 {
+    allocated_bytes(versions.capacity() * size_of::<Version>())
+}

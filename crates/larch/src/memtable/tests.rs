@@ -1,0 +1,417 @@
+//! What a memtable promises, against a model that keeps every version in a sorted map.
+
+#![allow(clippy::disallowed_methods, reason = "readers beside a writer are what is tested")]
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::thread;
+
+use os::sync::Arc;
+use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use sst::{RowKind, Version};
+
+use super::*;
+use crate::record::tests::seeds;
+
+mod counting;
+use counting::allocated;
+
+/// A row as the model has it: key, version, kind, value.
+type Seen = (Vec<u8>, u64, RowKind, Vec<u8>);
+/// Key, then newest version first.
+type Place = (Vec<u8>, Reverse<u64>);
+type Content = (RowKind, Vec<u8>);
+
+fn seen(row: &MemRow) -> Seen {
+    (row.key().to_vec(), row.version().0, row.kind(), row.value().to_vec())
+}
+
+/// Rows and range erases, kept in the plainest way.
+#[derive(Default)]
+struct Model {
+    rows: BTreeMap<Place, Content>,
+    range_erases: Vec<(Vec<u8>, Vec<u8>, u64)>,
+}
+
+impl Model {
+    fn row(((key, Reverse(version)), (kind, value)): (&Place, &Content)) -> Seen {
+        (key.clone(), *version, *kind, value.clone())
+    }
+
+    fn get(&self, key: &[u8], at: u64) -> Option<Seen> {
+        self.rows.range((key.to_vec(), Reverse(at))..=(key.to_vec(), Reverse(0))).next().map(Self::row)
+    }
+
+    fn visible(&self, at: u64) -> Vec<Seen> {
+        let keys: BTreeSet<&Vec<u8>> = self.rows.keys().map(|(key, _)| key).collect();
+        keys.into_iter().filter_map(|key| self.get(key, at)).collect()
+    }
+
+    fn cover(&self, key: &[u8], at: u64) -> Option<u64> {
+        let covers = |(start, end, version): &&(Vec<u8>, Vec<u8>, u64)| {
+            *version <= at && start.as_slice() <= key && (end.is_empty() || key < end.as_slice())
+        };
+        self.range_erases.iter().filter(covers).map(|(_, _, version)| *version).max()
+    }
+}
+
+/// Short keys over few letters, so that they meet; sometimes with a long common start, so that heads tie.
+fn random_key(random: &mut StdRng) -> Vec<u8> {
+    let mut key = if random.random_bool(0.3) { b"prefix--".to_vec() } else { Vec::new() };
+    let length = random.random_range(0..3);
+    key.extend((0..length).map(|_| [0, b'a', b'b', 255][random.random_range(0..4)]));
+    key
+}
+
+/// A memtable and its model after random commits; the newest version.
+fn random_table(random: &mut StdRng, commits: u64) -> (Arc<Memtable>, Model, u64) {
+    let (table, mut model) = (Arc::new(Memtable::new()), Model::default());
+    let mut version = random.random_range(0..3);
+    for commit in 0..commits {
+        version += if commit == 0 { 0 } else { random.random_range(1..3) };
+        for _ in 0..random.random_range(1..4) {
+            let key = random_key(random);
+            if random.random_bool(0.1) {
+                let end = random_key(random);
+                table.remove_range(&key, &end, Version(version));
+                if end.is_empty() || key < end {
+                    model.range_erases.push((key, end, version));
+                }
+                continue;
+            }
+            let (kind, value) = match random.random_range(0..4) {
+                0 => (RowKind::Erase, Vec::new()),
+                _ => (RowKind::Put, vec![random.random(); random.random_range(0..20)]),
+            };
+            table.apply(&key, Version(version), kind, &value);
+            model.rows.insert((key, Reverse(version)), (kind, value));
+        }
+    }
+    (table, model, version)
+}
+
+#[test]
+fn a_read_gives_the_newest_version_at_or_before_its_own() {
+    for seed in seeds(300) {
+        let mut random = StdRng::seed_from_u64(seed);
+        let commits = random.random_range(0..80);
+        let (table, model, newest) = random_table(&mut random, commits);
+        for _ in 0..200 {
+            let (key, at) = (random_key(&mut random), random.random_range(0..=newest + 1));
+            let found = table.get(&key, Version(at));
+            assert_eq!(found.as_ref().map(seen), model.get(&key, at), "seed {seed}");
+            let cover = table.cover(&key, Version(at)).map(|version| version.0);
+            assert_eq!(cover, model.cover(&key, at), "seed {seed}: {key:?} at {at} in {:?}", table.range_erases());
+        }
+        let all: Vec<Seen> = table.all_versions().map(|row| seen(&row)).collect();
+        assert_eq!(all, model.rows.iter().map(Model::row).collect::<Vec<_>>(), "seed {seed}");
+        assert_eq!(table.rows(), model.rows.len() as u64, "seed {seed}");
+        assert_eq!(table.is_empty(), model.rows.is_empty() && model.range_erases.is_empty(), "seed {seed}");
+    }
+}
+
+#[test]
+fn range_erases_are_listed_as_sorted_fragments_that_do_not_overlap() {
+    let table = Memtable::new();
+    assert!(table.range_erases().is_empty() && !table.has_range_erases());
+    table.remove_range(b"a", b"m", Version(5));
+    table.remove_range(b"f", b"t", Version(9));
+    table.remove_range(b"x", b"", Version(9));
+    table.remove_range(b"q", b"q", Version(10));
+    table.remove_range(b"z", b"q", Version(10));
+    table.remove_range(b"f", b"m", Version(11));
+    table.remove_range(b"f", b"m", Version(11));
+    let list: Vec<String> = table
+        .range_erases()
+        .iter()
+        .map(|erase| {
+            let versions: Vec<u64> = erase.versions.iter().map(|version| version.0).collect();
+            format!("{}..{} {versions:?}", erase.start.escape_ascii(), erase.end.escape_ascii())
+        })
+        .collect();
+    assert_eq!(list, ["a..f [5]", "f..m [11, 9, 5]", "m..t [9]", "x.. [9]"]);
+    table.remove_range(b"", b"", Version(12));
+    let starts: Vec<_> = table.range_erases().iter().map(|erase| erase.start.to_vec()).collect();
+    assert_eq!(starts, [b"".to_vec(), b"a".to_vec(), b"f".to_vec(), b"m".to_vec(), b"t".to_vec(), b"x".to_vec()]);
+    assert_eq!(table.cover(b"zzz", Version::MAX), Some(Version(12)));
+    assert_eq!(table.cover(b"zzz", Version(11)), Some(Version(9)));
+    assert_eq!(table.cover(b"t", Version(11)), None);
+}
+
+#[test]
+fn a_later_write_of_one_batch_replaces_an_earlier_one() {
+    let table = Memtable::new();
+    table.apply(b"k", Version(3), RowKind::Put, b"old");
+    table.apply(b"k", Version(3), RowKind::Erase, b"");
+    table.apply(b"k", Version(3), RowKind::Put, b"new");
+    assert_eq!(table.rows(), 1);
+    assert_eq!(table.get(b"k", Version(3)).expect("it is there").value(), b"new");
+    assert!(table.get(b"k", Version(2)).is_none());
+}
+
+/// Walks at random and compares every position with a list.
+fn walk(cursor: &mut MemCursor, visible: &[Seen], random: &mut StdRng, seed: u64) {
+    // 0 is before the first, n + 1 after the last.
+    let mut place = 0;
+    for _ in 0..150 {
+        let key = random_key(random);
+        let first_at = visible.partition_point(|row| row.0 < key);
+        let first_after = visible.partition_point(|row| row.0 <= key);
+        match random.random_range(0..14) {
+            0 => {
+                cursor.seek(Bound::Included(&key));
+                place = first_at + 1;
+            }
+            1 => {
+                cursor.seek(Bound::Excluded(&key));
+                place = first_after + 1;
+            }
+            2 => {
+                cursor.seek_back(Bound::Included(&key));
+                place = first_after;
+            }
+            3 => {
+                cursor.seek_back(Bound::Excluded(&key));
+                place = first_at;
+            }
+            4 => {
+                cursor.seek(Bound::Unbounded);
+                place = 1;
+            }
+            5 => {
+                cursor.seek_back(Bound::Unbounded);
+                place = visible.len();
+            }
+            6..10 => {
+                cursor.next();
+                place = (place + 1).min(visible.len() + 1);
+            }
+            _ => {
+                cursor.prev();
+                place = place.saturating_sub(1);
+            }
+        }
+        let expected = place.checked_sub(1).and_then(|index| visible.get(index));
+        assert_eq!(cursor.key(), expected.map(|row| row.0.as_slice()), "seed {seed}");
+        if let Some(expected) = expected {
+            assert_eq!(seen(cursor.row()), *expected, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_cursor_stands_where_a_list_of_the_visible_rows_says() {
+    for seed in seeds(300) {
+        let mut random = StdRng::seed_from_u64(seed);
+        let commits = random.random_range(0..120);
+        let (table, model, newest) = random_table(&mut random, commits);
+        let at = random.random_range(0..=newest + 1);
+        let mut cursor = MemCursor::new(table, Version(at));
+        assert_eq!((cursor.key(), cursor.at()), (None, Version(at)));
+        walk(&mut cursor, &model.visible(at), &mut random, seed);
+    }
+}
+
+fn forward(cursor: &mut MemCursor) -> Vec<Seen> {
+    cursor.seek(Bound::Unbounded);
+    std::iter::from_fn(|| {
+        cursor.key()?;
+        let row = seen(cursor.row());
+        cursor.next();
+        Some(row)
+    })
+    .collect()
+}
+
+fn backward(cursor: &mut MemCursor) -> Vec<Seen> {
+    cursor.seek_back(Bound::Unbounded);
+    std::iter::from_fn(|| {
+        cursor.key()?;
+        let row = seen(cursor.row());
+        cursor.prev();
+        Some(row)
+    })
+    .collect()
+}
+
+#[test]
+fn keys_with_many_versions_are_yielded_once_at_any_version() {
+    let table = Arc::new(Memtable::new());
+    for version in 1..=2000u64 {
+        for key in [b"a", b"b", b"d"] {
+            table.apply(key, Version(version * 2), RowKind::Put, &version.to_le_bytes());
+        }
+    }
+    table.apply(b"c", Version(3999), RowKind::Erase, b"");
+    for at in [1, 2, 3, 1000, 3998, 3999, 5000] {
+        let mut cursor = MemCursor::new(table.clone(), Version(at));
+        let keys: &[&[u8]] = match at {
+            1 => &[],
+            ..3999 => &[b"a", b"b", b"d"],
+            _ => &[b"a", b"b", b"c", b"d"],
+        };
+        let mut rows = forward(&mut cursor);
+        assert_eq!(rows.iter().map(|row| row.0.as_slice()).collect::<Vec<_>>(), keys, "at {at}");
+        assert!(rows.iter().all(|row| row.1 == (at / 2 * 2).min(4000) || (row.1, row.2) == (3999, RowKind::Erase)));
+        rows.reverse();
+        assert_eq!(backward(&mut cursor), rows, "at {at}");
+    }
+}
+
+#[test]
+fn readers_at_a_version_are_not_disturbed_by_newer_commits() {
+    for seed in seeds(3) {
+        let mut random = StdRng::seed_from_u64(seed);
+        let (table, model, at) = random_table(&mut random, 300);
+        let expected = model.visible(at);
+        let reversed: Vec<Seen> = expected.iter().rev().cloned().collect();
+        let is_done = AtomicBool::new(false);
+        let published = AtomicU64::new(at);
+        thread::scope(|scope| {
+            for reader in 0..2 {
+                let (table, expected, reversed) = (table.clone(), &expected, &reversed);
+                let (is_done, published, model) = (&is_done, &published, &model);
+                scope.spawn(move || {
+                    let mut random = StdRng::seed_from_u64(seed + 1000 + reader);
+                    let mut cursor = MemCursor::new(table.clone(), Version(at));
+                    while !is_done.load(Ordering::Relaxed) {
+                        assert_eq!(forward(&mut cursor), *expected, "seed {seed}");
+                        assert_eq!(backward(&mut cursor), *reversed, "seed {seed}");
+                        walk(&mut cursor, expected, &mut random, seed);
+                        let key = random_key(&mut random);
+                        let cover = table.cover(&key, Version(at)).map(|version| version.0);
+                        assert_eq!(cover, model.cover(&key, at), "seed {seed}");
+                        // Every commit rewrites this key, so its newest version is at least what was published.
+                        let newest = published.load(Ordering::Acquire);
+                        if newest > at {
+                            let row = table.get(b"every commit", Version(newest)).expect("it was published");
+                            assert_eq!((row.version().0, row.value()), (newest, newest.to_le_bytes().as_slice()));
+                        }
+                    }
+                });
+            }
+            for version in at + 1..at + 3000 {
+                for _ in 0..3 {
+                    let key = random_key(&mut random);
+                    table.apply(&key, Version(version), RowKind::Put, b"newer");
+                    table.apply(&key, Version(version), RowKind::Erase, b"");
+                }
+                table.apply(b"every commit", Version(version), RowKind::Put, &version.to_le_bytes());
+                if version % 50 == 0 {
+                    table.remove_range(&random_key(&mut random), &random_key(&mut random), Version(version));
+                }
+                published.store(version, Ordering::Release);
+            }
+            is_done.store(true, Ordering::Relaxed);
+        });
+    }
+}
+
+#[test]
+fn a_read_allocates_nothing() {
+    let table = Memtable::new();
+    let key = |number: u32| [b"a key that is longer than a head ", number.to_be_bytes().as_slice()].concat();
+    for number in 0..1000 {
+        table.apply(&key(number), Version(1), RowKind::Put, &[1; 100]);
+    }
+    table.remove_range(b"b", b"c", Version(2));
+    let keys: Vec<Vec<u8>> = (0..1200).map(key).collect();
+    table.get(&keys[0], Version(1)).expect("it is there");
+    let before = allocated();
+    let mut found = 0;
+    for key in &keys {
+        found += usize::from(table.get(key, Version(1)).is_some_and(|row| row.value().len() == 100));
+        found += usize::from(table.cover(key, Version(2)).is_some());
+    }
+    assert_eq!(found, 1000);
+    // The skip list's reclamation may have to file a bag of what the threads of other tests freed.
+    assert!(allocated().count - before.count <= 2);
+}
+
+/// The estimate lies between 5 % below and 40 % above what the memtable holds.
+fn check_estimate(what: &str, table: &Memtable, real: u64) {
+    let excess_percent = (table.bytes() as f64 / real as f64 - 1.0) * 100.0;
+    println!("{what}: {real} bytes, estimate {} ({excess_percent:+.1} %)", table.bytes());
+    assert!((-5.0..=40.0).contains(&excess_percent), "{what}: {excess_percent:+.1} %");
+}
+
+/// Applies rows with distinct keys. What is freed meanwhile is garbage of other tests' threads, which the skip list
+/// hands around, so only what is allocated counts.
+fn check_rows_estimate(key_bytes: usize, value_bytes: usize, rows: u64) {
+    // The skip list's reclamation allocates once a thread.
+    Memtable::new().apply(b"", Version(1), RowKind::Put, b"");
+    let (mut key, value) = (vec![0; key_bytes], vec![7; value_bytes]);
+    let before = allocated();
+    let table = Box::new(Memtable::new());
+    for number in 0..rows {
+        let number = number.to_be_bytes();
+        let digits = &number[number.len().saturating_sub(key_bytes)..];
+        key[..digits.len()].copy_from_slice(digits);
+        table.apply(&key, Version(1), RowKind::Put, &value);
+    }
+    assert_eq!(table.rows(), rows);
+    let real = allocated().bytes - before.bytes;
+    check_estimate(&format!("{rows} rows of {key_bytes} and {value_bytes}"), &table, real);
+}
+
+#[test]
+fn the_estimate_of_memory_for_rows_is_close_and_not_below() {
+    check_rows_estimate(1, 0, 0);
+    check_rows_estimate(1, 0, 200);
+    check_rows_estimate(4, 0, 20_000);
+    check_rows_estimate(8, 8, 20_000);
+    check_rows_estimate(16, 20, 20_000);
+    check_rows_estimate(23, 100, 20_000);
+    check_rows_estimate(100, 1000, 5000);
+    check_rows_estimate(40, 10_000, 500);
+    check_rows_estimate(3000, 1 << 20, 8);
+}
+
+/// Range erases leave temporaries behind, which are freed on the spot; the skip list has no part in them.
+fn check_range_erases_estimate(what: &str, range_erases: &[(u64, u64)]) {
+    let key = |number: u64| format!("{number:016}").into_bytes();
+    let range_erases: Vec<_> = range_erases.iter().map(|(start, end)| (key(*start), key(*end))).collect();
+    let before = allocated();
+    let table = Box::new(Memtable::new());
+    for (version, (start, end)) in range_erases.iter().enumerate() {
+        table.remove_range(start, end, Version(version as u64));
+    }
+    let after = allocated();
+    check_estimate(what, &table, (after.bytes - before.bytes) - (after.freed_bytes - before.freed_bytes));
+}
+
+#[test]
+fn the_estimate_of_memory_for_range_erases_is_close_and_not_below() {
+    let mut random = StdRng::seed_from_u64(1);
+    let mut random_range = |length| {
+        let start = random.random_range(0..10_000);
+        (start, start + random.random_range(1..length))
+    };
+    check_range_erases_estimate("one range", &[(1, 2)]);
+    check_range_erases_estimate("separate ranges in order", &(0..5000).map(|n| (n * 2, n * 2 + 1)).collect::<Vec<_>>());
+    check_range_erases_estimate(
+        "separate in reverse",
+        &(0..5000).rev().map(|n| (n * 2, n * 2 + 1)).collect::<Vec<_>>(),
+    );
+    check_range_erases_estimate("adjacent ranges", &(0..5000).map(|n| (n, n + 1)).collect::<Vec<_>>());
+    check_range_erases_estimate("small random ranges", &(0..3000).map(|_| random_range(3)).collect::<Vec<_>>());
+    check_range_erases_estimate("overlapping ranges", &(0..1000).map(|_| random_range(300)).collect::<Vec<_>>());
+    check_range_erases_estimate("nested ranges", &(0..300).map(|n| (n, 1000 - n)).collect::<Vec<_>>());
+    check_range_erases_estimate("one range again and again", &[(1, 2); 1000]);
+}
+
+#[test]
+fn a_row_outlives_its_memtable() {
+    let table = Arc::new(Memtable::new());
+    table.apply(b"k", Version(1), RowKind::Put, b"value");
+    let row = table.get(b"k", Version(1)).expect("it is there");
+    let mut cursor = MemCursor::new(table.clone(), Version(1));
+    drop(table);
+    cursor.next();
+    let copy = cursor.row().clone();
+    drop(cursor);
+    assert_eq!((row.value(), copy.value(), copy.key()), (b"value".as_slice(), b"value".as_slice(), b"k".as_slice()));
+}

@@ -1,0 +1,264 @@
+//! Opening a database: manifest, then log, then serve. No page of any SST is read.
+
+use crate::batch::{BatchOps, Op};
+use crate::commit::{Writer, apply, log_path};
+use crate::compact::CompactJob;
+use crate::core::{Core, Workers};
+use crate::error::{Error, Result};
+use crate::flush::{self, FlushJob};
+use crate::manifest::file_set::{FileOpener, sst_name};
+use crate::manifest::log::manifest_name;
+use crate::manifest::{Edit, FileSet, ManifestLog};
+use crate::options::Options;
+use crate::read::{MemSet, View};
+use crate::record::{LogError, Previous};
+use crate::wal::LogReader;
+use os::sync::Arc;
+use os::{Machine, Worker};
+use pages::PageCache;
+use sst::Version;
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+const LOCK: &str = "LOCK";
+
+/// Opens the database in `directory`.
+pub fn open(
+    machine: Machine,
+    directory: PathBuf,
+    options: Options,
+    cache: Option<Arc<PageCache>>,
+) -> Result<Arc<Core>> {
+    let cache = cache.unwrap_or_else(|| PageCache::new(options.cache_bytes, options.open_files, sst::validate));
+    let opener = FileOpener {
+        directory: directory.clone(),
+        disk: machine.disk.clone(),
+        cache,
+        prefer_flat: options.prefer_flat_index,
+    };
+    let exists = ManifestLog::exists(&machine, &directory)?;
+    if !exists && (options.read_only || !options.create) {
+        return Err(Error::NotADatabase(directory));
+    }
+    if options.read_only {
+        open_read_only(machine, directory, options, opener)
+    } else {
+        open_writer(machine, directory, options, opener, exists)
+    }
+}
+
+/// Shows what the manifest says: no lock, no threads, no log. Commits that are not in files yet are not seen.
+fn open_read_only(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener) -> Result<Arc<Core>> {
+    let path = ManifestLog::current(&machine, &directory)?;
+    let files = ManifestLog::read(&machine, &path, &opener)?;
+    let visible = files.last_version;
+    let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
+    Ok(Arc::new(Core::new(machine, directory, options, opener, None, view, visible, None, None)))
+}
+
+fn open_writer(
+    machine: Machine,
+    directory: PathBuf,
+    options: Options,
+    opener: FileOpener,
+    exists: bool,
+) -> Result<Arc<Core>> {
+    let disk = machine.disk.clone();
+    disk.create_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
+    let lock_path = directory.join(LOCK);
+    let lock = disk.lock(&lock_path).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => Error::Locked(directory.clone()),
+        _ => Error::io("lock", &lock_path, error),
+    })?;
+    let mut files = if exists {
+        ManifestLog::read(&machine, &ManifestLog::current(&machine, &directory)?, &opener)?
+    } else {
+        FileSet { database: machine.random.next_u64(), next_number: 1, ..FileSet::default() }
+    };
+    files.epoch += 1;
+    // Numbers that an unfinished writer may have used are skipped, so that its left-overs are never overwritten.
+    let listed = list(&machine, &directory)?;
+    files.next_number =
+        listed.iter().filter_map(Listed::number).map(|number| number + 1).fold(files.next_number, u64::max);
+
+    let recovered = replay(&machine, &directory, &files, &listed, &options)?;
+    let last = recovered.newest.max(files.last_version);
+    let manifest_number = files.next_number;
+    let log_number = manifest_number + 1;
+    files.next_number += 2;
+    let manifest = ManifestLog::create(&machine, &directory, manifest_number, &files)?;
+    let active = Arc::new(MemSet::new(log_number));
+    let writer = Writer::create(&machine, &directory, active.clone(), recovered.previous, Version(last.0 + 1))?;
+    let view = View { generation: 0, memory: vec![active], files: Arc::new(files) };
+    let (lock, write, manifest) = (Some(lock), Some(writer), Some(manifest));
+    let core = Arc::new(Core::new(machine, directory, options, opener, lock, view, last, write, manifest));
+    settle(&core, recovered.memory, log_number, last)?;
+    remove_orphans(&core, manifest_number, log_number)?;
+    start_workers(&core);
+    Ok(core)
+}
+
+struct Recovered {
+    memory: Vec<MemSet>,
+    newest: Version,
+    /// The last log, for the header of the next.
+    previous: Option<Previous>,
+}
+
+/// Reads the logs that are not in files yet, oldest first.
+fn replay(
+    machine: &Machine,
+    directory: &std::path::Path,
+    files: &FileSet,
+    listed: &[Listed],
+    options: &Options,
+) -> Result<Recovered> {
+    let numbers: Vec<u64> = listed
+        .iter()
+        .filter_map(|name| match name {
+            Listed::Log(number) if *number >= files.oldest_log => Some(*number),
+            _ => None,
+        })
+        .collect();
+    let mut recovered = Recovered { memory: Vec::new(), newest: Version(0), previous: None };
+    for (i, &number) in numbers.iter().enumerate() {
+        // A log's successor says where it ended; the creation of the last one may itself have been torn.
+        let known_end = match numbers.get(i + 1) {
+            Some(&next) => named_end(machine, directory, next, number)?,
+            None => None,
+        };
+        let path = log_path(directory, number);
+        let mut reader = LogReader::open(&*machine.disk, &path, known_end)?;
+        if let Some(previous) = reader.header().and_then(|header| header.previous) {
+            let is_here = previous.number < files.oldest_log || (i > 0 && numbers[i - 1] == previous.number);
+            if !is_here {
+                let why = format!("it continues log {}, which is missing", previous.number);
+                return Err(LogError::corrupt(&path, 0, why).into());
+            }
+        }
+        let mut memory = MemSet::new(number);
+        while let Some(commit) = reader.next_commit()? {
+            let (version, ops) = (commit.version, commit.ops);
+            if version <= recovered.newest {
+                let why = format!("commit {} comes after commit {}", version.0, recovered.newest.0);
+                return Err(LogError::corrupt(&path, commit.offset, why).into());
+            }
+            recovered.newest = version;
+            apply(&memory, version, &known_tables(ops, files));
+            if memory.bytes() > options.write_buffer_bytes / 2 {
+                recovered.memory.push(std::mem::replace(&mut memory, MemSet::new(number)));
+            }
+        }
+        if reader.header().is_some() {
+            recovered.previous = Some(sync_tail(machine, &path, number, reader.end())?);
+        }
+        recovered.memory.push(memory);
+    }
+    recovered.memory.retain(|memory| !memory.is_empty());
+    Ok(recovered)
+}
+
+/// Cuts off what is torn and makes the rest durable, so that the next log may say that it is.
+fn sync_tail(machine: &Machine, path: &std::path::Path, number: u64, end: u64) -> Result<Previous> {
+    let file = machine.disk.open(path, os::Access::Write).map_err(|error| Error::io("open", path, error))?;
+    file.set_len(end).map_err(|error| Error::io("cut", path, error))?;
+    file.sync().map_err(|error| Error::io("sync", path, error))?;
+    Ok(Previous { number, end })
+}
+
+/// Where log `next` says that log `number` ended; `None` if its creation was torn.
+fn named_end(machine: &Machine, directory: &std::path::Path, next: u64, number: u64) -> Result<Option<u64>> {
+    let reader = LogReader::open(&*machine.disk, &log_path(directory, next), None)?;
+    let previous = reader.header().and_then(|header| header.previous);
+    Ok(previous.filter(|previous| previous.number == number).map(|previous| previous.end))
+}
+
+/// The ops of tables that still exist.
+fn known_tables(ops: &BatchOps, files: &FileSet) -> BatchOps {
+    let known = |table: u32| files.tables.contains_key(&crate::manifest::TableId(table));
+    if ops.iter().all(|(table, _)| known(table)) {
+        return ops.clone();
+    }
+    let mut kept = BatchOps::new();
+    for (table, op) in ops.iter().filter(|(table, _)| known(*table)) {
+        match op {
+            Op::Put { key, value } => kept.put(table, key, value),
+            Op::Erase { key } => kept.erase(table, key),
+            Op::RangeErase { start, end } => kept.range_erase(table, start, end),
+        }
+    }
+    kept
+}
+
+/// Writes recovered rows to level 0 and gives up their logs.
+fn settle(core: &Arc<Core>, memory: Vec<MemSet>, log: u64, newest: Version) -> Result<()> {
+    let mut edits = Vec::new();
+    for memory in memory {
+        edits.extend(flush::write_files(core, &memory)?);
+    }
+    edits.extend([Edit::OldestLog(log), Edit::LastVersion(newest)]);
+    core.install(&edits, |_| {})
+}
+
+/// A file of the database by its name.
+enum Listed {
+    Sst(String, u64),
+    Log(u64),
+    Manifest(u64),
+}
+
+impl Listed {
+    fn number(&self) -> Option<u64> {
+        match self {
+            Self::Sst(_, number) | Self::Log(number) | Self::Manifest(number) => Some(*number),
+        }
+    }
+}
+
+/// The files in `directory` that are ours, by number.
+fn list(machine: &Machine, directory: &std::path::Path) -> Result<Vec<Listed>> {
+    let entries = machine.disk.list(directory).map_err(|error| Error::io("list", directory, error))?;
+    let parse = |name: String| {
+        if let Some(number) = name.strip_suffix(".log") {
+            return number.parse().ok().map(Listed::Log);
+        }
+        if let Some(number) = name.strip_prefix("MANIFEST-") {
+            return number.parse().ok().map(Listed::Manifest);
+        }
+        let number = name.strip_suffix(".sst")?.split('-').next()?.parse().ok()?;
+        Some(Listed::Sst(name, number))
+    };
+    let mut listed: Vec<Listed> = entries.into_iter().filter_map(|entry| parse(entry.name)).collect();
+    listed.sort_by_key(Listed::number);
+    Ok(listed)
+}
+
+/// Removes what an unfinished writer left: files no manifest names, older manifests and logs.
+fn remove_orphans(core: &Core, manifest: u64, log: u64) -> Result<()> {
+    let view = core.view();
+    let live: BTreeSet<String> = view
+        .files
+        .tables
+        .values()
+        .flat_map(|table| table.files())
+        .map(|(_, file)| sst_name(file.number, file.epoch))
+        .collect();
+    for listed in list(&core.machine, &core.directory)? {
+        let path = match listed {
+            Listed::Sst(name, _) if !live.contains(&name) => core.directory.join(name),
+            Listed::Log(number) if number < log => log_path(&core.directory, number),
+            Listed::Manifest(number) if number < manifest => core.directory.join(manifest_name(number)),
+            _ => continue,
+        };
+        core.machine.disk.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
+    }
+    Ok(())
+}
+
+fn start_workers(core: &Arc<Core>) {
+    let threads = &core.machine.threads;
+    let flush: Arc<dyn Worker> = threads.worker("larch-flush", Arc::new(FlushJob(Arc::downgrade(core)))).into();
+    let compact: Arc<dyn Worker> = threads.worker("larch-compact", Arc::new(CompactJob(Arc::downgrade(core)))).into();
+    *core.workers.lock() = Workers { flush: Some(flush), compact: Some(compact) };
+}

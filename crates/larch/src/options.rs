@@ -1,0 +1,175 @@
+//! What can be chosen: of a database when it is opened, of a table when it is created.
+
+use crate::error::{Error, Result};
+use sst::format::varint;
+use sst::{BuildOptions, Compression, IndexKind};
+
+/// When a commit is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// Once it is on stable storage: it survives a power failure. The default.
+    #[default]
+    Synced,
+    /// Once it is with the operating system: it survives a kill of the process.
+    Buffered,
+}
+
+/// Budgets and habits of an open database.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Memory for pages: index nodes and data alike, pinned and in flight included. Bytes.
+    pub cache_bytes: u64,
+    /// Memory for rows not yet in files. Bytes.
+    pub write_buffer_bytes: u64,
+    /// Memory for builders, compaction and readahead. Bytes.
+    pub work_bytes: u64,
+    /// What a commit waits for unless it says otherwise.
+    pub durability: Durability,
+    /// Open SST descriptors at most.
+    pub open_files: usize,
+    /// Whether a missing database is created.
+    pub create: bool,
+    /// Whether the database is opened without lock, threads or log replay.
+    pub read_only: bool,
+    /// Whether the flat index is read where a file has both.
+    pub prefer_flat_index: bool,
+    /// Shape of the levels.
+    pub levels: LevelOptions,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            cache_bytes: 64 << 20,
+            write_buffer_bytes: 64 << 20,
+            work_bytes: 16 << 20,
+            durability: Durability::Synced,
+            open_files: 512,
+            create: true,
+            read_only: false,
+            prefer_flat_index: false,
+            levels: LevelOptions::default(),
+        }
+    }
+}
+
+/// Shape of the levels of every table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelOptions {
+    /// Files in level 0 that start a compaction.
+    pub level0_files: usize,
+    /// Files in level 0 at which writes begin to be slowed.
+    pub slow_files: usize,
+    /// Size of the uppermost level below 0, in bytes.
+    pub base_bytes: u64,
+    /// Each level is this many times as large as the one above.
+    pub growth: u64,
+    /// Size of a file in the base level; deeper levels double it up to four times.
+    pub file_bytes: u64,
+}
+
+impl Default for LevelOptions {
+    fn default() -> Self {
+        Self { level0_files: 4, slow_files: 12, base_bytes: 256 << 20, growth: 10, file_bytes: 64 << 20 }
+    }
+}
+
+/// How a table is stored. Chosen when it is created; files written under older options stay readable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableOptions {
+    /// Target size of a data page in bytes, 256 to 1 MiB. Default 16 KiB.
+    pub page_bytes: u32,
+    /// Target size of an index node in bytes, 256 to 256 KiB. Default 16 KiB.
+    pub node_bytes: u32,
+    /// Which index files get.
+    pub index: IndexKind,
+    /// Whether pages are compressed.
+    pub compression: Compression,
+    /// Most children of an index node, at least 3; for tests that want tall trees. 0 is no limit.
+    pub max_node_children: u32,
+    /// Bytes the application keeps with the table; the engine does not read them.
+    pub metadata: Vec<u8>,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self {
+            page_bytes: 16 << 10,
+            node_bytes: 16 << 10,
+            index: IndexKind::Btree,
+            compression: Compression::None,
+            max_node_children: 0,
+            metadata: Vec::new(),
+        }
+    }
+}
+
+impl TableOptions {
+    pub(crate) fn check(&self) -> Result<()> {
+        let bad = |why: String| Err(Error::BadOptions(why));
+        if !(256..=1 << 20).contains(&self.page_bytes) {
+            return bad(format!("a page of {} bytes is not within 256 B and 1 MiB", self.page_bytes));
+        }
+        if !(256..=256 << 10).contains(&self.node_bytes) {
+            return bad(format!("an index node of {} bytes is not within 256 B and 256 KiB", self.node_bytes));
+        }
+        if (1..3).contains(&self.max_node_children) {
+            return bad(format!("an index node of {} children cannot be split", self.max_node_children));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn build(&self) -> BuildOptions {
+        BuildOptions {
+            page_bytes: self.page_bytes,
+            node_bytes: self.node_bytes,
+            index: self.index,
+            compression: self.compression,
+            max_node_children: match self.max_node_children {
+                0 => usize::MAX / 4,
+                limit => limit as usize,
+            },
+            max_page_rows: usize::MAX,
+        }
+    }
+
+    /// ```text
+    /// page bytes | node bytes | index | compression | max node children | metadata       varints, length-prefixed
+    /// ```
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let index = match self.index {
+            IndexKind::Btree => 0,
+            IndexKind::Flat => 1,
+            IndexKind::Both => 2,
+        };
+        let compression = match self.compression {
+            Compression::None => 0,
+            Compression::Lz4 => 1,
+        };
+        for value in [self.page_bytes.into(), self.node_bytes.into(), index, compression, self.max_node_children.into()]
+        {
+            varint::put(out, value);
+        }
+        varint::put_bytes(out, &self.metadata);
+    }
+
+    pub(crate) fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let page_bytes = varint::take(bytes)?.try_into().ok()?;
+        let node_bytes = varint::take(bytes)?.try_into().ok()?;
+        let index = match varint::take(bytes)? {
+            0 => IndexKind::Btree,
+            1 => IndexKind::Flat,
+            2 => IndexKind::Both,
+            _ => return None,
+        };
+        let compression = match varint::take(bytes)? {
+            0 => Compression::None,
+            1 => Compression::Lz4,
+            _ => return None,
+        };
+        let max_node_children = varint::take(bytes)?.try_into().ok()?;
+        let metadata = varint::take_bytes(bytes)?.to_vec();
+        let options = Self { page_bytes, node_bytes, index, compression, max_node_children, metadata };
+        options.check().ok().map(|()| options)
+    }
+}

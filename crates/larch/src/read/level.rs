@@ -1,0 +1,162 @@
+//! A cursor over a sorted level: its files one after the other, as one. Knows no versions but to pass them on.
+
+use crate::manifest::Level;
+use crate::manifest::file_set::DbFile;
+use os::sync::Arc;
+use pages::{PageSource, Stop};
+use sst::{Readahead, Row, Seek, SstCursor, Version};
+
+/// A place in a level whose files do not overlap. A level of one file serves for a file of level 0.
+#[derive(Debug)]
+pub struct LevelCursor {
+    files: Level,
+    /// File of the place, and of the next try when a step faulted on the way.
+    at: usize,
+    cursor: Option<SstCursor>,
+    readahead: Readahead,
+}
+
+impl LevelCursor {
+    /// A cursor over `files`, not yet anywhere.
+    pub fn new(files: Level, readahead: Readahead) -> Self {
+        Self { files, at: 0, cursor: None, readahead }
+    }
+
+    fn cursor_of(&self, file: &DbFile) -> SstCursor {
+        SstCursor::new(file.sst.clone()).with_readahead(self.readahead)
+    }
+
+    /// The file of the place.
+    pub fn file(&self) -> &Arc<DbFile> {
+        &self.files[self.at]
+    }
+
+    fn open(&mut self, at: usize) -> Option<&mut SstCursor> {
+        let files = self.files.clone();
+        let file = files.get(at)?;
+        if self.at != at || self.cursor.is_none() {
+            self.at = at;
+            self.cursor = Some(self.cursor_of(file));
+        }
+        self.cursor.as_mut()
+    }
+
+    /// Goes forward to the first row at (`Lower`) or after (`Upper`) `key`. A step.
+    pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
+        let first =
+            self.files.partition_point(|file| file.sst.meta.bounds.high.as_deref().is_some_and(|high| high < key));
+        let mut at = first;
+        while let Some(cursor) = self.open(at) {
+            if cursor.seek(source, key, seek)? {
+                return Ok(true);
+            }
+            at += 1;
+        }
+        Ok(false)
+    }
+
+    /// Goes backward to the last row at (`Lower`) or before (`Upper`) `key`. A step.
+    pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
+        let mut end = self.files.partition_point(|file| file.sst.meta.bounds.low.as_slice() <= key);
+        while let Some(at) = end.checked_sub(1) {
+            let cursor = self.open(at).expect("a file within the level");
+            if cursor.seek_back(source, key, seek)? {
+                return Ok(true);
+            }
+            end = at;
+        }
+        Ok(false)
+    }
+
+    /// Goes to the first row. A step.
+    pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        self.seek_first_from(source, 0)
+    }
+
+    fn seek_first_from<S: PageSource + ?Sized>(&mut self, source: &S, mut at: usize) -> Result<bool, Stop> {
+        while at < self.files.len() {
+            // A fault must leave the place as it was, so that `next` can be made again: look with a cursor of its own.
+            let mut cursor = self.cursor_of(&self.files[at]);
+            if cursor.seek_first(source)? {
+                self.at = at;
+                self.cursor = Some(cursor);
+                return Ok(true);
+            }
+            at += 1;
+        }
+        self.cursor = None;
+        Ok(false)
+    }
+
+    /// Goes to the last row. A step.
+    pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        self.seek_last_before(source, self.files.len())
+    }
+
+    fn seek_last_before<S: PageSource + ?Sized>(&mut self, source: &S, mut end: usize) -> Result<bool, Stop> {
+        while let Some(at) = end.checked_sub(1) {
+            let mut cursor = self.cursor_of(&self.files[at]);
+            if cursor.seek_last(source)? {
+                self.at = at;
+                self.cursor = Some(cursor);
+                return Ok(true);
+            }
+            end = at;
+        }
+        self.cursor = None;
+        Ok(false)
+    }
+
+    fn is_at_edge(&self, forward: bool) -> bool {
+        self.cursor.as_ref().is_none_or(|cursor| if forward { cursor.is_last() } else { cursor.is_first() })
+    }
+
+    /// Goes to the next row. A step.
+    pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        if self.is_at_edge(true) {
+            return if self.cursor.is_some() { self.seek_first_from(source, self.at + 1) } else { Ok(false) };
+        }
+        self.cursor.as_mut().expect("not at the edge").next(source)
+    }
+
+    /// Goes to the row before. A step.
+    pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        if self.is_at_edge(false) {
+            return if self.cursor.is_some() { self.seek_last_before(source, self.at) } else { Ok(false) };
+        }
+        self.cursor.as_mut().expect("not at the edge").prev(source)
+    }
+
+    /// Key of the place. There must be one.
+    pub fn key(&self) -> &[u8] {
+        self.cursor.as_ref().expect("the last move found a row").key()
+    }
+
+    /// The newest version of the row that is not newer than `at`. A step.
+    pub fn visible<S: PageSource + ?Sized>(&self, source: &S, at: Version) -> Result<Option<Row>, Stop> {
+        self.cursor.as_ref().expect("the last move found a row").visible(source, at)
+    }
+
+    /// The newest version at which a range erase of the level hides `key`, not newer than `at`. A step.
+    pub fn cover<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Version>, Stop> {
+        let mut newest = None;
+        let mut missing = false;
+        for file in self.files_at(key) {
+            match file.sst.cover(source, key, at) {
+                Ok(cover) => newest = newest.max(cover),
+                Err(Stop::Fault) => missing = true,
+                Err(stop) => return Err(stop),
+            }
+        }
+        if missing { Err(Stop::Fault) } else { Ok(newest) }
+    }
+
+    fn files_at(&self, key: &[u8]) -> impl Iterator<Item = &Arc<DbFile>> {
+        crate::manifest::file_set::files_with_key(&self.files, key)
+    }
+
+    /// The versions of the row, for those who copy them all.
+    pub fn versions(&mut self) -> &mut SstCursor {
+        self.cursor.as_mut().expect("the last move found a row")
+    }
+}

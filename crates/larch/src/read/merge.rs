@@ -1,0 +1,250 @@
+//! Many sorted sources as one: memtables and levels, newest first, walked together in either direction.
+//!
+//! Each move is a composite step: all sources that must move do so before a fault is answered, and those that arrived
+//! are not moved again. A key's answer comes from the newest source that has a visible version of it, unless a range
+//! erase in that source or a newer one hides it. State is kept between steps, so skipping a hundred thousand erased
+//! rows pins one page a source.
+
+use super::View;
+use super::level::LevelCursor;
+use crate::error::Result;
+use crate::manifest::TableId;
+use crate::memtable::{MemCursor, MemRow, Memtable};
+use os::sync::Arc;
+use pages::{PagedFile, Session, Stop, retry};
+use sst::{Readahead, Row, RowKind, Seek, Version};
+use std::ops::Bound;
+
+/// Which way a merge walks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Keys grow.
+    Forward,
+    /// Keys shrink.
+    Backward,
+}
+
+/// A visible row.
+#[derive(Clone, Debug)]
+pub enum Found {
+    /// In memory.
+    Memory(MemRow),
+    /// In a file.
+    File(Row, Arc<PagedFile>),
+}
+
+/// The merge.
+#[derive(Debug)]
+pub struct Merge {
+    direction: Direction,
+    at: Version,
+    sources: Vec<Source>,
+    /// Key of the row found last.
+    key: Vec<u8>,
+    any_range_erases: bool,
+}
+
+#[derive(Debug)]
+struct Source {
+    cursor: Cursor,
+    pending: Pending,
+}
+
+#[derive(Debug)]
+enum Cursor {
+    Memory(MemCursor, Arc<Memtable>),
+    Level(Box<LevelCursor>),
+}
+
+/// What a source has still to do before it can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pending {
+    Seek,
+    Step,
+    Nothing,
+    Exhausted,
+}
+
+/// Where a merge starts: the bound of the side it comes from.
+pub type Start<'a> = Bound<&'a [u8]>;
+
+impl Merge {
+    /// A merge of everything `view` has of `table`, as of `at`.
+    pub fn new(view: &View, table: TableId, at: Version, direction: Direction, readahead: Readahead) -> Self {
+        let mut sources = Vec::new();
+        let mut any_range_erases = false;
+        for memtable in view.memory.iter().filter_map(|memory| memory.table(table)) {
+            any_range_erases |= memtable.has_range_erases();
+            sources.push(Cursor::Memory(MemCursor::new(memtable.clone(), at), memtable));
+        }
+        if let Some(files) = view.files.tables.get(&table) {
+            any_range_erases |= files.files().any(|(_, file)| file.sst.meta.range_erases.is_some());
+            let (level0, deeper) = files.levels.split_first().expect("a table has levels");
+            let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
+            for level in level0.chain(deeper.iter().filter(|level| !level.is_empty()).cloned()) {
+                sources.push(Cursor::Level(Box::new(LevelCursor::new(level, readahead))));
+            }
+        }
+        let sources = sources.into_iter().map(|cursor| Source { cursor, pending: Pending::Seek }).collect();
+        Self { direction, at, sources, key: Vec::new(), any_range_erases }
+    }
+
+    /// Key of the row found last.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// The next visible row; the first one from `start`, which matters only until something was found.
+    pub fn next(&mut self, session: &Session, start: Start<'_>) -> Result<Option<Found>> {
+        loop {
+            retry(session, || self.settle(session, start))?;
+            let Some(best) = self.best() else { return Ok(None) };
+            let mut key = std::mem::take(&mut self.key);
+            key.clear();
+            key.extend_from_slice(self.sources[best].cursor.key().expect("the best source has a row"));
+            self.key = key;
+            let found = retry(session, || self.resolve(session, best))?;
+            self.pass();
+            if let Some(found) = found {
+                return Ok(Some(found));
+            }
+        }
+    }
+
+    /// Makes every source arrive.
+    fn settle(&mut self, session: &Session, start: Start<'_>) -> Result<(), Stop> {
+        let mut missing = false;
+        for Source { cursor, pending } in &mut self.sources {
+            let arrived = match pending {
+                Pending::Nothing | Pending::Exhausted => continue,
+                Pending::Seek => cursor.seek(session, start, self.direction),
+                Pending::Step => cursor.step(session, self.direction),
+            };
+            match arrived {
+                Ok(true) => *pending = Pending::Nothing,
+                Ok(false) => *pending = Pending::Exhausted,
+                Err(Stop::Fault) => missing = true,
+                Err(stop) => return Err(stop),
+            }
+        }
+        if missing { Err(Stop::Fault) } else { Ok(()) }
+    }
+
+    /// The newest source with the nearest key.
+    fn best(&self) -> Option<usize> {
+        let mut best: Option<(usize, &[u8])> = None;
+        for (i, source) in self.sources.iter().enumerate() {
+            let Some(key) = source.key() else { continue };
+            let nearer = best.is_none_or(|(_, best)| match self.direction {
+                Direction::Forward => key < best,
+                Direction::Backward => key > best,
+            });
+            if nearer {
+                best = Some((i, key));
+            }
+        }
+        best.map(|(i, _)| i)
+    }
+
+    /// What the sources at the current key say, from `first` on: none before it has the key.
+    fn resolve(&self, session: &Session, first: usize) -> Result<Option<Found>, Stop> {
+        let key = self.key.as_slice();
+        let mut cover = None;
+        for (i, source) in self.sources.iter().enumerate() {
+            if self.any_range_erases {
+                cover = cover.max(source.cursor.cover(session, key, self.at)?);
+            }
+            if i < first || source.key() != Some(key) {
+                continue;
+            }
+            let Some((kind, version, found)) = source.cursor.visible(session, self.at)? else { continue };
+            let shows = kind == RowKind::Put && cover.is_none_or(|cover| cover <= version);
+            return Ok(shows.then_some(found));
+        }
+        Ok(None)
+    }
+
+    /// Sources at the current key must move before they are compared again.
+    fn pass(&mut self) {
+        let key = self.key.as_slice();
+        for source in &mut self.sources {
+            if source.pending == Pending::Nothing && source.cursor.key() == Some(key) {
+                source.pending = Pending::Step;
+            }
+        }
+    }
+}
+
+impl Source {
+    fn key(&self) -> Option<&[u8]> {
+        if self.pending == Pending::Exhausted { None } else { self.cursor.key() }
+    }
+}
+
+impl Cursor {
+    fn key(&self) -> Option<&[u8]> {
+        match self {
+            Self::Memory(cursor, _) => cursor.key(),
+            Self::Level(cursor) => Some(cursor.key()),
+        }
+    }
+
+    fn seek(&mut self, session: &Session, start: Start<'_>, direction: Direction) -> Result<bool, Stop> {
+        match (self, direction) {
+            (Self::Memory(cursor, _), Direction::Forward) => {
+                cursor.seek(start);
+                Ok(cursor.key().is_some())
+            }
+            (Self::Memory(cursor, _), Direction::Backward) => {
+                cursor.seek_back(start);
+                Ok(cursor.key().is_some())
+            }
+            (Self::Level(cursor), Direction::Forward) => match start {
+                Bound::Unbounded => cursor.seek_first(session),
+                Bound::Included(key) => cursor.seek(session, key, Seek::Lower),
+                Bound::Excluded(key) => cursor.seek(session, key, Seek::Upper),
+            },
+            (Self::Level(cursor), Direction::Backward) => match start {
+                Bound::Unbounded => cursor.seek_last(session),
+                Bound::Included(key) => cursor.seek_back(session, key, Seek::Lower),
+                Bound::Excluded(key) => cursor.seek_back(session, key, Seek::Upper),
+            },
+        }
+    }
+
+    fn step(&mut self, session: &Session, direction: Direction) -> Result<bool, Stop> {
+        match (self, direction) {
+            (Self::Memory(cursor, _), Direction::Forward) => {
+                cursor.next();
+                Ok(cursor.key().is_some())
+            }
+            (Self::Memory(cursor, _), Direction::Backward) => {
+                cursor.prev();
+                Ok(cursor.key().is_some())
+            }
+            (Self::Level(cursor), Direction::Forward) => cursor.next(session),
+            (Self::Level(cursor), Direction::Backward) => cursor.prev(session),
+        }
+    }
+
+    fn visible(&self, session: &Session, at: Version) -> Result<Option<(RowKind, Version, Found)>, Stop> {
+        match self {
+            Self::Memory(cursor, _) => {
+                let row = cursor.row().clone();
+                Ok(Some((row.kind(), row.version(), Found::Memory(row))))
+            }
+            Self::Level(cursor) => {
+                let file = || cursor.file().sst.file.clone();
+                let row = cursor.visible(session, at)?;
+                Ok(row.map(|row| (row.kind, row.version, Found::File(row, file()))))
+            }
+        }
+    }
+
+    fn cover(&self, session: &Session, key: &[u8], at: Version) -> Result<Option<Version>, Stop> {
+        match self {
+            Self::Memory(_, memtable) => Ok(memtable.cover(key, at)),
+            Self::Level(cursor) => cursor.cover(session, key, at),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What readers see together: the memtables and the file set of one moment. Views are immutable; a change of memory or
+//! files makes a new one, and readers between steps take it.
+
+use crate::manifest::{FileSet, TableId};
+use crate::memtable::Memtable;
+use os::sync::{Arc, RwLock};
+use std::collections::BTreeMap;
+
+/// The memtables filled while one log was written, one a table, made when first written.
+#[derive(Debug)]
+pub struct MemSet {
+    /// Number of the log that holds the same rows.
+    pub log: u64,
+    tables: RwLock<BTreeMap<TableId, Arc<Memtable>>>,
+}
+
+impl MemSet {
+    /// No memtables yet.
+    pub fn new(log: u64) -> Self {
+        Self { log, tables: RwLock::new(BTreeMap::new()) }
+    }
+
+    /// The memtable of a table, if it has one.
+    pub fn table(&self, table: TableId) -> Option<Arc<Memtable>> {
+        self.tables.read().get(&table).cloned()
+    }
+
+    /// The memtable of a table, made if it has none.
+    pub fn table_or_new(&self, table: TableId) -> Arc<Memtable> {
+        if let Some(found) = self.table(table) {
+            return found;
+        }
+        self.tables.write().entry(table).or_insert_with(|| Arc::new(Memtable::new())).clone()
+    }
+
+    /// All memtables.
+    pub fn all(&self) -> Vec<(TableId, Arc<Memtable>)> {
+        self.tables.read().iter().map(|(table, memtable)| (*table, memtable.clone())).collect()
+    }
+
+    /// Memory of all memtables in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.tables.read().values().map(|memtable| memtable.bytes()).sum()
+    }
+
+    /// Whether no table has rows.
+    pub fn is_empty(&self) -> bool {
+        self.tables.read().values().all(|memtable| memtable.is_empty())
+    }
+}
+
+/// Memory and files at one moment.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// Grows with every new view.
+    pub generation: u64,
+    /// Memtables, newest first. The first takes writes.
+    pub memory: Vec<Arc<MemSet>>,
+    /// Files.
+    pub files: Arc<FileSet>,
+}

@@ -1,0 +1,146 @@
+//! The first 64 bytes of a log file. It does not read or write files.
+//!
+//! ```text
+//!  0  magic "LARCHLOG"              8
+//!  8  format version                u32   1
+//! 12  feature bits                  u32   low 16: a reader may ignore them; high 16: it must understand them
+//! 16  log id                        u64   random per file, never 0; repeated in every record
+//! 24  number                        u64   of the file
+//! 32  previous log's number         u64   0 if there is none
+//! 40  previous log's synced end     u64   0 if there is none
+//! 48  kind                          u32   1 write-ahead log, 2 manifest
+//! 52  zeros                         8
+//! 60  crc32c of bytes 0..60         u32
+//! ```
+//!
+//! Little-endian. Length and place of the checksum are the same in every format version, so that a damaged header is
+//! told apart from a newer one.
+
+/// Length of the header, where the first record starts.
+pub const HEADER_BYTES: usize = 64;
+
+const MAGIC: &[u8; 8] = b"LARCHLOG";
+const FORMAT_VERSION: u32 = 1;
+const CRC_AT: usize = 60;
+
+/// Feature bits this build understands: none yet. A new one is added here and in `docs/format/wal.md`.
+const KNOWN_FEATURES: u32 = 0;
+/// Feature bits that a reader may not ignore.
+const MUST_UNDERSTAND: u32 = 0xffff_0000;
+
+/// What the records of a file are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// Commits.
+    WriteAhead = 1,
+    /// Edits of the set of files.
+    Manifest = 2,
+}
+
+impl Kind {
+    fn from_u32(number: u32) -> Option<Self> {
+        match number {
+            1 => Some(Self::WriteAhead),
+            2 => Some(Self::Manifest),
+            _ => None,
+        }
+    }
+}
+
+/// Where the log before this one ended. Whoever writes it has synced that file up to `end`: a reader of it treats
+/// everything below as durable and everything above as never written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Previous {
+    /// File number, not 0.
+    pub number: u64,
+    /// Its synced end.
+    pub end: u64,
+}
+
+/// What a log file says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What the records are.
+    pub kind: Kind,
+    /// Random, not 0: a record that belongs to another file does not pass for one of this file.
+    pub log_id: u64,
+    /// File number, not 0.
+    pub number: u64,
+    /// The log that this one continues.
+    pub previous: Option<Previous>,
+    /// Feature bits; unknown ones among the low 16 are kept here and otherwise ignored.
+    pub features: u32,
+}
+
+/// Why bytes are not a header we can use.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum HeaderFault {
+    Corrupt(String),
+    Unsupported(String),
+}
+
+impl Header {
+    /// A header without features.
+    pub fn new(kind: Kind, log_id: u64, number: u64, previous: Option<Previous>) -> Self {
+        Self { kind, log_id, number, previous, features: 0 }
+    }
+
+    pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
+        assert!(self.log_id != 0 && self.number != 0, "log ids and file numbers start at 1");
+        let (previous_number, previous_end) = self.previous.map_or((0, 0), |previous| (previous.number, previous.end));
+        assert!(
+            self.previous.is_none() || (previous_number != 0 && previous_end >= HEADER_BYTES as u64),
+            "file numbers start at 1, and a log ends after its header"
+        );
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..8].copy_from_slice(MAGIC);
+        bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.features.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.log_id.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.number.to_le_bytes());
+        bytes[32..40].copy_from_slice(&previous_number.to_le_bytes());
+        bytes[40..48].copy_from_slice(&previous_end.to_le_bytes());
+        bytes[48..52].copy_from_slice(&(self.kind as u32).to_le_bytes());
+        let crc = crc32c::crc32c(&bytes[..CRC_AT]);
+        bytes[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    pub(super) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, HeaderFault> {
+        let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
+        let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+        let corrupt = |why: &str| Err(HeaderFault::Corrupt(why.to_owned()));
+        if &bytes[..8] != MAGIC {
+            return corrupt("the header does not start with LARCHLOG");
+        }
+        if u32_at(CRC_AT) != crc32c::crc32c(&bytes[..CRC_AT]) {
+            return corrupt("the header's checksum does not match");
+        }
+        let format_version = u32_at(8);
+        if format_version != FORMAT_VERSION {
+            return Err(HeaderFault::Unsupported(format!(
+                "its format version is {format_version}, only {FORMAT_VERSION} is known"
+            )));
+        }
+        let features = u32_at(12);
+        let unknown = features & MUST_UNDERSTAND & !KNOWN_FEATURES;
+        if unknown != 0 {
+            let names: Vec<String> =
+                (0..u32::BITS).filter(|bit| unknown & (1 << bit) != 0).map(|bit| bit.to_string()).collect();
+            return Err(HeaderFault::Unsupported(format!("it needs the unknown feature bits {}", names.join(", "))));
+        }
+        let Some(kind) = Kind::from_u32(u32_at(48)) else {
+            return corrupt("the header names no known kind of log");
+        };
+        let (log_id, number, previous_number) = (u64_at(16), u64_at(24), u64_at(32));
+        if log_id == 0 || number == 0 {
+            return corrupt("the header has a log id or a file number of 0");
+        }
+        let previous = (previous_number != 0).then(|| Previous { number: previous_number, end: u64_at(40) });
+        if previous.is_some_and(|previous| previous.end < HEADER_BYTES as u64) {
+            return corrupt("the header says that the previous log ended within its own header");
+        }
+        Ok(Self { kind, log_id, number, previous, features })
+    }
+}

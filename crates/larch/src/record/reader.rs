@@ -1,0 +1,343 @@
+//! Reads the records of a log file and decides, at the first bad one, between a torn tail and corruption. It does not
+//! know what the payloads mean.
+//!
+//! A crash may leave anything in what was not synced: missing bytes, zeros, later records without earlier ones. So a bad
+//! record at offset `o` ends the log in silence, unless something proves that bytes at or past `o` had been durable: the
+//! caller's `known_end`, or a valid record found anywhere after `o`. (Records before `o` prove nothing: none claims more
+//! than its own offset.) One byte of proof makes it corruption.
+//!
+//! Memory: one chunk, or one record where that is larger; the search for proof uses two chunks.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use os::sync::Arc;
+use os::{Access, Disk, File};
+
+use super::header::HeaderFault;
+use super::{
+    HEADER_BYTES, Header, Kind, LogError, RECORD_ALIGN_BYTES, RECORD_HEADER_BYTES, Result, padded_record_bytes,
+};
+
+/// How much is read at once.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// One record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Where it starts in the file.
+    pub offset: u64,
+    /// What was appended.
+    pub payload: &'a [u8],
+}
+
+/// Why a log ended before its file did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tear {
+    /// Where the unfinished write starts: the end of what is left of the log.
+    pub offset: u64,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
+
+/// Streams the records of a file. Stays failed after an error.
+#[derive(Debug)]
+pub struct RecordReader {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    /// `None`: the creation of the file was torn, there are no records.
+    header: Option<Header>,
+    /// Nothing is read from here on: the file's length at open, or the caller's `known_end`.
+    limit: u64,
+    known_end: Option<u64>,
+    /// Where the next record starts.
+    offset: u64,
+    window: Window,
+    outcome: Option<Outcome>,
+}
+
+#[derive(Clone, Debug)]
+enum Outcome {
+    Ended,
+    Torn(Tear),
+    Failed(LogError),
+}
+
+/// A stretch of the file in memory.
+#[derive(Debug, Default)]
+struct Window {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    /// Place of `range` in the window, if it holds all of it.
+    fn find(&self, range: &Range<u64>) -> Option<Range<usize>> {
+        let start = usize::try_from(range.start.checked_sub(self.start)?).ok()?;
+        let end = usize::try_from(range.end.checked_sub(self.start)?).ok()?;
+        (end <= self.bytes.len()).then_some(start..end)
+    }
+}
+
+impl RecordReader {
+    /// Opens a log of the given kind. `known_end` is where its successor says that it ended: everything below must be
+    /// there and valid, and nothing above is looked at. `None` if nobody knows.
+    pub fn open(disk: &dyn Disk, path: &Path, kind: Kind, known_end: Option<u64>) -> Result<Self> {
+        assert!(known_end.is_none_or(|end| end >= HEADER_BYTES as u64), "a log ends after its header");
+        let file = disk.open(path, Access::Read).map_err(|error| LogError::io("open", path, error))?;
+        let file_bytes = file.len().map_err(|error| LogError::io("read the length of", path, error))?;
+        if let Some(known_end) = known_end
+            && file_bytes < known_end
+        {
+            let why = format!("the file ends here, but the log after it says that {known_end} bytes were durable");
+            return Err(LogError::corrupt(path, file_bytes, why));
+        }
+        let mut reader = Self {
+            file,
+            path: path.to_owned(),
+            header: None,
+            limit: known_end.unwrap_or(file_bytes),
+            known_end,
+            offset: HEADER_BYTES as u64,
+            window: Window::default(),
+            outcome: None,
+        };
+        reader.read_header(file_bytes, kind)?;
+        Ok(reader)
+    }
+
+    /// The header was durable before the first record was written, so a bad one is a torn creation only in a file that
+    /// has no records: one shorter than the header, or one of its length with the checksum not yet written.
+    fn read_header(&mut self, file_bytes: u64, kind: Kind) -> Result<()> {
+        let mut bytes = [0; HEADER_BYTES];
+        let present = file_bytes.min(HEADER_BYTES as u64) as usize;
+        read_exactly(&*self.file, &self.path, &mut bytes[..present], 0)?;
+        let is_unfinished = present < HEADER_BYTES || (file_bytes == present as u64 && bytes[60..] == [0; 4]);
+        let fault = match Header::decode(&bytes) {
+            Ok(header) if header.kind == kind => {
+                self.header = Some(header);
+                return Ok(());
+            }
+            Ok(header) => HeaderFault::Corrupt(format!("the header says {:?}, expected {kind:?}", header.kind)),
+            Err(fault) => fault,
+        };
+        if is_unfinished && self.known_end.is_none() {
+            self.outcome = Some(Outcome::Torn(Tear { offset: 0, why: "the file's creation was not finished" }));
+            return Ok(());
+        }
+        Err(match fault {
+            HeaderFault::Corrupt(why) => LogError::corrupt(&self.path, 0, why),
+            HeaderFault::Unsupported(why) => LogError::Unsupported { file: self.path.clone(), why },
+        })
+    }
+
+    /// What the file says about itself; `None` if its creation was torn, in which case nothing was ever in it.
+    pub fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
+    }
+
+    /// The file's name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the next record starts; after the last one, the end of the log.
+    pub fn end(&self) -> u64 {
+        self.offset
+    }
+
+    /// After the last record: the unfinished write that was cut off, if there was one.
+    pub fn tear(&self) -> Option<&Tear> {
+        match &self.outcome {
+            Some(Outcome::Torn(tear)) => Some(tear),
+            _ => None,
+        }
+    }
+
+    /// The next record, `None` after the last.
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>> {
+        match &self.outcome {
+            Some(Outcome::Ended | Outcome::Torn(_)) => return Ok(None),
+            Some(Outcome::Failed(error)) => return Err(error.clone()),
+            None => {}
+        }
+        match self.step() {
+            Ok(Ok((offset, payload))) => Ok(Some(Record { offset, payload: &self.window.bytes[payload] })),
+            Ok(Err(outcome)) => {
+                let answer = match &outcome {
+                    Outcome::Failed(error) => Err(error.clone()),
+                    Outcome::Ended | Outcome::Torn(_) => Ok(None),
+                };
+                self.outcome = Some(outcome);
+                answer
+            }
+            Err(error) => {
+                self.outcome = Some(Outcome::Failed(error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads the record at `offset` and moves past it, or says how the log ends.
+    fn step(&mut self) -> Result<Result<(u64, Range<usize>), Outcome>> {
+        let offset = self.offset;
+        if offset == self.limit {
+            return Ok(Err(Outcome::Ended));
+        }
+        let why = match self.record_at(offset)? {
+            Ok((frame, payload)) => {
+                self.offset = offset + frame.record_bytes();
+                return Ok(Ok((offset, payload)));
+            }
+            Err(why) => why,
+        };
+        let proof = match self.known_end {
+            Some(end) => Some(format!("the log after it says that {end} bytes were durable")),
+            None => self.proof_after(offset)?,
+        };
+        Ok(Err(match proof {
+            Some(proof) => Outcome::Failed(LogError::corrupt(&self.path, offset, format!("{why}, but {proof}"))),
+            None => Outcome::Torn(Tear { offset, why }),
+        }))
+    }
+
+    /// The record at `offset` with the place of its payload in the window, or what is wrong with it.
+    fn record_at(&mut self, offset: u64) -> Result<Result<(Frame, Range<usize>), &'static str>> {
+        if self.limit - offset < RECORD_HEADER_BYTES as u64 {
+            return Ok(Err("the file ends within a record's header"));
+        }
+        let at = self.load(offset..offset + RECORD_HEADER_BYTES as u64)?;
+        let frame = Frame::decode(&self.window.bytes[at]);
+        if let Err(why) = frame.check(self.log_id(), offset, self.limit) {
+            return Ok(Err(why));
+        }
+        let at = self.load(offset..offset + frame.record_bytes())?;
+        let record = &self.window.bytes[at.clone()];
+        if crc32c::crc32c(&record[4..]) != frame.crc {
+            return Ok(Err("a record's checksum does not match"));
+        }
+        let payload = at.start + RECORD_HEADER_BYTES;
+        Ok(Ok((frame, payload..payload + frame.payload_bytes as usize)))
+    }
+
+    /// A valid record after the bad one at `bad` that shows bytes past `bad` to have been durable.
+    ///
+    /// Records start at multiples of 8, so every such place is tried. A candidate must first say something that would
+    /// be proof, and only then is its checksum computed: whatever lies in the tail, the search reads it about once.
+    /// A copy of an older record inside a value proves nothing, because its synced end lies before `bad`.
+    fn proof_after(&mut self, bad: u64) -> Result<Option<String>> {
+        let log_id = self.log_id();
+        let mut offset = bad + RECORD_ALIGN_BYTES as u64;
+        while self.limit.saturating_sub(offset) >= RECORD_HEADER_BYTES as u64 {
+            let chunk_end = (offset + CHUNK_BYTES as u64).min(self.limit);
+            let at = self.load(offset..chunk_end)?;
+            let mut candidates = Vec::new();
+            let chunk = &self.window.bytes[at];
+            let mut place = 0;
+            while place + RECORD_HEADER_BYTES <= chunk.len() {
+                let frame = Frame::decode(&chunk[place..place + RECORD_HEADER_BYTES]);
+                let record = offset + place as u64;
+                if frame.synced_end > bad && frame.check(log_id, record, self.limit).is_ok() {
+                    candidates.push((record, frame));
+                }
+                place += RECORD_ALIGN_BYTES;
+            }
+            for (record, frame) in candidates {
+                if self.crc_of(record + 4..record + frame.record_bytes())? == frame.crc {
+                    let synced_end = frame.synced_end;
+                    return Ok(Some(format!(
+                        "the record at offset {record} says that everything up to {synced_end} was durable"
+                    )));
+                }
+            }
+            offset += place as u64;
+        }
+        Ok(None)
+    }
+
+    /// Checksum of a stretch of the file, read in chunks beside the window.
+    fn crc_of(&self, range: Range<u64>) -> Result<u32> {
+        let mut bytes = vec![0; CHUNK_BYTES.min((range.end - range.start) as usize)];
+        let mut crc = 0;
+        let mut offset = range.start;
+        while offset < range.end {
+            let count = bytes.len().min((range.end - offset) as usize);
+            read_exactly(&*self.file, &self.path, &mut bytes[..count], offset)?;
+            crc = crc32c::crc32c_append(crc, &bytes[..count]);
+            offset += count as u64;
+        }
+        Ok(crc)
+    }
+
+    /// Has `range`, which ends at or before the limit, in the window and returns its place there.
+    fn load(&mut self, range: Range<u64>) -> Result<Range<usize>> {
+        if let Some(at) = self.window.find(&range) {
+            return Ok(at);
+        }
+        let wanted = (range.end - range.start).max(CHUNK_BYTES as u64).min(self.limit - range.start) as usize;
+        self.window.bytes.clear();
+        self.window.bytes.shrink_to(wanted.max(CHUNK_BYTES));
+        self.window.bytes.resize(wanted, 0);
+        self.window.start = range.start;
+        read_exactly(&*self.file, &self.path, &mut self.window.bytes, range.start)?;
+        Ok(0..(range.end - range.start) as usize)
+    }
+
+    fn log_id(&self) -> u64 {
+        self.header.expect("a reader without a header has ended at open").log_id
+    }
+}
+
+/// A record's header.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    crc: u32,
+    payload_bytes: u32,
+    log_id: u64,
+    synced_end: u64,
+}
+
+impl Frame {
+    /// ```text
+    /// crc u32 | payload bytes u32 | log id u64 | synced end u64
+    /// ```
+    fn decode(bytes: &[u8]) -> Self {
+        Self {
+            crc: u32::from_le_bytes(bytes[..4].try_into().expect("4 bytes")),
+            payload_bytes: u32::from_le_bytes(bytes[4..8].try_into().expect("4 bytes")),
+            log_id: u64::from_le_bytes(bytes[8..16].try_into().expect("8 bytes")),
+            synced_end: u64::from_le_bytes(bytes[16..24].try_into().expect("8 bytes")),
+        }
+    }
+
+    fn record_bytes(&self) -> u64 {
+        padded_record_bytes(self.payload_bytes as usize) as u64
+    }
+
+    /// Everything that can be said about the record at `offset` without its payload.
+    fn check(&self, log_id: u64, offset: u64, limit: u64) -> Result<(), &'static str> {
+        if self.log_id != log_id {
+            return Err("there is no record of this log");
+        }
+        if self.synced_end > offset {
+            return Err("a record claims to have been durable before it was written");
+        }
+        if self.record_bytes() > limit - offset {
+            return Err("the file ends within a record");
+        }
+        Ok(())
+    }
+}
+
+/// Fills `bytes`; the file was long enough when it was opened.
+fn read_exactly(file: &dyn File, path: &Path, bytes: &mut [u8], offset: u64) -> Result<()> {
+    let mut done = 0;
+    while done < bytes.len() {
+        let at = offset + done as u64;
+        match file.read_at(&mut bytes[done..], at).map_err(|error| LogError::io("read", path, error))? {
+            0 => return Err(LogError::corrupt(path, at, "the file became shorter while it was read")),
+            count => done += count,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,488 @@
+//! What the log promises about its bytes, checked on a disk in memory that can be cut, bent and crashed.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use os::sim::SimDisk;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::*;
+use os::{Access, Disk};
+
+const PATH: &str = "000007.log";
+const LOG_ID: u64 = 0x1122_3344_5566_7788;
+
+fn header() -> Header {
+    Header::new(Kind::WriteAhead, LOG_ID, 7, Some(Previous { number: 6, end: 4096 }))
+}
+
+fn writer(disk: &SimDisk) -> RecordWriter {
+    RecordWriter::create(disk, Path::new(PATH), &header()).expect("the disk works")
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    Clean,
+    Torn(u64),
+    Corrupt(u64),
+}
+
+/// Reads the whole file: the payloads and how it ends. An error must stay.
+fn read(disk: &SimDisk, known_end: Option<u64>) -> (Vec<Vec<u8>>, End) {
+    let offset_of = |error: LogError| match error {
+        LogError::Corrupt { offset, .. } => End::Corrupt(offset),
+        other => panic!("{other}"),
+    };
+    let mut reader = match RecordReader::open(disk, Path::new(PATH), Kind::WriteAhead, known_end) {
+        Ok(reader) => reader,
+        Err(error) => return (Vec::new(), offset_of(error)),
+    };
+    let mut payloads = Vec::new();
+    loop {
+        match reader.next_record() {
+            Ok(Some(record)) => payloads.push(record.payload.to_vec()),
+            Ok(None) => {
+                assert!(reader.next_record().expect("the end stays").is_none());
+                let end = reader.tear().map_or(End::Clean, |tear| End::Torn(tear.offset));
+                return (payloads, end);
+            }
+            Err(error) => {
+                let again = reader.next_record().expect_err("an error stays");
+                assert_eq!(again.to_string(), error.to_string());
+                return (payloads, offset_of(error));
+            }
+        }
+    }
+}
+
+fn set_len(disk: &SimDisk, bytes: u64) {
+    disk.open(Path::new(PATH), Access::Write).expect("it is there").set_len(bytes).expect("the disk works");
+}
+
+fn write_at(disk: &SimDisk, bytes: &[u8], offset: u64) {
+    disk.open(Path::new(PATH), Access::Write).expect("it is there").write_at(bytes, offset).expect("the disk works");
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn header_and_record_have_the_bytes_of_the_format_page() {
+    let disk = SimDisk::new(1);
+    let mut writer = writer(&disk);
+    let end = writer.append(&[b"abc", b"defgh"]).expect("the disk works");
+    writer.append(&[b"i"]).expect("the disk works");
+    let bytes = disk.read_all(Path::new(PATH)).expect("it is there");
+    let golden = [
+        "4c415243484c4f47", // LARCHLOG
+        "01000000",         // format version
+        "00000000",         // feature bits
+        "8877665544332211", // log id
+        "0700000000000000", // number
+        "0600000000000000", // previous number
+        "0010000000000000", // previous end
+        "01000000",         // kind
+        "0000000000000000", //
+        "18c8827d",         // crc
+        "66dce9a7",         // crc
+        "08000000",         // payload bytes
+        "8877665544332211", // log id
+        "4000000000000000", // synced end
+        "6162636465666768", // payload
+        "ace7b69d",         // crc
+        "01000000",         // payload bytes
+        "8877665544332211", // log id
+        "4000000000000000", // synced end
+        "6900000000000000", // payload and padding
+    ];
+    assert_eq!(hex(&bytes), golden.concat());
+    assert_eq!(end, 96);
+    assert_eq!(Header::decode(bytes[..HEADER_BYTES].try_into().expect("64 bytes")), Ok(header()));
+}
+
+#[test]
+fn records_come_back_whatever_their_length() {
+    let disk = SimDisk::new(1);
+    let mut writer = writer(&disk);
+    let lengths = [0, 1, 7, 8, 9, 1 << 20, (1 << 20) - 24, 3, (3 << 20) + 5, 0, 100];
+    let mut ends = vec![HEADER_BYTES as u64];
+    for (index, length) in lengths.into_iter().enumerate() {
+        let payload = vec![index as u8; length];
+        let (left, right) = payload.split_at(length / 3);
+        ends.push(writer.append(&[left, &[], right]).expect("the disk works"));
+        assert_eq!(writer.end(), ends[index + 1]);
+        assert_eq!(writer.file().appended_end(), writer.end());
+    }
+    let mut reader = RecordReader::open(&*disk, Path::new(PATH), Kind::WriteAhead, None).expect("it is whole");
+    assert_eq!(reader.header(), Some(&header()));
+    for (index, length) in lengths.into_iter().enumerate() {
+        let record = reader.next_record().expect("it is whole").expect("there are more");
+        assert_eq!((record.offset, record.payload.len()), (ends[index], length));
+        assert!(record.payload.iter().all(|byte| *byte == index as u8));
+        assert_eq!(reader.end(), ends[index + 1]);
+    }
+    assert!(reader.next_record().expect("it is whole").is_none());
+    assert_eq!(reader.tear(), None);
+}
+
+#[test]
+fn short_reads_do_not_matter() {
+    let disk = SimDisk::new(1);
+    let mut writer = writer(&disk);
+    for index in 0..20u8 {
+        writer.append(&[&[index; 100]]).expect("the disk works");
+    }
+    for nth in 1..4 {
+        disk.shorten_read(nth);
+        let (payloads, end) = read(&disk, None);
+        assert_eq!((payloads.len(), end), (20, End::Clean));
+    }
+}
+
+/// A log of records of 0..40 bytes, synced after some: payloads, offsets, and the synced end that the file proves.
+fn small_log(disk: &SimDisk) -> (Vec<Vec<u8>>, Vec<u64>, u64) {
+    let mut writer = writer(disk);
+    let (mut payloads, mut offsets, mut proven_end) = (Vec::new(), Vec::new(), 0);
+    for index in 0..15u8 {
+        let payload: Vec<u8> = (0..index * 3).map(|byte| byte ^ index).collect();
+        offsets.push(writer.end());
+        proven_end = writer.file().synced_end();
+        writer.append(&[&payload]).expect("the disk works");
+        payloads.push(payload);
+        if index % 4 == 2 {
+            assert_eq!(writer.file().sync().expect("the disk works"), writer.end());
+        }
+    }
+    offsets.push(writer.end());
+    (payloads, offsets, proven_end)
+}
+
+#[test]
+fn a_flipped_bit_below_the_synced_end_is_corruption_and_above_it_cuts() {
+    let disk = SimDisk::new(1);
+    let (payloads, offsets, proven_end) = small_log(&disk);
+    assert!(proven_end > offsets[3] && proven_end < offsets[12], "both cases occur");
+    let end = *offsets.last().expect("it has records");
+    for known_end in [None, Some(end), Some(offsets[8])] {
+        let synced_end = known_end.unwrap_or(proven_end);
+        let limit = known_end.unwrap_or(end);
+        for byte in 0..limit {
+            for bit in [0, 3, 7] {
+                let image = disk.image();
+                image.flip_bit(PATH, byte, bit);
+                let expected = match offsets.iter().rposition(|offset| *offset <= byte) {
+                    // The header: corrupt even where it could be torn, because there are records.
+                    None => (payloads[..0].to_vec(), End::Corrupt(0)),
+                    Some(record) => {
+                        let offset = offsets[record];
+                        let end = if offset < synced_end { End::Corrupt(offset) } else { End::Torn(offset) };
+                        (payloads[..record].to_vec(), end)
+                    }
+                };
+                assert_eq!(read(&image, known_end), expected, "byte {byte} bit {bit} known end {known_end:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cut_file_is_torn_unless_the_successor_knows_its_end() {
+    let disk = SimDisk::new(1);
+    let (payloads, offsets, _) = small_log(&disk);
+    let end = *offsets.last().expect("it has records");
+    for length in 0..=end {
+        let image = disk.image();
+        set_len(&image, length);
+        let (found, outcome) = read(&image, None);
+        let whole = offsets.iter().filter(|offset| **offset <= length).count().saturating_sub(1);
+        assert_eq!(found, payloads[..whole], "length {length}");
+        let expected = if length < HEADER_BYTES as u64 {
+            End::Torn(0)
+        } else if length == offsets[whole] {
+            End::Clean
+        } else {
+            End::Torn(offsets[whole])
+        };
+        assert_eq!(outcome, expected, "length {length}");
+        if length < end {
+            assert_eq!(read(&image, Some(end)), (Vec::new(), End::Corrupt(length)), "length {length}");
+        }
+    }
+}
+
+#[test]
+fn nothing_above_the_known_end_is_looked_at() {
+    let disk = SimDisk::new(1);
+    let (payloads, offsets, _) = small_log(&disk);
+    let image = disk.image();
+    image.flip_bit(PATH, offsets[10], 1);
+    assert_eq!(read(&image, Some(offsets[10])), (payloads[..10].to_vec(), End::Clean));
+    // An end inside a record cannot be where the log ended.
+    assert_eq!(read(&disk, Some(offsets[10] + 8)), (payloads[..10].to_vec(), End::Corrupt(offsets[10])));
+}
+
+#[test]
+fn zeros_after_the_last_record_are_a_torn_tail() {
+    let disk = SimDisk::new(1);
+    let (payloads, offsets, _) = small_log(&disk);
+    let end = *offsets.last().expect("it has records");
+    set_len(&disk, end + (3 << 20));
+    assert_eq!(read(&disk, None), (payloads, End::Torn(end)));
+}
+
+/// `distance` bytes lie between a bad record and the one that proves it to have been durable.
+fn check_distant_proof(distance: usize) {
+    let disk = SimDisk::new(1);
+    let mut writer = writer(&disk);
+    writer.append(&[b"good"]).expect("the disk works");
+    let bad = writer.end();
+    writer.append(&[&vec![7; distance]]).expect("the disk works");
+    let silent = disk.image();
+    silent.flip_bit(PATH, bad + 30, 1);
+    assert_eq!(read(&silent, None), (vec![b"good".to_vec()], End::Torn(bad)), "nothing proves it yet");
+
+    writer.file().sync().expect("the disk works");
+    let proof = writer.end();
+    writer.append(&[&vec![9; distance]]).expect("the disk works");
+    let image = disk.image();
+    image.flip_bit(PATH, bad + 30, 1);
+    assert_eq!(read(&image, None), (vec![b"good".to_vec()], End::Corrupt(bad)), "distance {distance}");
+    // The length of the bad record lies: the proof is still found.
+    let image = disk.image();
+    image.flip_bit(PATH, bad + 6, 0);
+    assert_eq!(read(&image, None), (vec![b"good".to_vec()], End::Corrupt(bad)), "distance {distance}");
+    // Half of the proof is missing, too: then it proves nothing.
+    set_len(&image, proof + distance as u64 / 2);
+    assert_eq!(read(&image, None), (vec![b"good".to_vec()], End::Torn(bad)), "distance {distance}");
+}
+
+#[test]
+fn proof_is_found_at_any_distance() {
+    // The search starts 8 bytes after the bad record and reads 1 MiB at a time: let the proof straddle the chunks' ends.
+    for around in [1 << 20, 2 << 20] {
+        for distance in (around - 48..around + 32).step_by(8) {
+            check_distant_proof(distance);
+        }
+    }
+    check_distant_proof(100);
+}
+
+#[test]
+fn a_copy_of_a_record_inside_a_payload_proves_nothing() {
+    let disk = SimDisk::new(1);
+    let mut writer = writer(&disk);
+    let first = writer.end();
+    writer.append(&[b"one"]).expect("the disk works");
+    writer.file().sync().expect("the disk works");
+    let second = writer.end();
+    writer.append(&[b"two"]).expect("the disk works");
+    let copy = disk.read_all(Path::new(PATH)).expect("it is there")[first as usize..].to_vec();
+    let third = writer.end();
+    writer.append(&[&copy]).expect("the disk works");
+    assert!(third > second);
+    disk.flip_bit(PATH, third, 0);
+    assert_eq!(read(&disk, None), (vec![b"one".to_vec(), b"two".to_vec()], End::Torn(third)));
+}
+
+#[test]
+fn a_record_that_claims_more_than_was_written_before_it_is_neither_read_nor_believed() {
+    let disk = SimDisk::new(1);
+    let mut writer = writer(&disk);
+    writer.append(&[b"good"]).expect("the disk works");
+    let liar = writer.end();
+    writer.append(&[b"liar"]).expect("the disk works");
+    let mut record = disk.read_all(Path::new(PATH)).expect("it is there")[liar as usize..].to_vec();
+    record[16..24].copy_from_slice(&(liar + 8).to_le_bytes());
+    let crc = crc32c::crc32c(&record[4..]);
+    record[..4].copy_from_slice(&crc.to_le_bytes());
+    write_at(&disk, &record, liar);
+    assert_eq!(read(&disk, None), (vec![b"good".to_vec()], End::Torn(liar)));
+    disk.flip_bit(PATH, HEADER_BYTES as u64, 0);
+    assert_eq!(read(&disk, None), (Vec::new(), End::Torn(HEADER_BYTES as u64)));
+}
+
+#[test]
+fn records_of_another_log_are_not_read() {
+    let disk = SimDisk::new(1);
+    let mut writer = writer(&disk);
+    writer.append(&[b"mine"]).expect("the disk works");
+    let end = writer.end();
+    let other = Header::new(Kind::WriteAhead, LOG_ID + 1, 8, None);
+    let mut theirs = RecordWriter::create(&*disk, Path::new("other.log"), &other).expect("the disk works");
+    theirs.append(&[b"older"]).expect("the disk works");
+    theirs.file().sync().expect("the disk works");
+    theirs.append(&[b"theirs"]).expect("the disk works");
+    let bytes = disk.read_all(Path::new("other.log")).expect("it is there");
+    write_at(&disk, &bytes[HEADER_BYTES..], end);
+    assert_eq!(read(&disk, None), (vec![b"mine".to_vec()], End::Torn(end)));
+}
+
+#[test]
+fn an_unfinished_creation_is_an_empty_log_unless_the_successor_knows_better() {
+    let bytes = header().encode();
+    for length in 0..HEADER_BYTES {
+        let disk = SimDisk::new(1);
+        let file = disk.open(Path::new(PATH), Access::Create).expect("the disk works");
+        file.write_at(&bytes[..length], 0).expect("the disk works");
+        assert_eq!(read(&disk, None), (Vec::new(), End::Torn(0)), "length {length}");
+        assert_eq!(read(&disk, Some(64)), (Vec::new(), End::Corrupt(length as u64)), "length {length}");
+        // The same, with the length saved before the bytes.
+        if length <= 60 {
+            file.set_len(HEADER_BYTES as u64).expect("the disk works");
+            assert_eq!(read(&disk, None), (Vec::new(), End::Torn(0)), "length {length}");
+            assert_eq!(read(&disk, Some(64)), (Vec::new(), End::Corrupt(0)), "length {length}");
+        }
+    }
+}
+
+/// The error that a file with only this header opens with.
+fn open_error(bytes: &[u8; HEADER_BYTES], kind: Kind) -> Option<String> {
+    let disk = SimDisk::new(1);
+    let file = disk.open(Path::new(PATH), Access::Create).expect("the disk works");
+    file.write_at(bytes, 0).expect("the disk works");
+    RecordReader::open(&*disk, Path::new(PATH), kind, None).err().map(|error| error.to_string())
+}
+
+fn with_crc(mut bytes: [u8; HEADER_BYTES]) -> [u8; HEADER_BYTES] {
+    let crc = crc32c::crc32c(&bytes[..60]);
+    bytes[60..].copy_from_slice(&crc.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn what_must_be_understood_is_refused_by_name_and_the_rest_ignored() {
+    let feature = |bit: u32| with_crc(Header { features: 1 << bit, ..header() }.encode());
+    assert_eq!(open_error(&header().encode(), Kind::WriteAhead), None);
+    for bit in 0..16 {
+        assert_eq!(open_error(&feature(bit), Kind::WriteAhead), None);
+    }
+    for bit in 16..32 {
+        let error = open_error(&feature(bit), Kind::WriteAhead).expect("it is refused");
+        assert!(error.contains(&format!("unknown feature bits {bit}. Open it")) && error.contains(PATH), "{error}");
+    }
+    let two = with_crc(Header { features: 0x8002_0001, ..header() }.encode());
+    let error = open_error(&two, Kind::WriteAhead).expect("it is refused");
+    assert!(error.contains("unknown feature bits 17, 31"), "{error}");
+
+    let mut newer = header().encode();
+    newer[8] = 2;
+    let error = open_error(&with_crc(newer), Kind::WriteAhead).expect("it is refused");
+    assert!(error.contains("format version is 2, only 1 is known"), "{error}");
+
+    let error = open_error(&header().encode(), Kind::Manifest).expect("it is refused");
+    assert!(error.contains("the header says WriteAhead, expected Manifest"), "{error}");
+}
+
+#[test]
+fn errors_name_file_and_place_and_say_what_to_do() {
+    let disk = SimDisk::new(1);
+    let (_, offsets, _) = small_log(&disk);
+    disk.flip_bit(PATH, offsets[1], 0);
+    let mut reader = RecordReader::open(&*disk, Path::new(PATH), Kind::WriteAhead, None).expect("the header is whole");
+    reader.next_record().expect("the first is whole");
+    let error = reader.next_record().expect_err("the second is not").to_string();
+    let place =
+        format!("The log file {PATH} is corrupt at offset {}: a record's checksum does not match, but ", offsets[1]);
+    assert!(
+        error.starts_with(&place) && error.ends_with("was durable. Restore the database from a backup."),
+        "{error}"
+    );
+
+    disk.fail_operation(1, ErrorKind::PermissionDenied);
+    let error =
+        RecordReader::open(&*disk, Path::new(PATH), Kind::WriteAhead, None).expect_err("it may not").to_string();
+    assert!(error.starts_with(&format!("cannot open the log file {PATH}: ")), "{error}");
+}
+
+#[test]
+fn a_failed_append_refuses_all_later_ones() {
+    let disk = SimDisk::new(1);
+    let mut writer = writer(&disk);
+    writer.append(&[b"one"]).expect("the disk works");
+    let end = writer.end();
+    disk.fail_operation(1, ErrorKind::StorageFull);
+    let error = writer.append(&[b"two"]).expect_err("the disk is full").to_string();
+    assert!(error.contains("cannot append to the log file"), "{error}");
+    assert_eq!(writer.append(&[b"three"]).expect_err("it stays refused").to_string(), error);
+    assert_eq!((writer.end(), writer.file().appended_end()), (end, end));
+    assert_eq!(read(&disk, None).0, vec![b"one".to_vec()]);
+}
+
+/// Appends, syncs, and crashes at some point; twice, to see that recovering is repeatable.
+fn check_crash(seed: u64) {
+    let mut random = StdRng::seed_from_u64(seed);
+    let disk = SimDisk::new(seed);
+    let mut writer = writer(&disk);
+    let (mut payloads, mut synced) = (Vec::new(), 0);
+    for _ in 0..random.random_range(0..40) {
+        let length = if random.random_bool(0.1) { random.random_range(0..6000) } else { random.random_range(0..60) };
+        let payload: Vec<u8> = (0..length).map(|_| random.random()).collect();
+        writer.append(&[&payload]).expect("the disk works");
+        payloads.push(payload);
+        if random.random_bool(0.2) {
+            writer.file().sync().expect("the disk works");
+            synced = payloads.len();
+        }
+    }
+    disk.crash();
+    let (found, end) = read(&disk, None);
+    assert!(found.len() >= synced && found == payloads[..found.len()], "seed {seed}: {} of {synced}", found.len());
+    assert!(!matches!(end, End::Corrupt(_)), "seed {seed}: a crash is not corruption");
+    assert_eq!(read(&disk, None), (found, end), "seed {seed}");
+}
+
+#[test]
+fn after_a_crash_a_prefix_with_everything_synced_is_left() {
+    for seed in seeds(400) {
+        check_crash(seed);
+    }
+}
+
+/// What a crash during `create` leaves is an unfinished creation or an empty log.
+#[test]
+fn a_crash_while_creating_leaves_no_log_or_an_empty_one() {
+    for seed in seeds(100) {
+        for operation in 0..5 {
+            let disk = SimDisk::new(seed);
+            disk.fail_all_after(operation, ErrorKind::Other);
+            let created = RecordWriter::create(&*disk, Path::new(PATH), &header());
+            disk.crash();
+            if disk.exists(Path::new(PATH)).expect("the disk works") {
+                let (found, end) = read(&disk, None);
+                assert!(found.is_empty() && matches!(end, End::Clean | End::Torn(0)), "seed {seed}: {end:?}");
+                assert!(created.is_err() || end == End::Clean, "seed {seed}");
+            } else {
+                assert!(created.is_err(), "seed {seed}");
+            }
+        }
+    }
+}
+
+/// Random bytes change anywhere: what is read is always a prefix of what was written, and nothing panics.
+#[test]
+fn no_change_of_bytes_yields_a_wrong_payload() {
+    for seed in seeds(300) {
+        let mut random = StdRng::seed_from_u64(seed);
+        let disk = SimDisk::new(seed);
+        let (payloads, offsets, _) = small_log(&disk);
+        let end = *offsets.last().expect("it has records");
+        for _ in 0..random.random_range(1..4) {
+            let offset = random.random_range(0..end);
+            let length = random.random_range(1..64).min(end - offset);
+            let bytes: Vec<u8> = (0..length).map(|_| random.random()).collect();
+            write_at(&disk, &bytes, offset);
+        }
+        let (found, _) = read(&disk, None);
+        assert!(found.len() <= payloads.len() && found == payloads[..found.len()], "seed {seed}");
+    }
+}
+
+/// The seeds of a random test, printed so that the captured output of a failure names the one that failed last.
+/// `SEED=n cargo test -p larch name_of_test` runs that one alone.
+pub(crate) fn seeds(count: u64) -> impl Iterator<Item = u64> {
+    let chosen: Option<u64> = std::env::var("SEED").ok().map(|seed| seed.parse().expect("SEED is a number"));
+    let range = chosen.map_or(0..count, |seed| seed..seed + 1);
+    range.inspect(|seed| println!("seed {seed}; to run it alone: SEED={seed} cargo test"))
+}

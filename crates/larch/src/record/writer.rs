@@ -1,0 +1,137 @@
+//! Appends records to a new file. Which thread makes them durable, and when, is not decided here.
+//!
+//! Invariants: `appended_end` is stored after the bytes below it were written, `synced_end` after a sync that began when
+//! they had been; both only grow. After a failed write the writer refuses all others, since nobody knows what of it
+//! reached the file.
+//!
+//! Thread safety: a [`RecordWriter`] belongs to one thread, its [`LogFile`] is shared.
+
+use std::path::{Path, PathBuf};
+
+use os::sync::Arc;
+use os::sync::atomic::{AtomicU64, Ordering};
+use os::{Access, Disk, File};
+
+use super::{HEADER_BYTES, Header, LogError, RECORD_HEADER_BYTES, Result, padded_record_bytes};
+
+/// Longest payload: its length is a u32 and the padded record's too.
+pub const MAX_PAYLOAD_BYTES: usize = u32::MAX as usize - 64;
+
+/// A scratch buffer that grew beyond this for one record is given back.
+const KEPT_SCRATCH_BYTES: usize = 1 << 20;
+
+/// A log file that is being written, for those who make it durable.
+#[derive(Debug)]
+pub struct LogFile {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    appended_end: AtomicU64,
+    synced_end: AtomicU64,
+}
+
+impl LogFile {
+    /// Everything below was handed to the operating system.
+    pub fn appended_end(&self) -> u64 {
+        self.appended_end.load(Ordering::Acquire)
+    }
+
+    /// Everything below is durable.
+    pub fn synced_end(&self) -> u64 {
+        self.synced_end.load(Ordering::Acquire)
+    }
+
+    /// Makes everything appended so far durable and returns its end. After an error nothing more may be appended: the
+    /// system may have dropped the pages it could not write, and a second sync would not say so.
+    pub fn sync(&self) -> Result<u64> {
+        let end = self.appended_end();
+        self.file.sync().map_err(|error| LogError::io("sync", &self.path, error))?;
+        self.synced_end.fetch_max(end, Ordering::AcqRel);
+        Ok(end)
+    }
+}
+
+/// Writes a new log file.
+#[derive(Debug)]
+pub struct RecordWriter {
+    file: Arc<LogFile>,
+    log_id: u64,
+    end: u64,
+    scratch: Vec<u8>,
+    failed: Option<LogError>,
+}
+
+impl RecordWriter {
+    /// Creates the file with its header and makes both durable, name included.
+    pub fn create(disk: &dyn Disk, path: &Path, header: &Header) -> Result<Self> {
+        let io = |action| move |error| LogError::io(action, path, error);
+        let file = disk.open(path, Access::Create).map_err(io("create"))?;
+        file.write_at(&header.encode(), 0).map_err(io("write the header of"))?;
+        file.sync().map_err(io("sync"))?;
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        disk.sync_dir(directory).map_err(io("sync the directory of"))?;
+        let end = HEADER_BYTES as u64;
+        let file = Arc::new(LogFile {
+            file,
+            path: path.to_owned(),
+            appended_end: AtomicU64::new(end),
+            synced_end: AtomicU64::new(end),
+        });
+        Ok(Self { file, log_id: header.log_id, end, scratch: Vec::new(), failed: None })
+    }
+
+    /// Appends one record whose payload is `parts` joined, with one write, and returns its end. It is durable once the
+    /// file is synced past that end.
+    pub fn append(&mut self, parts: &[&[u8]]) -> Result<u64> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let synced_end = self.file.synced_end();
+        frame(&mut self.scratch, self.log_id, synced_end, parts);
+        if let Err(error) = self.file.file.write_at(&self.scratch, self.end) {
+            let error = LogError::io("append to", &self.file.path, error);
+            self.failed = Some(error.clone());
+            return Err(error);
+        }
+        self.end += self.scratch.len() as u64;
+        self.file.appended_end.store(self.end, Ordering::Release);
+        if self.scratch.capacity() > KEPT_SCRATCH_BYTES {
+            self.scratch.clear();
+            self.scratch.shrink_to(KEPT_SCRATCH_BYTES);
+        }
+        Ok(self.end)
+    }
+
+    /// The file, for those who sync it.
+    pub fn file(&self) -> &Arc<LogFile> {
+        &self.file
+    }
+
+    /// Where the next record will start.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+}
+
+/// Lays out a record in `record`, whatever was there.
+///
+/// ```text
+/// crc u32 | payload bytes u32 | log id u64 | synced end u64 | payload | zeros to a multiple of 8
+/// ```
+fn frame(record: &mut Vec<u8>, log_id: u64, synced_end: u64, parts: &[&[u8]]) {
+    let payload_bytes: usize = parts.iter().map(|part| part.len()).sum();
+    assert!(payload_bytes <= MAX_PAYLOAD_BYTES, "the caller keeps a record below {MAX_PAYLOAD_BYTES} bytes");
+    let padded_bytes = padded_record_bytes(payload_bytes);
+    record.clear();
+    record.reserve(padded_bytes);
+    record.extend_from_slice(&[0; 4]);
+    record.extend_from_slice(&(payload_bytes as u32).to_le_bytes());
+    record.extend_from_slice(&log_id.to_le_bytes());
+    record.extend_from_slice(&synced_end.to_le_bytes());
+    debug_assert_eq!(record.len(), RECORD_HEADER_BYTES, "the drawing above");
+    for part in parts {
+        record.extend_from_slice(part);
+    }
+    record.resize(padded_bytes, 0);
+    let crc = crc32c::crc32c(&record[4..]);
+    record[..4].copy_from_slice(&crc.to_le_bytes());
+}

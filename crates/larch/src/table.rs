@@ -1,0 +1,235 @@
+//! A table as its users see it.
+
+use crate::batch::BatchOps;
+use crate::check::{CheckProgress, CheckReport};
+use crate::commit;
+use crate::compact;
+use crate::core::Core;
+use crate::db::Handle;
+use crate::error::{Error, Result};
+use crate::import::Import;
+use crate::manifest::{TableId, TableInfo};
+use crate::metrics::TableStats;
+use crate::options::TableOptions;
+use crate::read::{Key, Range, Value, point};
+use crate::snapshot::Pin;
+use os::sync::Arc;
+use pages::{Admit, Reason, Session};
+use sst::Version;
+use std::ops::RangeBounds;
+
+/// A table of a database: keys in byte order, each with a value. Cloning shares it.
+///
+/// ```
+/// # fn main() -> larch::Result<()> {
+/// # let db = larch::Database::open(larch::doc::directory("table"))?;
+/// let fruit = db.table("fruit")?;
+/// for name in ["apple", "banana", "cherry"] {
+///     fruit.insert(name, b"ripe")?;
+/// }
+/// fruit.remove("banana")?;
+/// let names: Vec<_> = fruit.range("a".."d").map(|row| row.map(|(key, _)| key)).collect::<Result<_, _>>()?;
+/// assert_eq!(names, [b"apple"[..].into(), b"cherry"[..].into()]);
+/// assert_eq!(fruit.iter().next_back().unwrap()?.0[..], *b"cherry");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Table {
+    handle: Arc<Handle>,
+    info: Arc<TableInfo>,
+}
+
+/// Whoever can be read: the database now, or a snapshot of it.
+pub trait Readable {
+    /// The value of `key` in `table`, if it has one.
+    fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>>;
+
+    /// The rows of `table` with keys in `range`, in order, from either end.
+    fn range<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Range;
+
+    /// Whether `key` has a value.
+    fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.get(table, key)?.is_some())
+    }
+
+    /// All rows of `table`.
+    fn iter(&self, table: &Table) -> Range {
+        self.range::<&[u8]>(table, ..)
+    }
+}
+
+impl Table {
+    pub(crate) fn new(handle: Arc<Handle>, info: Arc<TableInfo>) -> Self {
+        Self { handle, info }
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.handle.core
+    }
+
+    pub(crate) fn id(&self) -> TableId {
+        self.info.id
+    }
+
+    pub(crate) fn info(&self) -> &Arc<TableInfo> {
+        &self.info
+    }
+
+    pub(crate) fn check_handle(&self, handle: &Arc<Handle>) -> Result<()> {
+        if Arc::ptr_eq(&self.handle.core, &handle.core) {
+            Ok(())
+        } else {
+            Err(Error::ForeignTable(self.name().to_owned()))
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.info.name
+    }
+
+    /// How it is stored.
+    pub fn options(&self) -> &TableOptions {
+        &self.info.options
+    }
+
+    /// The value of `key`, if it has one. A value found in memory is not copied and nothing is allocated.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.get_at(key.as_ref(), None)
+    }
+
+    pub(crate) fn get_at(&self, key: &[u8], at: Option<Version>) -> Result<Option<Value>> {
+        let core = self.core();
+        // The view first: then every file in it is older than the version read afterwards.
+        let view = core.view();
+        let at = at.unwrap_or_else(|| core.visible());
+        let session = Session::new(&core.cache, Reason::Point, Admit::Keep);
+        point::get(&session, &view, self.info.id, key, at)
+    }
+
+    /// Whether `key` has a value.
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.get(key)?.is_some())
+    }
+
+    fn write(&self, fill: impl FnOnce(&mut BatchOps)) -> Result<()> {
+        let mut ops = BatchOps::new();
+        fill(&mut ops);
+        commit::commit(self.core(), &mut ops, self.core().options.durability)?;
+        Ok(())
+    }
+
+    /// Sets `key` to `value`. Keys have at most 64 KiB, values at most a quarter of the write buffer.
+    pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        commit::check_row(self.core(), key, value)?;
+        self.write(|ops| ops.put(self.info.id.0, key, value))
+    }
+
+    /// Removes `key`, if it is there.
+    pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<()> {
+        commit::check_row(self.core(), key.as_ref(), &[])?;
+        self.write(|ops| ops.erase(self.info.id.0, key.as_ref()))
+    }
+
+    /// Removes every key in `range`, in one write whatever the number of rows.
+    pub fn remove_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+        let Some((start, end)) = bounds::half_open(&range) else { return Ok(()) };
+        let end = end.unwrap_or_default();
+        commit::check_row(self.core(), &start, &[])?;
+        commit::check_row(self.core(), &end, &[])?;
+        self.write(|ops| ops.range_erase(self.info.id.0, &start, &end))
+    }
+
+    /// The rows with keys in `range` as of now, in order, from either end.
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Range {
+        self.range_at(Arc::new(self.core().pin()), range)
+    }
+
+    pub(crate) fn range_at<K: AsRef<[u8]>>(&self, pin: Arc<Pin>, range: impl RangeBounds<K>) -> Range {
+        let (low, high) = bounds::owned(&range);
+        Range::new(self.core().clone(), self.info.id, pin, low, high)
+    }
+
+    /// The rows whose keys begin with `prefix`.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Range {
+        let (low, high) = bounds::of_prefix(prefix.as_ref());
+        Range::new(self.core().clone(), self.info.id, Arc::new(self.core().pin()), low, high)
+    }
+
+    /// All rows.
+    pub fn iter(&self) -> Range {
+        self.range::<&[u8]>(..)
+    }
+
+    /// The row with the least key.
+    pub fn first_key_value(&self) -> Result<Option<(Key, Value)>> {
+        self.iter().next().transpose()
+    }
+
+    /// The row with the greatest key.
+    pub fn last_key_value(&self) -> Result<Option<(Key, Value)>> {
+        self.iter().next_back().transpose()
+    }
+
+    /// Starts an import: rows written straight into files, all of them visible at its end or none.
+    pub fn import(&self) -> Result<Import> {
+        Import::new(self)
+    }
+
+    /// Merges everything into the deepest level.
+    pub fn compact(&self) -> Result<()> {
+        self.compact_with(&mut |_, _| {})
+    }
+
+    /// As [`Table::compact`]; `progress` is told bytes read and bytes to read.
+    pub fn compact_with(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
+        compact::compact_table(self.core(), self.info.id, progress)
+    }
+
+    /// Reads every page of the table's files and compares them with each other and with the manifest.
+    pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
+        crate::check::check(self.core(), Some(self.info.id), progress)
+    }
+
+    /// Sizes from the manifest; no page is read.
+    pub fn stats(&self) -> Result<TableStats> {
+        TableStats::of(self.core(), self.info.id).ok_or_else(|| Error::NoSuchTable(self.name().to_owned()))
+    }
+}
+
+/// Ranges as callers write them, to bounds as the engine keeps them.
+pub(crate) mod bounds {
+    use std::ops::{Bound, RangeBounds};
+
+    pub fn owned<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        let own = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
+        (own(range.start_bound()), own(range.end_bound()))
+    }
+
+    pub fn of_prefix(prefix: &[u8]) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        let high = sst::format::meta::successor(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+        (Bound::Included(prefix.to_vec()), high)
+    }
+
+    /// Inclusive start and exclusive end, without end if `None`; `None` if the range is empty.
+    pub fn half_open<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+        let after = |key: &K| {
+            let mut key = key.as_ref().to_vec();
+            key.push(0);
+            key
+        };
+        let start = match range.start_bound() {
+            Bound::Unbounded => Vec::new(),
+            Bound::Included(key) => key.as_ref().to_vec(),
+            Bound::Excluded(key) => after(key),
+        };
+        let end = match range.end_bound() {
+            Bound::Unbounded => None,
+            Bound::Included(key) => Some(after(key)),
+            Bound::Excluded(key) => Some(key.as_ref().to_vec()),
+        };
+        end.as_ref().is_none_or(|end| start < *end).then_some((start, end))
+    }
+}

@@ -1,0 +1,23 @@
+//! The write-ahead log: one record a commit, in commit order, and the protocol that makes them durable. It does not know
+//! what tables are or where commits are applied.
+//!
+//! ```text
+//! payload of a record:  version u64 | op count u32 | ops (see `batch`)
+//! ```
+//!
+//! Invariants: versions grow from record to record. A commit is durable once [`SyncPoint::durable`] has returned for the
+//! end that [`LogWriter::append_commit`] gave.
+
+mod reader;
+mod sync;
+mod writer;
+
+pub use reader::LogReader;
+pub use sync::SyncPoint;
+pub use writer::LogWriter;
+
+/// Bytes of a payload before the ops.
+const COMMIT_HEADER_BYTES: usize = 12;
+
+#[cfg(test)]
+mod tests;
