@@ -1,0 +1,293 @@
+//! The command line: every command and option, with its help.
+
+use crate::failure::{Failure, Result};
+use crate::schema::{Format, KeySpec};
+use crate::size;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use larch::{Compression, Database, Durability, IndexKind};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Headings of the help.
+const COMMON: &str = "Common options";
+const NEW_TABLE: &str = "Options of a new table";
+
+/// Import, read, write, inspect and check a Larch database.
+///
+/// Exit codes: 0 done; 1 no such row or table, or `check` found damage; 2 wrong arguments; 3 something failed.
+#[derive(Debug, Parser)]
+#[command(name = "larch", version, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options that every command takes.
+#[derive(Debug, Args)]
+pub struct Common {
+    /// Memory for pages
+    #[arg(long, global = true, help_heading = COMMON, value_name = "SIZE", default_value = "64MiB", value_parser = size::parse)]
+    pub cache: u64,
+    /// Memory for rows that are not in files yet
+    #[arg(long, global = true, help_heading = COMMON, value_name = "SIZE", default_value = "64MiB", value_parser = size::parse)]
+    pub write_buffer: u64,
+    /// When a change counts as done: on the disk, or with the operating system
+    #[arg(long, global = true, help_heading = COMMON, value_name = "LEVEL", default_value = "synced")]
+    pub durability: DurabilityArg,
+    /// Open without a lock, beside a process that writes; shows what that process has put in files
+    #[arg(long, global = true, help_heading = COMMON)]
+    pub read_only: bool,
+}
+
+impl Common {
+    /// A builder with these options.
+    pub fn builder(&self, dir: &Path) -> larch::Builder {
+        let durability = match self.durability {
+            DurabilityArg::Synced => Durability::Synced,
+            DurabilityArg::Buffered => Durability::Buffered,
+        };
+        Database::builder(dir).cache_bytes(self.cache).write_buffer_bytes(self.write_buffer).durability(durability)
+    }
+
+    /// For commands that write.
+    pub fn refuse_read_only(&self) -> Result<()> {
+        if self.read_only {
+            return Err(Failure::Usage("this command changes the database; leave --read-only out".to_string()));
+        }
+        Ok(())
+    }
+}
+
+/// See [`Durability`].
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum DurabilityArg {
+    /// A change is on the disk when it is acknowledged
+    Synced,
+    /// A change is with the operating system when it is acknowledged: safe from a crash of this process, not of the machine
+    Buffered,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Put the rows of a file in a table, all of them or none
+    Import(Import),
+    /// Print the row with a key
+    Get(Get),
+    /// Write one row, in place of the one with its key if there is one
+    Put(Put),
+    /// Remove the row with a key
+    Delete(Delete),
+    /// Print rows in the order of their keys
+    Scan(Scan),
+    /// List tables and what their rows are made of
+    Tables(Inspect),
+    /// Show how many rows, bytes and files a table has
+    Stats(Inspect),
+    /// Merge files, so that reads find less to look through
+    Compact(Inspect),
+    /// Read everything and verify it
+    Check(Inspect),
+    /// Show a file of a database as text: an SST, a log or a manifest
+    Dump(Dump),
+    /// Make a database of a million rows, read it back and say what that took
+    Demo(Demo),
+}
+
+#[derive(Debug, Args)]
+pub struct Import {
+    /// Directory of the database; made if it is not there
+    pub dir: PathBuf,
+    /// Table; made if it is not there
+    pub table: String,
+    /// File to read, or - for the standard input
+    pub file: PathBuf,
+    /// What the file is; guessed from its name if that ends in .csv, .tsv or .jsonl
+    #[arg(long)]
+    pub format: Option<Format>,
+    /// The first row names the columns (the default for CSV)
+    #[arg(long, overrides_with = "no_header")]
+    pub header: bool,
+    /// The first row is a row like others (the default for TSV)
+    #[arg(long, overrides_with = "header")]
+    pub no_header: bool,
+    /// Columns that make up the key, by name or number from 1 [default: 1, or the table's]
+    ///
+    /// NAME:int orders a column as whole numbers of 64 bits, NAME:num as decimal numbers with the precision of a
+    /// double; others are in byte order. Of rows with the same key the last one stays, and 7 and 007 are the same number.
+    #[arg(long, value_name = "COLUMN[,COLUMN…]", value_delimiter = ',')]
+    pub key: Vec<KeySpec>,
+    #[command(flatten)]
+    pub table_options: TableArgs,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How a new table is kept in files.
+#[derive(Debug, Args)]
+pub struct TableArgs {
+    /// Size of a data page
+    #[arg(long, help_heading = NEW_TABLE, value_name = "SIZE", value_parser = size::parse_u32)]
+    pub page_size: Option<u32>,
+    /// Size of an index node
+    #[arg(long, help_heading = NEW_TABLE, value_name = "SIZE", value_parser = size::parse_u32)]
+    pub node_size: Option<u32>,
+    /// Kind of index
+    #[arg(long, help_heading = NEW_TABLE, value_name = "KIND")]
+    pub index: Option<IndexArg>,
+    /// Compression of pages
+    #[arg(long, help_heading = NEW_TABLE, value_name = "METHOD")]
+    pub compression: Option<CompressionArg>,
+}
+
+/// See [`IndexKind`].
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum IndexArg {
+    /// A tree of nodes, read as needed
+    Btree,
+    /// One page that lists every data page
+    Flat,
+    /// Both of them
+    Both,
+}
+
+impl From<IndexArg> for IndexKind {
+    fn from(arg: IndexArg) -> Self {
+        match arg {
+            IndexArg::Btree => Self::Btree,
+            IndexArg::Flat => Self::Flat,
+            IndexArg::Both => Self::Both,
+        }
+    }
+}
+
+/// See [`Compression`].
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum CompressionArg {
+    /// Pages as they are
+    None,
+    /// LZ4, for pages that get smaller by it
+    Lz4,
+}
+
+impl From<CompressionArg> for Compression {
+    fn from(arg: CompressionArg) -> Self {
+        match arg {
+            CompressionArg::None => Self::None,
+            CompressionArg::Lz4 => Self::Lz4,
+        }
+    }
+}
+
+/// A table and one of its keys.
+#[derive(Debug, Args)]
+pub struct Row {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    /// Key as `scan --keys` prints it; a tab between several columns
+    #[arg(allow_negative_numbers = true)]
+    pub key: OsString,
+}
+
+#[derive(Debug, Args)]
+pub struct Get {
+    #[command(flatten)]
+    pub row: Row,
+    /// Print the whole row as a JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Put {
+    #[command(flatten)]
+    pub row: Row,
+    /// The rest of the row, as `get` prints it: a tab between columns, or a JSON object if rows are JSON
+    #[arg(allow_negative_numbers = true)]
+    pub value: Option<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct Delete {
+    #[command(flatten)]
+    pub row: Row,
+}
+
+#[derive(Debug, Args)]
+pub struct Scan {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    /// First key to print; of several columns the last may be left out
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub from: Option<OsString>,
+    /// Key to stop before
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub to: Option<OsString>,
+    /// Print keys that start with this; a tab after a column says that it is complete
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub prefix: Option<OsString>,
+    /// Begin at the end
+    #[arg(long)]
+    pub reverse: bool,
+    /// Print at most this many rows
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+    /// Print keys only
+    #[arg(long)]
+    pub keys: bool,
+    /// How to print: rows as they went in, or a JSON object for each
+    #[arg(long, default_value = "tsv")]
+    pub format: ScanFormat,
+}
+
+/// How rows are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScanFormat {
+    /// Columns with a tab between them; CSV fields that hold a tab or a line end have it escaped
+    Tsv,
+    /// A JSON object on each line
+    Jsonl,
+}
+
+#[derive(Debug, Args)]
+pub struct Inspect {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table; all of them if left out
+    pub table: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Dump {
+    /// File of a database
+    pub file: PathBuf,
+    /// Print rows too
+    #[arg(long)]
+    pub rows: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Directory of the database; it stays there afterwards
+    #[arg(default_value = "larch-demo")]
+    pub dir: PathBuf,
+    /// How many rows, of a 24-byte key and a 100-byte value
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub rows: u64,
+    /// Make a demo again that is already there
+    #[arg(long)]
+    pub recreate: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
+}

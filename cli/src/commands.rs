@@ -1,0 +1,11 @@
+//! What each command does, one file for each.
+
+pub mod check;
+pub mod compact;
+pub mod demo;
+pub mod dump;
+pub mod import;
+pub mod point;
+pub mod scan;
+pub mod stats;
+pub mod tables;

@@ -1,0 +1,77 @@
+//! `larch check`: reads everything and says what is damaged.
+
+use crate::args::{Common, Inspect};
+use crate::database;
+use crate::failure::{Failure, Result};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::size;
+use larch::os::Machine;
+use serde::Serialize;
+
+/// What was read and what is wrong with it.
+#[derive(Serialize)]
+struct Report {
+    files: u64,
+    pages: u64,
+    rows: u64,
+    bytes: u64,
+    problems: Vec<String>,
+    seconds: f64,
+}
+
+/// Runs the command. A table's name only makes sure that the table is there: its files share log and manifest with the
+/// others, so all of them are read.
+pub fn run(common: &Common, args: &Inspect) -> Result<()> {
+    let database = database::open(&args.dir, common).map_err(damage)?;
+    database::tables(&database, &args.dir, args.table.as_deref())?;
+    let clock = Machine::real().clock;
+    let started = clock.now();
+    let mut progress = Progress::bytes("checking", 0);
+    let found = database.check(&mut |step| progress.set_of(step.done_bytes, step.total_bytes));
+    drop(progress);
+    let found = found.map_err(|error| damage(error.into()))?;
+    let time = clock.now().saturating_sub(started);
+    let report = Report {
+        files: found.files as u64,
+        pages: found.pages,
+        rows: found.rows,
+        bytes: found.bytes,
+        problems: found.problems.iter().map(ToString::to_string).collect(),
+        seconds: time.as_secs_f64(),
+    };
+    let mut output = Output::new();
+    if args.json {
+        output.json(&report)?;
+    } else {
+        for problem in &report.problems {
+            output.line(problem)?;
+        }
+        let state = match report.problems.len() {
+            0 => "no damage".to_string(),
+            problems => size::of(problems as u64, "problem"),
+        };
+        output.line(format!(
+            "{state} in {}, {}, {} ({}), read in {}",
+            size::of(report.files, "file"),
+            size::of(report.pages, "page"),
+            size::of(report.rows, "row"),
+            size::bytes(report.bytes),
+            size::seconds(time)
+        ))?;
+    }
+    output.finish()?;
+    if report.problems.is_empty() {
+        return Ok(());
+    }
+    let dir = args.dir.display();
+    Err(Failure::Damaged(format!("{dir} is damaged; restore what is named from a backup, or import it again")))
+}
+
+/// Damage that stops the check itself is still what was looked for.
+fn damage(failure: Failure) -> Failure {
+    match failure {
+        Failure::Engine(error) if error.is_corruption() => Failure::Damaged(error.to_string()),
+        other => other,
+    }
+}

@@ -1,0 +1,72 @@
+//! `larch compact`: fewer and fuller files.
+
+use crate::args::{Common, Inspect};
+use crate::commands::stats::Stats;
+use crate::database;
+use crate::failure::Result;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::size;
+use larch::Table;
+use larch::os::Machine;
+use serde::Serialize;
+
+/// What became of one table.
+#[derive(Serialize)]
+struct Report {
+    table: String,
+    files_before: u64,
+    file_bytes_before: u64,
+    files: u64,
+    file_bytes: u64,
+    /// Of the whole run, all tables together.
+    seconds: f64,
+}
+
+/// Runs the command.
+pub fn run(common: &Common, args: &Inspect) -> Result<()> {
+    let database = database::open_to_write(&args.dir, common)?;
+    let tables = database::tables(&database, &args.dir, args.table.as_deref())?;
+    let stats = |tables: &[Table]| -> Result<Vec<Stats>> {
+        tables.iter().map(|table| Ok(Stats::new(table.name(), &table.stats()?))).collect()
+    };
+    let clock = Machine::real().clock;
+    let (started, before) = (clock.now(), stats(&tables)?);
+    let progress = Progress::silent("compacting");
+    match &args.table {
+        Some(_) => tables[0].compact()?,
+        None => database.compact()?,
+    }
+    drop(progress);
+    let time = clock.now().saturating_sub(started);
+    let after = stats(&tables)?;
+    drop(tables);
+    database.close()?;
+    let mut output = Output::new();
+    for (before, after) in before.into_iter().zip(after) {
+        let report = Report {
+            table: after.table,
+            files_before: before.files,
+            file_bytes_before: before.file_bytes,
+            files: after.files,
+            file_bytes: after.file_bytes,
+            seconds: time.as_secs_f64(),
+        };
+        if args.json { output.json(&report)? } else { output.line(text(&report))? }
+    }
+    if !args.json {
+        output.line(format!("took {}", size::seconds(time)))?;
+    }
+    output.finish()
+}
+
+fn text(report: &Report) -> String {
+    format!(
+        "{}: {} of {}, was {} of {}",
+        report.table,
+        size::of(report.files, "file"),
+        size::bytes(report.file_bytes),
+        size::count(report.files_before),
+        size::bytes(report.file_bytes_before)
+    )
+}

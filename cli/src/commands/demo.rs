@@ -1,0 +1,323 @@
+//! `larch demo`: makes a database whose rows are known, reads it back, and says what that took.
+
+use crate::args::{Common, Demo};
+use crate::commands::stats::Stats;
+use crate::database;
+use crate::demo_rows;
+use crate::failure::{Failure, Result};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::schema::{Format, Schema};
+use crate::size;
+use larch::os::{Clock, Machine};
+use larch::{Database, Table, TableOptions};
+use serde::Serialize;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The table of a demo. Together with [`MAKER`] in its schema it tells a demo from other databases.
+const TABLE: &str = "demo";
+const MAKER: &str = "larch demo";
+/// Which rows are made up; the same on every run.
+const SEED: u64 = 1;
+/// Enough reads to fill a cache of 64 MiB and go on from there, few enough to be done in seconds from a disk.
+const READS: u64 = 100_000;
+/// The step that is not about rows.
+const OPEN: &str = "open";
+/// Rows between two looks at the progress.
+const STRIDE: u64 = 4096;
+
+/// What the demo did.
+#[derive(Serialize)]
+struct Report {
+    dir: String,
+    rows: u64,
+    row_bytes: u64,
+    made: bool,
+    cache_bytes: u64,
+    write_buffer_bytes: u64,
+    stats: Stats,
+    steps: Vec<Step>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_memory_bytes: Option<u64>,
+}
+
+/// One thing that was done.
+#[derive(Serialize)]
+struct Step {
+    what: &'static str,
+    rows: u64,
+    seconds: f64,
+    rows_per_second: u64,
+    page_reads: u64,
+    page_hits: u64,
+    read_bytes: u64,
+}
+
+/// Runs the command.
+pub fn run(common: &Common, args: &Demo) -> Result<()> {
+    common.refuse_read_only()?;
+    let disk = Machine::real().disk;
+    let look = |error| Failure::Input(format!("{error}; choose another directory"));
+    let is_vacant = !disk.exists(&args.dir).map_err(look)? || disk.list(&args.dir).map_err(look)?.is_empty();
+    let found = if is_vacant { Found::Nothing } else { look_at(common, &args.dir)? };
+    let mut steps = Vec::new();
+    let made = match found {
+        Found::Demo(rows) if rows == args.rows && !args.recreate => false,
+        Found::Demo(rows) if rows > 0 && !args.recreate => {
+            return Err(Failure::Usage(format!(
+                "{} is a demo of {}; say --rows {rows} to read it, or --recreate to make it again",
+                args.dir.display(),
+                size::of(rows, "row")
+            )));
+        }
+        Found::Demo(_) => {
+            remove_files(&args.dir)?;
+            true
+        }
+        Found::Nothing => true,
+    };
+    if made {
+        steps.push(make(common, args)?);
+    }
+    let mut watch = Stopwatch::start();
+    let database = database::open(&args.dir, common)?;
+    let table = database::table(&database, &args.dir, TABLE)?;
+    steps.push(watch.step(OPEN, 1, &database));
+    read_at_random(&table, args.rows, "reading at random")?;
+    steps.push(watch.step("read at random", READS, &database));
+    read_at_random(&table, args.rows, "reading them again")?;
+    steps.push(watch.step("the same again", READS, &database));
+    read_in_order(&table, args.rows)?;
+    steps.push(watch.step("scan", args.rows, &database));
+
+    let report = Report {
+        dir: args.dir.display().to_string(),
+        rows: args.rows,
+        row_bytes: args.rows * (demo_rows::KEY_BYTES + demo_rows::VALUE_BYTES) as u64,
+        made,
+        cache_bytes: common.cache,
+        write_buffer_bytes: common.write_buffer,
+        stats: Stats::new(TABLE, &table.stats()?),
+        steps,
+        peak_memory_bytes: larch::os::process::memory().peak_resident_bytes,
+    };
+    let mut output = Output::new();
+    if args.json {
+        output.json(&report)?
+    } else {
+        print(&report, &mut output)?
+    }
+    output.finish()
+}
+
+fn print(report: &Report, output: &mut Output) -> Result<()> {
+    let stats = &report.stats;
+    let mut row = |name: &str, text: String| output.line(format!("{name:<16}{text}"));
+    row("database", format!("{}{}", report.dir, if report.made { "" } else { ", made by an earlier run" }))?;
+    row("rows", format!("{}, {} of keys and values", size::count(report.rows), size::bytes(report.row_bytes)))?;
+    row("data pages", size::bytes(stats.data_bytes))?;
+    row("index", stats.index())?;
+    row("files", format!("{}, {}", size::count(stats.files), size::bytes(stats.file_bytes)))?;
+    let memory =
+        report.peak_memory_bytes.map_or(String::new(), |peak| format!(", peak of the process {}", size::bytes(peak)));
+    let (cache, buffer) = (size::bytes(report.cache_bytes), size::bytes(report.write_buffer_bytes));
+    row("memory", format!("cache {cache}, write buffer {buffer}{memory}"))?;
+    output.line(format!(
+        "\n{:<16}{:>11}{:>11}{:>13}{:>12}{:>12}{:>8}",
+        "step", "rows", "time", "rows/s", "page reads", "read", "cached"
+    ))?;
+    for step in &report.steps {
+        let pages = step.page_reads + step.page_hits;
+        let cached =
+            if pages == 0 { "-".to_string() } else { format!("{:.1} %", 100.0 * step.page_hits as f64 / pages as f64) };
+        let is_rows = step.what != OPEN;
+        output.line(format!(
+            "{:<16}{:>11}{:>11}{:>13}{:>12}{:>12}{:>8}",
+            step.what,
+            if is_rows { size::count(step.rows) } else { "-".to_string() },
+            size::seconds(Duration::from_secs_f64(step.seconds)),
+            if is_rows { size::count(step.rows_per_second) } else { "-".to_string() },
+            size::count(step.page_reads),
+            size::bytes(step.read_bytes),
+            cached
+        ))?;
+    }
+    output.line("\nevery row read was the row written")
+}
+
+/// What a directory holds.
+enum Found {
+    /// No file, or a database without tables: a demo that was stopped at once.
+    Nothing,
+    /// A demo of so many rows; none if it was stopped while they were made.
+    Demo(u64),
+}
+
+/// Refuses a directory that holds anything else: nobody's data is touched.
+fn look_at(common: &Common, dir: &Path) -> Result<Found> {
+    let refuse = |why: String| {
+        Failure::Usage(format!(
+            "{} {why}, so it is left alone; choose a directory that is not there yet",
+            dir.display()
+        ))
+    };
+    let database = common
+        .builder(dir)
+        .create(false)
+        .open()
+        .map_err(|error| refuse(format!("holds files that cannot be opened as a database ({error})")))?;
+    let names = database.tables();
+    if names.is_empty() {
+        return Ok(Found::Nothing);
+    }
+    let ours = match database.existing_table(TABLE)? {
+        Some(table) if names.len() == 1 => {
+            database::schema(&table)?.is_some_and(|schema| is_demo(&schema)).then_some(table)
+        }
+        _ => None,
+    };
+    let Some(table) = ours else {
+        return Err(refuse(format!("is a database with other tables than a demo's ({})", names.join(", "))));
+    };
+    Ok(Found::Demo(table.stats()?.rows))
+}
+
+fn is_demo(schema: &Schema) -> bool {
+    schema.made_by.as_deref() == Some(MAKER)
+}
+
+/// Removes the files of a demo and of its folders.
+fn remove_files(dir: &Path) -> Result<()> {
+    let disk = Machine::real().disk;
+    let remove = || {
+        for entry in disk.list(dir)? {
+            let path = dir.join(&entry.name);
+            if disk.remove(&path).is_err() {
+                for inner in disk.list(&path)? {
+                    disk.remove(&path.join(&inner.name))?;
+                }
+                disk.remove_dir(&path)?;
+            }
+        }
+        disk.sync_dir(dir)
+    };
+    remove().map_err(|error| Failure::Input(format!("{error}; remove {} yourself", dir.display())))
+}
+
+/// Makes the rows, in the order of their numbers, which is not that of their keys.
+fn make(common: &Common, args: &Demo) -> Result<Step> {
+    let mut watch = Stopwatch::start();
+    let database = database::open_or_create(&args.dir, common)?;
+    let key = ["1".parse().expect("a column's number")];
+    let mut schema = Schema::new(Format::Tsv, Vec::new(), &key).expect("a numbered column needs no header");
+    schema.made_by = Some(MAKER.to_string());
+    let options = TableOptions { metadata: schema.to_metadata(), ..TableOptions::default() };
+    let table = database.table_with(TABLE, options)?;
+    let mut import = table.import()?;
+    let mut making = Progress::items("making rows", args.rows);
+    for number in 0..args.rows {
+        let key = demo_rows::key(SEED, number);
+        import.add(&key[..], &demo_rows::value(&key)[..])?;
+        if number % STRIDE == 0 {
+            making.set(number);
+        }
+    }
+    drop(making);
+    let mut writing = Progress::items("writing files", args.rows);
+    import.finish(&mut |done, total| writing.set_of(done, total))?;
+    drop(writing);
+    let step = watch.step("import", args.rows, &database);
+    drop(table);
+    database.close()?;
+    Ok(step)
+}
+
+fn read_at_random(table: &Table, rows: u64, what: &'static str) -> Result<()> {
+    let mut progress = Progress::items(what, READS);
+    for read in 0..READS {
+        let key = demo_rows::key(SEED, demo_rows::mix(read ^ SEED << 32) % rows);
+        let value = table.get(&key[..])?;
+        if value.as_deref() != Some(&demo_rows::value(&key)[..]) {
+            return Err(wrong(&key, if value.is_some() { "has another value than was written" } else { "is missing" }));
+        }
+        if read % STRIDE == 0 {
+            progress.set(read);
+        }
+    }
+    Ok(())
+}
+
+fn read_in_order(table: &Table, rows: u64) -> Result<()> {
+    let mut progress = Progress::items("scanning", rows);
+    let mut last = [0; demo_rows::KEY_BYTES];
+    let mut found = 0;
+    for row in table.iter() {
+        let (key, value) = row?;
+        if key[..] <= last[..] || key.len() != last.len() {
+            return Err(wrong(&key, "is out of order"));
+        }
+        if value[..] != demo_rows::value(&key) {
+            return Err(wrong(&key, "has another value than was written"));
+        }
+        last.copy_from_slice(&key);
+        found += 1;
+        if found % STRIDE == 0 {
+            progress.set(found);
+        }
+    }
+    if found != rows {
+        return Err(Failure::Input(format!("a scan found {found} of {rows} rows; run larch check on the database")));
+    }
+    Ok(())
+}
+
+fn wrong(key: &[u8], what: &str) -> Failure {
+    Failure::Input(format!("the row with key {} {what}; run larch check on the database", key.escape_ascii()))
+}
+
+/// Pages that a database has asked for since it was opened.
+#[derive(Clone, Copy, Default)]
+struct Pages {
+    reads: u64,
+    hits: u64,
+    read_bytes: u64,
+}
+
+impl Pages {
+    fn of(database: &Database) -> Self {
+        let metrics = database.metrics();
+        Self { reads: metrics.page_reads, hits: metrics.page_hits, read_bytes: metrics.page_read_bytes }
+    }
+}
+
+/// Time and pages from one step to the next.
+struct Stopwatch {
+    clock: Arc<dyn Clock>,
+    started: Duration,
+    pages: Pages,
+}
+
+impl Stopwatch {
+    fn start() -> Self {
+        let clock = Machine::real().clock;
+        Self { started: clock.now(), clock, pages: Pages::default() }
+    }
+
+    fn step(&mut self, what: &'static str, rows: u64, database: &Database) -> Step {
+        let (now, pages) = (self.clock.now(), Pages::of(database));
+        let time = now.saturating_sub(self.started);
+        let step = Step {
+            what,
+            rows,
+            seconds: time.as_secs_f64(),
+            rows_per_second: size::rate(rows, time),
+            page_reads: pages.reads - self.pages.reads,
+            page_hits: pages.hits - self.pages.hits,
+            read_bytes: pages.read_bytes - self.pages.read_bytes,
+        };
+        (self.started, self.pages) = (now, pages);
+        step
+    }
+}

@@ -1,0 +1,215 @@
+//! `larch import`: the rows of a file in a table, all of them or none.
+
+use crate::args::{Common, Import, TableArgs};
+use crate::database;
+use crate::failure::{Failure, Result};
+use crate::input::Input;
+use crate::layout::{Layout, Row};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::rows::Rows;
+use crate::schema::{Format, KeySpec, Schema};
+use crate::size;
+use larch::os::Machine;
+use larch::{Table, TableOptions};
+use serde::Serialize;
+use std::time::Duration;
+
+/// Rows between two looks at the progress.
+const STRIDE: u64 = 4096;
+
+/// What was imported.
+#[derive(Serialize)]
+struct Report<'r> {
+    table: &'r str,
+    file: &'r str,
+    rows_read: u64,
+    rows: u64,
+    bytes: u64,
+    files: u64,
+    sorted: bool,
+    runs: u64,
+    seconds: f64,
+    rows_per_second: u64,
+    /// Missing where the system does not tell it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_memory_bytes: Option<u64>,
+}
+
+/// Runs the command.
+pub fn run(common: &Common, args: &Import) -> Result<()> {
+    let clock = Machine::real().clock;
+    let started = clock.now();
+    let format = format(args)?;
+    let header = header(args, format)?;
+    let input = Input::open(&args.file)?;
+    let (name, bytes, read) = (input.name.clone(), input.bytes, input.read.clone());
+    let mut rows = Rows::new(input, format, header)?;
+
+    let database = database::open_or_create(&args.dir, common)?;
+    let existing = database.existing_table(&args.table)?;
+    let schema = schema(args, format, &rows, existing.as_ref())?;
+    let layout = Layout::new(Some(schema.clone()));
+
+    // The first row is read before the table is made, so that a file of another kind leaves no table behind.
+    let mut row = Row::default();
+    let mut more = rows.next(&layout, &mut row)?;
+    let table = match existing {
+        Some(table) => table,
+        None => database.table_with(&args.table, options(&args.table_options, &schema))?,
+    };
+
+    let mut reading = match bytes {
+        Some(bytes) => Progress::bytes("reading", bytes),
+        None => Progress::endless("rows read"),
+    };
+    let mut import = table.import()?;
+    let mut rows_read = 0;
+    while more {
+        import
+            .add(&row.key[..], &row.value[..])
+            .map_err(|error| Failure::Input(format!("{}: {error}; nothing was imported", rows.place())))?;
+        rows_read += 1;
+        if rows_read % STRIDE == 0 {
+            reading.set(if bytes.is_some() { read.get() } else { rows_read });
+        }
+        more = rows.next(&layout, &mut row)?;
+    }
+    drop(reading);
+    let mut writing = Progress::items("writing", rows_read);
+    let done = import.finish(&mut |done, total| writing.set_of(done, total))?;
+    drop(writing);
+    database.close()?;
+
+    let time = clock.now().saturating_sub(started);
+    let report = Report {
+        table: &args.table,
+        file: &name,
+        rows_read,
+        rows: done.rows,
+        bytes: done.bytes,
+        files: done.files as u64,
+        sorted: done.sorted,
+        runs: done.runs as u64,
+        seconds: time.as_secs_f64(),
+        rows_per_second: size::rate(rows_read, time),
+        peak_memory_bytes: larch::os::process::memory().peak_resident_bytes,
+    };
+    let mut output = Output::new();
+    if args.json {
+        output.json(&report)?
+    } else {
+        print(&report, &schema, time, &mut output)?
+    }
+    output.finish()
+}
+
+fn print(report: &Report<'_>, schema: &Schema, time: Duration, output: &mut Output) -> Result<()> {
+    output.line(format!("table {}: {schema}", report.table))?;
+    output.line(format!(
+        "imported {} ({}) from {} in {}, {} rows/s",
+        size::of(report.rows, "row"),
+        size::bytes(report.bytes),
+        report.file,
+        size::seconds(time),
+        size::count(report.rows_per_second)
+    ))?;
+    if report.rows < report.rows_read {
+        let again = report.rows_read - report.rows;
+        output
+            .line(format!("{} had a key that came again later; the last row of a key stays", size::of(again, "row")))?;
+    }
+    let order =
+        if report.sorted { "in order".to_string() } else { format!("sorted in {}", size::of(report.runs, "run")) };
+    let memory = report.peak_memory_bytes.map_or(String::new(), |peak| format!(", peak memory {}", size::bytes(peak)));
+    output.line(format!("{order}, {} written{memory}", size::of(report.files, "file")))
+}
+
+/// What was said, or what the file's name says.
+fn format(args: &Import) -> Result<Format> {
+    let guess = || match args.file.extension()?.to_str()? {
+        "csv" => Some(Format::Csv),
+        "tsv" => Some(Format::Tsv),
+        "jsonl" => Some(Format::Jsonl),
+        _ => None,
+    };
+    args.format.or_else(guess).ok_or_else(|| {
+        Failure::Usage(format!("what is {}? Say --format csv, --format tsv or --format jsonl", args.file.display()))
+    })
+}
+
+/// What was said, or what is usual.
+fn header(args: &Import, format: Format) -> Result<bool> {
+    match format {
+        Format::Jsonl if args.header => {
+            Err(Failure::Usage("JSON lines have no header: their members have names; leave --header out".to_string()))
+        }
+        Format::Jsonl => Ok(false),
+        Format::Csv => Ok(!args.no_header),
+        Format::Tsv => Ok(args.header),
+    }
+}
+
+/// The schema of the input, which must be that of the table if there is one.
+fn schema(args: &Import, format: Format, rows: &Rows, existing: Option<&Table>) -> Result<Schema> {
+    let theirs = existing.map(database::schema).transpose()?;
+    let specs: Vec<KeySpec> = match &theirs {
+        _ if !args.key.is_empty() => args.key.clone(),
+        Some(Some(theirs)) if theirs.format == format => theirs.specs(),
+        _ if format == Format::Jsonl => {
+            return Err(Failure::Usage("JSON members have no order: say which is the key, as in --key id".to_string()));
+        }
+        _ => vec!["1".parse().expect("a column's number")],
+    };
+    let ours = Schema::new(format, rows.columns().to_vec(), &specs)
+        .map_err(|why| Failure::Input(format!("{}: {why}; nothing was imported", args.file.display())))?;
+    let Some(theirs) = theirs else { return Ok(ours) };
+    if theirs.as_ref() != Some(&ours) {
+        let theirs = theirs.map_or("raw keys and values".to_string(), |theirs| theirs.to_string());
+        return Err(Failure::Input(format!(
+            "table {} holds {theirs}, but {} would give {ours}; import into another table, or say the same --format, \
+             --header and --key; nothing was imported",
+            args.table,
+            args.file.display()
+        )));
+    }
+    let table = existing.expect("a schema came from it");
+    same_options(&args.table_options, table.options(), &args.table)?;
+    Ok(ours)
+}
+
+/// Refuses to say what cannot be changed any more.
+fn same_options(args: &TableArgs, options: &TableOptions, table: &str) -> Result<()> {
+    let differs = args.page_size.is_some_and(|bytes| bytes != options.page_bytes)
+        || args.node_size.is_some_and(|bytes| bytes != options.node_bytes)
+        || args.index.is_some_and(|index| larch::IndexKind::from(index) != options.index)
+        || args.compression.is_some_and(|compression| larch::Compression::from(compression) != options.compression);
+    if !differs {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "table {table} was made with pages of {}, nodes of {}, index {:?} and compression {:?}, which stay; leave the \
+         options out or import into another table",
+        size::bytes(options.page_bytes.into()),
+        size::bytes(options.node_bytes.into()),
+        options.index,
+        options.compression
+    )))
+}
+
+fn options(args: &TableArgs, schema: &Schema) -> TableOptions {
+    let mut options = TableOptions { metadata: schema.to_metadata(), ..TableOptions::default() };
+    if let Some(bytes) = args.page_size {
+        options.page_bytes = bytes;
+    }
+    if let Some(bytes) = args.node_size {
+        options.node_bytes = bytes;
+    }
+    if let Some(index) = args.index {
+        options.index = index.into();
+    }
+    if let Some(compression) = args.compression {
+        options.compression = compression.into();
+    }
+    options
+}

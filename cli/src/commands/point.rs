@@ -1,0 +1,47 @@
+//! `larch get`, `put` and `delete`: one row by its key.
+
+use crate::args::{self, Common};
+use crate::database;
+use crate::failure::{Failure, Result};
+use crate::output::{Output, Printer};
+
+/// Prints a row's columns beside its key, or the whole row as JSON.
+pub fn get(common: &Common, args: &args::Get) -> Result<()> {
+    let database = database::open(&args.row.dir, common)?;
+    let table = database::table(&database, &args.row.dir, &args.row.table)?;
+    let layout = database::layout(&table)?;
+    let key = layout.key_from_text(args.row.key.as_encoded_bytes()).map_err(Failure::Usage)?;
+    let value = table.get(&key[..])?.ok_or_else(|| missing(&args.row))?;
+    let mut printer = Printer::new(&layout);
+    let mut output = Output::new();
+    output.write(|line| if args.json { printer.json(&key, &value, line) } else { printer.value(&value, line) })?;
+    output.finish()
+}
+
+/// Writes a row. Makes the database and a table of raw keys and values if they are not there.
+pub fn put(common: &Common, args: &args::Put) -> Result<()> {
+    let database = database::open_or_create(&args.row.dir, common)?;
+    let table = database.table(&args.row.table)?;
+    let value = args.value.as_ref().map(|value| value.as_encoded_bytes());
+    let row = database::layout(&table)?
+        .row_from_texts(args.row.key.as_encoded_bytes(), value)
+        .map_err(|why| Failure::Usage(format!("{why}; nothing was written")))?;
+    table.insert(&row.key[..], &row.value[..])?;
+    Ok(database.close()?)
+}
+
+/// Removes a row that must be there.
+pub fn delete(common: &Common, args: &args::Delete) -> Result<()> {
+    let database = database::open_to_write(&args.row.dir, common)?;
+    let table = database::table(&database, &args.row.dir, &args.row.table)?;
+    let key = database::layout(&table)?.key_from_text(args.row.key.as_encoded_bytes()).map_err(Failure::Usage)?;
+    if table.get(&key[..])?.is_none() {
+        return Err(missing(&args.row));
+    }
+    table.remove(&key[..])?;
+    Ok(database.close()?)
+}
+
+fn missing(row: &args::Row) -> Failure {
+    Failure::NotFound(format!("no row with key {} in table {}", row.key.to_string_lossy().escape_debug(), row.table))
+}

@@ -1,0 +1,83 @@
+//! The bytes to import: a file or the standard input, read once from the start. It does not know what they mean.
+
+use crate::failure::{Failure, Result};
+use larch::os::{Access, Machine, Reader};
+use std::cell::Cell;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::rc::Rc;
+
+/// What the standard input is called in messages.
+const STDIN: &str = "standard input";
+/// One read of the input.
+const READ_BYTES: usize = 1 << 20;
+
+/// An open input that has at least one byte.
+pub struct Input {
+    /// What to call it in messages.
+    pub name: String,
+    /// How long it is, if that is known.
+    pub bytes: Option<u64>,
+    /// How much was read so far.
+    pub read: Rc<Cell<u64>>,
+    /// The bytes.
+    pub reader: BufReader<Counted>,
+}
+
+impl Input {
+    /// Opens a file, or the standard input for `-`.
+    pub fn open(path: &Path) -> Result<Self> {
+        let (name, bytes, origin) = if path == Path::new("-") {
+            (STDIN.to_string(), None, Origin::Stdin(io::stdin().lock()))
+        } else {
+            let file = Machine::real().disk.open(path, Access::Read).map_err(|error| cannot_open(&error))?;
+            let bytes = file.len().map_err(|error| cannot_open(&error))?;
+            (path.display().to_string(), Some(bytes).filter(|bytes| *bytes > 0), Origin::File(Reader::new(file)))
+        };
+        let read = Rc::new(Cell::new(0));
+        let mut reader = BufReader::with_capacity(READ_BYTES, Counted { origin, read: Rc::clone(&read) });
+        match reader.fill_buf() {
+            Ok([]) => Err(Failure::Input(format!("{name} is empty, so nothing was imported; give a file with rows"))),
+            Ok(_) => Ok(Self { name, bytes, read, reader }),
+            Err(error) => Err(cannot_read(&name, &error)),
+        }
+    }
+}
+
+/// The error names the file: crate `os` sees to that.
+fn cannot_open(error: &io::Error) -> Failure {
+    Failure::Input(format!("{error}; check the name, or say - for the standard input"))
+}
+
+/// An input that broke while it was read.
+pub fn cannot_read(name: &str, error: &io::Error) -> Failure {
+    let advice = match error.kind() {
+        io::ErrorKind::NotSeekable => "it is a pipe: say - and send it to the standard input",
+        io::ErrorKind::IsADirectory => "give a file",
+        _ => "nothing was imported; try again",
+    };
+    let what = if name == STDIN { format!("cannot read {name}: ") } else { String::new() };
+    Failure::Input(format!("{what}{error}; {advice}"))
+}
+
+/// A reader that counts.
+pub struct Counted {
+    origin: Origin,
+    read: Rc<Cell<u64>>,
+}
+
+enum Origin {
+    Stdin(io::StdinLock<'static>),
+    File(Reader),
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = match &mut self.origin {
+            Origin::Stdin(stdin) => stdin.read(buffer)?,
+            Origin::File(file) => file.read(buffer)?,
+        };
+        self.read.set(self.read.get() + read as u64);
+        Ok(read)
+    }
+}

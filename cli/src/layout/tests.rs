@@ -1,0 +1,118 @@
+//! Rows as bytes and back.
+
+use super::*;
+use crate::schema::KeySpec;
+
+fn layout(format: Format, columns: &str, key: &str) -> Layout {
+    let specs: Vec<KeySpec> = key.split(',').map(|spec| spec.parse().expect("a key specification")).collect();
+    let columns = columns.split_whitespace().map(str::to_string).collect();
+    Layout::new(Some(Schema::new(format, columns, &specs).expect("the columns exist")))
+}
+
+fn encode(layout: &Layout, line: &str) -> Result<Row, String> {
+    let record: Vec<Vec<u8>> = line.split('\t').map(|field| field.as_bytes().to_vec()).collect();
+    let mut row = Row::default();
+    layout.encode(&record, &mut row).map(|()| row)
+}
+
+#[test]
+fn a_row_without_other_columns_differs_from_one_with_an_empty_one() {
+    let layout = layout(Format::Tsv, "", "1");
+    let value = |line| encode(&layout, line).expect("a row").value;
+    assert_eq!(value("k"), b"");
+    assert_eq!(value("k\t"), b"\0");
+    assert_eq!(value("k\t\t"), b"\t");
+    assert_eq!(value("k\t\0"), b"\0\0");
+    assert_eq!(value("k\tv"), b"v");
+    for (marked, columns) in
+        [(&b""[..], None), (b"\0", Some(&b""[..])), (b"\t", Some(b"\t")), (b"\0\0", Some(b"\0")), (b"v", Some(b"v"))]
+    {
+        assert_eq!(unmark(marked), columns);
+    }
+}
+
+#[test]
+fn a_number_in_the_key_keeps_the_whole_row() {
+    let row = encode(&layout(Format::Tsv, "", "2:int"), "a\t007\tb").expect("a row");
+    assert_eq!(row.value, b"a\t007\tb");
+    assert_eq!(row.key, (7 ^ 1u64 << 63).to_be_bytes());
+}
+
+#[test]
+fn csv_fields_are_kept_escaped_and_keys_are_not() {
+    let record = vec![b"a\tb".to_vec(), b"c\nd\\".to_vec(), b"".to_vec()];
+    let mut row = Row::default();
+    layout(Format::Csv, "", "1").encode(&record, &mut row).expect("a row");
+    assert_eq!(row, Row { key: b"a\tb".to_vec(), value: b"c\\nd\\\\\t".to_vec() });
+}
+
+#[test]
+fn a_row_that_ends_before_its_key_is_refused() {
+    let error = encode(&layout(Format::Tsv, "", "3"), "a\tb").expect_err("there is no column 3");
+    assert!(error.contains("ends before its key, column 3: it has 2 columns"), "{error}");
+}
+
+#[test]
+fn put_makes_the_row_that_import_would() {
+    let check = |layout: &Layout, line: &str, key: &str, rest: Option<&str>| {
+        let put = layout.row_from_texts(key.as_bytes(), rest.map(str::as_bytes)).expect(line);
+        assert_eq!(put, encode(layout, line).expect(line), "{line}");
+    };
+    check(&layout(Format::Tsv, "", "1"), "k\ta\tb", "k", Some("a\tb"));
+    check(&layout(Format::Tsv, "", "1"), "k", "k", None);
+    check(&layout(Format::Tsv, "", "1"), "k\t", "k", Some(""));
+    check(&layout(Format::Tsv, "", "2"), "a\tk\tb", "k", Some("a\tb"));
+    check(&layout(Format::Tsv, "", "3,1"), "x\ta\ty\tb", "y\tx", Some("a\tb"));
+    check(&layout(Format::Csv, "id name", "id:int"), "007\tx", "007", Some("x"));
+    check(&layout(Format::Csv, "id", "id"), "x", "x", None);
+}
+
+#[test]
+fn put_says_what_is_wrong_with_a_row() {
+    for (layout, key, rest, part) in [
+        (layout(Format::Csv, "id name age", "id"), "x", Some("a"), "2 columns beside its key and this one has 1"),
+        (layout(Format::Csv, "id name age", "id"), "x", Some("a"), "(name, age)"),
+        (layout(Format::Csv, "id name", "id"), "x", None, "1 column beside"),
+        (layout(Format::Csv, "", "id:int".replace("id", "1").as_str()), "x", None, "not a whole number"),
+        (layout(Format::Csv, "", "1"), "x", Some("\\q"), "write \\\\ for a backslash"),
+        (layout(Format::Tsv, "", "3"), "x", Some("a"), "needs at least 2 columns"),
+        (layout(Format::Tsv, "", "1"), "x\ty", Some("a"), "cannot hold a line end, nor a column a tab"),
+        (layout(Format::Tsv, "", "1"), "x", Some("a\nb"), "cannot hold a line end"),
+        (layout(Format::Tsv, "", "1,2"), "x", Some("a"), "the key has 2 columns and this text has 1"),
+    ] {
+        let error = layout.row_from_texts(key.as_bytes(), rest.map(str::as_bytes)).expect_err(part);
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn a_bound_is_where_its_keys_begin() {
+    let layout = layout(Format::Tsv, "", "1,2:int,3");
+    let key = |text: &str| layout.key_from_text(text.as_bytes()).expect("a key");
+    let bound = |text: &str| layout.bound_from_text(text.as_bytes()).expect("a bound");
+    for (start, inside, outside) in [
+        ("DE", "DE\t5\tx", "DD\t5\tx"),
+        ("DE", "DEX\t5\tx", "DD\t5\tx"),
+        ("DE\t", "DE\t5\tx", "DEX\t5\tx"),
+        ("DE\t5", "DE\t5\tx", "DE\t6\tx"),
+        ("DE\t5\t", "DE\t5\tx", "DE\t55\tx"),
+        ("DE\t5\tx", "DE\t5\txy", "DE\t5\ty"),
+        ("", "DE\t5\txy", "-"),
+    ] {
+        assert!(key(inside).starts_with(&bound(start)), "{start:?} {inside:?}");
+        if outside != "-" {
+            assert!(!key(outside).starts_with(&bound(start)), "{start:?} {outside:?}");
+        }
+    }
+    assert!(layout.bound_from_text(b"a\tb").is_err());
+    assert!(layout.bound_from_text(b"a\t1\tc\td").is_err());
+}
+
+#[test]
+fn a_key_gives_its_texts_back() {
+    let layout = layout(Format::Csv, "", "1,2:num,3");
+    let key = layout.key_from_text(b"a\\tb\t1.50\tc").expect("a key");
+    let mut texts = Vec::new();
+    assert_eq!(layout.key_texts_of(&key, &mut texts), [b"a\tb".to_vec(), b"1.5".to_vec(), b"c".to_vec()]);
+    assert!(layout.key_texts_of(b"no key", &mut texts).is_empty());
+}

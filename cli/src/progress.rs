@@ -1,0 +1,74 @@
+//! A progress bar on the terminal, for what takes longer than a second.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use larch::os::{Clock, Machine};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Work that is done sooner shows nothing.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// Progress of one piece of work. Shows nothing unless stderr is a terminal; disappears when dropped.
+pub struct Progress {
+    bar: ProgressBar,
+    clock: Arc<dyn Clock>,
+    started: Duration,
+    is_shown: bool,
+}
+
+impl Progress {
+    /// Work whose size in bytes is known.
+    pub fn bytes(what: &'static str, total: u64) -> Self {
+        Self::new(what, Some(total), "{msg} {wide_bar} {binary_bytes} of {binary_total_bytes}, {eta} left")
+    }
+
+    /// Work whose size in rows, files or pages is known.
+    pub fn items(what: &'static str, total: u64) -> Self {
+        Self::new(what, Some(total), "{msg} {wide_bar} {human_pos} of {human_len}, {eta} left")
+    }
+
+    /// Work of unknown size that counts what it did.
+    pub fn endless(what: &'static str) -> Self {
+        Self::new(what, None, "{spinner} {msg}: {human_pos} in {elapsed}")
+    }
+
+    /// Work that says nothing until it is done.
+    pub fn silent(what: &'static str) -> Self {
+        let progress = Self::new(what, None, "{spinner} {msg} for {elapsed}");
+        progress.bar.set_draw_target(ProgressDrawTarget::stderr());
+        progress.bar.enable_steady_tick(QUIET);
+        progress
+    }
+
+    fn new(what: &'static str, total: Option<u64>, template: &str) -> Self {
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
+        bar.set_style(ProgressStyle::with_template(template).expect("our own template"));
+        bar.set_message(what);
+        let clock = Machine::real().clock;
+        let started = clock.now();
+        Self { bar, clock, started, is_shown: false }
+    }
+
+    /// Says how far the work is. Cheap, but not free: call it every few thousand rows.
+    pub fn set(&mut self, done: u64) {
+        self.bar.set_position(done);
+        if !self.is_shown && self.clock.now().saturating_sub(self.started) > QUIET {
+            self.is_shown = true;
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+
+    /// Says how far the work is and how much there is, when that is only learned on the way.
+    pub fn set_of(&mut self, done: u64, total: u64) {
+        if self.bar.length() != Some(total) {
+            self.bar.set_length(total);
+        }
+        self.set(done);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,133 @@
+//! Comma-separated rows: quotes as in RFC 4180, lines that end in LF or CRLF, blank lines skipped, any bytes in a field.
+
+use super::Stop;
+use crate::layout::{Layout, Record, Row};
+use csv::{ByteRecord, Reader, ReaderBuilder};
+use std::io::{self, Read};
+
+/// A row of our own after the last one. A quote that is never closed swallows it, and so is noticed: the parser itself
+/// takes everything up to the end of the file as one field.
+const END: &[u8] = b"\0larch:end\0";
+const END_LINES: &[u8] = b"\n\0larch:end\0\n";
+/// One read of the source.
+const READ_BYTES: usize = 256 << 10;
+
+/// A reader of comma-separated rows.
+pub struct Csv<R> {
+    reader: Reader<Tail<io::Chain<R, &'static [u8]>>>,
+    /// Names from the header, if there was one.
+    pub columns: Vec<String>,
+    /// Line where the row that was read last begins, from 1.
+    pub line: u64,
+    record: ByteRecord,
+    ended: bool,
+}
+
+impl<R: Read> Csv<R> {
+    /// Reads the header if there is one.
+    pub fn new(source: R, header: bool) -> Result<Self, Stop> {
+        let reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .buffer_capacity(READ_BYTES)
+            .from_reader(Tail::new(source.chain(END_LINES)));
+        let mut csv = Self { reader, columns: Vec::new(), line: 0, record: ByteRecord::new(), ended: false };
+        if header {
+            if !csv.read()? {
+                return Err(Stop::Row(
+                    1,
+                    "there is no header, only blank lines; say --no-header or add one".to_string(),
+                ));
+            }
+            csv.columns = csv.record.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        }
+        Ok(csv)
+    }
+
+    /// Reads the next row; false at the end.
+    pub fn next(&mut self, layout: &Layout, row: &mut Row) -> Result<bool, Stop> {
+        if !self.read()? {
+            return Ok(false);
+        }
+        layout.encode(&self.record, row).map_err(|why| Stop::Row(self.line, why))?;
+        Ok(true)
+    }
+
+    fn read(&mut self) -> Result<bool, Stop> {
+        if self.ended {
+            return Ok(false);
+        }
+        let more = self.reader.read_byte_record(&mut self.record).map_err(|error| match error.into_kind() {
+            csv::ErrorKind::Io(error) => Stop::Read(error),
+            other => Stop::Row(self.line, format!("the row after this one is no CSV: {other:?}")),
+        })?;
+        self.line = self.first_line();
+        let last = self.record.get(self.record.len().wrapping_sub(1)).unwrap_or_default();
+        if last == END && self.record.len() == 1 {
+            self.ended = true;
+            return Ok(false);
+        }
+        if !more || last.ends_with(END_LINES) {
+            // No line end ended this row, although the source ends with one: it is inside.
+            self.line += 1;
+            let why =
+                "a quote that opens in this row is never closed; close it, or double it if it is part of the text";
+            return Err(Stop::Row(self.line, why.to_string()));
+        }
+        Ok(true)
+    }
+
+    /// Where the record begins. The parser's own idea of it counts the LF of a CRLF, and blank lines, to the next row; so
+    /// we count back from the end: the line ends inside the fields, and the one that ended the row unless it was a CR.
+    fn first_line(&self) -> u64 {
+        let end = self.reader.position();
+        let inside = self.record.as_slice().iter().filter(|byte| **byte == b'\n').count() as u64;
+        let after = u64::from(self.reader.get_ref().byte_before(end.byte()) == Some(b'\n'));
+        end.line() - inside - after
+    }
+}
+
+/// A reader that remembers what it gave last.
+struct Tail<R> {
+    source: R,
+    /// The last byte before `chunk`, if there was one, and the chunk.
+    chunk: Vec<u8>,
+    /// Bytes given so far.
+    given: u64,
+}
+
+impl<R: Read> Tail<R> {
+    fn new(source: R) -> Self {
+        Self { source, chunk: Vec::with_capacity(READ_BYTES + 1), given: 0 }
+    }
+
+    /// The byte that ends at `offset`, which the parser has just reached.
+    fn byte_before(&self, offset: u64) -> Option<u8> {
+        let from_end = usize::try_from(self.given - offset).ok()? + 1;
+        self.chunk.len().checked_sub(from_end).map(|at| self.chunk[at])
+    }
+}
+
+impl<R: Read> Read for Tail<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        if read > 0 {
+            let before = self.chunk.last().copied();
+            self.chunk.clear();
+            self.chunk.extend(before);
+            self.chunk.extend_from_slice(&buffer[..read]);
+            self.given += read as u64;
+        }
+        Ok(read)
+    }
+}
+
+impl Record for ByteRecord {
+    fn columns(&self) -> usize {
+        self.len()
+    }
+
+    fn column(&self, at: usize) -> Option<&[u8]> {
+        self.get(at)
+    }
+}

@@ -1,0 +1,45 @@
+//! A JSON object on each line, kept as it is written; blank lines are skipped.
+
+use super::Stop;
+use crate::layout::{Layout, Row};
+use crate::object;
+use std::io::BufRead;
+
+/// A reader of JSON lines.
+pub struct Jsonl<R> {
+    source: R,
+    /// Line of the row that was read last, from 1.
+    pub line: u64,
+    text: Vec<u8>,
+}
+
+impl<R: BufRead> Jsonl<R> {
+    /// Starts reading.
+    pub fn new(source: R) -> Self {
+        Self { source, line: 0, text: Vec::new() }
+    }
+
+    /// Reads the next row; false at the end.
+    pub fn next(&mut self, layout: &Layout, row: &mut Row) -> Result<bool, Stop> {
+        loop {
+            self.text.clear();
+            if self.source.read_until(b'\n', &mut self.text).map_err(Stop::Read)? == 0 {
+                return Ok(false);
+            }
+            self.line += 1;
+            let text = if self.line == 1 { self.text.strip_prefix(b"\xEF\xBB\xBF") } else { None };
+            let text = text.unwrap_or(&self.text).trim_ascii();
+            if text.is_empty() {
+                continue;
+            }
+            let stop = |why| Stop::Row(self.line, why);
+            let text = std::str::from_utf8(text)
+                .map_err(|bad| stop(format!("not UTF-8 after {} bytes, and JSON must be", bad.valid_up_to())))?;
+            row.clear();
+            let schema = layout.schema().expect("rows are read into a table with a schema");
+            object::encode_key(schema, text, &mut row.key).map_err(stop)?;
+            row.value.extend_from_slice(text.as_bytes());
+            return Ok(true);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Rows out of text, in each format.
+
+use super::*;
+use crate::schema::{KeySpec, Schema};
+
+/// Rows as `key|value`, one on each line, or the error as `line: why`.
+fn read(format: Format, header: bool, key: &str, text: &str) -> String {
+    let specs: Vec<KeySpec> = key.split(',').map(|spec| spec.parse().expect("a key specification")).collect();
+    match rows(format, header, &specs, text.as_bytes()) {
+        Ok(rows) => rows.join("\n"),
+        Err(Stop::Row(line, why)) => format!("{line}: {why}"),
+        Err(Stop::Read(error)) => panic!("memory does not break: {error}"),
+    }
+}
+
+fn rows(format: Format, header: bool, specs: &[KeySpec], text: &[u8]) -> Result<Vec<String>, Stop> {
+    let layout = |columns: &[String]| {
+        Layout::new(Some(Schema::new(format, columns.to_vec(), specs).expect("the columns exist")))
+    };
+    let mut found = Vec::new();
+    let mut row = Row::default();
+    let show = |row: &Row| format!("{}|{}", row.key.escape_ascii(), row.value.escape_ascii());
+    match format {
+        Format::Csv => {
+            let mut csv = csv::Csv::new(text, header)?;
+            let layout = layout(&csv.columns);
+            while csv.next(&layout, &mut row)? {
+                found.push(format!("{} {}", csv.line, show(&row)));
+            }
+        }
+        Format::Tsv => {
+            let mut tsv = tsv::Tsv::new(text, header)?;
+            let layout = layout(&tsv.columns);
+            while tsv.next(&layout, &mut row)? {
+                found.push(format!("{} {}", tsv.line, show(&row)));
+            }
+        }
+        Format::Jsonl => {
+            let mut jsonl = jsonl::Jsonl::new(text);
+            let layout = layout(&[]);
+            while jsonl.next(&layout, &mut row)? {
+                found.push(format!("{} {}", jsonl.line, show(&row)));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn check(format: Format, header: bool, key: &str, text: &str, expected: &[&str]) {
+    assert_eq!(read(format, header, key, text), expected.join("\n"), "{text:?}");
+}
+
+#[test]
+fn tsv_is_taken_byte_for_byte() {
+    let tsv = |key, text, expected: &[&str]| check(Format::Tsv, false, key, text, expected);
+    tsv("1", "b\tx\na\ty\tz\n", &["1 b|x", "2 a|y\\tz"]);
+    tsv("1", "b\tx\r\n\"q\t\\n\n", &["1 b|x\\r", "2 \\\"q|\\\\n"]);
+    tsv("1", "k\nk2\t\nk3\t\t", &["1 k|", "2 k2|\\x00", "3 k3|\\t"]);
+    tsv("1", "\n\t", &["1 |", "2 |\\x00"]);
+    tsv("2", "a\tb\tc\nd\te\n", &["1 b|a\\tc", "2 e|d"]);
+    tsv("2,1", "a\tb\n", &["1 b\\x00\\x00a|"]);
+    tsv(
+        "2",
+        "a\tb\nc\n",
+        &["2: the row ends before its key, column 2: it has 1 column; add what is missing or choose another --key"],
+    );
+    check(Format::Tsv, true, "name", "\u{feff}id\tname\n1\tx\n", &["2 x|1"]);
+}
+
+#[test]
+fn csv_has_quotes_and_any_line_end() {
+    let csv = |key, text, expected: &[&str]| check(Format::Csv, true, key, text, expected);
+    csv("id", "id,name\n1,x\n2,\"a,\"\"b\"\"\"\n", &["2 1|x", "3 2|a,\\\"b\\\""]);
+    csv("id", "id,name\r\n1,x\r\n2,\"a\r\nb\"\r\n3,c\r\n", &["2 1|x", "3 2|a\\\\r\\\\nb", "5 3|c"]);
+    csv("name", "\u{feff}id,name\n1,\"t\tb\\\"", &["2 t\\tb\\\\|1"]);
+    csv("1", "id\n1\n\"\"\n", &["2 1|", "3 |"]);
+    csv("1", "id,name\n1\n1,2,3\n", &["2 1|", "3 1|2\\t3"]);
+    csv("id", "id,name\n", &[]);
+    csv("id", "id,name\n\n\n1,x\n\n2,y", &["4 1|x", "6 2|y"]);
+}
+
+#[test]
+fn csv_says_where_a_row_is_wrong() {
+    let error = |key, text| read(Format::Csv, true, key, text);
+    assert!(
+        error("id:int", "id,name\n1,x\nabc,y\n").starts_with("3: column 1 of the key: \"abc\" is not a whole number")
+    );
+    assert!(error("name", "id,name\n1,x\n2\n").starts_with("3: the row ends before its key, column 2"));
+    for unclosed in ["id,name\n1,x\n2,\"y\n3,z\n", "id,name\n1,x\n2,\"y\n3,z", "id,name\n1,x\n2,\""] {
+        assert!(error("id", unclosed).starts_with("3: a quote that opens in this row"), "{}", error("id", unclosed));
+    }
+    assert!(error("1", "\n\n").starts_with("1: there is no header"));
+}
+
+#[test]
+fn json_lines_are_kept_as_written() {
+    let jsonl = |key, text, expected: &[&str]| check(Format::Jsonl, false, key, text, expected);
+    jsonl(
+        "id",
+        "{\"a\": 1e5,\"id\":\"x\"}\r\n\n  {\"id\":\"y\"}",
+        &["1 x|{\\\"a\\\": 1e5,\\\"id\\\":\\\"x\\\"}", "3 y|{\\\"id\\\":\\\"y\\\"}"],
+    );
+    jsonl(
+        "id",
+        "{\"id\":\"x\"}\n{\"id\":",
+        &["2: not a JSON object on one line: EOF while parsing a value (at byte 6)"],
+    );
+    let bad = rows(Format::Jsonl, false, &["id".parse().expect("a name")], b"{\"id\":\"\xff\"}");
+    assert!(matches!(bad, Err(Stop::Row(1, why)) if why.starts_with("not UTF-8 after 7 bytes")));
+}
+
+#[test]
+fn bytes_that_are_not_text_are_rows_too() {
+    let key = ["1".parse().expect("a number")];
+    assert_eq!(rows(Format::Csv, false, &key, b"a\xff,\xfe\0").expect("rows"), ["1 a\\xff|\\xfe\\x00"]);
+    assert_eq!(rows(Format::Tsv, false, &key, b"a\xff\t\0\xfe").expect("rows"), ["1 a\\xff|\\x00\\x00\\xfe"]);
+}

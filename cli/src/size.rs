@@ -1,0 +1,71 @@
+//! Sizes as people write and read them: `16KiB` in, `95.4 MiB` and `1,234,567` out. Units are binary.
+
+#[cfg(test)]
+mod tests;
+
+const UNITS: [(&str, u32); 4] = [("K", 10), ("M", 20), ("G", 30), ("T", 40)];
+
+/// Reads `4096`, `4096B`, `16K`, `16KiB`, `64MiB`, `1GiB`; case does not matter.
+pub fn parse(text: &str) -> Result<u64, String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let explain =
+        |why: &str| format!("{why}; write a whole number of bytes or a binary unit: 4096, 16KiB, 64MiB, 1GiB");
+    if number.is_empty() {
+        return Err(explain("a size starts with a digit"));
+    }
+    let unit = unit.trim_start().to_ascii_uppercase();
+    let shift = match unit.as_str() {
+        "" | "B" => 0,
+        other => match UNITS.iter().find(|(name, _)| other == *name || other == format!("{name}IB")) {
+            Some((_, shift)) => *shift,
+            None => return Err(explain(&format!("`{unit}` is not a unit of size"))),
+        },
+    };
+    number.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift)).ok_or_else(|| explain("the size is too large"))
+}
+
+/// As [`parse`], for settings that the engine keeps in 32 bits.
+pub fn parse_u32(text: &str) -> Result<u32, String> {
+    u32::try_from(parse(text)?).map_err(|_| "a page is smaller than 4GiB".to_string())
+}
+
+/// `0 B`, `4.0 KiB`, `95.4 MiB`.
+pub fn bytes(count: u64) -> String {
+    let Some((name, shift)) = UNITS.iter().rev().find(|(_, shift)| count >> shift > 0) else {
+        return format!("{count} B");
+    };
+    format!("{:.1} {name}iB", count as f64 / (1u64 << shift) as f64)
+}
+
+/// `1,234,567`.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 row`, `2 rows`.
+pub fn of(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// `850 ms`, `12.3 s`.
+pub fn seconds(time: std::time::Duration) -> String {
+    match time.as_micros() {
+        micros @ 0..1_000 => format!("{micros} us"),
+        micros @ 1_000..1_000_000 => format!("{:.1} ms", micros as f64 / 1e3),
+        micros => format!("{:.1} s", micros as f64 / 1e6),
+    }
+}
+
+/// How many in a second, as a whole number.
+pub fn rate(number: u64, time: std::time::Duration) -> u64 {
+    (number as f64 / time.as_secs_f64().max(1e-9)) as u64
+}

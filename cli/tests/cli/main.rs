@@ -1,0 +1,14 @@
+//! The built `larch`, as people use it: arguments in, text and exit codes out.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "tests prepare real files and start the real program"
+)]
+
+mod arguments;
+mod import;
+mod inspect;
+mod point;
+mod scan;
+mod session;

@@ -1,0 +1,124 @@
+//! A directory of a test's own, and runs of `larch` in it.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static SESSIONS: AtomicU64 = AtomicU64::new(0);
+
+/// A directory that goes away with its test. Commands run in it, so the database is simply `db`.
+pub struct Session {
+    dir: PathBuf,
+}
+
+/// What a run left.
+#[derive(Debug)]
+pub struct Ran {
+    /// Exit code; none if a signal ended it.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub out: Vec<u8>,
+    /// Standard error.
+    pub err: String,
+}
+
+impl Session {
+    pub fn new() -> Self {
+        let number = SESSIONS.fetch_add(1, Ordering::Relaxed);
+        let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a test can make a directory");
+        Self { dir }
+    }
+
+    /// A session with these rows in table `t`.
+    pub fn with(options: &[&str], rows: impl AsRef<[u8]>) -> Self {
+        let session = Self::new();
+        session.import(options, rows).ok();
+        session
+    }
+
+    /// A file in the session's directory.
+    pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.dir.join(name);
+        std::fs::create_dir_all(path.parent().expect("it is in the directory")).expect("a test can make a directory");
+        std::fs::write(path, bytes).expect("a test can write a file");
+    }
+
+    /// Whether there is such a file or directory.
+    pub fn has(&self, name: &str) -> bool {
+        self.dir.join(name).exists()
+    }
+
+    /// A command to change before it runs.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_larch"));
+        command.args(args).current_dir(&self.dir).stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Ran {
+        let output = self.command(args).output().expect("larch was built");
+        Ran::new(output)
+    }
+
+    /// Runs with these bytes on the standard input.
+    pub fn run_with(&self, args: &[&str], input: impl AsRef<[u8]>) -> Ran {
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("larch was built");
+        let mut stdin = child.stdin.take().expect("it was asked for");
+        if let Err(error) = stdin.write_all(input.as_ref()) {
+            // A run that refuses its arguments may not read its input.
+            assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
+        }
+        drop(stdin);
+        Ran::new(child.wait_with_output().expect("it was started"))
+    }
+
+    /// Imports into table `t` of `db` from the standard input.
+    pub fn import(&self, options: &[&str], rows: impl AsRef<[u8]>) -> Ran {
+        let mut args = vec!["import", "db", "t", "-"];
+        args.extend_from_slice(options);
+        self.run_with(&args, rows)
+    }
+
+    /// Scans table `t` of `db`.
+    pub fn scan(&self, options: &[&str]) -> String {
+        let mut args = vec!["scan", "db", "t"];
+        args.extend_from_slice(options);
+        self.run(&args).ok()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.dir) {
+            eprintln!("{} stays: {error}", self.dir.display());
+        }
+    }
+}
+
+impl Ran {
+    fn new(output: std::process::Output) -> Self {
+        let err = String::from_utf8(output.stderr).expect("messages are UTF-8");
+        Self { code: output.status.code(), out: output.stdout, err }
+    }
+
+    /// The output of a run that did what it was asked.
+    #[track_caller]
+    pub fn ok(self) -> String {
+        assert_eq!((self.code, self.err.as_str()), (Some(0), ""));
+        String::from_utf8(self.out).expect("this output is UTF-8")
+    }
+
+    /// A run that failed with this code, printed nothing and said all of this.
+    #[track_caller]
+    pub fn fails(self, code: i32, parts: &[&str]) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert!(self.out.is_empty(), "{self:?}");
+        for part in parts {
+            assert!(self.err.contains(part), "{part:?} is not in {:?}", self.err);
+        }
+    }
+}
