@@ -120,17 +120,13 @@ impl Import {
         Ok(())
     }
 
-    /// Ends the ordered part of the input.
+    /// Ends the ordered part of the input, if it has not ended yet.
     fn stop_streaming(&mut self) -> Result<()> {
+        let State::Streaming(stream) = &mut self.state else { return Ok(()) };
+        let stream = std::mem::take(stream);
         let budget = self.core().options.write_buffer_bytes;
-        let state = std::mem::replace(&mut self.state, State::Sorting(SortBuffer::new(budget)));
-        if let State::Streaming(stream) = state {
-            // A short ordered beginning is sorted with the rest.
-            match stream.finish(&self.table)? {
-                Finished::Run(run) => self.runs.push(run),
-                Finished::Nothing => {}
-            }
-        }
+        self.state = State::Sorting(SortBuffer::new(budget));
+        self.runs.extend(stream.finish(&self.table)?);
         Ok(())
     }
 
@@ -296,11 +292,6 @@ fn deepest_free_level(table: &TableFiles, bounds: &KeyBounds) -> u8 {
     free.saturating_sub(1) as u8
 }
 
-enum Finished {
-    Nothing,
-    Run(Run),
-}
-
 impl Stream {
     fn push(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
         self.write_waiting(table)?;
@@ -321,12 +312,10 @@ impl Stream {
         Ok(())
     }
 
-    fn finish(mut self, table: &Table) -> Result<Finished> {
+    /// The run, if there were any rows.
+    fn finish(mut self, table: &Table) -> Result<Option<Run>> {
         self.write_waiting(table)?;
-        match self.outputs.take() {
-            Some(outputs) => Ok(Finished::Run(outputs.finish()?)),
-            None => Ok(Finished::Nothing),
-        }
+        self.outputs.take().map(RunWriter::finish).transpose()
     }
 }
 
