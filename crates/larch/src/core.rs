@@ -152,15 +152,17 @@ impl Core {
         let log = manifest.as_mut().ok_or(Error::ReadOnly)?;
         self.check_writable()?;
         let mut files = FileSet::clone(&self.view().files);
+        let mut removed = Vec::new();
         for edit in edits {
             // A table may have been dropped since the edits were made; they are void then.
-            files.apply(edit, &self.opener).map_err(Error::NoSuchTable)?;
+            files.apply(edit, &self.opener, &mut removed).map_err(Error::NoSuchTable)?;
         }
         log.commit(edits).map_err(|error| self.stop_writes(error))?;
         self.change_view(|view| {
             view.files = Arc::new(files);
             change(view);
         });
+        removed.iter().for_each(|file| file.discard());
         Ok(())
     }
 

@@ -157,17 +157,21 @@ impl Import {
         Ok(report)
     }
 
+    /// Merges neighbouring runs, which keeps their order of age, until one is left. What one merge can take in goes
+    /// last; before that just enough runs are merged to get there, so that few rows are written twice.
     fn merge_runs(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<Run> {
         let mut runs = std::mem::take(&mut self.runs);
-        loop {
-            if runs.len() <= 1 || in_order(&mut runs) {
-                return Ok(Run { files: runs.into_iter().flat_map(Run::into_files).collect() });
-            }
-            // Neighbouring runs keep their order of age.
-            let group: Vec<Run> = runs.drain(..runs.len().min(MAX_FAN_IN)).collect();
+        while runs.len() > 1 && !in_order(&mut runs) {
+            let excess = (runs.len() + 1).saturating_sub(MAX_FAN_IN);
+            let count = if excess > 1 { excess.min(MAX_FAN_IN) } else { runs.len() };
+            // The smallest stretch of that many runs.
+            let bytes = |runs: &[Run]| runs.iter().map(Run::bytes).sum::<u64>();
+            let first = (0..=runs.len() - count).min_by_key(|&first| bytes(&runs[first..first + count])).unwrap_or(0);
+            let group: Vec<Run> = runs.drain(first..first + count).collect();
             let merged = self.merge_group(&group, runs.is_empty(), progress)?;
-            runs.insert(0, merged);
+            runs.insert(first, merged);
         }
+        Ok(Run { files: runs.into_iter().flat_map(Run::into_files).collect() })
     }
 
     fn merge_group(&self, group: &[Run], is_last: bool, progress: &mut dyn FnMut(u64, u64)) -> Result<Run> {
@@ -204,6 +208,10 @@ impl Run {
     /// The files belong to the database now.
     fn keep(mut self) {
         self.files.clear();
+    }
+
+    fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes()).sum()
     }
 
     fn bounds(&self) -> Option<KeyBounds> {

@@ -121,9 +121,10 @@ fn replay(
             _ => None,
         })
         .collect();
+    let numbers = finished(machine, directory, numbers)?;
     let mut recovered = Recovered { memory: Vec::new(), newest: Version(0), previous: None };
     for (i, &number) in numbers.iter().enumerate() {
-        // A log's successor says where it ended; the creation of the last one may itself have been torn.
+        // A log's successor says where it ended.
         let known_end = match numbers.get(i + 1) {
             Some(&next) => named_end(machine, directory, next, number)?,
             None => None,
@@ -150,13 +151,22 @@ fn replay(
                 recovered.memory.push(std::mem::replace(&mut memory, MemSet::new(number)));
             }
         }
-        if reader.header().is_some() {
-            recovered.previous = Some(sync_tail(machine, &path, number, reader.end())?);
-        }
+        recovered.previous = Some(sync_tail(machine, &path, number, reader.end())?);
         recovered.memory.push(memory);
     }
     recovered.memory.retain(|memory| !memory.is_empty());
     Ok(recovered)
+}
+
+/// The logs whose creation was finished; nothing was ever in the others.
+fn finished(machine: &Machine, directory: &std::path::Path, numbers: Vec<u64>) -> Result<Vec<u64>> {
+    let mut finished = Vec::new();
+    for number in numbers {
+        if LogReader::open(&*machine.disk, &log_path(directory, number), None)?.header().is_some() {
+            finished.push(number);
+        }
+    }
+    Ok(finished)
 }
 
 /// Cuts off what is torn and makes the rest durable, so that the next log may say that it is.
@@ -167,7 +177,7 @@ fn sync_tail(machine: &Machine, path: &std::path::Path, number: u64, end: u64) -
     Ok(Previous { number, end })
 }
 
-/// Where log `next` says that log `number` ended; `None` if its creation was torn.
+/// Where log `next` says that log `number` ended, if it continues it.
 fn named_end(machine: &Machine, directory: &std::path::Path, next: u64, number: u64) -> Result<Option<u64>> {
     let reader = LogReader::open(&*machine.disk, &log_path(directory, next), None)?;
     let previous = reader.header().and_then(|header| header.previous);

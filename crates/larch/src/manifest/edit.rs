@@ -11,6 +11,7 @@
 //!   7 next number  number
 //!   8 last version version
 //!   9 drop table   table
+//!  10 flushed      version
 //! ```
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
@@ -69,6 +70,8 @@ pub enum Edit {
     NextNumber(u64),
     /// Every commit up to here is in files or in logs not older than the oldest.
     LastVersion(Version),
+    /// Every commit up to here is in files: what a database opened read-only shows.
+    FlushedVersion(Version),
 }
 
 impl Edit {
@@ -93,6 +96,7 @@ impl Edit {
             Self::OldestLog(number) => put(out, 6, &[*number]),
             Self::NextNumber(number) => put(out, 7, &[*number]),
             Self::LastVersion(version) => put(out, 8, &[version.0]),
+            Self::FlushedVersion(version) => put(out, 10, &[version.0]),
             Self::DropTable(table) => put(out, 9, &[table.0.into()]),
         }
     }
@@ -129,6 +133,7 @@ impl Edit {
             7 => Self::NextNumber(number()?),
             8 => Self::LastVersion(Version(number()?)),
             9 => Self::DropTable(TableId(number()?.try_into().ok()?)),
+            10 => Self::FlushedVersion(Version(number()?)),
             _ => return None,
         })
     }
@@ -170,6 +175,7 @@ mod tests {
             Edit::OldestLog(4),
             Edit::NextNumber(301),
             Edit::LastVersion(Version(1 << 40)),
+            Edit::FlushedVersion(Version(1 << 39)),
             Edit::DropTable(table),
         ];
         let mut bytes = Vec::new();

@@ -163,8 +163,9 @@ pub fn sst_name(number: u64, epoch: u64) -> String {
 }
 
 impl FileSet {
-    /// The set after `edit`. The answer says why it cannot be applied.
-    pub fn apply(&mut self, edit: &Edit, opener: &FileOpener) -> Result<(), String> {
+    /// Makes this the set after `edit`; files that leave it go to `removed`, for the caller to discard once the edit is
+    /// durable. The answer says why it cannot be applied.
+    pub fn apply(&mut self, edit: &Edit, opener: &FileOpener, removed: &mut Vec<Arc<DbFile>>) -> Result<(), String> {
         match edit {
             Edit::Database(id) => self.database = *id,
             Edit::Epoch(epoch) => self.epoch = *epoch,
@@ -177,7 +178,7 @@ impl FileSet {
             }
             Edit::DropTable(id) => {
                 let table = self.tables.remove(id).ok_or_else(|| format!("table {} is not there", id.0))?;
-                table.files().for_each(|(_, file)| file.discard());
+                removed.extend(table.files().map(|(_, file)| file.clone()));
             }
             Edit::AddFile { table, level, number, epoch, version_offset, meta } => {
                 self.next_number = self.next_number.max(number + 1);
@@ -185,7 +186,7 @@ impl FileSet {
                 self.add_file(*table, *level, file)?;
             }
             Edit::RemoveFile { table, level, number } => {
-                self.take_file(*table, *level, *number)?.discard();
+                removed.push(self.take_file(*table, *level, *number)?);
             }
             Edit::OldestLog(number) => self.oldest_log = *number,
             Edit::NextNumber(number) => self.next_number = self.next_number.max(*number),

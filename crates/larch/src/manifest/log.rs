@@ -114,7 +114,8 @@ impl ManifestLog {
 fn apply_record(set: &mut FileSet, mut payload: &[u8], opener: &FileOpener) -> std::result::Result<(), String> {
     while !payload.is_empty() {
         let edit = Edit::decode(&mut payload).ok_or("an edit does not decode")?;
-        set.apply(&edit, opener)?;
+        // What was removed long ago is gone from the disk, or an orphan, or was moved and comes again: nothing to discard.
+        set.apply(&edit, opener, &mut Vec::new())?;
     }
     Ok(())
 }
