@@ -1,5 +1,5 @@
 //! A file as text for people: footer, trees by level, rows if asked. It opens the file alone, by its footer, and keeps
-//! one page of each level in memory. It does not check what a walk does not meet; that is [`crate::verify`].
+//! one page of each level in memory. It does not check what a walk does not meet; that is [`crate::verify()`].
 
 use crate::format::data_page::{Layout, OutsideValue, Record};
 use crate::format::meta::{Meta, Root, TreeKind};
@@ -108,6 +108,7 @@ impl Printer<'_> {
             self.line(0, format_args!("versions {} to {}", oldest.0, newest.0))?;
         }
         match &bounds.high {
+            _ if meta.trees().next().is_none() => self.line(0, format_args!("no keys"))?,
             Some(high) => self.line(0, format_args!("keys {} to {}", Escaped(&bounds.low), Escaped(high)))?,
             None => self.line(0, format_args!("keys {} and above", Escaped(&bounds.low)))?,
         }
@@ -270,3 +271,6 @@ impl fmt::Display for Escaped<'_> {
         if self.0.len() > SHOWN_BYTES { write!(f, "… ({} bytes)", self.0.len()) } else { Ok(()) }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,6 +20,8 @@ const EXTENT_BYTES: usize = 1 << 20;
 const MAX_NODE_BYTES: usize = 256 << 10;
 /// Huge separators may grow a node to [`MAX_NODE_BYTES`] for the sake of this many children.
 const WANTED_CHILDREN: usize = 4;
+/// Separators of one node as they wait, whole: the prefix a node stores once may be most of them. Eight of the longest.
+const MAX_SEPARATOR_BYTES: usize = 512 << 10;
 /// A flat list stops at this size; a file that would exceed it gets a tree instead.
 const MAX_FLAT_BYTES: usize = 4 << 20;
 
@@ -54,6 +56,8 @@ struct Level {
     separator: Vec<u8>,
     /// Number of waiting children at which their size is looked at again.
     look_again: usize,
+    /// And bytes of their separators, for the next ones may be longer than those before.
+    look_again_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -95,7 +99,7 @@ impl TreeBuilder {
         self.totals.bytes
     }
 
-    /// Bytes that closed nodes still add to the file.
+    /// Bytes that closed nodes still add to the file, with the separators that wait with them.
     pub fn waiting_bytes(&self) -> u64 {
         self.closed_bytes as u64
     }
@@ -191,18 +195,22 @@ impl TreeBuilder {
             here.separator.extend_from_slice(separator);
         }
         here.waiting.add(separator, child);
-        if here.waiting.children() >= here.look_again {
-            let count = here.waiting.children();
+        let count = here.waiting.children();
+        let separator_bytes = here.waiting.separator_bytes(count);
+        if count >= here.look_again || separator_bytes >= here.look_again_bytes {
             let bytes = here.waiting.bytes(count);
-            let two_nodes = bytes > 2 * options.node_bytes as usize || count > 2 * options.max_node_children;
+            let two_nodes = bytes > 2 * options.node_bytes as usize
+                || count > 2 * options.max_node_children
+                || separator_bytes > 2 * MAX_SEPARATOR_BYTES;
             let fit = if two_nodes { fitting(&here.waiting, options) } else { count };
             if two_nodes && count >= 2 * fit.min(WANTED_CHILDREN) && fit < count - 1 {
-                here.look_again = 0;
+                (here.look_again, here.look_again_bytes) = (0, 0);
                 self.close_node(writer, options, level, fit)?;
             } else {
                 // Half the children still expected: the size is computed a handful of times a node.
                 let missing = (2 * options.node_bytes as usize).saturating_sub(bytes) / (bytes / count).max(1);
                 here.look_again = count + (missing / 2).clamp(1, options.max_node_children / 2 + 1);
+                here.look_again_bytes = separator_bytes + options.node_bytes as usize;
             }
         }
         Ok(())
@@ -223,7 +231,7 @@ impl TreeBuilder {
         here.waiting.finish(count, &mut page, &mut next);
         let separator = std::mem::replace(&mut here.separator, next);
         if level == 0 {
-            self.closed_bytes += page.len();
+            self.closed_bytes += page.len() + separator.len();
             self.closed.push(ClosedNode { page, separator, totals });
             if self.closed_bytes >= EXTENT_BYTES {
                 self.write_extent(writer, options)?;
@@ -305,6 +313,7 @@ fn fitting(waiting: &NodeBuilder, options: &BuildOptions) -> usize {
         let bytes = waiting.bytes(count);
         count <= 2
             || count <= options.max_node_children
+                && waiting.separator_bytes(count) <= MAX_SEPARATOR_BYTES
                 && (bytes <= options.node_bytes as usize || count <= WANTED_CHILDREN && bytes <= MAX_NODE_BYTES)
     };
     if fits(all) {

@@ -347,6 +347,11 @@ impl NodeBuilder {
         &self.keys[self.ends[i - 1]..self.ends[i]]
     }
 
+    /// Length of the separators between the first `count` children, not shortened by what they have in common.
+    pub fn separator_bytes(&self, count: usize) -> usize {
+        self.ends[count - 1]
+    }
+
     /// Children with the separators before them; the first one's is empty.
     pub fn entries(&self) -> impl Iterator<Item = (&[u8], Child)> {
         let separator = |i: usize| if i == 0 { &[] } else { self.separator(i) };

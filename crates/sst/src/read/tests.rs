@@ -180,6 +180,10 @@ fn check_row_seeks(content: &Content, reader: &Reader<'_>) {
                 cursor.read(&mut key);
                 assert_eq!(&key, keys[row as usize]);
             }
+            assert_eq!(
+                (cursor.is_first(), cursor.is_last()),
+                (!there || row == bounds.start, !there || row + 1 == end)
+            );
         }
         let bound = near(sst, TreeKind::Main);
         let first = (bounds.start < end).then_some(bounds.start);

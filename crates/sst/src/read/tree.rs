@@ -1,7 +1,8 @@
 //! Ways down one tree of a file, and a cursor over its rows. Knows no versions.
 //!
-//! A cursor keeps its data page and its place in it, and nothing else: the next page is found by its row id, from the
-//! root. So there is no stack to repair after a fault, and inner nodes are pinned only while a step runs.
+//! A cursor keeps its data page, its place in it and, once it has gone from page to page, the node above: a neighbour is
+//! found there, any other page by its row id from the root. So there is no stack to repair after a fault, and nodes
+//! higher up are pinned only while a step runs.
 
 use super::corrupt;
 use crate::format::data_page::{Layout, Record};

@@ -1,1 +1,593 @@
-//! placeholder
+//! A file with any byte changed is found out, and so is one whose parts contradict each other under right checksums.
+
+use super::*;
+use crate::build::{BuildOptions, Compression};
+use crate::fixture::{Built, Content, ID, PATH, shapes, tiny};
+use crate::format::data_page::{DataPageBuilder, Layout};
+use crate::format::meta::{IndexKind, KeyBounds, Tree};
+use crate::format::node::{Child, Node, NodeBuilder};
+use crate::read::RangeErase;
+use os::{Access, Disk};
+use pages::{Admit, Codec, Packing, PageCache, Reason, Resident, Session, encode_page};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use std::path::Path;
+
+fn verified(built: &Built) -> Result<FileReport> {
+    verify(&built.sst(), &Resident::new(crate::validate), &*built.raw(), &mut |_| {})
+}
+
+/// What the complaint says, and what was done to earn it.
+type Change<'a, T> = (&'a str, &'a dyn Fn(&mut T));
+/// A change of the children of a list and the separators between them.
+type ListChange<'a> = &'a dyn Fn(&mut Vec<Child>, &mut Vec<Vec<u8>>);
+
+/// Says that `error` is about bytes of the file, and where.
+fn place(error: &Error) -> u64 {
+    let Error::Corrupt { file, offset, why, .. } = error else { panic!("{error} is not about bytes") };
+    assert_eq!(file, Path::new(PATH));
+    assert!(!why.is_empty());
+    *offset
+}
+
+#[test]
+fn a_whole_file_is_found_whole_and_counted() {
+    for seed in 0..20 {
+        for options in shapes() {
+            println!("seed {seed}");
+            let mut rng = StdRng::seed_from_u64(seed);
+            let content = Content::random(&mut rng, 60);
+            let mut built = content.build(options);
+            built.version_offset = seed % 2 * 1_000;
+            let mut progress = Vec::new();
+            let report =
+                verify(&built.sst(), &Resident::new(crate::validate), &*built.raw(), &mut |done| progress.push(done))
+                    .unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(report.rows, content.rows.len() as u64);
+            assert_eq!(report.older_versions, content.rows.values().map(|written| written.len() as u64 - 1).sum());
+            assert_eq!(report.range_erases, content.range_erases.len() as u64);
+            assert_eq!(report.erased, built.meta.main.map_or(0, |tree| tree.totals.erased));
+            let index = report.pages_of(PageKind::Index).bytes + report.pages_of(PageKind::Flat).bytes;
+            assert_eq!(
+                (index, report.pages_of(PageKind::Value).bytes),
+                (built.meta.index_bytes(), built.meta.value_bytes)
+            );
+            let pages = report.all_pages().bytes;
+            assert_eq!(pages + report.padding_bytes + BLOCK_BYTES as u64, report.file_bytes);
+            assert_eq!(progress.last(), Some(&built.meta.file_bytes));
+            assert!(progress.is_sorted(), "progress never goes back");
+        }
+    }
+}
+
+#[test]
+fn a_check_through_a_small_cache_reads_every_page_once() {
+    for options in shapes() {
+        let built = Content::random(&mut StdRng::seed_from_u64(1), 80).build(options);
+        let cache = PageCache::new(1 << 20, 2, crate::validate);
+        let session = Session::new(&cache, Reason::Scan, Admit::Pass);
+        let report = verify(&built.sst_in(&cache, false), &session, &*built.raw(), &mut |_| {}).expect("it is whole");
+        assert_eq!(session.page_reads(), report.all_pages().pages);
+        assert!(session.rounds() < report.all_pages().pages, "some pages came ahead of their time");
+        assert_eq!(cache.usage().kind_bytes.iter().sum::<u64>(), 0, "the check leaves nothing in the cache");
+    }
+}
+
+/// A small file with a page of every kind.
+fn small(index: IndexKind, compression: Compression) -> (Content, Built) {
+    let mut content = Content::of_keys(["a", "ab", "abc", "b", "c"]);
+    let long = |len: usize| (0..len).map(|i| (i * i / 7) as u8).collect::<Vec<u8>>();
+    content.rows.insert(b"d".to_vec(), vec![(9, RowKind::Put, long(100)), (4, RowKind::Put, b"older".repeat(12))]);
+    content.rows.insert(b"e".to_vec(), vec![(8, RowKind::Erase, Vec::new())]);
+    content.range_erases =
+        vec![RangeErase { start: b"b".to_vec(), end: Some(b"bb".to_vec()), versions: vec![Version(7), Version(6)] }];
+    let options = BuildOptions { index, compression, max_page_rows: 4, ..tiny() };
+    let built = content.build(options);
+    (content, built)
+}
+
+fn check_every_byte(index: IndexKind, compression: Compression) {
+    let (_, built) = small(index, compression);
+    let report = verified(&built).expect("it is whole before it is damaged");
+    let kinds = [PageKind::Data, PageKind::History, PageKind::Value, PageKind::RangeErase];
+    assert!(kinds.iter().all(|kind| report.pages_of(*kind).pages > 0), "the file has every kind of page");
+    let seed = 42;
+    let mut rng = StdRng::seed_from_u64(seed);
+    for byte in 0..built.meta.file_bytes {
+        let bit = rng.random_range(0..8);
+        built.disk.flip_bit(PATH, byte, bit);
+        let what = format!("{index:?} {compression:?}, byte {byte} bit {bit}, seed {seed}");
+        let Err(error) = verified(&built) else { panic!("{what}: nobody noticed") };
+        let offset = place(&error);
+        let near = offset.saturating_sub(BLOCK_BYTES as u64)..offset + 2 * BLOCK_BYTES as u64;
+        assert!(near.contains(&byte), "{what}: {error}");
+        built.disk.flip_bit(PATH, byte, bit);
+    }
+    assert_eq!(verified(&built).ok(), Some(report));
+}
+
+#[test]
+fn every_flipped_byte_of_a_plain_tree_is_noticed() {
+    check_every_byte(IndexKind::Btree, Compression::None);
+}
+
+#[test]
+fn every_flipped_byte_of_a_packed_tree_is_noticed() {
+    check_every_byte(IndexKind::Btree, Compression::Lz4);
+}
+
+#[test]
+fn every_flipped_byte_of_a_plain_list_is_noticed() {
+    check_every_byte(IndexKind::Flat, Compression::None);
+}
+
+#[test]
+fn every_flipped_byte_of_a_packed_list_is_noticed() {
+    check_every_byte(IndexKind::Flat, Compression::Lz4);
+}
+
+#[test]
+fn a_flipped_byte_of_either_index_is_noticed_where_a_file_has_both() {
+    let built =
+        Content::of_keys((0..40).map(|i| format!("{i:03}"))).build(BuildOptions { index: IndexKind::Both, ..tiny() });
+    let mut rng = StdRng::seed_from_u64(8);
+    for node in built.nodes() {
+        for _ in 0..20 {
+            let (byte, bit) = (rng.random_range(node.at.offset..node.at.end()), rng.random_range(0..8));
+            built.disk.flip_bit(PATH, byte, bit);
+            let error = verified(&built).expect_err("the page is damaged");
+            assert_eq!(place(&error), node.at.offset, "byte {byte} bit {bit}");
+            built.disk.flip_bit(PATH, byte, bit);
+        }
+    }
+}
+
+#[test]
+fn a_read_that_meets_a_flipped_byte_fails_and_is_never_wrong() {
+    for compression in [Compression::None, Compression::Lz4] {
+        let seed = 6;
+        let mut rng = StdRng::seed_from_u64(seed);
+        let content = Content::random(&mut rng, 40);
+        let built = content.build(BuildOptions { index: IndexKind::Both, compression, ..tiny() });
+        let (mut failed, mut right) = (0, 0);
+        for _ in 0..400 {
+            let (byte, bit) = (rng.random_range(0..built.meta.file_bytes), rng.random_range(0..8));
+            built.disk.flip_bit(PATH, byte, bit);
+            let cache = PageCache::new(1 << 20, 2, crate::validate);
+            for prefer_flat in [false, true] {
+                let sst = built.sst_in(&cache, prefer_flat);
+                let session = Session::new(&cache, Reason::Point, Admit::Keep);
+                for (key, written) in &content.rows {
+                    for expected in written {
+                        let read = retry(&session, || sst.get(&session, key, Version(expected.0))).and_then(|row| {
+                            let row = row.expect("a version that was written is found or cannot be read");
+                            let value = retry(&session, || row.value.load(&session, &sst.file))?;
+                            Ok((row.version.0, row.kind, value.as_bytes().to_vec()))
+                        });
+                        match read {
+                            Ok(row) => {
+                                assert_eq!(&row, expected, "seed {seed}, byte {byte} bit {bit}");
+                                right += 1;
+                            }
+                            Err(error) => {
+                                let offset = place(&error);
+                                assert!((offset..offset + (16 << 10)).contains(&byte), "byte {byte}: {error}");
+                                failed += 1;
+                            }
+                        }
+                    }
+                }
+                for i in 0..content.range_erases.len() {
+                    match retry(&session, || sst.nth_range_erase(&session, i as u64)) {
+                        Ok(erase) => assert_eq!(erase.as_ref(), Some(&content.range_erases[i])),
+                        Err(error) => drop(place(&error)),
+                    }
+                }
+            }
+            built.disk.flip_bit(PATH, byte, bit);
+        }
+        assert!(failed > 100 && right > 100, "{failed} reads failed, {right} were right");
+    }
+}
+
+#[test]
+fn a_cut_file_is_noticed() {
+    let (_, built) = small(IndexKind::Btree, Compression::None);
+    let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
+    for len in [0, 1, 4095, 4096, built.meta.file_bytes - 4096, built.meta.file_bytes - 1] {
+        let whole = built.bytes();
+        file.set_len(len).expect("no faults");
+        place(&verified(&built).expect_err("the file is too short"));
+        file.write_at(&whole, 0).expect("there is room");
+    }
+    file.append(&[0]).expect("there is room");
+    place(&verified(&built).expect_err("the file is too long"));
+}
+
+#[test]
+fn a_disk_that_fails_is_not_called_corruption() {
+    let (_, built) = small(IndexKind::Btree, Compression::None);
+    for operation in 1..20 {
+        let (sst, raw) = (built.sst(), built.raw());
+        built.disk.fail_operation(operation, std::io::ErrorKind::TimedOut);
+        let outcome = verify(&sst, &Resident::new(crate::validate), &*raw, &mut |_| {});
+        built.disk.clear_faults();
+        match outcome {
+            Err(Error::Io { file, .. }) => assert_eq!(file, Path::new(PATH)),
+            Err(error) => panic!("{error}"),
+            Ok(_) => assert!(operation > 6, "the check makes more than {operation} operations"),
+        }
+    }
+}
+
+/// Writes the footer that belongs to the meta, as somebody would who made the file so.
+fn with_footer(mut built: Built, change: impl FnOnce(&mut Meta)) -> Built {
+    change(&mut built.meta);
+    let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
+    file.write_at(&built.meta.footer(), built.meta.file_bytes - BLOCK_BYTES as u64).expect("there is room");
+    built
+}
+
+/// The message of the check of a forged file.
+fn complaint(built: &Built) -> String {
+    let error = verified(built).expect_err("the file contradicts itself");
+    place(&error);
+    error.to_string()
+}
+
+#[test]
+fn a_footer_that_contradicts_the_file_is_noticed() {
+    let main = |meta: &mut Meta, change: fn(&mut Tree)| change(meta.main.as_mut().expect("it has rows"));
+    let changes: [Change<'_, Meta>; 14] = [
+        ("rows: 8", &|meta| main(meta, |tree| tree.totals.rows += 1)),
+        ("bytes: 8193", &|meta| main(meta, |tree| tree.totals.bytes += 1)),
+        ("group_bytes", &|meta| main(meta, |tree| tree.totals.group_bytes -= 1)),
+        ("erased: 0", &|meta| main(meta, |tree| tree.totals.erased = 0)),
+        ("3 data pages", &|meta| main(meta, |tree| tree.data_pages += 1)),
+        ("bytes of index", &|meta| {
+            main(meta, |tree| tree.btree.as_mut().expect("it has a tree").index_bytes += 1);
+        }),
+        ("data page at offset", &|meta| {
+            main(meta, |tree| tree.btree.as_mut().expect("it has a tree").height = 2);
+        }),
+        ("row 5 has no older version", &|meta| meta.history = None),
+        ("history page at offset", &|meta| meta.main = None),
+        ("no page claims", &|meta| meta.range_erases = None),
+        ("oldest version", &|meta| meta.oldest = Version(0)),
+        ("newest version", &|meta| meta.newest = Version(10)),
+        ("bytes of keys and values", &|meta| meta.user_bytes += 1),
+        ("outside the bounds", &|meta| meta.bounds = KeyBounds::cut(b"ab", b"d")),
+    ];
+    for (expected, change) in changes {
+        let (_, built) = small(IndexKind::Btree, Compression::None);
+        let found = complaint(&with_footer(built, change));
+        assert!(found.contains(expected) || expected == "data page at offset", "{expected:?} expected: {found}");
+    }
+    let (_, built) = small(IndexKind::Btree, Compression::None);
+    let mut other = built.meta.clone();
+    other.user_bytes += 1;
+    let built = Built { meta: other, ..built };
+    assert!(complaint(&built).contains("otherwise than the database does"));
+}
+
+/// A file whose main tree is a root and data pages, taken apart to be put together wrongly.
+struct Forge {
+    built: Built,
+    root: Address,
+    children: Vec<Child>,
+    separators: Vec<Vec<u8>>,
+}
+
+impl Forge {
+    /// Six pages of two rows.
+    fn new() -> Self {
+        let mut content = Content::of_keys((0..12).map(|i| format!("key {i:02}")));
+        for key in ["key 03", "key 08"] {
+            let newest = content.rows.get_mut(key.as_bytes()).expect("it was added");
+            newest[0].0 += 100;
+            newest.push((50, RowKind::Put, b"older".to_vec()));
+        }
+        let built = content.build(BuildOptions {
+            max_page_rows: 2,
+            max_node_children: 100,
+            page_bytes: 512,
+            node_bytes: 4096,
+            ..tiny()
+        });
+        verified(&built).expect("it is whole before it is forged");
+        let root = built.nodes().into_iter().next().expect("it has a root");
+        let node = Node::new(&root.page);
+        let children = (0..node.children()).map(|i| node.child(i)).collect::<Vec<_>>();
+        let separators = (0..node.children() - 1)
+            .map(|i| {
+                let mut separator = Vec::new();
+                node.separator(i, &mut separator);
+                separator
+            })
+            .collect();
+        assert_eq!(children.len(), 6);
+        Self { root: root.at, children, separators, built }
+    }
+
+    fn write(&self, page: &mut Vec<u8>, kind: PageKind, level: u8, offset: u64) -> Address {
+        let at = encode_page(page, (kind, level), Codec::None, Packing::Block, ID, offset);
+        let file = self.built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
+        file.write_at(page, offset).expect("there is room");
+        at
+    }
+
+    /// Puts another page in the place of data page `i`, with its rows: key, version, has history.
+    fn replace(&mut self, i: usize, first_row: u64, rows: &[(&str, u64, bool)]) {
+        let mut page = DataPageBuilder::new(first_row);
+        for (key, version, has_history) in rows {
+            page.add(key.as_bytes(), Version(*version), RowKind::Put, false, format!("value {version}").as_bytes());
+            if *has_history {
+                page.mark_history();
+            }
+        }
+        let mut bytes = Vec::new();
+        page.finish(&mut bytes);
+        self.children[i].address = self.write(&mut bytes, PageKind::Data, 0, self.children[i].address.offset);
+    }
+
+    /// Writes the root of what there is now and the footer that leads to it.
+    fn finish(self) -> Built {
+        self.finish_at_level(1)
+    }
+
+    fn finish_at_level(mut self, level: u8) -> Built {
+        let mut node = NodeBuilder::default();
+        for (i, child) in self.children.iter().enumerate() {
+            node.add(if i == 0 { b"" } else { &self.separators[i - 1] }, *child);
+        }
+        let mut page = Vec::new();
+        node.finish(self.children.len(), &mut page, &mut Vec::new());
+        self.root = self.write(&mut page, PageKind::Index, level, self.root.offset);
+        let root = self.root;
+        with_footer(self.built, |meta| {
+            let tree = meta.main.as_mut().expect("it has rows");
+            tree.btree.as_mut().expect("it has a tree").address = root;
+        })
+    }
+}
+
+#[test]
+fn pages_that_contradict_each_other_are_noticed() {
+    let changes: [Change<'_, Forge>; 11] = [
+        ("after 2 data pages", &|forge| forge.children[1].totals.rows -= 1),
+        ("after 3 data pages", &|forge| forge.children[2].totals.bytes += 64),
+        ("after 5 data pages", &|forge| forge.children[4].totals.group_bytes += 64),
+        ("after 6 data pages", &|forge| forge.children[5].totals.erased += 1),
+        ("between its parent's separators", &|forge| forge.separators[2] = b"key 060".to_vec()),
+        ("between its parent's separators", &|forge| forge.separators[2] = b"key 05".to_vec()),
+        ("its first row is 4", &|forge| {
+            let [second, third] = [forge.children[1].address, forge.children[2].address];
+            (forge.children[1].address, forge.children[2].address) = (third, second);
+        }),
+        ("its first row is 5", &|forge| forge.replace(2, 5, &[("key 04", 5, false), ("key 05", 6, false)])),
+        ("row 5 has no older version", &|forge| forge.replace(2, 4, &[("key 04", 5, false), ("key 05", 6, true)])),
+        ("version of row 3, which has no older", &|forge| {
+            forge.replace(1, 2, &[("key 02", 3, false), ("key 03", 104, false)]);
+        }),
+        ("version 50 as an older one of 40", &|forge| {
+            forge.replace(1, 2, &[("key 02", 3, false), ("key 03", 40, true)]);
+        }),
+    ];
+    for (expected, change) in changes {
+        let mut forge = Forge::new();
+        change(&mut forge);
+        let found = complaint(&forge.finish());
+        assert!(found.contains(expected), "{expected:?} expected: {found}");
+    }
+    let found = complaint(&Forge::new().finish_at_level(2));
+    assert!(found.contains("of level 2 where 1 belongs"), "{found}");
+}
+
+#[test]
+fn a_list_that_contradicts_the_tree_beside_it_is_noticed() {
+    let change = |wanted: usize, change: ListChange<'_>| {
+        let content = Content::of_keys((0..12).map(|i| format!("key {i:02}")));
+        let options = BuildOptions { index: IndexKind::Both, max_page_rows: 2, max_node_children: 100, ..tiny() };
+        let built = content.build(options);
+        let list = built.nodes().into_iter().find(|node| node.kind == PageKind::Flat).expect("there is a list");
+        let node = Node::new(&list.page);
+        let mut children = (0..node.children()).map(|i| node.child(i)).collect::<Vec<_>>();
+        let mut separators = Vec::new();
+        for i in 0..node.children() - 1 {
+            separators.push(Vec::new());
+            node.separator(i, &mut separators[i]);
+        }
+        change(&mut children, &mut separators);
+        let mut forged = NodeBuilder::default();
+        for (i, child) in children.iter().enumerate() {
+            forged.add(if i == 0 { b"" } else { &separators[i - 1] }, *child);
+        }
+        let mut page = Vec::new();
+        forged.finish(children.len(), &mut page, &mut Vec::new());
+        let at = encode_page(&mut page, (PageKind::Flat, 1), Codec::None, Packing::Block, ID, list.at.offset);
+        let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
+        file.write_at(&page, at.offset).expect("there is room");
+        assert_eq!(children.len(), wanted);
+        complaint(&with_footer(built, |meta| {
+            let tree = meta.main.as_mut().expect("it has rows");
+            tree.flat.as_mut().expect("it has a list").address = at;
+        }))
+    };
+    let says_otherwise = "the flat list says otherwise";
+    assert!(change(6, &|_, separators| separators[2] = b"key 051".to_vec()).contains(says_otherwise));
+    assert!(change(6, &|children, _| children[3].address.crc += 1).contains(says_otherwise));
+    assert!(change(6, &|children, _| children[3].totals.rows += 1).contains("flat index page"));
+    assert!(change(5, &|children, separators| drop((children.pop(), separators.pop()))).contains(says_otherwise));
+    let more = change(7, &|children, separators| {
+        let mut last = children[5];
+        last.totals.rows += 1;
+        children.push(last);
+        separators.push(b"z".to_vec());
+    });
+    assert!(more.contains("7 in the list"), "{more}");
+}
+
+/// One page of each kind but nodes, with two large values of one length.
+fn pages_of_one() -> Built {
+    let mut content = Content::of_keys(["a", "b", "c", "d"]);
+    content.rows.insert(b"b".to_vec(), vec![(2, RowKind::Put, vec![b'b'; 900])]);
+    content.rows.insert(b"c".to_vec(), vec![(9, RowKind::Put, vec![b'c'; 900]), (3, RowKind::Put, b"old".to_vec())]);
+    let range = |start: &[u8], end: &[u8]| RangeErase {
+        start: start.to_vec(),
+        end: Some(end.to_vec()),
+        versions: vec![Version(7), Version(6)],
+    };
+    content.range_erases = vec![range(b"a", b"b"), range(b"b", b"c")];
+    let built = content.build(BuildOptions { page_bytes: 2048, ..BuildOptions::default() });
+    verified(&built).expect("it is whole before it is forged");
+    built
+}
+
+/// Puts another page in the place of the only one of a tree. Its rows: key, version, kind, value, value outside,
+/// has history.
+type ForgedRow<'r> = (&'r [u8], u64, RowKind, &'r [u8], bool, bool);
+
+fn with_page(built: Built, tree: TreeKind, rows: &[ForgedRow<'_>]) -> String {
+    let mut page = DataPageBuilder::new(0);
+    for (key, version, kind, value, outside, has_history) in rows {
+        page.add(key, Version(*version), *kind, *outside, value);
+        if *has_history {
+            page.mark_history();
+        }
+    }
+    let mut bytes = Vec::new();
+    page.finish(&mut bytes);
+    let offset =
+        built.meta.trees().find(|(kind, _)| *kind == tree).expect("the tree has rows").1.root(false).address.offset;
+    let at = encode_page(&mut bytes, (tree.page_kind(), 0), Codec::None, Packing::Block, ID, offset);
+    let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
+    file.write_at(&bytes, offset).expect("there is room");
+    complaint(&with_footer(built, |meta| {
+        let tree = match tree {
+            TreeKind::Main => &mut meta.main,
+            TreeKind::History => &mut meta.history,
+            TreeKind::RangeErases => &mut meta.range_erases,
+        };
+        let root = tree.as_mut().and_then(|tree| tree.btree.as_mut()).expect("it has rows");
+        assert_eq!(root.address.bytes, at.bytes);
+        root.address = at;
+    }))
+}
+
+#[test]
+fn two_roots_of_one_page_are_one() {
+    let built = Content::of_keys(["a"]).build(BuildOptions { index: IndexKind::Both, ..tiny() });
+    let found = complaint(&with_footer(built, |meta| {
+        let flat = meta.main.as_mut().and_then(|tree| tree.flat.as_mut());
+        flat.expect("it has both").address.crc += 1;
+    }));
+    assert!(found.contains("two roots of one page differ"), "{found}");
+}
+
+#[test]
+fn a_node_whose_separators_leave_its_parents_is_noticed() {
+    let content = Content::of_keys((0..8).map(|i| format!("key {i}")));
+    let built = content.build(BuildOptions { max_page_rows: 1, max_node_children: 4, ..tiny() });
+    let nodes = built.nodes();
+    let [root, left, right] = nodes.as_slice() else { panic!("{} nodes", nodes.len()) };
+    for (damaged, separator) in [(left, "key 9"), (right, "key 2")] {
+        let (children, mut node) = (Node::new(&damaged.page), NodeBuilder::default());
+        for i in 0..children.children() {
+            let mut before = Vec::new();
+            if i > 0 {
+                children.separator(i - 1, &mut before);
+            }
+            // The last separator of the left node, the first one of the right one.
+            let edge = if damaged.at == left.at { children.children() - 1 } else { 1 };
+            node.add(if i == edge { separator.as_bytes() } else { &before }, children.child(i));
+        }
+        let forged = Content::of_keys((0..8).map(|i| format!("key {i}"))).build(BuildOptions {
+            max_page_rows: 1,
+            max_node_children: 4,
+            ..tiny()
+        });
+        let file = forged.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
+        let mut page = Vec::new();
+        node.finish(children.children(), &mut page, &mut Vec::new());
+        let at = encode_page(&mut page, (PageKind::Index, 1), Codec::None, Packing::Block, ID, damaged.at.offset);
+        file.write_at(&page, at.offset).expect("there is room");
+        let above = Node::new(&root.page);
+        let mut node = NodeBuilder::default();
+        for i in 0..above.children() {
+            let mut before = Vec::new();
+            if i > 0 {
+                above.separator(i - 1, &mut before);
+            }
+            let child = above.child(i);
+            let address = if child.address.offset == at.offset { at } else { child.address };
+            node.add(&before, Child { address, ..child });
+        }
+        node.finish(above.children(), &mut page, &mut Vec::new());
+        let at = encode_page(&mut page, (PageKind::Index, 2), Codec::None, Packing::Block, ID, root.at.offset);
+        file.write_at(&page, at.offset).expect("there is room");
+        let found = complaint(&with_footer(forged, |meta| {
+            let tree = meta.main.as_mut().expect("it has rows");
+            tree.btree.as_mut().expect("it has a tree").address = at;
+        }));
+        assert!(found.contains("separators"), "{found}");
+    }
+}
+
+#[test]
+fn rows_that_contradict_each_other_are_noticed() {
+    use RowKind::{Erase, Put};
+    let built = pages_of_one();
+    let sst = built.sst();
+    let source = Resident::new(crate::validate);
+    let at = built.meta.main.expect("it has rows").root(false).address;
+    let page = retry(&source, || source.page(&sst.file, &at, PageKind::Data)).expect("it is whole");
+    let layout = Layout::of(&page);
+    let reference = |i: usize| {
+        let record = layout.record(&page, i);
+        assert!(record.outside);
+        page[record.value_at..record.value_at + record.value_bytes].to_vec()
+    };
+    let (b, c) = (reference(1), reference(2));
+    let mut longer = b.clone();
+    longer[0] += 1;
+    let a: ForgedRow<'_> = (b"a", 1, Put, b"value 0", false, false);
+    let d: ForgedRow<'_> = (b"d", 4, Put, b"value 3", false, false);
+    let main = |second: ForgedRow<'_>, third: ForgedRow<'_>, what: &str| {
+        let found = with_page(pages_of_one(), TreeKind::Main, &[a, second, third, d]);
+        assert!(found.contains(what), "{what:?} expected: {found}");
+    };
+    main((b"b", 2, Put, &b, true, false), (b"c", 9, Put, &b, true, true), "the page before it ends at");
+    main(
+        (b"b", 2, Put, &longer, true, false),
+        (b"c", 9, Put, &c, true, true),
+        "a value of 901 bytes has chunks of 900",
+    );
+    main((b"b", 2, Erase, &b, true, false), (b"c", 9, Put, &c, true, true), "an erase has a value");
+    main((b"b", 1, Put, &b, true, false), (b"c", 10, Put, &c, true, true), "newest version");
+
+    let history = |key: &[u8], row: ForgedRow<'_>, what: &str| {
+        let found = with_page(pages_of_one(), TreeKind::History, &[(key, row.1, row.2, row.3, row.4, row.5)]);
+        assert!(found.contains(what), "{what:?} expected: {found}");
+    };
+    let key = crate::build::history_key(2, Version(3));
+    history(&key, (b"", 4, Put, b"old", false, false), "version 4 has the key of version 3");
+    history(&key, (b"", 3, Put, b"old", false, true), "older versions of its own");
+    history(&key[..15], (b"", 3, Put, b"old", false, false), "has 15 bytes");
+    history(&crate::build::history_key(1, Version(1)), (b"", 1, Put, b"old", false, false), "which has no older");
+    history(&crate::build::history_key(9, Version(3)), (b"", 3, Put, b"old", false, false), "has no older version");
+
+    let ranges = |first: ForgedRow<'_>, second: ForgedRow<'_>, what: &str| {
+        let found = with_page(pages_of_one(), TreeKind::RangeErases, &[first, second]);
+        assert!(found.contains(what), "{what:?} expected: {found}");
+    };
+    // End present, end, older versions.
+    let to = |end: u8| [1, 1, end, 1, 6];
+    let good: ForgedRow<'_> = (b"a", 7, Erase, &to(b'b'), false, false);
+    ranges(good, (b"b", 7, Erase, &to(b'a'), false, false), "is not one");
+    ranges(good, (b"b", 7, Put, &to(b'c'), false, false), "is not one");
+    ranges(good, (b"aa", 7, Erase, &to(b'c'), false, false), "overlaps the one before it");
+    ranges(good, (b"b", 5, Erase, &to(b'c'), false, false), "out of order");
+    ranges(good, (b"b", 7, Erase, &to(b'x'), false, false), "leaves the bounds");
+    ranges(good, (b"b", 7, Erase, &[0, 0, 1, 6], false, false), "leaves the bounds");
+    ranges(good, (b"b", 7, Erase, &[2, 1, b'c', 1, 6], false, false), "does not decode");
+    ranges(good, (b"b", 7, Erase, &[1, 1, b'c', 1, 6, 0], false, false), "does not decode");
+}

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fixture::{ID, NullFile, PATH};
-use crate::row::MAX_KEY_BYTES;
+use crate::row::{MAX_KEY_BYTES, Version};
 use std::sync::Arc;
 
 /// Adds rows with these keys, each in a page of its own, and returns how many bytes of closed nodes waited at most, how
@@ -13,7 +13,8 @@ fn grow(keys: impl Iterator<Item = Vec<u8>>, options: &BuildOptions) -> (usize, 
     let (mut closed, mut waiting) = (0, 0);
     for key in keys {
         tree.add(&mut writer, options, &key, Version(1), RowKind::Put, false, b"", 0).expect("nothing is written");
-        assert_eq!(tree.closed_bytes, tree.closed.iter().map(|node| node.page.len()).sum::<usize>());
+        let sum = tree.closed.iter().map(|node| node.page.len() + node.separator.len()).sum::<usize>();
+        assert_eq!(tree.closed_bytes, sum);
         closed = closed.max(tree.closed_bytes);
         for level in tree.levels.iter().filter(|level| level.waiting.children() > 0) {
             // Stored whole, separators take more room here than in a node.
@@ -25,8 +26,6 @@ fn grow(keys: impl Iterator<Item = Vec<u8>>, options: &BuildOptions) -> (usize, 
     (closed, waiting, described)
 }
 
-use crate::row::Version;
-
 #[test]
 fn at_most_a_megabyte_of_nodes_waits_for_its_extent() {
     let options = BuildOptions { max_page_rows: 1, ..BuildOptions::default() };
@@ -37,19 +36,33 @@ fn at_most_a_megabyte_of_nodes_waits_for_its_extent() {
     assert!(waiting <= 20 * options.node_bytes as usize, "{waiting} bytes of children waited on one level");
 }
 
+/// Keys of `len` bytes, every other one with a separator as long as itself.
+fn huge_keys(alike: bool, len: usize) -> impl Iterator<Item = Vec<u8>> {
+    (0..400_u16).flat_map(move |i| {
+        let mut key = vec![if alike { b'k' } else { (i / 2 + 1) as u8 }; len];
+        key[len - 3..len - 1].copy_from_slice(&i.to_be_bytes());
+        *key.last_mut().expect("it is long") = 0;
+        let mut next = key.clone();
+        *next.last_mut().expect("it is long") = 1;
+        [key, next]
+    })
+}
+
 #[test]
 fn huge_separators_do_not_make_more_wait() {
-    let options = BuildOptions { max_page_rows: 1, ..BuildOptions::default() };
-    let keys = (0..200_u8).flat_map(|i| {
-        // Pairs that part in their last byte: one separator of each pair is as long as a key.
-        let mut key = vec![i; MAX_KEY_BYTES];
-        *key.last_mut().expect("it is long") = 0;
-        [key.clone(), vec![i; MAX_KEY_BYTES - 1].into_iter().chain([255]).collect()]
-    });
-    let (closed, waiting, tree) = grow(keys, &options);
-    assert!(tree.index_bytes() > 4 << 20);
-    assert!(closed <= EXTENT_BYTES + MAX_NODE_BYTES, "{closed} bytes waited");
-    assert!(waiting <= 3 * MAX_NODE_BYTES, "{waiting} bytes of children waited on one level");
+    // A prefix longer than a node makes nodes of few children by itself, a shorter one does not.
+    for (alike, len) in [(false, MAX_KEY_BYTES), (true, MAX_KEY_BYTES), (true, 8 << 10)] {
+        // Short keys first, which let the builder expect short ones.
+        let keys = (0..300_u16).map(|i| [&[0], i.to_be_bytes().as_slice()].concat()).chain(huge_keys(alike, len));
+        let options = BuildOptions { max_page_rows: 1, ..BuildOptions::default() };
+        let (closed, waiting, tree) = grow(keys, &options);
+        assert!(alike || tree.index_bytes() > 4 << 20, "{} bytes of index are not many", tree.index_bytes());
+        assert!(closed <= EXTENT_BYTES + MAX_NODE_BYTES + MAX_KEY_BYTES, "{closed} bytes waited");
+        assert!(
+            waiting <= 2 * MAX_SEPARATOR_BYTES + MAX_NODE_BYTES,
+            "{waiting} bytes of children waited on one level, alike: {alike}, {len} bytes"
+        );
+    }
 }
 
 #[test]

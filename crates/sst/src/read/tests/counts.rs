@@ -130,3 +130,40 @@ fn a_row_that_starts_the_next_page_costs_a_second_descent_and_no_third() {
     assert_eq!(cursor.row(), Some(400));
     assert!(rounds.rounds() <= 2 * (height + 1), "{} rounds", rounds.rounds());
 }
+
+#[test]
+fn readahead_reads_no_page_twice_and_waits_less_often() {
+    let (content, built) = tall();
+    let nodes = built.nodes().iter().filter(|node| node.kind == PageKind::Index).count() as u64;
+    let pages = built.meta.main.expect("it has rows").data_pages + nodes;
+    let keys: Vec<&Vec<u8>> = content.rows.keys().collect();
+    let scan = |readahead: Readahead, forward: bool| {
+        let cache = PageCache::new(64 << 20, 2, crate::format::validate);
+        let (sst, session) = (built.sst_in(&cache, false), session(&cache));
+        let mut cursor = SstCursor::new(sst).with_readahead(readahead);
+        let mut found = Vec::new();
+        let mut there = retry(&session, || match forward {
+            true => cursor.seek_first(&session),
+            false => cursor.seek_last(&session),
+        });
+        while there.expect("the disk works") {
+            found.push(cursor.key().to_vec());
+            there = retry(&session, || if forward { cursor.next(&session) } else { cursor.prev(&session) });
+        }
+        if !forward {
+            found.reverse();
+        }
+        assert_eq!(found.iter().collect::<Vec<_>>(), keys);
+        assert_eq!(session.page_reads(), pages);
+        session.rounds()
+    };
+    for forward in [true, false] {
+        let without = scan(Readahead::NONE, forward);
+        assert_eq!(without, pages, "each page is waited for");
+        let growing = scan(Readahead::growing(1 << 20), forward);
+        let full = scan(Readahead::full(1 << 20), forward);
+        assert!(full <= growing && growing < without, "{full} rounds, {growing} growing, {without} without");
+        // All pages of a node come together.
+        assert!(full <= nodes + nodes, "{full} rounds for {nodes} nodes");
+    }
+}
