@@ -72,6 +72,12 @@ impl Writer {
         move || Ok(sync.durable(end)?)
     }
 
+    /// Leaves word in the log how much of it is durable, at the end of all writing.
+    pub fn append_proof(&mut self) -> Result<()> {
+        self.log.append_proof()?;
+        Ok(())
+    }
+
     /// The memtables that take writes.
     pub fn memory(&self) -> &Arc<MemSet> {
         &self.memory
@@ -145,6 +151,7 @@ fn append(core: &Core, ops: &BatchOps) -> Result<(Arc<SyncPoint>, u64, Version)>
 
 /// Puts a commit into memtables.
 pub fn apply(memory: &MemSet, version: Version, ops: &BatchOps) {
+    memory.note_version(version);
     let mut last: Option<(TableId, Arc<Memtable>)> = None;
     for (table, op) in ops.iter() {
         let table = TableId(table);

@@ -130,6 +130,19 @@ impl Core {
         self.visible.store(version.0, Ordering::Release);
     }
 
+    /// The versions that somebody may read at, ascending: the pinned ones, the newest, and what a database opened
+    /// read-only shows.
+    pub fn boundaries(&self) -> Vec<Version> {
+        let mut boundaries = self.snapshots.boundaries(|| self.visible());
+        let flushed = self.view().files.flushed_version;
+        if let Err(place) = boundaries.binary_search(&flushed)
+            && place < boundaries.len()
+        {
+            boundaries.insert(place, flushed);
+        }
+        boundaries
+    }
+
     /// Keeps the newest version for a reader.
     pub fn pin(&self) -> Pin {
         self.snapshots.pin(|| self.visible())

@@ -51,6 +51,12 @@ impl Drop for Handle {
         // Outside the lock: a worker that ends may still ask for its siblings.
         let workers = std::mem::take(&mut *self.core.workers.lock());
         drop(workers);
+        if let Some(writer) = self.core.write.lock().as_mut()
+            && self.core.check_writable().is_ok()
+        {
+            // The log is whole without it; it only helps to tell later damage.
+            writer.append_proof().ok();
+        }
     }
 }
 

@@ -43,17 +43,27 @@ impl Job for FlushJob {
 pub fn flush(core: &Arc<Core>, memory: &Arc<MemSet>) -> Result<()> {
     let edits = write_files(core, memory)?;
     let next_log = core.view().memory.iter().rev().nth(1).expect("frozen memtables have successors").log;
-    let newest = core.visible();
-    let edits: Vec<Edit> = edits.into_iter().chain([Edit::OldestLog(next_log), Edit::LastVersion(newest)]).collect();
+    let flushed = flushed_with(core, memory);
+    let state = [Edit::OldestLog(next_log), Edit::LastVersion(flushed), Edit::FlushedVersion(flushed)];
+    let edits: Vec<Edit> = edits.into_iter().chain(state).collect();
     core.install(&edits, |view| view.memory.retain(|other| other.log != memory.log))?;
     core.written.flushes.fetch_add(1, Ordering::Relaxed);
     let path = log_path(&core.directory, memory.log);
     core.machine.disk.remove(&path).map_err(|error| Error::io("remove", &path, error))
 }
 
+/// The newest version such that no commit up to it is in memory other than `memory`.
+fn flushed_with(core: &Core, memory: &MemSet) -> Version {
+    // The version first: then every commit up to it is in the view.
+    let visible = core.visible();
+    let view = core.view();
+    let others = view.memory.iter().filter(|other| other.log != memory.log);
+    others.map(|other| Version(other.oldest().0 - 1)).fold(visible, Version::min)
+}
+
 /// Writes a file for every table with rows and returns the edits that add them.
 pub fn write_files(core: &Arc<Core>, memory: &MemSet) -> Result<Vec<Edit>> {
-    let boundaries = core.snapshots.boundaries(|| core.visible());
+    let boundaries = core.boundaries();
     let mut edits = Vec::new();
     for (table, memtable) in memory.all() {
         if memtable.is_empty() {

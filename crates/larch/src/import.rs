@@ -151,8 +151,12 @@ impl Import {
             sorted,
             runs,
         };
-        ingest(self.core(), self.table.info(), &run)?;
-        run.keep();
+        let outcome = ingest(self.core(), self.table.info(), &run);
+        if outcome.is_ok() || self.core().check_writable().is_err() {
+            // After a failed write of the manifest nobody knows whether it names the files; the next open does.
+            run.keep();
+        }
+        outcome?;
         self.core().written.import.fetch_add(report.bytes, Ordering::Relaxed);
         Ok(report)
     }
@@ -275,7 +279,10 @@ fn ingest(core: &Arc<Core>, table: &TableInfo, run: &Run) -> Result<()> {
             version_offset: version.0,
             meta: file.sst.meta.clone(),
         };
-        let edits: Vec<Edit> = run.files.iter().map(add).chain([Edit::LastVersion(version)]).collect();
+        let mut edits: Vec<Edit> = run.files.iter().map(add).chain([Edit::LastVersion(version)]).collect();
+        if view.memory.iter().all(|memory| memory.is_empty()) {
+            edits.push(Edit::FlushedVersion(version));
+        }
         core.install(&edits, |_| {})?;
         core.publish(version);
         drop(guard);
@@ -395,9 +402,9 @@ impl SortBuffer {
     fn write_run(&mut self, table: &Table) -> Result<Run> {
         let arena = &self.arena;
         let key = |row: &SortRow| &arena[row.at as usize..row.value_at as usize];
-        // Of equal keys the last one given comes first.
+        // Of equal keys the last one given comes first. Only an empty row starts where the next one does.
         self.rows.sort_unstable_by(|a, b| {
-            a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| b.at.cmp(&a.at))
+            a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| (b.at, b.end).cmp(&(a.at, a.end)))
         });
         let mut outputs = RunWriter::new(table, u64::MAX);
         let mut last: Option<&[u8]> = None;

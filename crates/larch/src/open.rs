@@ -52,7 +52,7 @@ pub fn open(
 fn open_read_only(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener) -> Result<Arc<Core>> {
     let path = ManifestLog::current(&machine, &directory)?;
     let files = ManifestLog::read(&machine, &path, &opener)?;
-    let visible = files.last_version;
+    let visible = files.flushed_version;
     let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
     Ok(Arc::new(Core::new(machine, directory, options, opener, None, view, visible, None, None)))
 }
@@ -207,7 +207,7 @@ fn settle(core: &Arc<Core>, memory: Vec<MemSet>, log: u64, newest: Version) -> R
     for memory in memory {
         edits.extend(flush::write_files(core, &memory)?);
     }
-    edits.extend([Edit::OldestLog(log), Edit::LastVersion(newest)]);
+    edits.extend([Edit::OldestLog(log), Edit::LastVersion(newest), Edit::FlushedVersion(newest)]);
     core.install(&edits, |_| {})
 }
 

@@ -7,6 +7,7 @@ use crate::manifest::{DbFile, LEVELS, TableFiles};
 use crate::options::LevelOptions;
 use os::sync::Arc;
 use sst::KeyBounds;
+use sst::format::meta::MAX_BOUND_BYTES;
 
 /// What to do with a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,13 +122,31 @@ fn merge(
 ) -> Choice {
     // What is merged from a level above `to` may widen the bounds.
     for level in first..=to {
-        let files = overlapping(table, level, &bounds);
+        let mut files = overlapping(table, level, &bounds);
+        if level == to {
+            add_ties(&table.levels[level], &mut files);
+        }
         if let Some(wider) = union(files.iter().copied()).filter(|_| level < to) {
             bounds = bounds.union(&wider);
         }
         inputs.extend(files.iter().map(|file| (level, file.number)));
     }
     Choice::Merge { inputs, to, score }
+}
+
+/// Adds the files after `files` whose bounds tie with theirs because the keys differ only where bounds are cut: their
+/// order is that of their numbers, and what replaces `files` has higher ones.
+fn add_ties<'a>(level: &'a [Arc<DbFile>], files: &mut Vec<&'a Arc<DbFile>>) {
+    let Some(last) = files.last().and_then(|last| level.iter().position(|file| file.number == last.number)) else {
+        return;
+    };
+    for pair in level[last..].windows(2) {
+        let (file, next) = (&pair[0].sst.meta.bounds, &pair[1].sst.meta.bounds);
+        if next.low.len() < MAX_BOUND_BYTES || !file.overlaps(next) {
+            break;
+        }
+        files.push(&pair[1]);
+    }
 }
 
 /// The file of `level` that has the least to be rewritten below for its size; erased rows count against waiting.

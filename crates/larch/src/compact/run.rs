@@ -61,14 +61,15 @@ fn merge(
         table.levels[to + 1..].iter().flat_map(|level| level.iter()).all(|f| !f.sst.meta.bounds.overlaps(&bounds));
     let (base, _) = pick::targets(table, &core.options.levels);
     let plan = Plan { sources, bottom, file_bytes: pick::file_bytes(to, base, &core.options.levels) };
-    let boundaries = core.snapshots.boundaries(|| core.visible());
+    let boundaries = core.boundaries();
     let Some(outputs) = merge_files(core, &table.info, plan, &boundaries, go_on)? else { return Ok(false) };
     let (added, bytes) = outputs.finish(to as u8, 0)?;
     let removed =
         inputs.iter().map(|&(level, number)| Edit::RemoveFile { table: table.info.id, level: level as u8, number });
     let edits: Vec<Edit> = removed.chain(added).collect();
     if let Err(error) = core.install(&edits, |_| {}) {
-        for edit in &edits {
+        // After a failed write of the manifest nobody knows which files it names; the next open does.
+        for edit in edits.iter().filter(|_| core.check_writable().is_ok()) {
             if let Edit::AddFile { number, epoch, .. } = edit {
                 core.machine.disk.remove(&core.opener.path(*number, *epoch)).ok();
             }

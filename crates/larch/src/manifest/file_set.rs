@@ -126,6 +126,8 @@ pub struct FileSet {
     pub next_number: u64,
     /// See [`Edit::LastVersion`].
     pub last_version: Version,
+    /// See [`Edit::FlushedVersion`].
+    pub flushed_version: Version,
     /// Next free table id.
     pub next_table: u32,
 }
@@ -191,6 +193,7 @@ impl FileSet {
             Edit::OldestLog(number) => self.oldest_log = *number,
             Edit::NextNumber(number) => self.next_number = self.next_number.max(*number),
             Edit::LastVersion(version) => self.last_version = self.last_version.max(*version),
+            Edit::FlushedVersion(version) => self.flushed_version = self.flushed_version.max(*version),
         }
         Ok(())
     }
@@ -228,6 +231,7 @@ impl FileSet {
             Edit::OldestLog(self.oldest_log),
             Edit::NextNumber(self.next_number),
             Edit::LastVersion(self.last_version),
+            Edit::FlushedVersion(self.flushed_version),
         ];
         let tables = self.tables.values().flat_map(|table| {
             let TableInfo { id, name, options } = &*table.info;

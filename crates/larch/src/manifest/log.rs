@@ -42,10 +42,14 @@ impl ManifestLog {
         let name = std::str::from_utf8(&bytes).ok().and_then(|text| text.strip_suffix('\n'));
         let is_name =
             |name: &&str| name.strip_prefix("MANIFEST-").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
-        match name.filter(is_name) {
-            Some(name) => Ok(directory.join(name)),
-            None => Err(LogError::corrupt(&current, 0, "it does not name a manifest").into()),
+        let Some(name) = name.filter(is_name) else {
+            return Err(LogError::corrupt(&current, 0, "it does not name a manifest").into());
+        };
+        let path = directory.join(name);
+        if !machine.disk.exists(&path).map_err(|error| Error::io("look for", &path, error))? {
+            return Err(LogError::corrupt(&current, 0, format!("it names {name}, which is not there")).into());
         }
+        Ok(path)
     }
 
     /// Reads the set that the manifest at `path` describes.
@@ -78,7 +82,7 @@ impl ManifestLog {
             }
         }
         log.append_scratch()?;
-        log.writer.file().sync()?;
+        log.sync()?;
 
         let (new, current) = (directory.join(CURRENT_NEW), directory.join(CURRENT));
         let io = |action| move |error| Error::io(action, &directory.join(CURRENT_NEW), error);
@@ -91,6 +95,14 @@ impl ManifestLog {
         machine.disk.rename(&new, &current).map_err(io("rename"))?;
         machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
         Ok(log)
+    }
+
+    /// Leaves a proof behind: without it a damaged last record would look like one that was never finished, and the
+    /// edits in it would be forgotten in silence.
+    fn sync(&mut self) -> Result<()> {
+        self.writer.file().sync()?;
+        self.writer.append_proof()?;
+        Ok(())
     }
 
     fn append_scratch(&mut self) -> Result<()> {
@@ -106,8 +118,7 @@ impl ManifestLog {
             edit.encode(&mut self.scratch);
         }
         self.append_scratch()?;
-        self.writer.file().sync()?;
-        Ok(())
+        self.sync()
     }
 }
 

@@ -3,7 +3,9 @@
 
 use crate::manifest::{FileSet, TableId};
 use crate::memtable::Memtable;
+use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, RwLock};
+use sst::Version;
 use std::collections::BTreeMap;
 
 /// The memtables filled while one log was written, one a table, made when first written.
@@ -12,12 +14,13 @@ pub struct MemSet {
     /// Number of the log that holds the same rows.
     pub log: u64,
     tables: RwLock<BTreeMap<TableId, Arc<Memtable>>>,
+    oldest: AtomicU64,
 }
 
 impl MemSet {
     /// No memtables yet.
     pub fn new(log: u64) -> Self {
-        Self { log, tables: RwLock::new(BTreeMap::new()) }
+        Self { log, tables: RwLock::new(BTreeMap::new()), oldest: AtomicU64::new(u64::MAX) }
     }
 
     /// The memtable of a table, if it has one.
@@ -41,6 +44,16 @@ impl MemSet {
     /// Memory of all memtables in bytes.
     pub fn bytes(&self) -> u64 {
         self.tables.read().values().map(|memtable| memtable.bytes()).sum()
+    }
+
+    /// Says that rows of `version` are about to come in.
+    pub fn note_version(&self, version: Version) {
+        self.oldest.fetch_min(version.0, Ordering::Relaxed);
+    }
+
+    /// The oldest version in any table; greater than all others if there is none.
+    pub fn oldest(&self) -> Version {
+        Version(self.oldest.load(Ordering::Relaxed))
     }
 
     /// Whether no table has rows.

@@ -101,6 +101,12 @@ impl RecordWriter {
         Ok(self.end)
     }
 
+    /// Appends a record without a payload, which says how much of the log is durable: from now on a reader tells damage
+    /// to the last durable record from a write that was never finished.
+    pub fn append_proof(&mut self) -> Result<u64> {
+        self.append(&[])
+    }
+
     /// The file, for those who sync it.
     pub fn file(&self) -> &Arc<LogFile> {
         &self.file

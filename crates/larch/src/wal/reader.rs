@@ -61,10 +61,13 @@ impl LogReader {
 
     /// Reads the next commit into `ops` and returns its place and version.
     fn step(&mut self) -> Result<Option<(u64, Version)>> {
-        let offset = self.records.end();
-        let outcome = match self.records.next_record()? {
-            None => return Ok(None),
-            Some(record) => decode(record.payload, self.last, &mut self.ops),
+        let (offset, outcome) = loop {
+            match self.records.next_record()? {
+                None => return Ok(None),
+                // A proof of what is durable.
+                Some(record) if record.payload.is_empty() => {}
+                Some(record) => break (record.offset, decode(record.payload, self.last, &mut self.ops)),
+            }
         };
         match outcome {
             Ok(version) => {

@@ -9,6 +9,9 @@ use std::sync::Arc;
 /// Bytes gathered before they are written: large enough for the disk's sequential rate.
 const BUFFER_BYTES: usize = 1 << 20;
 
+/// Bytes reserved at first: most files of a flush of many tables are small, and a buffer is zeroed before it is used.
+const FIRST_BUFFER_BYTES: usize = 16 << 10;
+
 /// Appends pages to a new file.
 #[derive(Debug)]
 pub struct FileWriter {
@@ -24,7 +27,7 @@ pub struct FileWriter {
 impl FileWriter {
     /// Writes to `file`, which is new and empty.
     pub fn new(file: Arc<dyn File>, path: PathBuf, file_id: u64) -> Self {
-        Self { file, path, file_id, buffer: Buffer::zeroed(BUFFER_BYTES), filled: 0, flushed: 0 }
+        Self { file, path, file_id, buffer: Buffer::zeroed(FIRST_BUFFER_BYTES), filled: 0, flushed: 0 }
     }
 
     /// Where the next byte goes.
@@ -63,8 +66,12 @@ impl FileWriter {
             room[..now.len()].copy_from_slice(now);
             self.filled += now.len();
             bytes = later;
-            if self.filled == self.buffer.len() {
+            if self.filled == BUFFER_BYTES {
                 self.flush()?;
+            } else if self.filled == self.buffer.len() {
+                let mut larger = Buffer::zeroed((2 * self.filled).min(BUFFER_BYTES));
+                larger[..self.filled].copy_from_slice(&self.buffer);
+                self.buffer = larger;
             }
         }
         Ok(())
