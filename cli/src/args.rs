@@ -12,11 +12,46 @@ use std::path::{Path, PathBuf};
 const COMMON: &str = "Common options";
 const NEW_TABLE: &str = "Options of a new table";
 
+const EXAMPLES: &str = "\
+Examples:
+  larch import db people people.csv --key id:int
+  larch get db people 7
+  larch scan db people --from 7 --limit 10 --format jsonl
+  larch stats db";
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  larch import db people people.csv --key id:int
+  larch import db trips trips.tsv --header --key city,day
+  zcat events.jsonl.gz | larch import db events - --format jsonl --key id";
+
+const GET_EXAMPLES: &str = "\
+Examples:
+  larch get db people 7 --json
+  larch get db trips $'Bonn\\t2024-05-01'";
+
+const PUT_EXAMPLES: &str = "\
+Examples:
+  larch put db notes milk 'two litres'
+  larch put db people 7 $'Ada\\t36'
+  larch put db events e7 '{\"n\": 1}'";
+
+const LOAD_EXAMPLES: &str = "\
+Examples:
+  printf 'milk\\ttwo litres\\n' | larch load db notes
+  tail -f events.jsonl | larch load db events --batch 100 > safe";
+
+const SCAN_EXAMPLES: &str = "\
+Examples:
+  larch scan db people --from 7 --to 20
+  larch scan db trips --prefix Bo --reverse --limit 10
+  larch scan db people --format jsonl | jq .name";
+
 /// Import, read, write, inspect and check a Larch database.
 ///
 /// Exit codes: 0 done; 1 no such row or table, or `check` found damage; 2 wrong arguments; 3 something failed.
 #[derive(Debug, Parser)]
-#[command(name = "larch", version, arg_required_else_help = true)]
+#[command(name = "larch", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Cli {
     #[command(flatten)]
     pub common: Common,
@@ -73,14 +108,26 @@ pub enum DurabilityArg {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Put the rows of a file in a table, all of them or none
+    #[command(after_help = IMPORT_EXAMPLES)]
     Import(Import),
     /// Print the row with a key
+    #[command(after_help = GET_EXAMPLES)]
     Get(Get),
     /// Write one row, in place of the one with its key if there is one
+    ///
+    /// Makes the database, and a table of raw keys and values, if they are not there.
+    #[command(after_help = PUT_EXAMPLES)]
     Put(Put),
+    /// Write rows from the standard input as they come, and print the key of each once it is safe
+    ///
+    /// A raw table gets keys and values with a tab between them; others rows of the kind that was imported, without a
+    /// header. A row that cannot be read ends it; the rows before it stay.
+    #[command(after_help = LOAD_EXAMPLES)]
+    Load(Load),
     /// Remove the row with a key
     Delete(Delete),
     /// Print rows in the order of their keys
+    #[command(after_help = SCAN_EXAMPLES)]
     Scan(Scan),
     /// List tables and what their rows are made of
     Tables(Inspect),
@@ -100,7 +147,7 @@ pub enum Command {
 pub struct Import {
     /// Directory of the database; made if it is not there
     pub dir: PathBuf,
-    /// Table; made if it is not there
+    /// Table; made if it is not there, and made anew if it has no rows
     pub table: String,
     /// File to read, or - for the standard input
     pub file: PathBuf,
@@ -210,6 +257,17 @@ pub struct Put {
     /// The rest of the row, as `get` prints it: a tab between columns, or a JSON object if rows are JSON
     #[arg(allow_negative_numbers = true)]
     pub value: Option<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct Load {
+    /// Directory of the database; made if it is not there
+    pub dir: PathBuf,
+    /// Table; made if it is not there, of raw keys and values
+    pub table: String,
+    /// Rows committed together; the last ones may be fewer
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub batch: u64,
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ pub mod compact;
 pub mod demo;
 pub mod dump;
 pub mod import;
+pub mod load;
 pub mod point;
 pub mod scan;
 pub mod stats;

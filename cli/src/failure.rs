@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Result of a command.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -20,6 +21,15 @@ pub enum Failure {
     Input(String),
     /// The engine failed. Exit code 3.
     Engine(larch::Error),
+    /// The engine failed to take rows. Exit code 3.
+    Write {
+        /// What was being written, as `file:line` or a table's name.
+        at: String,
+        /// Why.
+        error: larch::Error,
+        /// What becomes of the rows before.
+        kept: &'static str,
+    },
     /// The output cannot be written. Exit code 3, or 0 if its reader just had enough.
     Output(io::Error),
 }
@@ -34,7 +44,8 @@ impl Failure {
             Self::Output(_) if self.is_silent() => ExitCode::SUCCESS,
             Self::NotFound(_) | Self::Damaged(_) => ExitCode::from(1),
             Self::Usage(_) => ExitCode::from(2),
-            Self::Input(_) | Self::Engine(_) | Self::Output(_) => ExitCode::from(3),
+            Self::Engine(error) if is_of_arguments(error) => ExitCode::from(2),
+            Self::Input(_) | Self::Engine(_) | Self::Write { .. } | Self::Output(_) => ExitCode::from(3),
         }
     }
 
@@ -47,10 +58,44 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound(text) | Self::Damaged(text) | Self::Usage(text) | Self::Input(text) => f.write_str(text),
-            Self::Engine(error) => error.fmt(f),
+            Self::Engine(error) => f.write_str(&told(error)),
+            Self::Write { at, error, kept } => write!(f, "{at}: {}; {kept}", told(error)),
             Self::Output(error) => write!(f, "cannot write the output: {error}; send it to a place with room"),
         }
     }
+}
+
+/// Whether the engine refuses what the command line asked for.
+fn is_of_arguments(error: &larch::Error) -> bool {
+    use larch::Error::{BadOptions, BadTableName, KeyTooLong, ValueTooLong};
+    matches!(error, BadTableName(_) | BadOptions(_) | KeyTooLong { .. } | ValueTooLong { .. })
+}
+
+/// An error of the engine, with what to do in words of the command line.
+fn told(error: &larch::Error) -> String {
+    match error {
+        larch::Error::NotADatabase(dir) => {
+            let dir = dir.display();
+            return format!("{dir} has no database; correct the path, or make one with larch import, load or put");
+        }
+        larch::Error::Locked(dir) => {
+            let dir = dir.display();
+            return format!("{dir} is in use by another process; wait for its end, or read beside it with --read-only");
+        }
+        _ => {}
+    }
+    // The system's refusals name file and action themselves: crate `os` sees to that.
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Arc<io::Error>>());
+    let Some(source) = source else { return error.to_string() };
+    let advice = match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "make room on the disk and try again",
+        io::ErrorKind::FileTooLarge => "raise the limit on the size of files (ulimit -f) and try again",
+        io::ErrorKind::PermissionDenied => "check whose files these are and who may read and write them",
+        io::ErrorKind::NotFound => "check the path",
+        io::ErrorKind::NotADirectory => "a database is a directory; correct the path",
+        _ => "check the disk and try again",
+    };
+    format!("{source}; {advice}")
 }
 
 impl From<larch::Error> for Failure {

@@ -7,6 +7,8 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::rc::Rc;
 
+/// What a failure to read leaves of an import.
+pub const NOTHING_KEPT: &str = "nothing was imported";
 /// What the standard input is called in messages.
 const STDIN: &str = "standard input";
 /// One read of the input.
@@ -39,8 +41,16 @@ impl Input {
         match reader.fill_buf() {
             Ok([]) => Err(Failure::Input(format!("{name} is empty, so nothing was imported; give a file with rows"))),
             Ok(_) => Ok(Self { name, bytes, read, reader }),
-            Err(error) => Err(cannot_read(&name, &error)),
+            Err(error) => Err(cannot_read(&name, &error, NOTHING_KEPT)),
         }
+    }
+
+    /// The standard input, to be read as it comes; it may be empty.
+    pub fn stdin() -> Self {
+        let read = Rc::new(Cell::new(0));
+        let counted = Counted { origin: Origin::Stdin(io::stdin().lock()), read: Rc::clone(&read) };
+        let reader = BufReader::with_capacity(READ_BYTES, counted);
+        Self { name: STDIN.to_string(), bytes: None, read, reader }
     }
 }
 
@@ -49,12 +59,12 @@ fn cannot_open(error: &io::Error) -> Failure {
     Failure::Input(format!("{error}; check the name, or say - for the standard input"))
 }
 
-/// An input that broke while it was read.
-pub fn cannot_read(name: &str, error: &io::Error) -> Failure {
+/// An input that broke while it was read; `kept` says what becomes of the rows before.
+pub fn cannot_read(name: &str, error: &io::Error, kept: &str) -> Failure {
     let advice = match error.kind() {
-        io::ErrorKind::NotSeekable => "it is a pipe: say - and send it to the standard input",
-        io::ErrorKind::IsADirectory => "give a file",
-        _ => "nothing was imported; try again",
+        io::ErrorKind::NotSeekable => "it is a pipe: say - and send it to the standard input".to_string(),
+        io::ErrorKind::IsADirectory => "give a file".to_string(),
+        _ => format!("{kept}; try again"),
     };
     let what = if name == STDIN { format!("cannot read {name}: ") } else { String::new() };
     Failure::Input(format!("{what}{error}; {advice}"))

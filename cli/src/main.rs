@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Import(args) => commands::import::run(&common, &args),
         Command::Get(args) => commands::point::get(&common, &args),
         Command::Put(args) => commands::point::put(&common, &args),
+        Command::Load(args) => commands::load::run(&common, &args),
         Command::Delete(args) => commands::point::delete(&common, &args),
         Command::Scan(args) => commands::scan::run(&common, &args),
         Command::Tables(args) => commands::tables::run(&common, &args),

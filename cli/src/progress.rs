@@ -2,6 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use larch::os::{Clock, Machine};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ pub struct Progress {
 
 impl Progress {
     /// Work whose size in bytes is known.
-    pub fn bytes(what: &'static str, total: u64) -> Self {
+    pub fn bytes(what: impl Into<Cow<'static, str>>, total: u64) -> Self {
         Self::new(what, Some(total), "{msg} {wide_bar} {binary_bytes} of {binary_total_bytes}, {eta} left")
     }
 
@@ -32,15 +33,7 @@ impl Progress {
         Self::new(what, None, "{spinner} {msg}: {human_pos} in {elapsed}")
     }
 
-    /// Work that says nothing until it is done.
-    pub fn silent(what: &'static str) -> Self {
-        let progress = Self::new(what, None, "{spinner} {msg} for {elapsed}");
-        progress.bar.set_draw_target(ProgressDrawTarget::stderr());
-        progress.bar.enable_steady_tick(QUIET);
-        progress
-    }
-
-    fn new(what: &'static str, total: Option<u64>, template: &str) -> Self {
+    fn new(what: impl Into<Cow<'static, str>>, total: Option<u64>, template: &str) -> Self {
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
         bar.set_style(ProgressStyle::with_template(template).expect("our own template"));
         bar.set_message(what);

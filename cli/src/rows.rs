@@ -29,6 +29,8 @@ type Source = BufReader<Counted>;
 pub struct Rows {
     name: String,
     reader: Reader,
+    /// What becomes of the rows before one that cannot be read, as the end of a message.
+    kept: &'static str,
 }
 
 enum Reader {
@@ -38,8 +40,9 @@ enum Reader {
 }
 
 impl Rows {
-    /// Starts reading; the first row is a header if `header` says so.
-    pub fn new(input: Input, format: Format, header: bool) -> Result<Self> {
+    /// Starts reading; the first row is a header if `header` says so. `kept` ends the message of a failure: what becomes
+    /// of the rows before it.
+    pub fn new(input: Input, format: Format, header: bool, kept: &'static str) -> Result<Self> {
         let name = input.name;
         let reader = match format {
             Format::Csv => csv::Csv::new(input.reader, header).map(Reader::Csv),
@@ -47,8 +50,8 @@ impl Rows {
             Format::Jsonl => Ok(Reader::Jsonl(jsonl::Jsonl::new(input.reader))),
         };
         match reader {
-            Ok(reader) => Ok(Self { name, reader }),
-            Err(stop) => Err(failure(&name, stop)),
+            Ok(reader) => Ok(Self { name, reader, kept }),
+            Err(stop) => Err(failure(&name, stop, kept)),
         }
     }
 
@@ -68,7 +71,7 @@ impl Rows {
             Reader::Tsv(tsv) => tsv.next(layout, row),
             Reader::Jsonl(jsonl) => jsonl.next(layout, row),
         };
-        next.map_err(|stop| failure(&self.name, stop))
+        next.map_err(|stop| failure(&self.name, stop, self.kept))
     }
 
     /// The row that was read last, as `file:line`.
@@ -82,9 +85,9 @@ impl Rows {
     }
 }
 
-fn failure(name: &str, stop: Stop) -> Failure {
+fn failure(name: &str, stop: Stop, kept: &str) -> Failure {
     match stop {
-        Stop::Read(error) => cannot_read(name, &error),
-        Stop::Row(line, why) => Failure::Input(format!("{name}:{line}: {why}; nothing was imported")),
+        Stop::Read(error) => cannot_read(name, &error, kept),
+        Stop::Row(line, why) => Failure::Input(format!("{name}:{line}: {why}; {kept}")),
     }
 }

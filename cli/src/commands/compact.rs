@@ -32,12 +32,10 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
     };
     let clock = Machine::real().clock;
     let (started, before) = (clock.now(), stats(&tables)?);
-    let progress = Progress::silent("compacting");
-    match &args.table {
-        Some(_) => tables[0].compact()?,
-        None => database.compact()?,
+    for table in &tables {
+        let mut progress = Progress::bytes(format!("compacting {}", table.name()), 0);
+        table.compact_with(&mut |done, total| progress.set_of(done, total))?;
     }
-    drop(progress);
     let time = clock.now().saturating_sub(started);
     let after = stats(&tables)?;
     drop(tables);

@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use crate::schema::{Format, Schema};
 use crate::size;
 use larch::os::{Clock, Machine};
-use larch::{Database, Table, TableOptions};
+use larch::{Database, PageKind, Table, TableOptions};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -39,8 +39,18 @@ struct Report {
     write_buffer_bytes: u64,
     stats: Stats,
     steps: Vec<Step>,
+    /// When all was done.
+    cache: Cache,
     #[serde(skip_serializing_if = "Option::is_none")]
     peak_memory_bytes: Option<u64>,
+}
+
+/// What lies in the cache.
+#[derive(Serialize)]
+struct Cache {
+    used_bytes: u64,
+    index_bytes: u64,
+    data_bytes: u64,
 }
 
 /// One thing that was done.
@@ -51,7 +61,10 @@ struct Step {
     seconds: f64,
     rows_per_second: u64,
     page_reads: u64,
-    page_hits: u64,
+    index_reads: u64,
+    data_reads: u64,
+    reads_per_row: f64,
+    data_hits: u64,
     read_bytes: u64,
 }
 
@@ -101,6 +114,7 @@ pub fn run(common: &Common, args: &Demo) -> Result<()> {
         write_buffer_bytes: common.write_buffer,
         stats: Stats::new(TABLE, &table.stats()?),
         steps,
+        cache: Cache::of(&database),
         peak_memory_bytes: larch::os::process::memory().peak_resident_bytes,
     };
     let mut output = Output::new();
@@ -117,34 +131,60 @@ fn print(report: &Report, output: &mut Output) -> Result<()> {
     let mut row = |name: &str, text: String| output.line(format!("{name:<16}{text}"));
     row("database", format!("{}{}", report.dir, if report.made { "" } else { ", made by an earlier run" }))?;
     row("rows", format!("{}, {} of keys and values", size::count(report.rows), size::bytes(report.row_bytes)))?;
-    row("data pages", size::bytes(stats.data_bytes))?;
+    row("data", stats.data())?;
     row("index", stats.index())?;
     row("files", format!("{}, {}", size::count(stats.files), size::bytes(stats.file_bytes)))?;
     let memory =
         report.peak_memory_bytes.map_or(String::new(), |peak| format!(", peak of the process {}", size::bytes(peak)));
     let (cache, buffer) = (size::bytes(report.cache_bytes), size::bytes(report.write_buffer_bytes));
     row("memory", format!("cache {cache}, write buffer {buffer}{memory}"))?;
-    output.line(format!(
-        "\n{:<16}{:>11}{:>11}{:>13}{:>12}{:>12}{:>8}",
-        "step", "rows", "time", "rows/s", "page reads", "read", "cached"
-    ))?;
+    let cells = |cells: [String; 9]| -> String {
+        let widths = [15, 11, 9, 11, 12, 11, 10, 11, 8];
+        let pad = |(at, (cell, width)): (usize, (&String, usize))| match at {
+            0 => format!("{cell:<width$}"),
+            _ => format!("{cell:>width$}"),
+        };
+        cells.iter().zip(widths).enumerate().map(pad).collect()
+    };
+    let heads = ["step", "rows", "time", "rows/s", "index reads", "data reads", "reads/row", "read", "cached"];
+    output.line(format!("\n{}", cells(heads.map(str::to_string))))?;
     for step in &report.steps {
-        let pages = step.page_reads + step.page_hits;
-        let cached =
-            if pages == 0 { "-".to_string() } else { format!("{:.1} %", 100.0 * step.page_hits as f64 / pages as f64) };
+        let asked = step.data_reads + step.data_hits;
+        let when = |holds: bool, text: String| if holds { text } else { "-".to_string() };
         let is_rows = step.what != OPEN;
-        output.line(format!(
-            "{:<16}{:>11}{:>11}{:>13}{:>12}{:>12}{:>8}",
-            step.what,
-            if is_rows { size::count(step.rows) } else { "-".to_string() },
+        output.line(cells([
+            step.what.to_string(),
+            when(is_rows, size::count(step.rows)),
             size::seconds(Duration::from_secs_f64(step.seconds)),
-            if is_rows { size::count(step.rows_per_second) } else { "-".to_string() },
-            size::count(step.page_reads),
+            when(is_rows, size::count(step.rows_per_second)),
+            size::count(step.index_reads),
+            size::count(step.data_reads),
+            when(is_rows, format!("{:.3}", step.reads_per_row)),
             size::bytes(step.read_bytes),
-            cached
-        ))?;
+            when(asked > 0, format!("{:.1} %", 100.0 * step.data_hits as f64 / asked.max(1) as f64)),
+        ]))?;
     }
-    output.line("\nevery row read was the row written")
+    let Cache { used_bytes, index_bytes, data_bytes } = report.cache;
+    output.line("\nindex reads, data reads: pages read from disk; cached: data pages found in memory instead")?;
+    output.line(format!(
+        "The cache ends with {} of {}: {} of index, {} of data. Every row read was the row written.",
+        size::bytes(used_bytes),
+        size::bytes(report.cache_bytes),
+        size::bytes(index_bytes),
+        size::bytes(data_bytes)
+    ))
+}
+
+impl Cache {
+    fn of(database: &Database) -> Self {
+        let metrics = database.metrics();
+        let bytes = |kinds: &[PageKind]| kinds.iter().map(|kind| metrics.cached_bytes(*kind)).sum();
+        Self {
+            used_bytes: metrics.cache.used_bytes,
+            index_bytes: bytes(&[PageKind::Index, PageKind::Flat]),
+            data_bytes: bytes(&[PageKind::Data, PageKind::Value]),
+        }
+    }
 }
 
 /// What a directory holds.
@@ -225,7 +265,7 @@ fn make(common: &Common, args: &Demo) -> Result<Step> {
         }
     }
     drop(making);
-    let mut writing = Progress::items("writing files", args.rows);
+    let mut writing = Progress::bytes("writing files", 0);
     import.finish(&mut |done, total| writing.set_of(done, total))?;
     drop(writing);
     let step = watch.step("import", args.rows, &database);
@@ -281,14 +321,22 @@ fn wrong(key: &[u8], what: &str) -> Failure {
 #[derive(Clone, Copy, Default)]
 struct Pages {
     reads: u64,
-    hits: u64,
+    index_reads: u64,
+    data_reads: u64,
+    data_hits: u64,
     read_bytes: u64,
 }
 
 impl Pages {
     fn of(database: &Database) -> Self {
         let metrics = database.metrics();
-        Self { reads: metrics.page_reads, hits: metrics.page_hits, read_bytes: metrics.page_read_bytes }
+        Self {
+            reads: metrics.page_reads,
+            index_reads: metrics.index_page_reads,
+            data_reads: metrics.data_page_reads,
+            data_hits: metrics.pages.of_kind(PageKind::Data).hits,
+            read_bytes: metrics.page_read_bytes,
+        }
     }
 }
 
@@ -314,7 +362,10 @@ impl Stopwatch {
             seconds: time.as_secs_f64(),
             rows_per_second: size::rate(rows, time),
             page_reads: pages.reads - self.pages.reads,
-            page_hits: pages.hits - self.pages.hits,
+            index_reads: pages.index_reads - self.pages.index_reads,
+            data_reads: pages.data_reads - self.pages.data_reads,
+            reads_per_row: (pages.reads - self.pages.reads) as f64 / rows as f64,
+            data_hits: pages.data_hits - self.pages.data_hits,
             read_bytes: pages.read_bytes - self.pages.read_bytes,
         };
         (self.started, self.pages) = (now, pages);

@@ -1,12 +1,19 @@
 //! `larch dump`: a file of a database as text.
 
 use crate::args::Dump;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::output::Output;
 use larch::DumpOptions;
 
 /// Runs the command.
 pub fn run(args: &Dump) -> Result<()> {
+    let name = args.file.file_name().unwrap_or_default().to_string_lossy();
+    if !name.ends_with(".sst") && !name.ends_with(".log") && !name.starts_with("MANIFEST-") {
+        return Err(Failure::Usage(format!(
+            "{} is no file to dump; those of a database end in .sst or .log or begin with MANIFEST-",
+            args.file.display()
+        )));
+    }
     let mut output = Output::new();
     let dumped = larch::dump(&args.file, DumpOptions { rows: args.rows }, &mut output);
     // What was shown before an error is often why one looks.

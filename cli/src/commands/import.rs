@@ -3,7 +3,7 @@
 use crate::args::{Common, Import, TableArgs};
 use crate::database;
 use crate::failure::{Failure, Result};
-use crate::input::Input;
+use crate::input::{Input, NOTHING_KEPT};
 use crate::layout::{Layout, Row};
 use crate::output::Output;
 use crate::progress::Progress;
@@ -11,8 +11,10 @@ use crate::rows::Rows;
 use crate::schema::{Format, KeySpec, Schema};
 use crate::size;
 use larch::os::Machine;
-use larch::{Table, TableOptions};
+use larch::{Database, ImportReport, Table, TableOptions};
 use serde::Serialize;
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// Rows between two looks at the progress.
@@ -44,41 +46,25 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
     let header = header(args, format)?;
     let input = Input::open(&args.file)?;
     let (name, bytes, read) = (input.name.clone(), input.bytes, input.read.clone());
-    let mut rows = Rows::new(input, format, header)?;
+    let mut rows = Rows::new(input, format, header, NOTHING_KEPT)?;
 
     let database = database::open_or_create(&args.dir, common)?;
-    let existing = database.existing_table(&args.table)?;
-    let schema = schema(args, format, &rows, existing.as_ref())?;
-    let layout = Layout::new(Some(schema.clone()));
-
-    // The first row is read before the table is made, so that a file of another kind leaves no table behind.
-    let mut row = Row::default();
-    let mut more = rows.next(&layout, &mut row)?;
-    let table = match existing {
-        Some(table) => table,
-        None => database.table_with(&args.table, options(&args.table_options, &schema))?,
+    let existing = filled_table(&database, &args.table)?;
+    let schema = schema(args, &name, format, &rows, existing.as_ref())?;
+    let reading = match bytes {
+        Some(bytes) => Reading { progress: Progress::bytes("reading", bytes), bytes: Some(read) },
+        None => Reading { progress: Progress::endless("rows read"), bytes: None },
     };
-
-    let mut reading = match bytes {
-        Some(bytes) => Progress::bytes("reading", bytes),
-        None => Progress::endless("rows read"),
-    };
-    let mut import = table.import()?;
-    let mut rows_read = 0;
-    while more {
-        import
-            .add(&row.key[..], &row.value[..])
-            .map_err(|error| Failure::Input(format!("{}: {error}; nothing was imported", rows.place())))?;
-        rows_read += 1;
-        if rows_read % STRIDE == 0 {
-            reading.set(if bytes.is_some() { read.get() } else { rows_read });
+    let (rows_read, done) = match existing {
+        Some(table) => fill(&table, &schema, &mut rows, reading)?,
+        None => {
+            let table = database.table_with(&args.table, options(&args.table_options, &schema))?;
+            fill(&table, &schema, &mut rows, reading).inspect_err(|_| {
+                // Why rows could not be had is what to tell. A table that stays is empty, and so in nobody's way.
+                database.drop_table(&args.table).ok();
+            })?
         }
-        more = rows.next(&layout, &mut row)?;
-    }
-    drop(reading);
-    let mut writing = Progress::items("writing", rows_read);
-    let done = import.finish(&mut |done, total| writing.set_of(done, total))?;
-    drop(writing);
+    };
     database.close()?;
 
     let time = clock.now().saturating_sub(started);
@@ -88,9 +74,9 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
         rows_read,
         rows: done.rows,
         bytes: done.bytes,
-        files: done.files as u64,
+        files: done.files,
         sorted: done.sorted,
-        runs: done.runs as u64,
+        runs: done.runs,
         seconds: time.as_secs_f64(),
         rows_per_second: size::rate(rows_read, time),
         peak_memory_bytes: larch::os::process::memory().peak_resident_bytes,
@@ -102,6 +88,45 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
         print(&report, &schema, time, &mut output)?
     }
     output.finish()
+}
+
+/// The table, if it has rows. One without, as an import leaves it that was stopped, may have been made for other rows and
+/// is removed, unless it is another program's.
+fn filled_table(database: &Database, name: &str) -> Result<Option<Table>> {
+    let Some(table) = database.existing_table(name)? else { return Ok(None) };
+    let is_ours = table.options().metadata.is_empty() || database::schema(&table)?.is_some();
+    if is_ours && table.first_key_value()?.is_none() {
+        database.drop_table(name)?;
+        return Ok(None);
+    }
+    Ok(Some(table))
+}
+
+/// How far the input is read, in bytes if its size is known and in rows if not.
+struct Reading {
+    progress: Progress,
+    bytes: Option<Rc<Cell<u64>>>,
+}
+
+/// Puts all rows in the table, or none; says how many there were.
+fn fill(table: &Table, schema: &Schema, rows: &mut Rows, mut reading: Reading) -> Result<(u64, ImportReport)> {
+    let layout = Layout::new(Some(schema.clone()));
+    let mut row = Row::default();
+    let mut import = table.import()?;
+    let mut rows_read = 0;
+    while rows.next(&layout, &mut row)? {
+        let failed = |error| Failure::Write { at: rows.place(), error, kept: NOTHING_KEPT };
+        import.add(&row.key, &row.value).map_err(failed)?;
+        rows_read += 1;
+        if rows_read % STRIDE == 0 {
+            reading.progress.set(reading.bytes.as_ref().map_or(rows_read, |bytes| bytes.get()));
+        }
+    }
+    drop(reading);
+    let mut writing = Progress::bytes("writing", 0);
+    let done = import.finish(&mut |done, total| writing.set_of(done, total));
+    let failed = |error| Failure::Write { at: format!("table {}", table.name()), error, kept: NOTHING_KEPT };
+    Ok((rows_read, done.map_err(failed)?))
 }
 
 fn print(report: &Report<'_>, schema: &Schema, time: Duration, output: &mut Output) -> Result<()> {
@@ -151,7 +176,7 @@ fn header(args: &Import, format: Format) -> Result<bool> {
 }
 
 /// The schema of the input, which must be that of the table if there is one.
-fn schema(args: &Import, format: Format, rows: &Rows, existing: Option<&Table>) -> Result<Schema> {
+fn schema(args: &Import, input: &str, format: Format, rows: &Rows, existing: Option<&Table>) -> Result<Schema> {
     let theirs = existing.map(database::schema).transpose()?;
     let specs: Vec<KeySpec> = match &theirs {
         _ if !args.key.is_empty() => args.key.clone(),
@@ -162,15 +187,14 @@ fn schema(args: &Import, format: Format, rows: &Rows, existing: Option<&Table>) 
         _ => vec!["1".parse().expect("a column's number")],
     };
     let ours = Schema::new(format, rows.columns().to_vec(), &specs)
-        .map_err(|why| Failure::Input(format!("{}: {why}; nothing was imported", args.file.display())))?;
+        .map_err(|why| Failure::Input(format!("{input}: {why}; {NOTHING_KEPT}")))?;
     let Some(theirs) = theirs else { return Ok(ours) };
     if theirs.as_ref() != Some(&ours) {
         let theirs = theirs.map_or("raw keys and values".to_string(), |theirs| theirs.to_string());
         return Err(Failure::Input(format!(
-            "table {} holds {theirs}, but {} would give {ours}; import into another table, or say the same --format, \
-             --header and --key; nothing was imported",
-            args.table,
-            args.file.display()
+            "table {} holds {theirs}, but {input} would give {ours}; import into another table, or say the same \
+             --format, --header and --key; {NOTHING_KEPT}",
+            args.table
         )));
     }
     let table = existing.expect("a schema came from it");

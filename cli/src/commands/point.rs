@@ -26,7 +26,7 @@ pub fn put(common: &Common, args: &args::Put) -> Result<()> {
     let row = database::layout(&table)?
         .row_from_texts(args.row.key.as_encoded_bytes(), value)
         .map_err(|why| Failure::Usage(format!("{why}; nothing was written")))?;
-    table.insert(&row.key[..], &row.value[..])?;
+    table.insert(&row.key, &row.value)?;
     Ok(database.close()?)
 }
 

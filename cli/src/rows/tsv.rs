@@ -1,4 +1,5 @@
-//! Tab-separated rows, taken byte for byte: a line is a row, a tab ends a column, nothing else means anything.
+//! Tab-separated rows, taken byte for byte: a line is a row, a tab ends a column, nothing else means anything. In a raw
+//! table what comes before the first tab is the key and what comes after it the value.
 
 use super::Stop;
 use crate::layout::{Layout, Record, Row, mark};
@@ -32,14 +33,17 @@ impl<R: BufRead> Tsv<R> {
         if !self.read_line()? {
             return Ok(false);
         }
-        if layout.is_plain() {
+        let is_raw = layout.schema().is_none();
+        if is_raw || layout.is_plain() {
             row.clear();
             match self.text.iter().position(|byte| *byte == b'\t') {
                 None => row.key.extend_from_slice(&self.text),
                 Some(tab) => {
                     row.key.extend_from_slice(&self.text[..tab]);
                     row.value.extend_from_slice(&self.text[tab + 1..]);
-                    mark(&mut row.value);
+                    if !is_raw {
+                        mark(&mut row.value);
+                    }
                 }
             }
             return Ok(true);

@@ -1,6 +1,7 @@
 //! Wrong arguments are usage errors that say what to write.
 
 use crate::session::Session;
+use std::io::{Read as _, Write as _};
 
 #[test]
 fn wrong_arguments_exit_with_2() {
@@ -17,6 +18,8 @@ fn wrong_arguments_exit_with_2() {
         (&["import", "db", "t", "rows.tsv", "--key", "a,"], &["a key column is a name or a number"]),
         (&["put", "db", "t", "k", "v", "--read-only"], &["leave --read-only out"]),
         (&["demo", "--rows", "0"], &["0 is not in"]),
+        (&["load", "db", "t", "--batch", "0"], &["0 is not in"]),
+        (&["dump", "rows.tsv"], &["rows.tsv is no file to dump"]),
     ] {
         session.run(args).fails(2, parts);
     }
@@ -26,11 +29,48 @@ fn wrong_arguments_exit_with_2() {
 #[test]
 fn help_names_every_command_and_exit_code() {
     let help = Session::new().run(&["--help"]).ok();
-    for part in
-        ["import", "get", "put", "delete", "scan", "tables", "stats", "compact", "check", "dump", "demo", "Exit codes"]
-    {
+    for part in [
+        "import",
+        "get",
+        "put",
+        "load",
+        "delete",
+        "scan",
+        "tables",
+        "stats",
+        "compact",
+        "check",
+        "dump",
+        "demo",
+        "Exit codes",
+    ] {
         assert!(help.contains(part), "{part}");
     }
+}
+
+#[test]
+fn what_the_engine_refuses_of_the_arguments_exits_with_2_too() {
+    let session = Session::new();
+    session.run(&["put", "db", "", "k", "v"]).fails(2, &["a table cannot be named \"\""]);
+    session.run(&["put", "db", "t", &"k".repeat(70_000), "v"]).fails(2, &["use a shorter key"]);
+    session.run(&["put", "db", "t", "k", "value", "--write-buffer", "4"]).fails(2, &["enlarge the write buffer"]);
+    session.file("rows.tsv", "a\t1\n");
+    session.run(&["import", "db", "t", "rows.tsv", "--page-size", "100"]).fails(2, &["a page of 100 bytes"]);
+}
+
+#[test]
+fn a_database_in_use_says_how_to_read_it() {
+    let session = Session::with(&["--format", "tsv"], "a\t1\n");
+    let mut child = session.start(&["load", "db", "t"]);
+    let mut stdin = child.stdin.take().expect("it was asked for");
+    stdin.write_all(b"b\t2\n").expect("larch reads");
+    let mut stdout = child.stdout.take().expect("it was asked for");
+    stdout.read_exact(&mut [0; 2]).expect("larch answers");
+    session.run(&["scan", "db", "t"]).fails(3, &["db is in use by another process", "--read-only"]);
+    assert_eq!(session.scan(&["--read-only"]), "a\t1\n");
+    drop(stdin);
+    assert!(child.wait().expect("it was started").success());
+    assert_eq!(session.scan(&["--read-only"]), "a\t1\nb\t2\n");
 }
 
 #[test]
@@ -41,7 +81,7 @@ fn reading_makes_no_database() {
         if matches!(command, "get" | "delete") {
             args.push("k");
         }
-        session.run(&args).fails(3, &["db"]);
+        session.run(&args).fails(3, &["db has no database", "larch import"]);
     }
     assert!(!session.has("db"));
 }

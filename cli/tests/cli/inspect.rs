@@ -17,9 +17,9 @@ fn tables_say_what_their_rows_are() {
 fn stats_count_rows() {
     let session = Session::with(&["--format", "tsv"], "a\t1\nb\t2\n");
     let stats = session.run(&["stats", "db", "t"]).ok();
-    assert!(stats.starts_with("table t\n  rows          2\n"), "{stats}");
+    assert!(stats.starts_with("table t\n  rows          2, 4 B of keys and values\n"), "{stats}");
     let stats = session.run(&["stats", "db", "--json"]).ok();
-    assert!(stats.starts_with("{\"table\":\"t\",\"rows\":2,\"data_bytes\":"), "{stats}");
+    assert!(stats.starts_with("{\"table\":\"t\",\"rows\":2,\"erased_rows\":0,"), "{stats}");
 }
 
 #[test]
@@ -40,15 +40,52 @@ fn a_sound_database_is_checked_and_found_so() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_not_dumped() {
-    Session::new().run(&["dump", "missing"]).fails(3, &["missing"]);
+fn damage_is_found_and_named() {
+    let rows: String = (0..5_000).map(|number| format!("{number:06}\tsome text\n")).collect();
+    let session = Session::with(&["--format", "tsv"], &rows);
+    let file = format!("db/{}", session.files(".sst")[0]);
+    session.run_with(&["import", "db", "sound", "-", "--format", "tsv"], &rows).ok();
+    session.spoil(&file, 50_000);
+
+    for args in [&["check", "db"][..], &["check", "db", "t"], &["check", "db", "--json"]] {
+        let ran = session.run(args);
+        let out = String::from_utf8(ran.out).expect("a report is UTF-8");
+        assert_eq!(ran.code, Some(1), "{out}");
+        assert!(out.contains(&format!("{file} is corrupt: data page at offset ")), "{out}");
+        assert!(ran.err.contains("db is damaged; restore"), "{}", ran.err);
+    }
+    session.run(&["check", "db", "sound"]).ok();
+
+    // What comes before the damage is printed.
+    let ran = session.run(&["scan", "db", "t"]);
+    assert_eq!(ran.code, Some(3));
+    assert!(ran.err.contains(&format!("{file} is corrupt: data page at offset ")), "{}", ran.err);
+    assert!(!ran.out.is_empty() && rows.as_bytes().starts_with(&ran.out));
+    assert_eq!(session.run(&["get", "db", "t", "000000"]).ok(), "some text\n");
+}
+
+#[test]
+fn what_is_no_file_of_a_database_is_not_dumped() {
+    let session = Session::new();
+    session.run(&["dump", "missing.sst"]).fails(3, &["cannot open missing.sst", "check the path"]);
+    session.file("letter", "dear");
+    session.run(&["dump", "letter"]).fails(2, &["letter is no file to dump", ".sst"]);
 }
 
 #[test]
 fn a_demo_is_made_once_and_read_again() {
     let session = Session::new();
     let made = session.run(&["demo", "--rows", "1000"]).ok();
-    for part in ["larch-demo", "1,000", "import", "read at random", "scan", "every row read was the row written"] {
+    for part in [
+        "larch-demo",
+        "1,000",
+        "import",
+        "read at random",
+        "scan",
+        "index reads",
+        "reads/row",
+        "Every row read was the row written",
+    ] {
         assert!(made.contains(part), "{part}: {made}");
     }
     let again = session.run(&["demo", "--rows", "1000", "--json"]).ok();

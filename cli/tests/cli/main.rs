@@ -7,8 +7,11 @@
 )]
 
 mod arguments;
+mod full_disk;
 mod import;
 mod inspect;
+mod kill;
+mod load;
 mod point;
 mod scan;
 mod session;

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static SESSIONS: AtomicU64 = AtomicU64::new(0);
@@ -45,6 +45,14 @@ impl Session {
         std::fs::write(path, bytes).expect("a test can write a file");
     }
 
+    /// Flips the bits of one byte.
+    pub fn spoil(&self, name: &str, at: usize) {
+        let path = self.dir.join(name);
+        let mut bytes = std::fs::read(&path).expect("a test can read its files");
+        bytes[at] ^= 0xFF;
+        std::fs::write(path, bytes).expect("a test can write a file");
+    }
+
     /// Whether there is such a file or directory.
     pub fn has(&self, name: &str) -> bool {
         self.dir.join(name).exists()
@@ -64,16 +72,55 @@ impl Session {
 
     /// Runs with these bytes on the standard input.
     pub fn run_with(&self, args: &[&str], input: impl AsRef<[u8]>) -> Ran {
-        let mut command = self.command(args);
+        Self::feed(self.command(args), input.as_ref())
+    }
+
+    /// As [`Self::run_with`], started by another program that gets the command as its last arguments.
+    pub fn run_under(&self, starter: &[&str], args: &[&str], input: impl AsRef<[u8]>) -> Ran {
+        let mut command = Command::new(starter[0]);
+        command.args(&starter[1..]).arg(env!("CARGO_BIN_EXE_larch")).args(args).current_dir(&self.dir);
+        Self::feed(command, input.as_ref())
+    }
+
+    fn feed(mut command: Command, input: &[u8]) -> Ran {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("larch was built");
         let mut stdin = child.stdin.take().expect("it was asked for");
-        if let Err(error) = stdin.write_all(input.as_ref()) {
+        if let Err(error) = stdin.write_all(input) {
             // A run that refuses its arguments may not read its input.
             assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
         }
         drop(stdin);
         Ran::new(child.wait_with_output().expect("it was started"))
+    }
+
+    /// Starts a run that is fed and heard while it goes on.
+    pub fn start(&self, args: &[&str]) -> Child {
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("larch was built")
+    }
+
+    /// Names of the files of `db` that end so.
+    pub fn files(&self, extension: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.dir.join("db")) else { return Vec::new() };
+        let names = entries.map(|entry| entry.expect("a test can list its directory").file_name());
+        let names = names.map(|name| name.into_string().expect("names are ASCII"));
+        let mut names: Vec<String> = names.filter(|name| name.ends_with(extension)).collect();
+        names.sort();
+        names
+    }
+
+    /// Checks `db` and finds nothing: no damage, and no SST that no table knows.
+    #[track_caller]
+    pub fn is_sound(&self) {
+        self.run(&["check", "db"]).ok();
+        // Read-only: nothing is compacted between the look at the tables and the look at the disk.
+        let stats = self.run(&["stats", "db", "--json", "--read-only"]).ok();
+        let files_of =
+            |line| -> Option<u64> { serde_json::from_str::<serde_json::Value>(line).ok()?["files"].as_u64() };
+        let known: u64 = stats.lines().map(|line| files_of(line).expect("it tells its files")).sum();
+        assert_eq!(known, self.files(".sst").len() as u64, "{:?} are on the disk, {stats}", self.files(".sst"));
     }
 
     /// Imports into table `t` of `db` from the standard input.

@@ -1,0 +1,78 @@
+//! Writes that the system refuses. A limit on the size of files stands for a full disk: the error comes from the same
+//! calls, and needs neither a disk of our own nor rights.
+
+use crate::session::{Ran, Session};
+
+/// Runs under a limit of so many KiB on every file.
+fn run_limited(session: &Session, kib: u32, args: &[&str], input: &str) -> Ran {
+    // In units of 512 bytes; without the trap the system would end the program.
+    let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", kib * 2);
+    session.run_under(&["sh", "-c", &script], args, input)
+}
+
+const ROWS: u32 = 5_000;
+
+/// Rows in no order, so that files overlap and compactions must merge them.
+fn rows() -> String {
+    // 1,999 is prime to their number: every key comes once.
+    let keys = (0..ROWS).map(|number| number * 1_999 % ROWS);
+    keys.map(|key| format!("key {key:04}\t{}\n", "z".repeat(100))).collect()
+}
+
+fn sorted(lines: &str) -> String {
+    let mut lines: Vec<&str> = lines.lines().collect();
+    lines.sort();
+    lines.iter().flat_map(|line| [*line, "\n"]).collect()
+}
+
+/// A load that the disk ends: everything acknowledged is there afterwards, and the rest can be loaded.
+#[track_caller]
+fn loses_nothing(kib: u32, write_buffer: &str, parts: &[&str]) {
+    let session = Session::new();
+    let all = rows();
+    let args = ["load", "db", "t", "--batch", "50", "--write-buffer", write_buffer];
+    let ran = run_limited(&session, kib, &args, &all);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    for part in parts {
+        assert!(ran.err.contains(part), "{part:?} is not in {:?}", ran.err);
+    }
+    let acknowledged = String::from_utf8(ran.out).expect("keys are text");
+    assert!(!acknowledged.is_empty(), "{}", ran.err);
+
+    let kept = session.scan(&["--keys"]);
+    let lost = acknowledged.lines().filter(|key| kept.lines().all(|kept| kept != *key)).count();
+    assert_eq!(lost, 0, "of {} acknowledged, {} are there", acknowledged.lines().count(), kept.lines().count());
+    session.is_sound();
+    session.run_with(&args, &all).ok();
+    assert!(session.scan(&[]) == sorted(&all));
+    session.is_sound();
+}
+
+#[test]
+fn a_log_that_cannot_grow_loses_nothing() {
+    loses_nothing(64, "4MiB", &["standard input:", ".log", "File too large", "ulimit -f"]);
+}
+
+#[test]
+fn a_compaction_that_cannot_write_loses_nothing() {
+    loses_nothing(160, "128KiB", &["standard input:", ".sst", "File too large"]);
+}
+
+#[test]
+fn an_import_that_cannot_write_never_was() {
+    let session = Session::with(&["--format", "tsv"], "a\t1\n");
+    let all = rows();
+    let args = ["import", "db", "t", "-", "--format", "tsv"];
+    let parts = [".sst", "File too large", "ulimit -f", "nothing was imported"];
+    run_limited(&session, 128, &args, &all).fails(3, &parts);
+    assert_eq!(session.scan(&[]), "a\t1\n");
+    session.is_sound();
+
+    // A table that was made for the import goes with it.
+    let args = ["import", "db", "u", "-", "--format", "tsv"];
+    run_limited(&session, 128, &args, &all).fails(3, &parts);
+    session.run(&["scan", "db", "u"]).fails(1, &["no table u"]);
+
+    session.run_with(&args, &all).ok();
+    session.is_sound();
+}
