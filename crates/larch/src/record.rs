@@ -42,7 +42,7 @@ pub type Result<T, E = LogError> = std::result::Result<T, E>;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LogError {
     /// The system refused an operation.
-    #[error("cannot {action} the log file {}: {source}. Check the disk and its free space, then open the database again.", file.display())]
+    #[error("{}; mend the cause, then open the database again", os::failure::describe(action, file, source))]
     Io {
         /// What was tried: "read", "append to", "sync", …
         action: &'static str,
@@ -52,7 +52,7 @@ pub enum LogError {
         source: Arc<io::Error>,
     },
     /// Bytes that were durable once are not there any more, or are not what was written.
-    #[error("The log file {} is corrupt at offset {offset}: {why}. Restore the database from a backup.", file.display())]
+    #[error("{} is corrupt at offset {offset}: {why}; restore the database from a backup", file.display())]
     Corrupt {
         /// Which file.
         file: PathBuf,
@@ -62,7 +62,7 @@ pub enum LogError {
         why: String,
     },
     /// The file is whole, but needs a reader that knows more.
-    #[error("The log file {} cannot be read by this version of Larch: {why}. Open it with the version that wrote it.", file.display())]
+    #[error("{} cannot be read by this version of Larch: {why}; open it with the version that wrote it", file.display())]
     Unsupported {
         /// Which file.
         file: PathBuf,

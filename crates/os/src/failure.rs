@@ -29,3 +29,12 @@ impl Error for Failure {
 pub(crate) fn cannot(action: &'static str, path: &Path, reason: io::Error) -> io::Error {
     io::Error::new(reason.kind(), Failure { action, path: path.to_owned(), reason })
 }
+
+/// `error` told with action and path, once: an error made by this crate has them already.
+pub fn describe(action: &str, path: &Path, error: &io::Error) -> String {
+    if error.get_ref().is_some_and(|inner| inner.is::<Failure>()) {
+        error.to_string()
+    } else {
+        format!("cannot {action} {}: {error}", path.display())
+    }
+}

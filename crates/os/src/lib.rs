@@ -13,7 +13,7 @@
 pub mod buffer;
 pub mod clock;
 pub mod disk;
-mod failure;
+pub mod failure;
 pub mod job;
 pub mod machine;
 pub mod process;

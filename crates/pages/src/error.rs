@@ -10,7 +10,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// The system refused to open, read or write a file.
-    #[error("cannot {action} {}: {source}", file.display())]
+    #[error("{}", os::failure::describe(action, file, source))]
     Io {
         /// What was tried: "read", "open", …
         action: &'static str,

@@ -108,8 +108,7 @@ fn check_corrupt(payloads: &[&[u8]], whole: &[u64], why: &str) {
     }
     let (versions, error) = read(&disk);
     assert_eq!(versions, whole);
-    let expected =
-        format!("The log file {PATH} is corrupt at offset {last}: {why}. Restore the database from a backup.");
+    let expected = format!("{PATH} is corrupt at offset {last}: {why}; restore the database from a backup");
     assert_eq!(error.expect("it is corrupt"), expected);
 }
 
@@ -210,7 +209,7 @@ fn a_failed_sync_refuses_everything_after_it() {
     let second = writer.append_commit(Version(2), &ops_of(2)).expect("the disk works");
     disk.fail_operation(1, ErrorKind::Other);
     let error = point.durable(second).expect_err("the sync fails").to_string();
-    assert!(error.starts_with(&format!("cannot sync the log file {PATH}: ")), "{error}");
+    assert!(error.starts_with(&format!("cannot sync {PATH}: ")), "{error}");
     // The disk works again, and the first commit is durable. It does not matter.
     for end in [first, second] {
         assert_eq!(point.durable(end).expect_err("it stays refused").to_string(), error);
