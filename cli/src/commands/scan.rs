@@ -5,7 +5,8 @@ use crate::database;
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
 use crate::output::{Output, Printer};
-use std::ops::{Bound, Deref};
+use larch::{Range as Rows, RowRef};
+use std::ops::Bound;
 
 #[cfg(test)]
 mod tests;
@@ -17,41 +18,50 @@ pub fn run(common: &Common, args: &Scan) -> Result<()> {
     let layout = database::layout(&table)?;
     let mut output = Output::new();
     if let Some(range) = range(args, &layout)? {
-        let rows = table.range(range);
-        let limit = usize::try_from(args.limit.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-        if args.reverse {
-            print(rows.rev().take(limit), args, &layout, &mut output)?;
-        } else {
-            print(rows.take(limit), args, &layout, &mut output)?;
-        }
+        print(table.range(range), args, &layout, &mut output)?;
     }
     output.finish()
 }
 
-fn print<K: Deref<Target = [u8]>, V: Deref<Target = [u8]>>(
-    rows: impl Iterator<Item = larch::Result<(K, V)>>,
-    args: &Scan,
-    layout: &Layout,
-    output: &mut Output,
-) -> Result<()> {
+/// Prints the rows, borrowed one by one; with `--keys` no value is read.
+fn print(mut rows: Rows, args: &Scan, layout: &Layout, output: &mut Output) -> Result<()> {
     let mut printer = Printer::new(layout);
-    for row in rows {
-        let (key, value) = match row {
-            Ok(row) => row,
-            Err(error) => {
-                // What was read before the damage is good, and may be all that is left.
-                output.flush()?;
-                return Err(error.into());
-            }
+    for _ in 0..args.limit.unwrap_or(u64::MAX) {
+        let next = if args.reverse { rows.next_row_back() } else { rows.next_row() };
+        let printed = match next {
+            Ok(Some(row)) => print_row(&row, args, &mut printer, output),
+            Ok(None) => return Ok(()),
+            Err(error) => Err(error.into()),
         };
-        output.write(|line| match (args.keys, args.format) {
-            (false, ScanFormat::Tsv) => printer.tsv(&key, &value, line),
-            (false, ScanFormat::Jsonl) => printer.json(&key, &value, line),
-            (true, ScanFormat::Tsv) => printer.key(&key, line),
-            (true, ScanFormat::Jsonl) => printer.key_json(&key, line),
-        })?;
+        if let Err(failure) = printed {
+            // What was read before the damage is good, and may be all that is left.
+            output.flush()?;
+            return Err(failure);
+        }
     }
     Ok(())
+}
+
+fn print_row(row: &RowRef<'_>, args: &Scan, printer: &mut Printer, output: &mut Output) -> Result<()> {
+    let key = row.key();
+    if args.keys {
+        return output.write(|line| match args.format {
+            ScanFormat::Tsv => printer.key(key, line),
+            ScanFormat::Jsonl => printer.key_json(key, line),
+        });
+    }
+    let loaded;
+    let value = match row.inline_value() {
+        Some(value) => value,
+        None => {
+            loaded = row.value()?;
+            &loaded
+        }
+    };
+    output.write(|line| match args.format {
+        ScanFormat::Tsv => printer.tsv(key, value, line),
+        ScanFormat::Jsonl => printer.json(key, value, line),
+    })
 }
 
 /// Keys from the first on, up to the second.

@@ -67,12 +67,12 @@ impl RowRef<'_> {
     }
 
     /// The value, read from disk if it lies outside its row's page.
-    pub fn value(self) -> Result<Value> {
-        let Range { session, .. } = self.range;
-        match self.found {
-            Found::Memory(row) => Ok(Value::from_memory(row)),
+    pub fn value(&self) -> Result<Value> {
+        let session = &self.range.session;
+        match &self.found {
+            Found::Memory(row) => Ok(Value::from_memory(row.clone())),
             Found::File(row, file) => {
-                let loaded = retry(session, || row.value.load(session, &file))?;
+                let loaded = retry(session, || row.value.load(session, file))?;
                 Ok(Value::from_file(session.cache(), loaded))
             }
         }
