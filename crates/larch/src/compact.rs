@@ -58,10 +58,13 @@ pub fn compact_table(core: &Arc<Core>, table: TableId, progress: &mut dyn FnMut(
     let view = core.view();
     let Some(files) = view.files.tables.get(&table) else { return Ok(()) };
     let choice = pick::everything(files);
-    run::run(core, files, &choice, &mut |done, total| {
+    let outcome = run::run(core, files, &choice, &mut |done, total| {
         progress(done, total);
         true
-    })?;
+    });
     core.tell_progress();
-    Ok(())
+    match outcome {
+        Ok(_) | Err(Error::NoSuchTable(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
 }

@@ -179,6 +179,20 @@ impl Core {
         Ok(())
     }
 
+    /// As [`Core::install`], for files just written: those of a table dropped meanwhile are removed again. After any
+    /// other error nobody knows whether the manifest names them; the next open does.
+    pub fn install_written(&self, edits: &[Edit], change: impl FnOnce(&mut View)) -> Result<()> {
+        let outcome = self.install(edits, change);
+        if matches!(outcome, Err(Error::NoSuchTable(_))) {
+            for edit in edits {
+                if let Edit::AddFile { number, epoch, .. } = edit {
+                    self.machine.disk.remove(&self.opener.path(*number, *epoch)).ok();
+                }
+            }
+        }
+        outcome
+    }
+
     /// Moves a file to another level without making a new handle of it, so that what is cached of it stays.
     pub fn install_move(&self, table: TableId, from: u8, to: u8, file: &Arc<DbFile>) -> Result<()> {
         let mut manifest = self.manifest.lock();

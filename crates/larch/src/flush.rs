@@ -31,6 +31,8 @@ impl Job for FlushJob {
                 core.tell_progress();
                 Polled::Worked
             }
+            // Without the table that was dropped meanwhile, again.
+            Err(Error::NoSuchTable(_)) => Polled::Worked,
             Err(error) => {
                 core.stop_writes(error);
                 Polled::Idle
@@ -46,7 +48,7 @@ pub fn flush(core: &Arc<Core>, memory: &Arc<MemSet>) -> Result<()> {
     let flushed = flushed_with(core, memory);
     let state = [Edit::OldestLog(next_log), Edit::LastVersion(flushed), Edit::FlushedVersion(flushed)];
     let edits: Vec<Edit> = edits.into_iter().chain(state).collect();
-    core.install(&edits, |view| view.memory.retain(|other| other.log != memory.log))?;
+    core.install_written(&edits, |view| view.memory.retain(|other| other.log != memory.log))?;
     core.written.flushes.fetch_add(1, Ordering::Relaxed);
     let path = log_path(&core.directory, memory.log);
     core.machine.disk.remove(&path).map_err(|error| Error::io("remove", &path, error))

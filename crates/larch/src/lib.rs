@@ -47,6 +47,9 @@ pub mod doc;
 mod dump;
 mod error;
 mod flush;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzz;
 mod import;
 mod manifest;
 mod memtable;

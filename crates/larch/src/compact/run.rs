@@ -67,15 +67,7 @@ fn merge(
     let removed =
         inputs.iter().map(|&(level, number)| Edit::RemoveFile { table: table.info.id, level: level as u8, number });
     let edits: Vec<Edit> = removed.chain(added).collect();
-    if let Err(error) = core.install(&edits, |_| {}) {
-        // After a failed write of the manifest nobody knows which files it names; the next open does.
-        for edit in edits.iter().filter(|_| core.check_writable().is_ok()) {
-            if let Edit::AddFile { number, epoch, .. } = edit {
-                core.machine.disk.remove(&core.opener.path(*number, *epoch)).ok();
-            }
-        }
-        return Err(error);
-    }
+    core.install_written(&edits, |_| {})?;
     core.written.compaction.fetch_add(bytes, Ordering::Relaxed);
     core.written.compactions.fetch_add(1, Ordering::Relaxed);
     Ok(true)

@@ -69,6 +69,11 @@ impl RecordWriter {
         file.sync().map_err(io("sync"))?;
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         disk.sync_dir(directory).map_err(io("sync the directory of"))?;
+        Ok(Self::after_header(file, path, header.log_id))
+    }
+
+    /// A writer of the first record of `file`, whose header is durable.
+    pub(crate) fn after_header(file: Arc<dyn File>, path: &Path, log_id: u64) -> Self {
         let end = HEADER_BYTES as u64;
         let file = Arc::new(LogFile {
             file,
@@ -76,7 +81,7 @@ impl RecordWriter {
             appended_end: AtomicU64::new(end),
             synced_end: AtomicU64::new(end),
         });
-        Ok(Self { file, log_id: header.log_id, end, scratch: Vec::new(), failed: None })
+        Self { file, log_id, end, scratch: Vec::new(), failed: None }
     }
 
     /// Appends one record whose payload is `parts` joined, with one write, and returns its end. It is durable once the

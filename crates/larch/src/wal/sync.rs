@@ -67,3 +67,6 @@ impl SyncPoint {
         }
     }
 }
+
+#[cfg(all(test, any(loom, shuttle)))]
+mod schedules;
