@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::manifest::TableId;
 use crate::memtable::Memtable;
 use crate::options::Durability;
-use crate::read::MemSet;
+use crate::read::{MemSet, View};
 use crate::record::Previous;
 use crate::wal::{LogWriter, SyncPoint};
 use os::sync::Arc;
-use os::sync::atomic::Ordering;
+use os::sync::atomic::{AtomicU64, Ordering};
 use sst::{MAX_KEY_BYTES, RowKind, Version};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -106,12 +106,12 @@ pub fn commit(core: &Core, ops: &mut BatchOps, durability: Durability) -> Result
     if ops.is_empty() {
         return Ok(core.visible());
     }
-    let (bytes, max) = (ops.bytes().len(), core.options.write_buffer_bytes / 2);
-    if bytes as u64 > max {
+    let (bytes, max) = (memory_bytes(ops), core.options.write_buffer_bytes / 2);
+    if bytes > max {
         return Err(Error::BatchTooLarge { bytes, max });
     }
     ops.resolve();
-    slow_down(core, bytes as u64);
+    slow_down(core, bytes);
     let (sync, end, version) = append(core, ops)?;
     if durability == Durability::Synced {
         sync.durable(end).map_err(|error| core.stop_writes(error.into()))?;
@@ -122,14 +122,34 @@ pub fn commit(core: &Core, ops: &mut BatchOps, durability: Durability) -> Result
     Ok(version)
 }
 
+/// About the memory that a batch will take in memtables: a row has an allocation and a node besides its bytes.
+fn memory_bytes(ops: &BatchOps) -> u64 {
+    const ROW_BYTES: u64 = 112;
+    ops.bytes().len() as u64 + u64::from(ops.count()) * ROW_BYTES
+}
+
+/// Refuses ops of tables that were dropped.
+fn check_tables(view: &View, ops: &BatchOps) -> Result<()> {
+    let mut known = None;
+    for (table, _) in ops.iter() {
+        if known != Some(table) && !view.files.tables.contains_key(&TableId(table)) {
+            return Err(Error::NoSuchTable(format!("#{table}, dropped")));
+        }
+        known = Some(table);
+    }
+    Ok(())
+}
+
 fn append(core: &Core, ops: &BatchOps) -> Result<(Arc<SyncPoint>, u64, Version)> {
-    let bytes = ops.bytes().len() as u64;
+    let bytes = memory_bytes(ops);
     loop {
         let seen = core.progress_seen();
         let mut guard = core.write.lock();
         let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
         core.check_writable()?;
-        match room(core, writer, bytes) {
+        let view = core.view();
+        check_tables(&view, ops)?;
+        match room(core, &view, writer, bytes) {
             Room::Here => {}
             Room::AfterRotation => rotate(core, writer)?,
             Room::AfterFlush => {
@@ -141,7 +161,7 @@ fn append(core: &Core, ops: &BatchOps) -> Result<(Arc<SyncPoint>, u64, Version)>
         }
         let version = writer.next_version;
         let end = writer.log.append_commit(version, ops).map_err(|error| core.stop_writes(error.into()))?;
-        core.written.log.fetch_add(bytes, Ordering::Relaxed);
+        core.written.log.fetch_add(ops.bytes().len() as u64, Ordering::Relaxed);
         apply(&writer.memory, version, ops);
         writer.next_version = Version(version.0 + 1);
         core.publish(version);
@@ -174,12 +194,12 @@ enum Room {
 }
 
 /// Half of the write buffer fills while the other half is flushed.
-fn room(core: &Core, writer: &Writer, bytes: u64) -> Room {
+fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
     let half = core.options.write_buffer_bytes / 2;
     let active = writer.memory.bytes();
     if active + bytes <= half || active == 0 {
         Room::Here
-    } else if core.view().memory.len() > 1 {
+    } else if view.memory.len() > 1 {
         Room::AfterFlush
     } else {
         Room::AfterRotation
@@ -223,9 +243,31 @@ fn slow_down(core: &Core, bytes: u64) {
         return;
     }
     let rate = FAST - (FAST - SLOW) / 1000 * behind;
-    let time = Duration::from_micros(bytes * 1_000_000 / rate);
-    core.written.slowed_micros.fetch_add(time.as_micros() as u64, Ordering::Relaxed);
-    core.machine.clock.sleep(time);
+    let wait = core.pace.reserve(core.machine.clock.now(), Duration::from_micros(bytes * 1_000_000 / rate));
+    core.written.slowed_micros.fetch_add(wait.as_micros() as u64, Ordering::Relaxed);
+    core.machine.clock.sleep(wait);
+}
+
+/// Longest wait of one commit: what a large batch does not wait for itself, those after it do.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
+
+/// The moment from which the next slowed commit may go on; one for all writers, however many there are.
+#[derive(Debug, Default)]
+pub struct Pace {
+    next_micros: AtomicU64,
+}
+
+impl Pace {
+    /// Takes the next `time` of the pace and says how long to wait for its end.
+    fn reserve(&self, now: Duration, time: Duration) -> Duration {
+        let now = now.as_micros() as u64;
+        // A pace that is far ahead is forgotten: writers were held up for other reasons, or gave up.
+        let farthest = now + 10 * LONGEST_WAIT.as_micros() as u64;
+        let step = time.as_micros() as u64;
+        let update = |next: u64| Some((next.max(now) + step).min(farthest));
+        let before = self.next_micros.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update).unwrap_or(now);
+        Duration::from_micros((before.max(now) + step).min(farthest) - now).min(LONGEST_WAIT)
+    }
 }
 
 /// How far `value` is from `low` to `high`, in thousandths.

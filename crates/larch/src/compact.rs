@@ -6,7 +6,7 @@ pub mod output;
 pub mod pick;
 pub mod run;
 
-use crate::core::Core;
+use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::manifest::TableId;
 use os::sync::{Arc, Weak};
@@ -23,10 +23,13 @@ impl Job for CompactJob {
         if core.check_writable().is_err() {
             return Polled::Idle;
         }
+        let _guard = StopOnPanic(&core);
+        // Whoever has the turn wakes this job when done with it.
         let Some(_turn) = core.compacting.try_lock() else { return Polled::Idle };
         match compact_once(&core) {
-            Ok(true) => Polled::Worked,
-            Ok(false) | Err(Error::NoSuchTable(_)) => Polled::Idle,
+            // Without the table that was dropped meanwhile, again.
+            Ok(true) | Err(Error::NoSuchTable(_)) => Polled::Worked,
+            Ok(false) => Polled::Idle,
             Err(error) => {
                 // Without compaction reads and space get worse from flush to flush: better to say so now.
                 core.stop_writes(error);
@@ -54,14 +57,17 @@ fn compact_once(core: &Arc<Core>) -> Result<bool> {
 /// Merges everything a table has into its deepest level. `progress` is told bytes read and bytes to read.
 pub fn compact_table(core: &Arc<Core>, table: TableId, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
     crate::flush::flush_all(core)?;
-    let _turn = core.compacting.lock();
-    let view = core.view();
-    let Some(files) = view.files.tables.get(&table) else { return Ok(()) };
-    let choice = pick::everything(files);
-    let outcome = run::run(core, files, &choice, &mut |done, total| {
-        progress(done, total);
-        true
-    });
+    let outcome = {
+        let _turn = core.compacting.lock();
+        let view = core.view();
+        let Some(files) = view.files.tables.get(&table) else { return Ok(()) };
+        let choice = pick::everything(files);
+        run::run(core, files, &choice, &mut |done, total| {
+            progress(done, total);
+            true
+        })
+    };
+    core.wake_compact();
     core.tell_progress();
     match outcome {
         Ok(_) | Err(Error::NoSuchTable(_)) => Ok(()),

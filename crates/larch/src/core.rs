@@ -1,14 +1,16 @@
 //! What the handles, the committer and the background jobs of one open database share.
 //!
-//! Locks, in the order in which they may be taken: `write` (the log and the next version), `manifest`, `view`. Readers
-//! take `view` for the time of one reference count. Nothing waits for background work while it holds a lock.
+//! Locks, in the order in which they may be taken: `compacting`, `write` (the log and the next version), `manifest`,
+//! `view`. Readers take `view` for the time of one reference count. Nothing waits for background work while it holds a
+//! lock, but for an import, which waits for flushes under the first two: a flush takes only the last two.
 
-use crate::commit::Writer;
+use crate::commit::{Pace, Writer};
 use crate::error::{Error, Result};
 use crate::manifest::file_set::FileOpener;
 use crate::manifest::{DbFile, Edit, FileSet, ManifestLog, TableId, TableInfo};
 use crate::options::Options;
 use crate::read::View;
+use crate::read::range::Ranges;
 use crate::snapshot::{Pin, Snapshots};
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use os::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
@@ -48,6 +50,8 @@ pub struct Core {
     pub progress_count: Mutex<u64>,
     pub closing: AtomicBool,
     pub written: Written,
+    pub pace: Pace,
+    pub ranges: Ranges,
 }
 
 /// Background workers; empty in a database opened read-only.
@@ -72,8 +76,21 @@ pub struct Written {
     pub slowed_micros: AtomicU64,
 }
 
+/// Refuses writes when a background job panics: nobody would do its work any more, and writers would wait for ever.
+pub struct StopOnPanic<'a>(pub &'a Core);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop_writes(Error::WritesStopped(
+                "a background job panicked; its words are on standard error".to_owned(),
+            ));
+        }
+    }
+}
+
 impl Core {
-    #[expect(clippy::too_many_arguments, reason = "opening has gathered these parts one by one")]
+    /// Without a writer and a manifest, as it stays when opened read-only.
     pub fn new(
         machine: Machine,
         directory: PathBuf,
@@ -82,8 +99,6 @@ impl Core {
         lock: Option<Box<dyn Lock>>,
         view: View,
         visible: Version,
-        write: Option<Writer>,
-        manifest: Option<ManifestLog>,
     ) -> Self {
         Self {
             machine,
@@ -95,8 +110,8 @@ impl Core {
             lock,
             generation: AtomicU64::new(view.generation),
             visible: AtomicU64::new(visible.0),
-            write: Mutex::new(write),
-            manifest: Mutex::new(manifest),
+            write: Mutex::new(None),
+            manifest: Mutex::new(None),
             next_number: AtomicU64::new(view.files.next_number),
             view: RwLock::new(Arc::new(view)),
             snapshots: Arc::default(),
@@ -107,6 +122,8 @@ impl Core {
             progress_count: Mutex::new(0),
             closing: AtomicBool::new(false),
             written: Written::default(),
+            pace: Pace::default(),
+            ranges: Ranges::default(),
         }
     }
 
@@ -130,16 +147,16 @@ impl Core {
         self.visible.store(version.0, Ordering::Release);
     }
 
-    /// The versions that somebody may read at, ascending: the pinned ones, the newest, and what a database opened
-    /// read-only shows.
+    /// The versions that somebody may read at, ascending: the pinned ones, the newest, what a database opened read-only
+    /// shows, and what it may show after the next flushes.
     pub fn boundaries(&self) -> Vec<Version> {
         let mut boundaries = self.snapshots.boundaries(|| self.visible());
-        let flushed = self.view().files.flushed_version;
-        if let Err(place) = boundaries.binary_search(&flushed)
-            && place < boundaries.len()
-        {
-            boundaries.insert(place, flushed);
-        }
+        let newest = *boundaries.last().expect("the newest version is one");
+        let view = self.view();
+        let before_memory = view.memory.iter().filter_map(|memory| memory.oldest().0.checked_sub(1).map(Version));
+        boundaries.extend(before_memory.chain([view.files.flushed_version]).filter(|&version| version < newest));
+        boundaries.sort_unstable();
+        boundaries.dedup();
         boundaries
     }
 
@@ -155,8 +172,11 @@ impl Core {
         next.generation += 1;
         change(&mut next);
         let generation = next.generation;
-        *view = Arc::new(next);
+        let old = std::mem::replace(&mut *view, Arc::new(next));
         self.generation.store(generation, Ordering::Release);
+        drop(view);
+        drop(old);
+        self.ranges.let_go(generation);
     }
 
     /// Makes `edits` durable, then visible together with what `change` does to the memtables.
@@ -176,7 +196,21 @@ impl Core {
             change(view);
         });
         removed.iter().for_each(|file| file.discard());
+        if log.is_overgrown() {
+            self.renew_manifest(&mut manifest)?;
+        }
         Ok(())
+    }
+
+    /// Begins a new manifest with the current set.
+    fn renew_manifest(&self, manifest: &mut Option<ManifestLog>) -> Result<()> {
+        let old = ManifestLog::current(&self.machine, &self.directory)?;
+        let mut files = FileSet::clone(&self.view().files);
+        let number = self.new_number();
+        files.next_number = self.next_number.load(Ordering::Acquire);
+        let new = ManifestLog::create(&self.machine, &self.directory, number, &files);
+        *manifest = Some(new.map_err(|error| self.stop_writes(error))?);
+        self.machine.disk.remove(&old).map_err(|error| Error::io("remove", &old, error))
     }
 
     /// As [`Core::install`], for files just written: those of a table dropped meanwhile are removed again. After any

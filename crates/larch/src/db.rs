@@ -193,8 +193,14 @@ impl Database {
 
     /// Drops the table `name` with all its rows, for snapshots too; false if there is none.
     pub fn drop_table(&self, name: &str) -> Result<bool> {
+        let core = self.core();
+        // What is durable is a prefix of the commits: those before this one come first.
+        let guard = core.write.lock();
+        let writer = guard.as_ref().ok_or(Error::ReadOnly)?;
+        core.check_writable()?;
         let Some(table) = self.existing_table(name)? else { return Ok(false) };
-        self.core().install(&[Edit::DropTable(table.id())], |_| {})?;
+        writer.sync().map_err(|error| core.stop_writes(error))?;
+        core.install(&[Edit::DropTable(table.id())], |_| {})?;
         Ok(true)
     }
 
@@ -361,7 +367,11 @@ impl Readable for Snapshot {
     }
 
     fn range<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Range {
-        table.range_at(self.pin.clone(), range)
+        let rows = table.range_at(self.pin.clone(), range);
+        match table.check_handle(&self.handle) {
+            Ok(()) => rows,
+            Err(error) => rows.failed(error),
+        }
     }
 }
 
@@ -372,13 +382,17 @@ impl Readable for Database {
     }
 
     fn range<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Range {
-        table.range(range)
+        let rows = table.range(range);
+        match table.check_handle(&self.handle) {
+            Ok(()) => rows,
+            Err(error) => rows.failed(error),
+        }
     }
 }
 
 impl Core {
     fn create_table(&self, name: &str, options: TableOptions) -> Result<Arc<crate::manifest::TableInfo>> {
-        // One creator at a time: the name and the id are looked up and taken under this lock.
+        // Tables come and go under this lock, so the name and the id are looked up and taken in one go.
         let guard = self.write.lock();
         if guard.is_none() {
             return Err(Error::ReadOnly);

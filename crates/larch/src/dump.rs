@@ -94,6 +94,7 @@ fn print_edit(edit: &Edit, options: DumpOptions, out: &mut dyn Write) -> Result<
         Edit::OldestLog(number) => line(out, format_args!("  oldest log {number}")),
         Edit::NextNumber(number) => line(out, format_args!("  next number {number}")),
         Edit::LastVersion(version) => line(out, format_args!("  last version {}", version.0)),
+        Edit::NextTable(id) => line(out, format_args!("  next table {id}")),
         Edit::FlushedVersion(version) => line(out, format_args!("  flushed version {}", version.0)),
     }
 }

@@ -48,11 +48,11 @@ pub enum Error {
     },
     /// A batch beyond what the write buffer can hold.
     #[error(
-        "a batch of {bytes} bytes is larger than {max}, half of the write buffer; commit it in parts or enlarge the write buffer"
+        "a batch that takes {bytes} bytes of memory is larger than {max}, half of the write buffer; commit it in parts or enlarge the write buffer"
     )]
     BatchTooLarge {
-        /// Encoded length of the batch.
-        bytes: usize,
+        /// Memory that its rows would take.
+        bytes: u64,
         /// Largest batch allowed.
         max: u64,
     },
@@ -62,8 +62,8 @@ pub enum Error {
     /// A table that is not there.
     #[error("there is no table {0:?}; create it by opening the database for writing")]
     NoSuchTable(String),
-    /// Table options that make no sense together.
-    #[error("the table options cannot be used: {0}")]
+    /// Options of a database or a table that make no sense.
+    #[error("the options cannot be used: {0}")]
     BadOptions(String),
     /// A batch or read names a table of another database.
     #[error("the table {0:?} belongs to another database; use a handle from this one")]

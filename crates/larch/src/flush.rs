@@ -3,7 +3,7 @@
 use crate::commit::{log_path, rotate};
 use crate::compact::keep::{self, Covers, KeyFilter};
 use crate::compact::output::Outputs;
-use crate::core::Core;
+use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::manifest::{Edit, TableInfo};
 use crate::memtable::Memtable;
@@ -24,6 +24,7 @@ impl Job for FlushJob {
         if view.memory.len() < 2 || core.check_writable().is_err() {
             return Polled::Idle;
         }
+        let _guard = StopOnPanic(&core);
         let oldest = view.memory.last().expect("a view has memtables");
         match flush(&core, oldest) {
             Ok(()) => {
@@ -114,6 +115,8 @@ fn write_table(
 
 /// Freezes what is in memory and waits until all of it is in files.
 pub fn flush_all(core: &Arc<Core>) -> Result<()> {
+    // What is frozen already goes first, so that no more than the write buffer is in memory.
+    wait_for_flushes(core)?;
     {
         let mut guard = core.write.lock();
         let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
@@ -122,6 +125,11 @@ pub fn flush_all(core: &Arc<Core>) -> Result<()> {
             rotate(core, writer)?;
         }
     }
+    wait_for_flushes(core)
+}
+
+/// Waits until everything frozen is in files.
+pub fn wait_for_flushes(core: &Core) -> Result<()> {
     loop {
         let seen = core.progress_seen();
         core.check_writable()?;

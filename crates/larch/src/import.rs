@@ -244,60 +244,43 @@ fn in_order(runs: &mut [Run]) -> bool {
 /// Makes the files of `run` part of the table, as one commit.
 fn ingest(core: &Arc<Core>, table: &TableInfo, run: &Run) -> Result<()> {
     let Some(bounds) = run.bounds() else { return Ok(()) };
-    loop {
-        // Rows in memory are older than the import and must be below it.
-        let mut guard = core.write.lock();
-        let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
-        core.check_writable()?;
-        let in_memory = core.view().memory.iter().any(|memory| memory.table(table.id).is_some_and(|m| !m.is_empty()));
-        if in_memory {
-            if !writer.memory().is_empty() {
-                rotate(core, writer)?;
-            }
-            drop(guard);
-            flush::flush_all(core)?;
-            continue;
+    // No compaction may move files under the choice of a level, and no commit may come between the steps.
+    let turn = core.compacting.lock();
+    let mut guard = core.write.lock();
+    let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
+    core.check_writable()?;
+    let view = core.view();
+    if view.memory.iter().any(|memory| memory.table(table.id).is_some_and(|memtable| !memtable.is_empty())) {
+        // Rows in memory are older than the import and must be below it. The flush needs neither lock.
+        if !writer.memory().is_empty() {
+            rotate(core, writer)?;
         }
-        // No compaction may move files under the choice of a level.
-        let Some(_turn) = core.compacting.try_lock() else {
-            let seen = core.progress_seen();
-            drop(guard);
-            wait_for_compaction(core, seen);
-            continue;
-        };
-        // What is acknowledged durable is a prefix of the commits: those before this one come first.
-        writer.sync().map_err(|error| core.stop_writes(error))?;
-        let view = core.view();
-        let files = view.files.tables.get(&table.id).ok_or_else(|| Error::NoSuchTable(table.name.clone()))?;
-        let level = deepest_free_level(files, &bounds);
-        let version = writer.take_version();
-        let add = |file: &Arc<DbFile>| Edit::AddFile {
-            table: table.id,
-            level,
-            number: file.number,
-            epoch: file.epoch,
-            version_offset: version.0,
-            meta: file.sst.meta.clone(),
-        };
-        let mut edits: Vec<Edit> = run.files.iter().map(add).chain([Edit::LastVersion(version)]).collect();
-        if view.memory.iter().all(|memory| memory.is_empty()) {
-            edits.push(Edit::FlushedVersion(version));
-        }
-        core.install(&edits, |_| {})?;
-        core.publish(version);
-        drop(guard);
-        core.wake_compact();
-        return Ok(());
+        flush::wait_for_flushes(core)?;
     }
-}
-
-/// Waits for the running compaction to end.
-fn wait_for_compaction(core: &Core, seen: u64) {
-    if core.machine.threads.are_real() {
-        drop(core.compacting.lock());
-    } else {
-        core.wait_progress(seen);
+    // What is acknowledged durable is a prefix of the commits: those before this one come first.
+    writer.sync().map_err(|error| core.stop_writes(error))?;
+    let view = core.view();
+    let files = view.files.tables.get(&table.id).ok_or_else(|| Error::NoSuchTable(table.name.clone()))?;
+    let level = deepest_free_level(files, &bounds);
+    let version = writer.take_version();
+    let add = |file: &Arc<DbFile>| Edit::AddFile {
+        table: table.id,
+        level,
+        number: file.number,
+        epoch: file.epoch,
+        version_offset: version.0,
+        meta: file.sst.meta.clone(),
+    };
+    let mut edits: Vec<Edit> = run.files.iter().map(add).chain([Edit::LastVersion(version)]).collect();
+    if view.memory.iter().all(|memory| memory.is_empty()) {
+        edits.push(Edit::FlushedVersion(version));
     }
+    core.install(&edits, |_| {})?;
+    core.publish(version);
+    drop(guard);
+    drop(turn);
+    core.wake_compact();
+    Ok(())
 }
 
 /// The deepest level such that neither it nor any above it overlaps `bounds`; 0 if there is none.

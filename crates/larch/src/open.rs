@@ -37,33 +37,36 @@ pub fn open(
         cache,
         prefer_flat: options.prefer_flat_index,
     };
-    let exists = ManifestLog::exists(&machine, &directory)?;
-    if !exists && (options.read_only || !options.create) {
+    options.check()?;
+    // For a writer this only saves making a directory in vain: what counts is what it finds under the lock.
+    if (options.read_only || !options.create) && !ManifestLog::exists(&machine, &directory)? {
         return Err(Error::NotADatabase(directory));
     }
     if options.read_only {
         open_read_only(machine, directory, options, opener)
     } else {
-        open_writer(machine, directory, options, opener, exists)
+        open_writer(machine, directory, options, opener)
     }
 }
 
 /// Shows what the manifest says: no lock, no threads, no log. Commits that are not in files yet are not seen.
 fn open_read_only(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener) -> Result<Arc<Core>> {
-    let path = ManifestLog::current(&machine, &directory)?;
-    let files = ManifestLog::read(&machine, &path, &opener)?;
+    let mut path = ManifestLog::current(&machine, &directory)?;
+    let files = loop {
+        let read = ManifestLog::read(&machine, &path, &opener);
+        // A writer that opened meanwhile has replaced the manifest: read the one that is current now.
+        let now = ManifestLog::current(&machine, &directory)?;
+        if read.is_ok() || now == path {
+            break read?;
+        }
+        path = now;
+    };
     let visible = files.flushed_version;
     let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
-    Ok(Arc::new(Core::new(machine, directory, options, opener, None, view, visible, None, None)))
+    Ok(Arc::new(Core::new(machine, directory, options, opener, None, view, visible)))
 }
 
-fn open_writer(
-    machine: Machine,
-    directory: PathBuf,
-    options: Options,
-    opener: FileOpener,
-    exists: bool,
-) -> Result<Arc<Core>> {
+fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener) -> Result<Arc<Core>> {
     let disk = machine.disk.clone();
     disk.create_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
     let lock_path = directory.join(LOCK);
@@ -71,49 +74,68 @@ fn open_writer(
         ErrorKind::WouldBlock => Error::Locked(directory.clone()),
         _ => Error::io("lock", &lock_path, error),
     })?;
-    let mut files = if exists {
+    let listed = list(&machine, &directory)?;
+    let mut files = if ManifestLog::exists(&machine, &directory)? {
         ManifestLog::read(&machine, &ManifestLog::current(&machine, &directory)?, &opener)?
+    } else if listed.iter().any(|name| !matches!(name, Listed::Manifest(_))) {
+        // An unfinished creation leaves manifests only.
+        return Err(ManifestLog::current_is_missing(&directory));
+    } else if !options.create {
+        return Err(Error::NotADatabase(directory));
     } else {
         FileSet { database: machine.random.next_u64(), next_number: 1, ..FileSet::default() }
     };
     files.epoch += 1;
     // Numbers that an unfinished writer may have used are skipped, so that its left-overs are never overwritten.
-    let listed = list(&machine, &directory)?;
     files.next_number =
         listed.iter().filter_map(Listed::number).map(|number| number + 1).fold(files.next_number, u64::max);
-
-    let recovered = replay(&machine, &directory, &files, &listed, &options)?;
-    let last = recovered.newest.max(files.last_version);
-    let manifest_number = files.next_number;
-    let log_number = manifest_number + 1;
-    files.next_number += 2;
-    let manifest = ManifestLog::create(&machine, &directory, manifest_number, &files)?;
-    let active = Arc::new(MemSet::new(log_number));
-    let writer = Writer::create(&machine, &directory, active.clone(), recovered.previous, Version(last.0 + 1))?;
-    let view = View { generation: 0, memory: vec![active], files: Arc::new(files) };
-    let (lock, write, manifest) = (Some(lock), Some(writer), Some(manifest));
-    let core = Arc::new(Core::new(machine, directory, options, opener, lock, view, last, write, manifest));
-    settle(&core, recovered.memory, log_number, last)?;
-    remove_orphans(&core, manifest_number, log_number)?;
+    let last = files.last_version;
+    let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
+    let core = Arc::new(Core::new(machine, directory, options, opener, Some(lock), view, last));
+    let recovered = replay(&core, &listed)?;
+    let (manifest, log) = begin(&core, recovered)?;
+    remove_orphans(&core, manifest, log)?;
     start_workers(&core);
     Ok(core)
 }
 
+/// Starts a manifest and a log, and takes the recovered files in; the numbers of both.
+fn begin(core: &Arc<Core>, recovered: Recovered) -> Result<(u64, u64)> {
+    let (manifest_number, log_number) = (core.new_number(), core.new_number());
+    let mut files = FileSet::clone(&core.view().files);
+    files.next_number = log_number + 1;
+    let newest = recovered.newest.max(files.last_version);
+    let manifest = ManifestLog::create(&core.machine, &core.directory, manifest_number, &files)?;
+    let active = Arc::new(MemSet::new(log_number));
+    let (previous, next) = (recovered.previous, Version(newest.0 + 1));
+    let writer = Writer::create(&core.machine, &core.directory, active.clone(), previous, next)?;
+    *core.manifest.lock() = Some(manifest);
+    *core.write.lock() = Some(writer);
+    core.change_view(|view| {
+        view.files = Arc::new(files);
+        view.memory = vec![active];
+    });
+    core.publish(newest);
+    let mut edits = recovered.edits;
+    edits.extend([Edit::OldestLog(log_number), Edit::LastVersion(newest), Edit::FlushedVersion(newest)]);
+    core.install(&edits, |_| {})?;
+    Ok((manifest_number, log_number))
+}
+
 struct Recovered {
-    memory: Vec<MemSet>,
+    /// Files with the recovered rows, for level 0.
+    edits: Vec<Edit>,
     newest: Version,
     /// The last log, for the header of the next.
     previous: Option<Previous>,
 }
 
 /// Reads the logs that are not in files yet, oldest first.
-fn replay(
-    machine: &Machine,
-    directory: &std::path::Path,
-    files: &FileSet,
-    listed: &[Listed],
-    options: &Options,
-) -> Result<Recovered> {
+///
+/// Rows go to level 0 as soon as they fill half of the write buffer, so that a log of any length is read in bounded
+/// memory.
+fn replay(core: &Arc<Core>, listed: &[Listed]) -> Result<Recovered> {
+    let (machine, directory, files) = (&core.machine, &core.directory, &core.view().files);
     let numbers: Vec<u64> = listed
         .iter()
         .filter_map(|name| match name {
@@ -122,7 +144,11 @@ fn replay(
         })
         .collect();
     let numbers = finished(machine, directory, numbers)?;
-    let mut recovered = Recovered { memory: Vec::new(), newest: Version(0), previous: None };
+    if files.oldest_log > 0 && numbers.first() != Some(&files.oldest_log) {
+        let path = log_path(directory, files.oldest_log);
+        return Err(LogError::corrupt(&path, 0, "it is missing, but the manifest needs it").into());
+    }
+    let mut recovered = Recovered { edits: Vec::new(), newest: Version(0), previous: None };
     for (i, &number) in numbers.iter().enumerate() {
         // A log's successor says where it ended.
         let known_end = match numbers.get(i + 1) {
@@ -147,14 +173,14 @@ fn replay(
             }
             recovered.newest = version;
             apply(&memory, version, &known_tables(ops, files));
-            if memory.bytes() > options.write_buffer_bytes / 2 {
-                recovered.memory.push(std::mem::replace(&mut memory, MemSet::new(number)));
+            if memory.bytes() > core.options.write_buffer_bytes / 2 {
+                recovered.edits.extend(flush::write_files(core, &memory)?);
+                memory = MemSet::new(number);
             }
         }
         recovered.previous = Some(sync_tail(machine, &path, number, reader.end())?);
-        recovered.memory.push(memory);
+        recovered.edits.extend(flush::write_files(core, &memory)?);
     }
-    recovered.memory.retain(|memory| !memory.is_empty());
     Ok(recovered)
 }
 
@@ -199,16 +225,6 @@ fn known_tables(ops: &BatchOps, files: &FileSet) -> BatchOps {
         }
     }
     kept
-}
-
-/// Writes recovered rows to level 0 and gives up their logs.
-fn settle(core: &Arc<Core>, memory: Vec<MemSet>, log: u64, newest: Version) -> Result<()> {
-    let mut edits = Vec::new();
-    for memory in memory {
-        edits.extend(flush::write_files(core, &memory)?);
-    }
-    edits.extend([Edit::OldestLog(log), Edit::LastVersion(newest), Edit::FlushedVersion(newest)]);
-    core.install(&edits, |_| {})
 }
 
 /// A file of the database by its name.

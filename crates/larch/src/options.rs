@@ -53,6 +53,23 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    pub(crate) fn check(&self) -> Result<()> {
+        let bad = |why: String| Err(Error::BadOptions(why));
+        let LevelOptions { level0_files, slow_files, base_bytes, growth, file_bytes } = self.levels;
+        if !(1 << 10..=8 << 30).contains(&self.write_buffer_bytes) {
+            return bad(format!("a write buffer of {} bytes is not within 1 KiB and 8 GiB", self.write_buffer_bytes));
+        }
+        if level0_files == 0 || slow_files == 0 || base_bytes == 0 || file_bytes == 0 {
+            return bad("the shape of the levels has a size of 0".to_owned());
+        }
+        if growth < 2 {
+            return bad(format!("levels that grow {growth} times do not grow"));
+        }
+        Ok(())
+    }
+}
+
 /// Shape of the levels of every table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelOptions {

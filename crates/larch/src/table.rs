@@ -149,13 +149,13 @@ impl Table {
 
     pub(crate) fn range_at<K: AsRef<[u8]>>(&self, pin: Arc<Pin>, range: impl RangeBounds<K>) -> Range {
         let (low, high) = bounds::owned(&range);
-        Range::new(self.core().clone(), self.info.id, pin, low, high)
+        Range::new(self.handle.clone(), self.info.id, pin, low, high)
     }
 
     /// The rows whose keys begin with `prefix`.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Range {
         let (low, high) = bounds::of_prefix(prefix.as_ref());
-        Range::new(self.core().clone(), self.info.id, Arc::new(self.core().pin()), low, high)
+        Range::new(self.handle.clone(), self.info.id, Arc::new(self.core().pin()), low, high)
     }
 
     /// All rows.

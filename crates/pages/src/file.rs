@@ -142,6 +142,8 @@ impl PagedFile {
 impl Drop for PagedFile {
     fn drop(&mut self) {
         self.kill();
+        // A reader that was late may have opened the file again after it was killed.
+        self.pool.close(&self.handle);
     }
 }
 

@@ -13,8 +13,9 @@ use os::sync::atomic::Ordering;
 use pages::{Admit, PageSource, Reason, Session, Stop, retry};
 use sst::{RangeErase, Readahead, Row, RowKind, Sst, Version};
 
-/// Rows between two looks at whether to go on.
-const ROWS_A_LOOK: u64 = 4096;
+/// Between two looks at whether to go on, in bytes of values; a version counts as some more.
+const LOOK_BYTES: u64 = 1 << 20;
+const ROW_WORK_BYTES: u64 = 128;
 
 /// Most that one input asks ahead: one read of the disk at its sequential rate.
 const MAX_AHEAD_BYTES: u64 = 1 << 20;
@@ -109,7 +110,7 @@ pub fn merge_files(
     let total_rows: u64 = plan.sources.iter().flat_map(|level| level.iter()).map(|file| file.sst.meta.rows()).sum();
     let total_bytes: u64 = plan.sources.iter().flat_map(|level| level.iter()).map(|file| file.bytes()).sum();
     let mut merge = VersionMerge::new(plan.sources, readahead);
-    let mut rows = 0;
+    let (mut rows, mut unlooked) = (0u64, 0);
     let mut key = Vec::new();
     while let Some(newest) = merge.next_key(&session, &mut key)? {
         let mut filter = KeyFilter::default();
@@ -119,17 +120,19 @@ pub fn merge_files(
                 continue;
             }
             rows += 1;
-            if rows % ROWS_A_LOOK == 0 {
-                let done = (total_bytes as u128 * rows as u128 / total_rows.max(1) as u128) as u64;
-                if core.closing.load(Ordering::Acquire) || !go_on(done, total_bytes) {
-                    return Ok(None);
-                }
-            }
             let cursor = merge.sources[i].cursor.versions();
             let sst = cursor.sst().clone();
             let mut row = cursor.newest();
             let mut is_first = true;
             while let Some(version) = row {
+                unlooked += ROW_WORK_BYTES + version.value.len();
+                if unlooked >= LOOK_BYTES {
+                    unlooked = 0;
+                    let done = (u128::from(total_bytes) * u128::from(rows) / u128::from(total_rows.max(1))) as u64;
+                    if core.closing.load(Ordering::Acquire) || !go_on(done, total_bytes) {
+                        return Ok(None);
+                    }
+                }
                 if filter.keep(boundaries, version.version, covers) {
                     write(&session, &mut outputs, &sst, &key, &version)?;
                 }
@@ -164,18 +167,20 @@ fn gather_range_erases(session: &Session, sources: &[Level]) -> Result<Vec<Range
     if files().all(|file| file.sst.meta.range_erases.is_none()) {
         return Ok(Vec::new());
     }
-    let mut all: Vec<(Version, RangeErase)> = Vec::new();
+    let mut erases: Vec<RangeErase> = Vec::new();
     for file in files() {
         let count = file.sst.meta.range_erases.map_or(0, |tree| tree.totals.rows);
         for i in 0..count {
-            let erase = retry(session, || file.sst.nth_range_erase(session, i))?.expect("counted in the file's meta");
-            all.extend(erase.versions.iter().map(|&version| (version, erase.clone())));
+            erases.push(retry(session, || file.sst.nth_range_erase(session, i))?.expect("counted in the file's meta"));
         }
     }
+    let versions = |i: usize| erases[i].versions.iter().map(move |&version| (version, i));
+    let mut order: Vec<(Version, usize)> = (0..erases.len()).flat_map(versions).collect();
     // A memtable cuts them, oldest first.
-    all.sort_by_key(|(version, _)| *version);
+    order.sort_unstable();
     let cutter = Memtable::new();
-    for (version, erase) in all {
+    for (version, i) in order {
+        let erase = &erases[i];
         cutter.remove_range(&erase.start, erase.end.as_deref().unwrap_or_default(), version);
     }
     let cut = cutter.range_erases().into_iter().map(|erase| RangeErase {

@@ -12,6 +12,7 @@
 //!   8 last version version
 //!   9 drop table   table
 //!  10 flushed      version
+//!  11 next table   table
 //! ```
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
@@ -72,6 +73,8 @@ pub enum Edit {
     LastVersion(Version),
     /// Every commit up to here is in files: what a database opened read-only shows.
     FlushedVersion(Version),
+    /// Table ids from here on are free.
+    NextTable(u32),
 }
 
 impl Edit {
@@ -97,6 +100,7 @@ impl Edit {
             Self::NextNumber(number) => put(out, 7, &[*number]),
             Self::LastVersion(version) => put(out, 8, &[version.0]),
             Self::FlushedVersion(version) => put(out, 10, &[version.0]),
+            Self::NextTable(id) => put(out, 11, &[(*id).into()]),
             Self::DropTable(table) => put(out, 9, &[table.0.into()]),
         }
     }
@@ -134,6 +138,7 @@ impl Edit {
             8 => Self::LastVersion(Version(number()?)),
             9 => Self::DropTable(TableId(number()?.try_into().ok()?)),
             10 => Self::FlushedVersion(Version(number()?)),
+            11 => Self::NextTable(number()?.try_into().ok()?),
             _ => return None,
         })
     }
@@ -176,6 +181,7 @@ mod tests {
             Edit::NextNumber(301),
             Edit::LastVersion(Version(1 << 40)),
             Edit::FlushedVersion(Version(1 << 39)),
+            Edit::NextTable(8),
             Edit::DropTable(table),
         ];
         let mut bytes = Vec::new();

@@ -11,6 +11,7 @@ use os::sync::atomic::{AtomicBool, Ordering};
 use pages::PageCache;
 use sst::{Meta, Sst, Version};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 /// Levels of a table, 0 and six sorted ones.
@@ -167,12 +168,14 @@ pub fn sst_name(number: u64, epoch: u64) -> String {
 impl FileSet {
     /// Makes this the set after `edit`; files that leave it go to `removed`, for the caller to discard once the edit is
     /// durable. The answer says why it cannot be applied.
+    ///
+    /// The last number, table id and version there can be are refused: what comes next would have none.
     pub fn apply(&mut self, edit: &Edit, opener: &FileOpener, removed: &mut Vec<Arc<DbFile>>) -> Result<(), String> {
         match edit {
             Edit::Database(id) => self.database = *id,
             Edit::Epoch(epoch) => self.epoch = *epoch,
             Edit::Table { id, name, options } => {
-                self.next_table = self.next_table.max(id.0 + 1);
+                self.next_table = self.next_table.max(not_last(id.0, u32::MAX, "table id")? + 1);
                 let info = Arc::new(TableInfo { id: *id, name: name.clone(), options: options.clone() });
                 if self.tables.insert(*id, TableFiles { info, levels: Default::default() }).is_some() {
                     return Err(format!("table {} is created twice", id.0));
@@ -183,7 +186,10 @@ impl FileSet {
                 removed.extend(table.files().map(|(_, file)| file.clone()));
             }
             Edit::AddFile { table, level, number, epoch, version_offset, meta } => {
-                self.next_number = self.next_number.max(number + 1);
+                let next_number = not_last(number.saturating_add(1), u64::MAX, "file number")?;
+                self.next_number = self.next_number.max(next_number);
+                let newest = meta.newest.0.checked_add(*version_offset).ok_or("the versions of a file overflow")?;
+                not_last(newest, u64::MAX, "version")?;
                 let file = opener.open(*number, *epoch, *version_offset, meta.clone());
                 self.add_file(*table, *level, file)?;
             }
@@ -191,8 +197,14 @@ impl FileSet {
                 removed.push(self.take_file(*table, *level, *number)?);
             }
             Edit::OldestLog(number) => self.oldest_log = *number,
-            Edit::NextNumber(number) => self.next_number = self.next_number.max(*number),
-            Edit::LastVersion(version) => self.last_version = self.last_version.max(*version),
+            Edit::NextNumber(number) => {
+                self.next_number = self.next_number.max(not_last(*number, u64::MAX, "file number")?);
+            }
+            Edit::LastVersion(version) => {
+                not_last(version.0, u64::MAX, "version")?;
+                self.last_version = self.last_version.max(*version);
+            }
+            Edit::NextTable(id) => self.next_table = self.next_table.max(*id),
             Edit::FlushedVersion(version) => self.flushed_version = self.flushed_version.max(*version),
         }
         Ok(())
@@ -232,6 +244,7 @@ impl FileSet {
             Edit::NextNumber(self.next_number),
             Edit::LastVersion(self.last_version),
             Edit::FlushedVersion(self.flushed_version),
+            Edit::NextTable(self.next_table),
         ];
         let tables = self.tables.values().flat_map(|table| {
             let TableInfo { id, name, options } = &*table.info;
@@ -250,9 +263,17 @@ impl FileSet {
     }
 }
 
+/// `number`, unless it is the last there can be.
+fn not_last<T: PartialEq + Display>(number: T, last: T, what: &str) -> Result<T, String> {
+    if number != last { Ok(number) } else { Err(format!("{what} {number} is the last there can be")) }
+}
+
 impl DbFile {
     /// Newest version in it.
     pub fn age(&self) -> u64 {
         self.sst.meta.newest.0 + self.sst.version_offset
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! The manifest on disk: a record log of edits, and the file `CURRENT` that names it.
 //!
-//! Every open for writing starts a new manifest with the whole set in its first records, so that a torn tail is never
-//! appended to and no manifest grows for ever. `CURRENT` is replaced by a rename once the new one is durable.
+//! Every open for writing starts a new manifest with the whole set in its first records, and so does a manifest that has
+//! doubled: a torn tail is never appended to and no manifest grows for ever. `CURRENT` is replaced by a rename once the new one is durable.
 
 use super::edit::Edit;
 use super::file_set::{FileOpener, FileSet};
@@ -16,6 +16,9 @@ const CURRENT_NEW: &str = "CURRENT.new";
 /// Edits of the initial set go into records of about this size, so that they can be read piecemeal.
 const RECORD_BYTES: usize = 1 << 20;
 
+/// A manifest may grow by this and its initial length before a new one is begun.
+const OVERGROWN_BYTES: u64 = 4 << 20;
+
 /// Name of a manifest.
 pub fn manifest_name(number: u64) -> String {
     format!("MANIFEST-{number:08}")
@@ -26,6 +29,8 @@ pub fn manifest_name(number: u64) -> String {
 pub struct ManifestLog {
     writer: RecordWriter,
     scratch: Vec<u8>,
+    /// Length with the initial set alone.
+    initial_bytes: u64,
 }
 
 impl ManifestLog {
@@ -33,6 +38,11 @@ impl ManifestLog {
     pub fn exists(machine: &Machine, directory: &Path) -> Result<bool> {
         let current = directory.join(CURRENT);
         machine.disk.exists(&current).map_err(|error| Error::io("look for", &current, error))
+    }
+
+    /// The error about a directory that has files of a database, but nothing that says which of them count.
+    pub fn current_is_missing(directory: &Path) -> Error {
+        LogError::corrupt(&directory.join(CURRENT), 0, "it is missing, but logs or SSTs of a database are there").into()
     }
 
     /// The path of the manifest that `CURRENT` names.
@@ -74,7 +84,7 @@ impl ManifestLog {
         let path = directory.join(manifest_name(number));
         let header = Header::new(Kind::Manifest, machine.random.next_u64() | 1, number, None);
         let writer = RecordWriter::create(&*machine.disk, &path, &header)?;
-        let mut log = Self { writer, scratch: Vec::new() };
+        let mut log = Self { writer, scratch: Vec::new(), initial_bytes: 0 };
         for edit in set.edits() {
             edit.encode(&mut log.scratch);
             if log.scratch.len() >= RECORD_BYTES {
@@ -83,6 +93,7 @@ impl ManifestLog {
         }
         log.append_scratch()?;
         log.sync()?;
+        log.initial_bytes = log.writer.end();
 
         let (new, current) = (directory.join(CURRENT_NEW), directory.join(CURRENT));
         let io = |action| move |error| Error::io(action, &directory.join(CURRENT_NEW), error);
@@ -103,6 +114,11 @@ impl ManifestLog {
         self.writer.file().sync()?;
         self.writer.append_proof()?;
         Ok(())
+    }
+
+    /// Whether it is mostly about what is no more, so that a new one would be worth its writing.
+    pub fn is_overgrown(&self) -> bool {
+        self.writer.end() > 2 * self.initial_bytes + OVERGROWN_BYTES
     }
 
     fn append_scratch(&mut self) -> Result<()> {

@@ -10,6 +10,7 @@ use sst::{Row, RowKind, Version};
 
 /// Whether the key's newest version not newer than `at` is a value, and which.
 pub fn get(session: &Session, view: &View, table: TableId, key: &[u8], at: Version) -> Result<Option<Value>> {
+    let Some(files) = view.files.tables.get(&table) else { return Ok(None) };
     for memory in &view.memory {
         let Some(memtable) = memory.table(table) else { continue };
         let cover = memtable.cover(key, at);
@@ -21,7 +22,6 @@ pub fn get(session: &Session, view: &View, table: TableId, key: &[u8], at: Versi
             return Ok(None);
         }
     }
-    let Some(files) = view.files.tables.get(&table) else { return Ok(None) };
     let (level0, deeper) = files.levels.split_first().expect("a table has levels");
     let level0 = level0.iter().filter(|file| file.may_contain(key));
     let deeper = deeper.iter().flat_map(|level| files_with_key(level, key));

@@ -1,15 +1,17 @@
 //! Iterating over a range of keys from both ends. The iterator owns its snapshot and holds neither old files nor old
-//! memtables: between two rows it takes the newest view and finds its place again.
+//! memtables: between two rows it takes the newest view and finds its place again, and while nobody asks it for a row,
+//! whoever makes a new view takes the old one away from it.
 
 use super::merge::{Direction, Found, Merge};
 use super::value::{Key, Value};
-use crate::core::Core;
+use crate::db::Handle;
 use crate::error::{Error, Result};
 use crate::manifest::TableId;
 use crate::snapshot::Pin;
-use os::sync::Arc;
+use os::sync::{Arc, Mutex, Weak};
 use pages::{Admit, Reason, Session, retry};
 use sst::Readahead;
+use std::cell::OnceCell;
 use std::ops::Bound;
 
 /// Most that one source of a range asks ahead: a sixth of a millisecond of the disk's sequential rate.
@@ -18,23 +20,57 @@ const MAX_AHEAD_BYTES: u64 = 256 << 10;
 /// Rows of a key range in order, as of one version. Double-ended; yields `Result` and stays failed after an error.
 #[must_use = "a range reads nothing until it is iterated"]
 pub struct Range {
-    core: Arc<Core>,
+    handle: Arc<Handle>,
     table: TableId,
     session: Session,
     pin: Arc<Pin>,
     /// What is left: both bounds close in on each other.
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
+    /// `None` until the first row is asked for.
+    ends: Option<Arc<Mutex<Ends>>>,
+    ended: bool,
+    failed: OnceCell<Error>,
+}
+
+/// The two places.
+#[derive(Debug, Default)]
+struct Ends {
     front: Option<End>,
     back: Option<End>,
-    ended: bool,
-    failed: Option<Error>,
 }
 
 /// One of the two places.
+#[derive(Debug)]
 struct End {
     merge: Merge,
     generation: u64,
+}
+
+/// The ranges that may hold a view.
+#[derive(Debug, Default)]
+pub struct Ranges(Mutex<Vec<Weak<Mutex<Ends>>>>);
+
+impl Ranges {
+    fn add(&self, ends: &Arc<Mutex<Ends>>) {
+        self.0.lock().push(Arc::downgrade(ends));
+    }
+
+    /// Takes views before `generation` away from ranges that nobody is asking for a row right now; the others see to it
+    /// themselves.
+    pub fn let_go(&self, generation: u64) {
+        let mut gone = Vec::new();
+        self.0.lock().retain(|ends| {
+            let Some(ends) = ends.upgrade() else { return false };
+            if let Some(mut ends) = ends.try_lock() {
+                gone.extend(ends.front.take_if(|end| end.generation < generation));
+                gone.extend(ends.back.take_if(|end| end.generation < generation));
+            }
+            true
+        });
+        // Memory and files are given back after the lock.
+        drop(gone);
+    }
 }
 
 /// A row of a [`Range`], its value not loaded yet.
@@ -66,30 +102,35 @@ impl RowRef<'_> {
         }
     }
 
-    /// The value, read from disk if it lies outside its row's page.
+    /// The value, read from disk if it lies outside its row's page. After an error the range has failed.
     pub fn value(&self) -> Result<Value> {
         let session = &self.range.session;
         match &self.found {
             Found::Memory(row) => Ok(Value::from_memory(row.clone())),
-            Found::File(row, file) => {
-                let loaded = retry(session, || row.value.load(session, file))?;
-                Ok(Value::from_file(session.cache(), loaded))
-            }
+            Found::File(row, file) => match retry(session, || row.value.load(session, file)) {
+                Ok(loaded) => Ok(Value::from_file(session.cache(), loaded)),
+                Err(error) => Err(self.range.failed.get_or_init(|| error.into()).clone()),
+            },
         }
     }
 }
 
 impl Range {
     pub(crate) fn new(
-        core: Arc<Core>,
+        handle: Arc<Handle>,
         table: TableId,
         pin: Arc<Pin>,
         low: Bound<Vec<u8>>,
         high: Bound<Vec<u8>>,
     ) -> Self {
-        let session = Session::new(&core.cache, Reason::Scan, Admit::Keep);
+        let session = Session::new(&handle.core.cache, Reason::Scan, Admit::Keep);
         let ended = is_empty(&low, &high);
-        Self { core, table, session, pin, low, high, front: None, back: None, ended, failed: None }
+        Self { handle, table, session, pin, low, high, ends: None, ended, failed: OnceCell::new() }
+    }
+
+    /// A range that answers with `error`.
+    pub(crate) fn failed(self, error: Error) -> Self {
+        Self { failed: OnceCell::from(error), ..self }
     }
 
     /// The next row from the front, borrowed; the form for those who do not want an allocation a row.
@@ -103,7 +144,7 @@ impl Range {
     }
 
     fn advance(&mut self, direction: Direction) -> Result<Option<RowRef<'_>>> {
-        if let Some(error) = &self.failed {
+        if let Some(error) = self.failed.get() {
             return Err(error.clone());
         }
         if self.ended {
@@ -120,29 +161,35 @@ impl Range {
             }
             Ok(None) => {
                 self.ended = true;
-                (self.front, self.back) = (None, None);
+                self.ends = None;
                 Ok(None)
             }
-            Err(error) => {
-                self.failed = Some(error.clone());
-                Err(error)
-            }
+            Err(error) => Err(self.failed.get_or_init(|| error).clone()),
         }
     }
 
     fn find(&mut self, direction: Direction) -> Result<Option<Found>> {
-        let (end, near, far) = match direction {
-            Direction::Forward => (&mut self.front, &mut self.low, &self.high),
-            Direction::Backward => (&mut self.back, &mut self.high, &self.low),
+        let core = &self.handle.core;
+        let ends = self.ends.get_or_insert_with(|| {
+            let ends = Arc::default();
+            core.ranges.add(&ends);
+            ends
+        });
+        let mut ends = ends.lock();
+        let (place, near, far) = match direction {
+            Direction::Forward => (&mut ends.front, &mut self.low, &self.high),
+            Direction::Backward => (&mut ends.back, &mut self.high, &self.low),
         };
-        let generation = self.core.generation();
-        if end.as_ref().is_none_or(|end| end.generation != generation) {
-            let view = self.core.view();
-            let readahead = Readahead::growing(MAX_AHEAD_BYTES.min(self.core.options.cache_bytes / 64));
-            let merge = Merge::new(&view, self.table, self.pin.version(), direction, readahead);
-            *end = Some(End { merge, generation: view.generation });
-        }
-        let merge = &mut end.as_mut().expect("made above").merge;
+        let end = match place.take() {
+            Some(end) if end.generation == core.generation() => end,
+            _ => {
+                let view = core.view();
+                let readahead = Readahead::growing(MAX_AHEAD_BYTES.min(core.options.cache_bytes / 64));
+                let merge = Merge::new(&view, self.table, self.pin.version(), direction, readahead);
+                End { merge, generation: view.generation }
+            }
+        };
+        let End { merge, generation } = place.insert(end);
         let Some(found) = merge.next(&self.session, near.as_ref().map(Vec::as_slice))? else { return Ok(None) };
         let key = merge.key();
         let within = match (direction, far) {
@@ -161,6 +208,10 @@ impl Range {
                 last.extend_from_slice(key);
             }
             Bound::Included(_) | Bound::Unbounded => *near = Bound::Excluded(key.to_vec()),
+        }
+        if *generation != core.generation() {
+            // Whoever made the new view found this one in use.
+            *place = None;
         }
         Ok(Some(found))
     }
