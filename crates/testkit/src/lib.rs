@@ -1,1 +1,13 @@
-//! testkit
+//! Whole-database tools: what a database should hold, random histories on a simulated machine, crashes and faults, text
+//! scripts. It knows the public API of `larch` and nothing behind it.
+//!
+//! Everything follows from a seed. A test that fails says which, and how to run it again.
+
+pub mod corruption;
+pub mod faults;
+pub mod history;
+pub mod model;
+pub mod options;
+pub mod rerun;
+pub mod script;
+pub mod simulate;

@@ -1,0 +1,282 @@
+//! Random histories of one database on a simulated machine: writes, reads, open iterators and snapshots, flushes,
+//! compactions, imports, tables coming and going, closing and opening. Everything read is compared with the model.
+//!
+//! A wrong answer is a panic; an error of the disk is returned, and whoever asked for it goes on with
+//! [`History::recover`]. One seed decides everything.
+
+mod rows;
+mod step;
+
+use crate::model::{KeyRange, Model};
+use crate::options::TinyOptions;
+use larch::os::sim::SimDisk;
+use larch::os::sync::Arc;
+use larch::os::{Disk, Machine};
+use larch::{Database, Error, Range, Readable, Result, Snapshot, Table, Version};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::path::Path;
+
+/// Where the database is on the simulated disk.
+pub const DIRECTORY: &str = "db";
+
+/// A row as somebody owns it.
+pub type OwnedRow = (Vec<u8>, Vec<u8>);
+
+/// A database, what it should hold, and what was promised about it.
+#[derive(Debug)]
+pub struct History {
+    rng: Xoshiro256PlusPlus,
+    disk: Arc<SimDisk>,
+    options: TinyOptions,
+    model: Model,
+    /// Newest commit that must survive a crash.
+    durable: Version,
+    /// Newest commit that must be there when the database is opened again.
+    acknowledged: Version,
+    /// Newest commit that must be in files.
+    flushed: Version,
+    /// A table that was being created or dropped when something failed.
+    table_in_doubt: Option<String>,
+    /// Makes values unique.
+    values: u64,
+    open: Option<Open>,
+}
+
+/// An open database and what holds on to it. Fields are dropped in this order.
+#[derive(Debug)]
+struct Open {
+    iterators: Vec<OpenRange>,
+    snapshots: Vec<Snapshot>,
+    tables: BTreeMap<String, Table>,
+    db: Database,
+}
+
+/// An iterator left open, and the rows it has still to give.
+#[derive(Debug)]
+struct OpenRange {
+    table: String,
+    range: Range,
+    expected: VecDeque<OwnedRow>,
+}
+
+impl History {
+    /// An empty disk and the choices of `seed`; nothing is opened yet.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            disk: SimDisk::new(seed),
+            options: TinyOptions::of(seed),
+            model: Model::new(),
+            durable: Version(0),
+            acknowledged: Version(0),
+            flushed: Version(0),
+            table_in_doubt: None,
+            values: 0,
+            open: None,
+        }
+    }
+
+    /// The disk, to be made to fail.
+    pub fn disk(&self) -> &Arc<SimDisk> {
+        &self.disk
+    }
+
+    /// The options of the database.
+    pub fn options(&self) -> &TinyOptions {
+        &self.options
+    }
+
+    /// Newest commit that must survive a crash.
+    pub fn durable(&self) -> Version {
+        self.durable
+    }
+
+    /// What the database should hold.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Opens the database and takes `steps` steps; ends by comparing everything.
+    pub fn run(&mut self, steps: usize) -> Result<()> {
+        if self.open.is_none() {
+            self.recover()?;
+        }
+        self.go_on(steps)
+    }
+
+    /// Takes `steps` steps in the open database; ends by comparing everything.
+    pub fn go_on(&mut self, steps: usize) -> Result<()> {
+        for _ in 0..steps {
+            self.step()?;
+        }
+        self.compare()
+    }
+
+    /// Lets go of the database as it is. What is in memory only is gone.
+    pub fn abandon(&mut self) {
+        self.open = None;
+    }
+
+    /// Crashes the machine and starts it again; of what was not synced, some is left.
+    pub fn restart(&mut self) {
+        self.open = None;
+        match self.rng.random_range(0..6) {
+            0 => self.disk.crash_keeping_nothing(),
+            1 => return self.disk.crash_keeping_everything(),
+            _ => self.disk.crash(),
+        }
+        self.acknowledged = self.durable;
+    }
+
+    /// Tries to write where writes should be refused.
+    pub fn expect_writes_stopped(&self) {
+        let Open { tables, db, .. } = self.opened();
+        if let Some(table) = tables.values().next() {
+            let outcome = table.insert("k00", "never seen");
+            assert!(matches!(outcome, Err(Error::WritesStopped(_))), "a write after a failed one: {outcome:?}");
+        }
+        let outcome = db.sync();
+        assert!(matches!(outcome, Err(Error::WritesStopped(_))), "a sync after a failed write: {outcome:?}");
+    }
+
+    /// Whether the database is open.
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Writes everything to files and closes.
+    pub fn close(&mut self) -> Result<()> {
+        let Open { db, .. } = self.open.take().expect("the database is open");
+        db.close()?;
+        self.everything_is_in_files();
+        Ok(())
+    }
+
+    fn everything_is_in_files(&mut self) {
+        (self.durable, self.flushed) = (self.acknowledged, self.acknowledged);
+    }
+
+    fn machine(&mut self) -> Machine {
+        Machine::simulated_on(self.disk.clone(), self.rng.random())
+    }
+
+    /// Opens the database after it was closed, abandoned or crashed. What it holds must be a prefix of the commit order
+    /// that contains everything acknowledged, or everything durable after a crash; later commits are forgotten.
+    pub fn recover(&mut self) -> Result<()> {
+        self.open = None;
+        let db = self.options.builder(DIRECTORY).machine(self.machine()).open()?;
+        let (recovered, must_survive, newest) = (db.version(), self.acknowledged, self.model.newest());
+        assert!(recovered >= must_survive, "commits up to {must_survive:?} must survive, {recovered:?} is the last");
+        assert!(recovered <= newest, "{newest:?} was the last commit, the database says {recovered:?}");
+        if let Some(name) = self.table_in_doubt.take() {
+            match db.existing_table(&name)? {
+                Some(_) => self.model.create_table(&name),
+                None => self.model.drop_table(&name),
+            }
+        }
+        self.model.lose_after(recovered);
+        (self.durable, self.acknowledged, self.flushed) = (recovered, recovered, recovered);
+        let mut tables = BTreeMap::new();
+        for name in self.model.tables() {
+            let table = db.existing_table(&name)?;
+            tables.insert(name.clone(), table.unwrap_or_else(|| panic!("the table {name:?} is lost")));
+        }
+        self.open = Some(Open { iterators: Vec::new(), snapshots: Vec::new(), tables, db });
+        self.expect_no_orphans()?;
+        self.compare()
+    }
+
+    /// Every file on the disk is one that the database knows.
+    fn expect_no_orphans(&mut self) -> Result<()> {
+        // Listing is an operation of the disk, which the test may have asked to fail.
+        let Ok(entries) = self.disk.list(Path::new(DIRECTORY)) else { return Ok(()) };
+        let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
+        let files = names.iter().filter(|name| name.ends_with(".sst")).count() as u64;
+        assert_eq!(files, self.opened().db.metrics().files, "files on the disk and files in use, of {names:?}");
+        Ok(())
+    }
+
+    fn opened(&self) -> &Open {
+        self.open.as_ref().expect("the database is open")
+    }
+
+    /// Compares every table in both directions, at every version that somebody reads at, and checks every file.
+    pub fn compare(&mut self) -> Result<()> {
+        let Open { db, snapshots, tables, iterators } = self.open.as_mut().expect("the database is open");
+        assert_eq!(db.tables(), self.model.tables(), "tables");
+        assert_eq!(db.version(), self.model.newest(), "version");
+        let views = std::iter::once(None).chain(snapshots.iter().map(Some));
+        for snapshot in views {
+            let at = snapshot.map_or(db.version(), Snapshot::version);
+            for (name, table) in tables.iter() {
+                let all = || range_of(snapshot, table, (Bound::Unbounded, Bound::Unbounded));
+                let what = || format!("all rows of {name:?} at {at:?}");
+                expect_rows(&what, all(), self.model.rows(name, at))?;
+                expect_rows(&what, all().rev(), self.model.rows(name, at).rev())?;
+            }
+        }
+        for OpenRange { table, range, expected } in iterators.drain(..) {
+            let rows = expected.iter().map(|(key, value)| (key.as_slice(), value.as_slice()));
+            expect_rows(&|| format!("the rest of an iterator over {table:?}"), range, rows)?;
+        }
+        let report = db.check(&mut |_| {})?;
+        if let Some(problem) = report.problems.into_iter().next() {
+            if !problem.error.is_corruption() {
+                return Err(problem.error);
+            }
+            panic!("check: {problem}");
+        }
+        Ok(())
+    }
+
+    /// Opens the database a second time, for reading: it shows a commit that is in files, and everything before.
+    fn read_only(&mut self) -> Result<()> {
+        let db = self.options.builder(DIRECTORY).machine(self.machine()).read_only(true).open()?;
+        let at = db.version();
+        assert!(at >= self.flushed, "{:?} is in files, a read-only open shows {at:?}", self.flushed);
+        assert_eq!(db.tables(), self.model.tables(), "tables of a read-only open");
+        for name in self.model.tables() {
+            let table = db.table(&name)?;
+            expect_rows(&|| format!("{name:?} opened read-only at {at:?}"), table.iter(), self.model.rows(&name, at))?;
+        }
+        Ok(())
+    }
+}
+
+/// The rows of `range` at the snapshot, or now.
+fn range_of(snapshot: Option<&Snapshot>, table: &Table, range: KeyRange) -> Range {
+    match snapshot {
+        Some(snapshot) => snapshot.range(table, range),
+        None => table.range(range),
+    }
+}
+
+/// Compares what `rows` gives with what it should.
+fn expect_rows<'m>(
+    what: &dyn Fn() -> String,
+    rows: impl Iterator<Item = Result<(larch::Key, larch::Value)>>,
+    expected: impl Iterator<Item = (&'m [u8], &'m [u8])>,
+) -> Result<()> {
+    let mut expected = expected;
+    for row in rows {
+        let (key, value) = row?;
+        expect_row(what, Some((&key, &value)), expected.next());
+    }
+    expect_row(what, None, expected.next());
+    Ok(())
+}
+
+fn expect_row(what: &dyn Fn() -> String, row: Option<(&[u8], &[u8])>, expected: Option<(&[u8], &[u8])>) {
+    let show = |row: Option<(&[u8], &[u8])>| match row {
+        Some((key, value)) => format!("{} = {} ({} bytes)", key.escape_ascii(), shortened(value), value.len()),
+        None => "no row".to_owned(),
+    };
+    assert!(row == expected, "{}: there is {}, expected {}", what(), show(row), show(expected));
+}
+
+fn shortened(value: &[u8]) -> impl std::fmt::Display {
+    value[..value.len().min(24)].escape_ascii()
+}

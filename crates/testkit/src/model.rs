@@ -1,0 +1,180 @@
+//! What a database should hold: sorted maps with every version of every row. It knows no files, no durability and no
+//! tables beyond their names.
+//!
+//! Every commit has one version, and versions are dense, so "the state after the first n commits" is the state at the
+//! version of the n-th. That is all the prefix promise needs.
+
+use larch::Version;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+/// A write of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// The key has this value.
+    Put {
+        /// Name of the table.
+        table: String,
+        /// The key.
+        key: Vec<u8>,
+        /// Its value.
+        value: Vec<u8>,
+    },
+    /// The key has no value.
+    Erase {
+        /// Name of the table.
+        table: String,
+        /// The key.
+        key: Vec<u8>,
+    },
+    /// No key of the range has a value.
+    RangeErase {
+        /// Name of the table.
+        table: String,
+        /// First and last key.
+        range: KeyRange,
+    },
+}
+
+/// A range as callers write it.
+pub type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// Versions of one key, ascending; `None` where it was erased.
+type History = Vec<(Version, Option<Vec<u8>>)>;
+
+/// The model.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    tables: BTreeMap<String, BTreeMap<Vec<u8>, History>>,
+    newest: Version,
+}
+
+impl Model {
+    /// No tables, no commits.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an empty table. Not a commit: a table is there for every version.
+    pub fn create_table(&mut self, name: &str) {
+        self.tables.entry(name.to_owned()).or_default();
+    }
+
+    /// Removes a table with all its versions.
+    pub fn drop_table(&mut self, name: &str) {
+        self.tables.remove(name);
+    }
+
+    /// Names of the tables, sorted.
+    pub fn tables(&self) -> Vec<String> {
+        self.tables.keys().cloned().collect()
+    }
+
+    /// The newest commit.
+    pub fn newest(&self) -> Version {
+        self.newest
+    }
+
+    /// Commits `ops` and returns their version.
+    pub fn commit(&mut self, ops: &[Op]) -> Version {
+        let version = Version(self.newest.0 + 1);
+        self.newest = version;
+        for op in ops {
+            match op {
+                Op::Put { table, key, value } => {
+                    note(self.table_mut(table).entry(key.clone()).or_default(), version, Some(value.clone()));
+                }
+                Op::Erase { table, key } => {
+                    note(self.table_mut(table).entry(key.clone()).or_default(), version, None);
+                }
+                Op::RangeErase { table, range } => {
+                    let rows = self.table_mut(table).iter_mut();
+                    rows.filter(|(key, _)| contains(range, key)).for_each(|(_, history)| note(history, version, None));
+                }
+            }
+        }
+        self.newest
+    }
+
+    fn table_mut(&mut self, table: &str) -> &mut BTreeMap<Vec<u8>, History> {
+        self.tables.get_mut(table).expect("the caller writes to tables that are there")
+    }
+
+    /// The value of `key` at version `at`.
+    pub fn get(&self, table: &str, key: &[u8], at: Version) -> Option<&[u8]> {
+        visible(self.tables.get(table)?.get(key)?, at)
+    }
+
+    /// The rows of `range` at version `at`, from either end.
+    pub fn range(
+        &self,
+        table: &str,
+        range: KeyRange,
+        at: Version,
+    ) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> + use<'_> {
+        let rows = self.tables.get(table).into_iter().flatten();
+        rows.filter(move |(key, _)| contains(&range, key))
+            .filter_map(move |(key, history)| Some((key.as_slice(), visible(history, at)?)))
+    }
+
+    /// All rows at version `at`.
+    pub fn rows(&self, table: &str, at: Version) -> impl DoubleEndedIterator<Item = (&[u8], &[u8])> {
+        self.range(table, (Bound::Unbounded, Bound::Unbounded), at)
+    }
+
+    /// Forgets the commits after `version`, as a crash does.
+    pub fn lose_after(&mut self, version: Version) {
+        self.newest = self.newest.min(version);
+        for rows in self.tables.values_mut() {
+            rows.values_mut().for_each(|history| history.retain(|(at, _)| *at <= version));
+            rows.retain(|_, history| !history.is_empty());
+        }
+    }
+}
+
+/// Of several writes of a commit the last one counts.
+fn note(history: &mut History, version: Version, value: Option<Vec<u8>>) {
+    history.pop_if(|(last, _)| *last == version);
+    history.push((version, value));
+}
+
+fn visible(history: &History, at: Version) -> Option<&[u8]> {
+    let newer = history.partition_point(|(version, _)| *version <= at);
+    history[..newer].last()?.1.as_deref()
+}
+
+fn contains((low, high): &KeyRange, key: &[u8]) -> bool {
+    let after_low = match low {
+        Bound::Unbounded => true,
+        Bound::Included(low) => low.as_slice() <= key,
+        Bound::Excluded(low) => low.as_slice() < key,
+    };
+    let before_high = match high {
+        Bound::Unbounded => true,
+        Bound::Included(high) => key <= high.as_slice(),
+        Bound::Excluded(high) => key < high.as_slice(),
+    };
+    after_low && before_high
+}
+
+/// Whether no string can lie in `range`: erasing it is no write.
+pub fn is_empty_range((low, high): &KeyRange) -> bool {
+    // The first string in the range is `low`, or `low` with a zero; the first one after it likewise.
+    let first = |bound: &Bound<Vec<u8>>, excluded: bool| match bound {
+        Bound::Unbounded => None,
+        Bound::Included(key) | Bound::Excluded(key) => {
+            let mut key = key.clone();
+            if matches!(bound, Bound::Excluded(_)) == excluded {
+                key.push(0);
+            }
+            Some(key)
+        }
+    };
+    match (first(low, true).unwrap_or_default(), first(high, false)) {
+        (_, None) => false,
+        (start, Some(end)) => start >= end,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Options so small that a few dozen rows make tall trees, many files and many levels. Drawn from a seed.
+
+use larch::{Builder, Compression, Database, Durability, IndexKind, LevelOptions, TableOptions};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use std::path::Path;
+
+/// Options of a database and of the tables created in it.
+#[derive(Clone, Debug)]
+pub struct TinyOptions {
+    /// Pages in memory, in bytes.
+    pub cache_bytes: u64,
+    /// Rows in memory, in bytes.
+    pub write_buffer_bytes: u64,
+    /// What a commit waits for unless it says otherwise.
+    pub durability: Durability,
+    /// Open SST descriptors at most.
+    pub open_files: usize,
+    /// Whether the flat index is read where there are both.
+    pub prefer_flat_index: bool,
+    /// Shape of the levels.
+    pub levels: LevelOptions,
+    /// How tables are stored; each new one takes one of these.
+    pub tables: Vec<TableOptions>,
+}
+
+impl TinyOptions {
+    /// The options of `seed`.
+    pub fn of(seed: u64) -> Self {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let rng = &mut rng;
+        let tables: Vec<TableOptions> = (0..3).map(|_| table_options(rng)).collect();
+        let page_bytes = tables.iter().map(|table| u64::from(table.page_bytes)).max().expect("there are three");
+        Self {
+            cache_bytes: rng.random_range(3 * page_bytes..=64 << 10),
+            write_buffer_bytes: 4 << rng.random_range(10..=14),
+            durability: if rng.random() { Durability::Synced } else { Durability::Buffered },
+            open_files: rng.random_range(1..=16),
+            prefer_flat_index: rng.random(),
+            levels: LevelOptions {
+                level0_files: rng.random_range(2..=4),
+                slow_files: rng.random_range(4..=12),
+                base_bytes: 2 << rng.random_range(10..=15),
+                growth: rng.random_range(2..=4),
+                // Below a block, a file has one row.
+                file_bytes: 1 << rng.random_range(11..=16),
+            },
+            tables,
+        }
+    }
+
+    /// A builder for the database in `directory`.
+    pub fn builder(&self, directory: impl AsRef<Path>) -> Builder {
+        Database::builder(directory)
+            .cache_bytes(self.cache_bytes)
+            .write_buffer_bytes(self.write_buffer_bytes)
+            .durability(self.durability)
+            .open_files(self.open_files)
+            .prefer_flat_index(self.prefer_flat_index)
+            .levels(self.levels)
+    }
+}
+
+fn table_options(rng: &mut Xoshiro256PlusPlus) -> TableOptions {
+    TableOptions {
+        page_bytes: 256 << rng.random_range(0..=4),
+        node_bytes: 256 << rng.random_range(0..=4),
+        index: *[IndexKind::Btree, IndexKind::Flat, IndexKind::Both].choose(rng).expect("there are three"),
+        compression: if rng.random() { Compression::None } else { Compression::Lz4 },
+        max_node_children: *[0, 3, 4, 5, 7].choose(rng).expect("there are five"),
+        metadata: Vec::new(),
+    }
+}

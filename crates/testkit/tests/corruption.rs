@@ -1,0 +1,14 @@
+//! Flipped bits are errors and never wrong rows. More seeds: `cargo x sim`.
+
+use testkit::corruption::flip_bits;
+use testkit::rerun::Rerun;
+
+const STEPS: usize = 199;
+
+#[test]
+fn a_flipped_bit_is_an_error_that_names_the_file_or_changes_nothing() {
+    for seed in 0..20 {
+        let _rerun = Rerun::of(seed, STEPS);
+        flip_bits(seed, STEPS, 50);
+    }
+}

@@ -1,0 +1,210 @@
+//! Promises that are counted: allocations of a cached read, page reads of a point read, reads of an open.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the time of an open is printed, not judged")]
+
+use larch::os::sim::{Counts, SimDisk};
+use larch::os::sync::Arc;
+use larch::os::{Disk, Machine};
+use larch::{Compression, Database, IndexKind, LevelOptions, Table, TableOptions};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::path::Path;
+use std::time::Instant;
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: all requests go to the system's allocator unchanged; the counter is a plain cell without a destructor, whose
+// access allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promises about `layout` are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        // SAFETY: `start` came from `alloc` above, that is from the system's allocator, with this layout.
+        unsafe { System.dealloc(start, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn allocations(of: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.get();
+    of();
+    ALLOCATIONS.get() - before
+}
+
+const DIRECTORY: &str = "db";
+
+/// A machine that starts again whenever it is asked, with the same disk.
+fn builder(disk: &Arc<SimDisk>) -> larch::Builder {
+    Database::builder(DIRECTORY).machine(Machine::simulated_on(disk.clone(), 1))
+}
+
+fn key(i: u32) -> Vec<u8> {
+    format!("key {i:08}").into_bytes()
+}
+
+/// Rows 0, 2, 4, … in one file with a tall tree.
+fn import(table: &Table, rows: u32) {
+    let mut import = table.import().expect("the disk works");
+    for i in 0..rows {
+        import.add(&key(2 * i), &[b'v'; 100]).expect("the disk works");
+    }
+    import.finish(&mut |_, _| {}).expect("the disk works");
+}
+
+/// Imports 20,000 rows under `options` and closes.
+fn imported(options: TableOptions) -> Arc<SimDisk> {
+    let disk = SimDisk::new(1);
+    let db = builder(&disk).open().expect("the disk works");
+    import(&db.table_with("t", options).expect("the disk works"), 20_000);
+    db.close().expect("the disk works");
+    disk
+}
+
+fn all_kinds() -> [TableOptions; 3] {
+    let options = TableOptions { page_bytes: 1 << 10, node_bytes: 4 << 10, ..TableOptions::default() };
+    [
+        options.clone(),
+        TableOptions { index: IndexKind::Both, compression: Compression::Lz4, ..options.clone() },
+        TableOptions { index: IndexKind::Flat, ..options },
+    ]
+}
+
+/// Input and output of all SSTs.
+fn sst_counts(disk: &SimDisk) -> Counts {
+    let entries = disk.list(Path::new(DIRECTORY)).expect("the disk works");
+    let ssts = entries.iter().filter(|entry| entry.name.ends_with(".sst"));
+    ssts.fold(Counts::default(), |sum, entry| {
+        let counts = disk.counts_of(Path::new(DIRECTORY).join(&entry.name));
+        Counts { reads: sum.reads + counts.reads, read_bytes: sum.read_bytes + counts.read_bytes, ..sum }
+    })
+}
+
+#[test]
+fn cached_point_reads_do_not_allocate() {
+    let disk = SimDisk::new(1);
+    let db = builder(&disk).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    import(&table, 20_000);
+    table.insert("in memory", "a value").expect("the disk works");
+    let in_file = key(2 * 777);
+    let read_all = || {
+        for _ in 0..100 {
+            let value = table.get(&in_file).expect("the disk works").expect("it was imported");
+            assert_eq!(value[..], [b'v'; 100]);
+            assert!(table.get("in memory").expect("the disk works").is_some());
+            assert!(table.get("key 00000003").expect("the disk works").is_none());
+            assert!(table.contains_key(&in_file).expect("the disk works"));
+        }
+    };
+    assert!(allocations(read_all) > 0, "a cold read allocates, and the allocator counts");
+    assert_eq!(allocations(read_all), 0);
+}
+
+#[test]
+fn a_cold_point_read_costs_at_most_height_and_one_page_reads() {
+    for options in all_kinds() {
+        let is_flat = options.index == IndexKind::Flat;
+        let disk = imported(TableOptions { max_node_children: 8, ..options });
+        for i in [0, 7_777, 19_999] {
+            let db = builder(&disk).open().expect("the disk works");
+            let table = db.table("t").expect("the disk works");
+            let stats = table.stats().expect("the table is there");
+            assert_eq!(stats.files, 1, "one file, so that pages can be counted");
+            let height = u64::from(stats.index_height);
+            assert!(is_flat || height >= 3, "a tree of {height} levels is worth counting");
+            assert!(table.contains_key(key(2 * i)).expect("the disk works"));
+            assert_eq!(db.metrics().page_reads, height + 1);
+        }
+    }
+}
+
+#[test]
+fn a_point_read_with_a_warm_index_costs_one_page_read() {
+    for options in all_kinds() {
+        let disk = imported(options);
+        // A quarter of the data fits into memory, and the index many times.
+        let db = builder(&disk).cache_bytes(2 << 20).open().expect("the disk works");
+        let table = db.table("t").expect("the disk works");
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        let mut page_reads = || {
+            let before = db.metrics().page_reads;
+            assert!(table.contains_key(key(2 * rng.random_range(0..20_000))).expect("the disk works"));
+            db.metrics().page_reads - before
+        };
+        for _ in 0..2000 {
+            page_reads();
+        }
+        let reads: Vec<u64> = (0..2000).map(|_| page_reads()).collect();
+        assert!(reads.iter().all(|&reads| reads <= 1), "the index stays in memory");
+        let cold = reads.iter().sum::<u64>();
+        assert!(cold > 1000, "most of the data does not: {cold} of 2000 reads went to the disk");
+    }
+}
+
+#[test]
+fn opening_after_a_clean_close_reads_no_page_and_opens_no_sst() {
+    let disk = SimDisk::new(1);
+    let levels = LevelOptions { file_bytes: 4 << 10, ..LevelOptions::default() };
+    let db = builder(&disk).levels(levels).open().expect("the disk works");
+    for name in ["a", "b", "c"] {
+        import(&db.table(name).expect("the disk works"), 2000);
+    }
+    db.close().expect("the disk works");
+
+    let before = sst_counts(&disk);
+    let db = builder(&disk).levels(levels).open().expect("the disk works");
+    assert_eq!(db.tables(), ["a", "b", "c"]);
+    assert!(db.metrics().files > 10);
+    assert_eq!(sst_counts(&disk), before);
+    assert_eq!((db.metrics().page_reads, db.metrics().cache.open_files), (0, 0));
+    assert!(db.table("b").and_then(|b| b.contains_key(key(0))).expect("the disk works"));
+    assert_eq!(db.metrics().cache.open_files, 1);
+}
+
+#[test]
+fn opening_16_000_files_reads_the_manifest_once_and_nothing_else() {
+    const FILES: u64 = 16_000;
+    let disk = SimDisk::new(1);
+    // A file is cut after its first page, and a page holds one row.
+    let levels = LevelOptions { file_bytes: 1, ..LevelOptions::default() };
+    let db = builder(&disk).levels(levels).open().expect("the disk works");
+    let options = TableOptions { page_bytes: 256, ..TableOptions::default() };
+    let table = db.table_with("t", options).expect("the disk works");
+    let mut rows = table.import().expect("the disk works");
+    for i in 0..FILES as u32 {
+        rows.add(&key(i), &[b'v'; 200]).expect("the disk works");
+    }
+    let report = rows.finish(&mut |_, _| {}).expect("the disk works");
+    assert_eq!(report.files, FILES);
+    drop(table);
+    db.close().expect("the disk works");
+
+    let entries = disk.list(Path::new(DIRECTORY)).expect("the disk works");
+    let others = entries.iter().filter(|entry| !entry.name.ends_with(".sst"));
+    let other_bytes: u64 = others.map(|entry| entry.bytes).sum();
+    let (before, ssts_before) = (disk.counts(), sst_counts(&disk));
+    let start = Instant::now();
+    let db = builder(&disk).levels(levels).open().expect("the disk works");
+    println!("opened {} files in {:?}", report.files, start.elapsed());
+    let after = disk.counts();
+    assert_eq!(db.metrics().files, report.files);
+    assert_eq!(sst_counts(&disk), ssts_before, "no SST is read");
+    // A record that does not end in the reader's window of 1 MiB is read from its start again.
+    let read_bytes = after.read_bytes - before.read_bytes;
+    assert!(read_bytes <= other_bytes + (1 << 20), "{read_bytes} bytes read of {other_bytes} that are not in SSTs");
+    // A new manifest with the same files, and a log header.
+    assert!(after.write_bytes - before.write_bytes <= 2 * other_bytes, "and written once");
+    assert!(after.syncs - before.syncs < 20);
+}

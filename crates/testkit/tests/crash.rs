@@ -1,0 +1,28 @@
+//! Whatever fails, nothing acknowledged is lost. More seeds: `cargo x sim`.
+
+use testkit::faults::{crash_at_syncs, fail_operations, fill_the_disk};
+use testkit::rerun::Rerun;
+
+const STEPS: usize = 199;
+
+fn for_seeds(count: u64, check: impl Fn(u64)) {
+    for seed in 0..count {
+        let _rerun = Rerun::of(seed, STEPS);
+        check(seed);
+    }
+}
+
+#[test]
+fn a_crash_at_any_sync_leaves_a_prefix_with_everything_durable() {
+    for_seeds(20, |seed| crash_at_syncs(seed, STEPS, 20));
+}
+
+#[test]
+fn a_failed_operation_is_told_and_loses_nothing_acknowledged() {
+    for_seeds(20, |seed| fail_operations(seed, STEPS, 20));
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_loses_nothing_acknowledged() {
+    for_seeds(20, |seed| fill_the_disk(seed, STEPS));
+}

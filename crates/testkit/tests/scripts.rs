@@ -1,0 +1,20 @@
+//! Text scripts; REWRITE=1 writes down what they say. Those in `testdata/any` give the same output on every database
+//! they run on, those in `testdata/files` print what depends on options.
+
+use testkit::script::Script;
+
+#[test]
+fn scripts_say_the_same_whatever_the_options() {
+    datadriven::walk("tests/testdata/any", |file| {
+        let mut script = Script::on_all_options();
+        file.run(|case| script.run(case));
+    });
+}
+
+#[test]
+fn scripts_show_which_files_there_are() {
+    datadriven::walk("tests/testdata/files", |file| {
+        let mut script = Script::on_small_files();
+        file.run(|case| script.run(case));
+    });
+}

@@ -1,0 +1,231 @@
+//! Many threads on the real machine, tiny options, background work all the time. How the threads interleave is not
+//! known, so what is checked holds for any order. Ends by counts.
+
+#![allow(clippy::disallowed_methods, reason = "threads of the machine are what is tested")]
+
+use larch::os::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use larch::{Database, Durability, LevelOptions, Readable, Result, Table, TableOptions, Version};
+use std::ops::Bound;
+use std::path::PathBuf;
+use std::thread;
+
+const WRITERS: usize = 4;
+const READERS: usize = 3;
+const COMMITS: u64 = 300;
+/// Rows a writer keeps around besides its counter.
+const ROWS: u64 = 40;
+
+/// A directory of its own, removed at the end.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("larch-{name}-{}", std::process::id()));
+        std::fs::remove_dir_all(&path).ok();
+        Self(path)
+    }
+
+    fn open(&self, cache_bytes: u64) -> Database {
+        let levels =
+            LevelOptions { level0_files: 2, slow_files: 6, base_bytes: 32 << 10, growth: 3, file_bytes: 16 << 10 };
+        let builder = Database::builder(&self.0).cache_bytes(cache_bytes).write_buffer_bytes(32 << 10).levels(levels);
+        builder.open_files(4).open().expect("the directory is ours")
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+fn options() -> TableOptions {
+    TableOptions { page_bytes: 512, node_bytes: 512, max_node_children: 5, ..TableOptions::default() }
+}
+
+fn counter_key(writer: usize) -> String {
+    format!("counter {writer}")
+}
+
+/// Each commit of a writer sets its counter in both tables and moves a window of rows along.
+fn write(db: &Database, (left, right): (&Table, &Table), writer: usize) -> Result<()> {
+    for n in 1..=COMMITS {
+        let durability = if n % 50 == 0 { Durability::Synced } else { Durability::Buffered };
+        let mut batch = db.batch().durability(durability);
+        let value = format!("{n:08}");
+        batch.insert(left, counter_key(writer), &value);
+        batch.insert(right, counter_key(writer), &value);
+        batch.insert(left, format!("row {writer} {n:08}"), value.repeat(1 + n as usize % 20));
+        if n % 10 == 0 {
+            let old = n.saturating_sub(ROWS);
+            batch.remove_range(left, format!("row {writer} ")..=format!("row {writer} {old:08}"));
+        } else if let Some(old) = n.checked_sub(ROWS) {
+            batch.remove(left, format!("row {writer} {old:08}"));
+        }
+        batch.commit()?;
+        if n % 100 == 0 {
+            db.flush()?;
+        }
+    }
+    Ok(())
+}
+
+/// What one reader saw last.
+#[derive(Default)]
+struct Seen {
+    version: Version,
+    counters: [u64; WRITERS],
+}
+
+impl Seen {
+    /// At one version both tables agree, counters never go back, and each writer's rows are the window it keeps.
+    fn look(&mut self, db: &Database, (left, right): (&Table, &Table)) -> Result<()> {
+        let snapshot = db.snapshot();
+        assert!(snapshot.version() >= self.version, "versions never go back");
+        self.version = snapshot.version();
+        for writer in 0..WRITERS {
+            let read = |table| -> Result<u64> {
+                let value = snapshot.get(table, counter_key(writer))?;
+                Ok(value.map_or(0, |value| std::str::from_utf8(&value).unwrap().parse().unwrap()))
+            };
+            let (a, b) = (read(left)?, read(right)?);
+            assert_eq!(a, b, "both tables have the same counter of writer {writer}");
+            assert!(a >= self.counters[writer], "the counter of writer {writer} went back to {a}");
+            self.counters[writer] = a;
+            expect_window(&snapshot, left, writer, a)?;
+        }
+        Ok(())
+    }
+}
+
+/// The rows of a writer after its commit `n`: a run without gaps that ends with `n`.
+fn expect_window(snapshot: &impl Readable, left: &Table, writer: usize, n: u64) -> Result<()> {
+    let (low, high) = (format!("row {writer} "), format!("row {writer}!"));
+    let bounds = || (Bound::Included(low.clone()), Bound::Excluded(high.clone()));
+    let numbers = |range: &mut dyn Iterator<Item = Result<(larch::Key, larch::Value)>>| -> Result<Vec<u64>> {
+        range.map(|row| row.map(|(key, _)| std::str::from_utf8(&key[low.len()..]).unwrap().parse().unwrap())).collect()
+    };
+    let forward = numbers(&mut snapshot.range(left, bounds()))?;
+    let mut backward = numbers(&mut snapshot.range(left, bounds()).rev())?;
+    backward.reverse();
+    assert_eq!(forward, backward, "both directions give the same rows");
+    assert_eq!(
+        forward,
+        (n.saturating_sub(ROWS) + 1..=n).collect::<Vec<_>>(),
+        "rows of writer {writer} after its commit {n}"
+    );
+    Ok(())
+}
+
+#[test]
+fn readers_see_whole_commits_in_order_while_everything_moves() {
+    let directory = Directory::new("threads");
+    {
+        let db = directory.open(1 << 20);
+        let (left, right) = (db.table_with("left", options()).unwrap(), db.table_with("right", options()).unwrap());
+        let tables = (&left, &right);
+        let writing = &AtomicUsize::new(WRITERS);
+        let db = &db;
+        thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                scope.spawn(move || {
+                    let _done = Done(writing);
+                    write(db, tables, writer).unwrap();
+                });
+            }
+            for _ in 0..READERS {
+                scope.spawn(move || {
+                    let mut seen = Seen::default();
+                    while writing.load(Ordering::Acquire) > 0 {
+                        seen.look(db, tables).unwrap();
+                    }
+                    seen.look(db, tables).unwrap();
+                    assert_eq!(seen.counters, [COMMITS; WRITERS]);
+                });
+            }
+            scope.spawn(move || {
+                while writing.load(Ordering::Acquire) > 0 {
+                    db.compact().unwrap();
+                    let report = db.check(&mut |_| {}).unwrap();
+                    assert!(report.problems.is_empty(), "{}", report.problems[0]);
+                }
+            });
+        });
+        assert_eq!(db.version(), Version(WRITERS as u64 * COMMITS));
+    }
+    // Let go without closing: the log has what the files have not.
+    let db = directory.open(1 << 20);
+    let (left, right) = (db.table("left").unwrap(), db.table("right").unwrap());
+    let mut seen = Seen::default();
+    seen.look(&db, (&left, &right)).unwrap();
+    assert_eq!(seen.counters, [COMMITS; WRITERS]);
+    let report = db.check(&mut |_| {}).unwrap();
+    assert!(report.problems.is_empty(), "{}", report.problems[0]);
+}
+
+/// Counts a thread as done, by a panic too: the others must not wait for it.
+struct Done<'a>(&'a AtomicUsize);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+#[test]
+fn tables_and_imports_come_and_go_while_others_write() {
+    let directory = Directory::new("tables");
+    // Less than the threads pin together: they take turns.
+    let db = &directory.open(24 << 10);
+    let steady = &db.table_with("steady", options()).unwrap();
+    let working = &AtomicBool::new(true);
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut n = 0u64;
+            while working.load(Ordering::Acquire) {
+                n += 1;
+                let mut batch = db.batch().durability(Durability::Buffered);
+                batch.insert(steady, "n", n.to_string());
+                batch.insert(steady, format!("row {:03}", n % 500), n.to_string().repeat(10));
+                batch.commit().unwrap();
+            }
+            assert_eq!(steady.get("n").unwrap().as_deref(), Some(n.to_string().as_bytes()));
+        });
+        scope.spawn(move || {
+            let _stop = Stop(working);
+            for round in 0..20 {
+                let table = db.table_with("passing", options()).unwrap();
+                for i in 0..30 {
+                    let mut batch = db.batch().durability(Durability::Buffered);
+                    batch.insert(&table, format!("{i:03}"), format!("{round} {i}").repeat(20));
+                    batch.commit().unwrap();
+                }
+                let mut import = table.import().unwrap();
+                for i in 0..60u32 {
+                    import.add(format!("{:03}", i * 7 % 60).as_bytes(), format!("{round}").as_bytes()).unwrap();
+                }
+                assert_eq!(import.finish(&mut |_, _| {}).unwrap().rows, 60);
+                let values = table.iter().map(|row| row.map(|(_, value)| value.to_vec()));
+                let values: Vec<Vec<u8>> = values.collect::<Result<_>>().unwrap();
+                assert_eq!(values, vec![format!("{round}").into_bytes(); 60]);
+                assert!(db.drop_table("passing").unwrap());
+            }
+        });
+        scope.spawn(move || {
+            while working.load(Ordering::Acquire) {
+                db.compact().unwrap();
+            }
+        });
+    });
+    let report = db.check(&mut |_| {}).unwrap();
+    assert!(report.problems.is_empty(), "{}", report.problems[0]);
+}
+
+/// Tells the other threads to end, by a panic too.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
