@@ -274,3 +274,6 @@ impl Pace {
 fn share(value: u64, low: u64, high: u64) -> u64 {
     value.saturating_sub(low).saturating_mul(1000).checked_div(high - low).unwrap_or(0).min(1000)
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,19 @@ fn registering_opens_nothing_and_few_files_stay_open() {
 }
 
 #[test]
+fn a_late_reader_of_a_killed_file_leaves_no_descriptor_behind() {
+    let numbered = Numbered::blocks(1);
+    let cache = PageCache::new(1 << 20, 3, accept);
+    let file = numbered.register(&cache);
+    file.kill();
+    let session = Session::new(&cache, Reason::Point, Admit::Keep);
+    retry(&session, || numbered.page(&session, &file, 0)).expect("a reader with an old view may still read it");
+    drop(session);
+    drop(file);
+    assert_eq!(cache.usage().open_files, 0);
+}
+
+#[test]
 fn the_file_read_most_stays_open() {
     let numbered = Numbered::blocks(1);
     let pool = OpenFiles::new(2);

@@ -4,6 +4,7 @@
 use super::SyncPoint;
 use crate::record::RecordWriter;
 use os::File;
+use os::sync::atomic::Ordering::SeqCst;
 #[cfg(loom)]
 use os::sync::loom::thread;
 #[cfg(shuttle)]
@@ -11,7 +12,6 @@ use os::sync::shuttle::{self, thread};
 use os::sync::{Arc, Mutex, atomic};
 use std::io;
 use std::path::Path;
-use std::sync::atomic::Ordering::SeqCst;
 
 /// A file of which only the end is kept. A sync takes two steps, and what is written between them is not durable.
 #[derive(Debug, Default)]
