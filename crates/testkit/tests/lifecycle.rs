@@ -1,5 +1,7 @@
 //! What happens around opening, dropping and letting go: each test is a way in which rows, space or writers could be lost.
 
+#![allow(clippy::disallowed_methods, reason = "one test needs writers beside an import")]
+
 use larch::os::sim::SimDisk;
 use larch::os::{Disk, Machine};
 use larch::{Database, Durability, Error};
