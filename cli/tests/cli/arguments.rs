@@ -53,7 +53,9 @@ fn what_the_engine_refuses_of_the_arguments_exits_with_2_too() {
     let session = Session::new();
     session.run(&["put", "db", "", "k", "v"]).fails(2, &["a table cannot be named \"\""]);
     session.run(&["put", "db", "t", &"k".repeat(70_000), "v"]).fails(2, &["use a shorter key"]);
-    session.run(&["put", "db", "t", "k", "value", "--write-buffer", "4"]).fails(2, &["enlarge the write buffer"]);
+    session.run(&["put", "db", "t", "k", "v", "--write-buffer", "4"]).fails(2, &["a write buffer of 4 bytes"]);
+    let long = "v".repeat(300);
+    session.run(&["put", "db", "t", "k", &long, "--write-buffer", "1KiB"]).fails(2, &["enlarge the write buffer"]);
     session.file("rows.tsv", "a\t1\n");
     session.run(&["import", "db", "t", "rows.tsv", "--page-size", "100"]).fails(2, &["a page of 100 bytes"]);
 }
