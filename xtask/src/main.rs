@@ -3,6 +3,11 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a tool for developers, never simulated")]
 
 mod ci;
+mod fuzz;
+mod miri;
+mod nightly;
+mod schedules;
+mod sim;
 mod tidy;
 
 use std::env;
@@ -14,6 +19,11 @@ The project's own commands.
 
   cargo x ci      everything the build server checks, in its order
   cargo x tidy    facts about the tree: dead files, upward dependencies, leftovers, broken links
+  cargo x sim     random histories, crashes and faults: cargo x sim [seed] [--count N] [--steps N]
+  cargo x fuzz    bytes that nobody wrote: cargo x fuzz [name] [--minutes N]; all targets, a minute each
+  cargo x miri    the tests of unsafe code, interpreted by Miri
+  cargo x shuttle what threads do together, under random schedules
+  cargo x loom    the same of two threads and a little code, under all schedules
   cargo x help    this list
 ";
 
@@ -23,6 +33,11 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["ci"] => ci::run(&root()),
         ["tidy"] => tidy::run(&root()),
+        ["sim", arguments @ ..] => sim::run(&root(), arguments),
+        ["fuzz", arguments @ ..] => fuzz::run(&root(), arguments),
+        ["miri"] => miri::run(&root()),
+        ["shuttle"] => schedules::shuttle(&root()),
+        ["loom"] => schedules::loom(&root()),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             ExitCode::SUCCESS

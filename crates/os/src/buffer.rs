@@ -2,14 +2,15 @@
 //! what is read into them.
 
 use crate::BLOCK_BYTES;
-use crate::sync::atomic::{AtomicUsize, Ordering};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr::{NonNull, without_provenance_mut};
 use std::slice;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Capacity of all buffers alive. Relaxed everywhere: a statistic, nothing is ordered by it.
+/// Capacity of all buffers alive. Relaxed everywhere: a statistic, nothing is ordered by it. It outlives every model of
+/// a model checker, and is std's for that reason.
 static ALLOCATED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// An owned run of bytes, aligned for direct I/O. Dereferences to `[u8]`.

@@ -1,16 +1,42 @@
-//! The one door to locks, atomics and reference counts: std today; a model checker's types would be swapped in here,
-//! and nowhere else. It does not know what is locked.
+//! The one door to locks, atomics and reference counts. It does not know what is locked.
+//!
+//! Three libraries stand behind it, chosen when everything is compiled; the last two run threads one at a time and
+//! choose at every lock, wait and atomic who goes on:
+//!
+//! * std, unless told otherwise;
+//! * `--cfg shuttle` (`cargo x shuttle`): random schedules, as many as asked for, of code of any size;
+//! * `--cfg loom` (`cargo x loom`): every schedule and every value that a weak memory order allows, of two or three
+//!   threads that do very little.
+//!
+//! Such tests take the library and its threads from here (`os::sync::shuttle`, `os::sync::loom`), so that only this crate
+//! depends on it, and only under its cfg.
+//!
+//! What is std's in all three: `Arc` and `Weak`, because loom's cannot point to a `dyn Trait`; so neither library chooses
+//! when a reference count changes. `OnceLock`, because they have none: what makes its value must not lock or wait.
+//! Locks of loom cannot be made in constants, so none can; and a test under loom or shuttle makes every lock it uses
+//! within the model. Neither lets time pass: [`Condvar::wait_timeout`] waits to be notified.
 //!
 //! A poisoned lock is entered anyway. The panic that poisoned it has been reported already, what our locks guard is
 //! valid between any two statements that can panic, and a lock that fails from then on would turn one panic into one
 //! in every thread, including those that only want to shut down.
 
+#[cfg(loom)]
+pub use loom;
+#[cfg(loom)]
+use loom::sync;
+#[cfg(shuttle)]
+pub use shuttle;
+#[cfg(shuttle)]
+use shuttle::sync;
 use std::fmt;
-use std::sync::{self, PoisonError, TryLockError};
+#[cfg(not(any(loom, shuttle)))]
+use std::sync;
+use std::sync::{PoisonError, TryLockError};
 use std::time::Duration;
 
-pub use std::sync::atomic;
-pub use std::sync::{Arc, MutexGuard, OnceLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+pub use std::sync::{Arc, OnceLock, Weak};
+pub use sync::atomic;
+pub use sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 /// Mutual exclusion; as std's, without poisoning.
 #[derive(Default)]
@@ -18,7 +44,7 @@ pub struct Mutex<T: ?Sized>(sync::Mutex<T>);
 
 impl<T> Mutex<T> {
     /// An unlocked mutex around `value`.
-    pub const fn new(value: T) -> Mutex<T> {
+    pub fn new(value: T) -> Mutex<T> {
         Mutex(sync::Mutex::new(value))
     }
 
@@ -57,11 +83,11 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
 
 /// Many readers or one writer; as std's, without poisoning.
 #[derive(Default)]
-pub struct RwLock<T: ?Sized>(sync::RwLock<T>);
+pub struct RwLock<T>(sync::RwLock<T>);
 
 impl<T> RwLock<T> {
     /// An unlocked lock around `value`.
-    pub const fn new(value: T) -> RwLock<T> {
+    pub fn new(value: T) -> RwLock<T> {
         RwLock(sync::RwLock::new(value))
     }
 
@@ -69,9 +95,7 @@ impl<T> RwLock<T> {
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl<T: ?Sized> RwLock<T> {
     /// Waits until nobody writes.
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
@@ -88,19 +112,19 @@ impl<T: ?Sized> RwLock<T> {
     }
 }
 
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
+impl<T: fmt::Debug> fmt::Debug for RwLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
 /// Waiting for a change of what a [`Mutex`] guards. Wakes may be spurious: wait in a loop that looks at the value.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Condvar(sync::Condvar);
 
 impl Condvar {
     /// A condition nobody waits for.
-    pub const fn new() -> Condvar {
+    pub fn new() -> Condvar {
         Condvar(sync::Condvar::new())
     }
 
@@ -126,5 +150,11 @@ impl Condvar {
     }
 }
 
-#[cfg(test)]
+impl fmt::Debug for Condvar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Condvar")
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

@@ -167,7 +167,7 @@ impl Sst {
     }
 
     fn version(&self, record: &Record) -> Version {
-        Version(record.version.0 + self.version_offset)
+        Version(record.version.0.saturating_add(self.version_offset))
     }
 
     fn row(&self, page: &PageRef, record: &Record) -> Row {
@@ -247,7 +247,7 @@ impl Sst {
             corrupt(&self.file, PageKind::RangeErase, page.address().offset, why)
         })?;
         for version in &mut erase.versions {
-            version.0 += self.version_offset;
+            version.0 = version.0.saturating_add(self.version_offset);
         }
         Ok(erase)
     }

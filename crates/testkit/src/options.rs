@@ -44,7 +44,7 @@ impl TinyOptions {
                 base_bytes: 2 << rng.random_range(10..=15),
                 growth: rng.random_range(2..=4),
                 // Below a block, a file has one row.
-                file_bytes: 1 << rng.random_range(11..=16),
+                file_bytes: 1 << rng.random_range(10..=16),
             },
             tables,
         }

@@ -7,7 +7,7 @@ const STEPS: usize = 199;
 
 #[test]
 fn a_flipped_bit_is_an_error_that_names_the_file_or_changes_nothing() {
-    for seed in 0..20 {
+    for seed in 0..60 {
         let _rerun = Rerun::of(seed, STEPS);
         flip_bits(seed, STEPS, 50);
     }

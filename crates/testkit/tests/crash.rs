@@ -14,15 +14,15 @@ fn for_seeds(count: u64, check: impl Fn(u64)) {
 
 #[test]
 fn a_crash_at_any_sync_leaves_a_prefix_with_everything_durable() {
-    for_seeds(20, |seed| crash_at_syncs(seed, STEPS, 20));
+    for_seeds(30, |seed| crash_at_syncs(seed, STEPS, 20));
 }
 
 #[test]
 fn a_failed_operation_is_told_and_loses_nothing_acknowledged() {
-    for_seeds(20, |seed| fail_operations(seed, STEPS, 20));
+    for_seeds(30, |seed| fail_operations(seed, STEPS, 20));
 }
 
 #[test]
 fn a_full_disk_is_an_error_and_loses_nothing_acknowledged() {
-    for_seeds(20, |seed| fill_the_disk(seed, STEPS));
+    for_seeds(40, |seed| fill_the_disk(seed, STEPS));
 }

@@ -8,7 +8,7 @@ const STEPS: usize = 397;
 
 #[test]
 fn random_histories_read_as_a_sorted_map_would() {
-    for seed in 0..100 {
+    for seed in 0..200 {
         let _rerun = Rerun::of(seed, STEPS);
         History::new(seed).run(STEPS).expect("the disk does not fail");
     }

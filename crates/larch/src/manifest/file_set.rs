@@ -223,6 +223,10 @@ impl FileSet {
             _ => (&other.sst.meta.bounds.low, other.number) < (&file.sst.meta.bounds.low, file.number),
         };
         let at = files.partition_point(place);
+        // Twice in one place would leave the order open. Elsewhere in the level, two of one number do not meet.
+        if files.get(at).is_some_and(|other| other.number == file.number) {
+            return Err(format!("file {} is in level {level} of table {} already", file.number, table.0));
+        }
         files.insert(at, file);
         Ok(())
     }

@@ -219,6 +219,9 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
         return Err(format!("{rows} rows do not fit {} bytes", page.len()));
     }
     let layout = Layout::of(page);
+    if layout.first_row.checked_add(rows).is_none() {
+        return Err(format!("{rows} rows from row {} are beyond the last row there can be", layout.first_row));
+    }
     let room = page.len() - layout.records_at;
     let mut before = layout.offset(page, 0);
     if before != 0 || layout.offset(page, layout.rows) != room {

@@ -135,7 +135,11 @@ impl<'a> Descent<'a> {
 
     /// The data page that holds row `row`.
     pub(super) fn page_of_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<(PageRef, Layout), Stop> {
-        debug_assert!(row < self.rows, "the caller stays within the tree");
+        if row >= self.rows {
+            // A page that says it begins after the tree's end sends us here.
+            let why = format!("row {row} is beyond the {} rows of the tree", self.rows);
+            return Err(corrupt(self.file, self.kind.page_kind(), self.root.address.offset, why));
+        }
         let (page, layout, address) = self.data_page(source, |node| node.search_row(row))?;
         self.check_row(row, &layout, &address)?;
         Ok((page, layout))

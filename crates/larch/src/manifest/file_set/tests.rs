@@ -17,8 +17,8 @@ fn meta(newest: u64) -> Meta {
     }
 }
 
-/// What is said against `edit` in a set with a table 1, if anything is.
-fn refusal(edit: Edit) -> Option<String> {
+/// What is said against `edits` in a set with a table 1, if anything is.
+fn refusal(edits: &[Edit]) -> Option<String> {
     let (machine, disk) = Machine::simulated(1);
     let cache = PageCache::new(0, 1, sst::validate);
     let opener = FileOpener { directory: "db".into(), disk, cache, prefer_flat: false };
@@ -26,12 +26,12 @@ fn refusal(edit: Edit) -> Option<String> {
     let table = Edit::Table { id: TableId(1), name: "users".to_owned(), options: TableOptions::default() };
     set.apply(&table, &opener, &mut Vec::new()).expect("it is the first");
     drop(machine);
-    set.apply(&edit, &opener, &mut Vec::new()).err()
+    edits.iter().find_map(|edit| set.apply(edit, &opener, &mut Vec::new()).err())
 }
 
 #[track_caller]
 fn check(edit: Edit, expected: &str) {
-    assert_eq!(refusal(edit).as_deref(), Some(expected));
+    assert_eq!(refusal(&[edit]).as_deref(), Some(expected));
 }
 
 fn add_file(number: u64, version_offset: u64, newest: u64) -> Edit {
@@ -49,6 +49,14 @@ fn numbers_that_nothing_can_follow_are_refused() {
     check(Edit::NextNumber(u64::MAX), "file number 18446744073709551615 is the last there can be");
     check(Edit::LastVersion(Version::MAX), "version 18446744073709551615 is the last there can be");
     for edit in [table(u32::MAX - 1), add_file(u64::MAX - 2, u64::MAX - 2, 1), Edit::NextNumber(u64::MAX - 1)] {
-        assert_eq!(refusal(edit), None);
+        assert_eq!(refusal(&[edit]), None);
     }
+}
+
+#[test]
+fn a_file_is_added_once() {
+    let file = add_file(3, 0, 1);
+    assert_eq!(refusal(&[add_file(4, 0, 1), file.clone(), add_file(2, 0, 1)]), None);
+    let why = "file 3 is in level 0 of table 1 already";
+    assert_eq!(refusal(&[file.clone(), add_file(4, 0, 1), file]).as_deref(), Some(why));
 }

@@ -96,3 +96,16 @@ fn malformed_pages_are_refused_and_never_panic() {
         }
     }
 }
+
+#[test]
+fn rows_beyond_the_last_row_id_are_refused() {
+    let row = (1, RowKind::Put, false, vec![]);
+    let mut page = build(&Rows::from([(vec![1], row.clone()), (vec![2], row)]), 0);
+    let mut with_first_row = |row: u64| {
+        page[HEADER_BYTES + 16..][..8].copy_from_slice(&row.to_le_bytes());
+        validate(&page)
+    };
+    assert_eq!(with_first_row(u64::MAX - 2), Ok(()));
+    let why = "2 rows from row 18446744073709551614 are beyond the last row there can be";
+    assert_eq!(with_first_row(u64::MAX - 1), Err(why.to_owned()));
+}

@@ -1,0 +1,161 @@
+//! The cache under random schedules: `cargo x shuttle`.
+#![cfg(shuttle)]
+
+use os::sim::SimDisk;
+use os::sync::Arc;
+use os::sync::shuttle::{self, thread};
+use os::{Access, BLOCK_BYTES, Disk};
+use pages::{
+    Address, Admit, Codec, HEADER_BYTES, Packing, PageCache, PageKind, PageSource, PagedFile, Reason, Result, Session,
+    encode_page, retry,
+};
+use std::path::Path;
+
+const PATH: &str = "numbered";
+const ID: u64 = 7;
+
+/// Pages of one block each, filled with their number.
+#[derive(Clone)]
+struct Numbered {
+    disk: Arc<SimDisk>,
+    pages: Vec<Address>,
+    cache: Arc<PageCache>,
+    file: Arc<PagedFile>,
+    /// What one page costs in memory.
+    cost: u64,
+}
+
+impl Numbered {
+    /// `pages` pages and a cache that has room for `budget_pages`.
+    fn new(pages: u8, budget_pages: u64) -> Self {
+        let disk = SimDisk::new(0);
+        let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
+        let mut addresses = Vec::new();
+        for number in 0..pages {
+            let mut page = vec![number; BLOCK_BYTES];
+            let offset = u64::from(number) * BLOCK_BYTES as u64;
+            addresses.push(encode_page(&mut page, (PageKind::Data, 0), Codec::None, Packing::Block, ID, offset));
+            file.append(&page).expect("the disk has room");
+        }
+        let cost = {
+            let cache = PageCache::new(u64::MAX, 1, |_, _| Ok(()));
+            let file = cache.register(PATH, ID, disk.clone() as Arc<dyn Disk>);
+            let session = Session::new(&cache, Reason::Point, Admit::Keep);
+            retry(&session, || session.page(&file, &addresses[0], PageKind::Data)).expect("no faults").cost_bytes()
+        };
+        let cache = PageCache::new(budget_pages * cost, 1, |_, _| Ok(()));
+        let file = cache.register(PATH, ID, disk.clone() as Arc<dyn Disk>);
+        Self { disk, pages: addresses, cache, file, cost }
+    }
+
+    fn reads(&self) -> u64 {
+        self.disk.counts().reads
+    }
+
+    /// One step that needs all of `numbers` at once.
+    fn step(&self, session: &Session, numbers: &[usize]) -> Result<()> {
+        retry(session, || {
+            let mut pinned = Vec::new();
+            for &number in numbers {
+                let page = session.page(&self.file, &self.pages[number], PageKind::Data)?;
+                assert!(page[HEADER_BYTES..].iter().all(|&byte| usize::from(byte) == number), "page {number}");
+                pinned.push(page);
+            }
+            Ok(())
+        })
+    }
+
+    /// A thread that makes `steps`, one after the other.
+    fn reader(&self, admit: Admit, steps: Vec<Vec<usize>>) -> thread::JoinHandle<Result<()>> {
+        let this = self.clone();
+        thread::spawn(move || {
+            let session = Session::new(&this.cache, Reason::Point, admit);
+            steps.iter().try_for_each(|numbers| this.step(&session, numbers))
+        })
+    }
+
+    /// What must hold when nobody reads.
+    fn check_rest(&self) {
+        let usage = self.cache.usage();
+        assert_eq!((usage.pinned_bytes, usage.in_flight_bytes, usage.queued), (0, 0, 0), "{usage:?}");
+        assert_eq!(usage.used_bytes, usage.frames * self.cost, "{usage:?}");
+        assert!(usage.used_bytes <= usage.budget_bytes, "{usage:?}");
+    }
+}
+
+fn check_schedules(test: impl Fn() + Send + Sync + Copy + 'static) {
+    shuttle::check_random(test, 10_000);
+    shuttle::check_pct(test, 10_000, 3);
+}
+
+#[test]
+fn a_missing_page_is_read_once_however_many_ask() {
+    check_schedules(|| {
+        let numbered = Numbered::new(1, 4);
+        let before = numbered.reads();
+        let readers: Vec<_> = (0..4).map(|_| numbered.reader(Admit::Keep, vec![vec![0]])).collect();
+        readers.into_iter().for_each(|reader| reader.join().expect("no panic").expect("no faults"));
+        assert_eq!((numbered.reads() - before, numbered.cache.usage().frames), (1, 1));
+        numbered.check_rest();
+    });
+}
+
+#[test]
+fn an_error_reaches_all_who_ask() {
+    check_schedules(|| {
+        let numbered = Numbered::new(1, 4);
+        numbered.disk.flip_bit(PATH, 2000, 1);
+        let readers: Vec<_> = (0..3).map(|_| numbered.reader(Admit::Keep, vec![vec![0]])).collect();
+        for reader in readers {
+            let error = reader.join().expect("no panic").expect_err("the page is damaged");
+            assert!(error.to_string().contains("checksum"), "{error}");
+        }
+        assert_eq!(numbered.cache.usage().used_bytes, 0);
+        numbered.disk.flip_bit(PATH, 2000, 1);
+        numbered.reader(Admit::Keep, vec![vec![0]]).join().expect("no panic").expect("the page is whole again");
+        numbered.check_rest();
+    });
+}
+
+#[test]
+fn three_pages_and_several_threads_make_progress() {
+    check_schedules(|| {
+        let numbered = Numbered::new(8, 3);
+        let steps = |first: usize| (0..2).map(|i| (0..4).map(|page| (first + i + 2 * page) % 8).collect()).collect();
+        let readers: Vec<_> =
+            (0..4).map(|i| numbered.reader(if i == 3 { Admit::Pass } else { Admit::Keep }, steps(i))).collect();
+        readers.into_iter().for_each(|reader| reader.join().expect("no panic").expect("no faults"));
+        numbered.check_rest();
+    });
+}
+
+#[test]
+fn a_page_that_is_found_stays_whole_while_others_evict() {
+    check_schedules(|| {
+        let numbered = Numbered::new(4, 2);
+        let readers = [
+            numbered.reader(Admit::Keep, vec![vec![0]; 3]),
+            numbered.reader(Admit::Keep, vec![vec![1], vec![2], vec![0], vec![3]]),
+            numbered.reader(Admit::Pass, vec![vec![2, 0], vec![3]]),
+        ];
+        let cache = numbered.cache.clone();
+        let (one, two) = (numbered.cost, 2 * numbered.cost);
+        let budget = thread::spawn(move || [0, one, two].into_iter().for_each(|bytes| cache.set_budget(bytes)));
+        readers.into_iter().for_each(|reader| reader.join().expect("no panic").expect("no faults"));
+        budget.join().expect("no panic");
+        numbered.check_rest();
+    });
+}
+
+#[test]
+fn a_file_that_dies_leaves_no_pages_whoever_reads_it() {
+    check_schedules(|| {
+        let numbered = Numbered::new(2, 4);
+        let readers =
+            [numbered.reader(Admit::Keep, vec![vec![0], vec![1]]), numbered.reader(Admit::Keep, vec![vec![0, 1]])];
+        numbered.file.kill();
+        readers.into_iter().for_each(|reader| reader.join().expect("no panic").expect("a dead file can be read"));
+        assert_eq!(numbered.cache.usage().frames, 0);
+        numbered.check_rest();
+    });
+}

@@ -1,0 +1,85 @@
+//! Ops that decode are those that were written, and resolving them keeps what they mean.
+#![no_main]
+
+use larch::fuzz::{BatchOps, Op};
+use larch_fuzz::Input;
+use libfuzzer_sys::fuzz_target;
+use std::collections::BTreeMap;
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut input = Input::new(bytes);
+    let count = input.byte();
+    if count < 0x80 {
+        let mut ops = BatchOps::new();
+        let bytes = input.rest();
+        match ops.decode(bytes, count.into()) {
+            Ok(()) => {
+                assert_eq!((ops.bytes(), ops.iter().count()), (bytes, usize::from(count)));
+                let again = written(&ops);
+                assert_eq!(state(&again), state(&ops));
+                check_resolved(again);
+            }
+            Err(_) => assert!(ops.is_empty()),
+        }
+    } else {
+        let mut ops = BatchOps::new();
+        while !input.is_empty() {
+            let (kind, table) = (input.byte(), u32::from(input.byte() % 2));
+            match kind % 3 {
+                0 => ops.put(table, &input.key(), input.bytes(8)),
+                1 => ops.erase(table, &input.key()),
+                _ => ops.range_erase(table, &input.key(), &input.key()),
+            }
+        }
+        let mut again = BatchOps::new();
+        assert_eq!(again.decode(ops.bytes(), ops.count()), Ok(()));
+        assert!(again.iter().eq(ops.iter()));
+        assert!(again.decode(ops.bytes(), ops.count() + 1).is_err() && again.is_empty());
+        check_resolved(ops);
+    }
+});
+
+/// The same ops, written one by one.
+fn written(ops: &BatchOps) -> BatchOps {
+    let mut again = BatchOps::new();
+    for (table, op) in ops {
+        match op {
+            Op::Put { key, value } => again.put(table, key, value),
+            Op::Erase { key } => again.erase(table, key),
+            Op::RangeErase { start, end } => again.range_erase(table, start, end),
+        }
+    }
+    again
+}
+
+/// At one version a put wins over a range erase. After resolving that gives what the order says.
+fn check_resolved(mut ops: BatchOps) {
+    let expected = state(&ops);
+    ops.resolve();
+    assert!(ops.is_resolved());
+    assert_eq!(ops.iter().count(), ops.count() as usize);
+    assert_eq!(state(&ops), expected);
+    let is_range = |op: &Op<'_>| matches!(op, Op::RangeErase { .. });
+    let mut ranges_first: Vec<_> = ops.iter().collect();
+    ranges_first.sort_by_key(|(_, op)| !is_range(op));
+    assert_eq!(state_of(ranges_first.into_iter()), expected);
+}
+
+/// What the ops leave in a database that was empty.
+fn state(ops: &BatchOps) -> BTreeMap<(u32, Vec<u8>), Vec<u8>> {
+    state_of(ops.iter())
+}
+
+fn state_of<'a>(ops: impl Iterator<Item = (u32, Op<'a>)>) -> BTreeMap<(u32, Vec<u8>), Vec<u8>> {
+    let mut state = BTreeMap::new();
+    for (table, op) in ops {
+        match op {
+            Op::Put { key, value } => drop(state.insert((table, key.to_vec()), value.to_vec())),
+            Op::Erase { key } => drop(state.remove(&(table, key.to_vec()))),
+            Op::RangeErase { start, end } => {
+                state.retain(|(of, key), _| *of != table || &**key < start || (!end.is_empty() && &**key >= end));
+            }
+        }
+    }
+    state
+}

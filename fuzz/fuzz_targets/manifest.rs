@@ -1,0 +1,142 @@
+//! Any bytes as a manifest: a file set that describes itself again, or an error.
+#![no_main]
+
+use larch::TableOptions;
+use larch::fuzz::{
+    Edit, FileOpener, HEADER_BYTES, Header, Kind, ManifestLog, RECORD_HEADER_BYTES, RecordWriter, TableId,
+};
+use larch_fuzz::Input;
+use libfuzzer_sys::fuzz_target;
+use os::{Access, Machine};
+use pages::PageCache;
+use sst::{KeyBounds, Meta, Root, Totals, Tree, Version};
+use std::path::Path;
+
+const PATH: &str = "MANIFEST-00000001";
+const LOG_ID: u64 = 7;
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut input = Input::new(bytes);
+    match input.byte() % 3 {
+        0 => read(input.rest()),
+        1 => {
+            let mut payloads = Vec::new();
+            while !input.is_empty() {
+                payloads.push(input.bytes(200).to_vec());
+            }
+            read(&written(&payloads));
+        }
+        _ => {
+            let mut payloads = Vec::new();
+            while !input.is_empty() && payloads.len() < 20 {
+                let mut payload = Vec::new();
+                for _ in 0..1 + input.below(3) {
+                    edit(&mut input).encode(&mut payload);
+                }
+                if input.byte() % 8 == 0 {
+                    input.change(&mut payload, 4);
+                }
+                payloads.push(payload);
+            }
+            read(&written(&payloads));
+        }
+    }
+});
+
+/// A manifest of these records.
+fn written(payloads: &[Vec<u8>]) -> Vec<u8> {
+    let (machine, _) = Machine::simulated(0);
+    let header = Header::new(Kind::Manifest, LOG_ID, 1, None);
+    let mut writer = RecordWriter::create(&*machine.disk, Path::new(PATH), &header).expect("the disk works");
+    for payload in payloads {
+        writer.append(&[payload]).expect("the disk works");
+    }
+    let bytes = machine.disk.read_all(Path::new(PATH)).expect("the disk works");
+    assert!(bytes.len() >= HEADER_BYTES + payloads.len() * RECORD_HEADER_BYTES);
+    bytes
+}
+
+fn read(manifest: &[u8]) {
+    let (machine, _) = Machine::simulated(0);
+    let put = |path: &str, bytes: &[u8]| {
+        let file = machine.disk.open(Path::new(path), Access::Create).expect("the name is free");
+        file.write_at(bytes, 0).expect("the disk has room");
+    };
+    put(PATH, manifest);
+    let opener = FileOpener {
+        directory: "".into(),
+        disk: machine.disk.clone(),
+        cache: PageCache::new(0, 1, sst::validate),
+        prefer_flat: false,
+    };
+    let Ok(set) = ManifestLog::read(&machine, Path::new(PATH), &opener) else { return };
+    for table in set.tables.values() {
+        for (level, file) in table.files() {
+            assert!(level < table.levels.len());
+            file.age();
+            file.path();
+        }
+    }
+    let edits: Vec<Edit> = set.edits().collect();
+    let mut payload = Vec::new();
+    edits.iter().for_each(|edit| edit.encode(&mut payload));
+    let mut rest = payload.as_slice();
+    for edit in &edits {
+        assert_eq!(Edit::decode(&mut rest).as_ref(), Some(edit));
+    }
+    put("MANIFEST-00000002", &written(&[payload]));
+    let again = ManifestLog::read(&machine, Path::new("MANIFEST-00000002"), &opener).expect("a set describes itself");
+    assert!(again.edits().eq(edits), "a set describes itself");
+}
+
+fn edit(input: &mut Input<'_>) -> Edit {
+    let table = table_id(input);
+    match input.byte() % 12 {
+        0 => Edit::Database(input.number()),
+        1 => Edit::Epoch(input.number()),
+        2 | 3 => Edit::Table {
+            id: table,
+            name: String::from_utf8_lossy(input.bytes(6)).into_owned(),
+            options: TableOptions { metadata: input.bytes(4).to_vec(), ..TableOptions::default() },
+        },
+        4..8 => Edit::AddFile {
+            table,
+            level: input.byte() % 7,
+            number: input.number(),
+            epoch: input.number(),
+            version_offset: input.number(),
+            meta: meta(input),
+        },
+        8 => Edit::RemoveFile { table, level: input.byte() % 7, number: input.number() },
+        9 => match input.byte() % 4 {
+            0 => Edit::OldestLog(input.number()),
+            1 => Edit::NextNumber(input.number()),
+            2 => Edit::LastVersion(Version(input.number())),
+            _ => Edit::FlushedVersion(Version(input.number())),
+        },
+        _ => Edit::DropTable(table),
+    }
+}
+
+/// A few ids, and the last one there can be.
+fn table_id(input: &mut Input<'_>) -> TableId {
+    TableId(input.choose(&[0, 1, 2, 3, u32::MAX]))
+}
+
+fn meta(input: &mut Input<'_>) -> Meta {
+    let address = pages::Address { offset: input.number(), bytes: 64, crc: 0 };
+    let root = Root { address, height: input.byte(), index_bytes: input.number() };
+    let totals = Totals { rows: input.number(), ..Totals::default() };
+    Meta {
+        file_id: input.number(),
+        file_bytes: input.number(),
+        main: Some(Tree { totals, data_pages: input.number(), btree: Some(root), flat: None }),
+        history: None,
+        range_erases: None,
+        bounds: KeyBounds::cut(&input.key(), &input.key()),
+        oldest: Version(input.number()),
+        newest: Version(input.number()),
+        value_bytes: 0,
+        user_bytes: input.number(),
+    }
+}

@@ -1,0 +1,203 @@
+//! Any bytes as an SST opened by its footer: dumped, verified, read, and never a panic.
+#![no_main]
+
+use larch_fuzz::Input;
+use libfuzzer_sys::fuzz_target;
+use os::sim::SimDisk;
+use os::sync::Arc;
+use os::{Access, BLOCK_BYTES, Disk};
+use pages::page::checksum;
+use pages::{Address, PagedFile, Resident, retry};
+use sst::format::data_page::{self, Layout, OutsideValue};
+use sst::format::node::{self, Node};
+use sst::{
+    BuildOptions, Builder, Compression, DumpOptions, IndexKind, Meta, Root, RowKind, Seek, Sst, SstCursor, Version,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::path::Path;
+
+const PATH: &str = "file.sst";
+
+/// Where the checksums of its children lie in a node; see the picture in `format/node.rs`.
+const CHECKSUMS_AT: usize = 136;
+
+/// Rows that are read and pages that are sealed: a file that names one page a million times is not worth the time.
+const MOST: usize = 2_000;
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut input = Input::new(bytes);
+    match input.byte() % 4 {
+        0 => drop(read(input.rest())),
+        1 => {
+            // Changed and not sealed again: a check notices, unless nothing changed.
+            let whole = built(&mut input).0;
+            let mut file = whole.clone();
+            input.change(&mut file, 2);
+            assert_eq!(read(&file), file == whole, "a check finds every changed byte");
+        }
+        _ => {
+            let (mut file, mut meta) = built(&mut input);
+            let footer_at = file.len() - BLOCK_BYTES;
+            input.change(&mut file[..footer_at], 6);
+            seal(&mut file, &mut meta);
+            file[footer_at..].copy_from_slice(&meta.footer());
+            input.change(&mut file[footer_at..], 3);
+            let (footer, crc) = file[footer_at..].split_last_chunk_mut::<4>().expect("a block is longer");
+            crc.copy_from_slice(&crc32c::crc32c(footer).to_le_bytes());
+            read(&file);
+        }
+    }
+});
+
+/// A small file with everything in it: several pages and levels, older versions, range erases, large values.
+fn built(input: &mut Input<'_>) -> (Vec<u8>, Meta) {
+    let shape = input.byte();
+    let options = BuildOptions {
+        page_bytes: 256,
+        node_bytes: 256,
+        index: [IndexKind::Btree, IndexKind::Flat, IndexKind::Both, IndexKind::Btree][usize::from(shape & 3)],
+        compression: if shape & 12 == 12 { Compression::Lz4 } else { Compression::None },
+        max_node_children: 3 + usize::from(shape >> 6),
+        max_page_rows: if shape & 16 == 0 { usize::MAX } else { 2 },
+    };
+    let rows: BTreeMap<Vec<u8>, (u64, u8, usize)> =
+        (0..input.below(20)).map(|_| (input.key(), (1 + input.number() / 2, input.byte(), input.below(100)))).collect();
+    let starts: BTreeSet<Vec<u8>> = (0..input.below(5)).map(|_| input.key()).collect();
+
+    let disk = SimDisk::new(0);
+    let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
+    let mut builder = Builder::new(file, PATH.into(), input.number(), options);
+    for (key, (version, flags, value_bytes)) in rows {
+        let kind = if flags & 3 == 0 { RowKind::Erase } else { RowKind::Put };
+        let value = if kind == RowKind::Erase { Vec::new() } else { vec![flags; value_bytes] };
+        builder.add(&key, Version(version), kind, &value).expect("the disk has room");
+        for older in (version.saturating_sub(u64::from(flags >> 6))..version).rev() {
+            builder.add(&key, Version(older), RowKind::Put, b"older").expect("the disk has room");
+        }
+    }
+    let ends = starts.iter().skip(1).map(|end| Some(end.as_slice())).chain([None]);
+    for (start, end) in starts.iter().zip(ends) {
+        builder.add_range_erase(start, end, &[Version(9), Version(4)]).expect("the disk has room");
+    }
+    let meta = builder.finish().expect("the disk has room");
+    (disk.read_all(Path::new(PATH)).expect("the disk works"), meta)
+}
+
+/// Makes the checksum of every page right that can be reached, from the bottom up.
+fn seal(file: &mut [u8], meta: &mut Meta) {
+    let (id, mut left) = (meta.file_id, MOST);
+    for tree in [&mut meta.main, &mut meta.history, &mut meta.range_erases].into_iter().flatten() {
+        for Root { address, height, .. } in [&mut tree.btree, &mut tree.flat].into_iter().flatten() {
+            address.crc = seal_page(file, id, *address, *height, &mut left).unwrap_or_default();
+        }
+    }
+}
+
+fn seal_page(file: &mut [u8], id: u64, at: Address, height: u8, left: &mut usize) -> Option<u32> {
+    *left = left.checked_sub(1)?;
+    let start = usize::try_from(at.offset).ok()?;
+    let range = start..start.checked_add(at.bytes as usize).filter(|&end| end <= file.len())?;
+    // Only what is valid as it lies says where its children are; a compressed page mostly does not.
+    let memory_bytes = u32::from_le_bytes(*file[range.clone()].get(4..)?.first_chunk()?) as usize;
+    let page = file[range.clone()].get(..memory_bytes).unwrap_or_default().to_vec();
+    let mut children: Vec<(usize, Address, u8)> = Vec::new();
+    if height > 0 && node::validate(&page).is_ok() {
+        let node = Node::new(&page);
+        children.extend((0..node.children()).map(|i| (CHECKSUMS_AT + i * 4, node.address(i), height - 1)));
+    } else if height == 0 && data_page::validate(&page).is_ok() {
+        let layout = Layout::of(&page);
+        for record in (0..layout.rows()).map(|i| layout.record(&page, i)).filter(|record| record.outside) {
+            let end = record.value_at + record.value_bytes;
+            let reference = OutsideValue::new(&page[record.value_at..end]).expect("it is valid");
+            let first = end - reference.chunks().count() * Address::ENCODED_BYTES;
+            let crc_at = |i: usize| first + i * Address::ENCODED_BYTES + 12;
+            children.extend(reference.chunks().enumerate().map(|(i, at)| (crc_at(i), at, 0)));
+        }
+    }
+    for (crc_at, child, height) in children {
+        if let Some(crc) = seal_page(file, id, child, height, left) {
+            file[start + crc_at..][..4].copy_from_slice(&crc.to_le_bytes());
+        }
+    }
+    Some(checksum(id, at.offset, &file[range]))
+}
+
+/// Reads `file` in every way; says whether a check found it whole.
+fn read(bytes: &[u8]) -> bool {
+    let disk = SimDisk::new(0);
+    let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
+    file.write_at(bytes, 0).expect("the disk has room");
+    for rows in [false, true] {
+        let mut sink = Sink { room: 1 << 20 };
+        drop(sst::dump(file.clone(), Path::new(PATH), DumpOptions { rows }, &mut sink));
+    }
+    let Ok(meta) = sst::read_footer(&*file, Path::new(PATH)) else { return false };
+    let mut is_whole = false;
+    for prefer_flat in [false, true] {
+        let paged = PagedFile::alone(PATH, meta.file_id, disk.clone() as Arc<dyn Disk>);
+        let sst = Arc::new(Sst { file: paged, meta: meta.clone(), version_offset: 0, prefer_flat });
+        let source = Resident::new(sst::validate);
+        is_whole = sst::verify(&sst, &source, &*file, &mut |_| {}).is_ok();
+        scan(&sst, &source);
+        look_up(&sst, &source);
+    }
+    is_whole
+}
+
+/// Every row with its versions, forward and backward, until something is wrong.
+fn scan(sst: &Arc<Sst>, source: &Resident) {
+    let mut cursor = SstCursor::new(sst.clone());
+    let mut there = cursor.seek_first(source);
+    for _ in 0..MOST {
+        let Ok(true) = there else { break };
+        let newest = cursor.newest().expect("the cursor is somewhere");
+        drop(newest.value.load(source, &sst.file));
+        drop(cursor.visible(source, Version(newest.version.0 / 2)));
+        let mut older = cursor.first_older(source);
+        for _ in 0..MOST {
+            let Ok(true) = older else { break };
+            cursor.older().expect("there is one");
+            older = cursor.next_older(source);
+        }
+        there = cursor.next(source);
+    }
+    let mut there = cursor.seek_last(source);
+    for _ in 0..MOST {
+        let Ok(true) = there else { break };
+        there = cursor.prev(source);
+    }
+}
+
+fn look_up(sst: &Arc<Sst>, source: &Resident) {
+    let mut cursor = SstCursor::new(sst.clone());
+    for key in [b"".as_slice(), b"k", b"kkka", b"kkkkkk\0", b"\xff", &[b'k'; 200]] {
+        for at in [Version(0), Version(5), Version::MAX] {
+            drop(retry(source, || sst.get(source, key, at)));
+            drop(retry(source, || sst.cover(source, key, at)));
+        }
+        for seek in [Seek::Exact, Seek::Lower, Seek::Upper] {
+            drop(cursor.seek(source, key, seek));
+            drop(cursor.seek_back(source, key, seek));
+        }
+    }
+    for i in [0, 1, 3, u64::MAX] {
+        drop(sst.nth_range_erase(source, i));
+    }
+}
+
+/// Takes so many bytes and no more.
+struct Sink {
+    room: usize,
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.room = self.room.checked_sub(bytes.len()).ok_or(io::ErrorKind::WriteZero)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

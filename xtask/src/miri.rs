@@ -1,0 +1,18 @@
+//! `cargo x miri`: the tests of the modules with unsafe code, interpreted by Miri, which notices undefined behaviour.
+
+use crate::nightly;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Package and tests of each such module. Unsafe code in tests (counting allocators) is not shipped and not listed.
+const MODULES: [(&str, &str); 1] = [("larch-os", "buffer::")];
+
+/// Runs them all; stops at the first that fails.
+pub fn run(root: &Path) -> ExitCode {
+    if let Err(why) = nightly::check("miri", "rustup component add miri rust-src --toolchain nightly") {
+        eprintln!("miri: {why}");
+        return ExitCode::FAILURE;
+    }
+    let passes = |(package, tests)| nightly::runs(root, &["miri", "test", "--package", package, "--lib", tests]);
+    if MODULES.into_iter().all(passes) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,37 @@
+//! Cargo of the nightly toolchain, for the tools that need it. It does not know what they are run for.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Whether cargo's subcommand `tool` is there; if not, how to get it, `install` being the command for the tool itself.
+pub fn check(tool: &str, install: &str) -> Result<(), String> {
+    if !is_silent_success(&["rustc", "--version"]) {
+        return Err("it needs nightly Rust: rustup toolchain install nightly".to_owned());
+    }
+    if !is_silent_success(&["cargo", tool, "--version"]) {
+        return Err(format!("it needs cargo {tool}: {install}"));
+    }
+    Ok(())
+}
+
+/// Runs `cargo` with `arguments` in `root`; says whether that succeeded.
+pub fn runs(root: &Path, arguments: &[&str]) -> bool {
+    match nightly(&["cargo"]).args(arguments).current_dir(root).status() {
+        Ok(status) => status.success(),
+        Err(error) => {
+            eprintln!("cannot start rustup: {error}");
+            false
+        }
+    }
+}
+
+fn is_silent_success(words: &[&str]) -> bool {
+    nightly(words).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// `cargo +nightly` would do as well, but cargo gives its children another cargo in front, which does not know `+`.
+fn nightly(words: &[&str]) -> Command {
+    let mut command = Command::new("rustup");
+    command.args(["run", "nightly"]).args(words);
+    command
+}

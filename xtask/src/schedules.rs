@@ -1,0 +1,51 @@
+//! `cargo x shuttle` and `cargo x loom`: the tests of what threads do together, with `os::sync` standing on a library
+//! that decides who runs when. Everything is compiled again for each, so each has a target folder of its own.
+
+use std::env;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+/// A library and the tests written for it, each as what follows `cargo test`.
+struct Library {
+    name: &'static str,
+    tests: &'static [&'static str],
+}
+
+const SHUTTLE: Library = Library {
+    name: "shuttle",
+    tests: &["--package larch-pages --test shuttle", "--package larch --lib wal::sync::schedules"],
+};
+
+const LOOM: Library = Library { name: "loom", tests: &["--package larch --lib wal::sync::schedules"] };
+
+/// Random schedules.
+pub fn shuttle(root: &Path) -> ExitCode {
+    run(root, &SHUTTLE)
+}
+
+/// All schedules of little models.
+pub fn loom(root: &Path) -> ExitCode {
+    run(root, &LOOM)
+}
+
+fn run(root: &Path, library: &Library) -> ExitCode {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |target| root.join(target));
+    let passes = |tests: &&str| {
+        let status = Command::new(&cargo)
+            .arg("test")
+            .args(tests.split(' '))
+            .env("RUSTFLAGS", format!("--cfg {}", library.name))
+            .env("CARGO_TARGET_DIR", target.join(library.name))
+            .current_dir(root)
+            .status();
+        status.is_ok_and(|status| status.success())
+    };
+    match library.tests.iter().find(|tests| !passes(tests)) {
+        None => ExitCode::SUCCESS,
+        Some(tests) => {
+            eprintln!("{}: `cargo test {tests}` failed", library.name);
+            ExitCode::FAILURE
+        }
+    }
+}
