@@ -89,6 +89,12 @@ impl Builder {
         self
     }
 
+    /// Memory for merging and reading ahead in bytes. Default 16 MiB.
+    pub fn work_bytes(mut self, bytes: u64) -> Self {
+        self.options.work_bytes = bytes;
+        self
+    }
+
     /// What commits wait for. Default [`Durability::Synced`].
     pub fn durability(mut self, durability: Durability) -> Self {
         self.options.durability = durability;
@@ -102,6 +108,8 @@ impl Builder {
     }
 
     /// Whether to open without lock, threads and log replay: reads show what is in files, see [`Database::version`].
+    /// A writer that compacts meanwhile removes files that are shown here; a read that misses one fails and says so, and
+    /// opening again shows the newer files.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.options.read_only = read_only;
         self

@@ -18,7 +18,7 @@
 //! runs to the next record. A value that lies outside is a reference, see [`OutsideValue`].
 
 use super::key::{self, Suffix};
-use super::varint;
+use super::{u32_at, u64_at, varint};
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use pages::{Address, page::HEADER_BYTES};
 
@@ -61,14 +61,6 @@ pub struct Layout {
     wide: bool,
     base_version: u64,
     first_row: u64,
-}
-
-fn u32_at(page: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(page[at..at + 4].try_into().expect("four bytes"))
-}
-
-fn u64_at(page: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(page[at..at + 8].try_into().expect("eight bytes"))
 }
 
 impl Layout {

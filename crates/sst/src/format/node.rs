@@ -26,6 +26,7 @@
 
 use super::column::Column;
 use super::key::{self, Suffix};
+use super::{u32_at, u64_at};
 use pages::{Address, page::HEADER_BYTES};
 
 const CHILDREN_AT: usize = HEADER_BYTES;
@@ -78,14 +79,6 @@ pub struct Node<'p> {
     fixed_bytes: usize,
     residuals_at: usize,
     tails_at: usize,
-}
-
-fn u32_at(page: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(page[at..at + 4].try_into().expect("four bytes"))
-}
-
-fn u64_at(page: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(page[at..at + 8].try_into().expect("eight bytes"))
 }
 
 impl<'p> Node<'p> {
