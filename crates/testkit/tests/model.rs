@@ -1,5 +1,7 @@
 //! Random histories show what a sorted map with versions would show. More seeds: `cargo x sim`.
 
+use larch::Database;
+use larch::os::Machine;
 use testkit::history::History;
 use testkit::rerun::Rerun;
 
@@ -12,4 +14,20 @@ fn random_histories_read_as_a_sorted_map_would() {
         let _rerun = Rerun::of(seed, STEPS);
         History::new(seed).run(STEPS).expect("the disk does not fail");
     }
+}
+
+#[test]
+fn a_row_gives_its_value_after_its_file_was_compacted_away() {
+    let (machine, _) = Machine::simulated(1);
+    let db = Database::builder("db").machine(machine).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    // Too long for a data page: it is read when it is asked for.
+    let value = [b'v'; 100_000];
+    table.insert("a", value).expect("the disk works");
+    db.flush().expect("the disk works");
+    let mut range = table.iter();
+    let row = range.next_row().expect("the disk works").expect("it was inserted");
+    table.insert("b", "").expect("the disk works");
+    db.compact().expect("the disk works");
+    assert_eq!(row.value().expect("the row keeps its file")[..], value);
 }

@@ -8,10 +8,10 @@
 use super::View;
 use super::level::LevelCursor;
 use crate::error::Result;
-use crate::manifest::TableId;
+use crate::manifest::{DbFile, TableId};
 use crate::memtable::{MemCursor, MemRow, Memtable};
 use os::sync::Arc;
-use pages::{PagedFile, Session, Stop, retry};
+use pages::{Session, Stop, retry};
 use sst::{Readahead, Row, RowKind, Seek, Version};
 use std::ops::Bound;
 
@@ -29,8 +29,8 @@ pub enum Direction {
 pub enum Found {
     /// In memory.
     Memory(MemRow),
-    /// In a file.
-    File(Row, Arc<PagedFile>),
+    /// In a file, which the row keeps on the disk: its value may have to be read.
+    File(Row, Arc<DbFile>),
 }
 
 /// The merge.
@@ -234,9 +234,8 @@ impl Cursor {
                 Ok(Some((row.kind(), row.version(), Found::Memory(row))))
             }
             Self::Level(cursor) => {
-                let file = || cursor.file().sst.file.clone();
                 let row = cursor.visible(session, at)?;
-                Ok(row.map(|row| (row.kind, row.version, Found::File(row, file()))))
+                Ok(row.map(|row| (row.kind, row.version, Found::File(row, cursor.file().clone()))))
             }
         }
     }

@@ -107,7 +107,7 @@ impl RowRef<'_> {
         let session = &self.range.session;
         match &self.found {
             Found::Memory(row) => Ok(Value::from_memory(row.clone())),
-            Found::File(row, file) => match retry(session, || row.value.load(session, file)) {
+            Found::File(row, file) => match retry(session, || row.value.load(session, &file.sst.file)) {
                 Ok(loaded) => Ok(Value::from_file(session.cache(), loaded)),
                 Err(error) => Err(self.range.failed.get_or_init(|| error.into()).clone()),
             },
