@@ -30,7 +30,7 @@ use std::ops::RangeBounds;
 /// fruit.remove("banana")?;
 /// let names: Vec<_> = fruit.range("a".."d").map(|row| row.map(|(key, _)| key)).collect::<Result<_, _>>()?;
 /// assert_eq!(names, [b"apple"[..].into(), b"cherry"[..].into()]);
-/// assert_eq!(fruit.iter().next_back().unwrap()?.0[..], *b"cherry");
+/// assert_eq!(fruit.last_key_value()?.expect("two rows are left").0[..], *b"cherry");
 /// # Ok(())
 /// # }
 /// ```

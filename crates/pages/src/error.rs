@@ -17,7 +17,7 @@ pub enum Error {
         /// Which file.
         file: PathBuf,
         /// The system's words.
-        source: std::sync::Arc<io::Error>,
+        source: os::sync::Arc<io::Error>,
     },
     /// Bytes on disk are not what was written.
     #[error("{} is corrupt: {page} page at offset {offset}: {why}; restore the file from a backup", file.display())]
@@ -36,6 +36,6 @@ pub enum Error {
 impl Error {
     /// An I/O error with its file.
     pub fn io(action: &'static str, file: impl Into<PathBuf>, source: io::Error) -> Self {
-        Self::Io { action, file: file.into(), source: std::sync::Arc::new(source) }
+        Self::Io { action, file: file.into(), source: os::sync::Arc::new(source) }
     }
 }

@@ -1,7 +1,7 @@
 //! The page protocol: readers ask, the source answers from memory or notes what is missing. Nothing here blocks.
 
 use crate::{Address, Error, PageKind, PageRef, PagedFile, Result};
-use std::sync::Arc;
+use os::sync::Arc;
 
 /// Gives pages that are in memory and notes the ones that are not.
 ///

@@ -7,13 +7,13 @@ use crate::format::node::{Child, Node, Totals};
 use crate::format::validate;
 use crate::read::decode_range_erase;
 use crate::row::RowKind;
+use os::sync::Arc;
 use os::{BLOCK_BYTES, Buffer, File};
 use pages::page::{MAX_PAGE_BYTES, decode_page};
 use pages::{Address, Error, PageHeader, PageKind, Result};
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 /// Bytes of a key or value that are printed.
 const SHOWN_BYTES: usize = 64;

@@ -8,6 +8,7 @@ use crate::format::validate;
 use crate::read::{RangeErase, Sst};
 use crate::row::{RowKind, Version};
 use os::sim::SimDisk;
+use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::{Access, Disk, File};
 use pages::{
@@ -19,7 +20,6 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Name of the file on its disk.
 pub const PATH: &str = "7.sst";

@@ -7,11 +7,11 @@ use crate::format::data_page::OutsideValue;
 use crate::format::meta::{IndexKind, KeyBounds, Meta, TreeKind};
 use crate::format::varint;
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
+use os::sync::Arc;
 use os::{BLOCK_BYTES, File};
 use pages::page::Packing;
 use pages::{Codec, HEADER_BYTES, PageKind, Result};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// Chunk of a large value.
 const MAX_CHUNK_BYTES: usize = 1 << 20;

@@ -1,10 +1,10 @@
 //! Pages to bytes in a file: alignment, checksums, and writes of a megabyte around the system's page cache. Knows no rows.
 
+use os::sync::Arc;
 use os::{BLOCK_BYTES, Buffer, File};
 use pages::page::{Packing, pack_page, seal_page};
 use pages::{Address, Codec, Error, PACK_BYTES, PageKind, Result};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// Bytes gathered before they are written: large enough for the disk's sequential rate.
 const BUFFER_BYTES: usize = 1 << 20;
