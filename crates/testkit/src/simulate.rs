@@ -5,13 +5,18 @@ use crate::faults::{crash_at_syncs, fail_operations, fill_the_disk};
 use crate::history::History;
 use crate::rerun::Rerun;
 
-/// Runs `seed`; panics if a promise is broken. Faulty runs take half of the steps: there are many of them.
-pub fn simulate(seed: u64, steps: usize) {
-    let _rerun = Rerun::of(seed, steps);
+/// Flipped bits tried for each sample: each costs one open, and no history of its own.
+pub const FLIPS: usize = 4;
+
+/// Runs `seed`; panics if a promise is broken. Of each kind of fault it tries `samples`, if there are as many.
+pub fn simulate(seed: u64, steps: usize, samples: usize) {
+    let _rerun = Rerun::of(seed, steps, samples);
     History::new(seed).run(steps).expect("the disk does not fail");
-    let steps = steps / 2;
-    crash_at_syncs(seed, steps, 4);
-    fail_operations(seed, steps, 4);
+    if samples == 0 {
+        return;
+    }
+    crash_at_syncs(seed, steps, samples);
+    fail_operations(seed, steps, samples);
     fill_the_disk(seed, steps);
-    flip_bits(seed, steps, 16);
+    flip_bits(seed, steps, FLIPS * samples);
 }

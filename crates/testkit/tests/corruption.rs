@@ -2,13 +2,15 @@
 
 use testkit::corruption::flip_bits;
 use testkit::rerun::Rerun;
+use testkit::simulate::FLIPS;
 
 const STEPS: usize = 199;
+const SAMPLES: usize = 20;
 
 #[test]
 fn a_flipped_bit_is_an_error_that_names_the_file_or_changes_nothing() {
     for seed in 0..60 {
-        let _rerun = Rerun::of(seed, STEPS);
-        flip_bits(seed, STEPS, 50);
+        let _rerun = Rerun::of(seed, STEPS, SAMPLES);
+        flip_bits(seed, STEPS, FLIPS * SAMPLES);
     }
 }

@@ -4,22 +4,23 @@ use testkit::faults::{crash_at_syncs, fail_operations, fill_the_disk};
 use testkit::rerun::Rerun;
 
 const STEPS: usize = 199;
+const SAMPLES: usize = 20;
 
 fn for_seeds(count: u64, check: impl Fn(u64)) {
     for seed in 0..count {
-        let _rerun = Rerun::of(seed, STEPS);
+        let _rerun = Rerun::of(seed, STEPS, SAMPLES);
         check(seed);
     }
 }
 
 #[test]
 fn a_crash_at_any_sync_leaves_a_prefix_with_everything_durable() {
-    for_seeds(30, |seed| crash_at_syncs(seed, STEPS, 20));
+    for_seeds(30, |seed| crash_at_syncs(seed, STEPS, SAMPLES));
 }
 
 #[test]
 fn a_failed_operation_is_told_and_loses_nothing_acknowledged() {
-    for_seeds(30, |seed| fail_operations(seed, STEPS, 20));
+    for_seeds(30, |seed| fail_operations(seed, STEPS, SAMPLES));
 }
 
 #[test]

@@ -11,7 +11,7 @@ const STEPS: usize = 397;
 #[test]
 fn random_histories_read_as_a_sorted_map_would() {
     for seed in 0..200 {
-        let _rerun = Rerun::of(seed, STEPS);
+        let _rerun = Rerun::of(seed, STEPS, 0);
         History::new(seed).run(STEPS).expect("the disk does not fail");
     }
 }

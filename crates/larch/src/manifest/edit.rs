@@ -157,6 +157,56 @@ mod tests {
     use sst::KeyBounds;
 
     #[test]
+    fn edits_keep_the_bytes_of_their_format() {
+        let meta = Meta {
+            file_id: 0x0807_0605_0403_0201,
+            file_bytes: 8192,
+            main: Some(sst::Tree {
+                totals: sst::Totals { rows: 3, bytes: 4096, group_bytes: 0, erased: 1 },
+                data_pages: 1,
+                btree: Some(sst::Root {
+                    address: pages::Address { offset: 0, bytes: 4096, crc: 0xddcc_bbaa },
+                    height: 0,
+                    index_bytes: 0,
+                }),
+                flat: None,
+            }),
+            history: None,
+            range_erases: None,
+            bounds: KeyBounds::cut(b"a", b"c"),
+            oldest: Version(1),
+            newest: Version(300),
+            value_bytes: 0,
+            user_bytes: 9,
+        };
+        let table = TableId(1);
+        let options = TableOptions { metadata: b"m".to_vec(), ..TableOptions::default() };
+        let edits = [
+            (Edit::Database(2), "01 0200000000000000"),
+            (Edit::Epoch(3), "02 03"),
+            (Edit::Table { id: table, name: "t".to_owned(), options }, "03 01 0174 808001 808001 00 00 00 016d"),
+            (
+                Edit::AddFile { table, level: 6, number: 24, epoch: 9, version_offset: 0, meta },
+                "04 01 06 18 09 00 0102030405060708 8040 01 ac02 00 09 0161 01 0163 \
+                 01 03 8020 00 01 01 01 0000000000000000 00100000 aabbccdd 00 00 00",
+            ),
+            (Edit::RemoveFile { table, level: 0, number: 23 }, "05 01 00 17"),
+            (Edit::OldestLog(26), "06 1a"),
+            (Edit::NextNumber(27), "07 1b"),
+            (Edit::LastVersion(Version(300)), "08 ac02"),
+            (Edit::DropTable(table), "09 01"),
+            (Edit::FlushedVersion(Version(300)), "0a ac02"),
+            (Edit::NextTable(2), "0b 02"),
+        ];
+        for (edit, expected) in edits {
+            let mut bytes = Vec::new();
+            edit.encode(&mut bytes);
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(hex, expected.replace(' ', ""), "{edit:?}");
+        }
+    }
+
+    #[test]
     fn edits_come_back_and_cut_ones_are_refused() {
         let meta = Meta {
             file_id: 9,
