@@ -14,8 +14,17 @@ fn for_seeds(count: u64, check: impl Fn(u64)) {
 }
 
 #[test]
-fn a_crash_at_any_sync_leaves_a_prefix_with_everything_durable() {
+fn a_crash_at_any_sync_leaves_a_prefix_with_everything_acknowledged_durable() {
     for_seeds(30, |seed| crash_at_syncs(seed, STEPS, SAMPLES));
+}
+
+#[test]
+fn a_crash_at_every_sync_of_a_short_history_leaves_such_a_prefix() {
+    const STEPS: usize = 60;
+    for seed in 0..16 {
+        let _rerun = Rerun::of(seed, STEPS, usize::MAX);
+        crash_at_syncs(seed, STEPS, usize::MAX);
+    }
 }
 
 #[test]
