@@ -73,7 +73,7 @@ fn range(args: &Scan, layout: &Layout) -> Result<Option<Range>> {
         text.as_ref().map(|text| layout.bound_from_text(text.as_encoded_bytes())).transpose().map_err(Failure::Usage)
     };
     let (from, to, prefix) = (bound(&args.from)?, bound(&args.to)?, bound(&args.prefix)?);
-    let after = prefix.as_deref().and_then(after_prefix);
+    let after = prefix.as_deref().and_then(larch::successor);
     let from = from.max(prefix);
     let to = match (to, after) {
         (Some(to), Some(after)) => Some(to.min(after)),
@@ -83,12 +83,4 @@ fn range(args: &Scan, layout: &Layout) -> Result<Option<Range>> {
         return Ok(None);
     }
     Ok(Some((from.map_or(Bound::Unbounded, Bound::Included), to.map_or(Bound::Unbounded, Bound::Excluded))))
-}
-
-/// The first bytes after all that start with `prefix`; `None` if nothing comes after them.
-fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
-    let end = prefix.iter().rposition(|byte| *byte != 0xFF)?;
-    let mut after = prefix[..=end].to_vec();
-    after[end] += 1;
-    Some(after)
 }

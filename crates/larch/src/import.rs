@@ -7,6 +7,7 @@
 
 use crate::commit::{check_row, rotate};
 use crate::compact::output::Outputs;
+use crate::compact::pick;
 use crate::compact::run::{Plan, merge_files};
 use crate::core::Core;
 use crate::error::{Error, Result};
@@ -28,7 +29,6 @@ pub struct Import {
     table: Table,
     runs: Vec<Run>,
     state: State,
-    rows: u64,
     user_bytes: u64,
 }
 
@@ -86,7 +86,7 @@ impl Import {
         }
         table.core().check_writable()?;
         let state = State::Streaming(Box::default());
-        Ok(Self { table: table.clone(), runs: Vec::new(), state, rows: 0, user_bytes: 0 })
+        Ok(Self { table: table.clone(), runs: Vec::new(), state, user_bytes: 0 })
     }
 
     fn core(&self) -> &Arc<Core> {
@@ -96,7 +96,6 @@ impl Import {
     /// Adds a row. Any order will do; ascending keys are fastest.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         check_row(self.core(), key, value)?;
-        self.rows += 1;
         self.user_bytes += (key.len() + value.len()) as u64;
         if let State::Streaming(stream) = &mut self.state {
             let order = if stream.any { stream.key.as_slice().cmp(key) } else { Compared::Less };
@@ -172,17 +171,18 @@ impl Import {
             let bytes = |runs: &[Run]| runs.iter().map(Run::bytes).sum::<u64>();
             let first = (0..=runs.len() - count).min_by_key(|&first| bytes(&runs[first..first + count])).unwrap_or(0);
             let group: Vec<Run> = runs.drain(first..first + count).collect();
-            let merged = self.merge_group(&group, runs.is_empty(), progress)?;
+            let file_bytes = if runs.is_empty() { final_file_bytes(self.core()) } else { u64::MAX };
+            let merged = self.merge_group(&group, file_bytes, progress)?;
             runs.insert(first, merged);
         }
         Ok(Run { files: runs.into_iter().flat_map(Run::into_files).collect() })
     }
 
-    fn merge_group(&self, group: &[Run], is_last: bool, progress: &mut dyn FnMut(u64, u64)) -> Result<Run> {
+    fn merge_group(&self, group: &[Run], file_bytes: u64, progress: &mut dyn FnMut(u64, u64)) -> Result<Run> {
         let core = self.core();
         // Newest first.
         let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
-        let plan = Plan { sources, bottom: true, file_bytes: run_file_bytes(core, is_last) };
+        let plan = Plan { sources, bottom: true, file_bytes };
         let merged = merge_files(core, self.table.info(), plan, &[Version(0)], &mut |done, total| {
             progress(done, total);
             true
@@ -194,9 +194,10 @@ impl Import {
     }
 }
 
-fn run_file_bytes(core: &Core, is_last: bool) -> u64 {
-    let file_bytes = core.options.levels.file_bytes;
-    if is_last { file_bytes << 2 } else { u64::MAX }
+/// Size of the files that stay: those of the deepest level, where an import mostly goes. A run that is merged again is
+/// one file.
+fn final_file_bytes(core: &Core) -> u64 {
+    pick::file_bytes(LEVELS - 1, 0, &core.options.levels)
 }
 
 impl Run {
@@ -303,7 +304,7 @@ impl Stream {
 
     fn write_waiting(&mut self, table: &Table) -> Result<()> {
         if self.any {
-            let file_bytes = run_file_bytes(table.core(), true);
+            let file_bytes = final_file_bytes(table.core());
             let outputs = self.outputs.get_or_insert_with(|| RunWriter::new(table, file_bytes));
             outputs.add(&self.key, &self.value)?;
         }

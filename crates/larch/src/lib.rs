@@ -73,5 +73,6 @@ pub use os;
 pub use pages::{PageCache, PageKind, Reason};
 pub use read::{Key, Range, RowRef, Value};
 pub use record::LogError;
+pub use sst::format::meta::successor;
 pub use sst::{Compression, DumpOptions, IndexKind, MAX_KEY_BYTES, Version};
 pub use table::{Readable, Table};

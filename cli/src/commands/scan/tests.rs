@@ -11,7 +11,7 @@ fn a_prefix_ends_where_no_key_starts_with_it() {
         (b"\xff\xff", None),
         (b"", None),
     ] {
-        assert_eq!(after_prefix(prefix).as_deref(), after);
+        assert_eq!(larch::successor(prefix).as_deref(), after);
     }
 }
 
