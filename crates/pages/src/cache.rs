@@ -317,7 +317,12 @@ fn heat_cap(kind: PageKind) -> u8 {
 fn serves_many(kind: PageKind) -> bool {
     match kind {
         PageKind::Index | PageKind::RangeErase | PageKind::Flat | PageKind::Filter => true,
-        PageKind::Data | PageKind::History | PageKind::Value | PageKind::Group | PageKind::Footer => false,
+        PageKind::Data
+        | PageKind::History
+        | PageKind::Value
+        | PageKind::Group
+        | PageKind::GroupHistory
+        | PageKind::Footer => false,
     }
 }
 

@@ -162,9 +162,10 @@ impl Snapshot {
         self.of_kind(PageKind::Index).faults + self.of_kind(PageKind::Flat).faults
     }
 
-    /// Data pages read from disk: the main tree's, the history's, the groups' and values.
+    /// Data pages read from disk: the main tree's, the history's, those of the groups and their histories,
+    /// and values.
     pub fn data_reads(&self) -> u64 {
-        [PageKind::Data, PageKind::History, PageKind::Group, PageKind::Value]
+        [PageKind::Data, PageKind::History, PageKind::Group, PageKind::GroupHistory, PageKind::Value]
             .into_iter()
             .map(|kind| self.of_kind(kind).faults)
             .sum()

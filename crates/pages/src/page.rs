@@ -42,11 +42,13 @@ pub enum PageKind {
     Group = 8,
     /// The footer, which lets a file be opened alone.
     Footer = 9,
+    /// Rows of a column group's history.
+    GroupHistory = 10,
 }
 
 impl PageKind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Data,
         Self::Index,
         Self::History,
@@ -56,6 +58,7 @@ impl PageKind {
         Self::Filter,
         Self::Group,
         Self::Footer,
+        Self::GroupHistory,
     ];
 
     /// The kind with this number.
@@ -75,6 +78,7 @@ impl PageKind {
             Self::Filter => "filter",
             Self::Group => "group",
             Self::Footer => "footer",
+            Self::GroupHistory => "group history",
         }
     }
 

@@ -18,7 +18,7 @@ pub fn validate(kind: PageKind, page: &[u8]) -> Result<(), String> {
         PageKind::Data | PageKind::History | PageKind::RangeErase => data_page::validate(page),
         PageKind::Index | PageKind::Flat => node::validate(page),
         PageKind::Value => (page.len() > HEADER_BYTES).then_some(()).ok_or_else(|| "a value chunk is empty".to_owned()),
-        PageKind::Footer | PageKind::Filter | PageKind::Group => {
+        PageKind::Footer | PageKind::Filter | PageKind::Group | PageKind::GroupHistory => {
             Err(format!("{} pages are not read through the cache", kind.name()))
         }
     }

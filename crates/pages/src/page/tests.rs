@@ -138,7 +138,7 @@ fn a_header_says_what_is_wrong_with_it() {
     };
     assert_eq!(PageHeader::decode(&right.encode()), Ok(right));
     check(0, 0, "unknown page kind 0");
-    check(0, 10, "unknown page kind 10");
+    check(0, 11, "unknown page kind 11");
     check(1, 2, "unknown codec 2");
     check(3, 1, "reserved bytes of the page header are not zero");
     check(15, 1, "reserved bytes of the page header are not zero");

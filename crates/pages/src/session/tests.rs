@@ -228,7 +228,7 @@ fn reading_through_a_cache_of_any_size_gives_what_the_disk_has() {
         let mut random = SplitMix(seed);
         let codec = if random.next().is_multiple_of(2) { Codec::None } else { Codec::Lz4 };
         let packing = if random.next().is_multiple_of(2) { Packing::Block } else { Packing::Tight };
-        let kinds: Vec<_> = (0..60).map(|_| PageKind::ALL[random.next() as usize % 9]).collect();
+        let kinds: Vec<_> = (0..60).map(|_| PageKind::ALL[random.next() as usize % PageKind::ALL.len()]).collect();
         let numbered = Numbered::write(&kinds, 500 + random.next() as usize % 20_000, codec, packing);
         let (cache, file) = setup(&numbered, random.next() % 40);
         let resident = Resident::new(accept);
