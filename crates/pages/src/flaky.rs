@@ -103,8 +103,8 @@ impl<S: PageSource> PageSource for Flaky<S> {
         Err(Stop::Fault)
     }
 
-    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) {
-        self.source.ahead(file, at, kind);
+    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
+        self.source.ahead(file, at, kind)
     }
 
     fn fetch(&self) -> Result<()> {

@@ -76,10 +76,10 @@ impl Numbered {
         Ok(page)
     }
 
-    /// Hints at a page.
-    pub fn ahead(&self, source: &impl PageSource, file: &Arc<PagedFile>, number: usize) {
+    /// Hints at a page; says whether it was noted.
+    pub fn ahead(&self, source: &impl PageSource, file: &Arc<PagedFile>, number: usize) -> bool {
         let (kind, at) = self.pages[number];
-        source.ahead(file, &at, kind);
+        source.ahead(file, &at, kind)
     }
 
     /// Whether a page is in the cache's memory.

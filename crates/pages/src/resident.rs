@@ -59,7 +59,9 @@ impl PageSource for Resident {
         Ok(page)
     }
 
-    fn ahead(&self, _: &Arc<PagedFile>, _: &Address, _: PageKind) {}
+    fn ahead(&self, _: &Arc<PagedFile>, _: &Address, _: PageKind) -> bool {
+        false
+    }
 
     fn fetch(&self) -> Result<()> {
         Ok(())

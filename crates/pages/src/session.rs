@@ -13,13 +13,15 @@
 
 mod round;
 
+use crate::cache::Look;
 use crate::cache::budget::Turn;
-use crate::cache::shard::Key;
+use crate::cache::shard::{Key, KeyHash};
 use crate::counters::Tally;
 use crate::page::verify_address;
 use crate::{Address, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Result, Stop};
 use os::sync::Arc;
 use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 /// Whether the cache keeps the pages a session reads.
@@ -31,8 +33,9 @@ pub enum Admit {
     Pass,
 }
 
-/// Hints kept until the next round. When there are more, the older half is forgotten: by then the reader is past it.
-const MAX_HINTS: usize = 256;
+/// Hints kept until the next round, each for a page of its own. When there are more the oldest are forgotten: by then
+/// the reader is past them.
+const MAX_HINTS: usize = 4096;
 
 /// A session that passes pages through keeps those it read ahead for later steps itself, this many bytes at most and at
 /// most a sixteenth of the budget, unless told otherwise.
@@ -57,12 +60,15 @@ pub struct Session {
 struct Step {
     /// Misses since the last round.
     needed: Vec<Request>,
-    /// Hints since the last round; they outlive the step.
+    /// Hints since the last round, oldest first, some pages more than once; they outlive the step.
     ahead: Vec<Request>,
     /// Pages fetched for this step, sorted by key.
     pins: Vec<(Key, PageRef)>,
-    /// Pages read ahead that the cache does not keep, oldest first; they outlive the step.
-    waiting: Vec<(Key, PageRef)>,
+    /// Pages read ahead that the cache does not keep, each with its number in the order they came; they outlive the
+    /// step.
+    waiting: HashMap<Key, (u64, PageRef), KeyHash>,
+    /// Pages that ever came to `waiting`.
+    came: u64,
     /// The right to exceed the budget, from the round that needed it until the end of the step.
     turn: Option<Turn>,
     tally: Tally,
@@ -154,20 +160,20 @@ impl PageSource for Session {
         Ok(page)
     }
 
-    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) {
+    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
         if verify_address(at).is_err() {
-            return;
+            return false;
         }
-        let request = self.request(file, at, kind, false);
+        let key = Key::new(file, at);
         let step = &mut *self.step.borrow_mut();
-        let known = |request: &Request| step.ahead.iter().any(|known| known.key == request.key);
-        if step.pinned_or_waiting(request.key) || known(&request) || self.cache.find(request.key, false).is_some() {
-            return;
+        if step.pinned_or_waiting(key) || !matches!(self.cache.look(key, self.admit == Admit::Keep), Look::Missing) {
+            return false;
         }
-        if step.ahead.len() == MAX_HINTS {
-            step.ahead.drain(..MAX_HINTS / 2);
+        if step.ahead.len() == 2 * MAX_HINTS {
+            step.forget_old_hints();
         }
-        step.ahead.push(request);
+        step.ahead.push(self.request(file, at, kind, false));
+        true
     }
 
     fn fetch(&self) -> Result<()> {
@@ -222,8 +228,7 @@ impl Step {
         match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
             Ok(place) => Some(self.pins[place].1.clone()),
             Err(place) => {
-                let waiting = self.waiting.iter().position(|(waiting, _)| *waiting == key)?;
-                let (key, page) = self.waiting.remove(waiting);
+                let (_, page) = self.waiting.remove(&key)?;
                 self.pins.insert(place, (key, page.clone()));
                 Some(page)
             }
@@ -231,12 +236,23 @@ impl Step {
     }
 
     fn pinned_or_waiting(&self, key: Key) -> bool {
-        self.pins.binary_search_by_key(&key, |(key, _)| *key).is_ok()
-            || self.waiting.iter().any(|(waiting, _)| *waiting == key)
+        self.pins.binary_search_by_key(&key, |(key, _)| *key).is_ok() || self.waiting.contains_key(&key)
+    }
+
+    /// Leaves the newest [`MAX_HINTS`] pages hinted at, each once. The list has room for twice as many, so this comes
+    /// after as many hints as it keeps, and a hint takes constant time on the whole.
+    fn forget_old_hints(&mut self) {
+        let mut met = HashSet::with_hasher(KeyHash::default());
+        let newest_first = self.ahead.drain(..).rev().filter(|hint| met.insert(hint.key));
+        let newest: Vec<Request> = newest_first.take(MAX_HINTS).collect();
+        self.ahead.extend(newest.into_iter().rev());
     }
 
     /// Everything asked for since the last round, each page once, in the order of files and offsets.
     fn take_requests(&mut self) -> Vec<Request> {
+        if self.ahead.len() > MAX_HINTS {
+            self.forget_old_hints();
+        }
         let mut requests = std::mem::take(&mut self.needed);
         requests.append(&mut self.ahead);
         // Of two requests for a page the needed one comes first and stays.
@@ -248,14 +264,23 @@ impl Step {
 
     /// Keeps pages for later steps; the oldest go when there are too many.
     fn keep_ahead(&mut self, pages: Vec<(Key, PageRef)>, most_bytes: u64) {
-        self.waiting.extend(pages);
-        let mut bytes = 0;
-        let kept = self.waiting.iter().rev().take_while(|(_, page)| {
-            bytes += page.cost_bytes();
-            bytes <= most_bytes
-        });
-        let dropped = self.waiting.len() - kept.count();
-        self.waiting.drain(..dropped);
+        for (key, page) in pages {
+            self.came += 1;
+            self.waiting.insert(key, (self.came, page));
+        }
+        let mut bytes: u64 = self.waiting.values().map(|(_, page)| page.cost_bytes()).sum();
+        if bytes <= most_bytes {
+            return;
+        }
+        let mut oldest_first: Vec<(u64, Key)> = self.waiting.iter().map(|(key, (number, _))| (*number, *key)).collect();
+        oldest_first.sort_unstable();
+        for (_, key) in oldest_first {
+            let (_, page) = self.waiting.remove(&key).expect("the list was made of what waits");
+            bytes -= page.cost_bytes();
+            if bytes <= most_bytes {
+                break;
+            }
+        }
     }
 }
 

@@ -14,7 +14,12 @@ pub trait PageSource {
     fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop>;
 
     /// Wanted soon: brought in the same round as the faults, waited for by nobody.
-    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind);
+    ///
+    /// `true` if the page was noted; `false` if it is in memory, or on its way there already, or the address is none.
+    /// Noting looks for no duplicates: a page asked for twice before a round may be `true` twice, and is brought once.
+    /// Nor is it a promise: a source forgets the oldest hints when there are many, and leaves out those it has no room
+    /// for, so who waits until nothing is noted any more may wait forever.
+    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool;
 
     /// Brings everything noted since the last round into memory, pinned until [`PageSource::release`].
     fn fetch(&self) -> Result<()>;

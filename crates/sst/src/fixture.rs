@@ -251,8 +251,8 @@ impl PageSource for Rounds<'_> {
         self.source.page(file, at, kind)
     }
 
-    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) {
-        self.source.ahead(file, at, kind);
+    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
+        self.source.ahead(file, at, kind)
     }
 
     fn fetch(&self) -> Result<()> {

@@ -64,6 +64,9 @@ impl Hasher for KeyHasher {
     }
 }
 
+/// For tables by [`Key`].
+pub(crate) type KeyHash = BuildHasherDefault<KeyHasher>;
+
 /// What the table says about a page that is not simply missing.
 pub(crate) enum Entry {
     /// In memory.
@@ -75,7 +78,7 @@ pub(crate) enum Entry {
 /// One part of the cache.
 #[derive(Default)]
 pub(crate) struct Shard {
-    table: HashMap<Key, Entry, BuildHasherDefault<KeyHasher>>,
+    table: HashMap<Key, Entry, KeyHash>,
     ring: Vec<Option<(Key, PageRef)>>,
     holes: Vec<usize>,
     hand: usize,

@@ -22,6 +22,18 @@ fn all_of(session: &Session, numbered: &Numbered, file: &Arc<PagedFile>, pages: 
     .map(|()| runs)
 }
 
+/// Somebody who does not keep pages reads page 0; `meanwhile` happens before it lands.
+fn read_by_another(cache: &PageCache, numbered: &Numbered, file: &Arc<PagedFile>, meanwhile: impl FnOnce()) {
+    let charge = cache.try_reserve(BLOCK_COST).expect("the cache is empty");
+    let Look::Claimed(claim) = cache.claim(numbered.key(file, 0), false, 0) else { panic!("it is missing") };
+    meanwhile();
+    let (kind, at) = numbered.pages[0];
+    let stored = file.read(&at, kind).expect("no faults");
+    let decoded = crate::page::adopt_page(stored.buffer, kind, &at, file.id()).expect("the page is whole");
+    let page = cache.make_page(decoded, at, charge).expect("its structure is right");
+    claim.land(file, Ok(page)).expect("it was read");
+}
+
 #[test]
 fn pages_that_fault_together_come_in_one_round() {
     for admit in [Admit::Keep, Admit::Pass] {
@@ -162,11 +174,11 @@ fn pages_read_ahead_take_a_bounded_share_of_memory() {
     let numbered = Numbered::blocks(100);
     let (cache, file) = setup(&numbered, 160);
     let session = Session::new(&cache, Reason::Scan, Admit::Pass);
-    (1..100).for_each(|number| numbered.ahead(&session, &file, number));
+    (1..100).for_each(|number| assert!(numbered.ahead(&session, &file, number)));
     all_of(&session, &numbered, &file, &[0]).expect("no faults");
     assert_eq!((session.page_reads(), cache.usage().used_bytes), (11, 10 * BLOCK_COST));
     // Never read, they make room for others and go with the session.
-    (50..100).for_each(|number| numbered.ahead(&session, &file, number));
+    (50..100).for_each(|number| assert!(numbered.ahead(&session, &file, number)));
     all_of(&session, &numbered, &file, &[40]).expect("no faults");
     assert_eq!((session.page_reads(), cache.usage().used_bytes), (22, 10 * BLOCK_COST));
     drop(session);
@@ -174,14 +186,67 @@ fn pages_read_ahead_take_a_bounded_share_of_memory() {
 }
 
 #[test]
-fn hints_nobody_follows_are_forgotten() {
-    let numbered = Numbered::blocks(1000);
-    let (cache, file) = setup(&numbered, 10_000);
-    let session = Session::new(&cache, Reason::Scan, Admit::Keep);
-    (1..1000).for_each(|number| numbered.ahead(&session, &file, number));
-    all_of(&session, &numbered, &file, &[0]).expect("no faults");
-    assert!((128..=257).contains(&session.page_reads()), "{}", session.page_reads());
-    assert!(numbered.is_resident(&cache, &file, 999), "the newest hints stay");
+fn of_many_hints_the_newest_are_followed_and_the_others_forgotten() {
+    const PAGES: usize = 3 * MAX_HINTS;
+    let numbered = Numbered::write(&[PageKind::Data; PAGES], 48, Codec::None, Packing::Tight);
+    let check = |hints: &[usize], expected: &[usize]| {
+        let (cache, file) = setup(&numbered, 10 * PAGES as u64);
+        let session = Session::new(&cache, Reason::Scan, Admit::Keep);
+        assert!(hints.iter().all(|number| numbered.ahead(&session, &file, *number)), "none is in memory");
+        assert!(session.step.borrow().ahead.len() <= 2 * MAX_HINTS);
+        session.fetch().expect("no faults of the disk");
+        let brought: Vec<usize> = (0..PAGES).filter(|number| numbered.is_resident(&cache, &file, *number)).collect();
+        assert!(brought == expected, "{} hints brought {} pages", hints.len(), brought.len());
+        assert_eq!(session.page_reads(), expected.len() as u64);
+    };
+    let range = |range: std::ops::Range<usize>| range.collect::<Vec<_>>();
+    check(&range(0..MAX_HINTS), &range(0..MAX_HINTS));
+    check(&range(0..MAX_HINTS + 1), &range(1..MAX_HINTS + 1));
+    check(&range(0..PAGES), &range(PAGES - MAX_HINTS..PAGES));
+    // Hints at one page are one, however many, and as old as the last of them.
+    check(&[vec![7; PAGES], range(10..MAX_HINTS + 9)].concat(), &[vec![7], range(10..MAX_HINTS + 9)].concat());
+    check(&[range(0..MAX_HINTS), vec![0; PAGES], vec![PAGES - 1]].concat(), &{
+        let newest = [vec![0], range(2..MAX_HINTS), vec![PAGES - 1]];
+        newest.concat()
+    });
+}
+
+#[test]
+fn a_hint_says_whether_it_was_noted() {
+    for admit in [Admit::Keep, Admit::Pass] {
+        let numbered = Numbered::blocks(20);
+        let (cache, file) = setup(&numbered, 1000);
+        let session = Session::new(&cache, Reason::Scan, admit);
+        assert!(numbered.ahead(&session, &file, 1), "it is missing");
+        assert!(numbered.ahead(&session, &file, 1), "it still is");
+        assert!(numbered.page(&session, &file, 0).is_err());
+        session.fetch().expect("no faults of the disk");
+        assert_eq!(session.page_reads(), 2);
+        assert!(!numbered.ahead(&session, &file, 0), "it is pinned");
+        assert!(!numbered.ahead(&session, &file, 1), "it was read ahead");
+        session.release();
+        assert_eq!(numbered.ahead(&session, &file, 0), admit == Admit::Pass, "it is in the cache or nowhere");
+
+        let flight = cache.claim(numbered.key(&file, 2), false, 0);
+        assert!(!numbered.ahead(&session, &file, 2), "somebody else reads it");
+        drop(flight);
+        assert!(numbered.ahead(&session, &file, 2), "nobody does any more");
+        let impossible = Address { offset: 32, bytes: 64, crc: 0 };
+        assert!(!session.ahead(&file, &impossible, PageKind::Data));
+    }
+}
+
+#[test]
+fn a_page_hinted_at_while_it_is_read_is_kept_for_who_keeps_pages() {
+    for admit in [Admit::Keep, Admit::Pass] {
+        let numbered = Numbered::blocks(1);
+        let (cache, file) = setup(&numbered, 10);
+        let session = Session::new(&cache, Reason::Scan, admit);
+        read_by_another(&cache, &numbered, &file, || {
+            assert!(!numbered.ahead(&session, &file, 0));
+        });
+        assert_eq!(numbered.is_resident(&cache, &file, 0), admit == Admit::Keep);
+    }
 }
 
 #[test]
@@ -197,7 +262,9 @@ fn hot_pages_survive_a_scan_that_passes_through() {
     }
     let scan = Session::new(&cache, Reason::Scan, Admit::Pass);
     for number in 0..500 {
-        (1..5).filter(|ahead| number + ahead < 500).for_each(|ahead| numbered.ahead(&scan, &file, number + ahead));
+        for next in (number + 1..500).take(4) {
+            numbered.ahead(&scan, &file, next);
+        }
         all_of(&scan, &numbered, &file, &[number]).expect("no faults");
     }
     assert!((0..11).all(|number| numbered.is_resident(&cache, &file, number)));
@@ -209,15 +276,9 @@ fn hot_pages_survive_a_scan_that_passes_through() {
 fn a_page_passing_through_is_kept_if_another_session_waits_to_keep_it() {
     let numbered = Numbered::blocks(1);
     let (cache, file) = setup(&numbered, 10);
-    let key = numbered.key(&file, 0);
-    let charge = cache.try_reserve(BLOCK_COST).expect("the cache is empty");
-    let crate::cache::Look::Claimed(claim) = cache.claim(key, false, 0) else { panic!("it is missing") };
-    assert!(matches!(cache.look(key, true), crate::cache::Look::InFlight(_)));
-    let (kind, at) = numbered.pages[0];
-    let stored = file.read(&at, kind).expect("no faults");
-    let decoded = crate::page::adopt_page(stored.buffer, kind, &at, file.id()).expect("the page is whole");
-    let page = cache.make_page(decoded, at, charge).expect("its structure is right");
-    claim.land(&file, Ok(page)).expect("it was read");
+    read_by_another(&cache, &numbered, &file, || {
+        assert!(matches!(cache.look(numbered.key(&file, 0), true), Look::InFlight(_)));
+    });
     assert!(numbered.is_resident(&cache, &file, 0));
 }
 
