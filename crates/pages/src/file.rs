@@ -10,7 +10,7 @@
 pub(crate) mod open_files;
 
 use crate::page::verify_address;
-use crate::{Address, Error, PageCache, PageKind, Result};
+use crate::{Address, Error, PageCache, PageKind, PageRef, Result};
 use open_files::{Handle, OpenFiles};
 use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Weak};
@@ -103,9 +103,14 @@ impl PagedFile {
         Error::Corrupt { file: self.path.clone(), page: kind.name(), offset, why: why.into() }
     }
 
+    /// An error about a page that was found in memory and is not the one asked for, see [`PageRef::is`].
+    pub(crate) fn found_another(&self, page: &PageRef, at: &Address, kind: PageKind) -> Error {
+        self.corrupt(kind, at.offset, format!("asked for as a {} page at {at:?}, read before as {page:?}", kind.name()))
+    }
+
     /// Whether the file is registered with `cache`.
-    pub(crate) fn is_at_home(&self, cache: &Arc<PageCache>) -> bool {
-        Weak::as_ptr(&self.home) == Arc::as_ptr(cache)
+    pub(crate) fn is_at_home(&self, cache: &PageCache) -> bool {
+        std::ptr::eq(Weak::as_ptr(&self.home), cache)
     }
 
     /// The stored bytes of the page at `at`, not verified yet.

@@ -51,6 +51,12 @@ impl PageRef {
         self.0.address
     }
 
+    /// Whether this is the page that a parent means. It was verified for the address and kind it was read with; a
+    /// damaged parent may mean another.
+    pub(crate) fn is(&self, at: &Address, kind: PageKind) -> bool {
+        self.kind() == kind && self.address() == *at
+    }
+
     /// Memory the page takes, in bytes: its buffer and what stands around it.
     pub fn cost_bytes(&self) -> u64 {
         cost_bytes(&self.0.buffer)

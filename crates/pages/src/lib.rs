@@ -12,6 +12,7 @@ pub mod error;
 pub mod file;
 pub mod flaky;
 pub mod frame;
+pub mod loaded;
 #[cfg(test)]
 mod numbered;
 pub mod page;
@@ -27,6 +28,7 @@ pub use error::{Error, Result};
 pub use file::PagedFile;
 pub use flaky::Flaky;
 pub use frame::PageRef;
+pub use loaded::Loaded;
 pub use page::{Codec, HEADER_BYTES, Packing, PageHeader, PageKind, encode_page};
 pub use resident::Resident;
 pub use retry::retry;

@@ -76,6 +76,14 @@ impl Numbered {
         Ok(page)
     }
 
+    /// Peeks at a page and checks what comes.
+    pub fn peek(&self, source: &impl PageSource, file: &Arc<PagedFile>, number: usize) -> Option<PageRef> {
+        let (kind, at) = self.pages[number];
+        let page = source.peek(file, &at, kind)?;
+        assert!(page[HEADER_BYTES..] == payload(number, self.payload_bytes), "page {number} has the wrong bytes");
+        Some(page)
+    }
+
     /// Hints at a page; says whether it was noted.
     pub fn ahead(&self, source: &impl PageSource, file: &Arc<PagedFile>, number: usize) -> bool {
         let (kind, at) = self.pages[number];

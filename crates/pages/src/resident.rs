@@ -49,14 +49,17 @@ impl PageSource for Resident {
         let place = (file.id(), at.offset);
         let read_before = self.pages.borrow().get(&place).cloned();
         if let Some(page) = read_before
-            && page.kind() == kind
-            && page.address() == *at
+            && page.is(at, kind)
         {
             return Ok(page);
         }
         let page = self.read(file, at, kind)?;
         self.pages.borrow_mut().insert(place, page.clone());
         Ok(page)
+    }
+
+    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
+        self.page(file, at, kind).ok()
     }
 
     fn ahead(&self, _: &Arc<PagedFile>, _: &Address, _: PageKind) -> bool {

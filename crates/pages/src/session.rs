@@ -125,6 +125,17 @@ impl Session {
         Request { key: Key::new(file, at), needed, file: Arc::clone(file), at: *at, kind }
     }
 
+    /// A page in the cache; counts the hit.
+    fn find(&self, key: Key, kind: PageKind, tally: &mut Tally) -> Option<PageRef> {
+        let page = self.cache.find(key, self.admit == Admit::Keep)?;
+        tally.pages[kind.index()].hits += 1;
+        tally.hits += 1;
+        if tally.hits == TALLY_HITS {
+            self.add_up(tally);
+        }
+        Some(page)
+    }
+
     fn add_up(&self, tally: &mut Tally) {
         self.cache.counters().add(self.reason, tally);
     }
@@ -136,15 +147,8 @@ impl PageSource for Session {
         let step = &mut *self.step.borrow_mut();
         let page = match step.pinned(key) {
             Some(page) => page,
-            None => match self.cache.find(key, self.admit == Admit::Keep) {
-                Some(page) => {
-                    step.tally.pages[kind.index()].hits += 1;
-                    step.tally.hits += 1;
-                    if step.tally.hits == TALLY_HITS {
-                        self.add_up(&mut step.tally);
-                    }
-                    page
-                }
+            None => match self.find(key, kind, &mut step.tally) {
+                Some(page) => page,
                 None => {
                     verify_address(at).map_err(|why| file.corrupt(kind, at.offset, why))?;
                     step.needed.push(self.request(file, at, kind, true));
@@ -152,12 +156,21 @@ impl PageSource for Session {
                 }
             },
         };
-        // The page was verified for the address and kind it was read with; a damaged parent may ask for another.
-        if page.kind() != kind || page.address() != *at {
-            let found = format!("asked for as a {} page at {at:?}, read before as {page:?}", kind.name());
-            return Err(file.corrupt(kind, at.offset, found).into());
+        if !page.is(at, kind) {
+            return Err(file.found_another(&page, at, kind).into());
         }
         Ok(page)
+    }
+
+    /// A page read ahead stays where it is, for the step that needs it.
+    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
+        let key = Key::new(file, at);
+        let step = &mut *self.step.borrow_mut();
+        let page = match step.pinned_or_waiting(key) {
+            Some(page) => page.clone(),
+            None => self.find(key, kind, &mut step.tally)?,
+        };
+        page.is(at, kind).then_some(page)
     }
 
     fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
@@ -166,7 +179,10 @@ impl PageSource for Session {
         }
         let key = Key::new(file, at);
         let step = &mut *self.step.borrow_mut();
-        if step.pinned_or_waiting(key) || !matches!(self.cache.look(key, self.admit == Admit::Keep), Look::Missing) {
+        if step.pinned_or_waiting(key).is_some() {
+            return false;
+        }
+        if !matches!(self.cache.look(key, self.admit == Admit::Keep), Look::Missing) {
             return false;
         }
         if step.ahead.len() == 2 * MAX_HINTS {
@@ -235,8 +251,12 @@ impl Step {
         }
     }
 
-    fn pinned_or_waiting(&self, key: Key) -> bool {
-        self.pins.binary_search_by_key(&key, |(key, _)| *key).is_ok() || self.waiting.contains_key(&key)
+    /// A page fetched for this step or read ahead, left where it is.
+    fn pinned_or_waiting(&self, key: Key) -> Option<&PageRef> {
+        match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
+            Ok(place) => Some(&self.pins[place].1),
+            Err(_) => self.waiting.get(&key).map(|(_, page)| page),
+        }
     }
 
     /// Leaves the newest [`MAX_HINTS`] pages hinted at, each once. The list has room for twice as many, so this comes
@@ -258,7 +278,7 @@ impl Step {
         // Of two requests for a page the needed one comes first and stays.
         requests.sort_by_key(|request| (request.key, !request.needed));
         requests.dedup_by_key(|request| request.key);
-        requests.retain(|request| !self.pinned_or_waiting(request.key));
+        requests.retain(|request| self.pinned_or_waiting(request.key).is_none());
         requests
     }
 

@@ -13,6 +13,11 @@ pub trait PageSource {
     /// [`PageSource::fetch`] and the answer is [`Stop::Fault`].
     fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop>;
 
+    /// The page at `at` if it is in memory, for a reader that can do without it. Notes nothing and never fails: what is
+    /// there of another kind, or with another checksum, is not the page. A step that peeks may find less when it runs
+    /// again, for nothing is pinned.
+    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef>;
+
     /// Wanted soon: brought in the same round as the faults, waited for by nobody.
     ///
     /// `true` if the page was noted; `false` if it is in memory, or on its way there already, or the address is none.

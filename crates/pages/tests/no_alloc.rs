@@ -1,9 +1,9 @@
-//! A hit in the cache allocates nothing: counted by an allocator that counts.
+//! A hit in the cache allocates nothing, whoever asks and however: counted by an allocator that counts.
 
 use os::sync::Arc;
 use os::{Access, Disk};
 use pages::{
-    Admit, Codec, HEADER_BYTES, Packing, PageCache, PageKind, PageSource, Reason, Session, encode_page, retry,
+    Admit, Codec, HEADER_BYTES, Loaded, Packing, PageCache, PageKind, PageSource, Reason, Session, encode_page, retry,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -46,12 +46,15 @@ fn a_hit_allocates_nothing() {
     let session = Session::new(&cache, Reason::Point, Admit::Keep);
     let read = || retry(&session, || session.page(&file, &at, PageKind::Data).map(|page| page.len()));
 
+    let loaded = Loaded::new(&cache);
     let before = ALLOCATIONS.get();
     read().expect("the page is whole");
     assert!(ALLOCATIONS.get() > before, "a miss allocates, and the allocator counts");
     let before = ALLOCATIONS.get();
     for _ in 0..1000 {
         read().expect("the page is in memory");
+        assert!(session.peek(&file, &at, PageKind::Data).is_some() && !session.ahead(&file, &at, PageKind::Data));
+        assert!(loaded.page(&file, &at, PageKind::Data).is_ok() && loaded.peek(&file, &at, PageKind::Data).is_some());
     }
     assert_eq!(ALLOCATIONS.get(), before);
 }

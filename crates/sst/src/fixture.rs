@@ -251,6 +251,10 @@ impl PageSource for Rounds<'_> {
         self.source.page(file, at, kind)
     }
 
+    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
+        self.source.peek(file, at, kind)
+    }
+
     fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
         self.source.ahead(file, at, kind)
     }

@@ -47,6 +47,28 @@ fn a_forgetful_source_refuses_again_and_again_and_every_step_ends() {
 }
 
 #[test]
+fn a_peek_is_refused_as_a_page_is_until_the_page_was_fetched_for_the_step() {
+    let numbered = Numbered::blocks(3);
+    let file = numbered.alone();
+    let once = Flaky::once(Resident::new(accept));
+    for _ in 0..2 {
+        assert!(numbered.peek(&once, &file, 0).is_none());
+        once.fetch().expect("nothing was noted");
+        assert!(numbered.peek(&once, &file, 0).is_none(), "a peek is no request");
+        assert!(numbered.page(&once, &file, 0).is_err());
+        once.fetch().expect("no faults of the disk");
+        assert!((0..10).all(|_| numbered.peek(&once, &file, 0).is_some()));
+        once.release();
+    }
+    assert_eq!(once.refusals(), 2, "those of pages that were needed");
+
+    let forgetful = Flaky::forgetful(Resident::new(accept), 3);
+    let given = (0..300).filter(|i| numbered.peek(&forgetful, &file, i % 3).is_some()).count();
+    assert!((18..=33).contains(&given), "each page once and 5 to 10 times more, then never again: {given}");
+    assert_eq!(forgetful.refusals(), 0);
+}
+
+#[test]
 fn faults_of_the_source_itself_are_answered_in_the_same_round() {
     let numbered = Numbered::blocks(5);
     let cache = PageCache::new(1 << 20, 8, accept);

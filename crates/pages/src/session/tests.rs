@@ -212,6 +212,67 @@ fn of_many_hints_the_newest_are_followed_and_the_others_forgotten() {
 }
 
 #[test]
+fn a_peek_finds_what_is_in_the_cache_or_pinned_or_read_ahead_and_notes_nothing() {
+    for admit in [Admit::Keep, Admit::Pass] {
+        let numbered = Numbered::blocks(20);
+        let (cache, file) = setup(&numbered, 1000);
+        let session = Session::new(&cache, Reason::Scan, admit);
+        assert!((0..20).all(|number| numbered.peek(&session, &file, number).is_none()));
+        session.fetch().expect("there is nothing to fetch");
+        assert_eq!((session.rounds(), session.page_reads(), numbered.disk.counts().reads), (0, 0, 0));
+
+        let point = Session::new(&cache, Reason::Point, Admit::Keep);
+        all_of(&point, &numbered, &file, &[0]).expect("no faults");
+        numbered.ahead(&session, &file, 1);
+        assert!(numbered.page(&session, &file, 2).is_err());
+        session.fetch().expect("no faults of the disk");
+        let there = || (0..20).filter(|number| numbered.peek(&session, &file, *number).is_some()).collect::<Vec<_>>();
+        assert_eq!((there(), there()), (vec![0, 1, 2], vec![0, 1, 2]));
+        session.release();
+        // What was fetched for the step goes with it, what was read ahead stays until it is needed.
+        assert_eq!(there(), if admit == Admit::Keep { vec![0, 1, 2] } else { vec![0, 1] });
+        all_of(&session, &numbered, &file, &[1]).expect("no faults");
+        assert_eq!((session.rounds(), session.page_reads()), (1, 2));
+    }
+}
+
+#[test]
+fn a_peek_counts_what_it_finds_in_the_cache_and_nothing_else() {
+    let numbered = Numbered::blocks(2);
+    let (cache, file) = setup(&numbered, 10);
+    let point = Session::new(&cache, Reason::Point, Admit::Keep);
+    all_of(&point, &numbered, &file, &[0]).expect("no faults");
+    let scan = Session::new(&cache, Reason::Scan, Admit::Keep);
+    assert!(numbered.peek(&scan, &file, 0).is_some());
+    assert!(numbered.peek(&scan, &file, 1).is_none());
+    drop(scan);
+    let counted = cache.counters().snapshot().of_reason(Reason::Scan);
+    assert_eq!((counted.hits, counted.faults, counted.read_bytes), (1, 0, 0));
+}
+
+#[test]
+fn a_peek_is_not_answered_with_another_page() {
+    let numbered = Numbered::blocks(2);
+    let file = numbered.alone();
+    let resident = Resident::new(accept);
+    assert!(numbered.peek(&resident, &file, 0).is_some(), "it reads what it is asked for");
+    let (cache, registered) = setup(&numbered, 10);
+    let session = Session::new(&cache, Reason::Point, Admit::Keep);
+    all_of(&session, &numbered, &registered, &[0]).expect("no faults");
+    let (kind, at) = numbered.pages[0];
+    let others = [
+        (kind, Address { crc: !at.crc, ..at }),
+        (kind, Address { offset: at.offset + 32, ..at }),
+        (kind, Address { bytes: 0, ..at }),
+        (PageKind::Index, at),
+    ];
+    for (kind, at) in others {
+        assert!(session.peek(&registered, &at, kind).is_none());
+        assert!(resident.peek(&file, &at, kind).is_none());
+    }
+}
+
+#[test]
 fn a_hint_says_whether_it_was_noted() {
     for admit in [Admit::Keep, Admit::Pass] {
         let numbered = Numbered::blocks(20);
