@@ -52,7 +52,8 @@ pub struct Session {
     ahead_bytes: u64,
     step: RefCell<Step>,
     rounds: Cell<u64>,
-    page_reads: Cell<u64>,
+    /// Pages read from disk, by kind.
+    reads: [Cell<u64>; PageKind::ALL.len()],
 }
 
 /// What the step in progress asked for and got.
@@ -95,7 +96,7 @@ impl Session {
             ahead_bytes: MAX_AHEAD_BYTES.min(cache.budget().limit() / 16),
             step: RefCell::default(),
             rounds: Cell::new(0),
-            page_reads: Cell::new(0),
+            reads: Default::default(),
         }
     }
 
@@ -117,7 +118,12 @@ impl Session {
 
     /// Pages this session read from disk; not those it waited for while another session read them.
     pub fn page_reads(&self) -> u64 {
-        self.page_reads.get()
+        self.reads.iter().map(Cell::get).sum()
+    }
+
+    /// Of [`Session::page_reads`], those of one kind.
+    pub fn reads_of(&self, kind: PageKind) -> u64 {
+        self.reads[kind.index()].get()
     }
 
     fn request(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind, needed: bool) -> Request {
@@ -207,8 +213,9 @@ impl PageSource for Session {
             let pages = &mut step.tally.pages[read.kind.index()];
             pages.faults += 1;
             pages.read_bytes += read.stored_bytes;
+            let reads = &self.reads[read.kind.index()];
+            reads.set(reads.get() + 1);
         }
-        self.page_reads.set(self.page_reads.get() + outcome.reads.len() as u64);
         if outcome.waited {
             self.rounds.set(self.rounds.get() + 1);
             step.tally.rounds += 1;
@@ -317,7 +324,7 @@ impl fmt::Debug for Session {
             .field("reason", &self.reason)
             .field("admit", &self.admit)
             .field("rounds", &self.rounds)
-            .field("page_reads", &self.page_reads)
+            .field("page_reads", &self.page_reads())
             .finish_non_exhaustive()
     }
 }

@@ -380,6 +380,9 @@ fn what_sessions_did_is_counted_by_reason_and_kind() {
     for reason in [Reason::Point, Reason::Scan] {
         let session = Session::new(&cache, reason, Admit::Keep);
         all_of(&session, &numbered, &file, &[0, 1, 2, 3]).expect("no faults");
+        let read = u64::from(reason == Reason::Point);
+        assert_eq!((session.reads_of(PageKind::Value), session.page_reads()), (read, 4 * read));
+        assert_eq!(session.reads_of(PageKind::History), 0);
     }
     let counted = cache.counters().snapshot().since(&before);
     assert_eq!((counted.index_reads(), counted.data_reads()), (1, 2));
