@@ -90,6 +90,42 @@ impl CacheUsage {
     }
 }
 
+/// Pages of some files in the cache at one moment, see [`PageCache::usage_of`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FilesUsage {
+    /// Their bytes by kind, in the order of [`PageKind::ALL`].
+    pub kind_bytes: [u64; PageKind::ALL.len()],
+    /// Their number by kind, in the same order.
+    pub kind_pages: [u64; PageKind::ALL.len()],
+}
+
+impl FilesUsage {
+    /// Bytes of the pages of one kind.
+    pub fn bytes_of(&self, kind: PageKind) -> u64 {
+        self.kind_bytes[kind.index()]
+    }
+
+    /// Number of the pages of one kind.
+    pub fn pages_of(&self, kind: PageKind) -> u64 {
+        self.kind_pages[kind.index()]
+    }
+
+    /// Bytes of the pages of all kinds.
+    pub fn all_bytes(&self) -> u64 {
+        self.kind_bytes.iter().sum()
+    }
+
+    /// Number of the pages of all kinds.
+    pub fn all_pages(&self) -> u64 {
+        self.kind_pages.iter().sum()
+    }
+
+    fn add(&mut self, page: &PageRef) {
+        self.kind_bytes[page.kind().index()] += page.cost_bytes();
+        self.kind_pages[page.kind().index()] += 1;
+    }
+}
+
 impl PageCache {
     /// A cache of `budget_bytes` that keeps at most `open_files` files open. `validate` is called once for each page
     /// that is read, never again while it is in memory.
@@ -154,6 +190,27 @@ impl PageCache {
             open_files: self.open_files.open(),
             queued: self.budget.queued(),
         }
+    }
+
+    /// Pages of `files` in the cache now, each file counted once. Pages that the cache does not keep are not among
+    /// them: those of sessions that pass pages through or exceed the budget, and those of dead files.
+    ///
+    /// For statistics, not for hot paths: the cost grows with the number of pages in the cache, whatever files they are
+    /// of, and each shard is locked while its share of them is looked at.
+    pub fn usage_of<'f>(&self, files: impl IntoIterator<Item = &'f Arc<PagedFile>>) -> FilesUsage {
+        let slot = |file: &Arc<PagedFile>| {
+            debug_assert!(file.is_at_home(self), "{file:?} is registered with another cache");
+            file.slot()
+        };
+        let mut slots: Vec<u32> = files.into_iter().map(slot).collect();
+        slots.sort_unstable();
+        let mut usage = FilesUsage::default();
+        for shard in &self.shards {
+            let shard = shard.lock();
+            let wanted = shard.pages().filter(|(key, _)| slots.binary_search(&key.slot).is_ok());
+            wanted.for_each(|(_, page)| usage.add(page));
+        }
+        usage
     }
 
     pub(crate) fn budget(&self) -> &Arc<Budget> {

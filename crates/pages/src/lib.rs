@@ -22,7 +22,7 @@ pub mod session;
 pub mod source;
 
 pub use address::{Address, PACK_BYTES};
-pub use cache::{CacheUsage, Held, PageCache};
+pub use cache::{CacheUsage, FilesUsage, Held, PageCache};
 pub use counters::{Counters, Reason};
 pub use error::{Error, Result};
 pub use file::PagedFile;

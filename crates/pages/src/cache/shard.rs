@@ -184,7 +184,12 @@ impl Shard {
     /// What the resident pages that nobody has pinned are worth. Looks at all of them.
     pub fn unpinned_bytes(&self) -> u64 {
         let unpinned = |page: &PageRef| page.references() == OWN_REFERENCES;
-        self.ring.iter().flatten().filter(|(_, page)| unpinned(page)).map(|(_, page)| page.cost_bytes()).sum()
+        self.pages().filter(|(_, page)| unpinned(page)).map(|(_, page)| page.cost_bytes()).sum()
+    }
+
+    /// The resident pages.
+    pub fn pages(&self) -> impl Iterator<Item = &(Key, PageRef)> {
+        self.ring.iter().flatten()
     }
 
     /// Places of the ring, holes among them.

@@ -226,6 +226,39 @@ fn pages_of_a_dead_file_vanish_and_do_not_come_back() {
 }
 
 #[test]
+fn pages_in_memory_are_counted_by_file_and_kind() {
+    let kinds: Vec<PageKind> = PageKind::ALL.into_iter().cycle().take(60).collect();
+    let numbered = Numbered::of_kinds(&kinds);
+    let cache = PageCache::new(8 << 20, 8, accept);
+    assert_eq!(cache.shards.len(), 2);
+    let files = [numbered.register(&cache), numbered.register(&cache), numbered.register(&cache)];
+    let session = session(&cache);
+    (0..35).for_each(|number| read(&session, &numbered, &files[0], number));
+    (20..60).for_each(|number| read(&session, &numbered, &files[1], number));
+
+    let [first, second, third] = files.each_ref().map(|file| cache.usage_of([file]));
+    assert_eq!((first.pages_of(PageKind::Data), first.bytes_of(PageKind::Data)), (4, 4 * BLOCK_COST));
+    assert_eq!(
+        (first.pages_of(PageKind::GroupHistory), first.all_pages(), first.all_bytes()),
+        (3, 35, 35 * BLOCK_COST)
+    );
+    assert_eq!((second.pages_of(PageKind::GroupHistory), second.all_pages()), (4, 40));
+    assert_eq!(third, FilesUsage::default());
+    let all = cache.usage_of(&files);
+    for kind in PageKind::ALL {
+        assert_eq!(all.bytes_of(kind), cache.usage().bytes_of(kind), "{}", kind.name());
+        assert_eq!(all.bytes_of(kind), first.bytes_of(kind) + second.bytes_of(kind));
+        assert_eq!(all.pages_of(kind), first.pages_of(kind) + second.pages_of(kind));
+    }
+    assert_eq!(all.all_pages(), cache.usage().frames);
+    assert_eq!(cache.usage_of([&files[0], &files[0]]), first, "a file given twice is one");
+    assert_eq!(cache.usage_of([]), FilesUsage::default());
+
+    files[0].kill();
+    assert_eq!(cache.usage_of(&files), second);
+}
+
+#[test]
 fn a_file_that_dies_while_it_is_read_leaves_nothing() {
     let numbered = Numbered::blocks(1);
     let (reading, gate) = (Arc::<Gate>::default(), Arc::<Gate>::default());
