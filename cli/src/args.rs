@@ -1,6 +1,7 @@
 //! The command line: every command and option, with its help.
 
 use crate::failure::{Failure, Result};
+use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, KeySpec};
 use crate::size;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -23,6 +24,7 @@ const IMPORT_EXAMPLES: &str = "\
 Examples:
   larch import db people people.csv --key id:int
   larch import db trips trips.tsv --header --key city,day
+  larch import db people people.csv --key id:int --groups 'hot:name,age;cold:*'
   zcat events.jsonl.gz | larch import db events - --format jsonl --key id";
 
 const GET_EXAMPLES: &str = "\
@@ -45,6 +47,7 @@ const SCAN_EXAMPLES: &str = "\
 Examples:
   larch scan db people --from 7 --to 20
   larch scan db trips --prefix Bo --reverse --limit 10
+  larch scan db people --groups hot
   larch scan db people --format jsonl | jq .name";
 
 /// Import, read, write, inspect and check a Larch database.
@@ -166,6 +169,13 @@ pub struct Import {
     /// double; others are in byte order. Of rows with the same key the last one stays, and 7 and 007 are the same number.
     #[arg(long, value_name = "COLUMN[,COLUMN…]", value_delimiter = ',')]
     pub key: Vec<KeySpec>,
+    /// Groups of columns beside the key that are kept apart, so that a read of some reads nothing of the others
+    /// [default: none, or the table's]
+    ///
+    /// A group is NAME:COLUMN,COLUMN…, with columns as in --key. NAME:* is the group of all columns that no other group
+    /// names; without one every column must be named. A ; stands between groups, or each gets its own --groups.
+    #[arg(long, value_name = "GROUP[;GROUP…]", value_delimiter = ';')]
+    pub groups: Vec<GroupSpec>,
     #[command(flatten)]
     pub table_options: TableArgs,
     /// Print the report as JSON
@@ -248,6 +258,9 @@ pub struct Get {
     /// Print the whole row as a JSON object
     #[arg(long)]
     pub json: bool,
+    /// Print only columns of these groups, and read only those [default: all]
+    #[arg(long, value_name = "GROUP[,GROUP…]", value_delimiter = ',')]
+    pub groups: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -300,6 +313,9 @@ pub struct Scan {
     /// Print keys only
     #[arg(long)]
     pub keys: bool,
+    /// Print only the key and columns of these groups, and read only those [default: all]
+    #[arg(long, value_name = "GROUP[,GROUP…]", value_delimiter = ',')]
+    pub groups: Vec<String>,
     /// How to print: rows as they went in, or a JSON object for each
     #[arg(long, default_value = "tsv")]
     pub format: ScanFormat,

@@ -3,7 +3,7 @@
 use crate::args::Common;
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
-use crate::schema::Schema;
+use crate::schema::{Schema, groups};
 use larch::{Database, Table};
 use std::path::Path;
 
@@ -44,7 +44,26 @@ pub fn tables(database: &Database, dir: &Path, name: Option<&str>) -> Result<Vec
 
 /// How the rows of a table lie in it.
 pub fn layout(table: &Table) -> Result<Layout> {
-    Ok(Layout::new(schema(table)?))
+    let layout = Layout::new(schema(table)?);
+    refuse_groups(&layout)?;
+    Ok(layout)
+}
+
+/// The engine keeps no groups yet: here a table with groups ends that a command would read or write.
+pub fn refuse_groups(layout: &Layout) -> Result<()> {
+    if layout.has_groups() {
+        return Err(Failure::Usage("this build cannot store groups; leave --groups out".to_string()));
+    }
+    Ok(())
+}
+
+/// The parts of a row that hold the groups that were asked for by name; all of them if none were.
+pub fn parts(layout: &Layout, asked: &[String]) -> Result<Vec<usize>> {
+    let groups = layout.schema().map_or(Vec::new(), Schema::group_names);
+    if groups.is_empty() && asked.is_empty() {
+        return Ok(vec![0]);
+    }
+    groups::choose(&groups, asked).map_err(Failure::Usage)
 }
 
 /// What the rows of a table are made of; `None` if they are raw keys and values.

@@ -8,14 +8,28 @@
 //!         no schema           whatever was put
 //! ```
 //!
-//! Columns of CSV are kept escaped (see [`crate::escape`]), those of TSV as they are. A value of the first form must tell
-//! a row without other columns from one with a single empty column: the former is empty, and a value that would be empty
-//! or begin with a zero byte gets a zero byte before it.
+//! In a table with groups the value is split in parts, one for each group:
+//!
+//! ```text
+//! part    CSV, TSV            the group's columns that the row has, in their order, tab between them
+//!         … a number in key   the first part has the key columns too, each in its place among the others
+//!         JSON lines          an object of the group's members, each as it was written, in their order, without spaces
+//!                             between them; the first part has those of the key too
+//! ```
+//!
+//! Columns of CSV are kept escaped (see [`crate::escape`]), those of TSV as they are. A value of the first form, and every
+//! part, must tell a row without other columns from one with a single empty column: the former is empty, and a value that
+//! would be empty or begin with a zero byte gets a zero byte before it.
+//!
+//! A row has all columns up to its last one, so where each part ends says where the row ends, and nothing needs to keep
+//! how many columns it had.
 
 use crate::escape::{escape, unescape};
 use crate::keys::{self, Kind};
 use crate::object;
+use crate::schema::groups::MAX_GROUPS;
 use crate::schema::{Format, KeyColumn, Place, Schema};
+use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
@@ -25,15 +39,31 @@ mod tests;
 pub struct Row {
     /// The key as the engine orders it.
     pub key: Vec<u8>,
-    /// The value as the engine keeps it.
-    pub value: Vec<u8>,
+    /// The value as the engine keeps it: a part for each group, or just one.
+    pub parts: Vec<Vec<u8>>,
 }
 
 impl Row {
     /// Forgets the row, keeps the memory.
-    pub fn clear(&mut self) {
+    fn clear(&mut self, parts: usize) {
         self.key.clear();
-        self.value.clear();
+        self.parts.resize_with(parts, Vec::new);
+        self.parts.iter_mut().for_each(Vec::clear);
+    }
+
+    /// The value of a row whose table has no groups.
+    pub fn value(&self) -> &[u8] {
+        assert_eq!(self.parts.len(), 1, "a row with groups has no one value");
+        &self.parts[0]
+    }
+
+    /// The parts as the engine takes them, in `slots` of the caller.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not keep groups yet"))]
+    pub fn slices<'r, 's>(&'r self, slots: &'s mut [&'r [u8]; MAX_GROUPS]) -> &'s [&'r [u8]] {
+        for (slot, part) in slots.iter_mut().zip(&self.parts) {
+            *slot = part;
+        }
+        &slots[..self.parts.len()]
     }
 }
 
@@ -55,25 +85,68 @@ impl Record for Vec<Vec<u8>> {
     }
 }
 
+/// Where a column of a CSV or TSV row is kept.
+#[derive(Clone, Copy, Debug)]
+struct Column {
+    /// Its place in the key.
+    in_key: Option<usize>,
+    /// The part that has its text.
+    part: Option<usize>,
+}
+
 /// How the rows of one table lie in it.
 #[derive(Debug)]
 pub struct Layout {
     schema: Option<Schema>,
-    /// For each column of a CSV or TSV row up to the last key column: its place in the key.
-    in_key: Vec<Option<usize>>,
+    /// The columns of a CSV or TSV row up to the last one that the key or a group names.
+    columns: Vec<Column>,
+    /// How many columns there are up to the last one of the key.
+    key_end: usize,
+    /// For each member of a JSON object that the key or a group names: the part it is in.
+    members: BTreeMap<String, usize>,
+    /// The part of all other columns and members, if there may be any.
+    rest: Option<usize>,
 }
 
 impl Layout {
     /// The layout that a schema asks for; without one, rows are raw.
     pub fn new(schema: Option<Schema>) -> Self {
-        let mut in_key = Vec::new();
-        for (place, key) in schema.iter().flat_map(|schema| &schema.key).enumerate() {
-            if let Place::Number(number) = key.column {
-                in_key.resize(in_key.len().max(number), None);
-                in_key[number - 1] = Some(place);
+        let mut layout =
+            Self { schema: None, columns: Vec::new(), key_end: 0, members: BTreeMap::new(), rest: Some(0) };
+        let Some(schema) = schema else { return layout };
+        if !schema.groups.is_empty() {
+            layout.rest = schema.groups.iter().position(|group| group.rest);
+            layout.name_columns(schema.columns.len());
+        }
+        for (part, group) in schema.groups.iter().enumerate() {
+            for column in &group.columns {
+                match column {
+                    Place::Number(number) => layout.column(*number).part = Some(part),
+                    Place::Name(name) => drop(layout.members.insert(name.clone(), part)),
+                }
             }
         }
-        Self { schema, in_key }
+        for (place, key) in schema.key.iter().enumerate() {
+            match &key.column {
+                Place::Number(number) => {
+                    let part = schema.keeps_whole_rows().then_some(0);
+                    *layout.column(*number) = Column { in_key: Some(place), part };
+                    layout.key_end = layout.key_end.max(*number);
+                }
+                Place::Name(name) => drop(layout.members.insert(name.clone(), 0)),
+            }
+        }
+        Self { schema: Some(schema), ..layout }
+    }
+
+    fn column(&mut self, number: usize) -> &mut Column {
+        self.name_columns(number);
+        &mut self.columns[number - 1]
+    }
+
+    fn name_columns(&mut self, count: usize) {
+        let rest = Column { in_key: None, part: self.rest };
+        self.columns.resize(self.columns.len().max(count), rest);
     }
 
     /// The schema, unless rows are raw.
@@ -81,9 +154,44 @@ impl Layout {
         self.schema.as_ref()
     }
 
+    /// How many parts a row has.
+    pub fn parts(&self) -> usize {
+        self.schema.as_ref().map_or(1, |schema| schema.groups.len().max(1))
+    }
+
+    /// Whether rows are split.
+    pub fn has_groups(&self) -> bool {
+        self.schema.as_ref().is_some_and(|schema| !schema.groups.is_empty())
+    }
+
     /// The place in the key of the column at `at`, from 0.
     pub fn in_key(&self, at: usize) -> Option<usize> {
-        self.in_key.get(at).copied().flatten()
+        self.columns.get(at)?.in_key
+    }
+
+    /// The part that keeps the text of the column at `at`, from 0, or would if the row has it.
+    pub fn part_of(&self, at: usize) -> Option<usize> {
+        self.columns.get(at).map_or(self.rest, |column| column.part)
+    }
+
+    /// The part of a member of a JSON object.
+    pub fn part_of_member(&self, name: &str) -> Option<usize> {
+        self.members.get(name).copied().or(self.rest)
+    }
+
+    /// How many columns there are up to the last one that the key or a group names. Those after it are in one part.
+    pub fn named_columns(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The columns in a part of a CSV or TSV row, tab between them; `None` if there are none.
+    pub fn columns_in<'p>(&self, part: &'p [u8]) -> Option<&'p [u8]> {
+        if self.marks() { unmark(part) } else { Some(part) }
+    }
+
+    /// Whether a part may have no columns, and tells that.
+    fn marks(&self) -> bool {
+        self.has_groups() || self.schema.as_ref().is_some_and(|schema| !schema.keeps_whole_rows())
     }
 
     /// Columns of the key; none if rows are raw.
@@ -93,9 +201,9 @@ impl Layout {
 
     /// Whether a row is its key, a tab and its value, all as written: one text key column in front and nothing escaped.
     pub fn is_plain(&self) -> bool {
-        self.schema
-            .as_ref()
-            .is_some_and(|schema| schema.format == Format::Tsv && self.in_key.len() == 1 && !schema.keeps_whole_rows())
+        self.schema.as_ref().is_some_and(|schema| {
+            schema.format == Format::Tsv && schema.groups.is_empty() && self.key_end == 1 && !schema.keeps_whole_rows()
+        })
     }
 
     /// Whether keys and fields are written with escapes.
@@ -105,7 +213,7 @@ impl Layout {
 
     /// Writes a CSV or TSV row as bytes.
     pub fn encode(&self, record: &impl Record, row: &mut Row) -> Result<(), String> {
-        row.clear();
+        row.clear(self.parts());
         let schema = self.schema.as_ref().expect("rows are read into a table with a schema");
         for (place, key) in schema.key.iter().enumerate() {
             let Place::Number(number) = key.column else { unreachable!("a soundness check passed") };
@@ -119,26 +227,58 @@ impl Layout {
                 format!("column {number} of the key: {bad}; correct it or declare the column as text")
             })?;
         }
-        let whole = schema.keeps_whole_rows();
-        let mut first = true;
+        let mut begun = [false; MAX_GROUPS];
         for at in 0..record.columns() {
-            if !whole && self.in_key(at).is_some() {
-                continue;
-            }
-            if !std::mem::take(&mut first) {
-                row.value.push(b'\t');
+            let Some(part) = self.part_of(at) else {
+                if self.in_key(at).is_some() {
+                    continue;
+                }
+                return Err(format!(
+                    "column {} is in no group, and no group takes the rest; take it out, or import into a table with a \
+                     group of *",
+                    at + 1
+                ));
+            };
+            let text = &mut row.parts[part];
+            if std::mem::replace(&mut begun[part], true) {
+                text.push(b'\t');
             }
             let field = record.column(at).expect("at is below the number of columns");
             if schema.escapes() {
-                escape(field, &mut row.value);
+                escape(field, text);
             } else {
-                row.value.extend_from_slice(field);
+                text.extend_from_slice(field);
             }
         }
-        if !whole && !first {
-            mark(&mut row.value);
+        if self.marks() {
+            row.parts.iter_mut().zip(begun).filter(|(_, begun)| *begun).for_each(|(part, _)| mark(part));
         }
         Ok(())
+    }
+
+    /// Writes a JSON object as bytes.
+    pub fn encode_object(&self, text: &str, row: &mut Row) -> Result<(), String> {
+        row.clear(self.parts());
+        let schema = self.schema.as_ref().expect("rows are read into a table with a schema");
+        object::encode_key(schema, text, &mut row.key)?;
+        if schema.groups.is_empty() {
+            row.parts[0].extend_from_slice(text.as_bytes());
+            return Ok(());
+        }
+        object::split(text, |member| self.part_of_member(member), &mut row.parts)
+    }
+
+    /// Takes a line of a table whose rows are raw or [plain](Self::is_plain).
+    pub fn encode_line(&self, line: &[u8], row: &mut Row) {
+        row.clear(1);
+        let Some(tab) = line.iter().position(|byte| *byte == b'\t') else {
+            return row.key.extend_from_slice(line);
+        };
+        row.key.extend_from_slice(&line[..tab]);
+        row.parts[0].extend_from_slice(&line[tab + 1..]);
+        if self.marks() {
+            mark(&mut row.parts[0]);
+        }
     }
 
     /// The key that `text` names: its columns with a tab between them, escaped where the table escapes.
@@ -187,14 +327,15 @@ impl Layout {
 
     /// The row that `put` was given: the key's text, and the rest of the row as `scan --format tsv` would show it.
     pub fn row_from_texts(&self, key: &[u8], rest: Option<&[u8]>) -> Result<Row, String> {
-        let mut row = Row { key: self.key_from_text(key)?, value: Vec::new() };
+        let mut row = Row { key: self.key_from_text(key)?, parts: Vec::new() };
         let Some(schema) = &self.schema else {
-            row.value = rest.unwrap_or_default().to_vec();
+            row.parts.push(rest.unwrap_or_default().to_vec());
             return Ok(row);
         };
         let key_texts = self.key_texts(key)?;
         if schema.format == Format::Jsonl {
-            row.value = object::with_key(schema, &key_texts, rest.unwrap_or(b"{}"), &row.key)?;
+            let whole = object::with_key(schema, &key_texts, rest.unwrap_or(b"{}"), &row.key)?;
+            self.encode_object(std::str::from_utf8(&whole).expect("made of UTF-8"), &mut row)?;
             return Ok(row);
         }
         let rest = match rest {
@@ -217,12 +358,12 @@ impl Layout {
                 Some(place) => record.push(key_texts[place].clone()),
                 None => match rest.next() {
                     Some(field) => record.push(field),
-                    None if at < self.in_key.len() => {
+                    None if at < self.key_end => {
                         return Err(format!(
                             "column {} is part of the key, so a row needs at least {} beside its key; write them with a \
                              tab between them",
-                            self.in_key.len(),
-                            crate::size::of((self.in_key.len() - schema.key.len()) as u64, "column")
+                            self.key_end,
+                            crate::size::of((self.key_end - schema.key.len()) as u64, "column")
                         ));
                     }
                     None => break,
@@ -291,14 +432,14 @@ impl Layout {
 }
 
 /// Tells the value of a row with other columns from one without.
-pub fn mark(value: &mut Vec<u8>) {
+fn mark(value: &mut Vec<u8>) {
     if value.first().is_none_or(|byte| *byte == 0) {
         value.insert(0, 0);
     }
 }
 
 /// The other columns in a marked value, tab between them; `None` if there are none.
-pub fn unmark(value: &[u8]) -> Option<&[u8]> {
+fn unmark(value: &[u8]) -> Option<&[u8]> {
     match value.first() {
         None => None,
         Some(0) => Some(&value[1..]),

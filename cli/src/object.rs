@@ -1,4 +1,5 @@
-//! The key members of a JSON object, read out of its text; the rest of the text is checked and otherwise left alone.
+//! The key members of a JSON object, read out of its text; the rest of the text is checked and otherwise left alone. Also
+//! objects split in several by their members, and joined again.
 
 use crate::keys;
 use crate::schema::{KeyColumn, Place, Schema};
@@ -63,6 +64,46 @@ pub fn with_key(schema: &Schema, texts: &[Vec<u8>], object: &[u8], key: &[u8]) -
         return Err("the object's own key members say another key; make them agree or leave them out".to_string());
     }
     Ok(whole)
+}
+
+/// Appends to each part the object of those members of `text`, an object that [`encode_key`] took, that are in it. Names
+/// and values stay as they are written.
+pub fn split(text: &str, part_of: impl Fn(&str) -> Option<usize>, parts: &mut [Vec<u8>]) -> Result<(), String> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let stray = json.deserialize_map(Split { part_of, parts: &mut *parts }).map_err(|why| sentence(&why))?;
+    if let Some(name) = stray {
+        return Err(format!(
+            "member {name:?} is in no group, and no group takes the rest; take it out, or import into a table with a \
+             group of *"
+        ));
+    }
+    for part in parts {
+        if part.is_empty() {
+            part.push(b'{');
+        }
+        part.push(b'}');
+    }
+    Ok(())
+}
+
+/// Appends the object of the members of all parts; false, and nothing, if one of them is no object that [`split`] made.
+pub fn join<P: AsRef<[u8]>>(parts: &[P], object: &mut Vec<u8>) -> bool {
+    fn inside(part: &[u8]) -> Option<&[u8]> {
+        part.strip_prefix(b"{")?.strip_suffix(b"}")
+    }
+    if !parts.iter().all(|part| inside(part.as_ref()).is_some()) {
+        return false;
+    }
+    object.push(b'{');
+    let members = parts.iter().filter_map(|part| inside(part.as_ref())).filter(|members| !members.is_empty());
+    for (at, members) in members.enumerate() {
+        if at > 0 {
+            object.push(b',');
+        }
+        object.extend_from_slice(members);
+    }
+    object.push(b'}');
+    true
 }
 
 /// `text` as a JSON string.
@@ -152,5 +193,41 @@ impl Visitor<'_> for PlaceOf<'_> {
 
     fn visit_str<E: serde::de::Error>(self, member: &str) -> Result<Self::Value, E> {
         Ok(self.0.iter().position(|column| name(column) == member))
+    }
+}
+
+/// Copies each member to its part; gives the name of the first one that has none.
+struct Split<'p, F> {
+    part_of: F,
+    parts: &'p mut [Vec<u8>],
+}
+
+impl<'de, F: Fn(&str) -> Option<usize>> Visitor<'de> for Split<'_, F> {
+    type Value = Option<String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut stray = None;
+        while let Some((name, member)) = map.next_entry::<&RawValue, &RawValue>()? {
+            let name = name.get();
+            let plain = if name.contains('\\') {
+                Cow::Owned(serde_json::from_str(name).map_err(serde::de::Error::custom)?)
+            } else {
+                Cow::Borrowed(&name[1..name.len() - 1])
+            };
+            let Some(part) = (self.part_of)(&plain) else {
+                stray = stray.or_else(|| Some(plain.into_owned()));
+                continue;
+            };
+            let part = &mut self.parts[part];
+            part.push(if part.is_empty() { b'{' } else { b',' });
+            part.extend_from_slice(name.as_bytes());
+            part.push(b':');
+            part.extend_from_slice(member.get().as_bytes());
+        }
+        Ok(stray)
     }
 }

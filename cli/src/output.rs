@@ -2,9 +2,10 @@
 
 use crate::escape::{escape, unescape};
 use crate::failure::{Failure, Result};
-use crate::layout::{Layout, unmark};
+use crate::layout::Layout;
 use crate::object;
-use crate::schema::Format;
+use crate::schema::groups::MAX_GROUPS;
+use crate::schema::{Format, Schema};
 use serde::Serialize;
 use std::io::{self, Write as _};
 
@@ -81,9 +82,11 @@ impl io::Write for Output {
     }
 }
 
-/// Writes rows of one table as lines of text.
+/// Writes rows of one table as lines of text. Rows come as their key and those of their parts that were read.
 pub struct Printer<'l> {
     layout: &'l Layout,
+    /// For each part of a row, which one it is of those that were read.
+    read: Vec<Option<usize>>,
     /// `"name":` of each named column.
     names: Vec<Vec<u8>>,
     texts: Vec<Vec<u8>>,
@@ -91,20 +94,26 @@ pub struct Printer<'l> {
 }
 
 impl<'l> Printer<'l> {
-    /// A printer for the rows of a table.
+    /// A printer for the rows of a table, all parts of them.
     pub fn new(layout: &'l Layout) -> Self {
-        let columns = layout.schema().map_or(&[][..], |schema| &schema.columns);
-        Self { layout, names: members_of(columns), texts: Vec::new(), field: Vec::new() }
+        Self::of_parts(layout, &Vec::from_iter(0..layout.parts()))
     }
 
-    /// The row as it went in, and a line end.
-    pub fn tsv(&mut self, key: &[u8], value: &[u8], line: &mut Vec<u8>) {
+    /// A printer for these parts of the rows of a table, in the order in which they will come.
+    pub fn of_parts(layout: &'l Layout, parts: &[usize]) -> Self {
+        let columns = layout.schema().map_or(&[][..], |schema| &schema.columns);
+        let read = (0..layout.parts()).map(|part| parts.iter().position(|read| *read == part)).collect();
+        Self { layout, read, names: members_of(columns), texts: Vec::new(), field: Vec::new() }
+    }
+
+    /// The row as it went in, and a line end. If only some parts were read: the key columns and the columns in those.
+    pub fn tsv<P: AsRef<[u8]>>(&mut self, key: &[u8], parts: &[P], line: &mut Vec<u8>) {
         let Some(schema) = self.layout.schema() else {
-            return raw(key, value, line);
+            return raw(key, parts, line);
         };
         if self.layout.is_plain() {
             line.extend_from_slice(key);
-            if let Some(columns) = unmark(value) {
+            if let Some(columns) = self.layout.columns_in(parts[0].as_ref()) {
                 line.push(b'\t');
                 line.extend_from_slice(columns);
             }
@@ -114,50 +123,47 @@ impl<'l> Printer<'l> {
         if schema.format == Format::Jsonl {
             self.key_text(key, line);
             line.push(b'\t');
-            line.extend_from_slice(value);
+            object(parts, line);
             line.push(b'\n');
             return;
         }
-        if schema.keeps_whole_rows() {
-            line.extend_from_slice(value);
+        if schema.keeps_whole_rows() && !self.layout.has_groups() {
+            line.extend_from_slice(parts[0].as_ref());
             line.push(b'\n');
             return;
         }
-        let texts = self.layout.key_texts_of(key, &mut self.texts);
-        if texts.is_empty() {
-            return raw(key, value, line);
-        }
+        let Some(texts) = key_texts(self.layout, &self.read, key, &mut self.texts) else {
+            return raw(key, parts, line);
+        };
         let escapes = schema.escapes();
-        each_column(self.layout, texts, value, |at, field| {
-            if at > 0 {
+        let mut first = true;
+        each_column(self.layout, &self.read, parts, |_, field| {
+            if !std::mem::take(&mut first) {
                 line.push(b'\t');
             }
             match field {
-                Field::Key(text) if escapes => escape(text, line),
-                Field::Key(text) | Field::Other(text) => line.extend_from_slice(text),
+                Field::Key(place) if escapes => escape(&texts[place], line),
+                Field::Key(place) => line.extend_from_slice(&texts[place]),
+                Field::Kept(text) => line.extend_from_slice(text),
             }
         });
         line.push(b'\n');
     }
 
-    /// The row as a JSON object, and a line end.
-    pub fn json(&mut self, key: &[u8], value: &[u8], line: &mut Vec<u8>) {
+    /// The row as a JSON object, and a line end. If only some parts were read: the key columns and the columns in those,
+    /// or, of a JSON object, the members in those.
+    pub fn json<P: AsRef<[u8]>>(&mut self, key: &[u8], parts: &[P], line: &mut Vec<u8>) {
         match self.layout.schema() {
-            Some(schema) if schema.format == Format::Jsonl => line.extend_from_slice(value),
+            Some(schema) if schema.format == Format::Jsonl => object(parts, line),
             Some(schema) => {
-                let texts: &[Vec<u8>] = if schema.keeps_whole_rows() {
-                    &[]
-                } else {
-                    let texts = self.layout.key_texts_of(key, &mut self.texts);
-                    if texts.is_empty() {
-                        return raw_json(key, value, line);
-                    }
-                    texts
+                let Some(texts) = key_texts(self.layout, &self.read, key, &mut self.texts) else {
+                    return raw_json(key, parts, line);
                 };
                 line.push(b'{');
                 let (names, buffer, escapes) = (&self.names, &mut self.field, schema.escapes());
-                let mut member = |at: usize, field: Field<'_>| {
-                    if at > 0 {
+                let mut first = true;
+                each_column(self.layout, &self.read, parts, |at, field| {
+                    if !std::mem::take(&mut first) {
                         line.push(b',');
                     }
                     match names.get(at) {
@@ -165,24 +171,18 @@ impl<'l> Printer<'l> {
                         None => write!(line, "\"{}\":", at + 1).expect("memory takes every write"),
                     }
                     match field {
-                        Field::Other(text) if escapes && text.contains(&b'\\') => {
+                        Field::Kept(text) if escapes && text.contains(&b'\\') => {
                             buffer.clear();
                             let plain: &[u8] = if unescape(text, buffer).is_ok() { buffer } else { text };
                             json_text(plain, line);
                         }
-                        Field::Key(text) | Field::Other(text) => json_text(text, line),
+                        Field::Kept(text) => json_text(text, line),
+                        Field::Key(place) => json_text(&texts[place], line),
                     }
-                };
-                if schema.keeps_whole_rows() {
-                    for (at, field) in value.split(|byte| *byte == b'\t').enumerate() {
-                        member(at, Field::Other(field));
-                    }
-                } else {
-                    each_column(self.layout, texts, value, member);
-                }
+                });
                 line.push(b'}');
             }
-            None => return raw_json(key, value, line),
+            None => return raw_json(key, parts, line),
         }
         line.push(b'\n');
     }
@@ -209,24 +209,23 @@ impl<'l> Printer<'l> {
         line.push(b'\n');
     }
 
-    /// The columns beside the key, and a line end.
-    pub fn value(&mut self, value: &[u8], line: &mut Vec<u8>) {
+    /// The columns beside the key that were read, and a line end.
+    pub fn value<P: AsRef<[u8]>>(&mut self, parts: &[P], line: &mut Vec<u8>) {
         match self.layout.schema() {
-            Some(schema) if schema.format != Format::Jsonl && schema.keeps_whole_rows() => {
+            Some(schema) if schema.format == Format::Jsonl => object(parts, line),
+            Some(_) => {
                 let mut first = true;
-                for (at, field) in value.split(|byte| *byte == b'\t').enumerate() {
+                each_column(self.layout, &self.read, parts, |at, field| {
+                    let Field::Kept(text) = field else { return };
                     if self.layout.in_key(at).is_none() {
                         if !std::mem::take(&mut first) {
                             line.push(b'\t');
                         }
-                        line.extend_from_slice(field);
+                        line.extend_from_slice(text);
                     }
-                }
+                });
             }
-            Some(schema) if schema.format != Format::Jsonl => {
-                line.extend_from_slice(unmark(value).unwrap_or_default());
-            }
-            _ => line.extend_from_slice(value),
+            None => tabbed(parts, line),
         }
         line.push(b'\n');
     }
@@ -249,23 +248,74 @@ impl<'l> Printer<'l> {
     }
 }
 
-/// A column of a row: the text of a key column, or another one as it is kept.
+/// A column of a row.
 enum Field<'r> {
-    Key(&'r [u8]),
-    Other(&'r [u8]),
+    /// It is at this place in the key, and its text was not read.
+    Key(usize),
+    /// The text as it is kept.
+    Kept(&'r [u8]),
 }
 
-/// Shows the columns of a row in their order, from 0.
-fn each_column(layout: &Layout, texts: &[Vec<u8>], value: &[u8], mut show: impl FnMut(usize, Field<'_>)) {
-    let mut others = unmark(value).map(|columns| columns.split(|byte| *byte == b'\t'));
+/// Shows the columns of a CSV or TSV row in their order, from 0: those of the key and those in the parts that were read.
+fn each_column<P: AsRef<[u8]>>(
+    layout: &Layout,
+    read: &[Option<usize>],
+    parts: &[P],
+    mut show: impl FnMut(usize, Field<'_>),
+) {
+    let mut rest = [None; MAX_GROUPS];
+    for (rest, part) in rest.iter_mut().zip(parts) {
+        *rest = layout.columns_in(part.as_ref());
+    }
     for at in 0.. {
-        match layout.in_key(at) {
-            Some(place) => show(at, Field::Key(&texts[place])),
-            None => match others.as_mut().and_then(Iterator::next) {
-                Some(field) => show(at, Field::Other(field)),
+        match (layout.part_of(at).and_then(|part| read[part]), layout.in_key(at)) {
+            (Some(part), _) => match first_column(&mut rest[part]) {
+                Some(text) => show(at, Field::Kept(text)),
                 None => break,
             },
+            (None, Some(place)) => show(at, Field::Key(place)),
+            (None, None) if at < layout.named_columns() => {}
+            (None, None) => break,
         }
+    }
+}
+
+/// Takes the first column off.
+fn first_column<'r>(columns: &mut Option<&'r [u8]>) -> Option<&'r [u8]> {
+    let all = (*columns)?;
+    let tab = all.iter().position(|byte| *byte == b'\t');
+    *columns = tab.map(|tab| &all[tab + 1..]);
+    Some(&all[..tab.unwrap_or(all.len())])
+}
+
+/// Texts of the key columns for rows whose text is not kept in a part that was read, else none; `None` if the key is none
+/// of this table's.
+fn key_texts<'t>(
+    layout: &Layout,
+    read: &[Option<usize>],
+    key: &[u8],
+    texts: &'t mut Vec<Vec<u8>>,
+) -> Option<&'t [Vec<u8>]> {
+    if read[0].is_some() && layout.schema().is_some_and(Schema::keeps_whole_rows) {
+        return Some(&[]);
+    }
+    let texts = layout.key_texts_of(key, texts);
+    if texts.is_empty() { None } else { Some(texts) }
+}
+
+/// The members in the parts of a JSON row that were read. One part is as it was written.
+fn object<P: AsRef<[u8]>>(parts: &[P], line: &mut Vec<u8>) {
+    if parts.len() == 1 || !object::join(parts, line) {
+        tabbed(parts, line);
+    }
+}
+
+fn tabbed<P: AsRef<[u8]>>(parts: &[P], line: &mut Vec<u8>) {
+    for (at, part) in parts.iter().enumerate() {
+        if at > 0 {
+            line.push(b'\t');
+        }
+        line.extend_from_slice(part.as_ref());
     }
 }
 
@@ -286,18 +336,32 @@ fn members_of(columns: &[String]) -> Vec<Vec<u8>> {
 }
 
 /// A row of a table without a schema.
-fn raw(key: &[u8], value: &[u8], line: &mut Vec<u8>) {
+fn raw<P: AsRef<[u8]>>(key: &[u8], parts: &[P], line: &mut Vec<u8>) {
     line.extend_from_slice(key);
     line.push(b'\t');
-    line.extend_from_slice(value);
+    tabbed(parts, line);
     line.push(b'\n');
 }
 
-fn raw_json(key: &[u8], value: &[u8], line: &mut Vec<u8>) {
+fn raw_json<P: AsRef<[u8]>>(key: &[u8], parts: &[P], line: &mut Vec<u8>) {
     line.extend_from_slice(b"{\"key\":");
     json_text(key, line);
-    line.extend_from_slice(b",\"value\":");
-    json_text(value, line);
+    match parts {
+        [value] => {
+            line.extend_from_slice(b",\"value\":");
+            json_text(value.as_ref(), line);
+        }
+        parts => {
+            line.extend_from_slice(b",\"values\":[");
+            for (at, part) in parts.iter().enumerate() {
+                if at > 0 {
+                    line.push(b',');
+                }
+                json_text(part.as_ref(), line);
+            }
+            line.push(b']');
+        }
+    }
     line.extend_from_slice(b"}\n");
 }
 

@@ -5,11 +5,20 @@ use crate::keys::Kind;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+pub mod groups;
+
 #[cfg(test)]
 mod tests;
 
-/// The newest form of a schema that this program understands.
-const VERSION: u32 = 1;
+use groups::{Group, GroupSpec};
+
+/// The form of a schema without groups, which a program reads that knows of none.
+const PLAIN: u32 = 1;
+/// The form of a schema with groups, and the newest one that this program understands.
+const GROUPED: u32 = 2;
+/// The last column that can be named by its number if no header says how many there are. Far beyond any row, and few
+/// enough that memory can hold a note on each column before it.
+const MAX_COLUMN: usize = 1_000_000;
 
 /// The text that rows are made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -33,14 +42,24 @@ impl fmt::Display for Format {
     }
 }
 
-/// Where a key column is found in a row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Where a column is found in a row.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Place {
     /// The n-th column of a CSV or TSV row, from 1.
     Number(usize),
     /// A member of a JSON object.
     Name(String),
+}
+
+impl Place {
+    /// The number of a column, unless it is a member.
+    pub fn number(&self) -> Option<usize> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::Name(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Place {
@@ -96,6 +115,9 @@ pub struct Schema {
     pub columns: Vec<String>,
     /// The key, most significant column first. Never empty.
     pub key: Vec<KeyColumn>,
+    /// The groups that the other columns are split in; none if they are kept together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
     /// The program that made the rows up, if they did not come from a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_by: Option<String>,
@@ -106,17 +128,32 @@ impl Schema {
     pub fn new(format: Format, columns: Vec<String>, specs: &[KeySpec]) -> Result<Self, String> {
         let mut key: Vec<KeyColumn> = Vec::with_capacity(specs.len());
         for spec in specs {
-            let column = match format {
-                Format::Jsonl => Place::Name(spec.name.clone()),
-                _ => Place::Number(column_number(&columns, &spec.name)?),
-            };
+            let column = place(format, &columns, "key column", &spec.name)?;
             if key.iter().any(|other| other.column == column) {
                 return Err(format!("column {} is in the key twice; name it once", spec.name));
             }
             key.push(KeyColumn { column, kind: spec.kind });
         }
         assert!(!key.is_empty(), "the caller asks for at least one key column");
-        Ok(Self { version: VERSION, format, columns, key, made_by: None })
+        Ok(Self { version: PLAIN, format, columns, key, groups: Vec::new(), made_by: None })
+    }
+
+    /// The same schema with its columns split in groups; an error says what is wrong with them.
+    pub fn with_groups(self, specs: &[GroupSpec]) -> Result<Self, String> {
+        let find = |name: &str| place(self.format, &self.columns, "column", name);
+        let groups = specs.iter().map(|spec| spec.resolve(find)).collect::<Result<Vec<_>, _>>()?;
+        groups::check(self.format, &self.columns, &self.key, &groups)?;
+        Ok(self.with_groups_of(groups))
+    }
+
+    /// The same schema with these groups, which are known to fit or are only compared.
+    pub fn with_groups_of(self, groups: Vec<Group>) -> Self {
+        Self { version: if groups.is_empty() { PLAIN } else { GROUPED }, groups, ..self }
+    }
+
+    /// Names of the groups; none if the columns are kept together.
+    pub fn group_names(&self) -> Vec<&str> {
+        self.groups.iter().map(|group| group.name.as_str()).collect()
     }
 
     /// Reads the metadata of a table. `None` is a table without a description: its rows are raw keys and values.
@@ -127,13 +164,15 @@ impl Schema {
         };
         match ours {
             None => Ok(None),
-            Some(version) if version > u64::from(VERSION) => Err(format!(
-                "the rows of table {table} were described by a newer larch (form {version}, this one reads {VERSION}); \
+            Some(version) if version > u64::from(GROUPED) => Err(format!(
+                "the rows of table {table} were described by a newer larch (form {version}, this one reads {GROUPED}); \
                  use that version"
             )),
             Some(_) => match serde_json::from_slice::<Self>(metadata) {
-                Ok(schema) if schema.is_sound() => Ok(Some(schema)),
-                Ok(_) => Err(damaged(table, "its key columns do not fit its format")),
+                Ok(schema) => match schema.check() {
+                    Ok(()) => Ok(Some(schema)),
+                    Err(why) => Err(damaged(table, &why)),
+                },
                 Err(why) => Err(damaged(table, &why.to_string())),
             },
         }
@@ -160,12 +199,21 @@ impl Schema {
         self.format == Format::Jsonl || self.key.iter().any(|key| key.kind.is_numeric())
     }
 
-    fn is_sound(&self) -> bool {
-        !self.key.is_empty()
-            && self.key.iter().all(|key| match (&key.column, self.format) {
-                (Place::Name(_), format) => format == Format::Jsonl,
-                (Place::Number(number), format) => format != Format::Jsonl && *number > 0,
-            })
+    fn check(&self) -> Result<(), String> {
+        let fits = |key: &KeyColumn| match (&key.column, self.format) {
+            (Place::Name(_), format) => format == Format::Jsonl,
+            (Place::Number(number), format) => format != Format::Jsonl && *number > 0,
+        };
+        if self.key.is_empty() || !self.key.iter().all(fits) {
+            return Err("its key columns do not fit its format".to_string());
+        }
+        if self.groups.is_empty() != (self.version < GROUPED) {
+            return Err(format!("form {} does not fit {} groups", self.version, self.groups.len()));
+        }
+        if self.groups.is_empty() {
+            return Ok(());
+        }
+        groups::check(self.format, &self.columns, &self.key, &self.groups)
     }
 }
 
@@ -191,6 +239,12 @@ impl fmt::Display for Schema {
                 write!(f, ":{}", key.kind.name())?;
             }
         }
+        for (at, group) in self.groups.iter().enumerate() {
+            let labels: Vec<String> = group.columns.iter().map(|column| label(&self.columns, column)).collect();
+            let columns = if group.rest { "*".to_string() } else { labels.join(",") };
+            let separator = if at > 0 { ";" } else { ", groups " };
+            write!(f, "{separator}{}:{columns}", group.name)?;
+        }
         if let Some(program) = &self.made_by {
             write!(f, ", made by {program}")?;
         }
@@ -198,8 +252,30 @@ impl fmt::Display for Schema {
     }
 }
 
+/// A column as the command line would name it.
+fn label(columns: &[String], place: &Place) -> String {
+    let Place::Number(number) = place else { return place.to_string() };
+    match number.checked_sub(1).and_then(|at| columns.get(at)) {
+        Some(name) if is_label(name) && columns.iter().filter(|other| *other == name).count() == 1 => name.clone(),
+        _ => number.to_string(),
+    }
+}
+
+/// Whether a column's name can stand in a list of a group's columns.
+fn is_label(name: &str) -> bool {
+    !name.is_empty() && name != "*" && !name.contains([',', ';'])
+}
+
+/// Where the column is that the command line calls `name`; `what` it is asked for as.
+fn place(format: Format, columns: &[String], what: &str, name: &str) -> Result<Place, String> {
+    match format {
+        Format::Jsonl => Ok(Place::Name(name.to_string())),
+        Format::Csv | Format::Tsv => column_number(columns, what, name).map(Place::Number),
+    }
+}
+
 /// A column's number from 1. A name of the header comes before a number, so that a header of years still works.
-fn column_number(columns: &[String], name: &str) -> Result<usize, String> {
+fn column_number(columns: &[String], what: &str, name: &str) -> Result<usize, String> {
     let mut named = columns.iter().enumerate().filter(|(_, column)| *column == name);
     match (named.next(), named.next()) {
         (Some((at, _)), None) => return Ok(at + 1),
@@ -214,13 +290,18 @@ fn column_number(columns: &[String], name: &str) -> Result<usize, String> {
     }
     match name.parse::<usize>() {
         Ok(0) => Err("columns are numbered from 1".to_string()),
+        Ok(number) if columns.is_empty() && number > MAX_COLUMN => Err(beyond(number)),
         Ok(number) if columns.is_empty() || number <= columns.len() => Ok(number),
         Ok(number) => Err(format!("there is no column {number}: the header has {}", columns.len())),
         Err(_) if columns.is_empty() => {
-            Err(format!("there is no header to find key column {name} in; number it from 1, or say --header"))
+            Err(format!("there is no header to find {what} {name} in; number it from 1, or say --header"))
         }
         Err(_) => Err(format!("the header has no column {name}; it has {}", columns.join(", "))),
     }
+}
+
+fn beyond(number: usize) -> String {
+    format!("there is no column {number}: without a header they are numbered up to {MAX_COLUMN}")
 }
 
 fn damaged(table: &str, why: &str) -> String {

@@ -8,6 +8,7 @@ use crate::layout::{Layout, Row};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::rows::Rows;
+use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, KeySpec, Schema};
 use crate::size;
 use larch::os::Machine;
@@ -16,6 +17,9 @@ use serde::Serialize;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
 
 /// Rows between two looks at the progress.
 const STRIDE: u64 = 4096;
@@ -111,12 +115,13 @@ struct Reading {
 /// Puts all rows in the table, or none; says how many there were.
 fn fill(table: &Table, schema: &Schema, rows: &mut Rows, mut reading: Reading) -> Result<(u64, ImportReport)> {
     let layout = Layout::new(Some(schema.clone()));
+    database::refuse_groups(&layout)?;
     let mut row = Row::default();
     let mut import = table.import()?;
     let mut rows_read = 0;
     while rows.next(&layout, &mut row)? {
         let failed = |error| Failure::Write { at: rows.place(), error, kept: NOTHING_KEPT };
-        import.add(&row.key, &row.value).map_err(failed)?;
+        import.add(&row.key, row.value()).map_err(failed)?;
         rows_read += 1;
         if rows_read % STRIDE == 0 {
             reading.progress.set(reading.bytes.as_ref().map_or(rows_read, |bytes| bytes.get()));
@@ -186,20 +191,30 @@ fn schema(args: &Import, input: &str, format: Format, rows: &Rows, existing: Opt
         }
         _ => vec!["1".parse().expect("a column's number")],
     };
-    let ours = Schema::new(format, rows.columns().to_vec(), &specs)
-        .map_err(|why| Failure::Input(format!("{input}: {why}; {NOTHING_KEPT}")))?;
+    let wrong = |why| Failure::Input(format!("{input}: {why}; {NOTHING_KEPT}"));
+    let ours = Schema::new(format, rows.columns().to_vec(), &specs).map_err(wrong)?;
+    let ours = grouped(ours, &args.groups, theirs.as_ref().and_then(Option::as_ref)).map_err(wrong)?;
     let Some(theirs) = theirs else { return Ok(ours) };
     if theirs.as_ref() != Some(&ours) {
         let theirs = theirs.map_or("raw keys and values".to_string(), |theirs| theirs.to_string());
         return Err(Failure::Input(format!(
             "table {} holds {theirs}, but {input} would give {ours}; import into another table, or say the same \
-             --format, --header and --key; {NOTHING_KEPT}",
+             --format, --header, --key and --groups; {NOTHING_KEPT}",
             args.table
         )));
     }
     let table = existing.expect("a schema came from it");
     same_options(&args.table_options, table.options(), &args.table)?;
     Ok(ours)
+}
+
+/// The schema with the groups that were asked for, or else those of the table.
+fn grouped(ours: Schema, asked: &[GroupSpec], theirs: Option<&Schema>) -> Result<Schema, String> {
+    match theirs {
+        _ if !asked.is_empty() => ours.with_groups(asked),
+        Some(theirs) if theirs.format == ours.format => Ok(ours.with_groups_of(theirs.groups.clone())),
+        _ => Ok(ours),
+    }
 }
 
 /// Refuses to say what cannot be changed any more.

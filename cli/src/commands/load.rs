@@ -35,7 +35,7 @@ pub fn run(common: &Common, args: &Load) -> Result<()> {
             if !matches!(ended, Ok(false)) {
                 break;
             }
-            batch.insert(&table, &row.key, &row.value);
+            batch.insert(&table, &row.key, row.value());
             printer.key(&row.key, &mut keys);
         }
         // The rows before a bad one are good.

@@ -10,11 +10,12 @@ pub fn get(common: &Common, args: &args::Get) -> Result<()> {
     let database = database::open(&args.row.dir, common)?;
     let table = database::table(&database, &args.row.dir, &args.row.table)?;
     let layout = database::layout(&table)?;
+    let parts = database::parts(&layout, &args.groups)?;
     let key = layout.key_from_text(args.row.key.as_encoded_bytes()).map_err(Failure::Usage)?;
-    let value = table.get(&key[..])?.ok_or_else(|| missing(&args.row))?;
-    let mut printer = Printer::new(&layout);
+    let row = [table.get(&key[..])?.ok_or_else(|| missing(&args.row))?];
+    let mut printer = Printer::of_parts(&layout, &parts);
     let mut output = Output::new();
-    output.write(|line| if args.json { printer.json(&key, &value, line) } else { printer.value(&value, line) })?;
+    output.write(|line| if args.json { printer.json(&key, &row, line) } else { printer.value(&row, line) })?;
     output.finish()
 }
 
@@ -26,7 +27,7 @@ pub fn put(common: &Common, args: &args::Put) -> Result<()> {
     let row = database::layout(&table)?
         .row_from_texts(args.row.key.as_encoded_bytes(), value)
         .map_err(|why| Failure::Usage(format!("{why}; nothing was written")))?;
-    table.insert(&row.key, &row.value)?;
+    table.insert(&row.key, row.value())?;
     Ok(database.close()?)
 }
 

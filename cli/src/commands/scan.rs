@@ -16,16 +16,16 @@ pub fn run(common: &Common, args: &Scan) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
     let layout = database::layout(&table)?;
+    let printer = Printer::of_parts(&layout, &database::parts(&layout, &args.groups)?);
     let mut output = Output::new();
     if let Some(range) = range(args, &layout)? {
-        print(table.range(range), args, &layout, &mut output)?;
+        print(table.range(range), args, printer, &mut output)?;
     }
     output.finish()
 }
 
 /// Prints the rows, borrowed one by one; with `--keys` no value is read.
-fn print(mut rows: Rows, args: &Scan, layout: &Layout, output: &mut Output) -> Result<()> {
-    let mut printer = Printer::new(layout);
+fn print(mut rows: Rows, args: &Scan, mut printer: Printer<'_>, output: &mut Output) -> Result<()> {
     for _ in 0..args.limit.unwrap_or(u64::MAX) {
         let next = if args.reverse { rows.next_row_back() } else { rows.next_row() };
         let printed = match next {
@@ -59,8 +59,8 @@ fn print_row(row: &RowRef<'_>, args: &Scan, printer: &mut Printer, output: &mut 
         }
     };
     output.write(|line| match args.format {
-        ScanFormat::Tsv => printer.tsv(key, value, line),
-        ScanFormat::Jsonl => printer.json(key, value, line),
+        ScanFormat::Tsv => printer.tsv(key, &[value], line),
+        ScanFormat::Jsonl => printer.json(key, &[value], line),
     })
 }
 

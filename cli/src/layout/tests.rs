@@ -18,7 +18,7 @@ fn encode(layout: &Layout, line: &str) -> Result<Row, String> {
 #[test]
 fn a_row_without_other_columns_differs_from_one_with_an_empty_one() {
     let layout = layout(Format::Tsv, "", "1");
-    let value = |line| encode(&layout, line).expect("a row").value;
+    let value = |line| encode(&layout, line).expect("a row").value().to_vec();
     assert_eq!(value("k"), b"");
     assert_eq!(value("k\t"), b"\0");
     assert_eq!(value("k\t\t"), b"\t");
@@ -34,7 +34,7 @@ fn a_row_without_other_columns_differs_from_one_with_an_empty_one() {
 #[test]
 fn a_number_in_the_key_keeps_the_whole_row() {
     let row = encode(&layout(Format::Tsv, "", "2:int"), "a\t007\tb").expect("a row");
-    assert_eq!(row.value, b"a\t007\tb");
+    assert_eq!(row.value(), b"a\t007\tb");
     assert_eq!(row.key, (7 ^ 1u64 << 63).to_be_bytes());
 }
 
@@ -43,7 +43,7 @@ fn csv_fields_are_kept_escaped_and_keys_are_not() {
     let record = vec![b"a\tb".to_vec(), b"c\nd\\".to_vec(), b"".to_vec()];
     let mut row = Row::default();
     layout(Format::Csv, "", "1").encode(&record, &mut row).expect("a row");
-    assert_eq!(row, Row { key: b"a\tb".to_vec(), value: b"c\\nd\\\\\t".to_vec() });
+    assert_eq!(row, Row { key: b"a\tb".to_vec(), parts: vec![b"c\\nd\\\\\t".to_vec()] });
 }
 
 #[test]
@@ -115,4 +115,71 @@ fn a_key_gives_its_texts_back() {
     let mut texts = Vec::new();
     assert_eq!(layout.key_texts_of(&key, &mut texts), [b"a\tb".to_vec(), b"1.5".to_vec(), b"c".to_vec()]);
     assert!(layout.key_texts_of(b"no key", &mut texts).is_empty());
+}
+
+/// A layout with groups.
+fn grouped(format: Format, columns: &str, key: &str, groups: &str) -> Layout {
+    let schema = layout(format, columns, key).schema().expect("it has one").clone();
+    let groups: Vec<_> = groups.split(';').map(|group| group.parse().expect("a group")).collect();
+    Layout::new(Some(schema.with_groups(&groups).expect("they fit")))
+}
+
+#[test]
+fn each_group_is_a_part_with_its_columns_in_their_order() {
+    let check = |layout: &Layout, line: &str, expected: &[&str]| {
+        let row = encode(layout, line).expect(line);
+        let parts: Vec<String> = row.parts.iter().map(|part| part.escape_ascii().to_string()).collect();
+        assert_eq!(parts, expected, "{line:?}");
+        let mut slots = [&[][..]; MAX_GROUPS];
+        assert_eq!(row.slices(&mut slots), row.parts);
+    };
+    let tsv = grouped(Format::Tsv, "", "2", "cold:4,3;hot:*");
+    check(&tsv, "a\tk\tc\td\te\tf", &["c\\td", "a\\te\\tf"]);
+    check(&tsv, "a\tk\tc", &["c", "a"]);
+    check(&tsv, "a\tk\t", &["\\x00", "a"]);
+    check(&tsv, "\tk", &["", "\\x00"]);
+    check(&tsv, "\0\tk\t\t", &["\\t", "\\x00\\x00"]);
+    check(&grouped(Format::Tsv, "", "1", "hot:*"), "k", &[""]);
+    let number = grouped(Format::Tsv, "", "2:int", "cold:3;hot:*");
+    check(&number, "a\t007\tc\td", &["007\\tc", "a\\td"]);
+    check(&number, "a\t007", &["007", "a"]);
+    let number = grouped(Format::Tsv, "", "3:int,1", "cold:2;hot:*");
+    check(&number, "\ta\t7", &["\\ta\\t7", ""]);
+}
+
+#[test]
+fn a_column_in_no_group_is_refused() {
+    let layout = grouped(Format::Tsv, "id a", "id", "hot:a");
+    assert!(encode(&layout, "k\ta").is_ok() && encode(&layout, "k").is_ok());
+    let error = encode(&layout, "k\ta\tb").expect_err("there is no column 3");
+    assert!(error.starts_with("column 3 is in no group, and no group takes the rest"), "{error}");
+}
+
+#[test]
+fn put_splits_the_row_as_import_would() {
+    for groups in ["hot:b,a;cold:c", "hot:*;cold:b", "cold:a,b;hot:c"] {
+        for key in ["id", "id:int"] {
+            let layout = grouped(Format::Csv, "a id b c", key, groups);
+            let put = layout.row_from_texts(b"007", Some(b"x\t\ty\\\\")).expect("a row");
+            assert_eq!(put, encode(&layout, "x\t007\t\ty\\").expect("a row"), "{groups}");
+        }
+    }
+    let layout = grouped(Format::Jsonl, "", "id", "hot:a;cold:*");
+    let put = layout.row_from_texts(b"x", Some(br#"{"b": 1, "a": 2}"#)).expect("an object");
+    assert_eq!(put.parts, [br#"{"id":"x","a":2}"#.to_vec(), br#"{"b":1}"#.to_vec()]);
+}
+
+#[test]
+fn an_object_is_split_by_its_members() {
+    let layout = grouped(Format::Jsonl, "", "id:int", "hot:a,n;cold:b");
+    let mut row = Row::default();
+    layout.encode_object(r#"{ "b" : [1, {"a":2}] , "n":1e05,"id":7,"\u0061":"\u0062"}"#, &mut row).expect("an object");
+    assert_eq!(row.key, (7 ^ 1u64 << 63).to_be_bytes());
+    assert_eq!(row.parts, [br#"{"n":1e05,"id":7,"\u0061":"\u0062"}"#.to_vec(), br#"{"b":[1, {"a":2}]}"#.to_vec()]);
+    layout.encode_object(r#"{"id":7}"#, &mut row).expect("an object");
+    assert_eq!(row.parts, [br#"{"id":7}"#.to_vec(), b"{}".to_vec()]);
+    let error = layout.encode_object(r#"{"id":7,"c":1,"d":2}"#, &mut row).expect_err("c has no group");
+    assert!(error.starts_with("member \"c\" is in no group, and no group takes the rest"), "{error}");
+    let error = layout.encode_object(r#"{"id":7,"a":}"#, &mut row).expect_err("no JSON");
+    assert!(error.starts_with("not a JSON object"), "{error}");
 }

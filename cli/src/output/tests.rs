@@ -4,6 +4,8 @@ use super::*;
 use crate::layout::Row;
 use crate::schema::{KeySpec, Schema};
 
+mod groups;
+
 /// Encodes a record and prints it: tsv, json, key, key in JSON, value.
 fn print(format: Format, columns: &[&str], key: &str, record: &[&[u8]]) -> [String; 5] {
     let specs: Vec<KeySpec> = key.split(',').map(|spec| spec.parse().expect("a key specification")).collect();
@@ -18,11 +20,11 @@ fn print(format: Format, columns: &[&str], key: &str, record: &[&[u8]]) -> [Stri
 fn show(layout: &Layout, row: &Row) -> [String; 5] {
     let mut printer = Printer::new(layout);
     let mut lines = [(); 5].map(|()| Vec::new());
-    printer.tsv(&row.key, &row.value, &mut lines[0]);
-    printer.json(&row.key, &row.value, &mut lines[1]);
+    printer.tsv(&row.key, &row.parts, &mut lines[0]);
+    printer.json(&row.key, &row.parts, &mut lines[1]);
     printer.key(&row.key, &mut lines[2]);
     printer.key_json(&row.key, &mut lines[3]);
-    printer.value(&row.value, &mut lines[4]);
+    printer.value(&row.parts, &mut lines[4]);
     lines.map(|line| {
         assert_eq!(line.last(), Some(&b'\n'));
         String::from_utf8_lossy(&line[..line.len() - 1]).into_owned()
@@ -72,7 +74,7 @@ fn names_in_json_differ() {
 
 #[test]
 fn rows_without_a_schema_are_key_and_value() {
-    let row = Row { key: b"k".to_vec(), value: b"v\\".to_vec() };
+    let row = Row { key: b"k".to_vec(), parts: vec![b"v\\".to_vec()] };
     assert_eq!(show(&Layout::new(None), &row), ["k\tv\\", r#"{"key":"k","value":"v\\"}"#, "k", r#""k""#, "v\\"]);
 }
 
@@ -80,6 +82,6 @@ fn rows_without_a_schema_are_key_and_value() {
 fn a_key_that_no_import_made_is_shown_raw() {
     let specs = ["1".parse().expect("a number"), "2".parse().expect("a number")];
     let layout = Layout::new(Some(Schema::new(Format::Tsv, vec![], &specs).expect("numbers need no header")));
-    let row = Row { key: b"k".to_vec(), value: b"v".to_vec() };
+    let row = Row { key: b"k".to_vec(), parts: vec![b"v".to_vec()] };
     assert_eq!(show(&layout, &row), ["k\tv", r#"{"key":"k","value":"v"}"#, "k", r#""k""#, "v"]);
 }

@@ -2,7 +2,6 @@
 
 use super::Stop;
 use crate::layout::{Layout, Row};
-use crate::object;
 use std::io::BufRead;
 
 /// A reader of JSON lines.
@@ -35,10 +34,7 @@ impl<R: BufRead> Jsonl<R> {
             let stop = |why| Stop::Row(self.line, why);
             let text = std::str::from_utf8(text)
                 .map_err(|bad| stop(format!("not UTF-8 after {} bytes, and JSON must be", bad.valid_up_to())))?;
-            row.clear();
-            let schema = layout.schema().expect("rows are read into a table with a schema");
-            object::encode_key(schema, text, &mut row.key).map_err(stop)?;
-            row.value.extend_from_slice(text.as_bytes());
+            layout.encode_object(text, row).map_err(stop)?;
             return Ok(true);
         }
     }

@@ -2,7 +2,7 @@
 //! table what comes before the first tab is the key and what comes after it the value.
 
 use super::Stop;
-use crate::layout::{Layout, Record, Row, mark};
+use crate::layout::{Layout, Record, Row};
 use std::io::BufRead;
 
 /// A reader of tab-separated rows.
@@ -33,19 +33,8 @@ impl<R: BufRead> Tsv<R> {
         if !self.read_line()? {
             return Ok(false);
         }
-        let is_raw = layout.schema().is_none();
-        if is_raw || layout.is_plain() {
-            row.clear();
-            match self.text.iter().position(|byte| *byte == b'\t') {
-                None => row.key.extend_from_slice(&self.text),
-                Some(tab) => {
-                    row.key.extend_from_slice(&self.text[..tab]);
-                    row.value.extend_from_slice(&self.text[tab + 1..]);
-                    if !is_raw {
-                        mark(&mut row.value);
-                    }
-                }
-            }
+        if layout.schema().is_none() || layout.is_plain() {
+            layout.encode_line(&self.text, row);
             return Ok(true);
         }
         self.ends.clear();

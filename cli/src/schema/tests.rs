@@ -61,7 +61,7 @@ fn metadata_of_others_is_raw_and_bad_metadata_is_an_error() {
     assert_eq!(Schema::from_metadata("t", b"\x01\x02"), Ok(None));
     assert_eq!(Schema::from_metadata("t", br#"{"mine":1}"#), Ok(None));
     for (metadata, part) in [
-        (r#"{"larch_rows":2}"#, "newer larch"),
+        (r#"{"larch_rows":3}"#, "newer larch"),
         (r#"{"larch_rows":1}"#, "damaged"),
         (r#"{"larch_rows":1,"format":"csv","key":[]}"#, "damaged"),
         (r#"{"larch_rows":1,"format":"csv","key":[{"column":0,"kind":"text"}]}"#, "damaged"),

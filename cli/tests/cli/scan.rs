@@ -69,3 +69,10 @@ fn a_reader_that_has_enough_ends_the_scan_quietly() {
     assert_eq!(&first, b"0000000000");
     assert_eq!((left.status.code(), left.stderr.as_slice()), (Some(0), &b""[..]));
 }
+
+#[test]
+fn a_table_without_groups_has_none_to_choose_from() {
+    let session = Session::with(&["--format", "tsv"], "a\t1\n");
+    session.run(&["scan", "db", "t", "--groups", "hot"]).fails(2, &["the table has no groups", "leave --groups out"]);
+    session.run(&["get", "db", "t", "a", "--groups", "hot"]).fails(2, &["the table has no groups"]);
+}

@@ -28,6 +28,7 @@ fn bounds_meet() {
             reverse: false,
             limit: None,
             keys: false,
+            groups: Vec::new(),
             format: ScanFormat::Tsv,
         };
         let text = |bound: Bound<Vec<u8>>| match bound {
