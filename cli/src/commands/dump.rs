@@ -3,7 +3,7 @@
 use crate::args::Dump;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
-use larch::DumpOptions;
+use larch::DumpDetail;
 
 /// Runs the command.
 pub fn run(args: &Dump) -> Result<()> {
@@ -14,8 +14,9 @@ pub fn run(args: &Dump) -> Result<()> {
             args.file.display()
         )));
     }
+    let detail = if args.rows { DumpDetail::Rows } else { DumpDetail::Pages };
     let mut output = Output::new();
-    let dumped = larch::dump(&args.file, DumpOptions { rows: args.rows }, &mut output);
+    let dumped = larch::dump(&args.file, detail, &mut output);
     // What was shown before an error is often why one looks.
     output.finish()?;
     Ok(dumped?)

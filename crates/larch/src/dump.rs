@@ -6,17 +6,18 @@ use crate::manifest::Edit;
 use crate::record::{Kind, LogError, RecordReader};
 use crate::wal::LogReader;
 use os::{Access, Machine};
-use sst::DumpOptions;
+use pages::{Admit, PageCache, Reason, Session};
+use sst::{DumpDetail, Sst};
 use std::io::{self, Write};
 use std::path::Path;
 
 /// Prints the SST, log or manifest at `path` to `out`.
-pub fn dump(path: impl AsRef<Path>, options: DumpOptions, out: &mut dyn Write) -> Result<()> {
-    dump_on(&Machine::real(), path.as_ref(), options, out)
+pub fn dump(path: impl AsRef<Path>, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
+    dump_on(&Machine::real(), path.as_ref(), detail, out)
 }
 
 /// As [`dump`], on any machine.
-pub fn dump_on(machine: &Machine, path: &Path, options: DumpOptions, out: &mut dyn Write) -> Result<()> {
+pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     let file = machine.disk.open(path, Access::Read).map_err(|error| Error::io("open", path, error))?;
     let mut magic = [0; 8];
     let read = file.read_at(&mut magic, 0).map_err(|error| Error::io("read", path, error))?;
@@ -26,12 +27,20 @@ pub fn dump_on(machine: &Machine, path: &Path, options: DumpOptions, out: &mut d
             Ok(reader) => reader.header().is_some(),
             Err(_) => false,
         };
-        return if is_manifest { manifest(machine, path, options, out) } else { log(machine, path, options, out) };
+        return if is_manifest { manifest(machine, path, detail, out) } else { log(machine, path, detail, out) };
     }
-    Ok(sst::dump(file, path, options, out)?)
+    let meta = sst::read_footer(&*file, path)?;
+    let cache = PageCache::new(CACHE_BYTES, 1, sst::validate);
+    let file = cache.register(path, meta.file_id, machine.disk.clone());
+    let sst = Sst { file, meta, version_offset: 0, prefer_flat: false };
+    let session = Session::new(&cache, Reason::Check, Admit::Pass);
+    Ok(sst::dump(&sst, &session, detail, out)?)
 }
 
-fn manifest(machine: &Machine, path: &Path, options: DumpOptions, out: &mut dyn Write) -> Result<()> {
+/// Room for the largest page, unpacked, beside a node of each level.
+const CACHE_BYTES: u64 = 32 << 20;
+
+fn manifest(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     let mut reader = RecordReader::open(&*machine.disk, path, Kind::Manifest, None)?;
     let header = *reader.header().expect("the caller saw a header");
     line(out, format_args!("manifest {} id {:016x}", header.number, header.log_id))?;
@@ -42,13 +51,13 @@ fn manifest(machine: &Machine, path: &Path, options: DumpOptions, out: &mut dyn 
         while !payload.is_empty() {
             let edit = Edit::decode(&mut payload);
             let edit = edit.ok_or_else(|| LogError::corrupt(path, offset, "an edit does not decode"))?;
-            print_edit(&edit, options, out)?;
+            print_edit(&edit, detail, out)?;
         }
     }
     tail(reader.end(), reader.tear().map(|tear| (tear.offset, tear.why)), out)
 }
 
-fn print_edit(edit: &Edit, options: DumpOptions, out: &mut dyn Write) -> Result<()> {
+fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     match edit {
         Edit::Database(id) => line(out, format_args!("  database {id:016x}")),
         Edit::Epoch(epoch) => line(out, format_args!("  epoch {epoch}")),
@@ -81,9 +90,9 @@ fn print_edit(edit: &Edit, options: DumpOptions, out: &mut dyn Write) -> Result<
                     meta.bounds.high.as_deref().unwrap_or(b"(end)").escape_ascii(),
                 ),
             )?;
-            if options.rows {
+            if detail == DumpDetail::Rows {
                 for (kind, tree) in meta.trees() {
-                    line(out, format_args!("    {}: {tree:?}", kind.name()))?;
+                    line(out, format_args!("    {kind}: {tree:?}"))?;
                 }
             }
             Ok(())
@@ -99,7 +108,7 @@ fn print_edit(edit: &Edit, options: DumpOptions, out: &mut dyn Write) -> Result<
     }
 }
 
-fn log(machine: &Machine, path: &Path, options: DumpOptions, out: &mut dyn Write) -> Result<()> {
+fn log(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     let mut reader = LogReader::open(&*machine.disk, path, None)?;
     match reader.header() {
         Some(header) => {
@@ -116,7 +125,7 @@ fn log(machine: &Machine, path: &Path, options: DumpOptions, out: &mut dyn Write
             out,
             format_args!("commit at {offset}: version {} ops {} bytes {}", version.0, ops.count(), ops.bytes().len()),
         )?;
-        if options.rows {
+        if detail == DumpDetail::Rows {
             for (table, op) in ops.iter() {
                 print_op(table, &op, out)?;
             }

@@ -74,5 +74,5 @@ pub use pages::{PageCache, PageKind, Reason};
 pub use read::{Key, Range, RowRef, Value};
 pub use record::LogError;
 pub use sst::format::meta::successor;
-pub use sst::{Compression, DumpOptions, IndexKind, MAX_KEY_BYTES, Version};
+pub use sst::{Compression, DumpDetail, IndexKind, MAX_KEY_BYTES, Version};
 pub use table::{Readable, Table};

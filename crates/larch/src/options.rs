@@ -147,6 +147,7 @@ impl TableOptions {
                 limit => limit as usize,
             },
             max_page_rows: usize::MAX,
+            groups: 0,
         }
     }
 

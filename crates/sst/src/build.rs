@@ -3,6 +3,7 @@
 
 mod builder;
 mod file_writer;
+mod rows;
 mod tree;
 
 pub use builder::{BuildOptions, Builder, Compression, history_key};

@@ -1,16 +1,15 @@
-//! A file as text for people: footer, trees by level, rows if asked. It opens the file alone, by its footer, and keeps
-//! one page of each level in memory. It does not check what a walk does not meet; that is [`crate::verify()`].
+//! A file as text for people: footer, trees by level, rows if asked. It does not check what a walk does not meet; that is
+//! [`crate::verify()`].
 
+use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue, Record};
+use crate::format::group_page::GroupLayout;
 use crate::format::meta::{Meta, Root, TreeKind};
 use crate::format::node::{Child, Node, Totals};
-use crate::format::validate;
-use crate::read::decode_range_erase;
+use crate::read::{Sst, decode_range_erase};
 use crate::row::RowKind;
-use os::sync::Arc;
 use os::{BLOCK_BYTES, Buffer, File};
-use pages::page::{MAX_PAGE_BYTES, decode_page};
-use pages::{Address, Error, PageHeader, PageKind, Result};
+use pages::{Address, Error, PageHeader, PageKind, PageRef, PageSource, Result, retry};
 use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
@@ -18,22 +17,28 @@ use std::path::Path;
 /// Bytes of a key or value that are printed.
 const SHOWN_BYTES: usize = 64;
 
-/// What [`dump`] prints.
+/// How far [`dump`] goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DumpOptions {
-    /// Every row, not only the pages they are in.
-    pub rows: bool,
+pub enum DumpDetail {
+    /// Pages that are in memory; the others are named.
+    Loaded,
+    /// Every page.
+    #[default]
+    Pages,
+    /// Every row.
+    Rows,
 }
 
-/// Prints `file`, whose name in messages is `path`, to `out`.
-pub fn dump(file: Arc<dyn File>, path: &Path, options: DumpOptions, out: &mut dyn io::Write) -> Result<()> {
-    let meta = read_footer(&*file, path)?;
-    let mut out = Printer { file, path, options, file_id: meta.file_id, out };
-    out.footer(&meta)?;
+/// Prints `sst`, read through `source`, to `out`. One page of each level is held at a time; a session that passes pages by
+/// suits.
+pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, out: &mut dyn io::Write) -> Result<()> {
+    let mut out = Printer { sst, source, detail, out };
+    let meta = &sst.meta;
+    out.footer(meta)?;
     for (kind, tree) in meta.trees() {
         out.line(0, format_args!(""))?;
         let pages = tree.data_pages;
-        out.line(0, format_args!("{}: {} in {pages} data pages", kind.name(), Printed(&tree.totals)))?;
+        out.line(0, format_args!("{kind}: {} in {pages} data pages", Printed(&tree.totals)))?;
         if let Some(root) = tree.btree {
             out.line(1, format_args!("btree: {}", Printed(&root)))?;
             out.page(kind, PageKind::Index, &root.address, root.height, 2, Show::Pages)?;
@@ -69,41 +74,37 @@ enum Show {
     Addresses,
 }
 
-struct Printer<'a> {
-    file: Arc<dyn File>,
-    path: &'a Path,
-    options: DumpOptions,
-    file_id: u64,
+struct Printer<'a, S: ?Sized> {
+    sst: &'a Sst,
+    source: &'a S,
+    detail: DumpDetail,
     out: &'a mut dyn Write,
 }
 
-impl Printer<'_> {
+impl<S: PageSource + ?Sized> Printer<'_, S> {
     fn line(&mut self, depth: usize, text: fmt::Arguments<'_>) -> Result<()> {
         writeln!(self.out, "{:1$}{text}", "", depth * 2).map_err(|error| Error::io("write", "output", error))
     }
 
-    fn read(&self, at: &Address, kind: PageKind) -> Result<(Buffer, PageHeader)> {
-        let corrupt = |why| Error::Corrupt { file: self.path.to_owned(), page: kind.name(), offset: at.offset, why };
-        if at.bytes as usize > MAX_PAGE_BYTES {
-            return Err(corrupt(format!("its parent gives it {} bytes", at.bytes)));
-        }
-        let start = (at.offset % BLOCK_BYTES as u64) as usize;
-        let end = start + at.bytes as usize;
-        let mut blocks = Buffer::zeroed(end.next_multiple_of(BLOCK_BYTES));
-        let read = self
-            .file
-            .read_at(&mut blocks, at.offset - start as u64)
-            .map_err(|error| Error::io("read", self.path, error))?;
-        let stored = &blocks[start.min(read)..end.min(read)];
-        let (page, header) = decode_page(stored, kind, at, self.file_id).map_err(corrupt)?;
-        validate(kind, &page).map_err(corrupt)?;
-        Ok((page, header))
+    /// A page; `None` if it is not in memory and only those are wanted, which is said.
+    fn read(&mut self, at: &Address, kind: PageKind, depth: usize) -> Result<Option<(PageRef, PageHeader)>> {
+        let file = &self.sst.file;
+        let page = match self.detail {
+            DumpDetail::Loaded => self.source.peek(file, at, kind),
+            DumpDetail::Pages | DumpDetail::Rows => Some(retry(self.source, || self.source.page(file, at, kind))?),
+        };
+        let Some(page) = page else {
+            self.line(depth, format_args!("{} page at {}: not in memory", kind.name(), Printed(at)))?;
+            return Ok(None);
+        };
+        let header = PageHeader::decode(&page).map_err(|why| file.corrupt(kind, at.offset, why))?;
+        Ok(Some((page, header)))
     }
 
     fn footer(&mut self, meta: &Meta) -> Result<()> {
         let Meta { file_id, file_bytes, oldest, newest, value_bytes, user_bytes, bounds, .. } = meta;
         self.line(0, format_args!("file {file_id:#018x}: {file_bytes} bytes, {user_bytes} of keys and values"))?;
-        self.line(0, format_args!("format {}, features 0x0", crate::FORMAT_VERSION))?;
+        self.line(0, format_args!("format {}, features {:#x}", crate::FORMAT_VERSION, meta.features()))?;
         if oldest <= newest {
             self.line(0, format_args!("versions {} to {}", oldest.0, newest.0))?;
         }
@@ -126,22 +127,34 @@ impl Printer<'_> {
         show: Show,
     ) -> Result<()> {
         if height == 0 {
-            return if show == Show::Pages { self.data(tree, at, depth) } else { Ok(()) };
+            return match show {
+                Show::Addresses => Ok(()),
+                Show::Pages if tree.is_by_row() => self.parts(tree, at, depth),
+                Show::Pages => self.data(tree, at, depth),
+            };
         }
-        let (page, header) = self.read(at, kind)?;
+        let Some((page, header)) = self.read(at, kind, depth)? else { return Ok(()) };
         let node = Node::new(&page);
         let children = node.children();
-        let form = if node.is_fixed() { "fixed" } else { "variable" };
+        let form = match node.is_by_row() {
+            true => "by row",
+            false if node.is_fixed() => "fixed",
+            false => "variable",
+        };
         let level = header.level;
         self.line(depth, format_args!("node at {}: level {level}, {children} children, {form}", Printed(at)))?;
         let mut separator = Vec::new();
         for i in 0..children {
             let Child { address, totals } = node.child(i);
-            separator.clear();
-            if i > 0 {
-                node.separator(i - 1, &mut separator);
-            }
-            let from: &dyn fmt::Display = if i > 0 { &Escaped(&separator) } else { &"the start" };
+            let from = match node.rows_before(i) {
+                None => "the start".to_owned(),
+                Some(row) if node.is_by_row() => format!("row {row}"),
+                Some(_) => {
+                    separator.clear();
+                    node.separator(i - 1, &mut separator);
+                    Escaped(&separator).to_string()
+                }
+            };
             let (to, totals) = (Printed(&address), Printed(&totals));
             self.line(depth + 1, format_args!("child {i} from {from}: at {to}, through it {totals}"))?;
             self.page(tree, kind, &address, height - 1, depth + 2, show)?;
@@ -151,28 +164,45 @@ impl Printer<'_> {
 
     fn data(&mut self, tree: TreeKind, at: &Address, depth: usize) -> Result<()> {
         let kind = tree.page_kind();
-        let (page, header) = self.read(at, kind)?;
+        let Some((page, header)) = self.read(at, kind, depth)? else { return Ok(()) };
         let layout = Layout::of(&page);
         let mut key = Vec::new();
         layout.read_row(&page, 0, &mut key);
-        let (first, last) = (layout.first_row(), layout.first_row() + layout.rows() as u64 - 1);
-        let (name, bytes) = (kind.name(), header.memory_bytes);
-        let codec = if header.stored_bytes < bytes { format!(", unpacked {bytes}") } else { String::new() };
+        let (name, rows) = (kind.name(), Span(&layout));
         let first_key = Key { tree, key: &key };
-        let at_bytes = Printed(at);
-        self.line(depth, format_args!("{name} page at {at_bytes}: rows {first} to {last}, first {first_key}{codec}"))?;
-        if self.options.rows {
-            for i in 0..layout.rows() {
-                let record = layout.read_row(&page, i, &mut key);
-                let key = Key { tree, key: &key };
-                let row = first + i as u64;
-                let value = if tree == TreeKind::RangeErases {
-                    self.range(&page, &layout, i, at)?
-                } else {
-                    value_text(&page[record.value_at..record.value_at + record.value_bytes], &record)
-                };
-                self.line(depth + 1, format_args!("row {row} {key}: version {}, {value}", record.version.0))?;
-            }
+        let (at_bytes, codec) = (Printed(at), Codec(&header));
+        self.line(depth, format_args!("{name} page at {at_bytes}: {rows}, first {first_key}{codec}"))?;
+        if self.detail != DumpDetail::Rows {
+            return Ok(());
+        }
+        for (i, row) in (0..layout.rows()).zip(layout.first_row()..) {
+            let record = layout.read_row(&page, i, &mut key);
+            let key = Key { tree, key: &key };
+            let value = if tree == TreeKind::RangeErases {
+                self.range(&page, &layout, i, at)?
+            } else {
+                value_text(&page[record.value_at..record.value_at + record.value_bytes], &record)
+            };
+            self.line(depth + 1, format_args!("row {row} {key}: version {}, {value}", record.version.0))?;
+        }
+        Ok(())
+    }
+
+    /// A page of a column group.
+    fn parts(&mut self, tree: TreeKind, at: &Address, depth: usize) -> Result<()> {
+        let kind = tree.page_kind();
+        let Some((page, header)) = self.read(at, kind, depth)? else { return Ok(()) };
+        let layout = GroupLayout::of(&page);
+        let (name, rows, codec) = (kind.name(), Span(&layout), Codec(&header));
+        self.line(depth, format_args!("{name} page at {}: {rows}{codec}", Printed(at)))?;
+        if self.detail != DumpDetail::Rows {
+            return Ok(());
+        }
+        for (i, row) in (0..layout.rows()).zip(layout.first_row()..) {
+            let part = layout.part(&page, i);
+            let stored = &page[part.at..part.at + part.bytes];
+            let text = if part.outside { outside_text(stored) } else { Escaped(stored).to_string() };
+            self.line(depth + 1, format_args!("row {row}: {text}"))?;
         }
         Ok(())
     }
@@ -180,7 +210,7 @@ impl Printer<'_> {
     fn range(&self, page: &[u8], layout: &Layout, i: usize, at: &Address) -> Result<String> {
         let erase = decode_range_erase(page, layout, i).ok_or_else(|| {
             let why = format!("range erase {i} of the page does not decode");
-            Error::Corrupt { file: self.path.to_owned(), page: "range erase", offset: at.offset, why }
+            self.sst.file.corrupt(PageKind::RangeErase, at.offset, why)
         })?;
         let end = match &erase.end {
             Some(end) => format!("erase up to {}", Escaped(end)),
@@ -204,9 +234,34 @@ fn value_text(stored: &[u8], record: &Record) -> String {
     if !record.outside {
         return format!("{kind} {}{history}", Escaped(stored));
     }
+    format!("{kind} {}{history}", outside_text(stored))
+}
+
+/// Where a value lies.
+fn outside_text(stored: &[u8]) -> String {
     let reference = OutsideValue::new(stored).expect("a validated page's references decode");
     let chunks: Vec<String> = reference.chunks().map(|chunk| Printed(&chunk).to_string()).collect();
-    format!("{kind} {} bytes outside at {}{history}", reference.bytes, chunks.join(", "))
+    format!("{} bytes outside at {}", reference.bytes, chunks.join(", "))
+}
+
+/// The rows of a page.
+struct Span<'a, L>(&'a L);
+
+impl<L: PageRows> fmt::Display for Span<'_, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, last) = (self.0.first_row(), self.0.first_row() + self.0.rows() as u64 - 1);
+        write!(f, "rows {first} to {last}")
+    }
+}
+
+/// How much a page unpacked to, if it was packed.
+struct Codec<'a>(&'a PageHeader);
+
+impl fmt::Display for Codec<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let PageHeader { memory_bytes, stored_bytes, .. } = *self.0;
+        if stored_bytes < memory_bytes { write!(f, ", unpacked {memory_bytes}") } else { Ok(()) }
+    }
 }
 
 /// Text of a part of the format.

@@ -36,6 +36,20 @@ pub struct Content {
     pub rows: BTreeMap<Vec<u8>, Vec<Written>>,
     /// In order, apart.
     pub range_erases: Vec<RangeErase>,
+    /// Column groups beside the main one; see [`part`].
+    pub groups: usize,
+}
+
+/// The part that `written` has in column group `group`, made from its value; group 0 has the value itself.
+pub fn part((version, kind, value): &Written, group: usize) -> Vec<u8> {
+    match group {
+        _ if *kind == RowKind::Erase => Vec::new(),
+        0 => value.clone(),
+        // Some empty, some as long as the value, so that large ones lie outside.
+        1 if version % 7 == 0 => Vec::new(),
+        1 => value.iter().rev().copied().collect(),
+        _ => format!("part {group} of version {version}").into_bytes().repeat(1 + (*version % 3) as usize),
+    }
 }
 
 /// A file on a disk of its own.
@@ -126,6 +140,7 @@ impl Content {
 
     /// Writes the file.
     pub fn build(&self, options: BuildOptions) -> Built {
+        let options = BuildOptions { groups: self.groups, ..options };
         let disk = SimDisk::new(1);
         let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
         let mut builder = Builder::new(file, PATH.into(), ID, options);
@@ -144,8 +159,10 @@ impl Content {
         };
         for (key, written) in &self.rows {
             add_erases(builder, Some(key));
-            for (version, kind, value) in written {
-                builder.add(key, Version(*version), *kind, value).expect("there is room");
+            for written in written {
+                let parts: Vec<Vec<u8>> = (0..=self.groups).map(|group| part(written, group)).collect();
+                let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+                builder.add(key, Version(written.0), written.1, &parts).expect("there is room");
             }
         }
         add_erases(builder, None);

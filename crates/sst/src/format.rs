@@ -5,6 +5,7 @@
 
 pub mod column;
 pub mod data_page;
+pub mod group_page;
 pub mod key;
 pub mod meta;
 pub mod node;
@@ -18,10 +19,21 @@ pub fn validate(kind: PageKind, page: &[u8]) -> Result<(), String> {
         PageKind::Data | PageKind::History | PageKind::RangeErase => data_page::validate(page),
         PageKind::Index | PageKind::Flat => node::validate(page),
         PageKind::Value => (page.len() > HEADER_BYTES).then_some(()).ok_or_else(|| "a value chunk is empty".to_owned()),
-        PageKind::Footer | PageKind::Filter | PageKind::Group | PageKind::GroupHistory => {
-            Err(format!("{} pages are not read through the cache", kind.name()))
-        }
+        PageKind::Group | PageKind::GroupHistory => group_page::validate(page),
+        PageKind::Footer | PageKind::Filter => Err(format!("{} pages are not read through the cache", kind.name())),
     }
+}
+
+/// What a cursor must know of a page of rows.
+pub trait PageRows: Copy {
+    /// Reads the head of a validated page.
+    fn of(page: &[u8]) -> Self;
+
+    /// Rows in the page, at least one.
+    fn rows(&self) -> usize;
+
+    /// Row id of the first row.
+    fn first_row(&self) -> u64;
 }
 
 /// The little-endian number at `at`, within the page.

@@ -8,6 +8,7 @@ mod dump;
 #[cfg(test)]
 mod fixture;
 pub mod format;
+pub mod precharge;
 pub mod read;
 pub mod row;
 #[cfg(test)]
@@ -15,10 +16,14 @@ mod tests;
 mod verify;
 
 pub use build::{BuildOptions, Builder, Compression};
-pub use dump::{DumpOptions, dump, read_footer};
-pub use format::meta::{FORMAT_VERSION, IndexKind, KeyBounds, Meta, Root, Tree, TreeKind};
+pub use dump::{DumpDetail, dump, read_footer};
+pub use format::meta::{FORMAT_VERSION, GroupTrees, IndexKind, KeyBounds, MAX_GROUPS, Meta, Root, Tree, TreeKind};
 pub use format::node::Totals;
 pub use format::validate;
-pub use read::{LoadedValue, RangeErase, Readahead, Row, Seek, Sst, SstCursor, StoredValue, TreeCursor};
+pub use precharge::{Direction, Limits};
+pub use read::{
+    GroupCursor, Groups, LoadedValue, PartCursor, RangeErase, Readahead, Row, RowPlace, Seek, Sst, SstCursor,
+    StoredValue, TreeCursor,
+};
 pub use row::{MAX_KEY_BYTES, RowKind, Version};
 pub use verify::{FileReport, PageTotals, verify};

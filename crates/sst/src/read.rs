@@ -2,20 +2,24 @@
 //! before its last page is in hand, so that after a fault it can simply be made again.
 
 mod cursor;
+mod parts;
 mod tree;
 
 pub use cursor::SstCursor;
-pub use tree::{Readahead, Seek, TreeCursor};
+pub use parts::{GroupCursor, Groups};
+pub(crate) use tree::Descent;
+pub use tree::{PartCursor, Readahead, Seek, TreeCursor};
 
 use crate::build::history_key;
+use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue, Record};
+use crate::format::group_page::Part;
 use crate::format::meta::{Meta, TreeKind};
 use crate::format::varint;
 use crate::row::{RowKind, Version};
 use os::sync::Arc;
 use pages::{Error, HEADER_BYTES, PageKind, PageRef, PageSource, PagedFile, Stop};
 use std::ops::Range;
-use tree::Descent;
 
 /// An immutable file, open or not: its bytes are first touched by the first read that needs them.
 #[derive(Debug)]
@@ -30,6 +34,15 @@ pub struct Sst {
     pub prefer_flat: bool,
 }
 
+/// Where a version of a row stands in its file. Its parts in other column groups have the same row id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowPlace {
+    /// Row id in the main tree, for newest versions.
+    Newest(u64),
+    /// Row id in the history.
+    Older(u64),
+}
+
 /// A version of a row.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -37,8 +50,10 @@ pub struct Row {
     pub version: Version,
     /// What it says.
     pub kind: RowKind,
-    /// Its value, perhaps still outside.
+    /// Its value, or the part of it that is in the main column group; perhaps still outside.
     pub value: StoredValue,
+    /// Where it stands.
+    pub place: RowPlace,
 }
 
 /// A value as the data page has it.
@@ -73,6 +88,10 @@ impl StoredValue {
     fn new(page: &PageRef, record: &Record) -> Self {
         let (at, bytes) = (record.value_at as u32, record.value_bytes as u32);
         Self { page: page.clone(), at, bytes, outside: record.outside }
+    }
+
+    fn of_part(page: &PageRef, part: Part) -> Self {
+        Self { page: page.clone(), at: part.at as u32, bytes: part.bytes as u32, outside: part.outside }
     }
 
     fn stored(&self) -> &[u8] {
@@ -157,12 +176,8 @@ impl RangeErase {
 }
 
 impl Sst {
-    fn descent(&self, kind: TreeKind) -> Option<Descent<'_>> {
-        let tree = match kind {
-            TreeKind::Main => self.meta.main,
-            TreeKind::History => self.meta.history,
-            TreeKind::RangeErases => self.meta.range_erases,
-        }?;
+    pub(crate) fn descent(&self, kind: TreeKind) -> Option<Descent<'_>> {
+        let tree = self.meta.tree(kind)?;
         Some(Descent::new(&self.file, kind, &tree, self.prefer_flat))
     }
 
@@ -170,8 +185,8 @@ impl Sst {
         Version(record.version.0.saturating_add(self.version_offset))
     }
 
-    fn row(&self, page: &PageRef, record: &Record) -> Row {
-        Row { version: self.version(record), kind: record.kind, value: StoredValue::new(page, record) }
+    fn row(&self, page: &PageRef, record: &Record, place: RowPlace) -> Row {
+        Row { version: self.version(record), kind: record.kind, value: StoredValue::new(page, record), place }
     }
 
     /// The newest version of `key` that is not newer than `at`. A step; allocates nothing.
@@ -192,13 +207,13 @@ impl Sst {
         at: Version,
     ) -> Result<Option<Row>, Stop> {
         let record = layout.record(page, i);
+        let row = layout.first_row() + i as u64;
         if self.version(&record) <= at {
-            return Ok(Some(self.row(page, &record)));
+            return Ok(Some(self.row(page, &record, RowPlace::Newest(row))));
         }
         if !record.has_history || at.0 < self.version_offset {
             return Ok(None);
         }
-        let row = layout.first_row() + i as u64;
         let Some(history) = self.descent(TreeKind::History) else { return Ok(None) };
         let wanted = history_key(row, Version(at.0 - self.version_offset));
         let Some((page, layout, i)) = history.lower(source, &wanted)? else { return Ok(None) };
@@ -207,7 +222,8 @@ impl Sst {
         if key[..8] != wanted[..8] {
             return Ok(None);
         }
-        Ok(Some(self.row(&page, &layout.record(&page, i))))
+        let place = RowPlace::Older(layout.first_row() + i as u64);
+        Ok(Some(self.row(&page, &layout.record(&page, i), place)))
     }
 
     /// The range erase that covers `key`, if any: at most one does. A step.
@@ -237,7 +253,7 @@ impl Sst {
     pub fn nth_range_erase<S: PageSource + ?Sized>(&self, source: &S, i: u64) -> Result<Option<RangeErase>, Stop> {
         let Some(tree) = self.meta.range_erases.filter(|tree| i < tree.totals.rows) else { return Ok(None) };
         let descent = Descent::new(&self.file, TreeKind::RangeErases, &tree, self.prefer_flat);
-        let (page, layout) = descent.page_of_row(source, i)?;
+        let (page, layout): (PageRef, Layout) = descent.page_of_row(source, i)?;
         self.decode_range_erase(&page, &layout, (i - layout.first_row()) as usize).map(Some)
     }
 

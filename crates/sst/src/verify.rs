@@ -3,14 +3,18 @@
 //!
 //! * Every page is reached from its parent, so its checksum, its structure and its place are checked; the footer has a
 //!   checksum of its own; what is left of the file must be the zeros between pages.
-//! * Memory: a node for each level, the flat list, a data page, and 16 bytes for each page of the file.
+//! * Memory: a node for each level, the flat list, a data page, and 16 bytes for each page of the file, 32 for those of
+//!   column groups.
 
+mod groups;
 mod tree_walk;
 
-use crate::format::data_page::{OutsideValue, Record};
+use crate::format::PageRows;
+use crate::format::data_page::{Layout, OutsideValue, Record};
 use crate::format::meta::{Meta, TreeKind};
 use crate::read::Sst;
 use crate::row::{RowKind, Version};
+use groups::Beside;
 use os::{BLOCK_BYTES, Buffer, File};
 use pages::{Address, Error, HEADER_BYTES, PageKind, PageRef, PageSource, Result, retry};
 use tree_walk::{DataPage, TreeWalk};
@@ -76,7 +80,8 @@ pub fn verify<S: PageSource + ?Sized>(
     let mut check =
         Check { sst, source, progress, extents: Vec::new(), report: FileReport::default(), found: Found::default() };
     check.footer(raw)?;
-    check.rows()?;
+    let groups = check.groups()?;
+    check.rows(groups)?;
     check.range_erases()?;
     check.facts()?;
     check.gaps(raw)?;
@@ -155,8 +160,9 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
     }
 
     /// The main tree and, in step with it, the history: an older version belongs to a row that says it has some.
-    fn rows(&mut self) -> Result<()> {
+    fn rows(&mut self, mut groups: Beside) -> Result<()> {
         let meta = &self.sst.meta;
+        let value_bytes_of_groups = self.found.value_bytes;
         let mut history = History::new(meta.history.map(|tree| TreeWalk::new(TreeKind::History, tree)));
         if let Some(tree) = meta.main {
             let mut walk = TreeWalk::new(TreeKind::Main, tree);
@@ -172,7 +178,9 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
                         return Err(self.corrupt(PageKind::Data, at.offset, why));
                     }
                     self.version(&data, &record)?;
-                    self.value(page, &record, &mut values, key.len())?;
+                    self.found.user_bytes += key.len() as u64;
+                    let stored = &page[record.value_at..record.value_at + record.value_bytes];
+                    self.value(page, stored, record.outside, &mut values)?;
                     let row = layout.first_row() + i as u64;
                     self.older_versions(&mut history, row, &record, key.len())?;
                     self.report.rows += 1;
@@ -181,8 +189,11 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
                 }
                 if walk.is_at_last_page() {
                     history.end(self)?;
+                    groups.end();
                 }
-                walk.totals.group_bytes = self.found.value_bytes + history.closed_bytes;
+                let value_bytes = self.found.value_bytes - value_bytes_of_groups;
+                let beside = groups.through(self.report.rows, self.report.older_versions);
+                walk.totals.group_bytes = value_bytes + history.closed_bytes + beside;
             }
         }
         if let Some((row, at)) = history.next_row(self)? {
@@ -215,9 +226,11 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
             }
             let data = data.clone();
             self.version(&data, &record)?;
-            let chunks = chunks_of(&data.page, &record);
-            self.value(&data.page, &record, &mut Values::new(&chunks), key_bytes)?;
-            history.erased(record.kind == RowKind::Erase);
+            let stored = &data.page[record.value_at..record.value_at + record.value_bytes];
+            let chunks = chunks_of(stored, record.outside);
+            self.found.user_bytes += key_bytes as u64;
+            let elsewhere = self.value(&data.page, stored, record.outside, &mut Values::new(&chunks))?;
+            history.counted(record.kind == RowKind::Erase, elsewhere);
             self.report.older_versions += 1;
             found += 1;
         }
@@ -240,39 +253,40 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
     /// Addresses of all chunks of the values of a page.
     fn value_chunks(&mut self, data: &DataPage) -> Result<Vec<Address>> {
         let records = (0..data.layout.rows()).map(|i| data.layout.record(&data.page, i));
-        Ok(records.flat_map(|record| chunks_of(&data.page, &record)).collect())
+        let stored = |record: &Record| &data.page[record.value_at..record.value_at + record.value_bytes];
+        Ok(records.flat_map(|record| chunks_of(stored(&record), record.outside)).collect())
     }
 
-    /// Reads a value's chunks, if it lies outside.
-    fn value(&mut self, page: &PageRef, record: &Record, values: &mut Values<'_>, key_bytes: usize) -> Result<()> {
-        let mut len = record.value_bytes as u64;
-        if record.outside {
-            let stored = &page[record.value_at..record.value_at + record.value_bytes];
-            let reference = OutsideValue::new(stored).expect("a validated page's references decode");
-            let mut bytes = 0;
-            for at in reference.chunks() {
-                if values.next == values.asked {
-                    values.asked = self.ahead(PageKind::Value, values.next, values.chunks.len(), |i| values.chunks[i]);
-                }
-                values.next += 1;
-                bytes += (self.page(&at, PageKind::Value)?.len() - HEADER_BYTES) as u64;
-                self.found.value_bytes += u64::from(at.bytes);
-            }
-            if bytes != reference.bytes {
-                let why = format!("a value of {} bytes has chunks of {bytes}", reference.bytes);
-                return Err(self.corrupt(page.kind(), page.address().offset, why));
-            }
-            len = bytes;
+    /// Reads the chunks of the value that `page` has `stored`, if it lies outside; says how many bytes they take.
+    fn value(&mut self, page: &PageRef, stored: &[u8], outside: bool, values: &mut Values<'_>) -> Result<u64> {
+        if !outside {
+            self.found.user_bytes += stored.len() as u64;
+            return Ok(0);
         }
-        self.found.user_bytes += key_bytes as u64 + len;
-        Ok(())
+        let reference = OutsideValue::new(stored).expect("a validated page's references decode");
+        let (mut bytes, mut stored_bytes) = (0, 0);
+        for at in reference.chunks() {
+            if values.next == values.asked {
+                values.asked = self.ahead(PageKind::Value, values.next, values.chunks.len(), |i| values.chunks[i]);
+            }
+            values.next += 1;
+            bytes += (self.page(&at, PageKind::Value)?.len() - HEADER_BYTES) as u64;
+            stored_bytes += u64::from(at.bytes);
+        }
+        if bytes != reference.bytes {
+            let why = format!("a value of {} bytes has chunks of {bytes}", reference.bytes);
+            return Err(self.corrupt(page.kind(), page.address().offset, why));
+        }
+        self.found.value_bytes += stored_bytes;
+        self.found.user_bytes += bytes;
+        Ok(stored_bytes)
     }
 
     fn range_erases(&mut self) -> Result<()> {
         let Some(tree) = self.sst.meta.range_erases else { return Ok(()) };
         let mut walk = TreeWalk::new(TreeKind::RangeErases, tree);
         let mut last_end = Some(Vec::new());
-        while let Some(data) = walk.next(self)? {
+        while let Some(data) = walk.next::<_, Layout>(self)? {
             for i in 0..data.layout.rows() {
                 let record = data.layout.record(&data.page, i);
                 let plain = record.kind == RowKind::Erase && !record.outside && !record.has_history;
@@ -364,12 +378,11 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
     }
 }
 
-/// Addresses of the chunks of a record's value; none if it lies in its page.
-fn chunks_of(page: &PageRef, record: &Record) -> Vec<Address> {
-    if !record.outside {
+/// Addresses of the chunks of a value that a page has `stored`; none if it lies in the page.
+fn chunks_of(stored: &[u8], outside: bool) -> Vec<Address> {
+    if !outside {
         return Vec::new();
     }
-    let stored = &page[record.value_at..record.value_at + record.value_bytes];
     OutsideValue::new(stored).expect("a validated page's references decode").chunks().collect()
 }
 
@@ -433,10 +446,11 @@ impl History {
         (data, i, key_of(data, i))
     }
 
-    /// Counts the row taken last.
-    fn erased(&mut self, is_erase: bool) {
+    /// Counts the row taken last, whose value takes `elsewhere` bytes of value pages.
+    fn counted(&mut self, is_erase: bool, elsewhere: u64) {
         let walk = self.walk.as_mut().expect("a row comes from a tree");
         walk.totals.erased += u64::from(is_erase);
+        walk.totals.group_bytes += elsewhere;
     }
 
     /// After the last main row: every page is closed. Its end is checked by whoever asks for one more row.

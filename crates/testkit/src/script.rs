@@ -24,7 +24,7 @@ use larch::os::sim::SimDisk;
 use larch::os::sync::Arc;
 use larch::os::{Disk, Machine};
 use larch::{
-    Compression, Database, DumpOptions, Durability, IndexKind, LevelOptions, Readable, Result, Snapshot, Table,
+    Compression, Database, DumpDetail, Durability, IndexKind, LevelOptions, Readable, Result, Snapshot, Table,
     TableOptions,
 };
 use std::collections::BTreeMap;
@@ -180,7 +180,7 @@ impl World {
         let current = self.disk.read_all(&Path::new(DIRECTORY).join("CURRENT")).expect("the disk works");
         let manifest = Path::new(DIRECTORY).join(String::from_utf8_lossy(&current).trim_end());
         let mut text = Vec::new();
-        larch::dump_on(&machine, &manifest, DumpOptions::default(), &mut text)?;
+        larch::dump_on(&machine, &manifest, DumpDetail::default(), &mut text)?;
         let text = String::from_utf8(text).expect("a dump is text");
         // table, level, file number → rows and keys
         let mut files: BTreeMap<(u32, u8, u64), (String, String)> = BTreeMap::new();

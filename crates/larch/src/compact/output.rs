@@ -92,7 +92,7 @@ impl Outputs {
             self.open = Some(self.create()?);
         }
         let open = self.open.as_mut().expect("created above");
-        Ok(open.builder.add(key, version, kind, value)?)
+        Ok(open.builder.add(key, version, kind, &[value])?)
     }
 
     fn create(&self) -> Result<Open> {

@@ -126,7 +126,7 @@ impl Edit {
                 let table = TableId(number()?.try_into().ok()?);
                 let level = number()?.try_into().ok().filter(|&level| usize::from(level) < super::LEVELS)?;
                 let (file, epoch, version_offset) = (number()?, number()?, number()?);
-                Self::AddFile { table, level, number: file, epoch, version_offset, meta: Meta::decode(bytes)? }
+                Self::AddFile { table, level, number: file, epoch, version_offset, meta: Meta::decode(bytes).ok()? }
             }
             5 => {
                 let table = TableId(number()?.try_into().ok()?);
@@ -178,6 +178,8 @@ mod tests {
             newest: Version(300),
             value_bytes: 0,
             user_bytes: 9,
+            groups: Vec::new(),
+            unknown: Default::default(),
         };
         let table = TableId(1);
         let options = TableOptions { metadata: b"m".to_vec(), ..TableOptions::default() };
@@ -187,8 +189,8 @@ mod tests {
             (Edit::Table { id: table, name: "t".to_owned(), options }, "03 01 0174 808001 808001 00 00 00 016d"),
             (
                 Edit::AddFile { table, level: 6, number: 24, epoch: 9, version_offset: 0, meta },
-                "04 01 06 18 09 00 0102030405060708 8040 01 ac02 00 09 0161 01 0163 \
-                 01 03 8020 00 01 01 01 0000000000000000 00100000 aabbccdd 00 00 00",
+                "04 01 06 18 09 00 0102030405060708 00000000 8040 01 ac02 00 09 0161 01 0163 \
+                 01 03 8020 00 01 01 01 0000000000000000 00100000 aabbccdd 00 00 00 00",
             ),
             (Edit::RemoveFile { table, level: 0, number: 23 }, "05 01 00 17"),
             (Edit::OldestLog(26), "06 1a"),
@@ -219,6 +221,8 @@ mod tests {
             newest: Version(2),
             value_bytes: 0,
             user_bytes: 0,
+            groups: Vec::new(),
+            unknown: Default::default(),
         };
         let table = TableId(7);
         let edits = [

@@ -1,10 +1,10 @@
 //! One file from rows in order: newest versions in the main tree, older ones in the history, range erases in a tree of
-//! their own, large values outside their pages.
+//! their own, the parts of other column groups in trees beside the first two, large values outside their pages.
 
 use super::file_writer::FileWriter;
-use super::tree::TreeBuilder;
+use super::rows::{KeyedRows, PartRows, Stored};
 use crate::format::data_page::OutsideValue;
-use crate::format::meta::{IndexKind, KeyBounds, Meta, TreeKind};
+use crate::format::meta::{GroupTrees, IndexKind, KeyBounds, MAX_GROUPS, Meta, TreeKind, Unknown};
 use crate::format::varint;
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use os::sync::Arc;
@@ -41,6 +41,8 @@ pub struct BuildOptions {
     pub max_node_children: usize,
     /// Most rows of a page. For tests that want many pages.
     pub max_page_rows: usize,
+    /// Column groups beside the main one, at most [`MAX_GROUPS`].
+    pub groups: usize,
 }
 
 impl Default for BuildOptions {
@@ -52,6 +54,7 @@ impl Default for BuildOptions {
             compression: Compression::None,
             max_node_children: usize::MAX / 4,
             max_page_rows: usize::MAX,
+            groups: 0,
         }
     }
 }
@@ -77,21 +80,28 @@ pub struct Builder {
     options: BuildOptions,
     writer: FileWriter,
     file_id: u64,
-    main: TreeBuilder,
-    history: TreeBuilder,
-    range_erases: TreeBuilder,
+    main: KeyedRows,
+    history: KeyedRows,
+    range_erases: KeyedRows,
+    groups: Vec<Group>,
     first_key: Vec<u8>,
     last_key: Vec<u8>,
     /// Of the last version added.
     last_version: Version,
     erased: Option<ErasedSpan>,
-    history_pages_end: u64,
     oldest: Version,
     newest: Version,
     value_bytes: u64,
     user_bytes: u64,
     reference: Vec<u8>,
     chunk: Vec<u8>,
+}
+
+/// The parts of a column group.
+#[derive(Debug)]
+struct Group {
+    newest: PartRows,
+    older: PartRows,
 }
 
 /// First start and greatest end of the range erases.
@@ -106,18 +116,23 @@ impl Builder {
     /// Writes to `file`, new and empty, whose checksums are seeded with `file_id`.
     pub fn new(file: Arc<dyn File>, path: PathBuf, file_id: u64, options: BuildOptions) -> Self {
         assert!(options.max_node_children >= 3, "a node needs room to split");
+        assert!(options.groups <= MAX_GROUPS, "the footer has room for so many groups");
+        let group = |number: usize| Group {
+            newest: PartRows::new(TreeKind::Group(number as u8), &options),
+            older: PartRows::new(TreeKind::GroupHistory(number as u8), &options),
+        };
         Self {
             options,
             writer: FileWriter::new(file, path, file_id),
             file_id,
-            main: TreeBuilder::new(TreeKind::Main, &options),
-            history: TreeBuilder::new(TreeKind::History, &options),
-            range_erases: TreeBuilder::new(TreeKind::RangeErases, &options),
+            main: KeyedRows::new(TreeKind::Main, &options),
+            history: KeyedRows::new(TreeKind::History, &options),
+            range_erases: KeyedRows::new(TreeKind::RangeErases, &options),
+            groups: (1..=options.groups).map(group).collect(),
             first_key: Vec::new(),
             last_key: Vec::new(),
             last_version: Version::MAX,
             erased: None,
-            history_pages_end: 0,
             oldest: Version::MAX,
             newest: Version(0),
             value_bytes: 0,
@@ -139,7 +154,9 @@ impl Builder {
 
     /// Length of the file if it were finished now, to a page or so.
     pub fn file_bytes(&self) -> u64 {
-        self.writer.offset() + self.main.waiting_bytes() + self.history.waiting_bytes() + BLOCK_BYTES as u64
+        let groups = self.groups.iter().flat_map(|group| [group.newest.tree(), group.older.tree()]);
+        let trees = groups.chain([self.main.tree(), self.history.tree()]);
+        self.writer.offset() + trees.map(|tree| tree.waiting_bytes()).sum::<u64>() + BLOCK_BYTES as u64
     }
 
     /// Key of the last row.
@@ -147,37 +164,67 @@ impl Builder {
         &self.last_key
     }
 
-    /// Adds a version of a row. The first one of a key is its newest; the others go to the history.
-    pub fn add(&mut self, key: &[u8], version: Version, kind: RowKind, value: &[u8]) -> Result<()> {
+    /// Adds a version of a row: its parts, one for each column group with the main one first; an erase may have none. The
+    /// first version of a key is its newest; the others go to the history.
+    pub fn add(&mut self, key: &[u8], version: Version, kind: RowKind, parts: &[&[u8]]) -> Result<()> {
         assert!(key.len() <= MAX_KEY_BYTES, "the caller checked the key's length");
+        let is_whole = parts.len() == 1 + self.groups.len() || parts.is_empty() && kind == RowKind::Erase;
+        assert!(is_whole, "a row has a part for each group");
         self.oldest = self.oldest.min(version);
         self.newest = self.newest.max(version);
-        self.user_bytes += (key.len() + value.len()) as u64;
-        // If this row closes a page, the page's total covers the rows before it, not this one's value.
-        let group_bytes = self.value_bytes + self.history_pages_end;
-        let outside = value.len() > self.options.inline_bytes();
-        if outside {
-            self.write_outside(value)?;
+        self.user_bytes += (key.len() + parts.iter().map(|part| part.len()).sum::<usize>()) as u64;
+        let is_older = self.main.rows() > 0 && key == self.last_key;
+        let before = self.value_bytes;
+        if !is_older {
+            // If this row closes a page, the page's total covers the rows before it, not this one's value.
+            self.main.elsewhere = self.bytes_beside_main();
         }
-        let stored = if outside { self.reference.as_slice() } else { value };
-        if self.main.rows() > 0 && key == self.last_key {
+        let main = parts.first().copied().unwrap_or_default();
+        let mut reference = std::mem::take(&mut self.reference);
+        let stored = self.store(main, &mut reference)?;
+        if is_older {
             assert!(version < self.last_version, "versions of a key arrive newest first");
-            self.last_version = version;
             self.main.mark_history();
             let key = history_key(self.main.rows() - 1, version);
-            self.history.add(&mut self.writer, &self.options, &key, version, kind, outside, stored, 0)?;
-            self.history_pages_end = self.history.page_bytes();
-            return Ok(());
+            self.history.add(&mut self.writer, &self.options, &key, version, kind, stored)?;
+            self.history.elsewhere += self.value_bytes - before;
+        } else {
+            assert!(self.main.rows() == 0 || self.last_key.as_slice() < key, "keys arrive in order");
+            self.main.add(&mut self.writer, &self.options, key, version, kind, stored)?;
+            if self.main.rows() == 1 {
+                self.first_key.extend_from_slice(key);
+            }
+            self.last_key.clear();
+            self.last_key.extend_from_slice(key);
         }
-        assert!(self.main.rows() == 0 || self.last_key.as_slice() < key, "keys arrive in order");
-        self.main.add(&mut self.writer, &self.options, key, version, kind, outside, stored, group_bytes)?;
-        if self.main.rows() == 1 {
-            self.first_key.extend_from_slice(key);
-        }
-        self.last_key.clear();
-        self.last_key.extend_from_slice(key);
         self.last_version = version;
+        for group in 0..self.groups.len() {
+            let before = self.value_bytes;
+            let part = parts.get(group + 1).copied().unwrap_or_default();
+            let stored = self.store(part, &mut reference)?;
+            let elsewhere = self.value_bytes - before;
+            let group = &mut self.groups[group];
+            let rows = if is_older { &mut group.older } else { &mut group.newest };
+            rows.add(&mut self.writer, &self.options, stored, elsewhere)?;
+        }
+        self.reference = reference;
         Ok(())
+    }
+
+    /// Stored bytes of closed pages that belong to main rows and are not of the main tree.
+    fn bytes_beside_main(&self) -> u64 {
+        let groups = self.groups.iter().flat_map(|group| [group.newest.tree(), group.older.tree()]);
+        let trees = groups.chain([self.history.tree()]);
+        self.value_bytes + trees.map(|tree| tree.page_bytes()).sum::<u64>()
+    }
+
+    /// What a page is to hold of `value`, which may go to pages of its own, named in `reference`.
+    fn store<'v>(&mut self, value: &'v [u8], reference: &'v mut Vec<u8>) -> Result<Stored<'v>> {
+        let outside = value.len() > self.options.inline_bytes();
+        if outside {
+            self.write_outside(value, reference)?;
+        }
+        Ok(Stored { bytes: if outside { reference } else { value }, outside })
     }
 
     /// Adds a range erase over `[start, end)`, without end if `None`, at each of `versions`, newest first. Ranges do not
@@ -203,15 +250,15 @@ impl Builder {
         for version in older {
             varint::put(&mut value, version.0);
         }
-        let kind = RowKind::Erase;
-        self.range_erases.add(&mut self.writer, &self.options, start, *newest, kind, false, &value, 0)?;
+        let stored = Stored { bytes: &value, outside: false };
+        self.range_erases.add(&mut self.writer, &self.options, start, *newest, RowKind::Erase, stored)?;
         self.chunk = value;
         let span = self.erased.get_or_insert_with(|| ErasedSpan { start: start.to_vec(), end: Some(Vec::new()) });
         span.end = span.end.take().zip(end).map(|(old, new)| if old.as_slice() < new { new.to_vec() } else { old });
         Ok(())
     }
 
-    fn write_outside(&mut self, value: &[u8]) -> Result<()> {
+    fn write_outside(&mut self, value: &[u8], reference: &mut Vec<u8>) -> Result<()> {
         let mut chunks = Vec::new();
         for chunk in value.chunks(MAX_CHUNK_BYTES) {
             self.chunk.clear();
@@ -222,19 +269,29 @@ impl Builder {
             self.value_bytes += u64::from(address.bytes);
             chunks.push(address);
         }
-        self.reference.clear();
-        OutsideValue::encode(&mut self.reference, value.len() as u64, &chunks);
+        reference.clear();
+        OutsideValue::encode(reference, value.len() as u64, &chunks);
         Ok(())
     }
 
     /// Writes the rest, makes the file durable and describes it. The caller makes the file's name durable.
     pub fn finish(mut self) -> Result<Meta> {
+        for Group { newest, older } in &mut self.groups {
+            newest.finish_pages(&mut self.writer, &self.options)?;
+            older.finish_pages(&mut self.writer, &self.options)?;
+        }
+        self.history.finish_pages(&mut self.writer, &self.options)?;
+        self.range_erases.finish_pages(&mut self.writer, &self.options)?;
+        // Everything beside the main tree is closed now, so that its last totals are exact.
+        self.main.elsewhere = self.bytes_beside_main();
         let (writer, options) = (&mut self.writer, &self.options);
-        self.history.finish_pages(writer, options, 0)?;
-        self.range_erases.finish_pages(writer, options, 0)?;
-        let group_bytes = self.value_bytes + self.history.page_bytes();
-        self.main.finish_pages(writer, options, group_bytes)?;
+        self.main.finish_pages(writer, options)?;
         // The index region: everything but the data pages, together, the main tree's root last.
+        let mut groups = Vec::with_capacity(self.groups.len());
+        for Group { newest, older } in &mut self.groups {
+            let older = older.finish_index(writer, options)?;
+            groups.push(GroupTrees { newest: newest.finish_index(writer, options)?, older });
+        }
         let history = self.history.finish_index(writer, options)?;
         let range_erases = self.range_erases.finish_index(writer, options)?;
         let main = self.main.finish_index(writer, options)?;
@@ -255,11 +312,13 @@ impl Builder {
             main,
             history,
             range_erases,
+            groups,
             bounds,
             oldest: self.oldest,
             newest: self.newest,
             value_bytes: self.value_bytes,
             user_bytes: self.user_bytes,
+            unknown: Unknown::default(),
         };
         writer.append(&meta.footer())?;
         writer.finish()?;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixture::{Built, Content, ID, NullFile, PATH, shapes, tiny};
+use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::meta::{IndexKind, Meta, TreeKind};
 use crate::format::node::{Node, Totals};
@@ -65,7 +66,7 @@ fn measure(keys: impl Iterator<Item = [u8; 24]>, value_bytes: usize) -> Meta {
     let mut builder = Builder::new(Arc::new(NullFile::default()), PATH.into(), ID, BuildOptions::default());
     let value = vec![b'v'; value_bytes];
     for (i, key) in keys.enumerate() {
-        builder.add(&key, Version(i as u64 / 100 + 1), RowKind::Put, &value).expect("nothing is written");
+        builder.add(&key, Version(i as u64 / 100 + 1), RowKind::Put, &[&value]).expect("nothing is written");
     }
     builder.finish().expect("nothing is written")
 }
@@ -185,7 +186,7 @@ fn a_large_value_counts_with_its_own_row() {
 fn the_length_of_an_unfinished_file_is_known_to_a_few_pages() {
     let mut builder = Builder::new(Arc::new(NullFile::default()), PATH.into(), ID, BuildOptions::default());
     for key in decimal_keys(50_000) {
-        builder.add(&key, Version(1), RowKind::Put, &[b'v'; 100]).expect("nothing is written");
+        builder.add(&key, Version(1), RowKind::Put, &[&[b'v'; 100]]).expect("nothing is written");
     }
     let estimate = builder.file_bytes();
     let bytes = builder.finish().expect("nothing is written").file_bytes;
@@ -197,7 +198,7 @@ fn the_length_of_an_unfinished_file_is_known_to_a_few_pages() {
 fn keys_out_of_order_are_refused() {
     let mut builder = Builder::new(Arc::new(NullFile::default()), PATH.into(), ID, tiny());
     for key in ["b", "a"] {
-        builder.add(key.as_bytes(), Version(1), RowKind::Put, b"").expect("nothing is written");
+        builder.add(key.as_bytes(), Version(1), RowKind::Put, &[b""]).expect("nothing is written");
     }
 }
 
@@ -206,7 +207,7 @@ fn keys_out_of_order_are_refused() {
 fn versions_out_of_order_are_refused() {
     let mut builder = Builder::new(Arc::new(NullFile::default()), PATH.into(), ID, tiny());
     for version in [5, 7] {
-        builder.add(b"a", Version(version), RowKind::Put, b"").expect("nothing is written");
+        builder.add(b"a", Version(version), RowKind::Put, &[b""]).expect("nothing is written");
     }
 }
 
@@ -228,7 +229,7 @@ fn a_full_disk_is_an_error_that_names_the_file() {
     let mut builder = Builder::new(file, PATH.into(), ID, tiny());
     let mut write = || -> pages::Result<()> {
         for i in 0..1_000_000_u32 {
-            builder.add(&i.to_be_bytes(), Version(1), RowKind::Put, &[7; 40])?;
+            builder.add(&i.to_be_bytes(), Version(1), RowKind::Put, &[&[7; 40]])?;
         }
         Ok(())
     };

@@ -1,16 +1,14 @@
-//! One tree of a file, built as its rows arrive: a page is closed when full, its address and totals go to the node
-//! above, and a node is closed when two nodes' worth of children wait, so that the last two of a level can share.
+//! The index over one tree's pages, built as they are closed: a page's address and totals go to the node above it, and a
+//! node is closed when two nodes' worth of children wait, so that the last two of a level can share. It does not know
+//! what the pages hold.
 //!
 //! Closed leaf nodes wait in memory and are written together, as an extent, so that the index of a file lies in one
 //! place. Everything above a leaf is written with the extent that completes it.
 
 use super::builder::BuildOptions;
 use super::file_writer::FileWriter;
-use crate::format::data_page::DataPageBuilder;
-use crate::format::key;
 use crate::format::meta::{Root, Tree, TreeKind};
 use crate::format::node::{Child, NodeBuilder, Totals};
-use crate::row::{RowKind, Version};
 use pages::page::Packing;
 use pages::{Address, Codec, PageKind, Result};
 
@@ -28,14 +26,8 @@ const MAX_FLAT_BYTES: usize = 4 << 20;
 #[derive(Debug)]
 pub struct TreeBuilder {
     kind: TreeKind,
-    page: DataPageBuilder,
-    /// Erased rows in the open page.
-    page_erased: u64,
     totals: Totals,
     data_pages: u64,
-    last_key: Vec<u8>,
-    /// Separator before the open page.
-    separator: Vec<u8>,
     only_page: Option<Address>,
     levels: Vec<Level>,
     closed: Vec<ClosedNode>,
@@ -45,11 +37,21 @@ pub struct TreeBuilder {
     grows: bool,
     flat: Option<NodeBuilder>,
     flat_bytes: usize,
-    scratch: Vec<u8>,
+}
+
+/// Rows of a page that is being closed.
+#[derive(Clone, Copy, Debug)]
+pub struct Closing {
+    /// Rows of the tree up to its last one.
+    pub rows: u64,
+    /// Of its rows, those that are erases.
+    pub erased: u64,
+    /// Stored bytes of what belongs to the rows so far and lies elsewhere.
+    pub elsewhere: u64,
 }
 
 /// Children waiting on one level of the tree; level 0 holds data pages.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Level {
     waiting: NodeBuilder,
     /// Separator before the first waiting child.
@@ -71,27 +73,17 @@ impl TreeBuilder {
     pub fn new(kind: TreeKind, options: &BuildOptions) -> Self {
         Self {
             kind,
-            page: DataPageBuilder::new(0),
-            page_erased: 0,
             totals: Totals::default(),
             data_pages: 0,
-            last_key: Vec::new(),
-            separator: Vec::new(),
             only_page: None,
             levels: Vec::new(),
             closed: Vec::new(),
             closed_bytes: 0,
             btree_bytes: 0,
             grows: options.index.has_btree(),
-            flat: options.index.has_flat().then(NodeBuilder::default),
+            flat: options.index.has_flat().then(|| new_node(kind)),
             flat_bytes: 0,
-            scratch: Vec::new(),
         }
-    }
-
-    /// Rows so far.
-    pub fn rows(&self) -> u64 {
-        self.page.next_row()
     }
 
     /// Stored bytes of closed data pages.
@@ -104,67 +96,36 @@ impl TreeBuilder {
         self.closed_bytes as u64
     }
 
-    /// Adds a row; keys grow. `group_bytes` are the bytes stored elsewhere for all rows so far.
-    #[expect(clippy::too_many_arguments, reason = "a row is these parts, and the caller has them apart")]
-    pub fn add(
+    /// Writes the data page that is `page` and enters it; `separator` lies between it and the one before.
+    pub fn add_page(
         &mut self,
         writer: &mut FileWriter,
         options: &BuildOptions,
-        key: &[u8],
-        version: Version,
-        kind: RowKind,
-        outside: bool,
-        value: &[u8],
-        group_bytes: u64,
+        page: &mut Vec<u8>,
+        separator: &[u8],
+        rows: Closing,
     ) -> Result<()> {
-        let full = self.page.rows() > 0
-            && (self.page.bytes_with(key, version, value.len()) > options.page_bytes as usize
-                || self.page.rows() >= options.max_page_rows);
-        if full {
-            self.close_page(writer, options, group_bytes)?;
-            self.separator.clear();
-            self.separator.extend_from_slice(key::separator(&self.last_key, key));
-        }
-        self.page.add(key, version, kind, outside, value);
-        self.page_erased += u64::from(kind == RowKind::Erase);
-        Ok(())
-    }
-
-    /// Notes that the last row has older versions.
-    pub fn mark_history(&mut self) {
-        self.page.mark_history();
-    }
-
-    fn close_page(&mut self, writer: &mut FileWriter, options: &BuildOptions, group_bytes: u64) -> Result<()> {
-        self.last_key.clear();
-        self.last_key.extend_from_slice(self.page.last_key().expect("the page has rows"));
-        let mut page = std::mem::take(&mut self.scratch);
-        self.page.finish(&mut page);
-        let address = writer.write_page(&mut page, self.kind.page_kind(), 0, options.codec(), Packing::Block)?;
-        self.scratch = page;
+        let address = writer.write_page(page, self.kind.page_kind(), 0, options.codec(), Packing::Block)?;
         self.data_pages += 1;
         self.totals = Totals {
-            rows: self.page.next_row(),
+            rows: rows.rows,
             bytes: self.totals.bytes + u64::from(address.bytes),
-            group_bytes,
-            erased: self.totals.erased + self.page_erased,
+            group_bytes: rows.elsewhere,
+            erased: self.totals.erased + rows.erased,
         };
-        self.page_erased = 0;
         self.only_page = (self.data_pages == 1).then_some(address);
         let child = Child { address, totals: self.totals };
-        let separator = std::mem::take(&mut self.separator);
         if self.grows {
-            self.add_child(writer, options, 0, &separator, child)?;
+            self.add_child(writer, options, 0, separator, child)?;
         }
         if let Some(flat) = &mut self.flat {
-            flat.add(&separator, child);
+            flat.add(separator, child);
             // Checksum, head, tail offset and a generous residual: the list may not outgrow a page in memory.
             self.flat_bytes += separator.len() + 40;
             if self.flat_bytes > MAX_FLAT_BYTES {
                 self.replace_flat_by_btree(writer, options)?;
             }
         }
-        self.separator = separator;
         Ok(())
     }
 
@@ -187,7 +148,7 @@ impl TreeBuilder {
         child: Child,
     ) -> Result<()> {
         if self.levels.len() == level {
-            self.levels.push(Level::default());
+            self.levels.push(Level::new(self.kind));
         }
         let here = &mut self.levels[level];
         if here.waiting.children() == 0 {
@@ -257,13 +218,8 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// Writes the open data page, without the index.
-    pub fn finish_pages(&mut self, writer: &mut FileWriter, options: &BuildOptions, group_bytes: u64) -> Result<()> {
-        if self.page.rows() > 0 { self.close_page(writer, options, group_bytes) } else { Ok(()) }
-    }
-
-    /// Writes what is left of the index and describes the tree; `None` if it has no rows.
-    pub fn finish_index(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<Option<Tree>> {
+    /// Writes what is left of the index and describes the tree; `None` if it has no pages.
+    pub fn finish(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<Option<Tree>> {
         if self.data_pages == 0 {
             return Ok(None);
         }
@@ -303,6 +259,16 @@ impl TreeBuilder {
             }
             level += 1;
         }
+    }
+}
+
+fn new_node(kind: TreeKind) -> NodeBuilder {
+    if kind.is_by_row() { NodeBuilder::by_row() } else { NodeBuilder::default() }
+}
+
+impl Level {
+    fn new(kind: TreeKind) -> Self {
+        Self { waiting: new_node(kind), separator: Vec::new(), look_again: 0, look_again_bytes: 0 }
     }
 }
 

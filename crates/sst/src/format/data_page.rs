@@ -18,7 +18,7 @@
 //! runs to the next record. A value that lies outside is a reference, see [`OutsideValue`].
 
 use super::key::{self, Suffix};
-use super::{u32_at, u64_at, varint};
+use super::{PageRows, u32_at, u64_at, varint};
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use pages::{Address, page::HEADER_BYTES};
 
@@ -63,10 +63,9 @@ pub struct Layout {
     first_row: u64,
 }
 
-impl Layout {
-    /// Reads the head of a validated page.
+impl PageRows for Layout {
     #[inline]
-    pub fn of(page: &[u8]) -> Self {
+    fn of(page: &[u8]) -> Self {
         let head: &[u8; HEADS_AT] = page.first_chunk().expect("a validated page has its head");
         let rows = u32_at(head, ROWS_AT) as usize;
         let wide = head[ROWS_AT + 6] & WIDE_OFFSETS != 0;
@@ -85,16 +84,16 @@ impl Layout {
         }
     }
 
-    /// Rows in the page, at least one.
-    pub fn rows(&self) -> usize {
+    fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Row id of the first row.
-    pub fn first_row(&self) -> u64 {
+    fn first_row(&self) -> u64 {
         self.first_row
     }
+}
 
+impl Layout {
     /// Bytes common to all keys.
     pub fn prefix<'p>(&self, page: &'p [u8]) -> &'p [u8] {
         &page[self.prefix_at..self.prefix_at + self.prefix_bytes]

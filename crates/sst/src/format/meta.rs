@@ -12,7 +12,8 @@
 //! 4092  crc32c u32 of everything before it
 //! ```
 //!
-//! Features: a reader ignores unknown low 16 bits and refuses unknown high 16 bits.
+//! Features say what a reader must know to read the file right: it ignores unknown low 16 bits and refuses unknown high
+//! 16 bits.
 
 use super::node::Totals;
 use super::varint;
@@ -22,9 +23,17 @@ use pages::Address;
 
 /// Newest format this code writes, and the only one it reads.
 pub const FORMAT_VERSION: u32 = 1;
-/// Features this code must understand to read a file.
-const KNOWN_FEATURES: u32 = 0;
+/// A flat index stands beside a B-tree: who does not know it reads the other.
+const FLAT_BESIDE: u32 = 1;
+/// Rows have parts in column groups.
+const GROUPS: u32 = 1 << 16;
+/// Some tree has a flat index only.
+const FLAT_ALONE: u32 = 1 << 17;
+const KNOWN_FEATURES: u32 = FLAT_BESIDE | GROUPS | FLAT_ALONE;
 const MUST_UNDERSTAND: u32 = 0xffff_0000;
+
+/// Most column groups beside the main one: the footer holds two trees of about 100 bytes each for every one.
+pub const MAX_GROUPS: usize = 15;
 
 const MAGIC: &[u8; 8] = b"LARCHSST";
 const META_AT: usize = 32;
@@ -142,7 +151,17 @@ pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(next)
 }
 
-/// Everything kept outside a file about it. About 200 bytes.
+/// The trees of a column group other than the main one, whose parts lie beside the keys. Row `i` of `newest` belongs to
+/// row `i` of the main tree, row `i` of `older` to row `i` of the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct GroupTrees {
+    /// Parts of the newest versions.
+    pub newest: Option<Tree>,
+    /// Parts of older versions.
+    pub older: Option<Tree>,
+}
+
+/// Everything kept outside a file about it. About 200 bytes, and as much again for each two column groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// Seed of the file's checksums, unique to the file.
@@ -155,6 +174,8 @@ pub struct Meta {
     pub history: Option<Tree>,
     /// Range erases, keyed by start.
     pub range_erases: Option<Tree>,
+    /// Column groups beside the main one: group 1 first.
+    pub groups: Vec<GroupTrees>,
     /// Bounds over rows and range erases.
     pub bounds: KeyBounds,
     /// Oldest version in the file.
@@ -165,6 +186,17 @@ pub struct Meta {
     pub value_bytes: u64,
     /// Bytes of keys and values as they were given.
     pub user_bytes: u64,
+    /// What a newer program added and this one need not know. Kept as it is.
+    pub unknown: Unknown,
+}
+
+/// What a newer program may add to a meta without keeping older ones from reading the file.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Unknown {
+    /// Low feature bits.
+    pub features: u32,
+    /// Bytes.
+    pub extension: Vec<u8>,
 }
 
 impl Meta {
@@ -175,9 +207,37 @@ impl Meta {
 
     /// Trees with their names, for those who visit all.
     pub fn trees(&self) -> impl Iterator<Item = (TreeKind, Tree)> {
-        [(TreeKind::Main, self.main), (TreeKind::History, self.history), (TreeKind::RangeErases, self.range_erases)]
-            .into_iter()
-            .filter_map(|(kind, tree)| tree.map(|tree| (kind, tree)))
+        let keyed = [
+            (TreeKind::Main, self.main),
+            (TreeKind::History, self.history),
+            (TreeKind::RangeErases, self.range_erases),
+        ];
+        let groups = self.groups.iter().zip(1..).flat_map(|(trees, group)| {
+            [(TreeKind::Group(group), trees.newest), (TreeKind::GroupHistory(group), trees.older)]
+        });
+        keyed.into_iter().chain(groups).filter_map(|(kind, tree)| tree.map(|tree| (kind, tree)))
+    }
+
+    /// A tree, if the file has it.
+    pub fn tree(&self, kind: TreeKind) -> Option<Tree> {
+        let group = |group: u8| self.groups.get(usize::from(group).checked_sub(1)?);
+        match kind {
+            TreeKind::Main => self.main,
+            TreeKind::History => self.history,
+            TreeKind::RangeErases => self.range_erases,
+            TreeKind::Group(number) => group(number)?.newest,
+            TreeKind::GroupHistory(number) => group(number)?.older,
+        }
+    }
+
+    /// What a reader must or may know of.
+    pub fn features(&self) -> u32 {
+        let bit = |set: bool, bit: u32| if set { bit } else { 0 };
+        let flat = |alone: bool| self.trees().any(|(_, tree)| tree.flat.is_some() && tree.btree.is_none() == alone);
+        bit(!self.groups.is_empty(), GROUPS)
+            | bit(flat(true), FLAT_ALONE)
+            | bit(flat(false), FLAT_BESIDE)
+            | self.unknown.features
     }
 
     /// Stored bytes of all indexes.
@@ -188,15 +248,19 @@ impl Meta {
     /// Appends the encoding:
     ///
     /// ```text
-    /// file id u64 | file bytes | oldest | newest | value bytes | user bytes       varints but the first
+    /// file id u64 | features u32
+    /// file bytes | oldest | newest | value bytes | user bytes                     varints
     /// low bound | high bound present u8 | high bound                              length-prefixed
     /// trees u8: bit 0 main, 1 history, 2 range erases; then for each:
     ///   rows | bytes | group bytes | erased | data pages                          varints
     ///   roots u8: bit 0 B-tree, 1 flat; then for each: address 16 | height u8 | index bytes varint
-    /// column groups u8, 0
+    /// column groups beside the main one u8; then for each:
+    ///   trees u8: bit 0 newest, 1 older; then for each as above
+    /// extension, length-prefixed: what a newer program may add
     /// ```
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.file_id.to_le_bytes());
+        out.extend_from_slice(&self.features().to_le_bytes());
         for value in [self.file_bytes, self.oldest.0, self.newest.0, self.value_bytes, self.user_bytes] {
             varint::put(out, value);
         }
@@ -205,27 +269,36 @@ impl Meta {
         if let Some(high) = &self.bounds.high {
             varint::put_bytes(out, high);
         }
-        let trees = [self.main, self.history, self.range_erases];
-        out.push(trees.iter().enumerate().map(|(bit, tree)| u8::from(tree.is_some()) << bit).sum());
-        for tree in trees.into_iter().flatten() {
-            let Totals { rows, bytes, group_bytes, erased } = tree.totals;
-            for value in [rows, bytes, group_bytes, erased, tree.data_pages] {
-                varint::put(out, value);
-            }
-            out.push(u8::from(tree.btree.is_some()) | u8::from(tree.flat.is_some()) << 1);
-            for root in [tree.btree, tree.flat].into_iter().flatten() {
-                out.extend_from_slice(&root.address.encode());
-                out.push(root.height);
-                varint::put(out, root.index_bytes);
-            }
+        encode_trees(out, &[self.main, self.history, self.range_erases]);
+        assert!(self.groups.len() <= MAX_GROUPS, "the caller checked the number of groups");
+        out.push(self.groups.len() as u8);
+        for trees in &self.groups {
+            encode_trees(out, &[trees.newest, trees.older]);
         }
-        out.push(0);
+        varint::put_bytes(out, &self.unknown.extension);
     }
 
-    /// Takes an encoding off the front of `bytes`; `None` if it is malformed.
-    pub fn decode(bytes: &mut &[u8]) -> Option<Self> {
-        let (id, rest) = bytes.split_first_chunk()?;
+    /// Takes an encoding off the front of `bytes`, or says what is wrong with it.
+    pub fn decode(bytes: &mut &[u8]) -> Result<Self, String> {
+        let malformed = || "the meta does not decode".to_owned();
+        let (head, rest) = bytes.split_first_chunk::<12>().ok_or_else(malformed)?;
         *bytes = rest;
+        let (id, features) = head.split_at(8);
+        let features = u32::from_le_bytes(features.try_into().expect("four bytes"));
+        let unknown = features & MUST_UNDERSTAND & !KNOWN_FEATURES;
+        if unknown != 0 {
+            return Err(format!("features {unknown:#x} are unknown; use a newer program"));
+        }
+        let mut meta = Self::decode_fields(bytes).ok_or_else(malformed)?;
+        meta.file_id = u64::from_le_bytes(id.try_into().expect("eight bytes"));
+        meta.unknown.features = features & !KNOWN_FEATURES;
+        if meta.features() != features {
+            return Err(format!("features {features:#x} stand with trees of features {:#x}", meta.features()));
+        }
+        Ok(meta)
+    }
+
+    fn decode_fields(bytes: &mut &[u8]) -> Option<Self> {
         let mut numbers = [0; 5];
         for number in &mut numbers {
             *number = varint::take(bytes)?;
@@ -237,31 +310,30 @@ impl Meta {
             1 => Some(varint::take_bytes(bytes)?.to_vec()),
             _ => return None,
         };
-        let present = take_u8(bytes)?;
-        if present > 0b111 {
+        let [main, history, range_erases] = decode_trees(bytes)?;
+        let count = usize::from(take_u8(bytes)?);
+        if count > MAX_GROUPS {
             return None;
         }
-        let mut trees = [None; 3];
-        for (bit, tree) in trees.iter_mut().enumerate() {
-            if present & 1 << bit != 0 {
-                *tree = Some(decode_tree(bytes)?);
-            }
+        let mut groups = Vec::with_capacity(count);
+        for _ in 0..count {
+            let [newest, older] = decode_trees(bytes)?;
+            groups.push(GroupTrees { newest, older });
         }
-        if take_u8(bytes)? != 0 {
-            return None;
-        }
-        let [main, history, range_erases] = trees;
+        let extension = varint::take_bytes(bytes)?.to_vec();
         Some(Self {
-            file_id: u64::from_le_bytes(*id),
+            file_id: 0,
             file_bytes,
             main,
             history,
             range_erases,
+            groups,
             bounds: KeyBounds { low, high },
             oldest: Version(oldest),
             newest: Version(newest),
             value_bytes,
             user_bytes,
+            unknown: Unknown { features: 0, extension },
         })
     }
 
@@ -270,7 +342,7 @@ impl Meta {
         let mut out = Vec::with_capacity(BLOCK_BYTES);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
-        out.extend_from_slice(&0u32.to_le_bytes());
+        out.extend_from_slice(&self.features().to_le_bytes());
         out.extend_from_slice(&self.file_id.to_le_bytes());
         out.extend_from_slice(&[0; 8]);
         self.encode(&mut out);
@@ -298,13 +370,15 @@ impl Meta {
         if number(8) != FORMAT_VERSION {
             return Err(format!("format version {} is unknown; this program reads {FORMAT_VERSION}", number(8)));
         }
-        let unknown = number(12) & MUST_UNDERSTAND & !KNOWN_FEATURES;
-        if unknown != 0 {
-            return Err(format!("features {unknown:#x} are unknown; use a newer program"));
-        }
         let end = META_AT + number(24) as usize;
         let mut bytes = body.get(META_AT..end).ok_or("the footer's meta is longer than the footer")?;
-        let meta = Self::decode(&mut bytes).filter(|_| bytes.is_empty()).ok_or("the footer's meta does not decode")?;
+        let meta = Self::decode(&mut bytes)?;
+        if !bytes.is_empty() {
+            return Err("the footer's meta is longer than it says".to_owned());
+        }
+        if meta.features() != number(12) {
+            return Err("the footer names two sets of features".to_owned());
+        }
         if meta.file_id.to_le_bytes() != body[16..24] {
             return Err("the footer names two file ids".to_owned());
         }
@@ -321,6 +395,10 @@ pub enum TreeKind {
     History,
     /// Range erases.
     RangeErases,
+    /// Parts of a column group, by row id of the main tree. Groups count from 1; group 0 lies in the main tree.
+    Group(u8),
+    /// Parts of older versions, by row id of the history.
+    GroupHistory(u8),
 }
 
 impl TreeKind {
@@ -330,15 +408,26 @@ impl TreeKind {
             Self::Main => pages::PageKind::Data,
             Self::History => pages::PageKind::History,
             Self::RangeErases => pages::PageKind::RangeErase,
+            Self::Group(_) => pages::PageKind::Group,
+            Self::GroupHistory(_) => pages::PageKind::GroupHistory,
         }
     }
 
-    /// Name for people.
-    pub fn name(self) -> &'static str {
+    /// Whether its pages are found by row id only.
+    pub fn is_by_row(self) -> bool {
+        matches!(self, Self::Group(_) | Self::GroupHistory(_))
+    }
+}
+
+/// Name for people.
+impl std::fmt::Display for TreeKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Main => "main",
-            Self::History => "history",
-            Self::RangeErases => "range erases",
+            Self::Main => f.write_str("main"),
+            Self::History => f.write_str("history"),
+            Self::RangeErases => f.write_str("range erases"),
+            Self::Group(group) => write!(f, "group {group}"),
+            Self::GroupHistory(group) => write!(f, "history of group {group}"),
         }
     }
 }
@@ -347,6 +436,36 @@ fn take_u8(bytes: &mut &[u8]) -> Option<u8> {
     let (&first, rest) = bytes.split_first()?;
     *bytes = rest;
     Some(first)
+}
+
+fn encode_trees(out: &mut Vec<u8>, trees: &[Option<Tree>]) {
+    out.push(trees.iter().enumerate().map(|(bit, tree)| u8::from(tree.is_some()) << bit).sum());
+    for tree in trees.iter().flatten() {
+        let Totals { rows, bytes, group_bytes, erased } = tree.totals;
+        for value in [rows, bytes, group_bytes, erased, tree.data_pages] {
+            varint::put(out, value);
+        }
+        out.push(u8::from(tree.btree.is_some()) | u8::from(tree.flat.is_some()) << 1);
+        for root in [tree.btree, tree.flat].into_iter().flatten() {
+            out.extend_from_slice(&root.address.encode());
+            out.push(root.height);
+            varint::put(out, root.index_bytes);
+        }
+    }
+}
+
+fn decode_trees<const N: usize>(bytes: &mut &[u8]) -> Option<[Option<Tree>; N]> {
+    let present = take_u8(bytes)?;
+    if present >> N != 0 {
+        return None;
+    }
+    let mut trees = [None; N];
+    for (bit, tree) in trees.iter_mut().enumerate() {
+        if present & 1 << bit != 0 {
+            *tree = Some(decode_tree(bytes)?);
+        }
+    }
+    Some(trees)
 }
 
 fn decode_tree(bytes: &mut &[u8]) -> Option<Tree> {
@@ -384,11 +503,16 @@ mod tests {
             main: Some(Tree { totals, data_pages: 3, btree: Some(root), flat: None }),
             history: None,
             range_erases: Some(Tree { totals, data_pages: 1, btree: Some(root), flat: Some(root) }),
+            groups: vec![
+                GroupTrees { newest: Some(Tree { totals, data_pages: 2, btree: None, flat: Some(root) }), older: None },
+                GroupTrees::default(),
+            ],
             bounds: KeyBounds::cut(b"a", &[0xff; 100]),
             oldest: Version(3),
             newest: Version(9),
             value_bytes: 5,
             user_bytes: 6,
+            unknown: Unknown { features: 1 << 9, extension: b"from the future".to_vec() },
         }
     }
 
@@ -411,8 +535,37 @@ mod tests {
         let mut bytes = Vec::new();
         meta().encode(&mut bytes);
         for len in 0..bytes.len() {
-            assert_eq!(Meta::decode(&mut &bytes[..len]), None);
+            assert!(Meta::decode(&mut &bytes[..len]).is_err());
         }
+    }
+
+    #[test]
+    fn features_say_what_a_reader_must_know() {
+        assert_eq!(meta().features(), FLAT_BESIDE | GROUPS | FLAT_ALONE | 1 << 9);
+        let plain = Meta { range_erases: None, groups: Vec::new(), unknown: Unknown::default(), ..meta() };
+        assert_eq!(plain.features(), 0);
+        let newer = Meta { unknown: Unknown { features: 1 << 20, extension: Vec::new() }, ..meta() };
+        let mut bytes = Vec::new();
+        newer.encode(&mut bytes);
+        assert!(Meta::decode(&mut bytes.as_slice()).is_err_and(|why| why.contains("0x100000")));
+    }
+
+    #[test]
+    fn the_largest_meta_fits_the_footer() {
+        let root = Root { address: Address::default(), height: 9, index_bytes: u64::MAX >> 20 };
+        let totals = Totals { rows: u64::MAX >> 20, bytes: u64::MAX >> 8, group_bytes: u64::MAX >> 8, erased: 1 << 40 };
+        let tree = Some(Tree { totals, data_pages: u64::MAX >> 20, btree: Some(root), flat: Some(root) });
+        let groups = vec![GroupTrees { newest: tree, older: tree }; MAX_GROUPS];
+        let largest = Meta {
+            main: tree,
+            history: tree,
+            range_erases: tree,
+            groups,
+            bounds: KeyBounds::cut(&[b'a'; 100], &[b'z'; 100]),
+            unknown: Unknown::default(),
+            ..meta()
+        };
+        assert_eq!(Meta::from_footer(&largest.footer()), Ok(largest));
     }
 
     #[test]

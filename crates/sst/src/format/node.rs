@@ -39,6 +39,7 @@ const CHECKSUMS_AT: usize = STEPS_AT + COLUMNS * 8;
 const FIXED: u8 = 1;
 const SHORT: u8 = 1 << 1;
 const WIDE: u8 = 1 << 2;
+const BY_ROW: u8 = 1 << 3;
 
 /// What lies in a file up to and including some page, or in a tree or range of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -87,13 +88,15 @@ impl<'p> Node<'p> {
     pub fn new(page: &'p [u8]) -> Self {
         let head: &[u8; CHECKSUMS_AT] = page.first_chunk().expect("a validated node has its head");
         let children = u32_at(head, CHILDREN_AT) as usize;
+        let form = head[CHILDREN_AT + 6];
+        let heads = if form & BY_ROW != 0 { 0 } else { children - 1 };
         Self {
             page,
             children,
-            form: head[CHILDREN_AT + 6],
+            form,
             prefix_bytes: usize::from(u16::from_le_bytes([head[CHILDREN_AT + 4], head[CHILDREN_AT + 5]])),
             fixed_bytes: u32_at(head, CHILDREN_AT + 8) as usize,
-            residuals_at: CHECKSUMS_AT + children * 4 + (children - 1) * 4,
+            residuals_at: CHECKSUMS_AT + children * 4 + heads * 4,
             tails_at: u32_at(head, CHILDREN_AT + 12) as usize,
         }
     }
@@ -106,6 +109,11 @@ impl<'p> Node<'p> {
     /// Whether all separators have the same length, stored without offsets.
     pub fn is_fixed(&self) -> bool {
         self.form & FIXED != 0
+    }
+
+    /// Whether the node has no separators: it can be searched by row id only.
+    pub fn is_by_row(&self) -> bool {
+        self.form & BY_ROW != 0
     }
 
     fn width(&self, column: usize) -> usize {
@@ -141,6 +149,12 @@ impl<'p> Node<'p> {
     #[inline]
     pub fn rows_through(&self, i: usize) -> u64 {
         self.column(2, i)
+    }
+
+    /// Rows before child `i` in the whole tree; `None` for the first child, whose parent knows.
+    #[inline]
+    pub fn rows_before(&self, i: usize) -> Option<u64> {
+        i.checked_sub(1).map(|before| self.rows_through(before))
     }
 
     /// Child `i` as described here.
@@ -189,13 +203,14 @@ impl<'p> Node<'p> {
         Suffix { head, head_bytes, tail }
     }
 
-    /// Separator between children `i` and `i + 1`, appended to `out`. It is not a row's key.
+    /// Separator between children `i` and `i + 1`, appended to `out`. It is not a row's key. The node must have some.
     pub fn separator(&self, i: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(self.prefix());
         self.suffix(i).append_to(out);
     }
 
-    /// The child under which `wanted` lies if it exists: the number of separators not greater than it.
+    /// The child under which `wanted` lies if it exists: the number of separators not greater than it. The node must have
+    /// separators.
     #[inline]
     pub fn search(&self, wanted: &[u8]) -> usize {
         let suffix = match key::strip_prefix(wanted, self.prefix()) {
@@ -233,7 +248,7 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
         return Err("an index node has no children".to_owned());
     }
     let form = head[CHILDREN_AT + 6];
-    if form & !(FIXED | SHORT | WIDE) != 0
+    if form & !(FIXED | SHORT | WIDE | BY_ROW) != 0
         || head[CHILDREN_AT + 7] != 0
         || head[WIDTHS_AT + COLUMNS..BASES_AT] != [0; 2]
     {
@@ -243,7 +258,11 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
     if widths.iter().any(|&width| width > 8) {
         return Err(format!("column widths {widths:?} are beyond 8 bytes"));
     }
-    let separators = children - 1;
+    let by_row = form & BY_ROW != 0;
+    if by_row && form != FIXED | BY_ROW {
+        return Err(format!("a node by row ids has the form {form:#x}"));
+    }
+    let separators = if by_row { 0 } else { children - 1 };
     let prefix = u64::from(u16::from_le_bytes([head[CHILDREN_AT + 4], head[CHILDREN_AT + 5]]));
     let fixed = u64::from(u32_at(head, CHILDREN_AT + 8));
     let shorts = if form & SHORT != 0 { separators } else { 0 };
@@ -263,6 +282,9 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
     }
     let node = Node::new(page);
     let room = page.len() - node.tails_at;
+    if by_row && (prefix > 0 || fixed > 0) {
+        return Err("a node by row ids has separators".to_owned());
+    }
     if form & FIXED != 0 {
         if separators * fixed.saturating_sub(key::HEAD_BYTES as u64) != room as u64 {
             return Err("separators do not fill the node".to_owned());
@@ -277,12 +299,12 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
             before = at;
         }
     }
-    for i in 1..node.children.saturating_sub(1) {
+    for i in 1..(separators as usize).max(1) {
         if node.suffix(i - 1) >= node.suffix(i) {
             return Err(format!("separator {i} is not greater than the one before it"));
         }
     }
-    for i in 0..node.children - 1 {
+    for i in 0..separators as usize {
         let Suffix { head, head_bytes, tail } = node.suffix(i);
         let stray = |bytes: u8| head.to_be_bytes()[usize::from(bytes)..].iter().any(|&byte| byte != 0);
         if head_bytes > 4 || (head_bytes < 4 && (stray(head_bytes) || !tail.is_empty())) {
@@ -315,6 +337,7 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
 /// Children and separators waiting to become a node.
 #[derive(Debug, Default)]
 pub struct NodeBuilder {
+    by_row: bool,
     children: Vec<Child>,
     /// Ends of separators in `keys`; separator `i` lies before child `i`, the first child's is empty.
     ends: Vec<usize>,
@@ -322,6 +345,11 @@ pub struct NodeBuilder {
 }
 
 impl NodeBuilder {
+    /// For a tree that is searched by row id only: separators are not kept.
+    pub fn by_row() -> Self {
+        Self { by_row: true, ..Self::default() }
+    }
+
     /// Children so far.
     pub fn children(&self) -> usize {
         self.children.len()
@@ -329,7 +357,7 @@ impl NodeBuilder {
 
     /// Adds a child; `separator` is the one between it and the child before it and is ignored for the first.
     pub fn add(&mut self, separator: &[u8], child: Child) {
-        if !self.children.is_empty() {
+        if !self.children.is_empty() && !self.by_row {
             self.keys.extend_from_slice(separator);
         }
         self.ends.push(self.keys.len());
@@ -352,7 +380,7 @@ impl NodeBuilder {
     }
 
     fn prefix(&self, count: usize) -> usize {
-        if count < 2 {
+        if count < 2 || self.by_row {
             return 0;
         }
         key::common_prefix(self.separator(1), self.separator(count - 1)).min(u16::MAX.into())
@@ -368,7 +396,8 @@ impl NodeBuilder {
         let columns = std::array::from_fn(|column| {
             Column::fit(self.children[..count].iter().map(|child| child.columns()[column]))
         });
-        Shape { prefix, fixed: fixed.then_some(first), short, wide: tails > usize::from(u16::MAX), tails, columns }
+        let (fixed, by_row) = (fixed.then_some(first), self.by_row);
+        Shape { by_row, prefix, fixed, short, wide: tails > usize::from(u16::MAX), tails, columns }
     }
 
     /// Length of a node of the first `count` children.
@@ -404,7 +433,8 @@ impl NodeBuilder {
         for child in &self.children[..count] {
             out.extend_from_slice(&child.address.crc.to_le_bytes());
         }
-        let suffixes = || (1..count).map(|i| Suffix::new(&self.separator(i)[shape.prefix..]));
+        let separators = if self.by_row { 1 } else { count };
+        let suffixes = || (1..separators).map(|i| Suffix::new(&self.separator(i)[shape.prefix..]));
         for suffix in suffixes() {
             out.extend_from_slice(&suffix.head.to_le_bytes());
         }
@@ -425,7 +455,7 @@ impl NodeBuilder {
                 }
             }
         }
-        if count > 1 {
+        if shape.prefix > 0 {
             out.extend_from_slice(&self.separator(1)[..shape.prefix]);
         }
         debug_assert_eq!(out.len(), shape.tails_at(count), "the picture and the code agree");
@@ -444,7 +474,7 @@ impl NodeBuilder {
             }
             self.children.drain(..count);
         } else {
-            *self = Self::default();
+            *self = Self { by_row: self.by_row, ..Self::default() };
         }
     }
 
@@ -452,12 +482,13 @@ impl NodeBuilder {
     pub fn take_only(&mut self) -> Child {
         assert_eq!(self.children.len(), 1, "a root is alone on its level");
         let child = self.children[0];
-        *self = Self::default();
+        *self = Self { by_row: self.by_row, ..Self::default() };
         child
     }
 }
 
 struct Shape {
+    by_row: bool,
     prefix: usize,
     fixed: Option<usize>,
     short: bool,
@@ -469,7 +500,10 @@ struct Shape {
 impl Shape {
     fn form(&self) -> u8 {
         let bit = |set: bool, bit: u8| if set { bit } else { 0 };
-        bit(self.fixed.is_some(), FIXED) | bit(self.short, SHORT) | bit(self.wide && self.fixed.is_none(), WIDE)
+        bit(self.fixed.is_some(), FIXED)
+            | bit(self.short, SHORT)
+            | bit(self.wide && self.fixed.is_none(), WIDE)
+            | bit(self.by_row, BY_ROW)
     }
 
     fn tails_at(&self, count: usize) -> usize {
@@ -480,7 +514,8 @@ impl Shape {
             (None, false) => count * 2,
             (None, true) => count * 4,
         };
-        CHECKSUMS_AT + count * (4 + widths) + (count - 1) * 4 + shorts + offsets + self.prefix
+        let heads = if self.by_row { 0 } else { count - 1 };
+        CHECKSUMS_AT + count * (4 + widths) + heads * 4 + shorts + offsets + self.prefix
     }
 }
 

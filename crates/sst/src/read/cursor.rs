@@ -1,7 +1,9 @@
 //! A cursor over the rows of a file with their versions. Which version is wanted is said row by row.
 
+use super::parts::{GroupCursor, Groups};
 use super::tree::{Readahead, Seek, TreeCursor};
-use super::{Row, Sst};
+use super::{Row, RowPlace, Sst, StoredValue};
+use crate::format::PageRows;
 use crate::format::meta::TreeKind;
 use crate::row::Version;
 use os::sync::Arc;
@@ -13,16 +15,19 @@ pub struct SstCursor {
     sst: Arc<Sst>,
     main: Option<TreeCursor>,
     history: Option<TreeCursor>,
+    /// Of the groups whose parts were asked for, made when first asked.
+    groups: Vec<GroupCursor>,
+    readahead: Readahead,
     key: Vec<u8>,
 }
 
 impl SstCursor {
-    /// A cursor over `sst`, not yet anywhere.
+    /// A cursor over `sst`, not yet anywhere. Allocates nothing.
     pub fn new(sst: Arc<Sst>) -> Self {
         let cursor = |kind: TreeKind, tree| TreeCursor::new(&sst.file, kind, tree, sst.prefer_flat, 0..u64::MAX);
         let main = sst.meta.main.map(|tree| cursor(TreeKind::Main, tree));
         let history = sst.meta.history.map(|tree| cursor(TreeKind::History, tree));
-        Self { sst, main, history, key: Vec::new() }
+        Self { sst, main, history, groups: Vec::new(), readahead: Readahead::NONE, key: Vec::new() }
     }
 
     /// Asks ahead as `readahead` says when going from page to page.
@@ -30,6 +35,7 @@ impl SstCursor {
         for cursor in [&mut self.main, &mut self.history].into_iter().flatten() {
             cursor.set_readahead(readahead);
         }
+        self.readahead = readahead;
         self
     }
 
@@ -100,7 +106,40 @@ impl SstCursor {
     /// The newest version of the row. `None` if the cursor is nowhere.
     pub fn newest(&self) -> Option<Row> {
         let (page, layout, i) = self.main.as_ref()?.place()?;
-        Some(self.sst.row(page, &layout.record(page, i)))
+        Some(self.sst.row(page, &layout.record(page, i), RowPlace::Newest(layout.first_row() + i as u64)))
+    }
+
+    /// The parts of the row at `place` in those of `groups` that lie beside the main one, appended to `parts` in order.
+    /// A step: nothing is appended if it faults.
+    pub fn parts<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        groups: Groups,
+        place: RowPlace,
+        parts: &mut Vec<StoredValue>,
+    ) -> Result<(), Stop> {
+        let before = parts.len();
+        let mut missing = false;
+        for (i, group) in groups.beside_main().enumerate() {
+            if self.groups.get(i).is_none_or(|cursor| cursor.group() != group) {
+                let cursor = GroupCursor::new(self.sst.clone(), group).with_readahead(self.readahead);
+                self.groups.truncate(i);
+                self.groups.push(cursor);
+            }
+            match self.groups[i].part(source, place) {
+                Ok(part) => parts.push(part),
+                Err(Stop::Fault) => missing = true,
+                Err(stop) => {
+                    parts.truncate(before);
+                    return Err(stop);
+                }
+            }
+        }
+        if missing {
+            parts.truncate(before);
+            return Err(Stop::Fault);
+        }
+        Ok(())
     }
 
     /// The newest version of the row that is not newer than `at`, if there is one. A step.
@@ -134,7 +173,7 @@ impl SstCursor {
     /// The older version found last.
     pub fn older(&self) -> Option<Row> {
         let (page, layout, i) = self.history.as_ref()?.place()?;
-        Some(self.sst.row(page, &layout.record(page, i)))
+        Some(self.sst.row(page, &layout.record(page, i), RowPlace::Older(layout.first_row() + i as u64)))
     }
 
     /// Main row id to which the history cursor's place belongs.

@@ -5,7 +5,7 @@ mod edges;
 
 use super::*;
 use crate::build::{BuildOptions, Compression};
-use crate::fixture::{Built, Content, Reader, Written, shapes, tiny};
+use crate::fixture::{Built, Content, Reader, Written, part, shapes, tiny};
 use crate::format::meta::IndexKind;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
@@ -54,7 +54,17 @@ fn loaded(reader: &Reader<'_>, row: &Row) -> Written {
     if let Some(inline) = row.value.inline() {
         assert_eq!(inline, value.as_bytes());
     }
-    (row.version.0 - reader.sst.version_offset, row.kind, value.as_bytes().to_vec())
+    let written = (row.version.0 - reader.sst.version_offset, row.kind, value.as_bytes().to_vec());
+    for group in 1..=reader.sst.meta.groups.len() {
+        let kind = match row.place {
+            RowPlace::Newest(_) => TreeKind::Group(group as u8),
+            RowPlace::Older(_) => TreeKind::GroupHistory(group as u8),
+        };
+        let stored = reader.step(exact(&reader.sst, kind), |source| reader.sst.part(source, group, row.place));
+        let loaded = reader.step(1, |source| stored.load(source, &reader.sst.file));
+        assert_eq!(loaded.as_bytes(), part(&written, group), "group {group} of {written:?}");
+    }
+    written
 }
 
 /// Everything there is to read.
@@ -141,10 +151,29 @@ fn check_walks(content: &Content, reader: &Reader<'_>) {
     }
 }
 
+/// The cursor's own parts of `row`, all groups in one step.
+fn check_parts(reader: &Reader<'_>, cursor: &mut SstCursor, row: &Row, written: &Written) {
+    let sst = &reader.sst;
+    let count = sst.meta.groups.len();
+    let tallest = sst.meta.trees().filter(|(kind, _)| kind.is_by_row()).map(|(kind, _)| exact(sst, kind)).max();
+    for groups in [Groups::first(count + 1), Groups::NONE.with(count), Groups::MAIN] {
+        let mut parts = Vec::new();
+        reader.step(tallest.unwrap_or(0), |source| cursor.parts(source, groups, row.place, &mut parts));
+        let wanted: Vec<usize> = groups.beside_main().collect();
+        assert_eq!(parts.len(), wanted.len());
+        for (stored, group) in parts.iter().zip(wanted) {
+            let loaded = reader.step(1, |source| stored.load(source, &sst.file));
+            assert_eq!(loaded.as_bytes(), part(written, group), "group {group} of {written:?}");
+        }
+    }
+}
+
 fn check_versions(reader: &Reader<'_>, cursor: &mut SstCursor, written: &[Written]) {
     let sst = &reader.sst;
     let (newest, older) = written.split_first().expect("a row has a version");
-    assert_eq!(&loaded(reader, &cursor.newest().expect("it is at a row")), newest);
+    let row = cursor.newest().expect("it is at a row");
+    assert_eq!(&loaded(reader, &row), newest);
+    check_parts(reader, cursor, &row, newest);
     for at in written.iter().flat_map(|(version, ..)| [version - 1, *version]) {
         let shifted = Version(at + sst.version_offset);
         let row = reader.step(near(sst, TreeKind::History), |source| cursor.visible(source, shifted));
@@ -155,7 +184,9 @@ fn check_versions(reader: &Reader<'_>, cursor: &mut SstCursor, written: &[Writte
     let mut there = reader.step(bound, |source| cursor.first_older(source));
     for expected in older {
         assert!(there, "version {} is missing", expected.0);
-        assert_eq!(&loaded(reader, &cursor.older().expect("it is at a version")), expected);
+        let row = cursor.older().expect("it is at a version");
+        assert_eq!(&loaded(reader, &row), expected);
+        check_parts(reader, cursor, &row, expected);
         there = reader.step(bound, |source| cursor.next_older(source));
     }
     assert!(!there, "there are more versions than were written");
@@ -251,7 +282,8 @@ fn random_files_answer_as_a_map_in_every_shape_through_every_source() {
             println!("seed {seed}, shape {i}");
             let mut rng = StdRng::seed_from_u64(seed * 100 + i as u64);
             let keys = [1, 2, 7, 20, 40, 60][seed as usize];
-            let content = Content::random(&mut rng, keys);
+            let mut content = Content::random(&mut rng, keys);
+            content.groups = [0, 1, 2, 0, 3, 2][seed as usize];
             let mut built = content.build(options);
             built.version_offset = [0, 1_000][rng.random_range(0..2)];
             check(&content, &built);
@@ -305,7 +337,8 @@ fn a_file_of_range_erases_alone_answers() {
 #[test]
 fn both_indexes_give_the_same_answers_as_each_alone() {
     let mut rng = StdRng::seed_from_u64(77);
-    let content = Content::random(&mut rng, 50);
+    let mut content = Content::random(&mut rng, 50);
+    content.groups = 2;
     for index in [IndexKind::Btree, IndexKind::Flat, IndexKind::Both] {
         for compression in [Compression::None, Compression::Lz4] {
             let built = content.build(BuildOptions { index, compression, ..tiny() });

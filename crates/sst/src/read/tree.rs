@@ -5,11 +5,13 @@
 //! higher up are pinned only while a step runs.
 
 use super::corrupt;
+use crate::format::PageRows;
 use crate::format::data_page::{Layout, Record};
+use crate::format::group_page::GroupLayout;
 use crate::format::meta::{Root, Tree, TreeKind};
 use crate::format::node::Node;
 use os::sync::Arc;
-use pages::{Address, PageKind, PageRef, PageSource, PagedFile, Stop};
+use pages::{Address, Error, PageKind, PageRef, PageSource, PagedFile, Stop};
 use std::ops::Range;
 
 /// Where a cursor stops relative to the key it seeks.
@@ -25,7 +27,7 @@ pub enum Seek {
 
 /// The way from a root to a data page.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Descent<'a> {
+pub(crate) struct Descent<'a> {
     file: &'a Arc<PagedFile>,
     kind: TreeKind,
     root: Root,
@@ -33,7 +35,7 @@ pub(super) struct Descent<'a> {
     rows: u64,
 }
 
-type Place = (PageRef, Layout, usize);
+type Place<L = Layout> = (PageRef, L, usize);
 
 /// A node above data pages, and one of its children.
 #[derive(Clone, Debug)]
@@ -86,7 +88,7 @@ impl Readahead {
 }
 
 impl<'a> Descent<'a> {
-    pub(super) fn new(file: &'a Arc<PagedFile>, kind: TreeKind, tree: &Tree, prefer_flat: bool) -> Self {
+    pub(crate) fn new(file: &'a Arc<PagedFile>, kind: TreeKind, tree: &Tree, prefer_flat: bool) -> Self {
         let root = tree.root(prefer_flat);
         let is_flat = root.height > 0 && tree.flat == Some(root);
         let root_kind = if is_flat { PageKind::Flat } else { PageKind::Index };
@@ -107,46 +109,126 @@ impl<'a> Descent<'a> {
         Ok(leaf)
     }
 
-    fn data_page<S: PageSource + ?Sized>(
-        &self,
-        source: &S,
-        mut choose: impl FnMut(&Node<'_>) -> usize,
-    ) -> Result<(PageRef, Layout, Address), Stop> {
-        let mut address = self.root.address;
-        for _ in 0..self.root.height {
-            let page = source.page(self.file, &address, self.root_kind)?;
-            let node = Node::new(&page);
-            address = node.address(choose(&node));
+    /// Index pages on the way to a data page.
+    pub(crate) fn height(&self) -> u8 {
+        self.root.height
+    }
+
+    /// The page at the top.
+    pub(crate) fn root_address(&self) -> Address {
+        self.root.address
+    }
+
+    /// The page at `at`, `level` levels above the data pages.
+    pub(crate) fn page<S: PageSource + ?Sized>(&self, source: &S, at: &Address, level: u8) -> Result<PageRef, Stop> {
+        source.page(self.file, at, if level == 0 { self.kind.page_kind() } else { self.root_kind })
+    }
+
+    /// Asks for a data page ahead; whether it is not in memory yet.
+    pub(crate) fn ahead<S: PageSource + ?Sized>(&self, source: &S, at: &Address) -> bool {
+        source.ahead(self.file, at, self.kind.page_kind())
+    }
+
+    /// The node that is `page`. It has separators where rows have keys, and none elsewhere.
+    pub(crate) fn node<'p>(&self, page: &'p PageRef, at: &Address) -> Result<Node<'p>, Error> {
+        let node = Node::new(page);
+        if node.is_by_row() == self.kind.is_by_row() {
+            return Ok(node);
         }
-        let page = source.page(self.file, &address, self.kind.page_kind())?;
-        let layout = Layout::of(&page);
-        Ok((page, layout, address))
+        let why = format!("a node of the {} tree has separators where none belong, or none", self.kind);
+        Err(self.file.corrupt(self.root_kind, at.offset, why))
+    }
+
+    /// The data page that holds row `row`, if it is in memory, and which rows it holds; otherwise rows around `row` for
+    /// which the answer is the same.
+    pub(crate) fn peek_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> (Option<PageRef>, Range<u64>) {
+        let mut address = self.root.address;
+        let mut rows = 0..self.rows;
+        for _ in 0..self.root.height {
+            let Some(page) = source.peek(self.file, &address, self.root_kind) else { return (None, rows) };
+            let node = Node::new(&page);
+            let child = node.search_row(row);
+            rows = node.rows_before(child).unwrap_or(rows.start)..node.rows_through(child);
+            address = node.address(child);
+        }
+        (source.peek(self.file, &address, self.kind.page_kind()), rows)
+    }
+
+    /// A page must hold the rows that its parent says.
+    pub(crate) fn check_rows(&self, layout: &impl PageRows, rows: Range<u64>, at: &Address) -> Result<(), Error> {
+        let found = layout.first_row()..layout.first_row() + layout.rows() as u64;
+        if found == rows {
+            return Ok(());
+        }
+        let why = format!("it holds rows {found:?}, its parent says {rows:?}");
+        Err(self.file.corrupt(self.kind.page_kind(), at.offset, why))
     }
 
     /// The data page under which `key` lies if it exists. The first row not less than it may begin the next page.
-    pub(super) fn page_of_key<S: PageSource + ?Sized>(
+    pub(crate) fn page_of_key<S: PageSource + ?Sized>(
         &self,
         source: &S,
         key: &[u8],
     ) -> Result<(PageRef, Layout), Stop> {
-        let (page, layout, _) = self.data_page(source, |node| node.search(key))?;
+        let mut address = self.root.address;
+        for _ in 0..self.root.height {
+            let page = source.page(self.file, &address, self.root_kind)?;
+            let node = self.node(&page, &address)?;
+            address = node.address(node.search(key));
+        }
+        let page = source.page(self.file, &address, self.kind.page_kind())?;
+        let layout = Layout::of(&page);
+        Ok((page, layout))
+    }
+
+    /// The page of `rows`, which are not none, under which `key` lies if it exists there: the first or the last of theirs
+    /// if it lies outside them.
+    fn page_of_key_within<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        key: &[u8],
+        rows: &Range<u64>,
+    ) -> Result<(PageRef, Layout), Stop> {
+        if *rows == (0..self.rows) {
+            return self.page_of_key(source, key);
+        }
+        let mut address = self.root.address;
+        for _ in 0..self.root.height {
+            let page = source.page(self.file, &address, self.root_kind)?;
+            let node = self.node(&page, &address)?;
+            let (first, last) = (node.search_row(rows.start), node.search_row(rows.end - 1));
+            address = node.address(node.search(key).clamp(first, last));
+        }
+        let page = source.page(self.file, &address, self.kind.page_kind())?;
+        let layout = Layout::of(&page);
         Ok((page, layout))
     }
 
     /// The data page that holds row `row`.
-    pub(super) fn page_of_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<(PageRef, Layout), Stop> {
+    pub(crate) fn page_of_row<S: PageSource + ?Sized, L: PageRows>(
+        &self,
+        source: &S,
+        row: u64,
+    ) -> Result<(PageRef, L), Stop> {
         if row >= self.rows {
             // A page that says it begins after the tree's end sends us here.
             let why = format!("row {row} is beyond the {} rows of the tree", self.rows);
             return Err(corrupt(self.file, self.kind.page_kind(), self.root.address.offset, why));
         }
-        let (page, layout, address) = self.data_page(source, |node| node.search_row(row))?;
+        let mut address = self.root.address;
+        for _ in 0..self.root.height {
+            let page = source.page(self.file, &address, self.root_kind)?;
+            let node = Node::new(&page);
+            address = node.address(node.search_row(row));
+        }
+        let page = source.page(self.file, &address, self.kind.page_kind())?;
+        let layout = L::of(&page);
         self.check_row(row, &layout, &address)?;
         Ok((page, layout))
     }
 
     /// A page must hold the rows that its parent says.
-    fn check_row(&self, row: u64, layout: &Layout, address: &Address) -> Result<(), Stop> {
+    fn check_row(&self, row: u64, layout: &impl PageRows, address: &Address) -> Result<(), Stop> {
         if row.checked_sub(layout.first_row()).is_some_and(|i| i < layout.rows() as u64) {
             return Ok(());
         }
@@ -155,14 +237,15 @@ impl<'a> Descent<'a> {
     }
 
     /// The row before row `row`.
-    pub(super) fn before<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Option<Place>, Stop> {
+    pub(crate) fn before<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Option<Place>, Stop> {
         let Some(row) = row.checked_sub(1) else { return Ok(None) };
-        let (page, layout) = self.page_of_row(source, row)?;
-        Ok(Some((page, layout, (row - layout.first_row()) as usize)))
+        let (page, layout): (PageRef, Layout) = self.page_of_row(source, row)?;
+        let i = (row - layout.first_row()) as usize;
+        Ok(Some((page, layout, i)))
     }
 
     /// The first row whose key is not less than `key`.
-    pub(super) fn lower<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Option<Place>, Stop> {
+    pub(crate) fn lower<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Option<Place>, Stop> {
         let (page, layout) = self.page_of_key(source, key)?;
         let i = layout.search(&page, key).unwrap_or_else(|i| i);
         self.at_or_next(source, page, layout, i)
@@ -188,21 +271,24 @@ impl<'a> Descent<'a> {
     }
 }
 
-/// A place in one tree, bounded by row ids. Creating one allocates nothing.
+/// A place in one tree with pages of layout `L`, bounded by row ids. Creating one allocates nothing.
 #[derive(Debug)]
-pub struct TreeCursor {
+pub struct TreeCursor<L = Layout> {
     file: Arc<PagedFile>,
     kind: TreeKind,
     tree: Tree,
     prefer_flat: bool,
     bounds: Range<u64>,
-    here: Option<Place>,
+    here: Option<Place<L>>,
     /// The node above the place, once the cursor has gone from a page to its neighbour.
     leaf: Option<Leaf>,
     readahead: Readahead,
 }
 
-impl TreeCursor {
+/// A cursor over the parts of a column group.
+pub type PartCursor = TreeCursor<GroupLayout>;
+
+impl<L: PageRows> TreeCursor<L> {
     /// A cursor over rows `bounds` of `tree`, not yet anywhere.
     pub fn new(file: &Arc<PagedFile>, kind: TreeKind, tree: Tree, prefer_flat: bool, bounds: Range<u64>) -> Self {
         let bounds = bounds.start..bounds.end.min(tree.totals.rows);
@@ -234,13 +320,8 @@ impl TreeCursor {
     }
 
     /// The page of the place and the row's position in it.
-    pub fn place(&self) -> Option<(&PageRef, &Layout, usize)> {
+    pub fn place(&self) -> Option<(&PageRef, &L, usize)> {
         self.here.as_ref().map(|(page, layout, i)| (page, layout, *i))
-    }
-
-    /// Replaces `key` with the key of the place and returns the rest of its row.
-    pub fn read(&self, key: &mut Vec<u8>) -> Option<Record> {
-        self.here.as_ref().map(|(page, layout, i)| layout.read_row(page, *i, key))
     }
 
     /// Leaves the place and its page.
@@ -249,7 +330,7 @@ impl TreeCursor {
     }
 
     /// Takes `place` if it is within the bounds, else nowhere.
-    fn settle(&mut self, place: Option<Place>) -> bool {
+    fn settle(&mut self, place: Option<Place<L>>) -> bool {
         self.here = place;
         if self.row().is_some_and(|row| !self.bounds.contains(&row)) {
             self.here = None;
@@ -283,7 +364,7 @@ impl TreeCursor {
             }
             Err(stop) => return Err(stop),
         };
-        let layout = Layout::of(&page);
+        let layout = L::of(&page);
         descent.check_row(row, &layout, &address)?;
         let i = (row - layout.first_row()) as usize;
         self.here = Some((page, layout, i));
@@ -324,13 +405,36 @@ impl TreeCursor {
         }
     }
 
+    /// Goes to the next row; nowhere at the end. A step. Does nothing when nowhere.
+    pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        match self.row() {
+            Some(row) => self.seek_row(source, row + 1),
+            None => Ok(false),
+        }
+    }
+
+    /// Goes to the row before; nowhere at the beginning. A step. Does nothing when nowhere.
+    pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        match self.row() {
+            Some(row) if row > self.bounds.start => self.seek_row(source, row - 1),
+            _ => Ok(self.settle(None)),
+        }
+    }
+}
+
+impl TreeCursor {
+    /// Replaces `key` with the key of the place and returns the rest of its row.
+    pub fn read(&self, key: &mut Vec<u8>) -> Option<Record> {
+        self.here.as_ref().map(|(page, layout, i)| layout.read_row(page, *i, key))
+    }
+
     /// Goes forward to `key` as `seek` says. A step.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         if self.bounds.is_empty() {
             return Ok(self.settle(None));
         }
         let descent = self.descent();
-        let (page, layout) = descent.page_of_key(source, key)?;
+        let (page, layout) = descent.page_of_key_within(source, key, &self.bounds)?;
         let i = match (layout.search(&page, key), seek) {
             (Ok(i), Seek::Exact | Seek::Lower) => i,
             (Ok(i), Seek::Upper) => i + 1,
@@ -354,7 +458,7 @@ impl TreeCursor {
             return Ok(self.settle(None));
         }
         let descent = self.descent();
-        let (page, layout) = descent.page_of_key(source, key)?;
+        let (page, layout) = descent.page_of_key_within(source, key, &self.bounds)?;
         // Rows before this one, counted within the page, are candidates.
         let end = match (layout.search(&page, key), seek) {
             (Ok(i), Seek::Exact | Seek::Lower) => i + 1,
@@ -374,21 +478,5 @@ impl TreeCursor {
             None => descent.before(source, row)?,
         };
         Ok(self.settle(place))
-    }
-
-    /// Goes to the next row; nowhere at the end. A step. Does nothing when nowhere.
-    pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        match self.row() {
-            Some(row) => self.seek_row(source, row + 1),
-            None => Ok(false),
-        }
-    }
-
-    /// Goes to the row before; nowhere at the beginning. A step. Does nothing when nowhere.
-    pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        match self.row() {
-            Some(row) if row > self.bounds.start => self.seek_row(source, row - 1),
-            _ => Ok(self.settle(None)),
-        }
     }
 }

@@ -6,7 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "the files lie in the source tree, not on a database's disk")]
 
 use crate::build::{BuildOptions, Compression};
-use crate::fixture::{Content, ID, PATH, tiny};
+use crate::fixture::{Content, ID, PATH, part, tiny};
 use crate::format::meta::{IndexKind, Meta};
 use crate::read::{RangeErase, Seek, Sst, SstCursor};
 use crate::row::{RowKind, Version};
@@ -21,8 +21,8 @@ fn options(compression: Compression) -> BuildOptions {
 }
 
 /// A bit of everything a file can hold.
-fn content() -> Content {
-    let mut content = Content::default();
+fn content(groups: usize) -> Content {
+    let mut content = Content { groups, ..Content::default() };
     let mut add = |key: &[u8], written: &[(u64, RowKind, &[u8])]| {
         let written = written.iter().map(|(version, kind, value)| (*version, *kind, value.to_vec())).collect();
         content.rows.insert(key.to_vec(), written);
@@ -60,7 +60,7 @@ fn check_content(bytes: &[u8]) {
     let source = Resident::new(crate::validate);
     let report = crate::verify(&sst, &source, &*file, &mut |_| {}).expect("the file is whole");
     assert_eq!((report.rows, report.older_versions, report.range_erases), (7, 2, 2));
-    let content = content();
+    let content = content(sst.meta.groups.len());
     let mut cursor = SstCursor::new(Arc::clone(&sst));
     for (key, written) in &content.rows {
         assert!(cursor.seek(&source, key, Seek::Exact).expect("nothing faults"), "{key:?}");
@@ -68,6 +68,11 @@ fn check_content(bytes: &[u8]) {
             let row = cursor.visible(&source, Version(*version)).expect("nothing faults").expect("it was written");
             let loaded = retry(&source, || row.value.load(&source, &sst.file)).expect("the file is whole");
             assert_eq!((row.version.0, row.kind, loaded.as_bytes()), (*version, *kind, value.as_slice()));
+            for group in 1..=content.groups {
+                let stored = sst.part(&source, group, row.place).expect("nothing faults");
+                let loaded = retry(&source, || stored.load(&source, &sst.file)).expect("the file is whole");
+                assert_eq!(loaded.as_bytes(), part(&(*version, *kind, value.clone()), group));
+            }
         }
     }
     for (i, erase) in content.range_erases.iter().enumerate() {
@@ -76,24 +81,38 @@ fn check_content(bytes: &[u8]) {
     }
 }
 
+/// The files that are compared byte for byte, and their column groups beside the main one.
+const PLAIN: [(&str, usize); 2] = [("golden-v1.sst", 0), ("golden-v1-groups.sst", 2)];
+
 #[test]
 fn a_file_of_version_1_is_written_byte_for_byte() {
-    let built = content().build(options(Compression::None)).bytes();
     if std::env::var_os("REWRITE_GOLDEN").is_some() {
         std::fs::create_dir_all(path("")).expect("the source tree can be written");
-        std::fs::write(path("golden-v1.sst"), &built).expect("the source tree can be written");
-        let packed = content().build(options(Compression::Lz4)).bytes();
-        std::fs::write(path("golden-v1-lz4.sst"), packed).expect("the source tree can be written");
+        let packed = ("golden-v1-lz4.sst", 0);
+        for (name, groups) in PLAIN.into_iter().chain([packed]) {
+            let compression = if name == packed.0 { Compression::Lz4 } else { Compression::None };
+            let built = content(groups).build(options(compression)).bytes();
+            std::fs::write(path(name), built).expect("the source tree can be written");
+        }
     }
-    let golden = golden("golden-v1.sst");
-    assert!(golden.len() <= 64 << 10);
-    let differs = built.iter().zip(&golden).position(|(a, b)| a != b);
-    assert_eq!((differs, built.len()), (None, golden.len()), "the first byte that differs, and the lengths");
+    for (name, groups) in PLAIN {
+        let built = content(groups).build(options(Compression::None)).bytes();
+        let golden = golden(name);
+        assert!(golden.len() <= 128 << 10);
+        let differs = built.iter().zip(&golden).position(|(a, b)| a != b);
+        assert_eq!(
+            (differs, built.len()),
+            (None, golden.len()),
+            "{name}: the first byte that differs, and the lengths"
+        );
+    }
 }
 
 #[test]
 fn a_file_of_version_1_is_read() {
-    check_content(&golden("golden-v1.sst"));
+    for (name, _) in PLAIN {
+        check_content(&golden(name));
+    }
 }
 
 /// How an encoder packs bytes is its own business, so these are read and not compared.
@@ -106,15 +125,23 @@ fn a_packed_file_of_version_1_is_read() {
 fn a_file_of_another_version_or_with_unknown_features_is_refused_by_name() {
     let bytes = golden("golden-v1.sst");
     let footer = &bytes[bytes.len() - os::BLOCK_BYTES..];
-    let changed = |at: usize, to: &[u8]| {
+    let changed = |changes: &[(usize, &[u8])]| {
         let mut footer = footer.to_vec();
-        footer[at..at + to.len()].copy_from_slice(to);
+        for (at, to) in changes {
+            footer[*at..*at + to.len()].copy_from_slice(to);
+        }
         let end = footer.len() - 4;
         let crc = crc32c::crc32c(&footer[..end]);
         footer[end..].copy_from_slice(&crc.to_le_bytes());
         Meta::from_footer(&footer)
     };
-    assert!(changed(8, &2u32.to_le_bytes()).is_err_and(|why| why.contains("version 2")));
-    assert!(changed(12, &0x1_0000u32.to_le_bytes()).is_err_and(|why| why.contains("0x10000")));
-    assert!(changed(12, &1u32.to_le_bytes()).is_ok_and(|meta| meta.file_id == ID), "a low feature bit is a hint");
+    // The features stand in the footer and in the meta, after its file id.
+    let with_features = |features: u32| changed(&[(12, &features.to_le_bytes()), (40, &features.to_le_bytes())]);
+    assert!(changed(&[(8, &2u32.to_le_bytes())]).is_err_and(|why| why.contains("version 2")));
+    assert!(with_features(0x8_0000).is_err_and(|why| why.contains("0x80000") && why.contains("newer program")));
+    let known = with_features(1).expect("this is how it was written: a list beside each tree");
+    let newer = with_features(1 | 1 << 7).expect("a low feature bit is a hint");
+    assert_eq!((newer.file_id, newer.unknown.features, newer.features()), (ID, 1 << 7, 1 | 1 << 7));
+    assert_eq!(newer.main, known.main);
+    assert!(with_features(1 | 1 << 16).is_err_and(|why| why.contains("features")), "there are no groups");
 }

@@ -2,15 +2,15 @@
 //! kind of source and prints the same for all of them. `REWRITE=1` regenerates what is expected.
 
 use crate::build::{BuildOptions, Compression};
-use crate::dump::{DumpOptions, Escaped, dump};
-use crate::fixture::{Built, Content, PATH, Reader, tiny};
+use crate::dump::{DumpDetail, Escaped, dump};
+use crate::fixture::{Built, Content, Reader, tiny};
 use crate::format::meta::IndexKind;
-use crate::read::{RangeErase, Row, Seek, SstCursor};
+use crate::format::validate;
+use crate::read::{RangeErase, Row, Seek, SstCursor, StoredValue};
 use crate::row::{RowKind, Version};
 use datadriven::TestCase;
-use pages::{PageKind, PageSource, Stop};
+use pages::{PageKind, PageSource, Resident, Stop};
 use std::fmt::Write;
-use std::path::Path;
 use std::sync::Arc;
 
 #[test]
@@ -35,8 +35,8 @@ fn scripts_print_what_they_expect() {
 fn run(case: &TestCase, built: &Built) -> String {
     if case.directive == "dump" {
         let mut text = Vec::new();
-        let options = DumpOptions { rows: case.args.contains_key("rows") };
-        dump(built.raw(), Path::new(PATH), options, &mut text).expect("the file is whole");
+        let detail = if case.args.contains_key("rows") { DumpDetail::Rows } else { DumpDetail::Pages };
+        dump(&built.sst(), &Resident::new(validate), detail, &mut text).expect("the file is whole");
         return String::from_utf8(text).expect("everything else is escaped");
     }
     let mut outputs: Vec<String> = Vec::new();
@@ -74,6 +74,7 @@ fn build(case: &mut TestCase) -> Built {
     if let Some(rows) = number(case, "page-rows") {
         options.max_page_rows = rows as usize;
     }
+    let groups = number(case, "groups").unwrap_or(0);
     if case.take_flag("lz4").expect("lz4 takes no argument") {
         options = BuildOptions { compression: Compression::Lz4, ..options };
     }
@@ -84,7 +85,7 @@ fn build(case: &mut TestCase) -> Built {
         Some(other) => panic!("there is no {other} index"),
     };
     case.expect_empty().expect("build takes no other argument");
-    let mut content = Content::default();
+    let mut content = Content { groups: groups as usize, ..Content::default() };
     for line in case.input.lines() {
         add(&mut content, line);
     }
@@ -147,9 +148,17 @@ fn row_text(reader: &Reader<'_>, row: &Row) -> String {
         RowKind::Erase => return format!("@{} erase", row.version.0),
         RowKind::Merge => "merge",
     };
-    let value = step(reader, |source| row.value.load(source, &reader.sst.file));
-    let outside = if row.value.inline().is_some() { "" } else { " from outside" };
-    format!("@{} {kind} {}{outside}", row.version.0, Escaped(value.as_bytes()))
+    let text = |stored: &StoredValue| {
+        let value = step(reader, |source| stored.load(source, &reader.sst.file));
+        let outside = if stored.inline().is_some() { "" } else { " from outside" };
+        format!("{}{outside}", Escaped(value.as_bytes()))
+    };
+    let mut line = format!("@{} {kind} {}", row.version.0, text(&row.value));
+    for group in 1..=reader.sst.meta.groups.len() {
+        let part = step(reader, |source| reader.sst.part(source, group, row.place));
+        write!(line, " | {}", text(&part)).expect("a string takes everything");
+    }
+    line
 }
 
 /// `KEY` or `KEY@AT`.

@@ -466,6 +466,7 @@ fn with_page(built: Built, tree: TreeKind, rows: &[ForgedRow<'_>]) -> String {
             TreeKind::Main => &mut meta.main,
             TreeKind::History => &mut meta.history,
             TreeKind::RangeErases => &mut meta.range_erases,
+            TreeKind::Group(_) | TreeKind::GroupHistory(_) => unreachable!("their pages have other rows"),
         };
         let root = tree.as_mut().and_then(|tree| tree.btree.as_mut()).expect("it has rows");
         assert_eq!(root.address.bytes, at.bytes);

@@ -5,6 +5,7 @@
 //! separator is the next one's lower. And separators are between those of the node above, for a page has rows.
 
 use super::Check;
+use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::meta::{Root, Tree, TreeKind};
 use crate::format::node::{Node, Totals};
@@ -32,11 +33,11 @@ enum State {
     End,
 }
 
-/// A data page.
+/// A data page of layout `L`.
 #[derive(Clone)]
-pub(super) struct DataPage {
+pub(super) struct DataPage<L = Layout> {
     pub page: PageRef,
-    pub layout: Layout,
+    pub layout: L,
     pub at: Address,
 }
 
@@ -61,16 +62,20 @@ struct Step {
 }
 
 impl OpenNode {
-    fn separator(&self, i: usize) -> Vec<u8> {
+    fn separator(&self, i: usize) -> Option<Vec<u8>> {
+        let node = Node::new(&self.page);
+        if node.is_by_row() {
+            return None;
+        }
         let mut separator = Vec::new();
-        Node::new(&self.page).separator(i, &mut separator);
-        separator
+        node.separator(i, &mut separator);
+        Some(separator)
     }
 
     fn step(&self, i: usize) -> Step {
         let node = Node::new(&self.page);
-        let low = if i == 0 { self.low.clone() } else { Some(self.separator(i - 1)) };
-        let high = if i + 1 == node.children() { self.high.clone() } else { Some(self.separator(i)) };
+        let low = if i == 0 { self.low.clone() } else { self.separator(i - 1) };
+        let high = if i + 1 == node.children() { self.high.clone() } else { self.separator(i) };
         Step { at: node.address(i), low, high }
     }
 }
@@ -98,7 +103,10 @@ impl TreeWalk {
     }
 
     /// The next data page; `None` after the last, when everything about the tree has been checked.
-    pub fn next<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<Option<DataPage>> {
+    pub fn next<S: PageSource + ?Sized, L: PageRows>(
+        &mut self,
+        check: &mut Check<'_, S>,
+    ) -> Result<Option<DataPage<L>>> {
         let step = match self.state {
             State::Start => {
                 self.state = State::Inside;
@@ -142,6 +150,7 @@ impl TreeWalk {
             return Err(self.meta_error(check, "a flat list is one page"));
         }
         check_level(check, &page, &flat.address, 1)?;
+        self.check_form(check, &page)?;
         self.list = Some(page);
         Ok(())
     }
@@ -151,6 +160,7 @@ impl TreeWalk {
         let kind = self.node_kind();
         let page = check.page(&at, kind)?;
         check_level(check, &page, &at, usize::from(self.root().height) - self.path.len())?;
+        self.check_form(check, &page)?;
         self.index_bytes += u64::from(at.bytes);
         self.path.push(OpenNode { page, at, child: None, asked: 1, low, high });
         Ok(())
@@ -165,20 +175,29 @@ impl TreeWalk {
         }
     }
 
-    fn open_data<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>, step: &Step) -> Result<DataPage> {
-        let Step { at, low, high } = step;
-        let page = check.page(at, self.kind.page_kind())?;
-        check_level(check, &page, at, 0)?;
-        let layout = Layout::of(&page);
-        let mut key = Vec::new();
-        layout.read_row(&page, 0, &mut key);
-        let after_low = low.as_ref().is_none_or(|low| *low <= key);
-        layout.read_row(&page, layout.rows() - 1, &mut key);
+    /// Nodes have separators where rows have keys.
+    fn check_form<S: PageSource + ?Sized>(&self, check: &Check<'_, S>, page: &PageRef) -> Result<()> {
+        if Node::new(page).is_by_row() == self.kind.is_by_row() {
+            return Ok(());
+        }
+        let why = format!("the {} tree does not have such nodes", self.kind);
+        Err(check.corrupt(page.kind(), page.address().offset, why))
+    }
+
+    fn open_data<S: PageSource + ?Sized, L: PageRows>(
+        &mut self,
+        check: &mut Check<'_, S>,
+        step: &Step,
+    ) -> Result<DataPage<L>> {
+        let at = step.at;
+        let page = check.page(&at, self.kind.page_kind())?;
+        check_level(check, &page, &at, 0)?;
+        let layout = L::of(&page);
         let why = if layout.first_row() != self.totals.rows {
             format!("its first row is {}, the one before it was the last of {}", layout.first_row(), self.totals.rows)
-        } else if !after_low || high.as_ref().is_some_and(|high| key >= *high) {
+        } else if !self.kind.is_by_row() && !lies_between(&page, step.low.as_deref(), step.high.as_deref()) {
             "its keys are not between its parent's separators".to_owned()
-        } else if !self.is_listed(at, low.as_deref()) {
+        } else if !self.is_listed(&at, step.low.as_deref()) {
             "the flat list says otherwise than the tree about it".to_owned()
         } else {
             String::new()
@@ -189,7 +208,7 @@ impl TreeWalk {
         self.data_pages += 1;
         self.totals.rows += layout.rows() as u64;
         self.totals.bytes += u64::from(at.bytes);
-        Ok(DataPage { page, layout, at: *at })
+        Ok(DataPage { page, layout, at })
     }
 
     /// Whether the flat list, if there is one, has the page where the tree has it.
@@ -200,7 +219,7 @@ impl TreeWalk {
         if i >= list.children() || list.address(i) != *at {
             return false;
         }
-        if let Some(before) = i.checked_sub(1) {
+        if let Some(before) = i.checked_sub(1).filter(|_| !list.is_by_row()) {
             list.separator(before, &mut separator);
         }
         separator == low.unwrap_or_default()
@@ -257,8 +276,18 @@ impl TreeWalk {
     }
 
     fn meta_error<S: PageSource + ?Sized>(&self, check: &Check<'_, S>, why: &str) -> pages::Error {
-        check.corrupt(PageKind::Footer, check.footer_offset(), format!("{} tree: {why}", self.kind.name()))
+        check.corrupt(PageKind::Footer, check.footer_offset(), format!("{} tree: {why}", self.kind))
     }
+}
+
+/// Whether the keys of a page are at least `low` and less than `high`.
+fn lies_between(page: &PageRef, low: Option<&[u8]>, high: Option<&[u8]>) -> bool {
+    let layout = Layout::of(page);
+    let mut key = Vec::new();
+    layout.read_row(page, 0, &mut key);
+    let after_low = low.is_none_or(|low| low <= key.as_slice());
+    layout.read_row(page, layout.rows() - 1, &mut key);
+    after_low && high.is_none_or(|high| key.as_slice() < high)
 }
 
 /// A page knows its height above the data pages.

@@ -14,6 +14,8 @@ fn meta(newest: u64) -> Meta {
         newest: Version(newest),
         value_bytes: 0,
         user_bytes: 0,
+        groups: Vec::new(),
+        unknown: Default::default(),
     }
 }
 

@@ -1,18 +1,21 @@
 //! What waits in memory while a tree grows.
 
 use super::*;
+use crate::build::rows::{KeyedRows, Stored};
 use crate::fixture::{ID, NullFile, PATH};
-use crate::row::{MAX_KEY_BYTES, Version};
+use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use std::sync::Arc;
 
 /// Adds rows with these keys, each in a page of its own, and returns how many bytes of closed nodes waited at most, how
 /// many bytes of children waited at most on one level, and the tree.
 fn grow(keys: impl Iterator<Item = Vec<u8>>, options: &BuildOptions) -> (usize, usize, Tree) {
     let mut writer = FileWriter::new(Arc::new(NullFile::default()), PATH.into(), ID);
-    let mut tree = TreeBuilder::new(TreeKind::Main, options);
+    let mut rows = KeyedRows::new(TreeKind::Main, options);
     let (mut closed, mut waiting) = (0, 0);
     for key in keys {
-        tree.add(&mut writer, options, &key, Version(1), RowKind::Put, false, b"", 0).expect("nothing is written");
+        let value = Stored { bytes: b"", outside: false };
+        rows.add(&mut writer, options, &key, Version(1), RowKind::Put, value).expect("nothing is written");
+        let tree = rows.tree();
         let sum = tree.closed.iter().map(|node| node.page.len() + node.separator.len()).sum::<usize>();
         assert_eq!(tree.closed_bytes, sum);
         closed = closed.max(tree.closed_bytes);
@@ -21,8 +24,8 @@ fn grow(keys: impl Iterator<Item = Vec<u8>>, options: &BuildOptions) -> (usize, 
             waiting = waiting.max(level.waiting.entries().map(|(separator, _)| separator.len() + 60).sum());
         }
     }
-    tree.finish_pages(&mut writer, options, 0).expect("nothing is written");
-    let described = tree.finish_index(&mut writer, options).expect("nothing is written").expect("it has rows");
+    rows.finish_pages(&mut writer, options).expect("nothing is written");
+    let described = rows.finish_index(&mut writer, options).expect("nothing is written").expect("it has rows");
     (closed, waiting, described)
 }
 

@@ -1,0 +1,165 @@
+//! Pages of one tree as its rows arrive: a page is closed when the next row does not fit it any more. Rows come with keys,
+//! or as parts of a column group without them. What the rows mean is the builder's business.
+
+use super::builder::BuildOptions;
+use super::file_writer::FileWriter;
+use super::tree::{Closing, TreeBuilder};
+use crate::format::data_page::DataPageBuilder;
+use crate::format::group_page::GroupPageBuilder;
+use crate::format::key;
+use crate::format::meta::{Tree, TreeKind};
+use crate::row::{RowKind, Version};
+use pages::Result;
+
+/// A value, or the reference to one that lies outside.
+#[derive(Clone, Copy, Debug)]
+pub struct Stored<'v> {
+    /// Its bytes.
+    pub bytes: &'v [u8],
+    /// Whether it is a reference.
+    pub outside: bool,
+}
+
+/// A tree of rows with keys.
+#[derive(Debug)]
+pub struct KeyedRows {
+    page: DataPageBuilder,
+    /// Erased rows in the open page.
+    erased: u64,
+    last_key: Vec<u8>,
+    /// Separator before the open page.
+    separator: Vec<u8>,
+    tree: TreeBuilder,
+    /// Stored bytes of what belongs to the rows so far and lies elsewhere. A page that a row closes is told what this is
+    /// when the row comes.
+    pub elsewhere: u64,
+    scratch: Vec<u8>,
+}
+
+impl KeyedRows {
+    pub fn new(kind: TreeKind, options: &BuildOptions) -> Self {
+        Self {
+            page: DataPageBuilder::new(0),
+            erased: 0,
+            last_key: Vec::new(),
+            separator: Vec::new(),
+            tree: TreeBuilder::new(kind, options),
+            elsewhere: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> u64 {
+        self.page.next_row()
+    }
+
+    /// The index over the closed pages.
+    pub fn tree(&self) -> &TreeBuilder {
+        &self.tree
+    }
+
+    /// Adds a row; keys grow.
+    pub fn add(
+        &mut self,
+        writer: &mut FileWriter,
+        options: &BuildOptions,
+        key: &[u8],
+        version: Version,
+        kind: RowKind,
+        value: Stored<'_>,
+    ) -> Result<()> {
+        let full = self.page.rows() > 0
+            && (self.page.bytes_with(key, version, value.bytes.len()) > options.page_bytes as usize
+                || self.page.rows() >= options.max_page_rows);
+        if full {
+            self.close_page(writer, options)?;
+            self.separator.clear();
+            self.separator.extend_from_slice(key::separator(&self.last_key, key));
+        }
+        self.page.add(key, version, kind, value.outside, value.bytes);
+        self.erased += u64::from(kind == RowKind::Erase);
+        Ok(())
+    }
+
+    /// Notes that the last row has older versions.
+    pub fn mark_history(&mut self) {
+        self.page.mark_history();
+    }
+
+    fn close_page(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
+        self.last_key.clear();
+        self.last_key.extend_from_slice(self.page.last_key().expect("the page has rows"));
+        self.page.finish(&mut self.scratch);
+        let rows =
+            Closing { rows: self.page.next_row(), erased: std::mem::take(&mut self.erased), elsewhere: self.elsewhere };
+        self.tree.add_page(writer, options, &mut self.scratch, &self.separator, rows)
+    }
+
+    /// Writes the open page, without the index.
+    pub fn finish_pages(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
+        if self.page.rows() > 0 { self.close_page(writer, options) } else { Ok(()) }
+    }
+
+    /// Writes what is left of the index and describes the tree; `None` if it has no rows.
+    pub fn finish_index(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<Option<Tree>> {
+        self.tree.finish(writer, options)
+    }
+}
+
+/// A tree of parts of rows.
+#[derive(Debug)]
+pub struct PartRows {
+    page: GroupPageBuilder,
+    tree: TreeBuilder,
+    /// Stored bytes of the value pages of the rows so far.
+    elsewhere: u64,
+    scratch: Vec<u8>,
+}
+
+impl PartRows {
+    pub fn new(kind: TreeKind, options: &BuildOptions) -> Self {
+        let tree = TreeBuilder::new(kind, options);
+        Self { page: GroupPageBuilder::default(), tree, elsewhere: 0, scratch: Vec::new() }
+    }
+
+    /// The index over the closed pages.
+    pub fn tree(&self) -> &TreeBuilder {
+        &self.tree
+    }
+
+    /// Adds the part of the next row. `elsewhere` are the stored bytes of its value pages.
+    pub fn add(
+        &mut self,
+        writer: &mut FileWriter,
+        options: &BuildOptions,
+        part: Stored<'_>,
+        elsewhere: u64,
+    ) -> Result<()> {
+        let full = self.page.rows() > 0
+            && (self.page.bytes_with(part.bytes.len(), part.outside) > options.page_bytes as usize
+                || self.page.rows() >= options.max_page_rows);
+        if full {
+            self.close_page(writer, options)?;
+        }
+        self.page.add(part.bytes, part.outside);
+        self.elsewhere += elsewhere;
+        Ok(())
+    }
+
+    fn close_page(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
+        self.page.finish(&mut self.scratch);
+        let rows = Closing { rows: self.page.next_row(), erased: 0, elsewhere: self.elsewhere };
+        self.tree.add_page(writer, options, &mut self.scratch, &[], rows)
+    }
+
+    /// Writes the open page, without the index.
+    pub fn finish_pages(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
+        if self.page.rows() > 0 { self.close_page(writer, options) } else { Ok(()) }
+    }
+
+    /// Writes what is left of the index and describes the tree; `None` if it has no rows.
+    pub fn finish_index(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<Option<Tree>> {
+        self.tree.finish(writer, options)
+    }
+}

@@ -1,0 +1,121 @@
+//! The parts of rows that lie in column groups beside the main one, found by row id. Which row it is, the main tree or the
+//! history has said.
+
+use super::tree::{PartCursor, Readahead};
+use super::{RowPlace, Sst, StoredValue, corrupt};
+use crate::format::PageRows;
+use crate::format::group_page::GroupLayout;
+use crate::format::meta::{MAX_GROUPS, TreeKind};
+use os::sync::Arc;
+use pages::{PageKind, PageRef, PageSource, Stop};
+
+/// A set of column groups. Group 0 is the main one, whose parts lie beside the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
+pub struct Groups(u16);
+
+const _: () = assert!(MAX_GROUPS < 16, "a bit for each group and for the main one");
+
+impl Groups {
+    /// No group: keys, versions and kinds are read anyway.
+    pub const NONE: Self = Self(0);
+
+    /// The main group alone.
+    pub const MAIN: Self = Self(1);
+
+    /// The first `count` groups, the main one among them. At most 16.
+    pub fn first(count: usize) -> Self {
+        Self(((1u32 << count) - 1) as u16)
+    }
+
+    /// These and `group`.
+    #[must_use]
+    pub fn with(self, group: usize) -> Self {
+        Self(self.0 | 1 << group)
+    }
+
+    /// Whether `group` is among them.
+    pub fn contains(self, group: usize) -> bool {
+        self.0 >> group & 1 != 0
+    }
+
+    /// Those that lie beside the main one, in order.
+    pub fn beside_main(self) -> impl Iterator<Item = usize> {
+        (1..=MAX_GROUPS).filter(move |&group| self.contains(group))
+    }
+}
+
+impl Sst {
+    /// The part of the row at `place` in column group `group`, not the main one. A step; allocates nothing.
+    pub fn part<S: PageSource + ?Sized>(&self, source: &S, group: usize, place: RowPlace) -> Result<StoredValue, Stop> {
+        let (kind, row) = tree_of(group, place);
+        let descent = self.descent(kind).ok_or_else(|| self.no_tree(kind))?;
+        let (page, layout): (PageRef, GroupLayout) = descent.page_of_row(source, row)?;
+        let part = layout.part(&page, (row - layout.first_row()) as usize);
+        Ok(StoredValue::of_part(&page, part))
+    }
+
+    fn no_tree(&self, kind: TreeKind) -> Stop {
+        let at = self.meta.file_bytes.saturating_sub(os::BLOCK_BYTES as u64);
+        corrupt(&self.file, PageKind::Footer, at, format!("the file has rows and no tree for {kind}"))
+    }
+}
+
+fn tree_of(group: usize, place: RowPlace) -> (TreeKind, u64) {
+    assert!((1..=MAX_GROUPS).contains(&group), "the main group's part is in the row");
+    match place {
+        RowPlace::Newest(row) => (TreeKind::Group(group as u8), row),
+        RowPlace::Older(row) => (TreeKind::GroupHistory(group as u8), row),
+    }
+}
+
+/// A place in a column group, for those who read the parts of row after row.
+#[derive(Debug)]
+pub struct GroupCursor {
+    sst: Arc<Sst>,
+    group: usize,
+    newest: Option<PartCursor>,
+    older: Option<PartCursor>,
+}
+
+impl GroupCursor {
+    /// A cursor over column group `group` of `sst`, not the main one. Allocates nothing.
+    pub fn new(sst: Arc<Sst>, group: usize) -> Self {
+        let cursor = |place: RowPlace| {
+            let (kind, _) = tree_of(group, place);
+            let tree = sst.meta.tree(kind)?;
+            Some(PartCursor::new(&sst.file, kind, tree, sst.prefer_flat, 0..u64::MAX))
+        };
+        let (newest, older) = (cursor(RowPlace::Newest(0)), cursor(RowPlace::Older(0)));
+        Self { group, newest, older, sst }
+    }
+
+    /// Asks ahead as `readahead` says when going from page to page.
+    pub fn with_readahead(mut self, readahead: Readahead) -> Self {
+        for cursor in [&mut self.newest, &mut self.older].into_iter().flatten() {
+            cursor.set_readahead(readahead);
+        }
+        self
+    }
+
+    /// The group.
+    pub fn group(&self) -> usize {
+        self.group
+    }
+
+    /// The part of the row at `place`. A step.
+    pub fn part<S: PageSource + ?Sized>(&mut self, source: &S, place: RowPlace) -> Result<StoredValue, Stop> {
+        let (kind, row) = tree_of(self.group, place);
+        let cursor = match place {
+            RowPlace::Newest(_) => &mut self.newest,
+            RowPlace::Older(_) => &mut self.older,
+        };
+        let Some(cursor) = cursor else { return Err(self.sst.no_tree(kind)) };
+        if !cursor.seek_row(source, row)? {
+            let at = self.sst.meta.file_bytes.saturating_sub(os::BLOCK_BYTES as u64);
+            let why = format!("{kind} ends before row {row}");
+            return Err(corrupt(&self.sst.file, PageKind::Footer, at, why));
+        }
+        let (page, layout, i) = cursor.place().expect("the row was found");
+        Ok(StoredValue::of_part(page, layout.part(page, i)))
+    }
+}
