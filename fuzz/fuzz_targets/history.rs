@@ -46,6 +46,7 @@ fuzz_target!(|bytes: &[u8]| {
         compression: if shape & 4 == 0 { Compression::None } else { Compression::Lz4 },
         max_node_children: if shape & 8 == 0 { 0 } else { 3 },
         metadata: Vec::new(),
+        groups: Vec::new(),
     };
     let mut history = History {
         disk: SimDisk::new(u64::from(input.byte())),

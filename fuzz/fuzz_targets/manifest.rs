@@ -97,7 +97,7 @@ fn edit(input: &mut Input<'_>) -> Edit {
         2 | 3 => Edit::Table {
             id: table,
             name: String::from_utf8_lossy(input.bytes(6)).into_owned(),
-            options: TableOptions { metadata: input.bytes(4).to_vec(), ..TableOptions::default() },
+            options: table_options(input),
         },
         4..8 => Edit::AddFile {
             table,
@@ -116,6 +116,11 @@ fn edit(input: &mut Input<'_>) -> Edit {
         },
         _ => Edit::DropTable(table),
     }
+}
+
+fn table_options(input: &mut Input<'_>) -> TableOptions {
+    let groups = (0..input.byte() % 3).map(|i| format!("group{i}")).collect();
+    TableOptions { metadata: input.bytes(4).to_vec(), groups, ..TableOptions::default() }
 }
 
 /// A few ids, and the last one there can be.

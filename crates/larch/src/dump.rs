@@ -3,6 +3,7 @@
 use crate::batch::Op;
 use crate::error::{Error, Result};
 use crate::manifest::Edit;
+use crate::options::TableOptions;
 use crate::record::{Kind, LogError, RecordReader};
 use crate::wal::LogReader;
 use os::{Access, Machine};
@@ -61,18 +62,7 @@ fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()
     match edit {
         Edit::Database(id) => line(out, format_args!("  database {id:016x}")),
         Edit::Epoch(epoch) => line(out, format_args!("  epoch {epoch}")),
-        Edit::Table { id, name, options } => line(
-            out,
-            format_args!(
-                "  table {} {name:?} page {} node {} index {:?} compression {:?} metadata {} bytes",
-                id.0,
-                options.page_bytes,
-                options.node_bytes,
-                options.index,
-                options.compression,
-                options.metadata.len()
-            ),
-        ),
+        Edit::Table { id, name, options } => line(out, format_args!("  table {} {name:?} {}", id.0, shown(options))),
         Edit::DropTable(id) => line(out, format_args!("  drop table {}", id.0)),
         Edit::AddFile { table, level, number, epoch, version_offset, meta } => {
             line(
@@ -106,6 +96,15 @@ fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()
         Edit::NextTable(id) => line(out, format_args!("  next table {id}")),
         Edit::FlushedVersion(version) => line(out, format_args!("  flushed version {}", version.0)),
     }
+}
+
+fn shown(options: &TableOptions) -> String {
+    let TableOptions { page_bytes, node_bytes, index, compression, metadata, groups, .. } = options;
+    let metadata = metadata.len();
+    let text = format!(
+        "page {page_bytes} node {node_bytes} index {index:?} compression {compression:?} metadata {metadata} bytes"
+    );
+    if groups.is_empty() { text } else { format!("{text} groups {}", groups.join(" ")) }
 }
 
 fn log(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {

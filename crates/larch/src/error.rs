@@ -68,6 +68,61 @@ pub enum Error {
     /// A batch or read names a table of another database.
     #[error("the table {0:?} belongs to another database; use a handle from this one")]
     ForeignTable(String),
+    /// A column group that the table does not have.
+    #[error("{}", no_such_group(.table, .group, .groups))]
+    NoSuchGroup {
+        /// Name of the table.
+        table: String,
+        /// The group that was asked for.
+        group: String,
+        /// Groups of the table.
+        groups: Vec<String>,
+    },
+    /// A whole value where the table's values are split.
+    #[error(
+        "table {table} is split in the groups {}; write its rows with insert_parts and choose what to read with select",
+        .groups.join(", ")
+    )]
+    Grouped {
+        /// Name of the table.
+        table: String,
+        /// Its groups.
+        groups: Vec<String>,
+    },
+    /// A row in more or fewer parts than the table has groups.
+    #[error("{}", part_count(.table, .groups, *.parts))]
+    PartCount {
+        /// Name of the table.
+        table: String,
+        /// Its groups.
+        groups: Vec<String>,
+        /// Parts that were given.
+        parts: usize,
+    },
+}
+
+fn no_such_group(table: &str, group: &str, groups: &[String]) -> String {
+    match groups {
+        [] => format!("table {table} is not split in groups and so has no group {group}; read its rows whole"),
+        _ => format!("table {table} has no group {group}; choose from {}", listed(groups)),
+    }
+}
+
+fn part_count(table: &str, groups: &[String], parts: usize) -> String {
+    let given = if parts == 1 { "1 was given".to_owned() } else { format!("{parts} were given") };
+    match groups {
+        [] => format!("a row of table {table}, which is not split in groups, has 1 part; {given}"),
+        [only] => format!("a row of table {table} has 1 part, {only}; {given}"),
+        _ => format!("a row of table {table} has {} parts, {}; {given}", groups.len(), listed(groups)),
+    }
+}
+
+/// `hot`, `hot and cold`, `hot, warm and cold`.
+fn listed(names: &[String]) -> String {
+    match names {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
 }
 
 impl Error {
@@ -78,5 +133,36 @@ impl Error {
     /// Whether bytes on disk are not what was written.
     pub fn is_corruption(&self) -> bool {
         matches!(self, Self::Page(pages::Error::Corrupt { .. }) | Self::Log(LogError::Corrupt { .. }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(error: Error, expected: &str) {
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn errors_about_groups_name_the_groups_there_are() {
+        let table = || "users".to_owned();
+        let groups = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let no_such = |names| Error::NoSuchGroup { table: table(), group: "warm".to_owned(), groups: groups(names) };
+        check(no_such(&["hot", "cold"]), "table users has no group warm; choose from hot and cold");
+        check(no_such(&["hot", "cold", "old"]), "table users has no group warm; choose from hot, cold and old");
+        check(no_such(&["hot"]), "table users has no group warm; choose from hot");
+        check(no_such(&[]), "table users is not split in groups and so has no group warm; read its rows whole");
+        check(
+            Error::Grouped { table: table(), groups: groups(&["hot", "cold"]) },
+            "table users is split in the groups hot, cold; write its rows with insert_parts and choose what to read \
+             with select",
+        );
+        let parts = |names, parts| Error::PartCount { table: table(), groups: groups(names), parts };
+        check(parts(&["hot", "cold"], 3), "a row of table users has 2 parts, hot and cold; 3 were given");
+        check(parts(&["hot", "cold"], 1), "a row of table users has 2 parts, hot and cold; 1 was given");
+        check(parts(&["hot"], 0), "a row of table users has 1 part, hot; 0 were given");
+        check(parts(&[], 2), "a row of table users, which is not split in groups, has 1 part; 2 were given");
     }
 }

@@ -91,6 +91,10 @@ impl Default for LevelOptions {
     }
 }
 
+/// Most column groups a table can have, and the longest name of one.
+const MAX_GROUPS: usize = 16;
+const MAX_GROUP_NAME_BYTES: usize = 64;
+
 /// How a table is stored. Chosen when it is created; files written under older options stay readable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableOptions {
@@ -106,6 +110,9 @@ pub struct TableOptions {
     pub max_node_children: u32,
     /// Bytes the application keeps with the table; the engine does not read them.
     pub metadata: Vec<u8>,
+    /// Names of the column groups that the table's values are split in, in order; none if values are whole. At most 16,
+    /// each of 1 to 64 letters, digits, `_`, `-` and `.` of ASCII. Fixed when the table is created.
+    pub groups: Vec<String>,
 }
 
 impl Default for TableOptions {
@@ -117,6 +124,7 @@ impl Default for TableOptions {
             compression: Compression::None,
             max_node_children: 0,
             metadata: Vec::new(),
+            groups: Vec::new(),
         }
     }
 }
@@ -132,6 +140,29 @@ impl TableOptions {
         }
         if (1..3).contains(&self.max_node_children) {
             return bad(format!("an index node of {} children cannot be split", self.max_node_children));
+        }
+        self.check_groups()
+    }
+
+    fn check_groups(&self) -> Result<()> {
+        let bad = |why: String| Err(Error::BadOptions(why));
+        if self.groups.len() > MAX_GROUPS {
+            let count = self.groups.len();
+            return bad(format!(
+                "{count} column groups are more than {MAX_GROUPS}; put columns that are read together in one group"
+            ));
+        }
+        for (i, name) in self.groups.iter().enumerate() {
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+            if name.is_empty() || name.len() > MAX_GROUP_NAME_BYTES || !name.bytes().all(is_plain) {
+                return bad(format!(
+                    "a column group cannot be named {name:?}; write 1 to {MAX_GROUP_NAME_BYTES} letters (a to z), \
+                     digits, _, - and ."
+                ));
+            }
+            if self.groups[..i].contains(name) {
+                return bad(format!("two column groups are named {name}; give each a name of its own"));
+            }
         }
         Ok(())
     }
@@ -153,6 +184,7 @@ impl TableOptions {
 
     /// ```text
     /// page bytes | node bytes | index | compression | max node children | metadata       varints, length-prefixed
+    /// group count | names                                                               varint, each length-prefixed
     /// ```
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let index = match self.index {
@@ -169,6 +201,10 @@ impl TableOptions {
             varint::put(out, value);
         }
         varint::put_bytes(out, &self.metadata);
+        varint::put(out, self.groups.len() as u64);
+        for name in &self.groups {
+            varint::put_bytes(out, name.as_bytes());
+        }
     }
 
     pub(crate) fn decode(bytes: &mut &[u8]) -> Option<Self> {
@@ -187,7 +223,13 @@ impl TableOptions {
         };
         let max_node_children = varint::take(bytes)?.try_into().ok()?;
         let metadata = varint::take_bytes(bytes)?.to_vec();
-        let options = Self { page_bytes, node_bytes, index, compression, max_node_children, metadata };
+        let count = usize::try_from(varint::take(bytes)?).ok().filter(|&count| count <= MAX_GROUPS)?;
+        let mut name = || String::from_utf8(varint::take_bytes(bytes)?.to_vec()).ok();
+        let groups = (0..count).map(|_| name()).collect::<Option<_>>()?;
+        let options = Self { page_bytes, node_bytes, index, compression, max_node_children, metadata, groups };
         options.check().ok().map(|()| options)
     }
 }
+
+#[cfg(test)]
+mod tests;

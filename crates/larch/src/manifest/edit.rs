@@ -183,10 +183,12 @@ mod tests {
         };
         let table = TableId(1);
         let options = TableOptions { metadata: b"m".to_vec(), ..TableOptions::default() };
+        let groups = vec!["hot".to_owned(), "b.2".to_owned()];
+        let split = TableOptions { groups, ..TableOptions::default() };
         let edits = [
             (Edit::Database(2), "01 0200000000000000"),
             (Edit::Epoch(3), "02 03"),
-            (Edit::Table { id: table, name: "t".to_owned(), options }, "03 01 0174 808001 808001 00 00 00 016d"),
+            (Edit::Table { id: table, name: "t".to_owned(), options }, "03 01 0174 808001 808001 00 00 00 016d 00"),
             (
                 Edit::AddFile { table, level: 6, number: 24, epoch: 9, version_offset: 0, meta },
                 "04 01 06 18 09 00 0102030405060708 00000000 8040 01 ac02 00 09 0161 01 0163 \
@@ -199,6 +201,10 @@ mod tests {
             (Edit::DropTable(table), "09 01"),
             (Edit::FlushedVersion(Version(300)), "0a ac02"),
             (Edit::NextTable(2), "0b 02"),
+            (
+                Edit::Table { id: table, name: "t".to_owned(), options: split },
+                "03 01 0174 808001 808001 00 00 00 00 02 03686f74 03622e32",
+            ),
         ];
         for (edit, expected) in edits {
             let mut bytes = Vec::new();
@@ -225,10 +231,13 @@ mod tests {
             unknown: Default::default(),
         };
         let table = TableId(7);
+        let groups = vec!["hot".to_owned(), "cold".to_owned()];
+        let split = TableOptions { groups, metadata: vec![0xff; 3], ..TableOptions::default() };
         let edits = [
             Edit::Database(u64::MAX),
             Edit::Epoch(3),
             Edit::Table { id: table, name: "users".to_owned(), options: TableOptions::default() },
+            Edit::Table { id: table, name: "people".to_owned(), options: split },
             Edit::AddFile { table, level: 6, number: 300, epoch: 3, version_offset: 12, meta },
             Edit::RemoveFile { table, level: 0, number: 299 },
             Edit::OldestLog(4),

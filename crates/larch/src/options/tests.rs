@@ -1,0 +1,46 @@
+//! Options that are refused, with words that say what to do, and their bytes.
+
+use super::*;
+
+fn split(groups: &[&str]) -> TableOptions {
+    TableOptions { groups: groups.iter().map(|&name| name.to_owned()).collect(), ..TableOptions::default() }
+}
+
+#[track_caller]
+fn check(groups: &[&str], expected: &str) {
+    let options = split(groups);
+    let error = options.check().expect_err("it is refused");
+    assert_eq!(error.to_string(), format!("the options cannot be used: {expected}"));
+    let mut bytes = Vec::new();
+    options.encode(&mut bytes);
+    assert_eq!(TableOptions::decode(&mut bytes.as_slice()), None, "what cannot be made cannot be read");
+}
+
+#[test]
+fn groups_that_cannot_be_used_are_refused() {
+    let names: Vec<String> = (0..17).map(|i| format!("g{i}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    check(&names, "17 column groups are more than 16; put columns that are read together in one group");
+    check(&["hot", "cold", "hot"], "two column groups are named hot; give each a name of its own");
+    let long = "x".repeat(65);
+    for name in ["", "a b", "a,b", "a/b", "größe", "a\0", &long] {
+        let rule = "write 1 to 64 letters (a to z), digits, _, - and .";
+        check(&["hot", name], &format!("a column group cannot be named {name:?}; {rule}"));
+    }
+}
+
+#[test]
+fn groups_come_back_in_order() {
+    let names: Vec<String> = (0..16).map(|i| format!("{i:x}{}", "-_.Zz9".repeat(10))).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    for groups in [&[][..], &["hot"], &["hot", "cold", "Hot"], &names] {
+        let options = split(groups);
+        options.check().expect("the rules allow it");
+        let mut bytes = Vec::new();
+        options.encode(&mut bytes);
+        for end in 0..bytes.len() {
+            assert_eq!(TableOptions::decode(&mut &bytes[..end]), None, "cut at {end}");
+        }
+        assert_eq!(TableOptions::decode(&mut bytes.as_slice()), Some(options));
+    }
+}
