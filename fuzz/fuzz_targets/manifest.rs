@@ -114,6 +114,7 @@ fn edit(input: &mut Input<'_>) -> Edit {
             2 => Edit::LastVersion(Version(input.number())),
             _ => Edit::FlushedVersion(Version(input.number())),
         },
+        10 => Edit::AlterTable { id: table, since: input.number(), options: table_options(input) },
         _ => Edit::DropTable(table),
     }
 }

@@ -204,7 +204,7 @@ fn schema(args: &Import, input: &str, format: Format, rows: &Rows, existing: Opt
         )));
     }
     let table = existing.expect("a schema came from it");
-    same_options(&args.table_options, table.options(), &args.table)?;
+    same_options(&args.table_options, &table.options(), &args.table)?;
     Ok(ours)
 }
 

@@ -181,7 +181,16 @@ impl Core {
 
     /// Makes `edits` durable, then visible together with what `change` does to the memtables.
     pub fn install(&self, edits: &[Edit], change: impl FnOnce(&mut View)) -> Result<()> {
-        let mut manifest = self.manifest.lock();
+        self.install_in(&mut self.manifest.lock(), edits, change)
+    }
+
+    /// As [`Core::install`], for who holds the manifest already.
+    pub fn install_in(
+        &self,
+        manifest: &mut Option<ManifestLog>,
+        edits: &[Edit],
+        change: impl FnOnce(&mut View),
+    ) -> Result<()> {
         let log = manifest.as_mut().ok_or(Error::ReadOnly)?;
         self.check_writable()?;
         let mut files = FileSet::clone(&self.view().files);
@@ -197,7 +206,7 @@ impl Core {
         });
         removed.iter().for_each(|file| file.discard());
         if log.is_overgrown() {
-            self.renew_manifest(&mut manifest)?;
+            self.renew_manifest(manifest)?;
         }
         Ok(())
     }

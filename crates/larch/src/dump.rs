@@ -63,6 +63,9 @@ fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()
         Edit::Database(id) => line(out, format_args!("  database {id:016x}")),
         Edit::Epoch(epoch) => line(out, format_args!("  epoch {epoch}")),
         Edit::Table { id, name, options } => line(out, format_args!("  table {} {name:?} {}", id.0, shown(options))),
+        Edit::AlterTable { id, since, options } => {
+            line(out, format_args!("  alter table {} since file {since} {}", id.0, shown(options)))
+        }
         Edit::DropTable(id) => line(out, format_args!("  drop table {}", id.0)),
         Edit::AddFile { table, level, number, epoch, version_offset, meta } => {
             line(

@@ -150,7 +150,7 @@ impl Import {
             sorted,
             runs,
         };
-        let outcome = ingest(self.core(), self.table.info(), &run);
+        let outcome = ingest(self.core(), &self.table.info(), &run);
         if outcome.is_ok() || self.core().check_writable().is_err() {
             // After a failed write of the manifest nobody knows whether it names the files; the next open does.
             run.keep();
@@ -183,7 +183,7 @@ impl Import {
         // Newest first.
         let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
         let plan = Plan { sources, bottom: true, file_bytes };
-        let merged = merge_files(core, self.table.info(), plan, &[Version(0)], &mut |done, total| {
+        let merged = merge_files(core, &self.table.info(), plan, &[Version(0)], &mut |done, total| {
             progress(done, total);
             true
         })?;
@@ -327,7 +327,7 @@ struct RunWriter {
 impl RunWriter {
     fn new(table: &Table, file_bytes: u64) -> Self {
         let core = table.core().clone();
-        Self { outputs: Outputs::new(&core, table.info(), file_bytes, Vec::new(), false), core }
+        Self { outputs: Outputs::new(&core, &table.info(), file_bytes, Vec::new(), false), core }
     }
 
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {

@@ -95,7 +95,8 @@ impl Default for LevelOptions {
 const MAX_GROUPS: usize = 16;
 const MAX_GROUP_NAME_BYTES: usize = 64;
 
-/// How a table is stored. Chosen when it is created; files written under older options stay readable.
+/// How a table is stored. Chosen when it is created and changed with [`Table::alter`](crate::Table::alter); files written
+/// under older options stay readable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableOptions {
     /// Target size of a data page in bytes, 256 to 1 MiB. Default 16 KiB.
@@ -165,6 +166,11 @@ impl TableOptions {
             }
         }
         Ok(())
+    }
+
+    /// Whether files are written alike under both.
+    pub(crate) fn writes_like(&self, other: &Self) -> bool {
+        *self == Self { metadata: self.metadata.clone(), ..other.clone() }
     }
 
     pub(crate) fn build(&self) -> BuildOptions {

@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::db::Handle;
 use crate::error::{Error, Result};
 use crate::import::Import;
-use crate::manifest::{TableId, TableInfo};
+use crate::manifest::{Edit, TableId, TableInfo};
 use crate::metrics::TableStats;
 use crate::options::TableOptions;
 use crate::read::{Key, Range, Value, point};
@@ -37,6 +37,7 @@ use std::ops::RangeBounds;
 #[derive(Clone, Debug)]
 pub struct Table {
     handle: Arc<Handle>,
+    /// As the table was when the handle was made. Identity, name and groups stay; for the rest see [`Table::info`].
     info: Arc<TableInfo>,
 }
 
@@ -72,8 +73,9 @@ impl Table {
         self.info.id
     }
 
-    pub(crate) fn info(&self) -> &Arc<TableInfo> {
-        &self.info
+    /// The table as it is now, or as it was if it is no more.
+    pub(crate) fn info(&self) -> Arc<TableInfo> {
+        self.core().table_info(self.info.id).unwrap_or_else(|| self.info.clone())
     }
 
     pub(crate) fn check_handle(&self, handle: &Arc<Handle>) -> Result<()> {
@@ -89,9 +91,28 @@ impl Table {
         &self.info.name
     }
 
-    /// How it is stored.
-    pub fn options(&self) -> &TableOptions {
-        &self.info.options
+    /// How files of it are written now; those from before an [`alter`](Table::alter) may differ.
+    pub fn options(&self) -> TableOptions {
+        self.info().options.clone()
+    }
+
+    /// Changes how the table is stored from here on: everything but its groups. Durable when it returns.
+    ///
+    /// Files that are there stay as they are and readable; those begun afterwards are written under the new options.
+    /// Compactions rewrite the old ones by and by, [`Table::compact`] rewrites all that are left. `change` is given the
+    /// options of now; no other table is altered before it returns, so it should neither take long nor use the database.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let db = larch::Database::open(larch::doc::directory("alter"))?;
+    /// let fruit = db.table("fruit")?;
+    /// fruit.alter(|options| options.compression = larch::Compression::Lz4)?;
+    /// assert_eq!(fruit.options().compression, larch::Compression::Lz4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn alter(&self, change: impl FnOnce(&mut TableOptions)) -> Result<()> {
+        self.core().alter_table(&self.info, change)
     }
 
     /// The value of `key`, if it has one. A value found in memory is not copied and nothing is allocated.
@@ -196,6 +217,40 @@ impl Table {
     /// Sizes from the manifest; no page is read.
     pub fn stats(&self) -> Result<TableStats> {
         TableStats::of(self.core(), self.info.id).ok_or_else(|| Error::NoSuchTable(self.name().to_owned()))
+    }
+}
+
+impl Core {
+    /// See [`Table::alter`]. Under one lock from reading the options to writing them: of two alters each sees the other.
+    fn alter_table(&self, table: &TableInfo, change: impl FnOnce(&mut TableOptions)) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        if manifest.is_none() {
+            return Err(Error::ReadOnly);
+        }
+        self.check_writable()?;
+        let old = self.table_info(table.id).ok_or_else(|| Error::NoSuchTable(table.name.clone()))?;
+        let mut options = old.options.clone();
+        change(&mut options);
+        if options.groups != old.options.groups {
+            return Err(Error::BadOptions(format!(
+                "the groups of table {} were fixed when it was created; leave them as they are, or create another table \
+                 and copy the rows",
+                table.name
+            )));
+        }
+        options.check()?;
+        if options == old.options {
+            return Ok(());
+        }
+        let edit = |since| [Edit::AlterTable { id: table.id, since, options: options.clone() }];
+        if options.writes_like(&old.options) {
+            return self.install_in(&mut manifest, &edit(old.since), |_| {});
+        }
+        let since = self.new_number();
+        self.install_in(&mut manifest, &edit(since), |_| {})?;
+        // Whoever took a number in the meantime may have seen the old options; later ones see the new.
+        let now = self.new_number();
+        if now == since + 1 { Ok(()) } else { self.install_in(&mut manifest, &edit(now), |_| {}) }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::options::TinyOptions;
 use larch::os::sim::SimDisk;
 use larch::os::sync::Arc;
 use larch::os::{Disk, Machine};
-use larch::{Database, Error, Range, Readable, Result, Snapshot, Table, Version};
+use larch::{Database, Error, Range, Readable, Result, Snapshot, Table, TableOptions, Version};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::collections::{BTreeMap, VecDeque};
@@ -40,6 +40,10 @@ pub struct History {
     flushed: Version,
     /// A table that was being created or dropped when something failed.
     table_in_doubt: Option<String>,
+    /// How each table is stored.
+    stored: BTreeMap<String, TableOptions>,
+    /// How a table was to be stored when something failed.
+    alter_in_doubt: Option<(String, TableOptions)>,
     /// Makes values unique.
     values: u64,
     open: Option<Open>,
@@ -74,6 +78,8 @@ impl History {
             acknowledged: Version(0),
             flushed: Version(0),
             table_in_doubt: None,
+            stored: BTreeMap::new(),
+            alter_in_doubt: None,
             values: 0,
             open: None,
         }
@@ -181,8 +187,13 @@ impl History {
         (self.durable, self.acknowledged, self.flushed) = (recovered, recovered, recovered);
         let mut tables = BTreeMap::new();
         for name in self.model.tables() {
-            let table = db.existing_table(&name)?;
-            tables.insert(name.clone(), table.unwrap_or_else(|| panic!("the table {name:?} is lost")));
+            let table = db.existing_table(&name)?.unwrap_or_else(|| panic!("the table {name:?} is lost"));
+            if let Some((_, altered)) = self.alter_in_doubt.take_if(|(altered, _)| *altered == name)
+                && table.options() == altered
+            {
+                self.stored.insert(name.clone(), altered);
+            }
+            tables.insert(name, table);
         }
         self.open = Some(Open { iterators: Vec::new(), snapshots: Vec::new(), tables, db });
         self.expect_no_orphans()?;
@@ -208,6 +219,9 @@ impl History {
         let Open { db, snapshots, tables, iterators } = self.open.as_mut().expect("the database is open");
         assert_eq!(db.tables(), self.model.tables(), "tables");
         assert_eq!(db.version(), self.model.newest(), "version");
+        for (name, table) in tables.iter() {
+            assert_eq!(table.options(), self.stored[name], "options of {name:?}");
+        }
         let views = std::iter::once(None).chain(snapshots.iter().map(Some));
         for snapshot in views {
             let at = snapshot.map_or(db.version(), Snapshot::version);
@@ -240,6 +254,7 @@ impl History {
         assert_eq!(db.tables(), self.model.tables(), "tables of a read-only open");
         for name in self.model.tables() {
             let table = db.table(&name)?;
+            assert_eq!(table.options(), self.stored[&name], "options of {name:?} opened read-only");
             expect_rows(&|| format!("{name:?} opened read-only at {at:?}"), table.iter(), self.model.rows(&name, at))?;
         }
         Ok(())

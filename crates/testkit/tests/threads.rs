@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "threads of the machine are what is tested")]
 
 use larch::os::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use larch::{Database, Durability, LevelOptions, Readable, Result, Table, TableOptions, Version};
+use larch::{Database, Durability, IndexKind, LevelOptions, Readable, Result, Table, TableOptions, Version};
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::thread;
@@ -219,6 +219,61 @@ fn tables_and_imports_come_and_go_while_others_write() {
     });
     let report = db.check(&mut |_| {}).unwrap();
     assert!(report.problems.is_empty(), "{}", report.problems[0]);
+}
+
+#[test]
+fn rows_are_there_while_the_way_they_are_stored_changes() {
+    let directory = Directory::new("alter");
+    let db = &directory.open(1 << 20);
+    let table = &db.table_with("t", options()).unwrap();
+    let working = &AtomicBool::new(true);
+    let kinds = [IndexKind::Btree, IndexKind::Flat, IndexKind::Both];
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let _stop = Stop(working);
+            for n in 0..2000u32 {
+                let mut batch = db.batch().durability(Durability::Buffered);
+                batch.insert(table, format!("{n:06}"), n.to_string().repeat(20));
+                batch.commit().unwrap();
+                let known = n / 2;
+                let value = table.get(format!("{known:06}")).unwrap();
+                assert_eq!(value.as_deref(), Some(known.to_string().repeat(20).as_bytes()));
+                if n % 200 == 0 {
+                    let keys = table.iter().map(|row| row.map(|(key, _)| key.to_vec()));
+                    let keys: Vec<Vec<u8>> = keys.collect::<Result<_>>().unwrap();
+                    assert_eq!(keys, (0..=n).map(|n| format!("{n:06}").into_bytes()).collect::<Vec<_>>());
+                }
+            }
+        });
+        // Two alter one option each, and neither loses what the other did.
+        scope.spawn(move || {
+            while working.load(Ordering::Acquire) {
+                for index in kinds {
+                    table.alter(|options| options.index = index).unwrap();
+                    assert_eq!(table.options().index, index);
+                }
+            }
+        });
+        scope.spawn(move || {
+            while working.load(Ordering::Acquire) {
+                for page_bytes in [256, 512, 1024] {
+                    table.alter(|options| options.page_bytes = page_bytes).unwrap();
+                    assert_eq!(table.options().page_bytes, page_bytes);
+                    table.compact().unwrap();
+                }
+            }
+        });
+    });
+    for index in kinds {
+        table.alter(|options| options.index = index).unwrap();
+        table.compact().unwrap();
+        let stats = table.stats().unwrap();
+        let has = (stats.btree_bytes > 0, stats.flat_bytes > 0);
+        assert_eq!(has, (index != IndexKind::Flat, index != IndexKind::Btree), "{index:?}");
+        assert_eq!(table.iter().count(), 2000);
+        let report = db.check(&mut |_| {}).unwrap();
+        assert!(report.problems.is_empty(), "{}", report.problems[0]);
+    }
 }
 
 /// Tells the other threads to end, by a panic too.

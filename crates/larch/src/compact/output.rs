@@ -100,7 +100,9 @@ impl Outputs {
         let path = self.core.opener.path(number, self.core.epoch);
         let disk = &self.core.machine.disk;
         let file = disk.open(&path, Access::CreateDirect).map_err(|error| Error::io("create", &path, error))?;
-        let options = self.table.options.build();
+        // The number is taken first: a file with a number that an alter does not count as old is written as that says.
+        let now = self.core.table_info(self.table.id);
+        let options = now.as_ref().unwrap_or(&self.table).options.build();
         let builder = Builder::new(file, path.clone(), self.core.machine.random.next_u64(), options);
         Ok(Open { builder, number, path })
     }

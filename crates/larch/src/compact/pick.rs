@@ -168,11 +168,13 @@ fn from_level(table: &TableFiles, level: usize, to: usize, score: f64) -> Choice
     merge(table, vec![(level, file.number)], bounds.clone(), level + 1, to, score)
 }
 
-/// Every file of the table into the deepest level; nothing if they are there and hold nothing that could go.
+/// Every file of the table into the deepest level; nothing if they are there, written under the options of now, and hold
+/// nothing that could go.
 pub fn everything(table: &TableFiles) -> Choice {
     let settled = |(level, file): (usize, &Arc<DbFile>)| {
         let meta = &file.sst.meta;
         level == DEEPEST
+            && file.number >= table.info.since
             && meta.history.is_none()
             && meta.range_erases.is_none()
             && meta.main.is_none_or(|main| main.totals.erased == 0)

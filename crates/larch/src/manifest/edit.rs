@@ -13,6 +13,7 @@
 //!   9 drop table   table
 //!  10 flushed      version
 //!  11 next table   table
+//!  12 alter table  table | since | options
 //! ```
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
@@ -36,7 +37,16 @@ pub enum Edit {
         id: TableId,
         /// Unique among the tables there are.
         name: String,
-        /// Fixed at creation.
+        /// As it is stored; `AlterTable` may follow.
+        options: TableOptions,
+    },
+    /// A table is stored otherwise from here on. Its files stay as they are.
+    AlterTable {
+        /// Which one.
+        id: TableId,
+        /// Files with smaller numbers may have been written under other options.
+        since: u64,
+        /// All of them; the groups are those there were.
         options: TableOptions,
     },
     /// A table is no more. Its files are removed by the same record.
@@ -102,6 +112,10 @@ impl Edit {
             Self::FlushedVersion(version) => put(out, 10, &[version.0]),
             Self::NextTable(id) => put(out, 11, &[(*id).into()]),
             Self::DropTable(table) => put(out, 9, &[table.0.into()]),
+            Self::AlterTable { id, since, options } => {
+                put(out, 12, &[id.0.into(), *since]);
+                options.encode(out);
+            }
         }
     }
 
@@ -139,6 +153,10 @@ impl Edit {
             9 => Self::DropTable(TableId(number()?.try_into().ok()?)),
             10 => Self::FlushedVersion(Version(number()?)),
             11 => Self::NextTable(number()?.try_into().ok()?),
+            12 => {
+                let (id, since) = (TableId(number()?.try_into().ok()?), number()?);
+                Self::AlterTable { id, since, options: TableOptions::decode(bytes)? }
+            }
             _ => return None,
         })
     }
@@ -184,7 +202,7 @@ mod tests {
         let table = TableId(1);
         let options = TableOptions { metadata: b"m".to_vec(), ..TableOptions::default() };
         let groups = vec!["hot".to_owned(), "b.2".to_owned()];
-        let split = TableOptions { groups, ..TableOptions::default() };
+        let altered = TableOptions { index: sst::IndexKind::Both, groups, ..TableOptions::default() };
         let edits = [
             (Edit::Database(2), "01 0200000000000000"),
             (Edit::Epoch(3), "02 03"),
@@ -202,8 +220,8 @@ mod tests {
             (Edit::FlushedVersion(Version(300)), "0a ac02"),
             (Edit::NextTable(2), "0b 02"),
             (
-                Edit::Table { id: table, name: "t".to_owned(), options: split },
-                "03 01 0174 808001 808001 00 00 00 00 02 03686f74 03622e32",
+                Edit::AlterTable { id: table, since: 300, options: altered },
+                "0c 01 ac02 808001 808001 02 00 00 00 02 03686f74 03622e32",
             ),
         ];
         for (edit, expected) in edits {
@@ -237,7 +255,8 @@ mod tests {
             Edit::Database(u64::MAX),
             Edit::Epoch(3),
             Edit::Table { id: table, name: "users".to_owned(), options: TableOptions::default() },
-            Edit::Table { id: table, name: "people".to_owned(), options: split },
+            Edit::Table { id: table, name: "people".to_owned(), options: split.clone() },
+            Edit::AlterTable { id: table, since: u64::MAX, options: split },
             Edit::AddFile { table, level: 6, number: 300, epoch: 3, version_offset: 12, meta },
             Edit::RemoveFile { table, level: 0, number: 299 },
             Edit::OldestLog(4),

@@ -21,15 +21,17 @@ pub const LEVELS: usize = 7;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u32);
 
-/// What stays the same about a table.
+/// What is known of a table besides its files.
 #[derive(Debug)]
 pub struct TableInfo {
     /// Identity.
     pub id: TableId,
     /// Name.
     pub name: String,
-    /// Options.
+    /// How it is stored now. The groups stay, the rest may be altered.
     pub options: TableOptions,
+    /// Files with smaller numbers may have been written under other options.
+    pub since: u64,
 }
 
 /// A file of the database. Removed from the disk when it is obsolete and nobody reads it any more.
@@ -176,10 +178,19 @@ impl FileSet {
             Edit::Epoch(epoch) => self.epoch = *epoch,
             Edit::Table { id, name, options } => {
                 self.next_table = self.next_table.max(not_last(id.0, u32::MAX, "table id")? + 1);
-                let info = Arc::new(TableInfo { id: *id, name: name.clone(), options: options.clone() });
+                let info = Arc::new(TableInfo { id: *id, name: name.clone(), options: options.clone(), since: 0 });
                 if self.tables.insert(*id, TableFiles { info, levels: Default::default() }).is_some() {
                     return Err(format!("table {} is created twice", id.0));
                 }
+            }
+            Edit::AlterTable { id, since, options } => {
+                self.next_number = self.next_number.max(not_last(*since, u64::MAX, "file number")?);
+                let table = self.table_mut(*id)?;
+                if table.info.options.groups != options.groups {
+                    return Err(format!("the groups of table {} change", id.0));
+                }
+                let (name, options) = (table.info.name.clone(), options.clone());
+                table.info = Arc::new(TableInfo { id: *id, name, options, since: *since });
             }
             Edit::DropTable(id) => {
                 let table = self.tables.remove(id).ok_or_else(|| format!("table {} is not there", id.0))?;
@@ -251,8 +262,11 @@ impl FileSet {
             Edit::NextTable(self.next_table),
         ];
         let tables = self.tables.values().flat_map(|table| {
-            let TableInfo { id, name, options } = &*table.info;
+            let TableInfo { id, name, options, since } = &*table.info;
             let created = Edit::Table { id: *id, name: name.clone(), options: options.clone() };
+            let altered = Edit::AlterTable { id: *id, since: *since, options: options.clone() };
+            // Of use as long as a file is older.
+            let altered = table.files().any(|(_, file)| file.number < *since).then_some(altered);
             let files = table.files().map(|(level, file)| Edit::AddFile {
                 table: *id,
                 level: level as u8,
@@ -261,7 +275,7 @@ impl FileSet {
                 version_offset: file.sst.version_offset,
                 meta: file.sst.meta.clone(),
             });
-            std::iter::once(created).chain(files)
+            std::iter::once(created).chain(altered).chain(files)
         });
         head.into_iter().chain(tables)
     }

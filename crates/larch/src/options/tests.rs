@@ -44,3 +44,19 @@ fn groups_come_back_in_order() {
         assert_eq!(TableOptions::decode(&mut bytes.as_slice()), Some(options));
     }
 }
+
+#[test]
+fn metadata_has_no_part_in_how_files_are_written() {
+    let usual = TableOptions::default();
+    assert!(usual.writes_like(&TableOptions { metadata: b"m".to_vec(), ..usual.clone() }));
+    for other in [
+        TableOptions { page_bytes: 512, ..usual.clone() },
+        TableOptions { node_bytes: 512, ..usual.clone() },
+        TableOptions { index: IndexKind::Flat, ..usual.clone() },
+        TableOptions { compression: Compression::Lz4, ..usual.clone() },
+        TableOptions { max_node_children: 3, ..usual.clone() },
+        split(&["hot"]),
+    ] {
+        assert!(!usual.writes_like(&other), "{other:?}");
+    }
+}

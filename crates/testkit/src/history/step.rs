@@ -2,7 +2,7 @@
 
 use super::{History, Open, OpenRange, OwnedRow, expect_row, expect_rows, range_of};
 use crate::model::{Op, is_empty_range};
-use larch::{Durability, Error, Readable, Result, Snapshot};
+use larch::{Compression, Durability, Error, IndexKind, Readable, Result, Snapshot, TableOptions};
 use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
 use std::collections::BTreeMap;
@@ -22,18 +22,19 @@ impl History {
         match self.rng.random_range(0..1000) {
             0..430 => self.write_one(),
             430..600 => self.write_batch(),
-            600..700 => self.read_point(),
-            700..770 => self.read_range(),
-            770..800 => self.open_iterator(),
-            800..880 => self.advance_iterator(),
-            880..900 => self.take_snapshot(),
-            900..915 => self.drop_snapshot(),
-            915..930 => self.flush(),
-            930..938 => self.compact(),
-            938..945 => self.sync(),
-            945..955 => self.import(),
-            955..963 => self.create_table(),
-            963..967 => self.drop_table(),
+            600..690 => self.read_point(),
+            690..760 => self.read_range(),
+            760..790 => self.open_iterator(),
+            790..870 => self.advance_iterator(),
+            870..890 => self.take_snapshot(),
+            890..905 => self.drop_snapshot(),
+            905..920 => self.flush(),
+            920..928 => self.compact(),
+            928..935 => self.sync(),
+            935..945 => self.import(),
+            945..953 => self.create_table(),
+            953..957 => self.drop_table(),
+            957..967 => self.alter_table(),
             967..972 => self.read_only(),
             972..980 => self.compare(),
             980..990 => self.reopen(),
@@ -342,10 +343,11 @@ impl History {
         if is_new {
             self.table_in_doubt = Some(name.to_owned());
             self.model.create_table(name);
+            self.stored.insert(name.to_owned(), options.clone());
         }
         let Open { db, tables, .. } = self.open.as_mut().expect("the database is open");
-        let table = db.table_with(name, options.clone())?;
-        assert!(!is_new || *table.options() == options, "a new table has the options asked for");
+        let table = db.table_with(name, options)?;
+        assert_eq!(table.options(), self.stored[name], "options of {name:?}: those asked for, or those it has");
         tables.insert(name.to_owned(), table);
         self.table_in_doubt = None;
         Ok(())
@@ -362,6 +364,22 @@ impl History {
         assert!(table.insert("k00", "lost").is_err(), "a dropped table takes no writes");
         self.model.drop_table(&name);
         self.table_in_doubt = None;
+        Ok(())
+    }
+
+    /// Another index and compression, whichever files there are. A crash leaves both as they were or both changed.
+    fn alter_table(&mut self) -> Result<()> {
+        let name = self.table();
+        let indexes = [IndexKind::Btree, IndexKind::Flat, IndexKind::Both];
+        let index = *indexes.choose(&mut self.rng).expect("there are three");
+        let compression = if self.rng.random() { Compression::None } else { Compression::Lz4 };
+        let altered = TableOptions { index, compression, ..self.stored[&name].clone() };
+        self.alter_in_doubt = Some((name.clone(), altered.clone()));
+        let Open { tables, .. } = self.opened();
+        tables[&name].alter(|options| (options.index, options.compression) = (index, compression))?;
+        assert_eq!(tables[&name].options(), altered, "options of {name:?}");
+        self.stored.insert(name, altered);
+        self.alter_in_doubt = None;
         Ok(())
     }
 

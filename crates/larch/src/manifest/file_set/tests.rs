@@ -19,16 +19,20 @@ fn meta(newest: u64) -> Meta {
     }
 }
 
-/// What is said against `edits` in a set with a table 1, if anything is.
-fn refusal(edits: &[Edit]) -> Option<String> {
-    let (machine, disk) = Machine::simulated(1);
+/// The set that `edits` make of one with a table 1, or what is said against them.
+fn applied(edits: &[Edit]) -> Result<FileSet, String> {
+    let (_, disk) = Machine::simulated(1);
     let cache = PageCache::new(0, 1, sst::validate);
     let opener = FileOpener { directory: "db".into(), disk, cache, prefer_flat: false };
     let mut set = FileSet::default();
     let table = Edit::Table { id: TableId(1), name: "users".to_owned(), options: TableOptions::default() };
     set.apply(&table, &opener, &mut Vec::new()).expect("it is the first");
-    drop(machine);
-    edits.iter().find_map(|edit| set.apply(edit, &opener, &mut Vec::new()).err())
+    edits.iter().try_for_each(|edit| set.apply(edit, &opener, &mut Vec::new()))?;
+    Ok(set)
+}
+
+fn refusal(edits: &[Edit]) -> Option<String> {
+    applied(edits).err()
 }
 
 #[track_caller]
@@ -49,10 +53,43 @@ fn numbers_that_nothing_can_follow_are_refused() {
     check(add_file(3, u64::MAX, 1), "the versions of a file overflow");
     check(add_file(3, u64::MAX - 1, 1), "version 18446744073709551615 is the last there can be");
     check(Edit::NextNumber(u64::MAX), "file number 18446744073709551615 is the last there can be");
+    check(alter(1, u64::MAX), "file number 18446744073709551615 is the last there can be");
     check(Edit::LastVersion(Version::MAX), "version 18446744073709551615 is the last there can be");
     for edit in [table(u32::MAX - 1), add_file(u64::MAX - 2, u64::MAX - 2, 1), Edit::NextNumber(u64::MAX - 1)] {
         assert_eq!(refusal(&[edit]), None);
     }
+}
+
+fn alter(id: u32, since: u64) -> Edit {
+    let options = TableOptions { page_bytes: 512, ..TableOptions::default() };
+    Edit::AlterTable { id: TableId(id), since, options }
+}
+
+#[test]
+fn a_table_that_is_there_is_altered_but_for_its_groups() {
+    check(alter(2, 5), "table 2 is not there");
+    let options = TableOptions { groups: vec!["hot".to_owned()], ..TableOptions::default() };
+    check(Edit::AlterTable { id: TableId(1), since: 5, options }, "the groups of table 1 change");
+    let set = applied(&[alter(1, 5)]).expect("the table is there");
+    assert_eq!((set.tables[&TableId(1)].info.options.page_bytes, set.next_number), (512, 5));
+}
+
+#[test]
+fn a_set_tells_from_which_file_on_its_options_hold_as_long_as_one_is_older() {
+    let (old, new) = (add_file(4, 0, 1), add_file(5, 0, 2));
+    let altered = |edits: &[Edit]| {
+        let set = applied(edits).expect("they apply");
+        let edits: Vec<Edit> = set.edits().skip(7).collect();
+        let again = applied(&[&[Edit::DropTable(TableId(1))], edits.as_slice()].concat()).expect("they apply");
+        assert!(again.edits().skip(7).eq(edits.iter().cloned()), "a set describes itself");
+        assert_eq!(again.tables[&TableId(1)].info.options, set.tables[&TableId(1)].info.options);
+        edits.iter().any(|edit| *edit == alter(1, 5))
+    };
+    assert!(altered(&[old.clone(), alter(1, 5), new.clone()]));
+    assert!(altered(&[alter(1, 5), new.clone(), old.clone()]), "a flush may end after the alter");
+    assert!(!altered(&[alter(1, 5), new.clone()]));
+    let gone = Edit::RemoveFile { table: TableId(1), level: 0, number: 4 };
+    assert!(!altered(&[old, alter(1, 5), new, gone]));
 }
 
 #[test]

@@ -1,0 +1,223 @@
+//! A table whose options change: what was written stays readable, what is written is new, and a crash leaves no half.
+
+use larch::os::sim::SimDisk;
+use larch::os::sync::Arc;
+use larch::os::{Disk, Machine};
+use larch::{Compression, Database, DumpOptions, Error, IndexKind, LevelOptions, Result, Table, TableOptions};
+use std::path::Path;
+
+const DIRECTORY: &str = "db";
+
+fn builder(disk: &Arc<SimDisk>) -> larch::Builder {
+    // Nothing is compacted unless it is asked for.
+    let levels = LevelOptions { level0_files: 100, slow_files: 100, ..LevelOptions::default() };
+    Database::builder(DIRECTORY).machine(Machine::simulated_on(disk.clone(), 1)).levels(levels)
+}
+
+fn open(disk: &Arc<SimDisk>) -> Database {
+    builder(disk).open().expect("the disk works")
+}
+
+/// Small pages and nodes: few rows make tall trees.
+fn options() -> TableOptions {
+    TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() }
+}
+
+fn key(i: u32) -> String {
+    format!("k{i:04}")
+}
+
+fn value(i: u32) -> Vec<u8> {
+    format!("{i} ").repeat(10).into_bytes()
+}
+
+/// Every third row from `first`, into a file of its own.
+fn write(db: &Database, table: &Table, first: u32) {
+    let mut batch = db.batch();
+    (first..600).step_by(3).for_each(|i| batch.insert(table, key(i), value(i)));
+    batch.commit().expect("the disk works");
+    db.flush().expect("the disk works");
+}
+
+#[track_caller]
+fn check_rows(db: &Database, table: &Table) {
+    for i in 0..600 {
+        assert_eq!(table.get(key(i)).expect("the disk works").as_deref(), Some(value(i).as_slice()), "row {i}");
+        assert!(table.get(key(i) + "x").expect("the disk works").is_none());
+    }
+    let all = |rows: Vec<Result<(larch::Key, larch::Value)>>| -> Vec<(Vec<u8>, Vec<u8>)> {
+        rows.into_iter()
+            .map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec())).expect("it is read"))
+            .collect()
+    };
+    let expected: Vec<_> = (0..600).map(|i| (key(i).into_bytes(), value(i))).collect();
+    assert_eq!(all(table.iter().collect()), expected);
+    assert_eq!(all(table.range(key(100)..key(203)).collect()), expected[100..203]);
+    assert_eq!(all(table.iter().rev().collect()).into_iter().rev().collect::<Vec<_>>(), expected);
+    let report = db.check(&mut |_| {}).expect("the disk works");
+    assert!(report.problems.is_empty(), "{}", report.problems[0]);
+}
+
+#[test]
+fn files_of_all_indexes_are_read_as_one_table() {
+    for prefer_flat in [false, true] {
+        let disk = SimDisk::new(1);
+        let open = || builder(&disk).prefer_flat_index(prefer_flat).open().expect("the disk works");
+        let db = open();
+        let table = db.table_with("t", options()).expect("the disk works");
+        for (first, index) in [IndexKind::Btree, IndexKind::Flat, IndexKind::Both].into_iter().enumerate() {
+            table.alter(|options| options.index = index).expect("the disk works");
+            write(&db, &table, first as u32);
+        }
+        let stats = table.stats().expect("the table is there");
+        assert!(stats.files == 3 && stats.btree_bytes > 0 && stats.flat_bytes > 0, "{stats:?}");
+        check_rows(&db, &table);
+        drop((table, db));
+
+        let db = open();
+        let table = db.existing_table("t").expect("the disk works").expect("it was made");
+        assert_eq!(table.options(), TableOptions { index: IndexKind::Both, ..options() });
+        check_rows(&db, &table);
+
+        // Compacting the whole table leaves the last setting alone.
+        table.alter(|options| options.index = IndexKind::Flat).expect("the disk works");
+        table.compact().expect("the disk works");
+        let stats = table.stats().expect("the table is there");
+        assert!(stats.btree_bytes == 0 && stats.flat_bytes > 0, "{stats:?}");
+        check_rows(&db, &table);
+    }
+}
+
+#[test]
+fn compacting_after_an_alter_rewrites_once_though_the_database_was_closed() {
+    let disk = SimDisk::new(1);
+    let db = open(&disk);
+    let table = db.table_with("t", options()).expect("the disk works");
+    (0..3).for_each(|first| write(&db, &table, first));
+    table.compact().expect("the disk works");
+    let pages = table.stats().expect("the table is there").data_pages;
+    table.alter(|options| options.page_bytes = 4096).expect("the disk works");
+    drop((table, db));
+
+    for expected in [1, 0, 0] {
+        let db = open(&disk);
+        let table = db.table("t").expect("the disk works");
+        table.compact().expect("the disk works");
+        assert_eq!(db.metrics().compactions, expected);
+        let left = table.stats().expect("the table is there").data_pages;
+        assert!(left < pages / 4, "{left} pages of 4 KiB, {pages} of 256 B");
+        check_rows(&db, &table);
+        // What files do not show gives no cause to write them again.
+        table.alter(|options| options.metadata.push(b'm')).expect("the disk works");
+    }
+}
+
+#[test]
+fn a_dump_of_the_manifest_shows_groups_and_alters() {
+    let (machine, disk) = Machine::simulated(1);
+    let db = Database::builder(DIRECTORY).machine(machine.clone()).open().expect("the disk works");
+    let groups = vec!["hot".to_owned(), "cold".to_owned()];
+    let table = db.table_with("t", TableOptions { groups, ..options() }).expect("the disk works");
+    table.alter(|options| options.index = IndexKind::Both).expect("the disk works");
+    let directory = Path::new(DIRECTORY);
+    let current = disk.read_all(&directory.join("CURRENT")).expect("the disk works");
+    let manifest = directory.join(String::from_utf8_lossy(&current).trim_end());
+    let mut text = Vec::new();
+    larch::dump_on(&machine, &manifest, DumpOptions::default(), &mut text).expect("the disk works");
+    let text = String::from_utf8(text).expect("a dump is text");
+    let made = "  table 0 \"t\" page 256 node 256 index Btree compression None metadata 0 bytes groups hot cold\n";
+    assert!(text.contains(made), "{text}");
+    let altered = "page 256 node 256 index Both compression None metadata 0 bytes groups hot cold\n";
+    let line = text.lines().find(|line| line.starts_with("  alter table 0 since file ")).expect("it was altered");
+    assert!(format!("{line}\n").ends_with(altered), "{text}");
+}
+
+#[test]
+fn imports_write_as_the_table_says_now() {
+    let disk = SimDisk::new(1);
+    let db = open(&disk);
+    let table = db.table_with("t", options()).expect("the disk works");
+    table.alter(|options| options.index = IndexKind::Flat).expect("the disk works");
+    let mut import = table.import().expect("the disk works");
+    (0..600).for_each(|i| import.add(key(i).as_bytes(), &value(i)).expect("the disk works"));
+    import.finish(&mut |_, _| {}).expect("the disk works");
+    let stats = table.stats().expect("the table is there");
+    assert!(stats.btree_bytes == 0 && stats.flat_bytes > 0, "{stats:?}");
+    check_rows(&db, &table);
+}
+
+#[test]
+fn what_cannot_be_altered_is_refused_and_stays() {
+    let disk = SimDisk::new(1);
+    let db = open(&disk);
+    let groups = vec!["hot".to_owned(), "cold".to_owned()];
+    let split = TableOptions { groups, ..options() };
+    let table = db.table_with("t", split.clone()).expect("the disk works");
+    let refused = |change: fn(&mut TableOptions), part: &str| {
+        let error = table.alter(change).expect_err("it is refused");
+        assert!(matches!(error, Error::BadOptions(_)) && error.to_string().contains(part), "{error}");
+        assert_eq!(table.options(), split);
+    };
+    refused(|options| options.groups.reverse(), "the groups of table t were fixed when it was created");
+    refused(|options| options.groups.clear(), "copy the rows");
+    refused(|options| options.page_bytes = 100, "a page of 100 bytes");
+    refused(|options| options.max_node_children = 2, "cannot be split");
+
+    let reader = builder(&disk).read_only(true).open().expect("the disk works");
+    let theirs = reader.table("t").expect("the disk works");
+    assert_eq!(theirs.options(), split);
+    assert!(matches!(theirs.alter(|_| panic!("it is not asked")), Err(Error::ReadOnly)));
+
+    assert!(db.drop_table("t").expect("the disk works"));
+    assert!(matches!(table.alter(|options| options.page_bytes = 512), Err(Error::NoSuchTable(name)) if name == "t"));
+    assert_eq!(table.options(), split, "as it was");
+}
+
+#[test]
+fn a_crash_at_any_sync_leaves_an_alter_wholly_or_not_at_all() {
+    let states = [
+        options(),
+        TableOptions { index: IndexKind::Flat, compression: Compression::Lz4, ..options() },
+        TableOptions { index: IndexKind::Both, node_bytes: 4096, metadata: b"m".to_vec(), ..options() },
+    ];
+    // Makes the table, then alters it; says how far it came.
+    let run = |disk: &Arc<SimDisk>| -> (usize, Result<()>) {
+        let mut done = 0;
+        let outcome = (|| {
+            let db = builder(disk).open()?;
+            let table = db.table_with("t", states[0].clone())?;
+            done = 1;
+            for state in &states[1..] {
+                table.insert(format!("{done}"), "v")?;
+                table.alter(|options| *options = state.clone())?;
+                done += 1;
+                db.flush()?;
+            }
+            db.close()
+        })();
+        (done, outcome)
+    };
+    let whole = SimDisk::new(1);
+    let (done, outcome) = run(&whole);
+    outcome.expect("the disk works");
+    assert_eq!(done, states.len());
+    for sync in 1..=whole.sync_count() {
+        for seed in 1..=4 {
+            let disk = SimDisk::new(seed);
+            disk.crash_at_sync(sync);
+            let (done, _) = run(&disk);
+            assert!(disk.has_crashed(), "sync {sync}");
+            if seed == 1 {
+                disk.crash_keeping_nothing()
+            } else {
+                disk.crash()
+            }
+            let db = open(&disk);
+            let found = db.existing_table("t").expect("the disk works").map(|table| table.options());
+            let at = found.map_or(0, |found| 1 + states.iter().position(|state| *state == found).expect("a whole one"));
+            assert!((done..=done + 1).contains(&at), "sync {sync}: {done} were acknowledged, {at} are there");
+            let report = db.check(&mut |_| {}).expect("the disk works");
+            assert!(report.problems.is_empty(), "{}", report.problems[0]);
+        }
+    }
+}
