@@ -4,8 +4,8 @@ use crate::failure::{Failure, Result};
 use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, KeySpec};
 use crate::size;
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use larch::{Compression, Database, Durability, IndexKind};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use larch::{Compression, Database, Durability, IndexKind, TableOptions};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -49,6 +49,11 @@ Examples:
   larch scan db trips --prefix Bo --reverse --limit 10
   larch scan db people --groups hot
   larch scan db people --format jsonl | jq .name";
+
+const ALTER_EXAMPLES: &str = "\
+Examples:
+  larch alter db people --compression lz4
+  larch alter db people --index flat --page-size 32KiB && larch compact db people";
 
 /// Import, read, write, inspect and check a Larch database.
 ///
@@ -138,6 +143,11 @@ pub enum Command {
     Stats(Inspect),
     /// Merge files, so that reads find less to look through
     Compact(Inspect),
+    /// Change how a table is kept in the files that are written from here on
+    ///
+    /// Files that are there stay as they are and readable; merging rewrites them by and by, `larch compact` all at once.
+    #[command(after_help = ALTER_EXAMPLES)]
+    Alter(Alter),
     /// Read everything and verify it
     Check(Inspect),
     /// Show a file of a database as text: an SST, a log or a manifest
@@ -176,28 +186,47 @@ pub struct Import {
     /// names; without one every column must be named. A ; stands between groups, or each gets its own --groups.
     #[arg(long, value_name = "GROUP[;GROUP…]", value_delimiter = ';')]
     pub groups: Vec<GroupSpec>,
-    #[command(flatten)]
-    pub table_options: TableArgs,
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
+    // Last, for its heading holds for all that come after it.
+    #[command(flatten, next_help_heading = NEW_TABLE)]
+    pub table_options: TableArgs,
 }
 
-/// How a new table is kept in files.
+/// How a table is kept in files.
 #[derive(Debug, Args)]
 pub struct TableArgs {
     /// Size of a data page
-    #[arg(long, help_heading = NEW_TABLE, value_name = "SIZE", value_parser = size::parse_u32)]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse_u32)]
     pub page_size: Option<u32>,
     /// Size of an index node
-    #[arg(long, help_heading = NEW_TABLE, value_name = "SIZE", value_parser = size::parse_u32)]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse_u32)]
     pub node_size: Option<u32>,
     /// Kind of index
-    #[arg(long, help_heading = NEW_TABLE, value_name = "KIND")]
+    #[arg(long, value_name = "KIND")]
     pub index: Option<IndexArg>,
     /// Compression of pages
-    #[arg(long, help_heading = NEW_TABLE, value_name = "METHOD")]
+    #[arg(long, value_name = "METHOD")]
     pub compression: Option<CompressionArg>,
+}
+
+impl TableArgs {
+    /// Changes what was said and leaves the rest.
+    pub fn apply(&self, options: &mut TableOptions) {
+        if let Some(bytes) = self.page_size {
+            options.page_bytes = bytes;
+        }
+        if let Some(bytes) = self.node_size {
+            options.node_bytes = bytes;
+        }
+        if let Some(index) = self.index {
+            options.index = index.into();
+        }
+        if let Some(compression) = self.compression {
+            options.compression = compression.into();
+        }
+    }
 }
 
 /// See [`IndexKind`].
@@ -336,6 +365,20 @@ pub struct Inspect {
     pub dir: PathBuf,
     /// Table; all of them if left out
     pub table: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("change").args(["page_size", "node_size", "index", "compression"]).required(true).multiple(true))]
+pub struct Alter {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    #[command(flatten)]
+    pub table_options: TableArgs,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

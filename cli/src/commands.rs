@@ -1,5 +1,6 @@
 //! What each command does, one file for each.
 
+pub mod alter;
 pub mod check;
 pub mod compact;
 pub mod demo;

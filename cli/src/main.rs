@@ -24,6 +24,7 @@ mod progress;
 mod rows;
 mod schema;
 mod size;
+mod storage;
 
 use args::Command;
 
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Tables(args) => commands::tables::run(&common, &args),
         Command::Stats(args) => commands::stats::run(&common, &args),
         Command::Compact(args) => commands::compact::run(&common, &args),
+        Command::Alter(args) => commands::alter::run(&common, &args),
         Command::Check(args) => commands::check::run(&common, &args),
         Command::Dump(args) => commands::dump::run(&args),
         Command::Demo(args) => commands::demo::run(&common, &args),

@@ -11,6 +11,7 @@ use crate::rows::Rows;
 use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, KeySpec, Schema};
 use crate::size;
+use crate::storage::Storage;
 use larch::os::Machine;
 use larch::{Database, ImportReport, Table, TableOptions};
 use serde::Serialize;
@@ -217,38 +218,21 @@ fn grouped(ours: Schema, asked: &[GroupSpec], theirs: Option<&Schema>) -> Result
     }
 }
 
-/// Refuses to say what cannot be changed any more.
+/// An import does not change how a table is kept.
 fn same_options(args: &TableArgs, options: &TableOptions, table: &str) -> Result<()> {
-    let differs = args.page_size.is_some_and(|bytes| bytes != options.page_bytes)
-        || args.node_size.is_some_and(|bytes| bytes != options.node_bytes)
-        || args.index.is_some_and(|index| larch::IndexKind::from(index) != options.index)
-        || args.compression.is_some_and(|compression| larch::Compression::from(compression) != options.compression);
-    if !differs {
+    let mut asked = options.clone();
+    args.apply(&mut asked);
+    if asked == *options {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "table {table} was made with pages of {}, nodes of {}, index {:?} and compression {:?}, which stay; leave the \
-         options out or import into another table",
-        size::bytes(options.page_bytes.into()),
-        size::bytes(options.node_bytes.into()),
-        options.index,
-        options.compression
+        "table {table} has {}; leave the options out, or change the table first with larch alter",
+        Storage::from(options)
     )))
 }
 
 fn options(args: &TableArgs, schema: &Schema) -> TableOptions {
     let mut options = TableOptions { metadata: schema.to_metadata(), ..TableOptions::default() };
-    if let Some(bytes) = args.page_size {
-        options.page_bytes = bytes;
-    }
-    if let Some(bytes) = args.node_size {
-        options.node_bytes = bytes;
-    }
-    if let Some(index) = args.index {
-        options.index = index.into();
-    }
-    if let Some(compression) = args.compression {
-        options.compression = compression.into();
-    }
+    args.apply(&mut options);
     options
 }

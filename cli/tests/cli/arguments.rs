@@ -19,6 +19,9 @@ fn wrong_arguments_exit_with_2() {
         (&["put", "db", "t", "k", "v", "--read-only"], &["leave --read-only out"]),
         (&["demo", "--rows", "0"], &["0 is not in"]),
         (&["load", "db", "t", "--batch", "0"], &["0 is not in"]),
+        (&["alter", "db", "t"], &["--page-size <SIZE>", "--compression <METHOD>"]),
+        (&["alter", "db", "t", "--index", "hash"], &["btree, flat, both"]),
+        (&["alter", "db", "t", "--index", "flat", "--read-only"], &["leave --read-only out"]),
         (&["dump", "rows.tsv"], &["rows.tsv is no file to dump"]),
     ] {
         session.run(args).fails(2, parts);
@@ -39,6 +42,7 @@ fn help_names_every_command_and_exit_code() {
         "tables",
         "stats",
         "compact",
+        "alter",
         "check",
         "dump",
         "demo",
@@ -85,5 +89,6 @@ fn reading_makes_no_database() {
         }
         session.run(&args).fails(3, &["db has no database", "larch import"]);
     }
+    session.run(&["alter", "db", "t", "--index", "flat"]).fails(3, &["db has no database", "larch import"]);
     assert!(!session.has("db"));
 }

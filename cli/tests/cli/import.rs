@@ -139,7 +139,9 @@ fn another_schema_is_refused_and_the_same_is_not() {
         &["table t holds csv rows of columns id, name, key id:int", "would give csv rows of columns id, name, key id;"],
     );
     session.import(&["--format", "tsv"], "2\ty\n").fails(3, &["table t holds csv rows", "tsv rows, key column 1"]);
-    session.import(&["--format", "csv", "--page-size", "32KiB"], "id,name\n2,y\n").fails(2, &["pages of 16.0 KiB"]);
+    session
+        .import(&["--format", "csv", "--page-size", "32KiB"], "id,name\n2,y\n")
+        .fails(2, &["table t has pages of 16.0 KiB", "larch alter"]);
     session.import(&["--format", "csv"], "id,name\n2,y\n").ok();
     assert_eq!(session.scan(&[]), "1\tx\n2\ty\n");
 

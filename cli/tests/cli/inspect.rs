@@ -32,6 +32,36 @@ fn compacting_keeps_every_row() {
 }
 
 #[test]
+fn an_altered_table_is_written_anew_by_compacting() {
+    let rows: String = (0..5_000).map(|number| format!("{number:06}\tsome text\n")).collect();
+    let session = Session::with(&["--format", "tsv"], &rows);
+    assert_eq!(
+        session.run(&["alter", "db", "t", "--index", "flat", "--compression", "lz4"]).ok(),
+        "t: was pages of 16.0 KiB, nodes of 16.0 KiB, index btree, compression none\n\
+         t: now pages of 16.0 KiB, nodes of 16.0 KiB, index flat, compression lz4\n"
+    );
+    let has = |parts: [&str; 2]| {
+        let stats = session.run(&["stats", "db", "t", "--json"]).ok();
+        assert!(parts.iter().all(|part| stats.contains(part)), "{parts:?}: {stats}");
+        assert_eq!(session.scan(&[]), rows);
+    };
+    has(["\"btree_bytes\":4096,", "\"flat_bytes\":0,"]);
+    session.run(&["compact", "db", "t"]).ok();
+    has(["\"btree_bytes\":0,", "\"flat_bytes\":4096,"]);
+
+    let report = session.run(&["alter", "db", "t", "--page-size", "8KiB", "--node-size", "4KiB", "--json"]).ok();
+    let kept = "\"index\":\"flat\",\"compression\":\"lz4\"";
+    let before = format!("{{\"page_bytes\":16384,\"node_bytes\":16384,{kept}}}");
+    let after = format!("{{\"page_bytes\":8192,\"node_bytes\":4096,{kept}}}");
+    assert_eq!(report, format!("{{\"table\":\"t\",\"before\":{before},\"after\":{after}}}\n"));
+    assert!(session.run(&["tables", "db"]).ok().contains("; pages of 8.0 KiB, nodes of 4.0 KiB, index flat,"));
+    assert_eq!(session.scan(&[]), rows);
+
+    session.run(&["alter", "db", "u", "--index", "both"]).fails(1, &["no table u"]);
+    session.run(&["alter", "db", "t", "--page-size", "100"]).fails(2, &["a page of 100 bytes"]);
+}
+
+#[test]
 fn a_sound_database_is_checked_and_found_so() {
     let session = Session::with(&["--format", "tsv"], "a\t1\n");
     assert!(session.run(&["check", "db"]).ok().starts_with("no damage in "));

@@ -3,7 +3,7 @@
 use larch::os::sim::SimDisk;
 use larch::os::sync::Arc;
 use larch::os::{Disk, Machine};
-use larch::{Compression, Database, DumpOptions, Error, IndexKind, LevelOptions, Result, Table, TableOptions};
+use larch::{Compression, Database, DumpDetail, Error, IndexKind, LevelOptions, Result, Table, TableOptions};
 use std::path::Path;
 
 const DIRECTORY: &str = "db";
@@ -123,7 +123,7 @@ fn a_dump_of_the_manifest_shows_groups_and_alters() {
     let current = disk.read_all(&directory.join("CURRENT")).expect("the disk works");
     let manifest = directory.join(String::from_utf8_lossy(&current).trim_end());
     let mut text = Vec::new();
-    larch::dump_on(&machine, &manifest, DumpOptions::default(), &mut text).expect("the disk works");
+    larch::dump_on(&machine, &manifest, DumpDetail::default(), &mut text).expect("the disk works");
     let text = String::from_utf8(text).expect("a dump is text");
     let made = "  table 0 \"t\" page 256 node 256 index Btree compression None metadata 0 bytes groups hot cold\n";
     assert!(text.contains(made), "{text}");
