@@ -56,6 +56,7 @@ mod memtable;
 mod metrics;
 mod open;
 mod options;
+mod parts;
 mod read;
 mod record;
 mod snapshot;

@@ -1,0 +1,113 @@
+//! The parts of a row as one value: what the log, the memtables and the sort buffers of imports hold of a table with
+//! column groups. Files hold them apart. It does not know which group is which.
+//!
+//! ```text
+//! length of each part but the last, varint | parts, back to back        with one group or none: the value itself
+//! ```
+
+use sst::format::varint;
+use std::ops::{Deref, Range};
+
+/// Most column groups of a table.
+pub const MAX_GROUPS: usize = sst::MAX_GROUPS + 1;
+
+/// Appends the parts as one value.
+pub fn encode(parts: &[impl AsRef<[u8]>], out: &mut Vec<u8>) {
+    let (_, all_but_last) = parts.split_last().expect("a row has a part");
+    for part in all_but_last {
+        varint::put(out, part.as_ref().len() as u64);
+    }
+    for part in parts {
+        out.extend_from_slice(part.as_ref());
+    }
+}
+
+/// Where part `wanted` of `count` lies in `value`; `None` if the value was not made of so many.
+pub fn find(value: &[u8], count: usize, wanted: usize) -> Option<Range<usize>> {
+    let mut lengths = value;
+    let (mut before, mut found) = (0usize, None);
+    for i in 0..count.saturating_sub(1) {
+        let length = usize::try_from(varint::take(&mut lengths)?).ok()?;
+        if i == wanted {
+            found = Some(before..before.checked_add(length)?);
+        }
+        before = before.checked_add(length)?;
+    }
+    let head = value.len() - lengths.len();
+    let found = found.unwrap_or(before..lengths.len());
+    (before <= lengths.len()).then(|| head + found.start..head + found.end)
+}
+
+/// The parts of a value, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct Slices<'v> {
+    parts: [&'v [u8]; MAX_GROUPS],
+    count: usize,
+}
+
+impl<'v> Slices<'v> {
+    /// Splits `value` in `count` parts; `None` if it was not made of so many.
+    pub fn of(value: &'v [u8], count: usize) -> Option<Self> {
+        let count = count.max(1);
+        let mut parts = [&[][..]; MAX_GROUPS];
+        let mut lengths = value;
+        let mut sizes = [0; MAX_GROUPS];
+        for size in &mut sizes[..count - 1] {
+            *size = usize::try_from(varint::take(&mut lengths)?).ok()?;
+        }
+        let mut rest = lengths;
+        for (part, size) in parts[..count - 1].iter_mut().zip(sizes) {
+            (*part, rest) = rest.split_at_checked(size)?;
+        }
+        parts[count - 1] = rest;
+        Some(Self { parts, count })
+    }
+}
+
+impl<'v> Deref for Slices<'v> {
+    type Target = [&'v [u8]];
+
+    fn deref(&self) -> &Self::Target {
+        &self.parts[..self.count]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_come_back_one_by_one_and_together() {
+        for count in 1..=MAX_GROUPS {
+            for size in [0, 1, 127, 128, 70_000] {
+                let parts: Vec<Vec<u8>> = (0..count).map(|i| vec![i as u8; (size * (i + 1)) % 90_000]).collect();
+                let mut value = Vec::new();
+                encode(&parts, &mut value);
+                let slices = Slices::of(&value, count).expect("it was made of so many");
+                assert_eq!(slices.to_vec(), parts);
+                for (i, part) in parts.iter().enumerate() {
+                    assert_eq!(&value[find(&value, count, i).expect("as above")], part, "part {i} of {count}");
+                }
+                if count == 1 {
+                    assert_eq!(value, parts[0], "one part is the value itself");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_of_other_parts_is_refused_or_read_within_itself() {
+        let mut value = Vec::new();
+        encode(&[&b"one"[..], b"two", b"three"], &mut value);
+        for len in 0..value.len() {
+            for count in 1..=MAX_GROUPS {
+                let slices = Slices::of(&value[..len], count);
+                for i in 0..count {
+                    let range = find(&value[..len], count, i);
+                    assert_eq!(range.clone().map(|range| &value[range]), slices.map(|slices| slices[i]), "{len} {count}");
+                }
+            }
+        }
+        assert!(Slices::of(&[0xff; 20], 2).is_none(), "a length beyond everything");
+    }
+}
