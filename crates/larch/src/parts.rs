@@ -104,7 +104,11 @@ mod tests {
                 let slices = Slices::of(&value[..len], count);
                 for i in 0..count {
                     let range = find(&value[..len], count, i);
-                    assert_eq!(range.clone().map(|range| &value[range]), slices.map(|slices| slices[i]), "{len} {count}");
+                    assert_eq!(
+                        range.clone().map(|range| &value[range]),
+                        slices.map(|slices| slices[i]),
+                        "{len} {count}"
+                    );
                 }
             }
         }

@@ -11,6 +11,7 @@
 //!   are more than the cache can hold.
 //! * Limits: the first page is free. Rows count if they are not erased; stored bytes of pages count for each tree by
 //!   itself.
+//! * Range erases of the keys come too; they are few.
 //! * Rounds: [`rounds_at_most`].
 
 mod walk;
@@ -118,6 +119,8 @@ pub struct Pass {
     pub rows: Range<u64>,
     /// At most this many rows of the file are read that are not erased; exactly so unless pages are missing.
     pub items: u64,
+    /// Stored bytes of the pages of the main tree that are read; unknown while pages are missing.
+    pub bytes: u64,
     /// The reader comes to the end of the file before it has what it wants, and will go on in the next one. Unknown and
     /// false while pages are missing.
     pub overshot: bool,
@@ -135,29 +138,47 @@ pub fn rounds_at_most(sst: &Sst, wanted: &Wanted<'_>) -> u64 {
         0
     };
     let values = u64::from(wanted.values && sst.meta.value_bytes > 0);
-    2 * height(TreeKind::Main).unwrap_or(0) + tallest(TreeKind::Group).unwrap_or(0) + history + values
+    let keyed = [TreeKind::Main, TreeKind::RangeErases].into_iter().filter_map(height).max();
+    2 * keyed.unwrap_or(0) + tallest(TreeKind::Group).unwrap_or(0) + history + values
 }
 
 /// Asks for everything that can be known to be needed from what is in memory. To be followed by
 /// [`PageSource::fetch`] and made again while pages are missing, and [`PageSource::release`] at the end.
 pub fn pass<S: PageSource + ?Sized>(sst: &Sst, source: &S, wanted: &Wanted<'_>) -> Result<Pass> {
-    let Some(tree) = sst.meta.main else { return Ok(Pass { overshot: true, ..Pass::default() }) };
-    let rows = wanted.rows.start..wanted.rows.end.min(tree.totals.rows);
-    if rows.is_empty() || wanted.limits.rows == 0 || is_empty(&wanted.low, &wanted.high) {
-        return Ok(Pass { overshot: wanted.limits.rows > 0, ..Pass::default() });
+    if wanted.limits.rows == 0 || is_empty(&wanted.low, &wanted.high) {
+        return Ok(Pass::default());
     }
+    let erases = range_erases(sst, source, wanted)?;
+    let rows = wanted.rows.start..wanted.rows.end.min(sst.meta.rows());
+    let Some(tree) = sst.meta.main.filter(|_| !rows.is_empty()) else {
+        return Ok(Pass { overshot: true, ..erases });
+    };
     let low = Side { row: rows.start, key: wanted.low };
     let high = Side { row: rows.end, key: wanted.high };
     let descent = sst.descent(TreeKind::Main).expect("the tree is there");
     let mut main = Walk::new(source, descent, &tree, low, high, wanted.direction, wanted.limits);
     main.needs_last_row = wanted.needs_rows(sst);
     let mut pass = main.run()?;
+    pass.missing |= erases.missing;
+    pass.noted |= erases.noted;
     if !pass.rows.is_empty() && main.needs_last_row {
         let mut rest = Rest { sst, source, wanted, pass: &mut pass };
         rest.groups()?;
         rest.versions_and_values()?;
     }
     Ok(pass)
+}
+
+/// Asks for the range erases that begin among the keys, and for the one before, which may reach into them.
+fn range_erases<S: PageSource + ?Sized>(sst: &Sst, source: &S, wanted: &Wanted<'_>) -> Result<Pass> {
+    let Some(tree) = sst.meta.range_erases else { return Ok(Pass::default()) };
+    let descent = sst.descent(TreeKind::RangeErases).expect("the tree is there");
+    let low = Side { row: 0, key: wanted.low };
+    let high = Side { row: tree.totals.rows, key: wanted.high };
+    // Going backward a walk ends with a look at the row before.
+    let limits = Limits { rows: u64::MAX, ..wanted.limits };
+    let found = Walk::new(source, descent, &tree, low, high, Direction::Backward, limits).run()?;
+    Ok(Pass { missing: found.missing, noted: found.noted, ..Pass::default() })
 }
 
 /// Makes passes over any number of files until nothing is missing: `pass` makes one over all of them and says what it
@@ -352,3 +373,6 @@ fn spans(rows: &mut [u64]) -> Vec<Range<u64>> {
     }
     spans
 }
+
+#[cfg(test)]
+mod tests;

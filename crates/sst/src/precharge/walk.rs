@@ -151,6 +151,27 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
         }
     }
 
+    /// A node, likewise, whose totals are those its parent gives it.
+    fn look_at_node(
+        &mut self,
+        address: &Address,
+        level: u8,
+        before: &Totals,
+        through: &Totals,
+    ) -> Result<Option<PageRef>> {
+        let Some(page) = self.look(address, level)? else { return Ok(None) };
+        let node = self.descent.node(&page, address)?;
+        let first = node.child(0).totals;
+        let grows = first.rows > before.rows
+            && first.bytes >= before.bytes
+            && first.erased >= before.erased
+            && first.group_bytes >= before.group_bytes;
+        if grows && node.child(node.children() - 1).totals == *through {
+            return Ok(Some(page));
+        }
+        Err(self.descent.corrupt_node(address, format!("its totals do not lead from {before:?} to {through:?}")))
+    }
+
     /// A data page of rows with keys, likewise.
     fn look_at_rows(&mut self, address: &Address, before: &Totals, through: &Totals) -> Result<Option<Rows>> {
         let Some(page) = self.look(address, 0)? else { return Ok(None) };
@@ -210,8 +231,9 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
         let side = if self.forward { self.low } else { self.high };
         let mut address = self.descent.root_address();
         for level in (1..=self.descent.height()).rev() {
-            let Some(page) = self.look(&address, level)? else { return Ok(()) };
-            let node = self.descent.node(&page, &address)?;
+            let Near { before, through, .. } = self.near;
+            let Some(page) = self.look_at_node(&address, level, &before, &through)? else { return Ok(()) };
+            let node = Node::new(&page);
             let i = self.child_at(&node, &side);
             if i > 0 {
                 self.near.before = node.child(i - 1).totals;
@@ -268,11 +290,11 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
         if step.level == 0 {
             return self.data(step);
         }
-        let Some(page) = self.look(&step.address, step.level)? else {
+        let Some(page) = self.look_at_node(&step.address, step.level, &step.before, &step.through)? else {
             self.unknown(step);
             return Ok(());
         };
-        let node = self.descent.node(&page, &step.address)?;
+        let node = Node::new(&page);
         let (near_side, far_side) = if self.forward { (self.low, self.high) } else { (self.high, self.low) };
         let (first, last) = if self.forward { (0, node.children() - 1) } else { (node.children() - 1, 0) };
         let near = if step.is_near { self.child_at(&node, &near_side) } else { first };
@@ -345,6 +367,7 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
             self.pass.noted |= self.descent.ahead(self.source, &step.address);
             None
         };
+        self.pass.bytes += step.through.bytes - step.before.bytes;
         let end = match (step.is_far, self.forward) {
             (false, true) => Some(step.through.rows),
             (false, false) => Some(step.before.rows),
@@ -446,6 +469,7 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
             false => self.near.before.bytes.saturating_sub(edge.bytes),
         };
         if way.saturating_add(bytes) <= self.limits.bytes {
+            self.pass.bytes += bytes;
             self.pass.noted |= self.descent.ahead(self.source, &address);
         }
         Ok(())

@@ -135,8 +135,13 @@ impl<'a> Descent<'a> {
         if node.is_by_row() == self.kind.is_by_row() {
             return Ok(node);
         }
-        let why = format!("a node of the {} tree has separators where none belong, or none", self.kind);
-        Err(self.file.corrupt(self.root_kind, at.offset, why))
+        Err(self
+            .corrupt_node(at, format!("a node of the {} tree has separators where none belong, or none", self.kind)))
+    }
+
+    /// An error about a node.
+    pub(crate) fn corrupt_node(&self, at: &Address, why: String) -> Error {
+        self.file.corrupt(self.root_kind, at.offset, why)
     }
 
     /// The data page that holds row `row`, if it is in memory, and which rows it holds; otherwise rows around `row` for
@@ -472,6 +477,9 @@ impl TreeCursor {
             } else {
                 self.seek_row(source, self.bounds.end - 1)
             };
+        }
+        if row <= self.bounds.start {
+            return Ok(self.settle(None));
         }
         let place = match end.checked_sub(1) {
             Some(i) => Some((page, layout, i)),

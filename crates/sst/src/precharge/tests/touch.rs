@@ -1,0 +1,95 @@
+//! A source that knows what was asked of it: pages are in memory if they were at the start or came in a round since.
+
+use super::model::Pages;
+use crate::fixture::Built;
+use crate::format::validate;
+use os::sync::Arc;
+use pages::{Address, PageKind, PageRef, PageSource, PagedFile, Resident, Result, Stop};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+
+pub struct Touch {
+    file: Arc<PagedFile>,
+    pages: Resident,
+    loaded: RefCell<BTreeSet<u64>>,
+    noted: RefCell<BTreeSet<(PageKind, u64)>>,
+    asked: RefCell<BTreeSet<(PageKind, u64)>>,
+    may_fault: Cell<bool>,
+}
+
+fn is_node(kind: PageKind) -> bool {
+    matches!(kind, PageKind::Index | PageKind::Flat)
+}
+
+impl Touch {
+    pub fn new(built: &Built) -> Self {
+        Self {
+            file: built.sst().file.clone(),
+            pages: Resident::new(validate),
+            loaded: RefCell::default(),
+            noted: RefCell::default(),
+            asked: RefCell::default(),
+            may_fault: Cell::new(true),
+        }
+    }
+
+    /// Forgets everything but the pages at `resident`.
+    pub fn start(&self, resident: &BTreeSet<u64>) {
+        self.loaded.borrow_mut().clone_from(resident);
+        self.noted.borrow_mut().clear();
+        self.asked.borrow_mut().clear();
+        self.may_fault.set(true);
+    }
+
+    /// From here on a missing page is a failure of the test.
+    pub fn forbid_faults(&self) {
+        self.may_fault.set(false);
+    }
+
+    pub fn asked_rows(&self) -> Pages {
+        self.asked.borrow().iter().filter(|(kind, _)| !is_node(*kind)).copied().collect()
+    }
+
+    pub fn asked_nodes(&self) -> BTreeSet<u64> {
+        self.asked.borrow().iter().filter(|(kind, _)| is_node(*kind)).map(|(_, offset)| *offset).collect()
+    }
+
+    fn is_here(&self, at: &Address) -> bool {
+        self.loaded.borrow().contains(&at.offset)
+    }
+
+    fn note(&self, at: &Address, kind: PageKind) {
+        assert!(self.may_fault.get(), "a fault after a precharge: {} page at {}", kind.name(), at.offset);
+        self.noted.borrow_mut().insert((kind, at.offset));
+        self.asked.borrow_mut().insert((kind, at.offset));
+    }
+}
+
+impl PageSource for Touch {
+    fn page(&self, _: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
+        if self.is_here(at) {
+            return self.pages.page(&self.file, at, kind);
+        }
+        self.note(at, kind);
+        Err(Stop::Fault)
+    }
+
+    fn peek(&self, _: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
+        self.is_here(at).then(|| self.pages.peek(&self.file, at, kind))?
+    }
+
+    fn ahead(&self, _: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
+        if self.is_here(at) {
+            return false;
+        }
+        self.note(at, kind);
+        true
+    }
+
+    fn fetch(&self) -> Result<()> {
+        self.loaded.borrow_mut().extend(std::mem::take(&mut *self.noted.borrow_mut()).into_iter().map(|(_, at)| at));
+        Ok(())
+    }
+
+    fn release(&self) {}
+}
