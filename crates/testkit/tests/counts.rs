@@ -208,3 +208,55 @@ fn opening_16_000_files_reads_the_manifest_once_and_nothing_else() {
     assert!(after.write_bytes - before.write_bytes <= 2 * other_bytes, "and written once");
     assert!(after.syncs - before.syncs < 20);
 }
+
+#[test]
+fn a_range_opens_no_file_beyond_its_bounds() {
+    let disk = SimDisk::new(1);
+    // A file is cut after its first page: a dozen files of a few dozen rows, one page each.
+    let levels = LevelOptions { file_bytes: 1, ..LevelOptions::default() };
+    let open = || builder(&disk).levels(levels).open().expect("the disk works");
+    let db = open();
+    let options = TableOptions { page_bytes: 4 << 10, ..TableOptions::default() };
+    import(&db.table_with("t", options).expect("the disk works"), 400);
+    db.close().expect("the disk works");
+
+    // Where the files end, from whole scans that count pages: a file is one page.
+    let db = open();
+    let table = db.table("t").expect("the disk works");
+    let mut firsts = Vec::new();
+    let mut rows = table.iter();
+    while let Some(row) = rows.next_row().expect("the disk works") {
+        let key = row.key().to_vec();
+        if db.metrics().cache.open_files > firsts.len() {
+            firsts.push(key);
+        }
+    }
+    let files = db.metrics().files;
+    assert!(files > 8 && firsts.len() as u64 == files, "{} of {files} files", firsts.len());
+    drop((rows, table, db));
+
+    let check = |low: &[u8], high: &[u8], rows: usize, expected: u64| {
+        for backward in [false, true] {
+            let db = open();
+            let table = db.table("t").expect("the disk works");
+            // In level 0, beyond the range: not touched either.
+            table.insert("zzz", "far away").expect("the disk works");
+            db.flush().expect("the disk works");
+            let range = table.range(low..high);
+            let found = if backward { range.rev().count() } else { range.count() };
+            assert_eq!((found, db.metrics().page_reads), (rows, expected), "backward: {backward}");
+            table.remove("zzz").expect("the disk works");
+            db.close().expect("the disk works");
+        }
+    };
+    let rows_between = |a: usize, b: usize| {
+        let number = |key: &[u8]| std::str::from_utf8(&key[4..]).expect("digits").parse::<usize>().expect("digits");
+        (number(&firsts[b]) - number(&firsts[a])) / 2
+    };
+    check(&firsts[0], &firsts[1], rows_between(0, 1), 1);
+    check(&firsts[3], &firsts[5], rows_between(3, 5), 2);
+    // The end may be in the next file: only it can tell.
+    check(&firsts[3], &[&firsts[4][..], b"\0"].concat(), rows_between(3, 4) + 1, 2);
+    check(b"a", &firsts[1], rows_between(0, 1), 1);
+    check(b"", b"b", 0, 0);
+}

@@ -5,11 +5,14 @@ use crate::manifest::file_set::DbFile;
 use os::sync::Arc;
 use pages::{PageSource, Stop};
 use sst::{Readahead, Row, Seek, SstCursor, Version};
+use std::ops::{Bound, Range};
 
 /// A place in a level whose files do not overlap. A level of one file serves for a file of level 0.
 #[derive(Debug)]
 pub struct LevelCursor {
     files: Level,
+    /// The files that are walked; the others are not touched.
+    walked: Range<usize>,
     /// File of the place, and of the next try when a step faulted on the way.
     at: usize,
     cursor: Option<SstCursor>,
@@ -19,7 +22,30 @@ pub struct LevelCursor {
 impl LevelCursor {
     /// A cursor over `files`, not yet anywhere.
     pub fn new(files: Level, readahead: Readahead) -> Self {
-        Self { files, at: 0, cursor: None, readahead }
+        Self::within(files, Bound::Unbounded, Bound::Unbounded, readahead)
+    }
+
+    /// A cursor over those of `files` that may have keys from `low` to `high`. It may stop at a key outside, but opens no
+    /// file in which all keys are.
+    pub fn within(files: Level, low: Bound<&[u8]>, high: Bound<&[u8]>, readahead: Readahead) -> Self {
+        let ends_before = |file: &Arc<DbFile>| match (file.sst.meta.bounds.high.as_deref(), low) {
+            (None, _) | (_, Bound::Unbounded) => false,
+            (Some(last), Bound::Included(low)) => last < low,
+            (Some(last), Bound::Excluded(low)) => last <= low,
+        };
+        let begins_in_time = |file: &Arc<DbFile>| match (file.sst.meta.bounds.low.as_slice(), high) {
+            (_, Bound::Unbounded) => true,
+            (first, Bound::Included(high)) => first <= high,
+            (first, Bound::Excluded(high)) => first < high,
+        };
+        let start = files.partition_point(ends_before);
+        let end = files.partition_point(begins_in_time).max(start);
+        Self { files, walked: start..end, at: start, cursor: None, readahead }
+    }
+
+    /// Whether no file is walked.
+    pub fn is_empty(&self) -> bool {
+        self.walked.is_empty()
     }
 
     fn cursor_of(&self, file: &DbFile) -> SstCursor {
@@ -31,50 +57,44 @@ impl LevelCursor {
         &self.files[self.at]
     }
 
-    fn open(&mut self, at: usize) -> Option<&mut SstCursor> {
-        let files = self.files.clone();
-        let file = files.get(at)?;
+    fn open(&mut self, at: usize) -> &mut SstCursor {
         if self.at != at || self.cursor.is_none() {
             self.at = at;
-            self.cursor = Some(self.cursor_of(file));
+            self.cursor = Some(self.cursor_of(&self.files[at]));
         }
-        self.cursor.as_mut()
+        self.cursor.as_mut().expect("opened above")
     }
 
     /// Goes forward to the first row at (`Lower`) or after (`Upper`) `key`. A step.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         let first =
             self.files.partition_point(|file| file.sst.meta.bounds.high.as_deref().is_some_and(|high| high < key));
-        let mut at = first;
-        while let Some(cursor) = self.open(at) {
-            if cursor.seek(source, key, seek)? {
+        for at in first.max(self.walked.start)..self.walked.end {
+            if self.open(at).seek(source, key, seek)? {
                 return Ok(true);
             }
-            at += 1;
         }
         Ok(false)
     }
 
     /// Goes backward to the last row at (`Lower`) or before (`Upper`) `key`. A step.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
-        let mut end = self.files.partition_point(|file| file.sst.meta.bounds.low.as_slice() <= key);
-        while let Some(at) = end.checked_sub(1) {
-            let cursor = self.open(at).expect("a file within the level");
-            if cursor.seek_back(source, key, seek)? {
+        let end = self.files.partition_point(|file| file.sst.meta.bounds.low.as_slice() <= key);
+        for at in (self.walked.start..end.min(self.walked.end)).rev() {
+            if self.open(at).seek_back(source, key, seek)? {
                 return Ok(true);
             }
-            end = at;
         }
         Ok(false)
     }
 
     /// Goes to the first row. A step.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.seek_first_from(source, 0)
+        self.seek_first_from(source, self.walked.start)
     }
 
-    fn seek_first_from<S: PageSource + ?Sized>(&mut self, source: &S, mut at: usize) -> Result<bool, Stop> {
-        while at < self.files.len() {
+    fn seek_first_from<S: PageSource + ?Sized>(&mut self, source: &S, first: usize) -> Result<bool, Stop> {
+        for at in first..self.walked.end {
             // A fault must leave the place as it was, so that `next` can be made again: look with a cursor of its own.
             let mut cursor = self.cursor_of(&self.files[at]);
             if cursor.seek_first(source)? {
@@ -82,7 +102,6 @@ impl LevelCursor {
                 self.cursor = Some(cursor);
                 return Ok(true);
             }
-            at += 1;
         }
         self.cursor = None;
         Ok(false)
@@ -90,18 +109,17 @@ impl LevelCursor {
 
     /// Goes to the last row. A step.
     pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.seek_last_before(source, self.files.len())
+        self.seek_last_before(source, self.walked.end)
     }
 
-    fn seek_last_before<S: PageSource + ?Sized>(&mut self, source: &S, mut end: usize) -> Result<bool, Stop> {
-        while let Some(at) = end.checked_sub(1) {
+    fn seek_last_before<S: PageSource + ?Sized>(&mut self, source: &S, end: usize) -> Result<bool, Stop> {
+        for at in (self.walked.start..end).rev() {
             let mut cursor = self.cursor_of(&self.files[at]);
             if cursor.seek_last(source)? {
                 self.at = at;
                 self.cursor = Some(cursor);
                 return Ok(true);
             }
-            end = at;
         }
         self.cursor = None;
         Ok(false)

@@ -69,8 +69,16 @@ enum Pending {
 pub type Start<'a> = Bound<&'a [u8]>;
 
 impl Merge {
-    /// A merge of everything `view` has of `table`, as of `at`.
-    pub fn new(view: &View, table: TableId, at: Version, direction: Direction, readahead: Readahead) -> Self {
+    /// A merge of everything `view` has of `table` as of `at`, for the keys from `low` to `high`: no file is opened in which
+    /// all keys are others.
+    pub fn new(
+        view: &View,
+        table: TableId,
+        at: Version,
+        direction: Direction,
+        (low, high): (Bound<&[u8]>, Bound<&[u8]>),
+        readahead: Readahead,
+    ) -> Self {
         let mut sources = Vec::new();
         let mut any_range_erases = false;
         for memtable in view.memory.iter().filter_map(|memory| memory.table(table)) {
@@ -81,9 +89,9 @@ impl Merge {
             any_range_erases |= files.files().any(|(_, file)| file.sst.meta.range_erases.is_some());
             let (level0, deeper) = files.levels.split_first().expect("a table has levels");
             let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
-            for level in level0.chain(deeper.iter().filter(|level| !level.is_empty()).cloned()) {
-                sources.push(Cursor::Level(Box::new(LevelCursor::new(level, readahead))));
-            }
+            let levels = level0.chain(deeper.iter().cloned());
+            let cursors = levels.map(|level| LevelCursor::within(level, low, high, readahead));
+            sources.extend(cursors.filter(|cursor| !cursor.is_empty()).map(|cursor| Cursor::Level(Box::new(cursor))));
         }
         let sources = sources.into_iter().map(|cursor| Source { cursor, pending: Pending::Seek }).collect();
         Self { direction, at, sources, key: Vec::new(), any_range_erases }

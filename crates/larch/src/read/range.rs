@@ -185,7 +185,12 @@ impl Range {
             _ => {
                 let view = core.view();
                 let readahead = Readahead::growing(MAX_AHEAD_BYTES.min(core.options.cache_bytes / 64));
-                let merge = Merge::new(&view, self.table, self.pin.version(), direction, readahead);
+                let (low, high) = match direction {
+                    Direction::Forward => (&*near, far),
+                    Direction::Backward => (far, &*near),
+                };
+                let within = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
+                let merge = Merge::new(&view, self.table, self.pin.version(), direction, within, readahead);
                 End { merge, generation: view.generation }
             }
         };
