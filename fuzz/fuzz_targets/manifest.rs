@@ -144,5 +144,7 @@ fn meta(input: &mut Input<'_>) -> Meta {
         newest: Version(input.number()),
         value_bytes: 0,
         user_bytes: input.number(),
+        groups: Vec::new(),
+        unknown: Default::default(),
     }
 }

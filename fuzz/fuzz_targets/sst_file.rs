@@ -7,14 +7,19 @@ use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Access, BLOCK_BYTES, Disk};
 use pages::page::checksum;
-use pages::{Address, PagedFile, Resident, retry};
+use pages::{Address, Flaky, PageKind, PagedFile, Resident, retry};
+use sst::format::PageRows;
 use sst::format::data_page::{self, Layout, OutsideValue};
+use sst::format::group_page::{self, GroupLayout};
 use sst::format::node::{self, Node};
+use sst::precharge::{self, Wanted};
 use sst::{
-    BuildOptions, Builder, Compression, DumpOptions, IndexKind, Meta, Root, RowKind, Seek, Sst, SstCursor, Version,
+    BuildOptions, Builder, Compression, Direction, DumpDetail, GroupTrees, Groups, IndexKind, Limits, Meta, Root,
+    RowKind, Seek, Sst, SstCursor, Version,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::ops::{Bound, Range};
 use std::path::Path;
 
 const PATH: &str = "file.sst";
@@ -60,6 +65,7 @@ fn built(input: &mut Input<'_>) -> (Vec<u8>, Meta) {
         compression: if shape & 12 == 12 { Compression::Lz4 } else { Compression::None },
         max_node_children: 3 + usize::from(shape >> 6),
         max_page_rows: if shape & 16 == 0 { usize::MAX } else { 2 },
+        groups: if shape & 32 == 0 { 0 } else { 2 },
     };
     let rows: BTreeMap<Vec<u8>, (u64, u8, usize)> =
         (0..input.below(20)).map(|_| (input.key(), (1 + input.number() / 2, input.byte(), input.below(100)))).collect();
@@ -71,9 +77,11 @@ fn built(input: &mut Input<'_>) -> (Vec<u8>, Meta) {
     for (key, (version, flags, value_bytes)) in rows {
         let kind = if flags & 3 == 0 { RowKind::Erase } else { RowKind::Put };
         let value = if kind == RowKind::Erase { Vec::new() } else { vec![flags; value_bytes] };
-        builder.add(&key, Version(version), kind, &value).expect("the disk has room");
+        builder.add(&key, Version(version), kind, &parts(&value, options.groups)).expect("the disk has room");
         for older in (version.saturating_sub(u64::from(flags >> 6))..version).rev() {
-            builder.add(&key, Version(older), RowKind::Put, b"older").expect("the disk has room");
+            builder
+                .add(&key, Version(older), RowKind::Put, &parts(b"older", options.groups))
+                .expect("the disk has room");
         }
     }
     let ends = starts.iter().skip(1).map(|end| Some(end.as_slice())).chain([None]);
@@ -84,10 +92,17 @@ fn built(input: &mut Input<'_>) -> (Vec<u8>, Meta) {
     (disk.read_all(Path::new(PATH)).expect("the disk works"), meta)
 }
 
+/// The parts of a row with `groups` groups beside the main one.
+fn parts(value: &[u8], groups: usize) -> Vec<&[u8]> {
+    [value, b"cold", value].into_iter().take(1 + groups).collect()
+}
+
 /// Makes the checksum of every page right that can be reached, from the bottom up.
 fn seal(file: &mut [u8], meta: &mut Meta) {
     let (id, mut left) = (meta.file_id, MOST);
-    for tree in [&mut meta.main, &mut meta.history, &mut meta.range_erases].into_iter().flatten() {
+    let groups = meta.groups.iter_mut().flat_map(|GroupTrees { newest, older }| [newest, older]);
+    let keyed = [&mut meta.main, &mut meta.history, &mut meta.range_erases];
+    for tree in keyed.into_iter().chain(groups).flatten() {
         for Root { address, height, .. } in [&mut tree.btree, &mut tree.flat].into_iter().flatten() {
             address.crc = seal_page(file, id, *address, *height, &mut left).unwrap_or_default();
         }
@@ -105,11 +120,10 @@ fn seal_page(file: &mut [u8], id: u64, at: Address, height: u8, left: &mut usize
     if height > 0 && node::validate(&page).is_ok() {
         let node = Node::new(&page);
         children.extend((0..node.children()).map(|i| (CHECKSUMS_AT + i * 4, node.address(i), height - 1)));
-    } else if height == 0 && data_page::validate(&page).is_ok() {
-        let layout = Layout::of(&page);
-        for record in (0..layout.rows()).map(|i| layout.record(&page, i)).filter(|record| record.outside) {
-            let end = record.value_at + record.value_bytes;
-            let reference = OutsideValue::new(&page[record.value_at..end]).expect("it is valid");
+    } else if height == 0 {
+        for stored in references(&page) {
+            let end = stored.end;
+            let reference = OutsideValue::new(&page[stored]).expect("it is valid");
             let first = end - reference.chunks().count() * Address::ENCODED_BYTES;
             let crc_at = |i: usize| first + i * Address::ENCODED_BYTES + 12;
             children.extend(reference.chunks().enumerate().map(|(i, at)| (crc_at(i), at, 0)));
@@ -123,15 +137,28 @@ fn seal_page(file: &mut [u8], id: u64, at: Address, height: u8, left: &mut usize
     Some(checksum(id, at.offset, &file[range]))
 }
 
+/// Where the references to values lie in a data or group page.
+fn references(page: &[u8]) -> Vec<Range<usize>> {
+    let is_group =
+        page.first().is_some_and(|&kind| kind == PageKind::Group as u8 || kind == PageKind::GroupHistory as u8);
+    if is_group && group_page::validate(page).is_ok() {
+        let layout = GroupLayout::of(page);
+        let parts = (0..layout.rows()).map(|i| layout.part(page, i));
+        parts.filter(|part| part.outside).map(|part| part.at..part.at + part.bytes).collect()
+    } else if !is_group && data_page::validate(page).is_ok() {
+        let layout = Layout::of(page);
+        let records = (0..layout.rows()).map(|i| layout.record(page, i));
+        records.filter(|row| row.outside).map(|row| row.value_at..row.value_at + row.value_bytes).collect()
+    } else {
+        Vec::new()
+    }
+}
+
 /// Reads `file` in every way; says whether a check found it whole.
 fn read(bytes: &[u8]) -> bool {
     let disk = SimDisk::new(0);
     let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
     file.write_at(bytes, 0).expect("the disk has room");
-    for rows in [false, true] {
-        let mut sink = Sink { room: 1 << 20 };
-        drop(sst::dump(file.clone(), Path::new(PATH), DumpOptions { rows }, &mut sink));
-    }
     let Ok(meta) = sst::read_footer(&*file, Path::new(PATH)) else { return false };
     let mut is_whole = false;
     for prefer_flat in [false, true] {
@@ -139,8 +166,12 @@ fn read(bytes: &[u8]) -> bool {
         let sst = Arc::new(Sst { file: paged, meta: meta.clone(), version_offset: 0, prefer_flat });
         let source = Resident::new(sst::validate);
         is_whole = sst::verify(&sst, &source, &*file, &mut |_| {}).is_ok();
+        for detail in [DumpDetail::Pages, DumpDetail::Rows] {
+            drop(sst::dump(&sst, &source, detail, &mut Sink { room: 1 << 20 }));
+        }
         scan(&sst, &source);
         look_up(&sst, &source);
+        precharge(&sst);
     }
     is_whole
 }
@@ -153,11 +184,13 @@ fn scan(sst: &Arc<Sst>, source: &Resident) {
         let Ok(true) = there else { break };
         let newest = cursor.newest().expect("the cursor is somewhere");
         drop(newest.value.load(source, &sst.file));
+        drop(cursor.parts(source, Groups::first(1 + sst.meta.groups.len()), newest.place, &mut Vec::new()));
         drop(cursor.visible(source, Version(newest.version.0 / 2)));
         let mut older = cursor.first_older(source);
         for _ in 0..MOST {
             let Ok(true) = older else { break };
-            cursor.older().expect("there is one");
+            let row = cursor.older().expect("there is one");
+            drop(cursor.parts(source, Groups::first(1 + sst.meta.groups.len()), row.place, &mut Vec::new()));
             older = cursor.next_older(source);
         }
         there = cursor.next(source);
@@ -183,6 +216,23 @@ fn look_up(sst: &Arc<Sst>, source: &Resident) {
     }
     for i in [0, 1, 3, u64::MAX] {
         drop(sst.nth_range_erase(source, i));
+    }
+}
+
+/// Some ranges with some limits, through a source that forgets.
+fn precharge(sst: &Sst) {
+    let source = Flaky::forgetful(Resident::new(sst::validate), 1);
+    for (low, high) in
+        [(Bound::Unbounded, Bound::Unbounded), (Bound::Excluded(&b"k"[..]), Bound::Included(&b"kkkb"[..]))]
+    {
+        for rows in [1, 7, u64::MAX] {
+            for direction in [Direction::Forward, Direction::Backward] {
+                let groups = Groups::first(1 + sst.meta.groups.len());
+                let limits = Limits { rows, bytes: 9 * 4096 };
+                let wanted = Wanted { low, high, direction, limits, groups, at: Version(5), ..Wanted::ALL };
+                drop(precharge::run(&source, 20, || precharge::pass(sst, &source, &wanted)));
+            }
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 use os::BLOCK_BYTES;
 use pages::Address;
-use sst::{KeyBounds, Meta, Root, Totals, Tree, Version};
+use sst::format::meta::Unknown;
+use sst::{GroupTrees, KeyBounds, MAX_GROUPS, Meta, Root, Totals, Tree, Version};
 
 const META_AT: usize = 32;
 
@@ -21,6 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
             let mut block = vec![0; BLOCK_BYTES];
             block[..8].copy_from_slice(b"LARCHSST");
             block[8..12].copy_from_slice(&sst::FORMAT_VERSION.to_le_bytes());
+            block[12..16].copy_from_slice(meta.get(8..12).unwrap_or(&[0; 4]));
             block[16..24].copy_from_slice(meta.first_chunk::<8>().unwrap_or(&[0; 8]));
             block[24..28].copy_from_slice(&(meta.len() as u32).to_le_bytes());
             block[META_AT..][..meta.len()].copy_from_slice(meta);
@@ -38,10 +40,10 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// A meta alone, as the manifest has it.
 fn meta(mut bytes: &[u8]) {
-    let Some(meta) = Meta::decode(&mut bytes) else { return };
+    let Ok(meta) = Meta::decode(&mut bytes) else { return };
     let mut again = Vec::new();
     meta.encode(&mut again);
-    assert_eq!(Meta::decode(&mut again.as_slice()), Some(meta));
+    assert_eq!(Meta::decode(&mut again.as_slice()), Ok(meta));
 }
 
 /// A whole block, sealed here.
@@ -50,7 +52,7 @@ fn footer(mut block: Vec<u8>) {
     seal.copy_from_slice(&crc32c::crc32c(body).to_le_bytes());
     let Ok(meta) = Meta::from_footer(&block) else { return };
     assert_eq!(Meta::from_footer(&meta.footer()).as_ref(), Ok(&meta));
-    assert!(meta.trees().count() <= 3);
+    assert!(meta.trees().count() <= 3 + 2 * MAX_GROUPS);
     for (_, tree) in meta.trees() {
         assert!(tree.btree.or(tree.flat).is_some_and(|root| root == tree.root(false)));
     }
@@ -82,6 +84,8 @@ fn built(input: &mut Input<'_>) -> Meta {
         })
     };
     let (main, history, range_erases) = (tree(), tree(), tree());
+    let count = usize::from(main.map_or(0, |tree| tree.totals.rows as u8)) % 4;
+    let groups = (0..count).map(|_| GroupTrees { newest: tree(), older: tree() }).collect();
     Meta {
         file_id: input.number(),
         file_bytes: input.number(),
@@ -93,5 +97,7 @@ fn built(input: &mut Input<'_>) -> Meta {
         newest: Version(input.number()),
         value_bytes: input.number(),
         user_bytes: input.number(),
+        groups,
+        unknown: Unknown { features: u32::from(input.byte()) << 8, extension: input.bytes(9).to_vec() },
     }
 }

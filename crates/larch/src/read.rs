@@ -3,10 +3,12 @@
 pub mod level;
 pub mod merge;
 pub mod point;
+pub mod precharge;
 pub mod range;
 pub mod value;
 pub mod view;
 
+pub use precharge::Prefetched;
 pub use range::{Range, RowRef};
 pub use value::{Key, Value};
 pub use view::{MemSet, View};

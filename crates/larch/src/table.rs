@@ -11,11 +11,12 @@ use crate::import::Import;
 use crate::manifest::{Edit, TableId, TableInfo};
 use crate::metrics::TableStats;
 use crate::options::TableOptions;
-use crate::read::{Key, Range, Value, point};
+use crate::read::{Key, Prefetched, Range, Value, point, precharge};
 use crate::snapshot::Pin;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session};
-use sst::Version;
+use sst::precharge::Wanted;
+use sst::{Direction, Groups, Limits, Version};
 use std::ops::RangeBounds;
 
 /// A table of a database: keys in byte order, each with a value. Cloning shares it.
@@ -192,6 +193,40 @@ impl Table {
     /// The row with the greatest key.
     pub fn last_key_value(&self) -> Result<Option<(Key, Value)>> {
         self.iter().next_back().transpose()
+    }
+
+    /// Brings what reading `range` from its start will need into memory: pages of the index and of all column groups, and
+    /// large values, in one round of the disk a level of the index. Of a large range as much as a quarter of the cache
+    /// holds.
+    pub fn prefetch<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, limits: Limits) -> Result<Prefetched> {
+        self.prefetch_towards(range, limits, Direction::Forward)
+    }
+
+    /// As [`Table::prefetch`], for reading from the end.
+    pub fn prefetch_back<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, limits: Limits) -> Result<Prefetched> {
+        self.prefetch_towards(range, limits, Direction::Backward)
+    }
+
+    fn prefetch_towards<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+        limits: Limits,
+        direction: Direction,
+    ) -> Result<Prefetched> {
+        let core = self.core();
+        let view = core.view();
+        let (low, high) = bounds::owned(&range);
+        let wanted = Wanted {
+            low: low.as_ref().map(Vec::as_slice),
+            high: high.as_ref().map(Vec::as_slice),
+            direction,
+            limits,
+            groups: Groups::first(self.info.options.groups.len().max(1)),
+            at: core.visible(),
+            ..Wanted::ALL
+        };
+        let session = Session::new(&core.cache, Reason::Precharge, Admit::Keep);
+        precharge::precharge(&session, &view, self.info.id, &wanted)
     }
 
     /// Starts an import: rows written straight into files, all of them visible at its end or none.

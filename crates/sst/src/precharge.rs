@@ -121,6 +121,8 @@ pub struct Pass {
     pub items: u64,
     /// Stored bytes of the pages of the main tree that are read; unknown while pages are missing.
     pub bytes: u64,
+    /// Of these, the first page, which no limit counts.
+    pub free_bytes: u64,
     /// The reader comes to the end of the file before it has what it wants, and will go on in the next one. Unknown and
     /// false while pages are missing.
     pub overshot: bool,

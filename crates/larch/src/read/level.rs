@@ -19,6 +19,23 @@ pub struct LevelCursor {
     readahead: Readahead,
 }
 
+/// Which of the files of a sorted level may have keys from `low` to `high`, as far as their bounds tell.
+pub fn files_between(files: &[Arc<DbFile>], low: Bound<&[u8]>, high: Bound<&[u8]>) -> Range<usize> {
+    let ends_before = |file: &Arc<DbFile>| match (file.sst.meta.bounds.high.as_deref(), low) {
+        (None, _) | (_, Bound::Unbounded) => false,
+        (Some(last), Bound::Included(low)) => last < low,
+        (Some(last), Bound::Excluded(low)) => last <= low,
+    };
+    let begins_in_time = |file: &Arc<DbFile>| match (file.sst.meta.bounds.low.as_slice(), high) {
+        (_, Bound::Unbounded) => true,
+        (first, Bound::Included(high)) => first <= high,
+        (first, Bound::Excluded(high)) => first < high,
+    };
+    let start = files.partition_point(ends_before);
+    let end = files.partition_point(begins_in_time).max(start);
+    start..end
+}
+
 impl LevelCursor {
     /// A cursor over `files`, not yet anywhere.
     pub fn new(files: Level, readahead: Readahead) -> Self {
@@ -28,19 +45,8 @@ impl LevelCursor {
     /// A cursor over those of `files` that may have keys from `low` to `high`. It may stop at a key outside, but opens no
     /// file in which all keys are.
     pub fn within(files: Level, low: Bound<&[u8]>, high: Bound<&[u8]>, readahead: Readahead) -> Self {
-        let ends_before = |file: &Arc<DbFile>| match (file.sst.meta.bounds.high.as_deref(), low) {
-            (None, _) | (_, Bound::Unbounded) => false,
-            (Some(last), Bound::Included(low)) => last < low,
-            (Some(last), Bound::Excluded(low)) => last <= low,
-        };
-        let begins_in_time = |file: &Arc<DbFile>| match (file.sst.meta.bounds.low.as_slice(), high) {
-            (_, Bound::Unbounded) => true,
-            (first, Bound::Included(high)) => first <= high,
-            (first, Bound::Excluded(high)) => first < high,
-        };
-        let start = files.partition_point(ends_before);
-        let end = files.partition_point(begins_in_time).max(start);
-        Self { files, walked: start..end, at: start, cursor: None, readahead }
+        let walked = files_between(&files, low, high);
+        Self { at: walked.start, files, walked, cursor: None, readahead }
     }
 
     /// Whether no file is walked.

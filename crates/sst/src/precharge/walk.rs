@@ -367,7 +367,11 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
             self.pass.noted |= self.descent.ahead(self.source, &step.address);
             None
         };
-        self.pass.bytes += step.through.bytes - step.before.bytes;
+        let bytes = step.through.bytes - step.before.bytes;
+        self.pass.bytes += bytes;
+        if step.is_near {
+            self.pass.free_bytes = bytes;
+        }
         let end = match (step.is_far, self.forward) {
             (false, true) => Some(step.through.rows),
             (false, false) => Some(step.before.rows),
