@@ -20,6 +20,7 @@
 //! All ops of a batch get one version, and at equal versions a put wins over a range erase. [`BatchOps::resolve`] makes
 //! that rule give what the order says.
 
+use crate::parts;
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 
@@ -102,6 +103,13 @@ impl BatchOps {
         self.push_bytes(value);
     }
 
+    /// Appends a put of a value in parts; see [`parts::encode`] for what becomes of them.
+    pub fn put_parts(&mut self, table: u32, key: &[u8], parts: &[impl AsRef<[u8]>]) {
+        self.begin(PUT, table, key);
+        self.push_length(parts::encoded_bytes(parts));
+        parts::encode(parts, &mut self.bytes);
+    }
+
     /// Appends an erase.
     pub fn erase(&mut self, table: u32, key: &[u8]) {
         self.begin(ERASE, table, key);
@@ -122,13 +130,17 @@ impl BatchOps {
     }
 
     fn push_bytes(&mut self, bytes: &[u8]) {
-        let mut length = u32::try_from(bytes.len()).expect("the caller bounds keys and values well below 4 GiB");
+        self.push_length(bytes.len());
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn push_length(&mut self, length: usize) {
+        let mut length = u32::try_from(length).expect("the caller bounds keys and values well below 4 GiB");
         while length >= 0x80 {
             self.bytes.push(length as u8 | 0x80);
             length >>= 7;
         }
         self.bytes.push(length as u8);
-        self.bytes.extend_from_slice(bytes);
     }
 
     /// The ops with their tables, in order.

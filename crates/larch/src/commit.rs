@@ -89,14 +89,14 @@ pub fn max_value_bytes(write_buffer_bytes: u64) -> u64 {
     write_buffer_bytes / 4
 }
 
-/// Refuses keys and values beyond the limits.
-pub fn check_row(core: &Core, key: &[u8], value: &[u8]) -> Result<()> {
+/// Refuses keys and values beyond the limits. Of a value in parts the sum of their lengths counts.
+pub fn check_row(core: &Core, key: &[u8], value_bytes: usize) -> Result<()> {
     if key.len() > MAX_KEY_BYTES {
         return Err(Error::KeyTooLong { bytes: key.len(), max: MAX_KEY_BYTES });
     }
     let max = max_value_bytes(core.options.write_buffer_bytes);
-    if value.len() as u64 > max {
-        return Err(Error::ValueTooLong { bytes: value.len(), max });
+    if value_bytes as u64 > max {
+        return Err(Error::ValueTooLong { bytes: value_bytes, max });
     }
     Ok(())
 }

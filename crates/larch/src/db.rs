@@ -294,13 +294,10 @@ pub struct Batch {
 }
 
 impl Batch {
-    fn checked(&mut self, table: &Table, key: &[u8], value: &[u8]) -> bool {
+    /// Whether the write of a row of `table` that passes `check` can be added.
+    fn checked(&mut self, table: &Table, check: impl FnOnce() -> Result<()>) -> bool {
         if self.bad.is_none() {
-            self.bad = if Arc::ptr_eq(&self.handle.core, table.core()) {
-                commit::check_row(table.core(), key, value).err()
-            } else {
-                Some(Error::ForeignTable(table.name().to_owned()))
-            };
+            self.bad = table.check_handle(&self.handle).and_then(|()| check()).err();
         }
         self.bad.is_none()
     }
@@ -308,23 +305,34 @@ impl Batch {
     /// Sets `key` to `value`.
     pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         let (key, value) = (key.as_ref(), value.as_ref());
-        if self.checked(table, key, value) {
+        if self.checked(table, || table.check_row(key, value)) {
             self.ops.put(table.id().0, key, value);
+        }
+    }
+
+    /// Sets `key` to a value in parts, see [`Table::insert_parts`].
+    pub fn insert_parts(&mut self, table: &Table, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) {
+        let key = key.as_ref();
+        if self.checked(table, || table.check_row_of_parts(key, parts)) {
+            self.ops.put_parts(table.id().0, key, parts);
         }
     }
 
     /// Removes `key`.
     pub fn remove(&mut self, table: &Table, key: impl AsRef<[u8]>) {
-        if self.checked(table, key.as_ref(), &[]) {
-            self.ops.erase(table.id().0, key.as_ref());
+        let key = key.as_ref();
+        if self.checked(table, || commit::check_row(table.core(), key, 0)) {
+            self.ops.erase(table.id().0, key);
         }
     }
 
     /// Removes every key in `range`.
     pub fn remove_range<K: AsRef<[u8]>>(&mut self, table: &Table, range: impl RangeBounds<K>) {
         let Some((start, end)) = bounds::half_open(&range) else { return };
-        if self.checked(table, &start, &[]) && self.checked(table, end.as_deref().unwrap_or_default(), &[]) {
-            self.ops.range_erase(table.id().0, &start, end.as_deref().unwrap_or_default());
+        let end = end.unwrap_or_default();
+        let check = |key: &[u8]| commit::check_row(table.core(), key, 0);
+        if self.checked(table, || check(&start).and_then(|()| check(&end))) {
+            self.ops.range_erase(table.id().0, &start, &end);
         }
     }
 

@@ -5,7 +5,7 @@
 //! all runs. Of equal keys the last one given stays. Files that are not taken in are removed, by whoever fails, by
 //! dropping the import, or as orphans by the next open.
 
-use crate::commit::{check_row, rotate};
+use crate::commit::rotate;
 use crate::compact::output::Outputs;
 use crate::compact::pick;
 use crate::compact::run::{Plan, merge_files};
@@ -13,6 +13,7 @@ use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::flush;
 use crate::manifest::{DbFile, Edit, LEVELS, Level, TableFiles, TableInfo};
+use crate::parts;
 use crate::table::Table;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
@@ -30,6 +31,8 @@ pub struct Import {
     runs: Vec<Run>,
     state: State,
     user_bytes: u64,
+    /// A value made of parts.
+    joined: Vec<u8>,
 }
 
 /// What an import did.
@@ -86,7 +89,7 @@ impl Import {
         }
         table.core().check_writable()?;
         let state = State::Streaming(Box::default());
-        Ok(Self { table: table.clone(), runs: Vec::new(), state, user_bytes: 0 })
+        Ok(Self { table: table.clone(), runs: Vec::new(), state, user_bytes: 0, joined: Vec::new() })
     }
 
     fn core(&self) -> &Arc<Core> {
@@ -95,8 +98,25 @@ impl Import {
 
     /// Adds a row. Any order will do; ascending keys are fastest.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        check_row(self.core(), key, value)?;
+        self.table.check_row(key, value)?;
         self.user_bytes += (key.len() + value.len()) as u64;
+        self.take(key, value)
+    }
+
+    /// As [`Import::add`], of a value in parts: one for each group of the table, see [`Table::insert_parts`].
+    pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
+        self.table.check_row_of_parts(key, parts)?;
+        self.user_bytes += (key.len() + parts::bytes(parts)) as u64;
+        let mut joined = std::mem::take(&mut self.joined);
+        joined.clear();
+        parts::encode(parts, &mut joined);
+        let outcome = self.take(key, &joined);
+        self.joined = joined;
+        outcome
+    }
+
+    /// Takes a row whose value is in one piece.
+    fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         if let State::Streaming(stream) = &mut self.state {
             let order = if stream.any { stream.key.as_slice().cmp(key) } else { Compared::Less };
             match order {

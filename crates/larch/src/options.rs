@@ -1,6 +1,7 @@
 //! What can be chosen: of a database when it is opened, of a table when it is created.
 
 use crate::error::{Error, Result};
+use crate::parts::MAX_GROUPS;
 use sst::format::varint;
 use sst::{BuildOptions, Compression, IndexKind};
 
@@ -91,8 +92,7 @@ impl Default for LevelOptions {
     }
 }
 
-/// Most column groups a table can have, and the longest name of one.
-const MAX_GROUPS: usize = 16;
+/// The longest name of a column group.
 const MAX_GROUP_NAME_BYTES: usize = 64;
 
 /// How a table is stored. Chosen when it is created and changed with [`Table::alter`](crate::Table::alter); files written

@@ -11,6 +11,18 @@ use std::ops::{Deref, Range};
 /// Most column groups of a table.
 pub const MAX_GROUPS: usize = sst::MAX_GROUPS + 1;
 
+/// Bytes of the parts themselves: what counts as the length of the value.
+pub fn bytes(parts: &[impl AsRef<[u8]>]) -> usize {
+    parts.iter().map(|part| part.as_ref().len()).sum()
+}
+
+/// Bytes that [`encode`] appends.
+pub fn encoded_bytes(parts: &[impl AsRef<[u8]>]) -> usize {
+    let (_, all_but_last) = parts.split_last().expect("a row has a part");
+    let lengths = all_but_last.iter().map(|part| varint::encoded_len(part.as_ref().len() as u64));
+    lengths.sum::<usize>() + bytes(parts)
+}
+
 /// Appends the parts as one value.
 pub fn encode(parts: &[impl AsRef<[u8]>], out: &mut Vec<u8>) {
     let (_, all_but_last) = parts.split_last().expect("a row has a part");
@@ -83,6 +95,7 @@ mod tests {
                 let parts: Vec<Vec<u8>> = (0..count).map(|i| vec![i as u8; (size * (i + 1)) % 90_000]).collect();
                 let mut value = Vec::new();
                 encode(&parts, &mut value);
+                assert_eq!(value.len(), encoded_bytes(&parts));
                 let slices = Slices::of(&value, count).expect("it was made of so many");
                 assert_eq!(slices.to_vec(), parts);
                 for (i, part) in parts.iter().enumerate() {

@@ -11,6 +11,7 @@ use crate::import::Import;
 use crate::manifest::{Edit, TableId, TableInfo};
 use crate::metrics::TableStats;
 use crate::options::TableOptions;
+use crate::parts;
 use crate::read::{Key, Prefetched, Range, Value, point, precharge};
 use crate::snapshot::Pin;
 use os::sync::Arc;
@@ -135,6 +136,25 @@ impl Table {
         Ok(self.get(key)?.is_some())
     }
 
+    /// Refuses a row that the table cannot take: too long, or whole where values are split.
+    pub(crate) fn check_row(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        let groups = &self.info.options.groups;
+        if groups.len() > 1 {
+            return Err(Error::Grouped { table: self.name().to_owned(), groups: groups.clone() });
+        }
+        commit::check_row(self.core(), key, value.len())
+    }
+
+    /// Refuses a row that the table cannot take: too long, or of more or fewer parts than the table has groups.
+    pub(crate) fn check_row_of_parts(&self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
+        let groups = &self.info.options.groups;
+        if parts.len() != groups.len().max(1) {
+            let (table, groups) = (self.name().to_owned(), groups.clone());
+            return Err(Error::PartCount { table, groups, parts: parts.len() });
+        }
+        commit::check_row(self.core(), key, parts::bytes(parts))
+    }
+
     fn write(&self, fill: impl FnOnce(&mut BatchOps)) -> Result<()> {
         let mut ops = BatchOps::new();
         fill(&mut ops);
@@ -142,16 +162,36 @@ impl Table {
         Ok(())
     }
 
-    /// Sets `key` to `value`. Keys have at most 64 KiB, values at most a quarter of the write buffer.
+    /// Sets `key` to `value`. Keys have at most 64 KiB, values at most a quarter of the write buffer. Refused where values
+    /// are split in groups: see [`Table::insert_parts`].
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
-        commit::check_row(self.core(), key, value)?;
+        self.check_row(key, value)?;
         self.write(|ops| ops.put(self.info.id.0, key, value))
+    }
+
+    /// Sets `key` to a value in parts: one for each [group](TableOptions::groups) of the table, in their order, and a
+    /// single one without groups. Together they have at most a quarter of the write buffer.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let db = larch::Database::open(larch::doc::directory("insert_parts"))?;
+    /// let groups = ["name", "photo"].map(str::to_owned).to_vec();
+    /// let users = db.table_with("users", larch::TableOptions { groups, ..Default::default() })?;
+    /// users.insert_parts("ada", &[&b"Ada Lovelace"[..], &[0xff; 10_000]])?;
+    /// assert!(users.insert("ada", "in one piece").is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn insert_parts(&self, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) -> Result<()> {
+        let key = key.as_ref();
+        self.check_row_of_parts(key, parts)?;
+        self.write(|ops| ops.put_parts(self.info.id.0, key, parts))
     }
 
     /// Removes `key`, if it is there.
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        commit::check_row(self.core(), key.as_ref(), &[])?;
+        commit::check_row(self.core(), key.as_ref(), 0)?;
         self.write(|ops| ops.erase(self.info.id.0, key.as_ref()))
     }
 
@@ -159,8 +199,8 @@ impl Table {
     pub fn remove_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
         let Some((start, end)) = bounds::half_open(&range) else { return Ok(()) };
         let end = end.unwrap_or_default();
-        commit::check_row(self.core(), &start, &[])?;
-        commit::check_row(self.core(), &end, &[])?;
+        commit::check_row(self.core(), &start, 0)?;
+        commit::check_row(self.core(), &end, 0)?;
         self.write(|ops| ops.range_erase(self.info.id.0, &start, &end))
     }
 
@@ -323,3 +363,6 @@ pub(crate) mod bounds {
         end.as_ref().is_none_or(|end| start < *end).then_some((start, end))
     }
 }
+
+#[cfg(test)]
+mod tests;

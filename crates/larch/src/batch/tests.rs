@@ -42,6 +42,19 @@ fn ops_have_the_bytes_of_the_format_page() {
 }
 
 #[test]
+fn a_put_of_parts_is_a_put_of_their_encoding() {
+    for sizes in [&[3][..], &[0, 0], &[1, 200, 0], &[127, 0, 128, 20_000]] {
+        let parts: Vec<Vec<u8>> = sizes.iter().map(|&size| vec![b'p'; size]).collect();
+        let mut value = Vec::new();
+        parts::encode(&parts, &mut value);
+        let (mut split, mut whole) = (BatchOps::new(), BatchOps::new());
+        split.put_parts(1, b"k", &parts);
+        whole.put(1, b"k", &value);
+        assert_eq!((split.bytes(), split.count()), (whole.bytes(), 1), "{sizes:?}");
+    }
+}
+
+#[test]
 fn bytes_that_end_early_are_refused_with_the_place_of_the_op() {
     let mut ops = BatchOps::new();
     ops.put(1, b"key", &[5; 200]);

@@ -1,0 +1,83 @@
+//! What tables with column groups take and refuse.
+
+use super::*;
+use crate::db::Database;
+use os::Machine;
+
+/// A database whose write buffer takes values of 1 KiB.
+fn database() -> Database {
+    let (machine, _) = Machine::simulated(1);
+    Database::builder("db").machine(machine).write_buffer_bytes(4 << 10).open().expect("the disk works")
+}
+
+fn table(db: &Database, name: &str, groups: &[&str]) -> Table {
+    let groups = groups.iter().map(|&group| group.to_owned()).collect();
+    db.table_with(name, TableOptions { groups, ..TableOptions::default() }).expect("the disk works")
+}
+
+/// Writes a row in each of the ways there are; what they say, which must be the same.
+#[track_caller]
+fn written(db: &Database, table: &Table, key: &[u8], parts: &[&[u8]]) -> Option<String> {
+    let mut batch = db.batch();
+    batch.insert_parts(table, key, parts);
+    let mut import = table.import().expect("the database takes writes");
+    let ways = [table.insert_parts(key, parts), batch.commit().map(|_| ()), import.add_parts(key, parts)];
+    let [one, others @ ..] = ways.map(|outcome| outcome.err().map(|error| error.to_string()));
+    assert_eq!(others, [one.clone(), one.clone()]);
+    one
+}
+
+/// As [`written`], of a whole value.
+#[track_caller]
+fn written_whole(db: &Database, table: &Table, key: &[u8], value: &[u8]) -> Option<String> {
+    let mut batch = db.batch();
+    batch.insert(table, key, value);
+    let mut import = table.import().expect("the database takes writes");
+    let ways = [table.insert(key, value), batch.commit().map(|_| ()), import.add(key, value)];
+    let [one, others @ ..] = ways.map(|outcome| outcome.err().map(|error| error.to_string()));
+    assert_eq!(others, [one.clone(), one.clone()]);
+    one
+}
+
+#[test]
+fn a_row_has_as_many_parts_as_the_table_has_groups() {
+    let db = database();
+    let none = table(&db, "none", &[]);
+    let one = table(&db, "one", &["all"]);
+    let two = table(&db, "two", &["hot", "cold"]);
+    for table in [&none, &one] {
+        assert_eq!(written(&db, table, b"k", &[b"v"]), None);
+        assert_eq!(written_whole(&db, table, b"k", b"v"), None);
+    }
+    assert_eq!(written(&db, &two, b"k", &[b"v", b""]), None);
+    let refusal = |parts: &str| Some(format!("a row of table {parts}"));
+    let not_split = "none, which is not split in groups, has 1 part; ";
+    assert_eq!(written(&db, &none, b"k", &[]), refusal(&format!("{not_split}0 were given")));
+    assert_eq!(written(&db, &none, b"k", &[b"", b""]), refusal(&format!("{not_split}2 were given")));
+    assert_eq!(written(&db, &one, b"k", &[b"", b""]), refusal("one has 1 part, all; 2 were given"));
+    assert_eq!(written(&db, &two, b"k", &[b""]), refusal("two has 2 parts, hot and cold; 1 was given"));
+    let why = written_whole(&db, &two, b"k", b"v").expect("it is refused");
+    assert!(why.starts_with("table two is split in the groups hot, cold; write its rows with insert_parts"), "{why}");
+    two.remove("k").and_then(|()| two.remove_range("a"..)).expect("removing needs no parts");
+}
+
+#[test]
+fn the_limit_of_values_is_that_of_the_sum_of_their_parts() {
+    let db = database();
+    let table = table(&db, "t", &["a", "b", "c"]);
+    let (half, more) = ([b'v'; 512], [b'v'; 513]);
+    assert_eq!(written(&db, &table, b"k", &[&half, b"", &half]), None);
+    let why = written(&db, &table, b"k", &[&half, b"", &more]).expect("it is refused");
+    assert!(why.starts_with("a value of 1025 bytes is longer than 1024"), "{why}");
+    let why = written(&db, &table, &[b'k'; sst::MAX_KEY_BYTES + 1], &[b"", b"", b""]).expect("it is refused");
+    assert!(why.starts_with("a key of "), "{why}");
+}
+
+#[test]
+fn a_batch_takes_no_parts_for_another_database() {
+    let (db, other) = (database(), database());
+    let table = table(&other, "t", &["a", "b"]);
+    let mut batch = db.batch();
+    batch.insert_parts(&table, "k", &["v", "w"]);
+    assert!(matches!(batch.commit(), Err(Error::ForeignTable(_))));
+}
