@@ -196,8 +196,7 @@ impl Core {
         let mut files = FileSet::clone(&self.view().files);
         let mut removed = Vec::new();
         for edit in edits {
-            // A table may have been dropped since the edits were made; they are void then.
-            files.apply(edit, &self.opener, &mut removed).map_err(Error::NoSuchTable)?;
+            files.apply(edit, &self.opener, &mut removed).map_err(|why| log.refused(why))?;
         }
         log.commit(edits).map_err(|error| self.stop_writes(error))?;
         self.change_view(|view| {
@@ -242,7 +241,7 @@ impl Core {
         let log = manifest.as_mut().ok_or(Error::ReadOnly)?;
         self.check_writable()?;
         let mut files = FileSet::clone(&self.view().files);
-        let moved = files.take_file(table, from, file.number).map_err(Error::NoSuchTable)?;
+        let moved = files.take_file(table, from, file.number).map_err(|why| log.refused(why))?;
         let edits = [
             Edit::RemoveFile { table, level: from, number: file.number },
             Edit::AddFile {
@@ -254,7 +253,7 @@ impl Core {
                 meta: file.sst.meta.clone(),
             },
         ];
-        files.add_file(table, to, moved).map_err(Error::NoSuchTable)?;
+        files.add_file(table, to, moved).map_err(|why| log.refused(why))?;
         log.commit(&edits).map_err(|error| self.stop_writes(error))?;
         self.change_view(|view| view.files = Arc::new(files));
         Ok(())

@@ -89,6 +89,19 @@ pub enum Error {
         /// Its groups.
         groups: Vec<String>,
     },
+    /// A value in the log or in memory that was not made of the parts that the table's groups want.
+    #[error(
+        "the value of key {} in table {table} does not split in {parts} parts; restore the database from a backup",
+        .key[..key.len().min(SHOWN_KEY_BYTES)].escape_ascii()
+    )]
+    BadParts {
+        /// Name of the table.
+        table: String,
+        /// The key.
+        key: Box<[u8]>,
+        /// How many parts there should be.
+        parts: usize,
+    },
     /// A row in more or fewer parts than the table has groups.
     #[error("{}", part_count(.table, .groups, *.parts))]
     PartCount {
@@ -100,6 +113,9 @@ pub enum Error {
         parts: usize,
     },
 }
+
+/// What a message shows of a key.
+const SHOWN_KEY_BYTES: usize = 64;
 
 fn no_such_group(table: &str, group: &str, groups: &[String]) -> String {
     match groups {
@@ -132,7 +148,10 @@ impl Error {
 
     /// Whether bytes on disk are not what was written.
     pub fn is_corruption(&self) -> bool {
-        matches!(self, Self::Page(pages::Error::Corrupt { .. }) | Self::Log(LogError::Corrupt { .. }))
+        matches!(
+            self,
+            Self::Page(pages::Error::Corrupt { .. }) | Self::Log(LogError::Corrupt { .. }) | Self::BadParts { .. }
+        )
     }
 }
 

@@ -105,7 +105,7 @@ fn write_table(
             filter = KeyFilter::default();
         }
         if filter.keep(boundaries, row.version(), covers.of(row.key())) {
-            outputs.add(row.key(), row.version(), row.kind(), row.value())?;
+            outputs.add_joined(row.key(), row.version(), row.kind(), row.value())?;
         }
     }
     let (edits, bytes) = outputs.finish(0, 0)?;

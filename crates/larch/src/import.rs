@@ -351,7 +351,7 @@ impl RunWriter {
     }
 
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.outputs.add(key, Version(0), RowKind::Put, value)
+        self.outputs.add_joined(key, Version(0), RowKind::Put, value)
     }
 
     fn finish(self) -> Result<Run> {

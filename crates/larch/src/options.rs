@@ -184,7 +184,7 @@ impl TableOptions {
                 limit => limit as usize,
             },
             max_page_rows: usize::MAX,
-            groups: 0,
+            groups: self.groups.len().saturating_sub(1),
         }
     }
 

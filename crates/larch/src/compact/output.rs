@@ -1,8 +1,10 @@
-//! Sorted rows and range erases to files of a bounded size, cut between keys. Unfinished files are removed.
+//! Sorted rows and range erases to files of a bounded size, cut between keys. Unfinished files are removed. A row comes in
+//! parts, one for each column group of the table.
 
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::manifest::{Edit, TableInfo};
+use crate::parts::Slices;
 use os::Access;
 use os::sync::Arc;
 use sst::{Builder, Meta, RangeErase, RowKind, Version};
@@ -63,8 +65,21 @@ impl Outputs {
         }
     }
 
-    /// Adds a version of a row: keys grow, versions of a key shrink.
-    pub fn add(&mut self, key: &[u8], version: Version, kind: RowKind, value: &[u8]) -> Result<()> {
+    /// Adds a version whose value is in one piece, as log and memory have it.
+    pub fn add_joined(&mut self, key: &[u8], version: Version, kind: RowKind, value: &[u8]) -> Result<()> {
+        let count = self.table.options.groups.len();
+        match kind {
+            RowKind::Erase => self.add(key, version, kind, &[]),
+            _ if count < 2 => self.add(key, version, kind, &[value]),
+            _ => match Slices::of(value, count) {
+                Some(parts) => self.add(key, version, kind, &parts),
+                None => Err(Error::BadParts { table: self.table.name.clone(), key: key.into(), parts: count }),
+            },
+        }
+    }
+
+    /// Adds a version of a row: keys grow, versions of a key shrink. It has a part for each group, an erase none.
+    pub fn add(&mut self, key: &[u8], version: Version, kind: RowKind, parts: &[&[u8]]) -> Result<()> {
         if self.bottom {
             if !self.held_back.is_empty() && self.held_key != key {
                 self.held_back.clear();
@@ -80,10 +95,10 @@ impl Outputs {
             }
             self.held_back.clear();
         }
-        self.write(key, version, kind, value)
+        self.write(key, version, kind, parts)
     }
 
-    fn write(&mut self, key: &[u8], version: Version, kind: RowKind, value: &[u8]) -> Result<()> {
+    fn write(&mut self, key: &[u8], version: Version, kind: RowKind, parts: &[&[u8]]) -> Result<()> {
         let full = |open: &Open| open.builder.file_bytes() >= self.file_bytes && open.builder.last_key() != key;
         if self.open.as_ref().is_some_and(full) {
             self.close(Some(key))?;
@@ -92,7 +107,7 @@ impl Outputs {
             self.open = Some(self.create()?);
         }
         let open = self.open.as_mut().expect("created above");
-        Ok(open.builder.add(key, version, kind, &[value])?)
+        Ok(open.builder.add(key, version, kind, parts)?)
     }
 
     fn create(&self) -> Result<Open> {

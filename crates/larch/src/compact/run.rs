@@ -7,11 +7,12 @@ use crate::core::Core;
 use crate::error::Result;
 use crate::manifest::{DbFile, Edit, Level, TableFiles, TableInfo};
 use crate::memtable::Memtable;
+use crate::parts::MAX_GROUPS;
 use crate::read::level::LevelCursor;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use pages::{Admit, PageSource, Reason, Session, Stop, retry};
-use sst::{RangeErase, Readahead, Row, RowKind, Sst, Version};
+use sst::{Groups, LoadedValue, RangeErase, Readahead, Row, RowKind, SstCursor, StoredValue, Version};
 
 /// Between two looks at whether to go on, in bytes of values; a version counts as some more.
 const LOOK_BYTES: u64 = 1 << 20;
@@ -92,10 +93,12 @@ pub fn merge_files(
     boundaries: &[Version],
     go_on: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<Outputs>> {
-    // Half of the working memory reads ahead, shared by the inputs; the other half builds.
+    // Half of the working memory reads ahead, shared by the trees of the inputs; the other half builds.
     let ahead_bytes = core.options.work_bytes / 2;
     let session = Session::new(&core.cache, Reason::Compaction, Admit::Pass).with_ahead_bytes(ahead_bytes);
-    let readahead = Readahead::full((ahead_bytes / plan.sources.len().max(1) as u64).min(MAX_AHEAD_BYTES));
+    let groups = table.options.groups.len().max(1);
+    let trees = (plan.sources.len().max(1) * groups) as u64;
+    let readahead = Readahead::full((ahead_bytes / trees).min(MAX_AHEAD_BYTES));
     let erases = gather_range_erases(&session, &plan.sources)?;
     let kept_erases = erases.iter().map(|erase| RangeErase {
         versions: keep::newest_of_each_stripe(boundaries, &erase.versions)
@@ -104,7 +107,8 @@ pub fn merge_files(
             .collect(),
         ..erase.clone()
     });
-    let mut outputs = Outputs::new(core, table, plan.file_bytes, kept_erases.collect(), plan.bottom);
+    let outputs = Outputs::new(core, table, plan.file_bytes, kept_erases.collect(), plan.bottom);
+    let mut copy = Copy { session: &session, outputs, groups, beside: Vec::new(), parts: Vec::new() };
     let mut covers = Covers::new(&erases);
 
     let total_rows: u64 = plan.sources.iter().flat_map(|level| level.iter()).map(|file| file.sst.meta.rows()).sum();
@@ -121,11 +125,10 @@ pub fn merge_files(
             }
             rows += 1;
             let cursor = merge.sources[i].cursor.versions();
-            let sst = cursor.sst().clone();
             let mut row = cursor.newest();
             let mut is_first = true;
             while let Some(version) = row {
-                unlooked += ROW_WORK_BYTES + version.value.len();
+                unlooked += ROW_WORK_BYTES;
                 if unlooked >= LOOK_BYTES {
                     unlooked = 0;
                     let done = (u128::from(total_bytes) * u128::from(rows) / u128::from(total_rows.max(1))) as u64;
@@ -134,7 +137,7 @@ pub fn merge_files(
                     }
                 }
                 if filter.keep(boundaries, version.version, covers) {
-                    write(&session, &mut outputs, &sst, &key, &version)?;
+                    unlooked += copy.version(cursor, &key, &version)?;
                 }
                 let older =
                     retry(
@@ -147,18 +150,74 @@ pub fn merge_files(
         }
         merge.pass(&key);
     }
-    Ok(Some(outputs))
+    Ok(Some(copy.outputs))
 }
 
-fn write(session: &Session, outputs: &mut Outputs, sst: &Sst, key: &[u8], row: &Row) -> Result<()> {
-    if row.kind == RowKind::Erase {
-        return outputs.add(key, row.version, row.kind, &[]);
+/// Copies versions as they are.
+struct Copy<'s> {
+    session: &'s Session,
+    outputs: Outputs,
+    /// Parts of a row, the one beside its key among them.
+    groups: usize,
+    /// Of the row being copied: its parts that are not beside its key, and all of them in memory.
+    beside: Vec<StoredValue>,
+    parts: Vec<LoadedValue>,
+}
+
+impl Copy<'_> {
+    /// Copies a version of the row where `cursor` is and says how long its value is.
+    fn version(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row) -> Result<u64> {
+        let Self { session, outputs, groups, .. } = self;
+        if row.kind == RowKind::Erase {
+            outputs.add(key, row.version, row.kind, &[])?;
+            return Ok(0);
+        }
+        if *groups > 1 {
+            return self.version_in_parts(cursor, key, row);
+        }
+        match row.value.inline() {
+            Some(value) => outputs.add(key, row.version, row.kind, &[value])?,
+            None => {
+                let value = retry(*session, || row.value.load(*session, &cursor.sst().file))?;
+                outputs.add(key, row.version, row.kind, &[value.as_bytes()])?;
+            }
+        }
+        Ok(row.value.len())
     }
-    if let Some(value) = row.value.inline() {
-        return outputs.add(key, row.version, row.kind, value);
+
+    fn version_in_parts(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row) -> Result<u64> {
+        let session = self.session;
+        retry(session, || self.load(cursor, row))?;
+        let mut parts = [&[][..]; MAX_GROUPS];
+        for (part, loaded) in parts.iter_mut().zip(&self.parts) {
+            *part = loaded.as_bytes();
+        }
+        let parts = &parts[..self.groups];
+        let bytes = parts.iter().map(|part| part.len() as u64).sum();
+        let outcome = self.outputs.add(key, row.version, row.kind, parts);
+        // No page stays pinned for a row that is done.
+        self.beside.clear();
+        self.parts.clear();
+        outcome.map(|()| bytes)
     }
-    let value = retry(session, || row.value.load(session, &sst.file))?;
-    outputs.add(key, row.version, row.kind, value.as_bytes())
+
+    /// Brings all parts of `row` to memory. A step: pages of all groups are missed together, then values outside pages.
+    fn load(&mut self, cursor: &mut SstCursor, row: &Row) -> Result<(), Stop> {
+        self.beside.clear();
+        self.parts.clear();
+        let main = row.value.load(self.session, &cursor.sst().file);
+        cursor.parts(self.session, Groups::first(self.groups), row.place, &mut self.beside)?;
+        let mut missing = false;
+        let beside = self.beside.iter().map(|part| part.load(self.session, &cursor.sst().file));
+        for part in std::iter::once(main).chain(beside) {
+            match part {
+                Ok(part) => self.parts.push(part),
+                Err(Stop::Fault) => missing = true,
+                Err(stop) => return Err(stop),
+            }
+        }
+        if missing { Err(Stop::Fault) } else { Ok(()) }
+    }
 }
 
 /// The range erases of all inputs, cut at each other's ends.

@@ -167,12 +167,29 @@ pub fn sst_name(number: u64, epoch: u64) -> String {
     format!("{number:08}-{epoch}.sst")
 }
 
+/// Why an edit cannot be applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The table is not there; perhaps it was dropped.
+    #[error("table {} is not there", .0.0)]
+    NoTable(TableId),
+    /// It contradicts what is there, or itself.
+    #[error("{0}")]
+    Contradiction(String),
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self::Contradiction(why)
+    }
+}
+
 impl FileSet {
     /// Makes this the set after `edit`; files that leave it go to `removed`, for the caller to discard once the edit is
-    /// durable. The answer says why it cannot be applied.
+    /// durable.
     ///
     /// The last number, table id and version there can be are refused: what comes next would have none.
-    pub fn apply(&mut self, edit: &Edit, opener: &FileOpener, removed: &mut Vec<Arc<DbFile>>) -> Result<(), String> {
+    pub fn apply(&mut self, edit: &Edit, opener: &FileOpener, removed: &mut Vec<Arc<DbFile>>) -> Result<(), Refusal> {
         match edit {
             Edit::Database(id) => self.database = *id,
             Edit::Epoch(epoch) => self.epoch = *epoch,
@@ -180,27 +197,36 @@ impl FileSet {
                 self.next_table = self.next_table.max(not_last(id.0, u32::MAX, "table id")? + 1);
                 let info = Arc::new(TableInfo { id: *id, name: name.clone(), options: options.clone(), since: 0 });
                 if self.tables.insert(*id, TableFiles { info, levels: Default::default() }).is_some() {
-                    return Err(format!("table {} is created twice", id.0));
+                    return Err(format!("table {} is created twice", id.0).into());
                 }
             }
             Edit::AlterTable { id, since, options } => {
                 self.next_number = self.next_number.max(not_last(*since, u64::MAX, "file number")?);
                 let table = self.table_mut(*id)?;
                 if table.info.options.groups != options.groups {
-                    return Err(format!("the groups of table {} change", id.0));
+                    return Err(format!("the groups of table {} change", id.0).into());
                 }
                 let (name, options) = (table.info.name.clone(), options.clone());
                 table.info = Arc::new(TableInfo { id: *id, name, options, since: *since });
             }
             Edit::DropTable(id) => {
-                let table = self.tables.remove(id).ok_or_else(|| format!("table {} is not there", id.0))?;
+                let table = self.tables.remove(id).ok_or(Refusal::NoTable(*id))?;
                 removed.extend(table.files().map(|(_, file)| file.clone()));
             }
             Edit::AddFile { table, level, number, epoch, version_offset, meta } => {
                 let next_number = not_last(number.saturating_add(1), u64::MAX, "file number")?;
                 self.next_number = self.next_number.max(next_number);
-                let newest = meta.newest.0.checked_add(*version_offset).ok_or("the versions of a file overflow")?;
+                let newest = meta.newest.0.checked_add(*version_offset);
+                let newest = newest.ok_or_else(|| "the versions of a file overflow".to_owned())?;
                 not_last(newest, u64::MAX, "version")?;
+                let info = &self.table_mut(*table)?.info;
+                let (expected, found) = (info.options.groups.len().max(1), 1 + meta.groups.len());
+                if found != expected {
+                    let file = sst_name(*number, *epoch);
+                    let why =
+                        format!("rows of {file} have {found} parts, those of table {} have {expected}", info.name);
+                    return Err(why.into());
+                }
                 let file = opener.open(*number, *epoch, *version_offset, meta.clone());
                 self.add_file(*table, *level, file)?;
             }
@@ -221,12 +247,12 @@ impl FileSet {
         Ok(())
     }
 
-    fn table_mut(&mut self, table: TableId) -> Result<&mut TableFiles, String> {
-        self.tables.get_mut(&table).ok_or_else(|| format!("table {} is not there", table.0))
+    fn table_mut(&mut self, table: TableId) -> Result<&mut TableFiles, Refusal> {
+        self.tables.get_mut(&table).ok_or(Refusal::NoTable(table))
     }
 
     /// Puts `file` where its keys or its age say.
-    pub fn add_file(&mut self, table: TableId, level: u8, file: Arc<DbFile>) -> Result<(), String> {
+    pub fn add_file(&mut self, table: TableId, level: u8, file: Arc<DbFile>) -> Result<(), Refusal> {
         let files = self.table_mut(table)?.level_mut(level);
         let place = |other: &Arc<DbFile>| match level {
             // Newest first; a file's newest version is its age.
@@ -236,14 +262,14 @@ impl FileSet {
         let at = files.partition_point(place);
         // Twice in one place would leave the order open. Elsewhere in the level, two of one number do not meet.
         if files.get(at).is_some_and(|other| other.number == file.number) {
-            return Err(format!("file {} is in level {level} of table {} already", file.number, table.0));
+            return Err(format!("file {} is in level {level} of table {} already", file.number, table.0).into());
         }
         files.insert(at, file);
         Ok(())
     }
 
     /// Takes a file out without making it obsolete.
-    pub fn take_file(&mut self, table: TableId, level: u8, number: u64) -> Result<Arc<DbFile>, String> {
+    pub fn take_file(&mut self, table: TableId, level: u8, number: u64) -> Result<Arc<DbFile>, Refusal> {
         let files = self.table_mut(table)?.level_mut(level);
         let at = files.iter().position(|file| file.number == number);
         let at = at.ok_or_else(|| format!("file {number} is not in level {level} of table {}", table.0))?;

@@ -4,7 +4,7 @@
 //! doubled: a torn tail is never appended to and no manifest grows for ever. `CURRENT` is replaced by a rename once the new one is durable.
 
 use super::edit::Edit;
-use super::file_set::{FileOpener, FileSet};
+use super::file_set::{FileOpener, FileSet, Refusal};
 use crate::error::{Error, Result};
 use crate::record::{Header, Kind, LogError, RecordReader, RecordWriter};
 use os::{Access, Machine};
@@ -70,13 +70,22 @@ impl ManifestLog {
         while let Some(record) = reader.next_record()? {
             let offset = record.offset;
             let outcome = apply_record(&mut set, record.payload, opener);
-            outcome.map_err(|why| LogError::corrupt(path, offset, why))?;
+            outcome.map_err(|why| LogError::corrupt(path, offset, why.to_string()))?;
             records += 1;
         }
         if records == 0 {
             return Err(LogError::corrupt(path, 0, "it has no records, but CURRENT names it").into());
         }
         Ok(set)
+    }
+
+    /// What a refused edit of this manifest is to who wanted it. A table may have been dropped since the edit was made,
+    /// which is void then.
+    pub fn refused(&self, refusal: Refusal) -> Error {
+        match refusal {
+            Refusal::NoTable(id) => Error::NoSuchTable(format!("#{}, dropped", id.0)),
+            Refusal::Contradiction(why) => LogError::corrupt(self.writer.file().path(), self.writer.end(), why).into(),
+        }
     }
 
     /// Starts manifest `number` with `set` and makes it the current one.
@@ -138,9 +147,9 @@ impl ManifestLog {
     }
 }
 
-fn apply_record(set: &mut FileSet, mut payload: &[u8], opener: &FileOpener) -> std::result::Result<(), String> {
+fn apply_record(set: &mut FileSet, mut payload: &[u8], opener: &FileOpener) -> std::result::Result<(), Refusal> {
     while !payload.is_empty() {
-        let edit = Edit::decode(&mut payload).ok_or("an edit does not decode")?;
+        let edit = Edit::decode(&mut payload).ok_or_else(|| "an edit does not decode".to_owned())?;
         // What was removed long ago is gone from the disk, or an orphan, or was moved and comes again: nothing to discard.
         set.apply(&edit, opener, &mut Vec::new())?;
     }

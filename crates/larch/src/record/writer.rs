@@ -30,6 +30,11 @@ pub struct LogFile {
 }
 
 impl LogFile {
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Everything below was handed to the operating system.
     pub fn appended_end(&self) -> u64 {
         self.appended_end.load(Ordering::Acquire)

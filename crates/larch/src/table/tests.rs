@@ -1,5 +1,7 @@
 //! What tables with column groups take and refuse.
 
+mod files;
+
 use super::*;
 use crate::db::Database;
 use os::Machine;

@@ -20,7 +20,7 @@ fn meta(newest: u64) -> Meta {
 }
 
 /// The set that `edits` make of one with a table 1, or what is said against them.
-fn applied(edits: &[Edit]) -> Result<FileSet, String> {
+fn applied(edits: &[Edit]) -> Result<FileSet, Refusal> {
     let (_, disk) = Machine::simulated(1);
     let cache = PageCache::new(0, 1, sst::validate);
     let opener = FileOpener { directory: "db".into(), disk, cache, prefer_flat: false };
@@ -32,7 +32,7 @@ fn applied(edits: &[Edit]) -> Result<FileSet, String> {
 }
 
 fn refusal(edits: &[Edit]) -> Option<String> {
-    applied(edits).err()
+    applied(edits).err().map(|refusal| refusal.to_string())
 }
 
 #[track_caller]
@@ -90,6 +90,26 @@ fn a_set_tells_from_which_file_on_its_options_hold_as_long_as_one_is_older() {
     assert!(!altered(&[alter(1, 5), new.clone()]));
     let gone = Edit::RemoveFile { table: TableId(1), level: 0, number: 4 };
     assert!(!altered(&[old, alter(1, 5), new, gone]));
+}
+
+#[test]
+fn rows_of_a_file_have_as_many_parts_as_the_table_has_groups() {
+    let table = |id, groups: &[&str]| {
+        let groups = groups.iter().map(|&name| name.to_owned()).collect();
+        Edit::Table { id: TableId(id), name: format!("t{id}"), options: TableOptions { groups, ..Default::default() } }
+    };
+    let add = |id, beside_main| {
+        let meta = Meta { groups: vec![Default::default(); beside_main], ..meta(1) };
+        let add = Edit::AddFile { table: TableId(id), level: 0, number: 3, epoch: 1, version_offset: 0, meta };
+        refusal(&[table(2, &["all"]), table(3, &["hot", "warm", "cold"]), add])
+    };
+    for (id, beside_main) in [(1, 0), (2, 0), (3, 2)] {
+        assert_eq!(add(id, beside_main), None);
+    }
+    let why = |parts, of: &str| Some(format!("rows of 00000003-1.sst have {parts} parts, those of table {of}"));
+    assert_eq!(add(1, 1), why(2, "users have 1"));
+    assert_eq!(add(2, 15), why(16, "t2 have 1"));
+    assert_eq!(add(3, 0), why(1, "t3 have 3"));
 }
 
 #[test]
