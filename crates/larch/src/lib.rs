@@ -68,7 +68,7 @@ pub use db::{Batch, Builder, Database, Snapshot};
 pub use dump::{dump, dump_on};
 pub use error::{Error, Result};
 pub use import::{Import, ImportReport};
-pub use metrics::{LevelStats, Metrics, TableStats};
+pub use metrics::{GroupStats, LevelStats, Metrics, TableStats};
 pub use options::{Durability, LevelOptions, TableOptions};
 pub use os;
 pub use pages::{PageCache, PageKind, Reason};

@@ -6,6 +6,7 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use pages::PageKind;
 use pages::cache::CacheUsage;
 use pages::counters::Snapshot;
+use sst::{GroupTrees, Tree};
 
 /// A database's counters since it was opened, and its sizes now.
 #[derive(Clone, Debug)]
@@ -25,6 +26,15 @@ pub struct Metrics {
     pub pages: Snapshot,
     /// The page cache.
     pub cache: CacheUsage,
+    /// Memory of index nodes and flat indexes. As the three below it counts what all users of the cache have in memory;
+    /// together they are its pages.
+    pub cached_index_bytes: u64,
+    /// Memory of data pages, of pages of column groups, of values outside them and of range erases.
+    pub cached_data_bytes: u64,
+    /// Memory of pages of older versions.
+    pub cached_history_bytes: u64,
+    /// Memory of filters.
+    pub cached_filter_bytes: u64,
     /// Memory of rows not yet in files, in bytes.
     pub memtable_bytes: u64,
     /// Bytes appended to the log.
@@ -58,6 +68,8 @@ impl Metrics {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let written = &core.written;
         let files = || view.files.tables.values().flat_map(|table| table.files());
+        let cache = core.cache.usage();
+        let cached = Cached::of(|kind| cache.bytes_of(kind));
         Self {
             page_reads: pages.total().faults,
             page_hits: pages.total().hits,
@@ -65,7 +77,11 @@ impl Metrics {
             index_page_reads: pages.index_reads(),
             data_page_reads: pages.data_reads(),
             pages,
-            cache: core.cache.usage(),
+            cache,
+            cached_index_bytes: cached.index,
+            cached_data_bytes: cached.data,
+            cached_history_bytes: cached.history,
+            cached_filter_bytes: cached.filter,
             memtable_bytes: view.memory.iter().map(|memory| memory.bytes()).sum(),
             log_bytes: load(&written.log),
             flush_bytes: load(&written.flush),
@@ -87,7 +103,35 @@ impl Metrics {
     }
 }
 
-/// Sizes of a table, from the manifest. Rows in memory are not counted; a key in several files is counted in each.
+/// Pages in memory by what they are for, in bytes.
+struct Cached {
+    index: u64,
+    data: u64,
+    history: u64,
+    filter: u64,
+}
+
+impl Cached {
+    /// `bytes` says how much there is of a kind. Every kind counts once.
+    fn of(bytes: impl Fn(PageKind) -> u64) -> Self {
+        let mut cached = Self { index: 0, data: 0, history: 0, filter: 0 };
+        for kind in PageKind::ALL {
+            let place = match kind {
+                PageKind::Index | PageKind::Flat => &mut cached.index,
+                PageKind::Data | PageKind::Group | PageKind::Value | PageKind::RangeErase | PageKind::Footer => {
+                    &mut cached.data
+                }
+                PageKind::History | PageKind::GroupHistory => &mut cached.history,
+                PageKind::Filter => &mut cached.filter,
+            };
+            *place += bytes(kind);
+        }
+        cached
+    }
+}
+
+/// Sizes of a table: of its files from the manifest, of its pages in memory from the cache. Rows in memory are not counted
+/// but where it says so; a key in several files is counted in each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableStats {
@@ -97,17 +141,25 @@ pub struct TableStats {
     pub erased_rows: u64,
     /// Older versions in files.
     pub history_rows: u64,
-    /// Data pages.
+    /// Data pages, of the main column group where there are several.
     pub data_pages: u64,
     /// Stored bytes of data pages.
     pub data_bytes: u64,
-    /// Stored bytes of all indexes.
+    /// Stored bytes of pages of the other column groups, newest versions.
+    pub group_bytes: u64,
+    /// Stored bytes of pages of the other column groups, older versions.
+    pub group_history_bytes: u64,
+    /// Column groups, the main one first; none if values are whole.
+    pub groups: Vec<GroupStats>,
+    /// Stored bytes of all indexes, of both kinds where files have both.
     pub index_bytes: u64,
     /// Of these, B-trees.
     pub btree_bytes: u64,
     /// Of these, flat lists.
     pub flat_bytes: u64,
-    /// Stored bytes of older versions.
+    /// Stored bytes of filters. None are written yet, so it is 0.
+    pub filter_bytes: u64,
+    /// Stored bytes of older versions, those in pages of other column groups not among them.
     pub history_bytes: u64,
     /// Stored bytes of values outside data pages.
     pub value_bytes: u64,
@@ -127,6 +179,26 @@ pub struct TableStats {
     pub memtable_rows: u64,
     /// Their memory in bytes.
     pub memtable_bytes: u64,
+    /// Memory of index nodes and flat indexes. As the three below it counts what the cache keeps of the table's files;
+    /// together they are all of its pages.
+    pub cached_index_bytes: u64,
+    /// Memory of data pages, of pages of column groups, of values outside them and of range erases.
+    pub cached_data_bytes: u64,
+    /// Memory of pages of older versions.
+    pub cached_history_bytes: u64,
+    /// Memory of filters.
+    pub cached_filter_bytes: u64,
+}
+
+/// Sizes of a column group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupStats {
+    /// Its name.
+    pub name: String,
+    /// Stored bytes of its pages with newest versions; of the main group these are the data pages, with the keys.
+    pub data_bytes: u64,
+    /// Stored bytes of its pages with older versions.
+    pub history_bytes: u64,
 }
 
 /// Sizes of a level.
@@ -146,7 +218,8 @@ impl TableStats {
     pub(crate) fn of(core: &Core, table: TableId) -> Option<Self> {
         let view = core.view();
         let files = view.files.tables.get(&table)?;
-        let mut stats = Self::default();
+        let group = |name: &String| GroupStats { name: name.clone(), ..GroupStats::default() };
+        let mut stats = Self { groups: files.info.options.groups.iter().map(group).collect(), ..Self::default() };
         for memtable in view.memory.iter().filter_map(|memory| memory.table(table)) {
             stats.memtable_rows += memtable.rows();
             stats.memtable_bytes += memtable.bytes();
@@ -169,9 +242,19 @@ impl TableStats {
                     stats.btree_bytes += tree.btree.map_or(0, |root| root.index_bytes);
                     stats.flat_bytes += tree.flat.map_or(0, |root| root.index_bytes);
                 }
+                let bytes = |tree: Option<Tree>| tree.map_or(0, |tree| tree.totals.bytes);
                 stats.history_rows += meta.history.map_or(0, |tree| tree.totals.rows);
-                stats.history_bytes += meta.history.map_or(0, |tree| tree.totals.bytes);
-                stats.range_erase_bytes += meta.range_erases.map_or(0, |tree| tree.totals.bytes);
+                stats.history_bytes += bytes(meta.history);
+                stats.range_erase_bytes += bytes(meta.range_erases);
+                let main = GroupTrees { newest: meta.main, older: meta.history };
+                for (group, trees) in stats.groups.iter_mut().zip(std::iter::once(&main).chain(&meta.groups)) {
+                    group.data_bytes += bytes(trees.newest);
+                    group.history_bytes += bytes(trees.older);
+                }
+                for trees in &meta.groups {
+                    stats.group_bytes += bytes(trees.newest);
+                    stats.group_history_bytes += bytes(trees.older);
+                }
                 stats.value_bytes += meta.value_bytes;
                 stats.user_bytes += meta.user_bytes;
             }
@@ -183,6 +266,15 @@ impl TableStats {
             }
         }
         stats.index_bytes = stats.btree_bytes + stats.flat_bytes;
+        let usage = core.cache.usage_of(files.files().map(|(_, file)| &file.sst.file));
+        let cached = Cached::of(|kind| usage.bytes_of(kind));
+        stats.cached_index_bytes = cached.index;
+        stats.cached_data_bytes = cached.data;
+        stats.cached_history_bytes = cached.history;
+        stats.cached_filter_bytes = cached.filter;
         Some(stats)
     }
 }
+
+#[cfg(test)]
+mod tests;

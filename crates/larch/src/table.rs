@@ -289,7 +289,8 @@ impl Table {
         crate::check::check(self.core(), Some(self.info.id), progress)
     }
 
-    /// Sizes from the manifest; no page is read.
+    /// Sizes from the manifest and the cache; no page is read. Looks at every page in the cache: for people and
+    /// dashboards, not for hot paths.
     pub fn stats(&self) -> Result<TableStats> {
         TableStats::of(self.core(), self.info.id).ok_or_else(|| Error::NoSuchTable(self.name().to_owned()))
     }
