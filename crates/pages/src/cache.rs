@@ -162,6 +162,11 @@ impl PageCache {
         self.budget.room_appeared();
     }
 
+    /// What it may use, in bytes.
+    pub fn budget_bytes(&self) -> u64 {
+        self.budget.limit()
+    }
+
     /// Keeps `page` for a value handed to a caller. `None` when callers keep a quarter of the budget already: then the
     /// value is copied out.
     pub fn hold(&self, page: &PageRef) -> Option<Held> {

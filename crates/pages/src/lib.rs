@@ -31,6 +31,6 @@ pub use frame::PageRef;
 pub use loaded::Loaded;
 pub use page::{Codec, HEADER_BYTES, Packing, PageHeader, PageKind, encode_page};
 pub use resident::Resident;
-pub use retry::retry;
+pub use retry::{retry, together};
 pub use session::{Admit, Session};
 pub use source::{PageSource, Stop};

@@ -1,4 +1,4 @@
-//! The fault loop: run a step, fetch what it missed, run it again.
+//! The fault loop: run a step, fetch what it missed, run it again; and steps made of several, which fault together.
 
 use crate::{PageSource, Result, Stop};
 
@@ -18,4 +18,21 @@ pub fn retry<S: PageSource + ?Sized, T>(source: &S, mut step: impl FnMut() -> Re
     };
     source.release();
     outcome
+}
+
+/// A composite step: runs a step for each of `parts` before it answers a fault, so that all of them fault together. Which
+/// parts are left to do, the caller says each time it is run.
+pub fn together<I>(
+    parts: impl IntoIterator<Item = I>,
+    mut step: impl FnMut(I) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    let mut missing = false;
+    for part in parts {
+        match step(part) {
+            Ok(()) => {}
+            Err(Stop::Fault) => missing = true,
+            Err(stop) => return Err(stop),
+        }
+    }
+    if missing { Err(Stop::Fault) } else { Ok(()) }
 }
