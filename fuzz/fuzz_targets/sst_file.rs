@@ -12,7 +12,7 @@ use sst::format::PageRows;
 use sst::format::data_page::{self, Layout, OutsideValue};
 use sst::format::group_page::{self, GroupLayout};
 use sst::format::node::{self, Node};
-use sst::precharge::{self, Wanted};
+use sst::precharge::{self, Reading};
 use sst::{
     BuildOptions, Builder, Compression, Direction, DumpDetail, GroupTrees, Groups, IndexKind, Limits, Meta, Root,
     RowKind, Seek, Sst, SstCursor, Version,
@@ -229,7 +229,7 @@ fn precharge(sst: &Sst) {
             for direction in [Direction::Forward, Direction::Backward] {
                 let groups = Groups::first(1 + sst.meta.groups.len());
                 let limits = Limits { rows, bytes: 9 * 4096 };
-                let wanted = Wanted { low, high, direction, limits, groups, at: Version(5), ..Wanted::ALL };
+                let wanted = Reading { low, high, direction, limits, groups, at: Version(5), ..Reading::ALL };
                 drop(precharge::run(&source, 20, || precharge::pass(sst, &source, &wanted)));
             }
         }

@@ -374,12 +374,29 @@ impl Snapshot {
     pub fn version(&self) -> Version {
         self.pin.version()
     }
+
+    /// What keeps the version of a snapshot of `table`'s database.
+    pub(crate) fn pin_of(&self, table: &Table) -> Result<&Arc<Pin>> {
+        table.check_handle(&self.handle)?;
+        Ok(&self.pin)
+    }
 }
 
 impl Readable for Snapshot {
     fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        table.check_handle(&self.handle)?;
-        table.get_at(key.as_ref(), Some(self.pin.version()))
+        table.get_at(key.as_ref(), Some(self.pin_of(table)?.version()))
+    }
+
+    fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
+        table.contains_key_at(key.as_ref(), Some(self.pin_of(table)?.version()))
+    }
+
+    fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        table: &Table,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<Value>>> {
+        table.multi_get_at(keys, Some(self.pin_of(table)?.version()))
     }
 
     fn range<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Range {
@@ -395,6 +412,20 @@ impl Readable for Database {
     fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         table.check_handle(&self.handle)?;
         table.get(key)
+    }
+
+    fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
+        table.check_handle(&self.handle)?;
+        table.contains_key(key)
+    }
+
+    fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        table: &Table,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<Value>>> {
+        table.check_handle(&self.handle)?;
+        table.multi_get(keys)
     }
 
     fn range<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Range {

@@ -78,6 +78,14 @@ pub enum Error {
         /// Groups of the table.
         groups: Vec<String>,
     },
+    /// A column group that is named twice where each part of a row is read once.
+    #[error("group {group} of table {table} is selected twice; name it once")]
+    GroupTwice {
+        /// Name of the table.
+        table: String,
+        /// The group.
+        group: String,
+    },
     /// A whole value where the table's values are split.
     #[error(
         "table {table} is split in the groups {}; write its rows with insert_parts and choose what to read with select",
@@ -178,6 +186,8 @@ mod tests {
             "table users is split in the groups hot, cold; write its rows with insert_parts and choose what to read \
              with select",
         );
+        let twice = Error::GroupTwice { table: table(), group: "hot".to_owned() };
+        check(twice, "group hot of table users is selected twice; name it once");
         let parts = |names, parts| Error::PartCount { table: table(), groups: groups(names), parts };
         check(parts(&["hot", "cold"], 3), "a row of table users has 2 parts, hot and cold; 3 were given");
         check(parts(&["hot", "cold"], 1), "a row of table users has 2 parts, hot and cold; 1 was given");

@@ -1,14 +1,18 @@
 //! Reading: a view of memory and files at one moment, and what it says about a key or a range at a version.
 
+mod found;
 pub mod level;
-pub mod merge;
+mod merge;
+pub mod multi;
 pub mod point;
 pub mod precharge;
 pub mod range;
-pub mod value;
+mod value;
 pub mod view;
+mod wanted;
 
 pub use precharge::Prefetched;
-pub use range::{Range, RowRef};
-pub use value::{Key, Value};
+pub use range::{PartRange, Range, RowRef};
+pub use value::{Key, Parts, Value};
 pub use view::{MemSet, View};
+pub use wanted::Wanted;

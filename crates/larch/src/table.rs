@@ -12,11 +12,14 @@ use crate::manifest::{Edit, TableId, TableInfo};
 use crate::metrics::TableStats;
 use crate::options::TableOptions;
 use crate::parts;
-use crate::read::{Key, Prefetched, Range, Value, point, precharge};
+use crate::read::range::Rows;
+use crate::read::view::TableView;
+use crate::read::{Key, Parts, Prefetched, Range, Value, Wanted, multi, point, precharge};
+use crate::selection::Selection;
 use crate::snapshot::Pin;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session};
-use sst::precharge::Wanted;
+use sst::precharge::Reading;
 use sst::{Direction, Groups, Limits, Version};
 use std::ops::RangeBounds;
 
@@ -45,16 +48,18 @@ pub struct Table {
 
 /// Whoever can be read: the database now, or a snapshot of it.
 pub trait Readable {
-    /// The value of `key` in `table`, if it has one.
+    /// The value of `key` in `table`, if it has one. See [`Table::get`].
     fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>>;
 
-    /// The rows of `table` with keys in `range`, in order, from either end.
+    /// The values of `keys` in `table`, in their order. See [`Table::multi_get`].
+    fn multi_get<K: AsRef<[u8]>>(&self, table: &Table, keys: impl IntoIterator<Item = K>)
+    -> Result<Vec<Option<Value>>>;
+
+    /// The rows of `table` with keys in `range`, in order, from either end. See [`Table::range`].
     fn range<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Range;
 
-    /// Whether `key` has a value.
-    fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(self.get(table, key)?.is_some())
-    }
+    /// Whether `key` has a value. See [`Table::contains_key`].
+    fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool>;
 
     /// All rows of `table`.
     fn iter(&self, table: &Table) -> Range {
@@ -117,23 +122,101 @@ impl Table {
         self.core().alter_table(&self.info, change)
     }
 
-    /// The value of `key`, if it has one. A value found in memory is not copied and nothing is allocated.
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.get_at(key.as_ref(), None)
+    /// The table seen through some of its column groups, in this order; none of them: keys only. A group that the table does
+    /// not have, and one that is named twice, is an error.
+    pub fn select(&self, groups: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Selection> {
+        let names = &self.info.options.groups;
+        let mut wanted = Wanted::nothing(names.len());
+        for group in groups {
+            let group = group.as_ref();
+            let number = names.iter().position(|name| name == group).ok_or_else(|| Error::NoSuchGroup {
+                table: self.name().to_owned(),
+                group: group.to_owned(),
+                groups: names.clone(),
+            })?;
+            wanted = wanted
+                .with(number)
+                .ok_or_else(|| Error::GroupTwice { table: self.name().to_owned(), group: group.to_owned() })?;
+        }
+        Ok(Selection::new(self.clone(), wanted))
     }
 
-    pub(crate) fn get_at(&self, key: &[u8], at: Option<Version>) -> Result<Option<Value>> {
+    /// Refuses to read values whole where they are split in several groups.
+    fn check_whole(&self) -> Result<()> {
+        let groups = &self.info.options.groups;
+        if groups.len() < 2 {
+            return Ok(());
+        }
+        Err(Error::Grouped { table: self.name().to_owned(), groups: groups.clone() })
+    }
+
+    /// Runs `read` on what the table is now, or was at `at`.
+    pub(crate) fn look<T>(
+        &self,
+        at: Option<Version>,
+        read: impl FnOnce(&Session, TableView<'_>) -> Result<T>,
+    ) -> Result<T> {
         let core = self.core();
         // The view first: then every file in it is older than the version read afterwards.
         let view = core.view();
         let at = at.unwrap_or_else(|| core.visible());
         let session = Session::new(&core.cache, Reason::Point, Admit::Keep);
-        point::get(&session, &view, self.info.id, key, at)
+        read(&session, TableView { view: &view, id: self.info.id, at })
     }
 
-    /// Whether `key` has a value.
+    /// The value of `key`, if it has one. A value found in memory is not copied and nothing is allocated.
+    ///
+    /// This and all that reads values whole is for tables without column groups, or with one; where values are split in
+    /// several the answer is [`Error::Grouped`], and [`Table::select`] the way to read.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.get_at(key.as_ref(), None)
+    }
+
+    pub(crate) fn get_at(&self, key: &[u8], at: Option<Version>) -> Result<Option<Value>> {
+        self.check_whole()?;
+        self.look(at, |session, table| point::get(session, session.cache(), table, key))
+    }
+
+    /// Whether `key` has a value. No value is read for it, and no part of one.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        Ok(self.get(key)?.is_some())
+        self.contains_key_at(key.as_ref(), None)
+    }
+
+    pub(crate) fn contains_key_at(&self, key: &[u8], at: Option<Version>) -> Result<bool> {
+        self.look(at, |session, table| Ok(point::find(session, table, key)?.is_some()))
+    }
+
+    /// The values of `keys`, in their order, all as of one moment. The keys are looked up together: what they miss is read
+    /// from disk at the same time, in a round for each page of the longest way down, and a page that several of them need
+    /// once.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let db = larch::Database::open(larch::doc::directory("multi_get"))?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.insert("banana", "yellow")?;
+    /// let colours = fruit.multi_get(["banana", "cherry", "apple"])?;
+    /// assert_eq!(colours[0].as_deref(), Some(&b"yellow"[..]));
+    /// assert!(colours[1].is_none());
+    /// assert_eq!(colours[2].as_deref(), Some(&b"red"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Value>>> {
+        self.multi_get_at(keys, None)
+    }
+
+    pub(crate) fn multi_get_at<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+        at: Option<Version>,
+    ) -> Result<Vec<Option<Value>>> {
+        self.check_whole()?;
+        let keys: Vec<K> = keys.into_iter().collect();
+        let rows =
+            self.look(at, |session, table| multi::get_parts(session, session.cache(), table, &keys, &Wanted::whole()))?;
+        Ok(rows.into_iter().map(|row| row.map(Parts::into_only)).collect())
     }
 
     /// Refuses a row that the table cannot take: too long, or whole where values are split.
@@ -206,18 +289,33 @@ impl Table {
 
     /// The rows with keys in `range` as of now, in order, from either end.
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Range {
-        self.range_at(Arc::new(self.core().pin()), range)
+        self.range_at(self.pin(), range)
     }
 
     pub(crate) fn range_at<K: AsRef<[u8]>>(&self, pin: Arc<Pin>, range: impl RangeBounds<K>) -> Range {
-        let (low, high) = bounds::owned(&range);
-        Range::new(self.handle.clone(), self.info.id, pin, low, high)
+        self.whole_rows(pin, bounds::owned(&range))
+    }
+
+    fn whole_rows(&self, pin: Arc<Pin>, bounds: bounds::Owned) -> Range {
+        let range = Range::new(self.rows(Wanted::whole(), pin, bounds));
+        match self.check_whole() {
+            Ok(()) => range,
+            Err(error) => range.failed(error),
+        }
+    }
+
+    /// Keeps what reads see now.
+    pub(crate) fn pin(&self) -> Arc<Pin> {
+        Arc::new(self.core().pin())
+    }
+
+    pub(crate) fn rows(&self, wanted: Wanted, pin: Arc<Pin>, bounds: bounds::Owned) -> Rows {
+        Rows::new(self.handle.clone(), self.info.id, wanted, pin, bounds)
     }
 
     /// The rows whose keys begin with `prefix`.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Range {
-        let (low, high) = bounds::of_prefix(prefix.as_ref());
-        Range::new(self.handle.clone(), self.info.id, Arc::new(self.core().pin()), low, high)
+        self.whole_rows(self.pin(), bounds::of_prefix(prefix.as_ref()))
     }
 
     /// All rows.
@@ -256,17 +354,17 @@ impl Table {
         let core = self.core();
         let view = core.view();
         let (low, high) = bounds::owned(&range);
-        let wanted = Wanted {
+        let reading = Reading {
             low: low.as_ref().map(Vec::as_slice),
             high: high.as_ref().map(Vec::as_slice),
             direction,
             limits,
             groups: Groups::first(self.info.options.groups.len().max(1)),
             at: core.visible(),
-            ..Wanted::ALL
+            ..Reading::ALL
         };
         let session = Session::new(&core.cache, Reason::Precharge, Admit::Keep);
-        precharge::precharge(&session, &view, self.info.id, &wanted)
+        precharge::precharge(&session, &view, self.info.id, &reading)
     }
 
     /// Starts an import: rows written straight into files, all of them visible at its end or none.
@@ -334,12 +432,15 @@ impl Core {
 pub(crate) mod bounds {
     use std::ops::{Bound, RangeBounds};
 
-    pub fn owned<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    /// A lower and an upper bound.
+    pub type Owned = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+    pub fn owned<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Owned {
         let own = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
         (own(range.start_bound()), own(range.end_bound()))
     }
 
-    pub fn of_prefix(prefix: &[u8]) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    pub fn of_prefix(prefix: &[u8]) -> Owned {
         let high = sst::format::meta::successor(prefix).map_or(Bound::Unbounded, Bound::Excluded);
         (Bound::Included(prefix.to_vec()), high)
     }

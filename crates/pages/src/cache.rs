@@ -150,11 +150,6 @@ impl PageCache {
         Arc::new(PagedFile::new(slot, id, path.into(), disk, Arc::clone(&self.open_files), Arc::downgrade(self)))
     }
 
-    /// The budget in bytes.
-    pub fn budget_bytes(&self) -> u64 {
-        self.budget.limit()
-    }
-
     /// Changes the budget. Pages leave at once as far as pins allow, the others as soon as room is wanted.
     pub fn set_budget(&self, bytes: u64) {
         self.budget.set_limit(bytes);

@@ -63,7 +63,7 @@ impl Limits {
 
 /// What a reader is about to read of a file.
 #[derive(Clone, Debug)]
-pub struct Wanted<'k> {
+pub struct Reading<'k> {
     /// Where keys begin.
     pub low: Bound<&'k [u8]>,
     /// Where they end. A reader sees that they do by looking at the row after.
@@ -82,7 +82,7 @@ pub struct Wanted<'k> {
     pub values: bool,
 }
 
-impl Wanted<'_> {
+impl Reading<'_> {
     /// Everything, from the start, as of now, of the main group.
     pub const ALL: Self = Self {
         low: Bound::Unbounded,
@@ -130,7 +130,7 @@ pub struct Pass {
 
 /// Rounds that a precharge of `sst` takes at most while nothing is evicted: the way down the main tree, the page beside
 /// the edge of a key range if that is where its end shows, then the tallest group, the history, its groups, and values.
-pub fn rounds_at_most(sst: &Sst, wanted: &Wanted<'_>) -> u64 {
+pub fn rounds_at_most(sst: &Sst, wanted: &Reading<'_>) -> u64 {
     let height = |kind: TreeKind| sst.meta.tree(kind).map(|tree| u64::from(tree.root(sst.prefer_flat).height) + 1);
     let tallest =
         |kind: fn(u8) -> TreeKind| wanted.groups.beside_main().filter_map(|group| height(kind(group as u8))).max();
@@ -146,7 +146,7 @@ pub fn rounds_at_most(sst: &Sst, wanted: &Wanted<'_>) -> u64 {
 
 /// Asks for everything that can be known to be needed from what is in memory. To be followed by
 /// [`PageSource::fetch`] and made again while pages are missing, and [`PageSource::release`] at the end.
-pub fn pass<S: PageSource + ?Sized>(sst: &Sst, source: &S, wanted: &Wanted<'_>) -> Result<Pass> {
+pub fn pass<S: PageSource + ?Sized>(sst: &Sst, source: &S, wanted: &Reading<'_>) -> Result<Pass> {
     if wanted.limits.rows == 0 || is_empty(&wanted.low, &wanted.high) {
         return Ok(Pass::default());
     }
@@ -172,7 +172,7 @@ pub fn pass<S: PageSource + ?Sized>(sst: &Sst, source: &S, wanted: &Wanted<'_>) 
 }
 
 /// Asks for the range erases that begin among the keys, and for the one before, which may reach into them.
-fn range_erases<S: PageSource + ?Sized>(sst: &Sst, source: &S, wanted: &Wanted<'_>) -> Result<Pass> {
+fn range_erases<S: PageSource + ?Sized>(sst: &Sst, source: &S, wanted: &Reading<'_>) -> Result<Pass> {
     let Some(tree) = sst.meta.range_erases else { return Ok(Pass::default()) };
     let descent = sst.descent(TreeKind::RangeErases).expect("the tree is there");
     let low = Side { row: 0, key: wanted.low };
@@ -214,7 +214,7 @@ pub fn is_empty(low: &Bound<&[u8]>, high: &Bound<&[u8]>) -> bool {
 struct Rest<'a, 'k, S: ?Sized> {
     sst: &'a Sst,
     source: &'a S,
-    wanted: &'a Wanted<'k>,
+    wanted: &'a Reading<'k>,
     pass: &'a mut Pass,
 }
 

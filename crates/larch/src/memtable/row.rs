@@ -57,6 +57,11 @@ impl MemRow {
         &self.bytes[self.key_bytes as usize..]
     }
 
+    /// All its bytes, and where the value begins among them.
+    pub fn into_bytes(self) -> (Arc<[u8]>, usize) {
+        (self.bytes, self.key_bytes as usize)
+    }
+
     /// What this version says about the key.
     pub fn kind(&self) -> RowKind {
         self.kind

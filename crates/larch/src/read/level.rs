@@ -4,7 +4,7 @@ use crate::manifest::Level;
 use crate::manifest::file_set::DbFile;
 use os::sync::Arc;
 use pages::{PageSource, Stop};
-use sst::{Readahead, Row, Seek, SstCursor, Version};
+use sst::{Groups, Readahead, Row, RowPlace, Seek, SstCursor, StoredValue, Version};
 use std::ops::{Bound, Range};
 
 /// A place in a level whose files do not overlap. A level of one file serves for a file of level 0.
@@ -159,6 +159,18 @@ impl LevelCursor {
     /// The newest version of the row that is not newer than `at`. A step.
     pub fn visible<S: PageSource + ?Sized>(&self, source: &S, at: Version) -> Result<Option<Row>, Stop> {
         self.cursor.as_ref().expect("the last move found a row").visible(source, at)
+    }
+
+    /// The parts of the row at `place` in those of `groups` that lie beside the main one, appended to `parts` in order. A
+    /// step: nothing is appended if it faults.
+    pub fn parts<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        groups: Groups,
+        place: RowPlace,
+        parts: &mut Vec<StoredValue>,
+    ) -> Result<(), Stop> {
+        self.cursor.as_mut().expect("the last move found a row").parts(source, groups, place, parts)
     }
 
     /// The newest version at which a range erase of the level hides `key`, not newer than `at`. A step.

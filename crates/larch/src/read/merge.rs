@@ -5,14 +5,14 @@
 //! erase in that source or a newer one hides it. State is kept between steps, so skipping a hundred thousand erased
 //! rows pins one page a source.
 
-use super::View;
+use super::found::Found;
 use super::level::LevelCursor;
+use super::view::TableView;
 use crate::error::Result;
-use crate::manifest::{DbFile, TableId};
-use crate::memtable::{MemCursor, MemRow, Memtable};
+use crate::memtable::{MemCursor, Memtable};
 use os::sync::Arc;
 use pages::{Session, Stop, retry};
-use sst::{Readahead, Row, RowKind, Seek, Version};
+use sst::{Groups, Readahead, RowKind, RowPlace, Seek, StoredValue, Version};
 use std::ops::Bound;
 
 /// Which way a merge walks.
@@ -22,15 +22,6 @@ pub enum Direction {
     Forward,
     /// Keys shrink.
     Backward,
-}
-
-/// A visible row.
-#[derive(Clone, Debug)]
-pub enum Found {
-    /// In memory.
-    Memory(MemRow),
-    /// In a file, which the row keeps on the disk: its value may have to be read.
-    File(Row, Arc<DbFile>),
 }
 
 /// The merge.
@@ -69,23 +60,22 @@ enum Pending {
 pub type Start<'a> = Bound<&'a [u8]>;
 
 impl Merge {
-    /// A merge of everything `view` has of `table` as of `at`, for the keys from `low` to `high`: no file is opened in which
-    /// all keys are others.
+    /// A merge of everything there is of `table` with keys from `low` to `high`: no file is opened in which all keys are
+    /// others.
     pub fn new(
-        view: &View,
-        table: TableId,
-        at: Version,
+        table: TableView<'_>,
         direction: Direction,
         (low, high): (Bound<&[u8]>, Bound<&[u8]>),
         readahead: Readahead,
     ) -> Self {
+        let at = table.at;
         let mut sources = Vec::new();
         let mut any_range_erases = false;
-        for memtable in view.memory.iter().filter_map(|memory| memory.table(table)) {
+        for memtable in table.view.memory.iter().filter_map(|memory| memory.table(table.id)) {
             any_range_erases |= memtable.has_range_erases();
             sources.push(Cursor::Memory(MemCursor::new(memtable.clone(), at), memtable));
         }
-        if let Some(files) = view.files.tables.get(&table) {
+        if let Some(files) = table.files() {
             any_range_erases |= files.files().any(|(_, file)| file.sst.meta.range_erases.is_some());
             let (level0, deeper) = files.levels.split_first().expect("a table has levels");
             let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
@@ -102,8 +92,16 @@ impl Merge {
         &self.key
     }
 
-    /// The next visible row; the first one from `start`, which matters only until something was found.
-    pub fn next(&mut self, session: &Session, start: Start<'_>) -> Result<Option<Found>> {
+    /// The next visible row; the first one from `start`, which matters only until something was found. Replaces `parts` with
+    /// its parts in those of `groups` that lie beside the main one, if it is in a file.
+    pub fn next(
+        &mut self,
+        session: &Session,
+        start: Start<'_>,
+        groups: Groups,
+        parts: &mut Vec<StoredValue>,
+    ) -> Result<Option<Found>> {
+        parts.clear();
         loop {
             retry(session, || self.settle(session, start))?;
             let Some(best) = self.best() else { return Ok(None) };
@@ -112,8 +110,14 @@ impl Merge {
             key.extend_from_slice(self.sources[best].cursor.key().expect("the best source has a row"));
             self.key = key;
             let found = retry(session, || self.resolve(session, best))?;
+            if let Some((source, Found::File(row, _))) = &found
+                && groups.any_beside_main()
+            {
+                let cursor = &mut self.sources[*source].cursor;
+                retry(session, || cursor.parts(session, groups, row.place, parts))?;
+            }
             self.pass();
-            if let Some(found) = found {
+            if let Some((_, found)) = found {
                 return Ok(Some(found));
             }
         }
@@ -154,8 +158,8 @@ impl Merge {
         best.map(|(i, _)| i)
     }
 
-    /// What the sources at the current key say, from `first` on: none before it has the key.
-    fn resolve(&self, session: &Session, first: usize) -> Result<Option<Found>, Stop> {
+    /// What the sources at the current key say, from `first` on (none before it has the key), and which of them says it.
+    fn resolve(&self, session: &Session, first: usize) -> Result<Option<(usize, Found)>, Stop> {
         let key = self.key.as_slice();
         let mut cover = None;
         for (i, source) in self.sources.iter().enumerate() {
@@ -167,7 +171,7 @@ impl Merge {
             }
             let Some((kind, version, found)) = source.cursor.visible(session, self.at)? else { continue };
             let shows = kind == RowKind::Put && cover.is_none_or(|cover| cover <= version);
-            return Ok(shows.then_some(found));
+            return Ok(shows.then_some((i, found)));
         }
         Ok(None)
     }
@@ -245,6 +249,19 @@ impl Cursor {
                 let row = cursor.visible(session, at)?;
                 Ok(row.map(|row| (row.kind, row.version, Found::File(row, cursor.file().clone()))))
             }
+        }
+    }
+
+    fn parts(
+        &mut self,
+        session: &Session,
+        groups: Groups,
+        place: RowPlace,
+        parts: &mut Vec<StoredValue>,
+    ) -> Result<(), Stop> {
+        match self {
+            Self::Memory(..) => Ok(()),
+            Self::Level(cursor) => cursor.parts(session, groups, place, parts),
         }
     }
 

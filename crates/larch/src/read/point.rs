@@ -1,59 +1,133 @@
 //! What a view says about one key at a version. Sources are asked from the newest to the oldest and the first answer
 //! counts, because for one key each source is newer as a whole than those after it.
 
-use super::{Value, View};
+use super::found::Found;
+use super::view::TableView;
+use super::wanted::Wanted;
+use super::{Parts, Value};
 use crate::error::Result;
-use crate::manifest::TableId;
-use crate::manifest::file_set::{DbFile, files_with_key};
-use pages::{PageSource, Session, retry};
-use sst::{Row, RowKind, Version};
+use crate::manifest::file_set::{DbFile, TableFiles, files_with_key};
+use crate::parts::MAX_GROUPS;
+use pages::{PageCache, PageSource, Stop, retry, together};
+use sst::RowKind;
 
-/// Whether the key's newest version not newer than `at` is a value, and which.
-pub fn get(session: &Session, view: &View, table: TableId, key: &[u8], at: Version) -> Result<Option<Value>> {
-    let Some(files) = view.files.tables.get(&table) else { return Ok(None) };
-    for memory in &view.memory {
-        let Some(memtable) = memory.table(table) else { continue };
-        let cover = memtable.cover(key, at);
-        if let Some(row) = memtable.get(key, at) {
-            let shows = row.kind() == RowKind::Put && cover.is_none_or(|cover| cover <= row.version());
-            return Ok(shows.then(|| Value::from_memory(row)));
-        }
-        if cover.is_some() {
-            return Ok(None);
-        }
+/// What a source says about a key.
+pub enum Answer<'v> {
+    /// Nothing: an older one may.
+    Silent,
+    /// It has no value.
+    Gone,
+    /// It has this row.
+    Row(Found<&'v DbFile>),
+}
+
+/// The key's row, if its newest version is a value. Reads the way to it and nothing of its parts elsewhere.
+pub fn find<'v, S: PageSource + ?Sized>(
+    source: &S,
+    table: TableView<'v>,
+    key: &[u8],
+) -> Result<Option<Found<&'v DbFile>>> {
+    let Some(files) = table.files() else { return Ok(None) };
+    match ask_memory(table, key) {
+        Answer::Silent => {}
+        Answer::Gone => return Ok(None),
+        Answer::Row(row) => return Ok(Some(row)),
     }
-    let (level0, deeper) = files.levels.split_first().expect("a table has levels");
-    let level0 = level0.iter().filter(|file| file.may_contain(key));
-    let deeper = deeper.iter().flat_map(|level| files_with_key(level, key));
-    for file in level0.chain(deeper) {
-        match look_up(session, file, key, at)? {
+    for file in files_of(files, key) {
+        match retry(source, || ask_file(source, table, file, key))? {
             Answer::Silent => {}
             Answer::Gone => return Ok(None),
-            Answer::Row(row) => {
-                let loaded = retry(session, || row.value.load(session, &file.sst.file))?;
-                return Ok(Some(Value::from_file(session.cache(), loaded)));
-            }
+            Answer::Row(row) => return Ok(Some(row)),
         }
     }
     Ok(None)
 }
 
-enum Answer {
-    Silent,
-    Gone,
-    Row(Row),
+/// The value of the key in a table whose values are whole.
+pub fn get<S: PageSource + ?Sized>(
+    source: &S,
+    cache: &PageCache,
+    table: TableView<'_>,
+    key: &[u8],
+) -> Result<Option<Value>> {
+    Ok(match find(source, table, key)? {
+        None => None,
+        Some(Found::Memory(row)) => Some(Value::from_memory_whole(row)),
+        Some(Found::File(row, file)) => {
+            let loaded = retry(source, || row.value.load(source, &file.sst.file))?;
+            Some(Value::from_file(cache, loaded))
+        }
+    })
 }
 
-fn look_up<S: PageSource>(session: &S, file: &DbFile, key: &[u8], at: Version) -> Result<Answer> {
-    let sst = &file.sst;
+/// The parts of the key's row that are wanted, found together.
+pub fn get_parts<S: PageSource + ?Sized>(
+    source: &S,
+    cache: &PageCache,
+    table: TableView<'_>,
+    key: &[u8],
+    wanted: &Wanted,
+) -> Result<Option<Parts>> {
+    match find(source, table, key)? {
+        None => Ok(None),
+        Some(Found::Memory(row)) => Ok(Some(wanted.of_memory(&row))),
+        Some(Found::File(row, file)) => {
+            let mut parts = [const { None }; MAX_GROUPS];
+            retry(source, || {
+                let missing = (0..wanted.len()).zip(&mut parts).filter(|(_, part)| part.is_none());
+                together(missing, |(i, part)| {
+                    let file = &file.sst;
+                    let loaded = match wanted.group(i) {
+                        0 => row.value.load(source, &file.file),
+                        group => file.part(source, group, row.place)?.load(source, &file.file),
+                    };
+                    *part = Some(Value::from_file(cache, loaded?));
+                    Ok(())
+                })
+            })?;
+            Ok(Some(Parts::of(parts.into_iter().flatten())))
+        }
+    }
+}
+
+/// What the memtables say.
+pub fn ask_memory(table: TableView<'_>, key: &[u8]) -> Answer<'static> {
+    for memory in &table.view.memory {
+        let Some(memtable) = memory.table(table.id) else { continue };
+        let cover = memtable.cover(key, table.at);
+        if let Some(row) = memtable.get(key, table.at) {
+            let shows = row.kind() == RowKind::Put && cover.is_none_or(|cover| cover <= row.version());
+            return if shows { Answer::Row(Found::Memory(row)) } else { Answer::Gone };
+        }
+        if cover.is_some() {
+            return Answer::Gone;
+        }
+    }
+    Answer::Silent
+}
+
+/// Files that may have the key, newest first.
+pub fn files_of<'v>(files: &'v TableFiles, key: &[u8]) -> impl Iterator<Item = &'v DbFile> {
+    let (level0, deeper) = files.levels.split_first().expect("a table has levels");
+    let level0 = level0.iter().filter(move |file| file.may_contain(key));
+    level0.chain(deeper.iter().flat_map(move |level| files_with_key(level, key))).map(|file| &**file)
+}
+
+/// What a file says. A step.
+pub fn ask_file<'v, S: PageSource + ?Sized>(
+    source: &S,
+    table: TableView<'_>,
+    file: &'v DbFile,
+    key: &[u8],
+) -> Result<Answer<'v>, Stop> {
     // Both parts run before a fault is answered, so that they fault together.
-    let (row, cover) = retry(session, || {
-        let row = sst.get(session, key, at);
-        let cover = sst.cover(session, key, at);
-        Ok((row?, cover?))
-    })?;
+    let row = file.sst.get(source, key, table.at);
+    let cover = file.sst.cover(source, key, table.at);
+    let (row, cover) = (row?, cover?);
     Ok(match row {
-        Some(row) if row.kind == RowKind::Put && cover.is_none_or(|cover| cover <= row.version) => Answer::Row(row),
+        Some(row) if row.kind == RowKind::Put && cover.is_none_or(|cover| cover <= row.version) => {
+            Answer::Row(Found::File(row, file))
+        }
         None if cover.is_none() => Answer::Silent,
         _ => Answer::Gone,
     })

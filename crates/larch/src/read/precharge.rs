@@ -12,7 +12,7 @@ use crate::manifest::file_set::DbFile;
 use crate::manifest::{Level, TableId};
 use os::sync::Arc;
 use pages::{PageSource, Session};
-use sst::precharge::{self, Pass, Wanted};
+use sst::precharge::{self, Pass, Reading};
 use sst::{Direction, Limits};
 use std::ops::Bound;
 
@@ -27,7 +27,7 @@ pub struct Prefetched {
 }
 
 /// Brings what `wanted` needs of `table` into memory, a quarter of the cache at most. `wanted.rows` is not looked at.
-pub fn precharge(session: &Session, view: &View, table: TableId, wanted: &Wanted<'_>) -> Result<Prefetched> {
+pub fn precharge(session: &Session, view: &View, table: TableId, wanted: &Reading<'_>) -> Result<Prefetched> {
     let Some(files) = view.files.tables.get(&table) else { return Ok(Prefetched::default()) };
     let (level0, deeper) = files.levels.split_first().expect("a table has levels");
     let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
@@ -37,7 +37,8 @@ pub fn precharge(session: &Session, view: &View, table: TableId, wanted: &Wanted
     // Every tree of every run has its share of a quarter of the cache.
     let trees = |run: &&[Arc<DbFile>]| run.iter().map(|file| file.sst.meta.trees().count()).max().unwrap_or(0) as u64;
     let share = session.cache().budget_bytes() / 4 / runs.iter().map(trees).sum::<u64>().max(1);
-    let wanted = Wanted { limits: Limits { bytes: wanted.limits.bytes.min(share), ..wanted.limits }, ..wanted.clone() };
+    let wanted =
+        Reading { limits: Limits { bytes: wanted.limits.bytes.min(share), ..wanted.limits }, ..wanted.clone() };
 
     let (reads, rounds) = (session.page_reads(), session.rounds());
     let bound =
@@ -56,7 +57,7 @@ pub fn precharge(session: &Session, view: &View, table: TableId, wanted: &Wanted
 }
 
 /// A pass over the files of a run that follow each other, as far as the reader is certain to come.
-pub fn pass<S: PageSource + ?Sized>(source: &S, run: &[Arc<DbFile>], wanted: &Wanted<'_>) -> pages::Result<Pass> {
+pub fn pass<S: PageSource + ?Sized>(source: &S, run: &[Arc<DbFile>], wanted: &Reading<'_>) -> pages::Result<Pass> {
     let mut wanted = wanted.clone();
     let mut sum = Pass::default();
     let order: Box<dyn Iterator<Item = &Arc<DbFile>>> = match wanted.direction {
@@ -88,7 +89,7 @@ pub fn pass<S: PageSource + ?Sized>(source: &S, run: &[Arc<DbFile>], wanted: &Wa
 }
 
 /// Whether the wanted keys go on beyond those of `file`, as far as its bounds tell.
-fn goes_on_after(file: &DbFile, wanted: &Wanted<'_>) -> bool {
+fn goes_on_after(file: &DbFile, wanted: &Reading<'_>) -> bool {
     let bounds = &file.sst.meta.bounds;
     match (wanted.direction, wanted.low, wanted.high) {
         (Direction::Forward, _, Bound::Unbounded) | (Direction::Backward, Bound::Unbounded, _) => true,

@@ -2,16 +2,21 @@
 //! memtables: between two rows it takes the newest view and finds its place again, and while nobody asks it for a row,
 //! whoever makes a new view takes the old one away from it.
 
-use super::merge::{Direction, Found, Merge};
-use super::value::{Key, Value};
+use super::found::Found;
+use super::merge::{Direction, Merge};
+use super::view::TableView;
+use super::wanted::Wanted;
+use super::{Key, Parts, Value};
 use crate::db::Handle;
 use crate::error::{Error, Result};
-use crate::manifest::TableId;
+use crate::manifest::{DbFile, TableId};
+use crate::parts::MAX_GROUPS;
 use crate::snapshot::Pin;
 use os::sync::{Arc, Mutex, Weak};
-use pages::{Admit, Reason, Session, retry};
-use sst::Readahead;
+use pages::{Admit, Reason, Session, Stop, retry, together};
+use sst::{Readahead, Row, StoredValue};
 use std::cell::OnceCell;
+use std::fmt;
 use std::ops::Bound;
 
 /// Most that one source of a range asks ahead: a sixth of a millisecond of the disk's sequential rate.
@@ -19,9 +24,17 @@ const MAX_AHEAD_BYTES: u64 = 256 << 10;
 
 /// Rows of a key range in order, as of one version. Double-ended; yields `Result` and stays failed after an error.
 #[must_use = "a range reads nothing until it is iterated"]
-pub struct Range {
+pub struct Range(Rows);
+
+/// As [`Range`], with some parts of the rows; see [`Selection`](crate::Selection).
+#[must_use = "a range reads nothing until it is iterated"]
+pub struct PartRange(Rows);
+
+/// What both are made of.
+pub(crate) struct Rows {
     handle: Arc<Handle>,
     table: TableId,
+    wanted: Wanted,
     session: Session,
     pin: Arc<Pin>,
     /// What is left: both bounds close in on each other.
@@ -29,6 +42,8 @@ pub struct Range {
     high: Bound<Vec<u8>>,
     /// `None` until the first row is asked for.
     ends: Option<Arc<Mutex<Ends>>>,
+    /// Of the row found last, if it is in a file: its parts in the groups wanted beside the main one, in their order.
+    beside_main: Vec<StoredValue>,
     ended: bool,
     failed: OnceCell<Error>,
 }
@@ -73,9 +88,9 @@ impl Ranges {
     }
 }
 
-/// A row of a [`Range`], its value not loaded yet.
+/// A row of a [`Range`] or a [`PartRange`]. What of it lies outside its pages is not loaded yet.
 pub struct RowRef<'r> {
-    range: &'r Range,
+    rows: &'r Rows,
     key: &'r [u8],
     found: Found,
 }
@@ -86,61 +101,160 @@ impl RowRef<'_> {
         self.key
     }
 
-    /// Length of the value in bytes, without loading it.
-    pub fn value_len(&self) -> u64 {
+    /// How many parts it has: those of the selection, one in a [`Range`].
+    pub fn part_count(&self) -> usize {
+        self.rows.wanted.len()
+    }
+
+    /// Length of part `i` in bytes, without loading it. Parts are counted from 0 in the order of the selection.
+    ///
+    /// # Panics
+    ///
+    /// If the selection has fewer groups.
+    pub fn part_len(&self, i: usize) -> u64 {
+        let wanted = &self.rows.wanted;
         match &self.found {
-            Found::Memory(row) => row.value().len() as u64,
-            Found::File(row, _) => row.value.len(),
+            Found::Memory(row) => wanted.place(i, row.value()).len() as u64,
+            Found::File(row, _) => wanted.stored(i, row, &self.rows.beside_main).len(),
         }
+    }
+
+    /// Part `i`, if it needs no page of its own.
+    ///
+    /// # Panics
+    ///
+    /// If the selection has fewer groups.
+    pub fn inline_part(&self, i: usize) -> Option<&[u8]> {
+        let wanted = &self.rows.wanted;
+        match &self.found {
+            Found::Memory(row) => Some(&row.value()[wanted.place(i, row.value())]),
+            Found::File(row, _) => wanted.stored(i, row, &self.rows.beside_main).inline(),
+        }
+    }
+
+    /// Part `i`, read from disk if it lies outside its page. After an error the range has failed.
+    ///
+    /// # Panics
+    ///
+    /// If the selection has fewer groups.
+    pub fn part(&self, i: usize) -> Result<Value> {
+        match &self.found {
+            Found::Memory(row) => Ok(Value::from_memory(row.clone(), self.rows.wanted.place(i, row.value()))),
+            Found::File(row, file) => self.rows.load(|| self.load(i, row, file)),
+        }
+    }
+
+    /// All parts. Those that lie outside their pages are read together. After an error the range has failed.
+    pub fn parts(&self) -> Result<Parts> {
+        let wanted = &self.rows.wanted;
+        match &self.found {
+            Found::Memory(row) => Ok(wanted.of_memory(row)),
+            Found::File(row, file) => {
+                let mut parts = [const { None }; MAX_GROUPS];
+                self.rows.load(|| {
+                    let missing = (0..wanted.len()).zip(&mut parts).filter(|(_, part)| part.is_none());
+                    together(missing, |(i, part)| {
+                        *part = Some(self.load(i, row, file)?);
+                        Ok(())
+                    })
+                })?;
+                Ok(Parts::of(parts.into_iter().flatten()))
+            }
+        }
+    }
+
+    /// Part `i` of a row in a file. A step.
+    fn load(&self, i: usize, row: &Row, file: &DbFile) -> Result<Value, Stop> {
+        let session = &self.rows.session;
+        let stored = self.rows.wanted.stored(i, row, &self.rows.beside_main);
+        Ok(Value::from_file(session.cache(), stored.load(session, &file.sst.file)?))
+    }
+
+    /// The number of the only part.
+    fn only(&self) -> usize {
+        assert_eq!(self.part_count(), 1, "a row of several parts, or none, has no one value: ask for its parts");
+        0
+    }
+
+    /// Length of the value in bytes, without loading it.
+    ///
+    /// # Panics
+    ///
+    /// If the selection has not exactly one group. So do [`RowRef::inline_value`] and [`RowRef::value`].
+    pub fn value_len(&self) -> u64 {
+        self.part_len(self.only())
     }
 
     /// The value, if it needs no page of its own.
     pub fn inline_value(&self) -> Option<&[u8]> {
-        match &self.found {
-            Found::Memory(row) => Some(row.value()),
-            Found::File(row, _) => row.value.inline(),
-        }
+        self.inline_part(self.only())
     }
 
     /// The value, read from disk if it lies outside its row's page. After an error the range has failed.
     pub fn value(&self) -> Result<Value> {
-        let session = &self.range.session;
-        match &self.found {
-            Found::Memory(row) => Ok(Value::from_memory(row.clone())),
-            Found::File(row, file) => match retry(session, || row.value.load(session, &file.sst.file)) {
-                Ok(loaded) => Ok(Value::from_file(session.cache(), loaded)),
-                Err(error) => Err(self.range.failed.get_or_init(|| error.into()).clone()),
-            },
-        }
+        self.part(self.only())
     }
 }
 
 impl Range {
-    pub(crate) fn new(
-        handle: Arc<Handle>,
-        table: TableId,
-        pin: Arc<Pin>,
-        low: Bound<Vec<u8>>,
-        high: Bound<Vec<u8>>,
-    ) -> Self {
-        let session = Session::new(&handle.core.cache, Reason::Scan, Admit::Keep);
-        let ended = is_empty(&low, &high);
-        Self { handle, table, session, pin, low, high, ends: None, ended, failed: OnceCell::new() }
+    pub(crate) fn new(rows: Rows) -> Self {
+        Self(rows)
     }
 
     /// A range that answers with `error`.
     pub(crate) fn failed(self, error: Error) -> Self {
-        Self { failed: OnceCell::from(error), ..self }
+        Self(self.0.failed(error))
     }
 
     /// The next row from the front, borrowed; the form for those who do not want an allocation a row.
     pub fn next_row(&mut self) -> Result<Option<RowRef<'_>>> {
-        self.advance(Direction::Forward)
+        self.0.advance(Direction::Forward)
     }
 
     /// The next row from the back, borrowed.
     pub fn next_row_back(&mut self) -> Result<Option<RowRef<'_>>> {
-        self.advance(Direction::Backward)
+        self.0.advance(Direction::Backward)
+    }
+}
+
+impl PartRange {
+    pub(crate) fn new(rows: Rows) -> Self {
+        Self(rows)
+    }
+
+    /// The next row from the front, borrowed; the form for those who do not want an allocation a row.
+    pub fn next_row(&mut self) -> Result<Option<RowRef<'_>>> {
+        self.0.advance(Direction::Forward)
+    }
+
+    /// The next row from the back, borrowed.
+    pub fn next_row_back(&mut self) -> Result<Option<RowRef<'_>>> {
+        self.0.advance(Direction::Backward)
+    }
+}
+
+impl Rows {
+    pub(crate) fn new(
+        handle: Arc<Handle>,
+        table: TableId,
+        wanted: Wanted,
+        pin: Arc<Pin>,
+        (low, high): (Bound<Vec<u8>>, Bound<Vec<u8>>),
+    ) -> Self {
+        let session = Session::new(&handle.core.cache, Reason::Scan, Admit::Keep);
+        let ended = is_empty(&low, &high);
+        let beside_main = Vec::new();
+        Self { handle, table, wanted, session, pin, low, high, ends: None, beside_main, ended, failed: OnceCell::new() }
+    }
+
+    /// Rows that answer with `error`.
+    pub(crate) fn failed(self, error: Error) -> Self {
+        Self { failed: OnceCell::from(error), ..self }
+    }
+
+    /// Runs a step that loads something of a row.
+    fn load<T>(&self, step: impl FnMut() -> Result<T, Stop>) -> Result<T> {
+        retry(&self.session, step).map_err(|error| self.failed.get_or_init(|| error.into()).clone())
     }
 
     fn advance(&mut self, direction: Direction) -> Result<Option<RowRef<'_>>> {
@@ -157,11 +271,12 @@ impl Range {
                     Direction::Backward => &self.high,
                 };
                 let Bound::Excluded(key) = bound else { unreachable!("finding a row closes in on it") };
-                Ok(Some(RowRef { range: self, key, found }))
+                Ok(Some(RowRef { rows: self, key, found }))
             }
             Ok(None) => {
                 self.ended = true;
                 self.ends = None;
+                self.beside_main = Vec::new();
                 Ok(None)
             }
             Err(error) => Err(self.failed.get_or_init(|| error).clone()),
@@ -190,12 +305,15 @@ impl Range {
                     Direction::Backward => (far, &*near),
                 };
                 let within = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
-                let merge = Merge::new(&view, self.table, self.pin.version(), direction, within, readahead);
+                let table = TableView { view: &view, id: self.table, at: self.pin.version() };
+                let merge = Merge::new(table, direction, within, readahead);
                 End { merge, generation: view.generation }
             }
         };
         let End { merge, generation } = place.insert(end);
-        let Some(found) = merge.next(&self.session, near.as_ref().map(Vec::as_slice))? else { return Ok(None) };
+        let start = near.as_ref().map(Vec::as_slice);
+        let found = merge.next(&self.session, start, self.wanted.set(), &mut self.beside_main)?;
+        let Some(found) = found else { return Ok(None) };
         let key = merge.key();
         let within = match (direction, far) {
             (_, Bound::Unbounded) => true,
@@ -221,13 +339,14 @@ impl Range {
         Ok(Some(found))
     }
 
-    fn owned(row: Result<Option<RowRef<'_>>>) -> Option<Result<(Key, Value)>> {
-        let row = match row {
+    /// The next row, owned, with what `of` takes of it.
+    fn owned<T>(&mut self, direction: Direction, of: fn(&RowRef<'_>) -> Result<T>) -> Option<Result<(Key, T)>> {
+        let row = match self.advance(direction) {
             Ok(row) => row?,
             Err(error) => return Some(Err(error)),
         };
         let key = row.key().into();
-        Some(row.value().map(|value| (key, value)))
+        Some(of(&row).map(|rest| (key, rest)))
     }
 }
 
@@ -235,13 +354,27 @@ impl Iterator for Range {
     type Item = Result<(Key, Value)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Self::owned(self.next_row())
+        self.0.owned(Direction::Forward, |row| row.value())
     }
 }
 
 impl DoubleEndedIterator for Range {
     fn next_back(&mut self) -> Option<Self::Item> {
-        Self::owned(self.next_row_back())
+        self.0.owned(Direction::Backward, |row| row.value())
+    }
+}
+
+impl Iterator for PartRange {
+    type Item = Result<(Key, Parts)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.owned(Direction::Forward, |row| row.parts())
+    }
+}
+
+impl DoubleEndedIterator for PartRange {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.owned(Direction::Backward, |row| row.parts())
     }
 }
 
@@ -256,8 +389,20 @@ fn is_empty(low: &Bound<Vec<u8>>, high: &Bound<Vec<u8>>) -> bool {
     }
 }
 
-impl std::fmt::Debug for Range {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Range").field("low", &self.low).field("high", &self.high).finish_non_exhaustive()
+impl fmt::Debug for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.describe("Range", f)
+    }
+}
+
+impl fmt::Debug for PartRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.describe("PartRange", f)
+    }
+}
+
+impl Rows {
+    fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(name).field("low", &self.low).field("high", &self.high).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! Keys and values as callers get them.
+//! Keys, values and parts of values as callers get them.
 
 use crate::memtable::MemRow;
 use os::sync::Arc;
@@ -17,23 +17,35 @@ pub struct Value(Bytes);
 
 enum Bytes {
     Page(Held, Range<usize>),
-    Memory(MemRow),
-    Owned(Arc<[u8]>),
+    Shared(Arc<[u8]>, Range<usize>),
 }
 
 impl Value {
-    pub(crate) fn from_memory(row: MemRow) -> Self {
-        Self(Bytes::Memory(row))
+    /// A row's value.
+    pub(crate) fn from_memory_whole(row: MemRow) -> Self {
+        let all = 0..row.value().len();
+        Self::from_memory(row, all)
+    }
+
+    /// The bytes at `place` of a row's value.
+    pub(crate) fn from_memory(row: MemRow, place: Range<usize>) -> Self {
+        let (bytes, start) = row.into_bytes();
+        Self(Bytes::Shared(bytes, start + place.start..start + place.end))
     }
 
     pub(crate) fn from_file(cache: &PageCache, value: LoadedValue) -> Self {
         match value {
-            LoadedValue::Owned(bytes) => Self(Bytes::Owned(bytes)),
+            LoadedValue::Owned(bytes) => Self::owned(bytes),
             LoadedValue::InPage(page, range) => match cache.hold(&page) {
                 Some(held) => Self(Bytes::Page(held, range)),
-                None => Self(Bytes::Owned(page[range].into())),
+                None => Self::owned(page[range].into()),
             },
         }
+    }
+
+    fn owned(bytes: Arc<[u8]>) -> Self {
+        let all = 0..bytes.len();
+        Self(Bytes::Shared(bytes, all))
     }
 }
 
@@ -43,8 +55,7 @@ impl Deref for Value {
     fn deref(&self) -> &[u8] {
         match &self.0 {
             Bytes::Page(held, range) => &held[range.clone()],
-            Bytes::Memory(row) => row.value(),
-            Bytes::Owned(bytes) => bytes,
+            Bytes::Shared(bytes, range) => &bytes[range.clone()],
         }
     }
 }
@@ -68,6 +79,69 @@ impl<const N: usize> PartialEq<&[u8; N]> for Value {
 }
 
 impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+/// Parts of a row's value, in the order in which the [`Selection`](crate::Selection) names their groups. One or two take
+/// no allocation.
+pub struct Parts(Few);
+
+enum Few {
+    None,
+    One([Value; 1]),
+    Two([Value; 2]),
+    Many(Box<[Value]>),
+}
+
+impl Parts {
+    pub(crate) fn of(parts: impl IntoIterator<Item = Value>) -> Self {
+        let mut parts = parts.into_iter();
+        let Some(first) = parts.next() else { return Self(Few::None) };
+        let Some(second) = parts.next() else { return Self(Few::One([first])) };
+        let Some(third) = parts.next() else { return Self(Few::Two([first, second])) };
+        Self(Few::Many([first, second, third].into_iter().chain(parts).collect()))
+    }
+
+    /// The part of a row of which one was wanted.
+    pub(crate) fn into_only(self) -> Value {
+        self.into_iter().next().expect("one part was wanted")
+    }
+}
+
+impl Deref for Parts {
+    type Target = [Value];
+
+    fn deref(&self) -> &[Value] {
+        match &self.0 {
+            Few::None => &[],
+            Few::One(parts) => parts,
+            Few::Two(parts) => parts,
+            Few::Many(parts) => parts,
+        }
+    }
+}
+
+impl IntoIterator for Parts {
+    type Item = Value;
+    type IntoIter = std::iter::Chain<
+        std::iter::Flatten<std::array::IntoIter<Option<Value>, 2>>,
+        std::iter::Flatten<std::option::IntoIter<Box<[Value]>>>,
+    >;
+
+    fn into_iter(self) -> Self::IntoIter {
+        let (few, many) = match self.0 {
+            Few::None => ([None, None], None),
+            Few::One([part]) => ([Some(part), None], None),
+            Few::Two(parts) => (parts.map(Some), None),
+            Few::Many(parts) => ([None, None], Some(parts)),
+        };
+        few.into_iter().flatten().chain(many.into_iter().flatten())
+    }
+}
+
+impl fmt::Debug for Parts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
     }

@@ -1,7 +1,7 @@
 //! What readers see together: the memtables and the file set of one moment. Views are immutable; a change of memory or
 //! files makes a new one, and readers between steps take it.
 
-use crate::manifest::{FileSet, TableId};
+use crate::manifest::{FileSet, TableFiles, TableId};
 use crate::memtable::Memtable;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, RwLock};
@@ -71,4 +71,22 @@ pub struct View {
     pub memory: Vec<Arc<MemSet>>,
     /// Files.
     pub files: Arc<FileSet>,
+}
+
+/// A table in a view, as of a version.
+#[derive(Clone, Copy, Debug)]
+pub struct TableView<'v> {
+    /// The view.
+    pub view: &'v View,
+    /// The table.
+    pub id: TableId,
+    /// The version.
+    pub at: Version,
+}
+
+impl<'v> TableView<'v> {
+    /// Its files; `None` if the table was dropped.
+    pub fn files(&self) -> Option<&'v TableFiles> {
+        self.view.files.tables.get(&self.id)
+    }
 }

@@ -38,6 +38,11 @@ impl Groups {
         self.0 >> group & 1 != 0
     }
 
+    /// Whether some lie beside the main one.
+    pub fn any_beside_main(self) -> bool {
+        self.0 & !Self::MAIN.0 != 0
+    }
+
     /// Those that lie beside the main one, in order.
     pub fn beside_main(self) -> impl Iterator<Item = usize> {
         (1..=MAX_GROUPS).filter(move |&group| self.contains(group))

@@ -133,7 +133,7 @@ impl PageSource for Touch {
 }
 
 /// Reads as a range does: rows that are not erased until there are enough, with the parts of all groups.
-fn read(source: &Touch, run: &Level, wanted: &Wanted<'_>) {
+fn read(source: &Touch, run: &Level, wanted: &Reading<'_>) {
     let mut cursor = LevelCursor::within(run.clone(), wanted.low, wanted.high, Readahead::NONE);
     let forward = wanted.direction == Direction::Forward;
     let mut there = match (if forward { wanted.low } else { wanted.high }, forward) {
@@ -200,14 +200,14 @@ fn every_range_of_keys_in_a_run_of_files_asks_for_what_is_touched() {
                     for high in &keys[i..] {
                         turn += 1;
                         for direction in [Direction::Forward, Direction::Backward] {
-                            let wanted = Wanted {
+                            let wanted = Reading {
                                 low: if turn % 5 == 0 { Bound::Excluded(low) } else { Bound::Included(low) },
                                 high: if turn % 3 == 0 { Bound::Included(high) } else { Bound::Excluded(high) },
                                 direction,
                                 limits: Limits::rows(limits[turn % 8]),
                                 groups: Groups::first(1 + groups),
                                 at: Version(at),
-                                ..Wanted::ALL
+                                ..Reading::ALL
                             };
                             check(&source, &run, &wanted);
                         }
@@ -217,7 +217,7 @@ fn every_range_of_keys_in_a_run_of_files_asks_for_what_is_touched() {
                     for direction in [Direction::Forward, Direction::Backward] {
                         let (limits, at) = (Limits::rows(limit), Version(at));
                         let groups = Groups::first(1 + groups);
-                        check(&source, &run, &Wanted { direction, limits, at, groups, ..Wanted::ALL });
+                        check(&source, &run, &Reading { direction, limits, at, groups, ..Reading::ALL });
                     }
                 }
             }
@@ -225,7 +225,7 @@ fn every_range_of_keys_in_a_run_of_files_asks_for_what_is_touched() {
     }
 }
 
-fn check(source: &Touch, run: &Level, wanted: &Wanted<'_>) {
+fn check(source: &Touch, run: &Level, wanted: &Reading<'_>) {
     if precharge::is_empty(&wanted.low, &wanted.high) {
         return;
     }

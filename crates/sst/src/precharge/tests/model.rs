@@ -1,6 +1,6 @@
 //! The oracle: all pages of a file in lists, and a reader that goes through rows one by one.
 
-use super::super::{Direction, Limits, Wanted};
+use super::super::{Direction, Limits, Reading};
 use super::touch::Touch;
 use crate::build::history_key;
 use crate::fixture::Built;
@@ -160,7 +160,7 @@ impl Oracle {
     }
 
     /// What a reader of `wanted` touches.
-    pub fn read(&self, wanted: &Wanted<'_>) -> Read {
+    pub fn read(&self, wanted: &Reading<'_>) -> Read {
         let main = self.side(TreeKind::Main);
         let count = main.rows.len() as u64;
         let within = wanted.rows.start.min(count)..wanted.rows.end.min(count);
@@ -303,7 +303,7 @@ impl Side {
 }
 
 /// Reads `wanted` with the cursors that everybody uses.
-pub fn read(sst: &Arc<Sst>, source: &Touch, wanted: &Wanted<'_>) {
+pub fn read(sst: &Arc<Sst>, source: &Touch, wanted: &Reading<'_>) {
     let Some(tree) = sst.meta.main else { return };
     if wanted.limits.rows == 0 || wanted.rows.is_empty() {
         return;

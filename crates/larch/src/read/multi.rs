@@ -1,0 +1,212 @@
+//! What a view says about many keys at a version. They are looked up together: every round brings what all of them miss
+//! in all files where they may be, so there are as many rounds as the longest way down has pages.
+//!
+//! * An answer is kept from run to run, and a key that a newer source has answered asks no older one again.
+//! * Keys go in batches, so that what is pinned stays within a quarter of the cache; a batch of one key may take more.
+
+use super::found::Found;
+use super::point::{Answer, ask_file, ask_memory, files_of};
+use super::view::TableView;
+use super::wanted::Wanted;
+use super::{Parts, Value};
+use crate::error::Result;
+use crate::manifest::file_set::DbFile;
+use pages::{PageCache, PageSource, Stop, retry, together};
+use sst::{RowPlace, StoredValue};
+
+/// Most keys looked up at once: their pages are one long read for a disk, and their answers some ten KiB.
+const MAX_BATCH_KEYS: usize = 256;
+
+/// The parts wanted of the rows of `keys`, in the order of the keys.
+pub fn get_parts<S: PageSource + ?Sized>(
+    source: &S,
+    cache: &PageCache,
+    table: TableView<'_>,
+    keys: &[impl AsRef<[u8]>],
+    wanted: &Wanted,
+) -> Result<Vec<Option<Parts>>> {
+    let most_bytes = cache.budget_bytes() / 4;
+    let mut answers = Vec::with_capacity(keys.len());
+    while answers.len() < keys.len() {
+        let keys = &keys[answers.len()..];
+        let batch = Batch::begin(table, keys, wanted, most_bytes);
+        let rows = batch.find(source, table, keys)?;
+        answers.extend(load(source, cache, rows, wanted, most_bytes)?);
+    }
+    Ok(answers)
+}
+
+/// Keys that are looked up at once, as many of those to come as there is room for.
+struct Batch<'v> {
+    /// Rows of the keys, as far as they are known.
+    rows: Vec<Option<Found<&'v DbFile>>>,
+    /// The files that the others may be in: key by key, and for each the newest first.
+    asked: Vec<Asked<'v>>,
+}
+
+struct Asked<'v> {
+    key: usize,
+    file: &'v DbFile,
+    answer: Option<Answer<'v>>,
+}
+
+impl<'v> Batch<'v> {
+    /// At least one key, and as many as memory has the answers of.
+    fn begin(table: TableView<'v>, keys: &[impl AsRef<[u8]>], wanted: &Wanted, most_bytes: u64) -> Self {
+        let mut batch = Self { rows: Vec::new(), asked: Vec::new() };
+        let Some(files) = table.files() else {
+            batch.rows.resize_with(keys.len(), || None);
+            return batch;
+        };
+        // A data page and the node above it, which keys far apart do not share.
+        let way_bytes = u64::from(files.info.options.page_bytes) + u64::from(files.info.options.node_bytes);
+        let group_ways = wanted.set().beside_main().count();
+        let mut ways = 0;
+        for (i, key) in keys.iter().take(MAX_BATCH_KEYS).enumerate() {
+            let key = key.as_ref();
+            let (row, files) = match ask_memory(table, key) {
+                Answer::Silent => (None, Some(files_of(files, key))),
+                Answer::Gone => (None, None),
+                Answer::Row(row) => (Some(row), None),
+            };
+            let before = batch.asked.len();
+            batch.asked.extend(files.into_iter().flatten().map(|file| Asked { key: i, file, answer: None }));
+            if batch.asked.len() > before {
+                ways += batch.asked.len() - before + group_ways;
+                if i > 0 && ways as u64 * way_bytes > most_bytes {
+                    batch.asked.truncate(before);
+                    break;
+                }
+            }
+            batch.rows.push(row);
+        }
+        batch
+    }
+
+    /// The rows of the batch's keys, which are the first of `keys`.
+    fn find<S: PageSource + ?Sized>(
+        mut self,
+        source: &S,
+        table: TableView<'_>,
+        keys: &[impl AsRef<[u8]>],
+    ) -> Result<Vec<Option<Found<&'v DbFile>>>> {
+        retry(source, || {
+            together(self.asked.chunk_by_mut(|a, b| a.key == b.key), |files| {
+                ask_files(source, table, files, keys[files[0].key].as_ref())
+            })
+        })?;
+        for Asked { key, answer, .. } in self.asked.into_iter().rev() {
+            // Newer ones come later and overrule: an answer that is none was not needed.
+            match answer {
+                None | Some(Answer::Silent) => {}
+                Some(Answer::Gone) => self.rows[key] = None,
+                Some(Answer::Row(row)) => self.rows[key] = Some(row),
+            }
+        }
+        Ok(self.rows)
+    }
+}
+
+/// Asks all files about a key that have not answered, up to the first that decides. A composite step.
+fn ask_files<S: PageSource + ?Sized>(
+    source: &S,
+    table: TableView<'_>,
+    files: &mut [Asked<'_>],
+    key: &[u8],
+) -> Result<(), Stop> {
+    let mut missing = false;
+    for Asked { file, answer, .. } in files {
+        if answer.is_none() {
+            match ask_file(source, table, file, key) {
+                Ok(said) => *answer = Some(said),
+                Err(Stop::Fault) => missing = true,
+                Err(stop) => return Err(stop),
+            }
+        }
+        if matches!(answer, Some(Answer::Gone | Answer::Row(_))) {
+            break;
+        }
+    }
+    if missing { Err(Stop::Fault) } else { Ok(()) }
+}
+
+/// A part of a row in a file.
+struct Part<'v> {
+    file: &'v DbFile,
+    place: RowPlace,
+    group: usize,
+    state: State,
+}
+
+enum State {
+    Sought,
+    Stored(StoredValue),
+    Loaded(Value),
+}
+
+impl Part<'_> {
+    /// Bytes that loading it will bring besides the page it lies in.
+    fn outside_bytes(&self) -> u64 {
+        match &self.state {
+            State::Stored(stored) if stored.inline().is_none() => stored.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// The parts wanted of `rows`: all in groups beside the main one in one step, then all that lie outside their pages in one
+/// step for as many as `most_bytes` have room for.
+fn load<S: PageSource + ?Sized>(
+    source: &S,
+    cache: &PageCache,
+    rows: Vec<Option<Found<&DbFile>>>,
+    wanted: &Wanted,
+    most_bytes: u64,
+) -> Result<impl Iterator<Item = Option<Parts>>> {
+    let mut parts = Vec::new();
+    for row in rows.iter().flatten() {
+        let Found::File(row, file) = row else { continue };
+        parts.extend((0..wanted.len()).map(|i| {
+            let group = wanted.group(i);
+            let state = if group == 0 { State::Stored(row.value.clone()) } else { State::Sought };
+            Part { file, place: row.place, group, state }
+        }));
+    }
+    retry(source, || {
+        let sought = parts.iter_mut().filter(|part| matches!(part.state, State::Sought));
+        together(sought, |part| {
+            part.state = State::Stored(part.file.sst.part(source, part.group, part.place)?);
+            Ok(())
+        })
+    })?;
+    let mut rest = parts.as_mut_slice();
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let fits = |part: &&Part<'_>| {
+            let before = bytes;
+            bytes += part.outside_bytes();
+            before == 0 || bytes <= most_bytes
+        };
+        let (now, later) = rest.split_at_mut(rest.iter().take_while(fits).count());
+        retry(source, || {
+            together(now.iter_mut(), |part| {
+                if let State::Stored(stored) = &part.state {
+                    part.state = State::Loaded(Value::from_file(cache, stored.load(source, &part.file.sst.file)?));
+                }
+                Ok(())
+            })
+        })?;
+        rest = later;
+    }
+    let mut loaded = parts.into_iter().map(|part| match part.state {
+        State::Loaded(value) => value,
+        State::Sought | State::Stored(_) => unreachable!("all parts were loaded"),
+    });
+    let wanted = *wanted;
+    Ok(rows.into_iter().map(move |row| {
+        Some(match row? {
+            Found::Memory(row) => wanted.of_memory(&row),
+            Found::File(..) => Parts::of(loaded.by_ref().take(wanted.len())),
+        })
+    }))
+}

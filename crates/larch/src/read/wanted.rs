@@ -1,0 +1,100 @@
+//! Which parts of rows a read gives, and in which order. It does not know names, nor where a row is found.
+
+use super::{Parts, Value};
+use crate::memtable::MemRow;
+use crate::parts::{self, MAX_GROUPS};
+use sst::{Groups, Row, StoredValue};
+use std::ops::Range;
+
+/// Some of a row's parts, none of them twice.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Parts of every row of the table.
+    row_parts: u8,
+    len: u8,
+    /// Group of each part wanted, in the order asked for.
+    groups: [u8; MAX_GROUPS],
+    set: Groups,
+}
+
+impl Wanted {
+    /// No part of rows that have `row_parts`: keys only.
+    pub fn nothing(row_parts: usize) -> Self {
+        Self { row_parts: row_parts.max(1) as u8, len: 0, groups: [0; MAX_GROUPS], set: Groups::NONE }
+    }
+
+    /// The value of rows that have one part.
+    pub fn whole() -> Self {
+        Self { row_parts: 1, len: 1, groups: [0; MAX_GROUPS], set: Groups::MAIN }
+    }
+
+    /// These and the part in `group` after them; `None` if it is among them already.
+    pub fn with(mut self, group: usize) -> Option<Self> {
+        if self.set.contains(group) {
+            return None;
+        }
+        self.groups[usize::from(self.len)] = group as u8;
+        self.len += 1;
+        self.set = self.set.with(group);
+        Some(self)
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        usize::from(self.len)
+    }
+
+    /// Group of part `i`.
+    pub fn group(&self, i: usize) -> usize {
+        usize::from(self.groups[..self.len()][i])
+    }
+
+    /// The groups as a set.
+    pub fn set(&self) -> Groups {
+        self.set
+    }
+
+    /// Where part `i` lies in the value of a row in memory.
+    pub fn place(&self, i: usize, value: &[u8]) -> Range<usize> {
+        let place = parts::find(value, usize::from(self.row_parts), self.group(i));
+        place.expect("commits and recovery let in only values that were made of the table's parts")
+    }
+
+    /// The parts of a row in memory.
+    pub fn of_memory(&self, row: &MemRow) -> Parts {
+        Parts::of((0..self.len()).map(|i| Value::from_memory(row.clone(), self.place(i, row.value()))))
+    }
+
+    /// Part `i` of a row in a file; `beside_main` are its parts in the set's groups but the main one, in their order.
+    pub fn stored<'s>(&self, i: usize, row: &'s Row, beside_main: &'s [StoredValue]) -> &'s StoredValue {
+        match self.group(i) {
+            0 => &row.value,
+            group => &beside_main[self.set.beside_main().take_while(|&before| before < group).count()],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_wanted_once_and_in_the_order_asked_for() {
+        let wanted = [4, 0, 2].into_iter().try_fold(Wanted::nothing(5), Wanted::with).expect("each once");
+        assert!(wanted.with(2).is_none() && wanted.with(0).is_none());
+        assert_eq!((0..wanted.len()).map(|i| wanted.group(i)).collect::<Vec<_>>(), [4, 0, 2]);
+        assert_eq!(wanted.set().beside_main().collect::<Vec<_>>(), [2, 4]);
+        let mut value = Vec::new();
+        parts::encode(&["a", "bb", "ccc", "", "eeeee"], &mut value);
+        let found: Vec<&[u8]> = (0..wanted.len()).map(|i| &value[wanted.place(i, &value)]).collect();
+        assert_eq!(found, [&b"eeeee"[..], b"a", b"ccc"]);
+        assert_eq!(Wanted::whole().place(0, &value), 0..value.len());
+    }
+
+    #[test]
+    fn every_group_can_be_wanted() {
+        let wanted = (0..MAX_GROUPS).try_fold(Wanted::nothing(MAX_GROUPS), Wanted::with).expect("each once");
+        assert_eq!(wanted.len(), MAX_GROUPS);
+        assert_eq!(wanted.set(), Groups::first(MAX_GROUPS));
+    }
+}

@@ -1,0 +1,116 @@
+//! A table seen through some of its column groups. It knows which parts of rows are wanted; finding them is `read/`.
+
+use crate::db::Snapshot;
+use crate::error::Result;
+use crate::read::{Key, PartRange, Parts, Wanted, multi, point};
+use crate::snapshot::Pin;
+use crate::table::{Table, bounds};
+use os::sync::Arc;
+use sst::Version;
+use std::ops::RangeBounds;
+
+/// A table seen through some of its column groups, made by [`Table::select`]. Cheap; cloning shares it.
+///
+/// A read gives the parts of a row in the order in which the groups were named, and touches no page of other groups. The
+/// first of the table's groups lies with the keys; what is wanted of the others is found together, after the key. A
+/// selection of no group reads keys only.
+///
+/// ```ignore
+/// # fn main() -> larch::Result<()> {
+/// # let db = larch::Database::open(larch::doc::directory("selection"))?;
+/// let groups = ["name", "life", "portrait"].map(str::to_owned).to_vec();
+/// let people = db.table_with("people", larch::TableOptions { groups, ..Default::default() })?;
+/// people.insert_parts("ada", ["Ada Lovelace", "1815-1852", "a large picture"])?;
+/// people.insert_parts("alan", ["Alan Turing", "1912-1954", "another one"])?;
+///
+/// let names = people.select(["name"])?;
+/// let ada = names.get("ada")?.expect("she is there");
+/// assert_eq!(ada[0][..], *b"Ada Lovelace");
+///
+/// // Two of the three, in this order; no picture is read.
+/// for row in people.select(["life", "name"])?.range("a".."b") {
+///     let (_, parts) = row?;
+///     println!("{}: {}", parts[1].escape_ascii(), parts[0].escape_ascii());
+/// }
+///
+/// let snapshot = db.snapshot();
+/// people.remove("ada")?;
+/// assert!(names.get("ada")?.is_none());
+/// assert!(names.at(&snapshot)?.get("ada")?.is_some());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Selection {
+    table: Table,
+    wanted: Wanted,
+    /// Of the snapshot that is seen; `None`: what there is when it is read.
+    pin: Option<Arc<Pin>>,
+}
+
+impl Selection {
+    pub(crate) fn new(table: Table, wanted: Wanted) -> Self {
+        Self { table, wanted, pin: None }
+    }
+
+    /// The same groups as `snapshot` shows them, which is kept as long as this is.
+    pub fn at(&self, snapshot: &Snapshot) -> Result<Self> {
+        let pin = snapshot.pin_of(&self.table)?.clone();
+        Ok(Self { pin: Some(pin), ..self.clone() })
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.pin.as_ref().map(|pin| pin.version())
+    }
+
+    /// The parts of the row `key`, if there is one. Parts found in memory are not copied.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Parts>> {
+        self.table.look(self.version(), |session, table| {
+            point::get_parts(session, session.cache(), table, key.as_ref(), &self.wanted)
+        })
+    }
+
+    /// Whether there is a row `key`. No part of it is read for that.
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.table.contains_key_at(key.as_ref(), self.version())
+    }
+
+    /// The parts of the rows `keys`, in the order of the keys, all as of one moment. They are looked up together, see
+    /// [`Table::multi_get`].
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Parts>>> {
+        let keys: Vec<K> = keys.into_iter().collect();
+        self.table.look(self.version(), |session, table| {
+            multi::get_parts(session, session.cache(), table, &keys, &self.wanted)
+        })
+    }
+
+    /// The rows with keys in `range`, as of now or of the snapshot, in order, from either end.
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> PartRange {
+        self.rows(bounds::owned(&range))
+    }
+
+    /// The rows whose keys begin with `prefix`.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> PartRange {
+        self.rows(bounds::of_prefix(prefix.as_ref()))
+    }
+
+    /// All rows.
+    pub fn iter(&self) -> PartRange {
+        self.range::<&[u8]>(..)
+    }
+
+    fn rows(&self, bounds: bounds::Owned) -> PartRange {
+        let pin = self.pin.clone().unwrap_or_else(|| self.table.pin());
+        PartRange::new(self.table.rows(self.wanted, pin, bounds))
+    }
+
+    /// The row with the least key.
+    pub fn first_key_value(&self) -> Result<Option<(Key, Parts)>> {
+        self.iter().next().transpose()
+    }
+
+    /// The row with the greatest key.
+    pub fn last_key_value(&self) -> Result<Option<(Key, Parts)>> {
+        self.iter().next_back().transpose()
+    }
+}
