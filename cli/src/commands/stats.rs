@@ -21,17 +21,25 @@ pub struct Stats {
     pub history_rows: u64,
     /// Bytes of keys and values as they were written.
     pub user_bytes: u64,
-    /// Data pages.
+    /// Data pages, of the first group where there are groups.
     pub data_pages: u64,
     /// Their bytes.
     pub data_bytes: u64,
+    /// Bytes of the other groups.
+    pub group_bytes: u64,
+    /// Bytes of the other groups' older versions.
+    pub group_history_bytes: u64,
+    /// The groups, in order.
+    pub groups: Vec<Group>,
     /// Bytes of all indexes.
     pub index_bytes: u64,
     /// Of these, trees.
     pub btree_bytes: u64,
     /// Of these, flat lists.
     pub flat_bytes: u64,
-    /// Index bytes in a hundred data bytes.
+    /// Bytes of filters.
+    pub filter_bytes: u64,
+    /// Index bytes in a hundred data bytes, those of groups among them.
     pub index_percent: f64,
     /// Index pages on the way to a data page, in the tallest file.
     pub index_height: u64,
@@ -47,6 +55,25 @@ pub struct Stats {
     pub file_bytes: u64,
     /// Levels that have files.
     pub levels: Vec<Level>,
+    /// Memory of the index.
+    pub cached_index_bytes: u64,
+    /// Memory of data, of all groups.
+    pub cached_data_bytes: u64,
+    /// Memory of older versions.
+    pub cached_history_bytes: u64,
+    /// Memory of filters.
+    pub cached_filter_bytes: u64,
+}
+
+/// One group of a table's columns.
+#[derive(Serialize)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// Bytes of its newest versions; in the first group, of the keys too.
+    pub data_bytes: u64,
+    /// Bytes of its older versions.
+    pub history_bytes: u64,
 }
 
 /// One level of a table's files.
@@ -73,10 +100,22 @@ impl Stats {
             user_bytes: stats.user_bytes,
             data_pages: stats.data_pages,
             data_bytes: stats.data_bytes,
+            group_bytes: stats.group_bytes,
+            group_history_bytes: stats.group_history_bytes,
+            groups: stats
+                .groups
+                .iter()
+                .map(|group| Group {
+                    name: group.name.clone(),
+                    data_bytes: group.data_bytes,
+                    history_bytes: group.history_bytes,
+                })
+                .collect(),
             index_bytes: stats.index_bytes,
             btree_bytes: stats.btree_bytes,
             flat_bytes: stats.flat_bytes,
-            index_percent: 100.0 * stats.index_bytes as f64 / stats.data_bytes.max(1) as f64,
+            filter_bytes: stats.filter_bytes,
+            index_percent: 100.0 * stats.index_bytes as f64 / (stats.data_bytes + stats.group_bytes).max(1) as f64,
             index_height: stats.index_height as u64,
             history_bytes: stats.history_bytes,
             value_bytes: stats.value_bytes,
@@ -93,12 +132,20 @@ impl Stats {
                     rows: level.rows,
                 })
                 .collect(),
+            cached_index_bytes: stats.cached_index_bytes,
+            cached_data_bytes: stats.cached_data_bytes,
+            cached_history_bytes: stats.cached_history_bytes,
+            cached_filter_bytes: stats.cached_filter_bytes,
         }
     }
 
-    /// Data pages in a few words.
+    /// Data in a few words, of all groups.
     pub fn data(&self) -> String {
-        format!("{} in {}", size::bytes(self.data_bytes), size::of(self.data_pages, "page"))
+        let bytes = size::bytes(self.data_bytes + self.group_bytes);
+        if self.groups.len() > 1 {
+            return format!("{bytes} in {}", size::of(self.groups.len() as u64, "group"));
+        }
+        format!("{bytes} in {}", size::of(self.data_pages, "page"))
     }
 
     /// The index in a few words.
@@ -115,6 +162,19 @@ impl Stats {
             size::of(self.index_height, "level")
         )
     }
+
+    /// What is in memory in a few words; `None` if nothing is.
+    fn cached(&self) -> Option<String> {
+        let all = [
+            ("index", self.cached_index_bytes),
+            ("data", self.cached_data_bytes),
+            ("history", self.cached_history_bytes),
+            ("filters", self.cached_filter_bytes),
+        ];
+        let some = all.iter().filter(|(_, bytes)| *bytes > 0);
+        let words: Vec<String> = some.map(|(name, bytes)| format!("{name} {}", size::bytes(*bytes))).collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    }
 }
 
 /// Runs the command.
@@ -123,23 +183,33 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
     let mut output = Output::new();
     for table in database::tables(&database, &args.dir, args.table.as_deref())? {
         let stats = Stats::new(table.name(), &table.stats()?);
-        if args.json { output.json(&stats)? } else { print(&stats, &mut output)? }
+        if args.json { output.json(&stats)? } else { print(&stats, &mut |line| output.line(line))? }
     }
     output.finish()
 }
 
-fn print(stats: &Stats, output: &mut Output) -> Result<()> {
-    output.line(format!("table {}", stats.table))?;
-    let mut row = |name: &str, text: String| output.line(format!("  {name:<14}{text}"));
+fn print(stats: &Stats, line: &mut dyn FnMut(String) -> Result<()>) -> Result<()> {
+    line(format!("table {}", stats.table))?;
+    let mut row = |name: &str, text: String| line(format!("  {name:<14}{text}"));
     row("rows", format!("{}, {} of keys and values", size::count(stats.rows), size::bytes(stats.user_bytes)))?;
     if stats.erased_rows > 0 {
         row("of these", format!("{} of deletion", size::of(stats.erased_rows, "mark")))?;
     }
     row("data", stats.data())?;
+    for Group { name, data_bytes, history_bytes } in &stats.groups {
+        let history = match history_bytes {
+            0 => String::new(),
+            bytes => format!(", history {}", size::bytes(*bytes)),
+        };
+        row("  group", format!("{name}: {}{history}", size::bytes(*data_bytes)))?;
+    }
     row("index", stats.index())?;
+    if stats.filter_bytes > 0 {
+        row("filters", size::bytes(stats.filter_bytes))?;
+    }
     if stats.history_rows > 0 {
         let rows = size::of(stats.history_rows, "older row");
-        row("history", format!("{}, {rows}", size::bytes(stats.history_bytes)))?;
+        row("history", format!("{}, {rows}", size::bytes(stats.history_bytes + stats.group_history_bytes)))?;
     }
     if stats.value_bytes > 0 {
         row("large values", size::bytes(stats.value_bytes))?;
@@ -153,5 +223,11 @@ fn print(stats: &Stats, output: &mut Output) -> Result<()> {
         let files = size::of(level.files, "file");
         row(&name, format!("{files}, {}, {}", size::bytes(level.bytes), size::of(level.rows, "row")))?;
     }
+    if let Some(cached) = stats.cached() {
+        row("in memory", cached)?;
+    }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
