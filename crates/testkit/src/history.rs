@@ -141,11 +141,16 @@ impl History {
     pub fn expect_writes_stopped(&self) {
         let Open { tables, db, .. } = self.opened();
         if let Some(table) = tables.values().next() {
-            let outcome = table.insert("k00", "never seen");
+            let outcome = rows::insert(table, b"k00", b"never seen");
             assert!(matches!(outcome, Err(Error::WritesStopped(_))), "a write after a failed one: {outcome:?}");
         }
         let outcome = db.sync();
         assert!(matches!(outcome, Err(Error::WritesStopped(_))), "a sync after a failed write: {outcome:?}");
+    }
+
+    /// Whether rows of the table are read back. Those in parts are only written and checked.
+    pub fn is_read(&self, table: &str) -> bool {
+        self.stored[table].groups.len() < 2
     }
 
     /// Whether the database is open.
@@ -225,7 +230,7 @@ impl History {
         let views = std::iter::once(None).chain(snapshots.iter().map(Some));
         for snapshot in views {
             let at = snapshot.map_or(db.version(), Snapshot::version);
-            for (name, table) in tables.iter() {
+            for (name, table) in tables.iter().filter(|(name, _)| self.stored[*name].groups.len() < 2) {
                 let all = || range_of(snapshot, table, (Bound::Unbounded, Bound::Unbounded));
                 let what = || format!("all rows of {name:?} at {at:?}");
                 expect_rows(&what, all(), self.model.rows(name, at))?;
@@ -255,6 +260,9 @@ impl History {
         for name in self.model.tables() {
             let table = db.table(&name)?;
             assert_eq!(table.options(), self.stored[&name], "options of {name:?} opened read-only");
+            if !self.is_read(&name) {
+                continue;
+            }
             expect_rows(&|| format!("{name:?} opened read-only at {at:?}"), table.iter(), self.model.rows(&name, at))?;
         }
         Ok(())

@@ -1,10 +1,55 @@
-//! Keys, values and ranges out of a small world, so that histories meet themselves again.
+//! Keys, values and ranges out of a small world, so that histories meet themselves again; and how values are cut in
+//! parts.
 
 use super::History;
 use crate::model::KeyRange;
+use larch::{Batch, Import, Result, Table};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use std::ops::Bound;
+
+/// The parts of `value` in a table of so many column groups: put together they are the value again. Where it is cut, the
+/// value says.
+pub fn parts(value: &[u8], groups: usize) -> Vec<&[u8]> {
+    let places = value.len() as u32 + 1;
+    let hash = value.iter().fold(0x811c_9dc5u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    // Often at an end, so that parts are empty.
+    let place = |cut: u32| (hash.rotate_left(11 * cut) % (places + places / 4)).min(places - 1) as usize;
+    let mut cuts: Vec<usize> = (1..groups as u32).map(place).collect();
+    cuts.sort_unstable();
+    let ends = cuts.iter().copied().chain([value.len()]);
+    let starts = std::iter::once(0).chain(cuts.iter().copied());
+    starts.zip(ends).map(|(start, end)| &value[start..end]).collect()
+}
+
+/// Column groups of `table`, if it has any.
+fn groups(table: &Table) -> Option<usize> {
+    Some(table.options().groups.len()).filter(|&groups| groups > 0)
+}
+
+/// Writes a row, in parts if the table wants them.
+pub fn insert(table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
+    match groups(table) {
+        Some(groups) => table.insert_parts(key, &parts(value, groups)),
+        None => table.insert(key, value),
+    }
+}
+
+/// As [`insert`], into a batch.
+pub fn batch_insert(batch: &mut Batch, table: &Table, key: &[u8], value: &[u8]) {
+    match groups(table) {
+        Some(groups) => batch.insert_parts(table, key, &parts(value, groups)),
+        None => batch.insert(table, key, value),
+    }
+}
+
+/// As [`insert`], into an import to `table`.
+pub fn import_add(import: &mut Import, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
+    match groups(table) {
+        Some(groups) => import.add_parts(key, &parts(value, groups)),
+        None => import.add(key, value),
+    }
+}
 
 impl History {
     /// Mostly one of a few dozen short keys; sometimes one that differs from its neighbours after 64 bytes only, where

@@ -1,5 +1,6 @@
 //! The steps a history is made of.
 
+use super::rows::{batch_insert, import_add, insert, parts};
 use super::{History, Open, OpenRange, OwnedRow, expect_row, expect_rows, range_of};
 use crate::model::{Op, is_empty_range};
 use larch::{Compression, Durability, Error, IndexKind, Readable, Result, Snapshot, TableOptions};
@@ -71,7 +72,7 @@ impl History {
         }
         let Open { db, tables, .. } = self.open.as_ref().expect("the database is open");
         match &op {
-            Op::Put { table, key, value } => tables[table].insert(key, value)?,
+            Op::Put { table, key, value } => insert(&tables[table], key, value)?,
             Op::Erase { table, key } => tables[table].remove(key)?,
             Op::RangeErase { table, range } => tables[table].remove_range(range.clone())?,
         }
@@ -106,7 +107,7 @@ impl History {
         let mut batch = db.batch().durability(durability);
         for op in &ops {
             match op {
-                Op::Put { table, key, value } => batch.insert(&tables[table], key, value),
+                Op::Put { table, key, value } => batch_insert(&mut batch, &tables[table], key, value),
                 Op::Erase { table, key } => batch.remove(&tables[table], key),
                 Op::RangeErase { table, range } => batch.remove_range(&tables[table], range.clone()),
             }
@@ -126,6 +127,9 @@ impl History {
     }
 
     fn expect_point(&self, snapshot: Option<&Snapshot>, table: &str, key: &[u8]) -> Result<()> {
+        if !self.is_read(table) {
+            return Ok(());
+        }
         let Open { db, tables, .. } = self.opened();
         let at = snapshot.map_or(self.model.newest(), Snapshot::version);
         let expected = self.model.get(table, key, at);
@@ -157,6 +161,9 @@ impl History {
     fn read_range(&mut self) -> Result<()> {
         let (view, name, bounds, prefix) = (self.view(), self.table(), self.range(), self.prefix());
         let choice = self.rng.random_range(0..6);
+        if !self.is_read(&name) {
+            return Ok(());
+        }
         let snapshot = view.map(|view| &self.opened().snapshots[view]);
         let table = &self.opened().tables[&name];
         let at = snapshot.map_or(self.model.newest(), Snapshot::version);
@@ -224,6 +231,9 @@ impl History {
             self.open.as_mut().expect("the database is open").iterators.swap_remove(0);
         }
         let (view, table, bounds) = (self.view(), self.table(), self.range());
+        if !self.is_read(&table) {
+            return Ok(());
+        }
         let snapshot = view.map(|view| &self.opened().snapshots[view]);
         let at = snapshot.map_or(self.model.newest(), Snapshot::version);
         let range = range_of(snapshot, &self.opened().tables[&table], bounds.clone());
@@ -312,7 +322,7 @@ impl History {
             if i == interrupted {
                 self.write_one()?;
             }
-            import.add(key, value)?;
+            import_add(&mut import, &self.opened().tables[&name], key, value)?;
         }
         if given_up {
             return Ok(());
@@ -361,7 +371,7 @@ impl History {
         let table = tables.remove(&name).expect("the model has it");
         assert!(db.drop_table(&name)?, "the table was there");
         assert!(db.existing_table(&name)?.is_none(), "a dropped table is gone");
-        assert!(table.insert("k00", "lost").is_err(), "a dropped table takes no writes");
+        assert!(insert(&table, b"k00", b"lost").is_err(), "a dropped table takes no writes");
         self.model.drop_table(&name);
         self.table_in_doubt = None;
         Ok(())
@@ -399,16 +409,19 @@ impl History {
         let too_long = vec![b'v'; (self.options.write_buffer_bytes / 4) as usize + 1];
         let Open { db, tables, .. } = self.opened();
         let table = &tables[&name];
-        assert!(matches!(table.insert("k00", &too_long), Err(Error::ValueTooLong { .. })));
+        assert!(matches!(insert(table, b"k00", &too_long), Err(Error::ValueTooLong { .. })));
+        let groups = table.options().groups.len();
+        assert!(matches!(table.insert_parts("k00", &parts(b"value", groups.max(1) + 1)), Err(Error::PartCount { .. })));
+        assert!(groups < 2 || matches!(table.insert("k00", "value"), Err(Error::Grouped { .. })));
         assert!(matches!(table.remove(vec![0; larch::MAX_KEY_BYTES + 1]), Err(Error::KeyTooLong { .. })));
         let mut batch = db.batch();
         for i in 0..3 {
-            batch.insert(table, format!("k{i:02}"), &too_long[1..]);
+            batch_insert(&mut batch, table, format!("k{i:02}").as_bytes(), &too_long[1..]);
         }
         assert!(matches!(batch.commit(), Err(Error::BatchTooLarge { .. })));
         let mut batch = db.batch();
-        batch.insert(table, "k00", "this is fine");
-        batch.insert(table, "k01", &too_long);
+        batch_insert(&mut batch, table, b"k00", b"this is fine");
+        batch_insert(&mut batch, table, b"k01", &too_long);
         assert!(matches!(batch.commit(), Err(Error::ValueTooLong { .. })));
         let builder = self.options.builder(super::DIRECTORY);
         match builder.machine(self.machine()).open() {
