@@ -106,7 +106,9 @@ impl BatchOps {
     /// Appends a put of a value in parts; see [`parts::encode`] for what becomes of them.
     pub fn put_parts(&mut self, table: u32, key: &[u8], parts: &[impl AsRef<[u8]>]) {
         self.begin(PUT, table, key);
-        self.push_length(parts::encoded_bytes(parts));
+        let bytes = parts::encoded_bytes(parts);
+        self.push_length(bytes);
+        self.bytes.reserve(bytes);
         parts::encode(parts, &mut self.bytes);
     }
 

@@ -113,6 +113,23 @@ fn cached_point_reads_do_not_allocate() {
 }
 
 #[test]
+fn a_row_in_parts_is_written_with_no_more_allocations_than_a_whole_one() {
+    let db = builder(&SimDisk::new(1)).open().expect("the disk works");
+    let groups = ["a", "b", "c"].map(str::to_owned).to_vec();
+    let split = db.table_with("split", TableOptions { groups, ..TableOptions::default() }).expect("the disk works");
+    let whole = db.table("whole").expect("the disk works");
+    let value = [b'v'; 120];
+    // Once to warm up.
+    for _ in 0..2 {
+        let of_whole = allocations(|| (0..1000).for_each(|i| whole.insert(key(i), value).expect("the disk works")));
+        let parts = [&value[..10], &value[10..50], &value[50..]];
+        let of_parts = allocations(|| (0..1000).for_each(|i| split.insert_parts(key(i), &parts).expect("it works")));
+        // The log's file grows now and then.
+        assert!(of_parts <= of_whole + 20, "{of_parts} allocations for parts, {of_whole} for whole values");
+    }
+}
+
+#[test]
 fn a_cold_point_read_costs_at_most_height_and_one_page_reads() {
     for options in all_kinds() {
         let is_flat = options.index == IndexKind::Flat;
