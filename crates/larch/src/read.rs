@@ -16,3 +16,6 @@ pub use range::{PartRange, Range, RowRef};
 pub use value::{Key, Parts, Value};
 pub use view::{MemSet, View};
 pub use wanted::Wanted;
+
+#[cfg(test)]
+mod tests;
