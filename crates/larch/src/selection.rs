@@ -2,11 +2,12 @@
 
 use crate::db::Snapshot;
 use crate::error::Result;
-use crate::read::{Key, PartRange, Parts, Wanted, multi, point};
+use crate::read::{Key, PartRange, Parts, Prefetched, Wanted, multi, point};
 use crate::snapshot::Pin;
 use crate::table::{Table, bounds};
 use os::sync::Arc;
-use sst::Version;
+use pages::Reason;
+use sst::{Direction, Limits, Version};
 use std::ops::RangeBounds;
 
 /// A table seen through some of its column groups, made by [`Table::select`]. Cheap; cloning shares it.
@@ -15,7 +16,7 @@ use std::ops::RangeBounds;
 /// first of the table's groups lies with the keys; what is wanted of the others is found together, after the key. A
 /// selection of no group reads keys only.
 ///
-/// ```ignore
+/// ```
 /// # fn main() -> larch::Result<()> {
 /// # let db = larch::Database::open(larch::doc::directory("selection"))?;
 /// let groups = ["name", "life", "portrait"].map(str::to_owned).to_vec();
@@ -65,7 +66,7 @@ impl Selection {
 
     /// The parts of the row `key`, if there is one. Parts found in memory are not copied.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Parts>> {
-        self.table.look(self.version(), |session, table| {
+        self.table.look(Reason::Point, self.version(), |session, table| {
             point::get_parts(session, session.cache(), table, key.as_ref(), &self.wanted)
         })
     }
@@ -79,9 +80,23 @@ impl Selection {
     /// [`Table::multi_get`].
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Parts>>> {
         let keys: Vec<K> = keys.into_iter().collect();
-        self.table.look(self.version(), |session, table| {
+        self.table.look(Reason::Point, self.version(), |session, table| {
             multi::get_parts(session, session.cache(), table, &keys, &self.wanted)
         })
+    }
+
+    /// Brings what reading `range` from its start will need into memory, see [`Table::prefetch`]; of other groups nothing.
+    pub fn prefetch<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, limits: Limits) -> Result<Prefetched> {
+        self.prefetch_towards(bounds::owned(&range), limits, Direction::Forward)
+    }
+
+    /// As [`Selection::prefetch`], for reading from the end.
+    pub fn prefetch_back<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, limits: Limits) -> Result<Prefetched> {
+        self.prefetch_towards(bounds::owned(&range), limits, Direction::Backward)
+    }
+
+    fn prefetch_towards(&self, bounds: bounds::Owned, limits: Limits, direction: Direction) -> Result<Prefetched> {
+        self.table.prefetch_towards(bounds, limits, direction, self.wanted.set(), self.version())
     }
 
     /// The rows with keys in `range`, as of now or of the snapshot, in order, from either end.

@@ -153,6 +153,7 @@ impl Table {
     /// Runs `read` on what the table is now, or was at `at`.
     pub(crate) fn look<T>(
         &self,
+        reason: Reason,
         at: Option<Version>,
         read: impl FnOnce(&Session, TableView<'_>) -> Result<T>,
     ) -> Result<T> {
@@ -160,7 +161,7 @@ impl Table {
         // The view first: then every file in it is older than the version read afterwards.
         let view = core.view();
         let at = at.unwrap_or_else(|| core.visible());
-        let session = Session::new(&core.cache, Reason::Point, Admit::Keep);
+        let session = Session::new(&core.cache, reason, Admit::Keep);
         read(&session, TableView { view: &view, id: self.info.id, at })
     }
 
@@ -174,7 +175,7 @@ impl Table {
 
     pub(crate) fn get_at(&self, key: &[u8], at: Option<Version>) -> Result<Option<Value>> {
         self.check_whole()?;
-        self.look(at, |session, table| point::get(session, session.cache(), table, key))
+        self.look(Reason::Point, at, |session, table| point::get(session, session.cache(), table, key))
     }
 
     /// Whether `key` has a value. No value is read for it, and no part of one.
@@ -183,7 +184,7 @@ impl Table {
     }
 
     pub(crate) fn contains_key_at(&self, key: &[u8], at: Option<Version>) -> Result<bool> {
-        self.look(at, |session, table| Ok(point::find(session, table, key)?.is_some()))
+        self.look(Reason::Point, at, |session, table| Ok(point::find(session, table, key)?.is_some()))
     }
 
     /// The values of `keys`, in their order, all as of one moment. The keys are looked up together: what they miss is read
@@ -214,8 +215,9 @@ impl Table {
     ) -> Result<Vec<Option<Value>>> {
         self.check_whole()?;
         let keys: Vec<K> = keys.into_iter().collect();
-        let rows =
-            self.look(at, |session, table| multi::get_parts(session, session.cache(), table, &keys, &Wanted::whole()))?;
+        let rows = self.look(Reason::Point, at, |session, table| {
+            multi::get_parts(session, session.cache(), table, &keys, &Wanted::whole())
+        })?;
         Ok(rows.into_iter().map(|row| row.map(Parts::into_only)).collect())
     }
 
@@ -337,34 +339,31 @@ impl Table {
     /// large values, in one round of the disk a level of the index. Of a large range as much as a quarter of the cache
     /// holds.
     pub fn prefetch<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, limits: Limits) -> Result<Prefetched> {
-        self.prefetch_towards(range, limits, Direction::Forward)
+        self.prefetch_towards(bounds::owned(&range), limits, Direction::Forward, self.all_groups(), None)
     }
 
     /// As [`Table::prefetch`], for reading from the end.
     pub fn prefetch_back<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, limits: Limits) -> Result<Prefetched> {
-        self.prefetch_towards(range, limits, Direction::Backward)
+        self.prefetch_towards(bounds::owned(&range), limits, Direction::Backward, self.all_groups(), None)
     }
 
-    fn prefetch_towards<K: AsRef<[u8]>>(
+    fn all_groups(&self) -> Groups {
+        Groups::first(self.info.options.groups.len().max(1))
+    }
+
+    pub(crate) fn prefetch_towards(
         &self,
-        range: impl RangeBounds<K>,
+        (low, high): bounds::Owned,
         limits: Limits,
         direction: Direction,
+        groups: Groups,
+        at: Option<Version>,
     ) -> Result<Prefetched> {
-        let core = self.core();
-        let view = core.view();
-        let (low, high) = bounds::owned(&range);
-        let reading = Reading {
-            low: low.as_ref().map(Vec::as_slice),
-            high: high.as_ref().map(Vec::as_slice),
-            direction,
-            limits,
-            groups: Groups::first(self.info.options.groups.len().max(1)),
-            at: core.visible(),
-            ..Reading::ALL
-        };
-        let session = Session::new(&core.cache, Reason::Precharge, Admit::Keep);
-        precharge::precharge(&session, &view, self.info.id, &reading)
+        let (low, high) = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
+        self.look(Reason::Precharge, at, |session, table| {
+            let reading = Reading { low, high, direction, limits, groups, at: table.at, ..Reading::ALL };
+            precharge::precharge(session, table, &reading)
+        })
     }
 
     /// Starts an import: rows written straight into files, all of them visible at its end or none.

@@ -12,17 +12,8 @@ use crate::error::Result;
 use crate::memtable::{MemCursor, Memtable};
 use os::sync::Arc;
 use pages::{Session, Stop, retry};
-use sst::{Groups, Readahead, RowKind, RowPlace, Seek, StoredValue, Version};
+use sst::{Direction, Groups, Readahead, RowKind, RowPlace, Seek, StoredValue, Version};
 use std::ops::Bound;
-
-/// Which way a merge walks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// Keys grow.
-    Forward,
-    /// Keys shrink.
-    Backward,
-}
 
 /// The merge.
 #[derive(Debug)]
@@ -123,8 +114,8 @@ impl Merge {
         }
     }
 
-    /// Makes every source arrive.
-    fn settle(&mut self, session: &Session, start: Start<'_>) -> Result<(), Stop> {
+    /// Makes every source arrive. A step.
+    pub fn settle(&mut self, session: &Session, start: Start<'_>) -> Result<(), Stop> {
         let mut missing = false;
         for Source { cursor, pending } in &mut self.sources {
             let arrived = match pending {

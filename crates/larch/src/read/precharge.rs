@@ -5,11 +5,11 @@
 //! is asked about once it is certain that the reader comes to it. Each level may give all the rows there is a limit for,
 //! because which of them gives how many is known only when they are merged.
 
-use super::View;
 use super::level::files_between;
+use super::view::TableView;
 use crate::error::Result;
+use crate::manifest::Level;
 use crate::manifest::file_set::DbFile;
-use crate::manifest::{Level, TableId};
 use os::sync::Arc;
 use pages::{PageSource, Session};
 use sst::precharge::{self, Pass, Reading};
@@ -26,9 +26,9 @@ pub struct Prefetched {
     pub rounds: u64,
 }
 
-/// Brings what `wanted` needs of `table` into memory, a quarter of the cache at most. `wanted.rows` is not looked at.
-pub fn precharge(session: &Session, view: &View, table: TableId, wanted: &Reading<'_>) -> Result<Prefetched> {
-    let Some(files) = view.files.tables.get(&table) else { return Ok(Prefetched::default()) };
+/// Brings what `wanted` needs of `table` into memory, a quarter of the cache at most. Its row ids are not looked at.
+pub fn precharge(session: &Session, table: TableView<'_>, wanted: &Reading<'_>) -> Result<Prefetched> {
+    let Some(files) = table.files() else { return Ok(Prefetched::default()) };
     let (level0, deeper) = files.levels.split_first().expect("a table has levels");
     let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
     let runs: Vec<Level> = level0.chain(deeper.iter().filter(|level| !level.is_empty()).cloned()).collect();

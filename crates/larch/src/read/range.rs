@@ -3,7 +3,8 @@
 //! whoever makes a new view takes the old one away from it.
 
 use super::found::Found;
-use super::merge::{Direction, Merge};
+use super::merge::Merge;
+use super::precharge::precharge;
 use super::view::TableView;
 use super::wanted::Wanted;
 use super::{Key, Parts, Value};
@@ -14,7 +15,8 @@ use crate::parts::MAX_GROUPS;
 use crate::snapshot::Pin;
 use os::sync::{Arc, Mutex, Weak};
 use pages::{Admit, Reason, Session, Stop, retry, together};
-use sst::{Readahead, Row, StoredValue};
+use sst::precharge::{Reading, is_empty};
+use sst::{Direction, Limits, Readahead, Row, StoredValue};
 use std::cell::OnceCell;
 use std::fmt;
 use std::ops::Bound;
@@ -42,6 +44,10 @@ pub(crate) struct Rows {
     high: Bound<Vec<u8>>,
     /// `None` until the first row is asked for.
     ends: Option<Arc<Mutex<Ends>>>,
+    /// Rows still to be given at most; without a limit `u64::MAX`.
+    left: u64,
+    /// Whether what the rows up to the limit need has been read ahead.
+    is_charged: bool,
     /// Of the row found last, if it is in a file: its parts in the groups wanted beside the main one, in their order.
     beside_main: Vec<StoredValue>,
     ended: bool,
@@ -206,6 +212,12 @@ impl Range {
         Self(self.0.failed(error))
     }
 
+    /// At most `rows` of the rows, from both ends together. Since it is known then how far a reader will come, all that it
+    /// misses is read from disk together, a round for each level of the index, as soon as the first page is missing.
+    pub fn limit(self, rows: u64) -> Self {
+        Self(self.0.limit(rows))
+    }
+
     /// The next row from the front, borrowed; the form for those who do not want an allocation a row.
     pub fn next_row(&mut self) -> Result<Option<RowRef<'_>>> {
         self.0.advance(Direction::Forward)
@@ -220,6 +232,11 @@ impl Range {
 impl PartRange {
     pub(crate) fn new(rows: Rows) -> Self {
         Self(rows)
+    }
+
+    /// At most `rows` of the rows, see [`Range::limit`].
+    pub fn limit(self, rows: u64) -> Self {
+        Self(self.0.limit(rows))
     }
 
     /// The next row from the front, borrowed; the form for those who do not want an allocation a row.
@@ -242,9 +259,27 @@ impl Rows {
         (low, high): (Bound<Vec<u8>>, Bound<Vec<u8>>),
     ) -> Self {
         let session = Session::new(&handle.core.cache, Reason::Scan, Admit::Keep);
-        let ended = is_empty(&low, &high);
-        let beside_main = Vec::new();
-        Self { handle, table, wanted, session, pin, low, high, ends: None, beside_main, ended, failed: OnceCell::new() }
+        let ended = is_empty(&low.as_ref().map(Vec::as_slice), &high.as_ref().map(Vec::as_slice));
+        Self {
+            handle,
+            table,
+            wanted,
+            session,
+            pin,
+            low,
+            high,
+            ends: None,
+            left: u64::MAX,
+            is_charged: false,
+            beside_main: Vec::new(),
+            ended,
+            failed: OnceCell::new(),
+        }
+    }
+
+    fn limit(self, rows: u64) -> Self {
+        let left = self.left.min(rows);
+        Self { left, ended: self.ended || left == 0, ..self }
     }
 
     /// Rows that answer with `error`.
@@ -266,6 +301,10 @@ impl Rows {
         }
         match self.find(direction) {
             Ok(Some(found)) => {
+                if self.left < u64::MAX {
+                    self.left -= 1;
+                    self.ended = self.left == 0;
+                }
                 let bound = match direction {
                     Direction::Forward => &self.low,
                     Direction::Backward => &self.high,
@@ -312,9 +351,34 @@ impl Rows {
         };
         let End { merge, generation } = place.insert(end);
         let start = near.as_ref().map(Vec::as_slice);
+        let charge = |near: Bound<&[u8]>, rows: u64| {
+            let far = far.as_ref().map(Vec::as_slice);
+            let (low, high) = if direction == Direction::Forward { (near, far) } else { (far, near) };
+            let (limits, groups, at) = (Limits::rows(rows), self.wanted.set(), self.pin.version());
+            let reading = Reading { low, high, direction, limits, groups, at, ..Reading::ALL };
+            let view = core.view();
+            precharge(&self.session, TableView { view: &view, id: self.table, at }, &reading)
+        };
+        let may_charge = self.left < u64::MAX && !self.is_charged;
+        if may_charge {
+            match merge.settle(&self.session, start) {
+                Ok(()) => {}
+                Err(Stop::Fault) => {
+                    self.is_charged = true;
+                    charge(start, self.left)?;
+                }
+                Err(Stop::Failed(error)) => return Err((*error).into()),
+            }
+        }
+        let rounds = self.session.rounds();
         let found = merge.next(&self.session, start, self.wanted.set(), &mut self.beside_main)?;
         let Some(found) = found else { return Ok(None) };
         let key = merge.key();
+        if may_charge && !self.is_charged && self.left > 1 && self.session.rounds() > rounds {
+            // The row was there and some part of it was not: so it will be for those after it.
+            self.is_charged = true;
+            charge(Bound::Excluded(key), self.left - 1)?;
+        }
         let within = match (direction, far) {
             (_, Bound::Unbounded) => true,
             (Direction::Forward, Bound::Included(far)) => key <= far.as_slice(),
@@ -375,17 +439,6 @@ impl Iterator for PartRange {
 impl DoubleEndedIterator for PartRange {
     fn next_back(&mut self) -> Option<Self::Item> {
         self.0.owned(Direction::Backward, |row| row.parts())
-    }
-}
-
-/// Whether no key can lie between the bounds.
-fn is_empty(low: &Bound<Vec<u8>>, high: &Bound<Vec<u8>>) -> bool {
-    match (low, high) {
-        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
-        (Bound::Included(low), Bound::Included(high)) => low > high,
-        (Bound::Included(low), Bound::Excluded(high))
-        | (Bound::Excluded(low), Bound::Included(high))
-        | (Bound::Excluded(low), Bound::Excluded(high)) => low >= high,
     }
 }
 

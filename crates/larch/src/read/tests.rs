@@ -289,7 +289,7 @@ fn parts_are_found_whatever_pages_are_refused() {
         let cache = &table.core().cache;
         let session = || Session::new(cache, Reason::Point, Admit::Keep);
         for source in [Flaky::once(session()), Flaky::forgetful(session(), 1), Flaky::forgetful(session(), 2)] {
-            let found = table.look(None, |_, table| {
+            let found = table.look(Reason::Point, None, |_, table| {
                 let one_by_one = keys.iter().map(|key| point::get_parts(&source, cache, table, key, &wanted));
                 Ok((one_by_one.collect::<Vec<_>>(), multi::get_parts(&source, cache, table, &keys, &wanted)?))
             });

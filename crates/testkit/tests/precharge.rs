@@ -1,0 +1,152 @@
+//! Ranges whose end is known are read in one round of the disk a level of the index, over all files and groups at once.
+
+use larch::os::Machine;
+use larch::os::sim::SimDisk;
+use larch::os::sync::Arc;
+use larch::{Database, IndexKind, LevelOptions, Limits, PageKind, Table, TableOptions};
+
+const ROWS: u32 = 20_000;
+const FILES: u32 = 4;
+const GROUPS: [&str; 3] = ["hot", "warm", "cold"];
+
+fn key(i: u32) -> Vec<u8> {
+    format!("key {i:08}").into_bytes()
+}
+
+fn open(disk: &Arc<SimDisk>) -> Database {
+    // Files of level 0 stay where they are.
+    let levels = LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() };
+    let builder = Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1));
+    builder.levels(levels).open().expect("the disk works")
+}
+
+/// Rows in four files that overlap everywhere.
+fn four_files(index: IndexKind) -> Arc<SimDisk> {
+    let disk = SimDisk::new(1);
+    let db = open(&disk);
+    let groups = GROUPS.map(str::to_owned).to_vec();
+    let options = TableOptions {
+        page_bytes: 1 << 10,
+        node_bytes: 4 << 10,
+        max_node_children: 8,
+        index,
+        groups,
+        ..TableOptions::default()
+    };
+    let table = db.table_with("t", options).expect("the disk works");
+    for file in 0..FILES {
+        for start in (0..ROWS).step_by(1000) {
+            let mut batch = db.batch();
+            for i in (start..start + 1000).filter(|i| i % FILES == file) {
+                let hot = format!("hot {i}");
+                batch.insert_parts(&table, key(i), &[hot.as_bytes(), &[b'w'; 40], &[b'c'; 100]]);
+            }
+            batch.commit().expect("the disk works");
+        }
+        db.flush().expect("the disk works");
+    }
+    assert_eq!(table.stats().expect("the disk works").levels[0].files, u64::from(FILES));
+    db.close().expect("the disk works");
+    disk
+}
+
+/// Rounds of waiting for the disk and page reads so far.
+fn counts(db: &Database) -> (u64, u64) {
+    let metrics = db.metrics();
+    (metrics.pages.all_rounds(), metrics.page_reads)
+}
+
+/// Reads 1,000 rows in the middle with all parts, and says how many rounds and page reads it took.
+fn read_thousand(db: &Database, table: &Table, limit: Option<u64>, backward: bool) -> (u64, u64) {
+    let (from, to) = (key(7_000), key(8_000));
+    let before = counts(db);
+    let mut rows = table.select(GROUPS).expect("it has these groups").range(from..to);
+    if let Some(limit) = limit {
+        rows = rows.limit(limit);
+    }
+    let mut found: Vec<u32> = Vec::new();
+    while let Some(row) = if backward { rows.next_back() } else { rows.next() } {
+        let (key, parts) = row.expect("the disk works");
+        let i: u32 = std::str::from_utf8(&key[4..]).expect("digits").parse().expect("digits");
+        assert_eq!((&parts[0][..], &parts[2][..]), (format!("hot {i}").as_bytes(), &[b'c'; 100][..]));
+        found.push(i);
+    }
+    let expected: Vec<u32> = if backward { (7_000..8_000).rev().collect() } else { (7_000..8_000).collect() };
+    assert_eq!(found, expected);
+    let after = counts(db);
+    (after.0 - before.0, after.1 - before.1)
+}
+
+#[test]
+fn a_range_of_a_thousand_rows_over_four_files_and_three_groups_takes_as_many_rounds_as_the_index_is_high() {
+    for index in [IndexKind::Btree, IndexKind::Flat] {
+        let disk = four_files(index);
+        for backward in [false, true] {
+            let db = open(&disk);
+            let table = db.table("t").expect("it is there");
+            let height = u64::from(table.stats().expect("the disk works").index_height);
+            assert!(height >= if index == IndexKind::Flat { 1 } else { 3 });
+            // The way down, once more where a range begins or ends with a page, and the way down the groups.
+            let bound = 2 * (height + 1) + (height + 1);
+
+            let (rounds, reads) = read_thousand(&db, &table, Some(1_000), backward);
+            println!("{index:?}, height {height}: {rounds} rounds of at most {bound} with a limit, {reads} page reads");
+            assert!(rounds <= bound, "{rounds} rounds");
+            drop(table);
+            db.close().expect("the disk works");
+
+            let db = open(&disk);
+            let table = db.table("t").expect("it is there");
+            let (slow_rounds, slow_reads) = read_thousand(&db, &table, None, backward);
+            println!("{slow_rounds} rounds without, {slow_reads} page reads");
+            assert!(slow_rounds > rounds);
+            assert!(reads <= slow_reads, "nothing is read in vain: {reads} page reads, {slow_reads} without a limit");
+        }
+    }
+}
+
+#[test]
+fn after_a_prefetch_nothing_is_read() {
+    for index in [IndexKind::Btree, IndexKind::Flat, IndexKind::Both] {
+        let disk = four_files(index);
+        for backward in [false, true] {
+            let db = open(&disk);
+            let table = db.table("t").expect("it is there");
+            let range = key(7_000)..key(8_000);
+            let (limits, height) = (Limits::NONE, u64::from(table.stats().expect("the disk works").index_height));
+            let done = match backward {
+                true => table.prefetch_back(range, limits),
+                false => table.prefetch(range, limits),
+            };
+            let done = done.expect("the disk works");
+            assert!(done.rounds <= 3 * (height + 1), "{done:?}");
+            assert_eq!(read_thousand(&db, &table, None, backward), (0, 0), "{index:?}");
+        }
+    }
+}
+
+#[test]
+fn a_prefetch_of_one_group_reads_no_page_of_the_others() {
+    let disk = four_files(IndexKind::Btree);
+    let db = open(&disk);
+    let table = db.table("t").expect("it is there");
+    table.select(["hot"]).expect("it is there").prefetch(key(0)..key(3_000), Limits::NONE).expect("the disk works");
+    let group_pages = || db.metrics().cached_bytes(PageKind::Group);
+    assert_eq!(group_pages(), 0);
+    table.select(["cold"]).expect("it is there").prefetch(key(0)..key(3_000), Limits::NONE).expect("the disk works");
+    assert!(group_pages() >= 3_000 * 100);
+}
+
+/// A precharge that took no notice of the memory there is once filled it (YDB, #53139).
+#[test]
+fn a_prefetch_larger_than_the_cache_stays_within_a_quarter_of_it() {
+    let disk = four_files(IndexKind::Btree);
+    let cache_bytes = 1 << 20;
+    let db = Database::builder("db").machine(Machine::simulated_on(disk, 1)).cache_bytes(cache_bytes).open();
+    let db = db.expect("the disk works");
+    let table = db.table("t").expect("it is there");
+    table.prefetch::<&[u8]>(.., Limits::NONE).expect("the disk works");
+    let used = db.metrics().cache.used_bytes;
+    assert!(used <= cache_bytes / 2 && used >= cache_bytes / 8, "{used} bytes of {cache_bytes}");
+    assert_eq!(table.select(GROUPS).expect("it has them").iter().count(), ROWS as usize);
+}
