@@ -5,7 +5,7 @@
 use larch::os::sim::{Counts, SimDisk};
 use larch::os::sync::Arc;
 use larch::os::{Disk, Machine};
-use larch::{Compression, Database, IndexKind, LevelOptions, Table, TableOptions};
+use larch::{Compression, Database, IndexKind, LevelOptions, Reason, Table, TableOptions};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -276,4 +276,69 @@ fn a_range_opens_no_file_beyond_its_bounds() {
     check(&firsts[3], &[&firsts[4][..], b"\0"].concat(), rows_between(3, 4) + 1, 2);
     check(b"a", &firsts[1], rows_between(0, 1), 1);
     check(b"", b"b", 0, 0);
+}
+
+/// Imports the even keys twice over each other and writes some odd ones: three files that overlap, the oldest the largest.
+fn overlapping() -> Arc<SimDisk> {
+    let disk = SimDisk::new(1);
+    let db = builder(&disk).open().expect("the disk works");
+    let options = TableOptions { max_node_children: 8, ..all_kinds()[0].clone() };
+    let table = db.table_with("t", options).expect("the disk works");
+    import(&table, 20_000);
+    for step in [5, 7] {
+        let mut batch = db.batch();
+        for i in (0..20_000).step_by(step) {
+            batch.insert(&table, key(2 * i + 1), [step as u8; 100]);
+        }
+        batch.commit().expect("the disk works");
+        db.flush().expect("the disk works");
+    }
+    assert_eq!(db.metrics().files, 3);
+    db.close().expect("the disk works");
+    disk
+}
+
+#[test]
+fn many_cold_keys_take_as_many_rounds_as_the_longest_way_has_pages() {
+    let disk = overlapping();
+    let open = || builder(&disk).open().expect("the disk works");
+    // What only the oldest file has, or none: so all files are asked, one key at a time too.
+    let keys = (0..64).map(|i| (i % 8 == 3, i * 7919 % 20_000));
+    let keys = keys.map(|(absent, i)| key(2 * i + u32::from(absent && i % 5 != 0 && i % 7 != 0)));
+    let keys: Vec<Vec<u8>> = keys.collect();
+    let db = open();
+    let table = db.table("t").expect("the disk works");
+    let height = u64::from(table.stats().expect("the table is there").index_height);
+    let one_by_one: Vec<_> = keys.iter().map(|key| table.get(key).expect("the disk works")).collect();
+    let pages = db.metrics().page_reads;
+    let found = one_by_one.iter().flatten().count();
+    assert!(height >= 3 && found >= 56, "{found} found, height {height}");
+    drop((table, db));
+
+    let db = open();
+    let table = db.table("t").expect("the disk works");
+    let together = table.multi_get(&keys).expect("the disk works");
+    assert!(together.iter().map(Option::as_deref).eq(one_by_one.iter().map(Option::as_deref)));
+    assert_eq!(db.metrics().page_reads, pages, "each page once");
+    assert_eq!(db.metrics().pages.rounds(Reason::Point), height + 1);
+    let again = allocations(|| assert_eq!(table.multi_get(&keys).expect("the disk works").len(), keys.len()));
+    assert!(again < 64, "{again} allocations for 64 keys in memory");
+    assert_eq!((db.metrics().page_reads, db.metrics().pages.rounds(Reason::Point)), (pages, height + 1));
+}
+
+#[test]
+fn a_newer_answer_in_memory_spares_the_older_files() {
+    let disk = overlapping();
+    let db = builder(&disk).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    let keys: Vec<Vec<u8>> = (0..100).map(|i| key(2 * i)).collect();
+    for key in &keys[..50] {
+        table.insert(key, "new").expect("the disk works");
+    }
+    table.remove_range(&keys[50][..]..&keys[99][..]).expect("the disk works");
+    let found = table.multi_get(&keys[..99]).expect("the disk works");
+    assert_eq!(found.iter().flatten().filter(|value| ***value == *b"new").count(), 50);
+    assert_eq!((found.iter().flatten().count(), db.metrics().page_reads), (50, 0));
+    assert!(table.multi_get(&keys[99..]).expect("the disk works")[0].is_some());
+    assert!(db.metrics().page_reads > 0);
 }

@@ -155,7 +155,26 @@ impl History {
 
     fn read_point(&mut self) -> Result<()> {
         let (view, table, key) = (self.view(), self.table(), self.key());
-        self.expect_point(view.map(|view| &self.opened().snapshots[view]), &table, &key)
+        let others: Vec<Vec<u8>> = (0..self.rng.random_range(0..12)).map(|_| self.key()).collect();
+        let snapshot = view.map(|view| &self.opened().snapshots[view]);
+        self.expect_point(snapshot, &table, &key)?;
+        self.expect_points(snapshot, &table, &others)
+    }
+
+    fn expect_points(&self, snapshot: Option<&Snapshot>, table: &str, keys: &[Vec<u8>]) -> Result<()> {
+        let Open { tables, .. } = self.opened();
+        let at = snapshot.map_or(self.model.newest(), Snapshot::version);
+        let values = match snapshot {
+            Some(snapshot) => snapshot.multi_get(&tables[table], keys)?,
+            None => tables[table].multi_get(keys)?,
+        };
+        assert_eq!(values.len(), keys.len());
+        for (key, value) in keys.iter().zip(&values) {
+            let what = || format!("{table:?} at {at:?}, with others");
+            let expected = self.model.get(table, key, at).map(|value| (&key[..], value));
+            expect_row(&what, value.as_deref().map(|value| (&key[..], value)), expected);
+        }
+        Ok(())
     }
 
     fn read_range(&mut self) -> Result<()> {
