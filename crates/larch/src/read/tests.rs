@@ -522,10 +522,8 @@ fn a_read_touches_no_page_of_groups_it_does_not_want() {
     let scan = |table: &str, groups: Option<&[&str]>| {
         cost(&disk, table, |table| {
             let count = match groups {
-                Some(groups) => {
-                    table.select(groups).expect("it has them").iter().map(|row| row.expect("a row")).count()
-                }
-                None => table.iter().map(|row| row.expect("a row")).count(),
+                Some(groups) => table.select(groups).expect("it has them").iter().filter(Result::is_ok).count(),
+                None => table.iter().filter(Result::is_ok).count(),
             };
             assert_eq!(count, ROWS as usize);
         })
