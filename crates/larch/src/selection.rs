@@ -21,8 +21,8 @@ use std::ops::RangeBounds;
 /// # let db = larch::Database::open(larch::doc::directory("selection"))?;
 /// let groups = ["name", "life", "portrait"].map(str::to_owned).to_vec();
 /// let people = db.table_with("people", larch::TableOptions { groups, ..Default::default() })?;
-/// people.insert_parts("ada", ["Ada Lovelace", "1815-1852", "a large picture"])?;
-/// people.insert_parts("alan", ["Alan Turing", "1912-1954", "another one"])?;
+/// people.insert_parts("ada", &["Ada Lovelace", "1815-1852", "a large picture"])?;
+/// people.insert_parts("alan", &["Alan Turing", "1912-1954", "another one"])?;
 ///
 /// let names = people.select(["name"])?;
 /// let ada = names.get("ada")?.expect("she is there");

@@ -616,7 +616,8 @@ fn many_keys_pin_a_quarter_of_the_cache_at_most() {
         let source = Watched { session, most_pinned: Cell::new(0) };
         let wanted = [2, 0].into_iter().try_fold(Wanted::nothing(3), Wanted::with).expect("each once");
         let cache = &table.core().cache;
-        let watched = table.look(None, |_, table| multi::get_parts(&source, cache, table, &keys, &wanted));
+        let watched =
+            table.look(Reason::Point, None, |_, table| multi::get_parts(&source, cache, table, &keys, &wanted));
         for rows in [watched, selection.multi_get(&keys)] {
             for (i, row) in rows.expect("the disk works").iter().enumerate() {
                 let large = if (i as u32 * 19 % ROWS).is_multiple_of(1000) { 3000 } else { 10 };
