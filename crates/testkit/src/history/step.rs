@@ -162,6 +162,9 @@ impl History {
     }
 
     fn expect_points(&self, snapshot: Option<&Snapshot>, table: &str, keys: &[Vec<u8>]) -> Result<()> {
+        if !self.is_read(table) {
+            return Ok(());
+        }
         let Open { tables, .. } = self.opened();
         let at = snapshot.map_or(self.model.newest(), Snapshot::version);
         let values = match snapshot {
