@@ -181,7 +181,7 @@ impl Sst {
         Some(Descent::new(&self.file, kind, &tree, self.prefer_flat))
     }
 
-    fn version(&self, record: &Record) -> Version {
+    pub(crate) fn version(&self, record: &Record) -> Version {
         Version(record.version.0.saturating_add(self.version_offset))
     }
 

@@ -10,16 +10,13 @@ use crate::cache::shard::Key;
 use crate::cache::{Claim, Look, Reserved, first_heat};
 use crate::file::Stored;
 use crate::page::{adopt_page, decode_page};
-use crate::{Address, Error, PageCache, PageKind, PageRef, Result};
+use crate::{Error, PageCache, PageKind, PageRef, Result};
 use os::BLOCK_BYTES;
 use os::sync::Arc;
 
 /// Pages that follow each other in a file are read together up to this length, if that is a sixteenth of the budget at
 /// most: 1 MiB takes a disk little longer than 64 KiB, and the copies out of it are small beside a read.
 const MAX_RUN_BYTES: u64 = 1 << 20;
-
-/// What a page is expected to unpack to, for the reservation: LZ4 seldom does better on rows.
-const UNPACKED_TIMES: u64 = 4;
 
 /// What a round brought.
 #[derive(Default)]
@@ -73,7 +70,7 @@ pub(super) fn run(
     }
 
     let needed_bytes: u64 =
-        missing.iter().filter(|request| request.needed).map(|request| reservation(&request.at)).sum();
+        missing.iter().filter(|request| request.needed).map(|request| request.at.memory_bytes()).sum();
     let (mut reserved, shared) = match needed_bytes {
         0 => (Charge::none(), true),
         _ => match cache.reserve(needed_bytes, turn) {
@@ -85,7 +82,7 @@ pub(super) fn run(
     let mut ahead_left = if turn.is_some() { 0 } else { ahead_bytes };
     let mut readings: Vec<Reading> = Vec::new();
     for request in missing {
-        let bytes = reservation(&request.at);
+        let bytes = request.at.memory_bytes();
         let charge = if request.needed {
             reserved.split(bytes)
         } else {
@@ -135,19 +132,6 @@ pub(super) fn run(
         }
     }
     outcome
-}
-
-/// What to reserve for a page that is not here yet. A whole number of blocks is a plain page and read into the buffer it
-/// stays in; others are read with the blocks they share, and copied or unpacked.
-fn reservation(at: &Address) -> u64 {
-    let block = BLOCK_BYTES as u64;
-    let bytes = u64::from(at.bytes);
-    let start = at.offset % block;
-    if start == 0 && bytes.is_multiple_of(block) {
-        return bytes + crate::frame::FRAME_BYTES;
-    }
-    let unpacked = (bytes * UNPACKED_TIMES).min(crate::page::MAX_PAGE_BYTES as u64).next_multiple_of(block);
-    (start + bytes).next_multiple_of(block) + unpacked + crate::frame::FRAME_BYTES
 }
 
 /// Reads pages that follow each other: together if there is memory for that, otherwise one by one.

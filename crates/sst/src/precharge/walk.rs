@@ -10,7 +10,7 @@
 //! The page at the near edge is read whatever the limits. Going on, a child is taken if it is needed even if the page at
 //! the near edge gave everything it could; when that page is in memory, what it gives is known.
 
-use super::{Direction, Limits, Pass};
+use super::{Asked, Direction, Pass, Share};
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::meta::Tree;
@@ -19,6 +19,9 @@ use crate::read::Descent;
 use crate::row::RowKind;
 use pages::{Address, PACK_BYTES, PageRef, PageSource, Result, Stop};
 use std::ops::{Bound, Range};
+
+/// More than a page is expected to take of its stored length.
+const UNPACKED_TIMES: u64 = 6;
 
 /// One end of what is wanted.
 #[derive(Clone, Copy, Debug)]
@@ -53,14 +56,23 @@ struct Step {
 }
 
 /// The pass.
-pub(super) struct Walk<'a, S: ?Sized> {
+pub(super) struct Walk<'a, 's, S: ?Sized> {
     source: &'a S,
+    asked: &'a Asked,
     descent: Descent<'a>,
     totals: Totals,
     low: Side<'a>,
     high: Side<'a>,
     forward: bool,
-    limits: Limits,
+    share: &'s mut Share,
+    /// Stored bytes that may be read beside the first page, which is free if this is the first file.
+    most_bytes: u64,
+    most_memory_bytes: u64,
+    is_first: bool,
+    /// Rows that are wanted at most.
+    pub rows_left: u64,
+    /// Whether erased rows count, too.
+    pub counts_erased: bool,
     /// Whether the last row must be known, not only the page it is in.
     pub needs_last_row: bool,
     near: Near,
@@ -87,28 +99,30 @@ struct Near {
     items: Option<u64>,
 }
 
-fn items(totals: &Totals) -> u64 {
-    totals.rows.saturating_sub(totals.erased)
-}
-
-impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
+impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     pub fn new(
         source: &'a S,
+        asked: &'a Asked,
         descent: Descent<'a>,
         tree: &Tree,
-        low: Side<'a>,
-        high: Side<'a>,
+        (low, high): (Side<'a>, Side<'a>),
         direction: Direction,
-        limits: Limits,
+        share: &'s mut Share,
     ) -> Self {
         Self {
             source,
+            asked,
             descent,
             totals: tree.totals,
             low,
             high,
             forward: direction == Direction::Forward,
-            limits,
+            most_bytes: share.bytes,
+            most_memory_bytes: share.memory_bytes,
+            is_first: share.is_first,
+            share,
+            rows_left: u64::MAX,
+            counts_erased: false,
             needs_last_row: false,
             near: Near::default(),
             pass: Pass::default(),
@@ -116,6 +130,16 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
             stuck: false,
             cut: false,
         }
+    }
+
+    /// Rows that count up to somewhere.
+    fn items(&self, totals: &Totals) -> u64 {
+        if self.counts_erased { totals.rows } else { totals.rows.saturating_sub(totals.erased) }
+    }
+
+    /// Whether some rows of a page do not count.
+    fn has_uncounted(&self, before: &Totals, through: &Totals) -> bool {
+        !self.counts_erased && before.erased != through.erased
     }
 
     pub fn run(&mut self) -> Result<Pass> {
@@ -135,7 +159,9 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
             is_far: true,
         };
         self.child(&root)?;
-        self.pass.rows = if self.forward { start..self.reached.max(start) } else { self.reached.min(start)..start };
+        // Nearest first: as long as the near edge is not known, nothing else is asked for the rows beyond it.
+        let reached = if near.row.is_some() { self.reached } else { start };
+        self.pass.rows = if self.forward { start..reached.max(start) } else { reached.min(start)..start };
         Ok(std::mem::take(&mut self.pass))
     }
 
@@ -177,7 +203,16 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
         let Some(page) = self.look(address, 0)? else { return Ok(None) };
         let layout = Layout::of(&page);
         self.descent.check_rows(&layout, before.rows..through.rows, address)?;
-        Ok(Some(Rows { page, layout }))
+        let rows = Rows { page, layout, counts_erased: self.counts_erased };
+        if self.counts_items() && !self.counts_erased {
+            let erased = layout.rows() - rows.kept(0..layout.rows()).count();
+            if before.erased.checked_add(erased as u64) != Some(through.erased) {
+                let said = through.erased.wrapping_sub(before.erased);
+                let why = format!("{erased} of its rows are erased, its parent says {said}");
+                return Err(self.descent.file().corrupt(self.descent.page_kind(), address.offset, why));
+            }
+        }
+        Ok(Some(rows))
     }
 
     /// The child of `node` where `side` is, among those with rows that may be wanted.
@@ -212,17 +247,17 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
 
     /// How many rows before `row`, which lies in the page, are not erased; `None` if only the page can say.
     fn items_before(&self, row: u64, rows: Option<&Rows>, before: &Totals, through: &Totals) -> Option<u64> {
-        if before.erased == through.erased {
-            return Some(items(before) + row.clamp(before.rows, through.rows) - before.rows);
+        if !self.has_uncounted(before, through) {
+            return Some(self.items(before) + row.clamp(before.rows, through.rows) - before.rows);
         }
         if row >= through.rows {
-            return Some(items(through));
+            return Some(self.items(through));
         }
-        Some(items(before) + rows?.kept(0..row.saturating_sub(before.rows) as usize).count() as u64)
+        Some(self.items(before) + rows?.kept(0..row.saturating_sub(before.rows) as usize).count() as u64)
     }
 
     fn counts_items(&self) -> bool {
-        self.limits.rows < u64::MAX
+        self.rows_left < u64::MAX
     }
 
     /// Goes down to the near edge as far as nodes are in memory.
@@ -243,7 +278,7 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
         }
         let Near { before, through, .. } = self.near;
         self.near.is_page = true;
-        let has_erased = before.erased != through.erased;
+        let has_erased = self.has_uncounted(&before, &through);
         let rows = match side.key().is_some() || has_erased && self.counts_items() {
             true => self.look_at_rows(&address, &before, &through)?,
             false => None,
@@ -262,27 +297,32 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
     /// going backward.
     fn items_on_the_way_at_most(&self, before: &Totals, through: &Totals) -> u64 {
         if self.forward {
-            items(before).saturating_sub(self.near.items.unwrap_or(items(&self.near.before)))
+            self.items(before).saturating_sub(self.near.items.unwrap_or(self.items(&self.near.before)))
         } else {
-            self.near.items.unwrap_or(items(&self.near.through)).saturating_sub(items(through))
+            self.near.items.unwrap_or(self.items(&self.near.through)).saturating_sub(self.items(through))
         }
     }
 
     /// Whether a child other than the one at the near edge is needed for certain.
     fn is_wanted(&self, step: &Step) -> bool {
         let Step { before, through, level, .. } = step;
-        if self.items_on_the_way_at_most(before, through) >= self.limits.rows {
+        if self.is_enough(step) {
             return false;
         }
         // Of a node its first page at least.
         let least = if *level == 0 { through.bytes - before.bytes } else { PACK_BYTES };
-        let bytes = match (self.forward, self.near.is_page) {
+        // The first page of the first file is free, once it is known which that is.
+        let is_free = self.is_first && self.near.is_page;
+        let bytes = match (self.forward, is_free) {
             (true, true) => before.bytes.saturating_sub(self.near.through.bytes),
             (true, false) => before.bytes.saturating_sub(self.near.before.bytes),
             (false, true) => self.near.before.bytes.saturating_sub(through.bytes),
             (false, false) => self.near.through.bytes.saturating_sub(through.bytes),
         };
-        bytes.saturating_add(least) <= self.limits.bytes
+        let bytes = bytes.saturating_add(least);
+        // Not to come further out than there is room for when the near edge is known: pages may unpack to some times more.
+        let has_room = self.near.is_page || bytes.saturating_mul(UNPACKED_TIMES) <= self.most_memory_bytes;
+        bytes <= self.most_bytes && has_room
     }
 
     /// Asks for a child and what is needed under it.
@@ -312,6 +352,7 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
             };
             if !next.is_near && !self.is_wanted(&next) {
                 self.cut = true;
+                self.pass.is_cut = !self.is_enough(&next);
                 self.pass.items = self.items_came_at_most(&next);
                 return Ok(());
             }
@@ -323,15 +364,20 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
         }
     }
 
+    /// Whether the rows before `step` may be all that are wanted.
+    fn is_enough(&self, step: &Step) -> bool {
+        self.items_on_the_way_at_most(&step.before, &step.through) >= self.rows_left
+    }
+
     /// How many rows the reader has had at most when it comes to `step`, or leaves it.
     fn items_came_at_most(&self, step: &Step) -> u64 {
-        self.items_on_the_way_at_most(&step.before, &step.through).min(self.limits.rows)
+        self.items_on_the_way_at_most(&step.before, &step.through).min(self.rows_left)
     }
 
     fn items_left_at_most(&self, step: &Step) -> u64 {
         // What lies beyond the step, seen from the near edge.
         let edge = if self.forward { step.through } else { step.before };
-        self.items_on_the_way_at_most(&edge, &edge).min(self.limits.rows)
+        self.items_on_the_way_at_most(&edge, &edge).min(self.rows_left)
     }
 
     /// A page or node that is not in memory, or whose rows are not known.
@@ -346,16 +392,29 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
 
     /// Whether the last row that is wanted may lie in `step`.
     fn may_end_in(&self, step: &Step) -> bool {
-        self.counts_items() && self.items_left_at_most(step) >= self.limits.rows
+        self.counts_items() && self.items_left_at_most(step) >= self.rows_left
     }
 
     /// A data page.
     fn data(&mut self, step: &Step) -> Result<()> {
         let (near, far) = if self.forward { (self.low, self.high) } else { (self.high, self.low) };
         let by_key = step.is_far && far.key().is_some() || step.is_near && near.key().is_some();
-        let erased = step.before.erased != step.through.erased;
+        let erased = self.has_uncounted(&step.before, &step.through);
         let by_items = self.counts_items()
             && (erased && (step.is_far || step.is_near) || self.needs_last_row && self.may_end_in(step));
+        // Room is taken whether the page is here or not, so that every pass comes as far.
+        if step.is_near {
+            self.share.take(
+                if self.is_first { 0 } else { step.through.bytes - step.before.bytes },
+                step.address.memory_bytes(),
+            );
+        } else if !self.share.take_page(&step.address) {
+            self.cut = true;
+            self.pass.is_cut = true;
+            self.pass.items = self.items_came_at_most(step);
+            self.stuck = true;
+            return Ok(());
+        }
         let rows = if by_key || by_items {
             let rows = self.look_at_rows(&step.address, &step.before, &step.through)?;
             if rows.is_none() {
@@ -364,14 +423,9 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
             }
             rows
         } else {
-            self.pass.noted |= self.descent.ahead(self.source, &step.address);
+            self.ask(&step.address);
             None
         };
-        let bytes = step.through.bytes - step.before.bytes;
-        self.pass.bytes += bytes;
-        if step.is_near {
-            self.pass.free_bytes = bytes;
-        }
         let end = match (step.is_far, self.forward) {
             (false, true) => Some(step.through.rows),
             (false, false) => Some(step.before.rows),
@@ -392,12 +446,15 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
         };
         if items_left == 0 {
             self.cut = true;
-            self.pass.items = self.limits.rows;
-            let last = rows.filter(|_| self.needs_last_row).map_or(end, |rows| self.last_row(step, &rows));
+            self.pass.items = self.rows_left;
+            let last = match rows.filter(|_| self.needs_last_row) {
+                Some(rows) => self.last_row(step, &rows)?,
+                None => end,
+            };
             self.reach(last);
             return Ok(());
         }
-        self.pass.items = if self.counts_items() { self.limits.rows - items_left } else { u64::MAX };
+        self.pass.items = if self.counts_items() { self.rows_left - items_left } else { u64::MAX };
         self.reach(end);
         if step.is_far {
             self.beyond(step, end)?;
@@ -417,11 +474,11 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
         let near = self.near.items?;
         let here = self.items_before(end, rows, &step.before, &step.through)?;
         let came = if self.forward { here.saturating_sub(near) } else { near.saturating_sub(here) };
-        Some(self.limits.rows.saturating_sub(came))
+        Some(self.rows_left.saturating_sub(came))
     }
 
     /// Forward the end of the rows that are wanted, backward their first, in the page where the limit is reached.
-    fn last_row(&self, step: &Step, rows: &Rows) -> u64 {
+    fn last_row(&self, step: &Step, rows: &Rows) -> Result<u64> {
         let Near { items: Some(near_items), row: Some(near_row), .. } = self.near else {
             unreachable!("the limit is known to be reached")
         };
@@ -429,17 +486,20 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
         let nth = if self.forward {
             let (from, had) = match step.is_near {
                 true => (near_row, 0),
-                false => (0, items(&step.before).saturating_sub(near_items)),
+                false => (0, self.items(&step.before).saturating_sub(near_items)),
             };
-            rows.kept(from..rows.layout.rows()).nth((self.limits.rows - had - 1) as usize).map(|i| i + 1)
+            rows.kept(from..rows.layout.rows()).nth((self.rows_left - had - 1) as usize).map(|i| i + 1)
         } else {
             let (to, had) = match step.is_near {
                 true => (near_row, 0),
-                false => (rows.layout.rows(), near_items.saturating_sub(items(&step.through))),
+                false => (rows.layout.rows(), near_items.saturating_sub(self.items(&step.through))),
             };
-            rows.kept(0..to).rev().nth((self.limits.rows - had - 1) as usize)
+            rows.kept(0..to).rev().nth((self.rows_left - had - 1) as usize)
         };
-        step.before.rows + nth.expect("the limit is reached in this page") as u64
+        nth.map(|nth| step.before.rows + nth as u64).ok_or_else(|| {
+            let why = "more of its rows are erased than the nodes above it say".to_owned();
+            self.descent.file().corrupt(self.descent.page_kind(), step.address.offset, why)
+        })
     }
 
     /// The far edge is reached: the reader looks at one row more to see that it is.
@@ -448,35 +508,36 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
             if end >= self.high.row {
                 self.pass.overshot = !self.pass.missing;
             } else if end >= step.through.rows {
-                self.row_beyond(end, &step.through)?;
+                self.row_beyond(end)?;
             }
         } else if end <= self.low.row {
             self.pass.overshot = !self.pass.missing;
         } else if end <= step.before.rows {
-            self.row_beyond(end - 1, &step.before)?;
+            self.row_beyond(end - 1)?;
         }
         Ok(())
     }
 
-    /// Asks for the page that holds row `row`, the one beside the far edge; `edge` are the totals there.
-    fn row_beyond(&mut self, row: u64, edge: &Totals) -> Result<()> {
+    /// Asks for the page that holds row `row`, the one beside the far edge.
+    fn row_beyond(&mut self, row: u64) -> Result<()> {
         let mut address = self.descent.root_address();
-        let mut bytes = 0;
         for level in (1..=self.descent.height()).rev() {
             let Some(page) = self.look(&address, level)? else { return Ok(()) };
             let node = self.descent.node(&page, &address)?;
-            let child = node.child(node.search_row(row));
-            (address, bytes) = (child.address, u64::from(child.address.bytes));
+            address = node.address(node.search_row(row));
         }
-        let way = match self.forward {
-            true => edge.bytes.saturating_sub(self.near.through.bytes),
-            false => self.near.before.bytes.saturating_sub(edge.bytes),
-        };
-        if way.saturating_add(bytes) <= self.limits.bytes {
-            self.pass.bytes += bytes;
-            self.pass.noted |= self.descent.ahead(self.source, &address);
+        if self.share.take_page(&address) {
+            self.ask(&address);
+        } else {
+            self.pass.is_cut = true;
         }
         Ok(())
+    }
+
+    /// Asks for a data page ahead.
+    fn ask(&mut self, address: &Address) {
+        let (file, kind) = (self.descent.file(), self.descent.page_kind());
+        self.pass.noted |= self.asked.ahead(self.source, file, address, kind);
     }
 }
 
@@ -484,6 +545,7 @@ impl<'a, S: PageSource + ?Sized> Walk<'a, S> {
 struct Rows {
     page: PageRef,
     layout: Layout,
+    counts_erased: bool,
 }
 
 impl Rows {
@@ -493,8 +555,8 @@ impl Rows {
         self.layout.search(&self.page, key).map(row).map_err(row)
     }
 
-    /// Those of the rows that are not erased.
+    /// Those of the rows that count.
     fn kept(&self, within: Range<usize>) -> impl DoubleEndedIterator<Item = usize> {
-        within.filter(|&i| self.layout.record(&self.page, i).kind != RowKind::Erase)
+        within.filter(|&i| self.counts_erased || self.layout.record(&self.page, i).kind != RowKind::Erase)
     }
 }

@@ -124,9 +124,24 @@ impl<'a> Descent<'a> {
         source.page(self.file, at, if level == 0 { self.kind.page_kind() } else { self.root_kind })
     }
 
-    /// Asks for a data page ahead; whether it is not in memory yet.
-    pub(crate) fn ahead<S: PageSource + ?Sized>(&self, source: &S, at: &Address) -> bool {
-        source.ahead(self.file, at, self.kind.page_kind())
+    /// A data page, if it is in memory.
+    pub(crate) fn peek<S: PageSource + ?Sized>(&self, source: &S, at: &Address) -> Option<PageRef> {
+        source.peek(self.file, at, self.kind.page_kind())
+    }
+
+    /// Kind of the tree's data pages.
+    pub(crate) fn page_kind(&self) -> PageKind {
+        self.kind.page_kind()
+    }
+
+    /// The file.
+    pub(crate) fn file(&self) -> &'a Arc<PagedFile> {
+        self.file
+    }
+
+    /// Rows of the tree.
+    pub(crate) fn rows(&self) -> u64 {
+        self.rows
     }
 
     /// The node that is `page`. It has separators where rows have keys, and none elsewhere.
@@ -169,18 +184,35 @@ impl<'a> Descent<'a> {
         Err(self.file.corrupt(self.kind.page_kind(), at.offset, why))
     }
 
-    /// The data page under which `key` lies if it exists. The first row not less than it may begin the next page.
-    pub(crate) fn page_of_key<S: PageSource + ?Sized>(
-        &self,
-        source: &S,
-        key: &[u8],
-    ) -> Result<(PageRef, Layout), Stop> {
+    /// Address of the data page under which `key` lies if it exists.
+    pub(crate) fn address_of_key<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Address, Stop> {
         let mut address = self.root.address;
         for _ in 0..self.root.height {
             let page = source.page(self.file, &address, self.root_kind)?;
             let node = self.node(&page, &address)?;
             address = node.address(node.search(key));
         }
+        Ok(address)
+    }
+
+    /// Address of the data page that holds row `row`, which is one of the tree's.
+    pub(crate) fn address_of_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Address, Stop> {
+        let mut address = self.root.address;
+        for _ in 0..self.root.height {
+            let page = source.page(self.file, &address, self.root_kind)?;
+            let node = Node::new(&page);
+            address = node.address(node.search_row(row));
+        }
+        Ok(address)
+    }
+
+    /// The data page under which `key` lies if it exists. The first row not less than it may begin the next page.
+    pub(crate) fn page_of_key<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        key: &[u8],
+    ) -> Result<(PageRef, Layout), Stop> {
+        let address = self.address_of_key(source, key)?;
         let page = source.page(self.file, &address, self.kind.page_kind())?;
         let layout = Layout::of(&page);
         Ok((page, layout))
@@ -220,12 +252,7 @@ impl<'a> Descent<'a> {
             let why = format!("row {row} is beyond the {} rows of the tree", self.rows);
             return Err(corrupt(self.file, self.kind.page_kind(), self.root.address.offset, why));
         }
-        let mut address = self.root.address;
-        for _ in 0..self.root.height {
-            let page = source.page(self.file, &address, self.root_kind)?;
-            let node = Node::new(&page);
-            address = node.address(node.search_row(row));
-        }
+        let address = self.address_of_row(source, row)?;
         let page = source.page(self.file, &address, self.kind.page_kind())?;
         let layout = L::of(&page);
         self.check_row(row, &layout, &address)?;

@@ -6,9 +6,10 @@ use crate::read::level::LevelCursor;
 use os::Access;
 use os::sim::SimDisk;
 use pages::{Address, PageCache, PageKind, PageRef, PagedFile, Resident, Stop};
-use sst::{BuildOptions, Builder, Groups, IndexKind, Readahead, RowKind, Seek, Version};
+use sst::{BuildOptions, Builder, Groups, IndexKind, Limits, Readahead, RowKind, Seek, Version};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 const ROWS: u64 = 40;
 /// Rows of the files of the run.
@@ -145,6 +146,7 @@ fn read(source: &Touch, run: &Level, wanted: &Reading<'_>) {
         (Bound::Excluded(key), false) => cursor.seek_back(source, key, Seek::Upper),
     }
     .expect("no fault");
+    let is_old = run.iter().any(|file| wanted.at < file.sst.meta.newest);
     let (mut items, mut parts) = (0, Vec::new());
     while there {
         let key = cursor.key();
@@ -159,11 +161,12 @@ fn read(source: &Touch, run: &Level, wanted: &Reading<'_>) {
             break;
         }
         let newest = cursor.visible(source, Version::MAX).expect("no fault").expect("every row has a newest version");
-        if let Some(row) = cursor.visible(source, wanted.at).expect("no fault") {
+        let visible = cursor.visible(source, wanted.at).expect("no fault");
+        if let Some(row) = visible.filter(|row| row.kind != RowKind::Erase) {
             parts.clear();
             cursor.versions().parts(source, wanted.groups, row.place, &mut parts).expect("no fault");
         }
-        items += u64::from(newest.kind != RowKind::Erase);
+        items += u64::from(is_old || newest.kind != RowKind::Erase);
         if items == wanted.limits.rows {
             break;
         }
@@ -236,7 +239,8 @@ fn check(source: &Touch, run: &Level, wanted: &Reading<'_>) {
     source.start(false);
     let files = &run[files_between(run, wanted.low, wanted.high)];
     let bound = files.iter().map(|file| precharge::rounds_at_most(&file.sst, wanted)).sum();
-    let found = precharge::run(source, bound, || pass(source, files, wanted)).expect("nothing is damaged");
+    let found = precharge::run(source, bound, |asked| pass(source, files, wanted, u64::MAX, asked));
+    let found = found.expect("nothing is damaged");
     assert!(!found.missing && !found.noted, "it is not done after {bound} rounds: {wanted:?}");
     let asked = Touch::rows_of(&source.asked);
     assert!(asked.is_superset(&expected), "{wanted:?}: {:?} are missing", expected.difference(&asked));

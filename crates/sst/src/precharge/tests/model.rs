@@ -162,6 +162,8 @@ impl Oracle {
     /// What a reader of `wanted` touches.
     pub fn read(&self, wanted: &Reading<'_>) -> Read {
         let main = self.side(TreeKind::Main);
+        // At a version before the newest it shows only later which rows are there: all of them count.
+        let is_old = main.rows.iter().any(|row| row.version > wanted.at.0);
         let count = main.rows.len() as u64;
         let within = wanted.rows.start.min(count)..wanted.rows.end.min(count);
         let mut read = Read::default();
@@ -205,7 +207,7 @@ impl Oracle {
                 break;
             }
             rows.push(row);
-            read.items += u64::from(!main.rows[row as usize].erased);
+            read.items += u64::from(is_old || !main.rows[row as usize].erased);
             if read.items == wanted.limits.rows {
                 overshot = false;
                 break;
@@ -226,14 +228,21 @@ impl Oracle {
         };
         add(TreeKind::Main, &touched);
         let groups: Vec<u8> = wanted.groups.beside_main().map(|group| group as u8).collect();
+        let mut values: Vec<(TreeKind, u64)> = Vec::new();
+        // Where all newest versions are read, whether they are erased shows only in their pages.
+        let is_read = |row: &u64| {
+            let listing = &main.rows[*row as usize];
+            listing.version <= wanted.at.0 && !(is_old && listing.erased)
+        };
+        let newest: Vec<u64> = rows.iter().copied().filter(is_read).collect();
         for &group in &groups {
             let side = self.side(TreeKind::Group(group));
-            let mut pages: Vec<usize> = rows.iter().map(|row| side.page_of_row(*row)).collect();
+            let mut pages: Vec<usize> = newest.iter().map(|row| side.page_of_row(*row)).collect();
             pages.dedup();
             pages.truncate(side.within_bytes(&pages, wanted.limits));
             add(TreeKind::Group(group), &pages);
+            values.extend(newest.iter().map(|row| (TreeKind::Group(group), *row)));
         }
-        let mut values: Vec<(TreeKind, u64)> = Vec::new();
         for &row in &rows {
             let listing = &main.rows[row as usize];
             if listing.version <= wanted.at.0 {
@@ -248,7 +257,7 @@ impl Oracle {
                 let found = history.rows.iter().position(|older| older.key.as_slice() >= key.as_slice());
                 if let Some(found) = found {
                     add(TreeKind::History, &[history.page_of_row(found as u64)]);
-                    if history.rows[found].key[..8] == key[..8] {
+                    if history.rows[found].key[..8] == key[..8] && !history.rows[found].erased {
                         for &group in &groups {
                             let kind = TreeKind::GroupHistory(group);
                             add(kind, &[self.side(kind).page_of_row(found as u64)]);
@@ -262,8 +271,6 @@ impl Oracle {
                 continue;
             }
         }
-        // Parts of rows whose newest version is not the one that is read come with the pages, their values too.
-        values.extend(rows.iter().flat_map(|row| groups.iter().map(|group| (TreeKind::Group(*group), *row))));
         if wanted.values {
             for (kind, row) in values {
                 let chunks = &self.side(kind).rows[row as usize].chunks;
@@ -321,6 +328,7 @@ pub fn read(sst: &Arc<Sst>, source: &Touch, wanted: &Reading<'_>) {
         (Bound::Excluded(key), false) => bounded.seek_back(source, key, Seek::Upper),
     }
     .expect("no fault");
+    let is_old = wanted.at < sst.meta.newest;
     let (mut items, mut key, mut parts) = (0, Vec::new(), Vec::new());
     while there {
         let record = bounded.read(&mut key).expect("it is somewhere");
@@ -335,7 +343,8 @@ pub fn read(sst: &Arc<Sst>, source: &Touch, wanted: &Reading<'_>) {
             break;
         }
         assert!(rows.seek(source, &key, Seek::Exact).expect("no fault"));
-        if let Some(row) = rows.visible(source, Version(wanted.at.0)).expect("no fault") {
+        let visible = rows.visible(source, Version(wanted.at.0)).expect("no fault");
+        if let Some(row) = visible.filter(|row| row.kind != RowKind::Erase) {
             parts.clear();
             rows.parts(source, wanted.groups, row.place, &mut parts).expect("no fault");
             if wanted.values {
@@ -345,7 +354,7 @@ pub fn read(sst: &Arc<Sst>, source: &Touch, wanted: &Reading<'_>) {
                 }
             }
         }
-        items += u64::from(record.kind != RowKind::Erase);
+        items += u64::from(is_old || record.kind != RowKind::Erase);
         if items == wanted.limits.rows {
             break;
         }

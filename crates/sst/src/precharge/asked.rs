@@ -1,0 +1,129 @@
+//! What a precharge asked for, and what it may still ask for. It does not know why.
+
+use crate::format::meta::{MAX_GROUPS, TreeKind};
+use os::sync::Arc;
+use pages::{Address, PageKind, PageSource, PagedFile};
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+
+/// Pages read ahead in one round. A session remembers twice as many, and forgets the first ones when there are more.
+pub const PASS_PAGES: usize = 2048;
+
+/// The pages that were read ahead: each once, so that pages too many for the cache do not push each other out again and
+/// again. One precharge: `Send`, not `Sync`.
+#[derive(Debug, Default)]
+pub struct Asked {
+    /// Id of the file and offset.
+    pages: RefCell<HashSet<(u64, u64)>>,
+    in_this_pass: Cell<usize>,
+    is_full: Cell<bool>,
+}
+
+impl Asked {
+    /// Another pass begins.
+    pub(super) fn begin_pass(&self) {
+        self.in_this_pass.set(0);
+        self.is_full.set(false);
+    }
+
+    /// Whether this pass left pages to the next one.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full.get()
+    }
+
+    /// Asks for a page ahead; whether it was noted, now or for the next pass.
+    pub(super) fn ahead<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        file: &Arc<PagedFile>,
+        at: &Address,
+        kind: PageKind,
+    ) -> bool {
+        let place = (file.id(), at.offset);
+        if self.pages.borrow().contains(&place) {
+            return false;
+        }
+        if self.in_this_pass.get() == PASS_PAGES {
+            let is_left = source.peek(file, at, kind).is_none();
+            self.is_full.set(self.is_full.get() || is_left);
+            return is_left;
+        }
+        let noted = source.ahead(file, at, kind);
+        if noted {
+            self.pages.borrow_mut().insert(place);
+            self.in_this_pass.set(self.in_this_pass.get() + 1);
+        }
+        noted
+    }
+}
+
+/// What is left for one tree of the files that are read one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Share {
+    /// Stored bytes of its pages, see [`Limits::bytes`](super::Limits::bytes).
+    pub(super) bytes: u64,
+    /// Memory that they may take.
+    pub(super) memory_bytes: u64,
+    /// Whether the next page is the first, which is free.
+    pub(super) is_first: bool,
+}
+
+impl Share {
+    /// Takes what a page, or several, need.
+    pub(super) fn take(&mut self, bytes: u64, memory_bytes: u64) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.memory_bytes = self.memory_bytes.saturating_sub(memory_bytes);
+        self.is_first = false;
+    }
+
+    /// Takes what the page at `at` needs; false if it does not fit. The first page does.
+    pub(super) fn take_page(&mut self, at: &Address) -> bool {
+        let (bytes, memory_bytes) = (u64::from(at.bytes), at.memory_bytes());
+        if self.is_first {
+            self.is_first = false;
+            self.memory_bytes = self.memory_bytes.saturating_sub(memory_bytes);
+            return true;
+        }
+        let fits = bytes <= self.bytes && memory_bytes <= self.memory_bytes;
+        if fits {
+            self.take(bytes, memory_bytes);
+        }
+        fits
+    }
+}
+
+/// What is left for each tree, and for values outside.
+#[derive(Clone, Debug)]
+pub struct Shares {
+    pub(super) main: Share,
+    pub(super) history: Share,
+    pub(super) erases: Share,
+    pub(super) values: Share,
+    groups: [Share; MAX_GROUPS],
+    older: [Share; MAX_GROUPS],
+}
+
+impl Shares {
+    /// `bytes` stored bytes and `memory_bytes` of memory for each tree.
+    pub fn new(bytes: u64, memory_bytes: u64) -> Self {
+        let share = Share { bytes, memory_bytes, is_first: true };
+        let (groups, older) = ([share; MAX_GROUPS], [share; MAX_GROUPS]);
+        Self { main: share, history: share, erases: share, values: share, groups, older }
+    }
+
+    /// As many bytes of each tree as there are.
+    pub fn unlimited() -> Self {
+        Self::new(u64::MAX, u64::MAX)
+    }
+
+    /// What is left for a tree.
+    pub(super) fn of(&mut self, kind: TreeKind) -> &mut Share {
+        match kind {
+            TreeKind::Main => &mut self.main,
+            TreeKind::History => &mut self.history,
+            TreeKind::RangeErases => &mut self.erases,
+            TreeKind::Group(group) => &mut self.groups[usize::from(group) - 1],
+            TreeKind::GroupHistory(group) => &mut self.older[usize::from(group) - 1],
+        }
+    }
+}

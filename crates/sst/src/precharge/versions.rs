@@ -1,0 +1,222 @@
+//! Of the main rows that will be read: their parts in other groups, the older versions that are read instead, and values
+//! that lie outside. It looks into the pages that have come, and passes by those that are gone again.
+
+use super::{Pass, Reading, Shares, Trees};
+use crate::build::history_key;
+use crate::format::PageRows;
+use crate::format::data_page::{Layout, OutsideValue};
+use crate::format::group_page::GroupLayout;
+use crate::format::meta::TreeKind;
+use crate::read::Descent;
+use crate::row::{RowKind, Version};
+use pages::{Address, PageKind, PageRef, PageSource, Result, Stop};
+use std::ops::Range;
+
+/// A page in memory and those of its rows that are of interest.
+pub(super) struct Found<'p> {
+    kind: TreeKind,
+    page: &'p PageRef,
+    first_row: u64,
+    rows: Range<u64>,
+}
+
+impl<'p> Found<'p> {
+    /// `None` if the page does not hold the rows `span`.
+    pub fn new(kind: TreeKind, page: &'p PageRef, span: &Range<u64>, rows: Range<u64>) -> Option<Self> {
+        let (first_row, count) = if kind.is_by_row() {
+            let layout = GroupLayout::of(page);
+            (layout.first_row(), layout.rows())
+        } else {
+            let layout = Layout::of(page);
+            (layout.first_row(), layout.rows())
+        };
+        let holds = first_row == span.start && first_row.checked_add(count as u64) == Some(span.end);
+        holds.then_some(Self { kind, page, first_row, rows })
+    }
+
+    /// The references to values outside, of the rows.
+    fn references(&self) -> impl Iterator<Item = OutsideValue<'p>> {
+        let Self { kind, page, first_row, .. } = *self;
+        self.rows.clone().filter_map(move |row| {
+            let i = (row - first_row) as usize;
+            let (at, bytes, outside) = if kind.is_by_row() {
+                let part = GroupLayout::of(page).part(page, i);
+                (part.at, part.bytes, part.outside)
+            } else {
+                let record = Layout::of(page).record(page, i);
+                (record.value_at, record.value_bytes, record.outside)
+            };
+            let reference = || OutsideValue::new(&page[at..at + bytes]).expect("a validated page's references decode");
+            outside.then(reference)
+        })
+    }
+}
+
+/// What is wanted beside the main tree.
+pub(super) struct Versions<'a, 't, 'k, S: ?Sized> {
+    trees: &'t mut Trees<'a, S>,
+    reading: &'t Reading<'k>,
+    shares: &'t mut Shares,
+    rows: Range<u64>,
+    sum: Pass,
+    /// The history page that was counted last.
+    last_page: Option<u64>,
+}
+
+impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
+    pub fn new(
+        trees: &'t mut Trees<'a, S>,
+        reading: &'t Reading<'k>,
+        shares: &'t mut Shares,
+        rows: Range<u64>,
+    ) -> Self {
+        Self { trees, reading, shares, rows, sum: Pass::default(), last_page: None }
+    }
+
+    pub fn run(&mut self) -> Result<Pass> {
+        if self.reading.is_old(self.trees.sst) {
+            self.old()?;
+        } else {
+            self.version(&[self.rows.clone()], TreeKind::Main, TreeKind::Group)?;
+        }
+        Ok(std::mem::take(&mut self.sum))
+    }
+
+    /// The parts and values of rows of one tree.
+    fn version(&mut self, rows: &[Range<u64>], main: TreeKind, group_kind: fn(u8) -> TreeKind) -> Result<()> {
+        let groups = self.reading.groups;
+        for group in groups.beside_main() {
+            let kind = group_kind(group as u8);
+            for rows in rows {
+                let found = self.trees.rows(kind, rows.clone(), self.shares.of(kind))?;
+                self.sum.add(&found);
+            }
+        }
+        if !self.reading.reads_values(self.trees.sst) {
+            return Ok(());
+        }
+        let main = groups.contains(0).then_some(main);
+        for kind in main.into_iter().chain(groups.beside_main().map(|group| group_kind(group as u8))) {
+            for rows in rows {
+                self.values(kind, rows.clone())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The values outside of rows of one tree, as far as its pages are here.
+    fn values(&mut self, kind: TreeKind, rows: Range<u64>) -> Result<()> {
+        let (sum, share) = (&mut self.sum, &mut self.shares.values);
+        let (file, source, asked) = (&self.trees.sst.file, self.trees.source, self.trees.asked);
+        self.trees.pages(kind, rows, |found| {
+            for address in found.references().flat_map(|reference| reference.chunks()) {
+                if !share.take_page(&address) {
+                    sum.is_cut = true;
+                    break;
+                }
+                sum.noted |= asked.ahead(source, file, &address, PageKind::Value);
+            }
+            Ok(())
+        })
+    }
+
+    /// At a version before the file's newest: which version of each row is read shows in its page.
+    fn old(&mut self) -> Result<()> {
+        let (mut newest, mut older) = (Spans::default(), Vec::new());
+        let (sst, at) = (self.trees.sst, self.reading.at);
+        self.trees.pages(TreeKind::Main, self.rows.clone(), |found| {
+            let layout = Layout::of(found.page);
+            for row in found.rows.clone() {
+                let record = layout.record(found.page, (row - found.first_row) as usize);
+                if sst.version(&record) > at {
+                    older.extend(record.has_history.then_some(row));
+                } else if record.kind != RowKind::Erase {
+                    newest.add(row);
+                }
+            }
+            Ok(())
+        })?;
+        let mut found = Spans::default();
+        for row in older {
+            if let Some(row) = self.older(row)? {
+                found.add(row);
+            }
+        }
+        self.version(&newest.0, TreeKind::Main, TreeKind::Group)?;
+        self.version(&found.0, TreeKind::History, TreeKind::GroupHistory)
+    }
+
+    /// Row id in the history of the version of main row `row` that is read; `None` if there is none, or it is not known yet.
+    fn older(&mut self, row: u64) -> Result<Option<u64>> {
+        let (sst, source) = (self.trees.sst, self.trees.source);
+        let (Some(history), Some(at)) =
+            (sst.descent(TreeKind::History), self.reading.at.0.checked_sub(sst.version_offset))
+        else {
+            return Ok(None);
+        };
+        let wanted = history_key(row, Version(at));
+        let address = history.address_of_key(source, &wanted);
+        let Some(page) = self.history_page(&history, address)? else { return Ok(None) };
+        let layout = Layout::of(&page);
+        let i = layout.search(&page, &wanted).unwrap_or_else(|i| i);
+        let (page, layout, i) = if i < layout.rows() {
+            (page, layout, i)
+        } else {
+            let next = layout.first_row().saturating_add(layout.rows() as u64);
+            if next >= history.rows() {
+                return Ok(None);
+            }
+            let address = history.address_of_row(source, next);
+            let Some(page) = self.history_page(&history, address)? else { return Ok(None) };
+            let layout = Layout::of(&page);
+            (page, layout, 0)
+        };
+        let mut key = [0; 8];
+        layout.copy_key(&page, i, &mut key);
+        let is_visible = key == row.to_be_bytes() && layout.record(&page, i).kind != RowKind::Erase;
+        Ok(is_visible.then(|| layout.first_row() + i as u64))
+    }
+
+    /// A page of the history, if its address is known and it is here; otherwise it is asked for.
+    fn history_page(
+        &mut self,
+        history: &Descent<'_>,
+        address: std::result::Result<Address, Stop>,
+    ) -> Result<Option<PageRef>> {
+        let address = match address {
+            Ok(address) => address,
+            Err(Stop::Fault) => {
+                self.sum.missing = true;
+                return Ok(None);
+            }
+            Err(Stop::Failed(error)) => return Err(*error),
+        };
+        let source = self.trees.source;
+        if self.last_page != Some(address.offset) {
+            if !self.shares.history.take_page(&address) {
+                self.sum.is_cut = true;
+                return Ok(None);
+            }
+            self.last_page = Some(address.offset);
+        }
+        let page = history.peek(source, &address);
+        if page.is_none() {
+            self.sum.noted |= self.trees.asked.ahead(source, history.file(), &address, history.page_kind());
+        }
+        Ok(page)
+    }
+}
+
+/// Rows in runs of neighbours, in the order they were added, which is up or down.
+#[derive(Default)]
+struct Spans(Vec<Range<u64>>);
+
+impl Spans {
+    fn add(&mut self, row: u64) {
+        match self.0.last_mut() {
+            Some(span) if row == span.end => span.end += 1,
+            Some(span) if row + 1 == span.start => span.start = row,
+            _ => self.0.push(row..row + 1),
+        }
+    }
+}
