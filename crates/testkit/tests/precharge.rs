@@ -3,7 +3,7 @@
 use larch::os::Machine;
 use larch::os::sim::SimDisk;
 use larch::os::sync::Arc;
-use larch::{Database, IndexKind, LevelOptions, Limits, PageKind, Table, TableOptions};
+use larch::{Compression, Database, IndexKind, LevelOptions, Limits, PageKind, Table, TableOptions};
 
 const ROWS: u32 = 20_000;
 const FILES: u32 = 4;
@@ -149,4 +149,91 @@ fn a_prefetch_larger_than_the_cache_stays_within_a_quarter_of_it() {
     let used = db.metrics().cache.used_bytes;
     assert!(used <= cache_bytes / 2 && used >= cache_bytes / 8, "{used} bytes of {cache_bytes}");
     assert_eq!(table.select(GROUPS).expect("it has them").iter().count(), ROWS as usize);
+}
+
+/// A table of many small files, read back from a cold start.
+fn imported(options: TableOptions, cache_bytes: u64, rows: u32, parts: &[Vec<u8>]) -> (Arc<SimDisk>, Database, Table) {
+    let disk = SimDisk::new(1);
+    let levels = LevelOptions { file_bytes: 256 << 10, ..LevelOptions::default() };
+    let open = || {
+        let builder = Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1));
+        builder.levels(levels).write_buffer_bytes(1 << 20).cache_bytes(cache_bytes).open().expect("the disk works")
+    };
+    let db = open();
+    let table = db.table_with("t", options).expect("the disk works");
+    let mut import = table.import().expect("the disk works");
+    for i in 0..rows {
+        import.add_parts(&key(i), parts).expect("the disk works");
+    }
+    import.finish(&mut |_, _| {}).expect("the disk works");
+    drop(table);
+    db.close().expect("the disk works");
+    let db = open();
+    let table = db.table("t").expect("it is there");
+    (disk, db, table)
+}
+
+#[test]
+fn a_prefetch_leaves_what_is_read_first_in_memory_whatever_its_pages_are_like() {
+    let groups = |names: &[&str]| TableOptions {
+        groups: names.iter().map(|&name| name.to_owned()).collect(),
+        ..TableOptions::default()
+    };
+    let packed = TableOptions { compression: Compression::Lz4, ..TableOptions::default() };
+    let cache_bytes = 4 << 20;
+    for (name, options, rows, parts) in [
+        ("plain", TableOptions::default(), 100_000, vec![vec![b'v'; 100]]),
+        ("a wide group", groups(&["hot", "wide"]), 12_000, vec![b"x".to_vec(), vec![b'w'; 2_000]]),
+        ("values outside", groups(&["hot", "wide"]), 2_000, vec![b"x".to_vec(), vec![b'w'; 8_000]]),
+        ("packed pages", packed, 100_000, vec![vec![b'w'; 500]]),
+    ] {
+        let names = options.groups.clone();
+        let (_disk, db, table) = imported(options, cache_bytes, rows, &parts);
+        let done = table.prefetch::<&[u8]>(.., Limits::NONE).expect("the disk works");
+        let used = db.metrics().cache.used_bytes;
+        println!("{name}: {done:?}, {used} bytes in memory");
+        assert!(used <= cache_bytes * 3 / 8, "{name}: {used} bytes of {cache_bytes} are in memory");
+        assert!(done.rounds <= 12, "{name}: {done:?}");
+        let before = counts(&db);
+        // Of large values a packed one may unpack to much, so few are counted on.
+        let wanted = if parts.iter().any(|part| part.len() > 4_096) { 6 } else { 100 };
+        let first = match names.is_empty() {
+            true => table.iter().take(wanted).count(),
+            false => table.select(names).expect("it has them").iter().take(wanted).count(),
+        };
+        assert_eq!((first, counts(&db)), (wanted, before), "{name}");
+    }
+}
+
+#[test]
+fn a_range_looks_at_no_more_than_the_key_behind_it() {
+    let disk = SimDisk::new(1);
+    let db = open(&disk);
+    let options =
+        TableOptions { page_bytes: 1 << 10, groups: GROUPS.map(str::to_owned).to_vec(), ..TableOptions::default() };
+    let table = db.table_with("t", options).expect("the disk works");
+    let snapshot = db.snapshot();
+    for i in 0..3_000 {
+        table.insert_parts(key(i), &[b"hot", &b"warm"[..], b"cold"]).expect("the disk works");
+    }
+    let all = db.snapshot();
+    for i in 100..2_900 {
+        table.remove(key(i)).expect("the disk works");
+    }
+    db.flush().expect("the disk works");
+    let pages = |backward: bool| {
+        let db = open(&disk);
+        let table = db.table("t").expect("it is there");
+        let mut rows = table.select(GROUPS).expect("it has them").range(key(50)..key(100));
+        let mut others = table.select(GROUPS).expect("it has them").range(key(2_900)..key(2_950));
+        let count = if backward { others.by_ref().rev().count() } else { rows.by_ref().count() };
+        assert_eq!(count, 50);
+        db.metrics().page_reads
+    };
+    drop((snapshot, all, table));
+    db.close().expect("the disk works");
+    for backward in [false, true] {
+        let reads = pages(backward);
+        assert!(reads <= 24, "{reads} pages for 50 rows beside 2,800 erased ones");
+    }
 }

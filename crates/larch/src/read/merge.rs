@@ -83,12 +83,13 @@ impl Merge {
         &self.key
     }
 
-    /// The next visible row; the first one from `start`, which matters only until something was found. Replaces `parts` with
-    /// its parts in those of `groups` that lie beside the main one, if it is in a file.
+    /// The next visible row before `far`; the first one from `start`, which matters only until something was found. Nothing
+    /// is read of rows beyond `far` but their keys. Replaces `parts` with its parts in those of `groups` that lie beside the
+    /// main one, if it is in a file.
     pub fn next(
         &mut self,
         session: &Session,
-        start: Start<'_>,
+        (start, far): (Start<'_>, Bound<&[u8]>),
         groups: Groups,
         parts: &mut Vec<StoredValue>,
     ) -> Result<Option<Found>> {
@@ -96,10 +97,12 @@ impl Merge {
         loop {
             retry(session, || self.settle(session, start))?;
             let Some(best) = self.best() else { return Ok(None) };
-            let mut key = std::mem::take(&mut self.key);
-            key.clear();
-            key.extend_from_slice(self.sources[best].cursor.key().expect("the best source has a row"));
-            self.key = key;
+            let key = self.sources[best].cursor.key().expect("the best source has a row");
+            if !comes_before(key, far, self.direction) {
+                return Ok(None);
+            }
+            self.key.clear();
+            self.key.extend_from_slice(key);
             let found = retry(session, || self.resolve(session, best))?;
             if let Some((source, Found::File(row, _))) = &found
                 && groups.any_beside_main()
@@ -175,6 +178,17 @@ impl Merge {
                 source.pending = Pending::Step;
             }
         }
+    }
+}
+
+/// Whether a walk comes to `key` before it comes to its end at `far`.
+fn comes_before(key: &[u8], far: Bound<&[u8]>, direction: Direction) -> bool {
+    match (direction, far) {
+        (_, Bound::Unbounded) => true,
+        (Direction::Forward, Bound::Included(far)) => key <= far,
+        (Direction::Forward, Bound::Excluded(far)) => key < far,
+        (Direction::Backward, Bound::Included(far)) => key >= far,
+        (Direction::Backward, Bound::Excluded(far)) => key > far,
     }
 }
 

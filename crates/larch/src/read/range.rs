@@ -371,23 +371,14 @@ impl Rows {
             }
         }
         let rounds = self.session.rounds();
-        let found = merge.next(&self.session, start, self.wanted.set(), &mut self.beside_main)?;
+        let between = (start, far.as_ref().map(Vec::as_slice));
+        let found = merge.next(&self.session, between, self.wanted.set(), &mut self.beside_main)?;
         let Some(found) = found else { return Ok(None) };
         let key = merge.key();
         if may_charge && !self.is_charged && self.left > 1 && self.session.rounds() > rounds {
             // The row was there and some part of it was not: so it will be for those after it.
             self.is_charged = true;
             charge(Bound::Excluded(key), self.left - 1)?;
-        }
-        let within = match (direction, far) {
-            (_, Bound::Unbounded) => true,
-            (Direction::Forward, Bound::Included(far)) => key <= far.as_slice(),
-            (Direction::Forward, Bound::Excluded(far)) => key < far.as_slice(),
-            (Direction::Backward, Bound::Included(far)) => key >= far.as_slice(),
-            (Direction::Backward, Bound::Excluded(far)) => key > far.as_slice(),
-        };
-        if !within {
-            return Ok(None);
         }
         match near {
             Bound::Excluded(last) => {

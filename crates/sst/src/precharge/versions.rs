@@ -77,7 +77,8 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
         if self.reading.is_old(self.trees.sst) {
             self.old()?;
         } else {
-            self.version(&[self.rows.clone()], TreeKind::Main, TreeKind::Group)?;
+            let rows = self.rows.clone();
+            self.version(std::slice::from_ref(&rows), TreeKind::Main, TreeKind::Group)?;
         }
         Ok(std::mem::take(&mut self.sum))
     }
