@@ -173,7 +173,7 @@ pub struct Import {
     /// The first row is a row like others (the default for TSV)
     #[arg(long, overrides_with = "header")]
     pub no_header: bool,
-    /// Columns that make up the key, by name or number from 1 [default: 1, or the table's]
+    /// Columns that make up the key, by name or number from 1 [default: the first, or the table's]
     ///
     /// NAME:int orders a column as whole numbers of 64 bits, NAME:num as decimal numbers with the precision of a
     /// double; others are in byte order. Of rows with the same key the last one stays, and 7 and 007 are the same number.

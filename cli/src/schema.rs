@@ -80,6 +80,13 @@ pub struct KeyColumn {
     pub kind: Kind,
 }
 
+impl KeyColumn {
+    /// The first column of a CSV or TSV row, as text.
+    pub fn first() -> Self {
+        Self { column: Place::Number(1), kind: Kind::Text }
+    }
+}
+
 /// A key column as the command line names it: `name`, `3`, `name:int`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeySpec {
@@ -134,8 +141,13 @@ impl Schema {
             }
             key.push(KeyColumn { column, kind: spec.kind });
         }
+        Ok(Self::with_key(format, columns, key))
+    }
+
+    /// The schema of an input with this key, whose columns are known to be there or are only compared.
+    pub fn with_key(format: Format, columns: Vec<String>, key: Vec<KeyColumn>) -> Self {
         assert!(!key.is_empty(), "the caller asks for at least one key column");
-        Ok(Self { version: PLAIN, format, columns, key, groups: Vec::new(), made_by: None })
+        Self { version: PLAIN, format, columns, key, groups: Vec::new(), made_by: None }
     }
 
     /// The same schema with its columns split in groups; an error says what is wrong with them.
@@ -181,11 +193,6 @@ impl Schema {
     /// The metadata to keep with a table.
     pub fn to_metadata(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a schema is plain JSON")
-    }
-
-    /// Key columns as the command line would name them.
-    pub fn specs(&self) -> Vec<KeySpec> {
-        self.key.iter().map(|key| KeySpec { name: key.column.to_string(), kind: key.kind }).collect()
     }
 
     /// Whether fields are kept with tab, line ends and backslash escaped. TSV cannot hold the first two and escapes nothing.

@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::rows::Rows;
 use crate::schema::groups::GroupSpec;
-use crate::schema::{Format, KeySpec, Schema};
+use crate::schema::{Format, KeyColumn, Schema};
 use crate::size;
 use crate::storage::Storage;
 use larch::os::Machine;
@@ -184,17 +184,18 @@ fn header(args: &Import, format: Format) -> Result<bool> {
 /// The schema of the input, which must be that of the table if there is one.
 fn schema(args: &Import, input: &str, format: Format, rows: &Rows, existing: Option<&Table>) -> Result<Schema> {
     let theirs = existing.map(database::schema).transpose()?;
-    let specs: Vec<KeySpec> = match &theirs {
-        _ if !args.key.is_empty() => args.key.clone(),
-        Some(Some(theirs)) if theirs.format == format => theirs.specs(),
-        _ if format == Format::Jsonl => {
+    let alike = theirs.as_ref().and_then(Option::as_ref).filter(|theirs| theirs.format == format);
+    let wrong = |why| Failure::Input(format!("{input}: {why}; {NOTHING_KEPT}"));
+    let columns = rows.columns().to_vec();
+    let ours = match alike {
+        _ if !args.key.is_empty() => Schema::new(format, columns, &args.key).map_err(wrong)?,
+        Some(theirs) => Schema::with_key(format, columns, theirs.key.clone()),
+        None if format == Format::Jsonl => {
             return Err(Failure::Usage("JSON members have no order: say which is the key, as in --key id".to_string()));
         }
-        _ => vec!["1".parse().expect("a column's number")],
+        None => Schema::with_key(format, columns, vec![KeyColumn::first()]),
     };
-    let wrong = |why| Failure::Input(format!("{input}: {why}; {NOTHING_KEPT}"));
-    let ours = Schema::new(format, rows.columns().to_vec(), &specs).map_err(wrong)?;
-    let ours = grouped(ours, &args.groups, theirs.as_ref().and_then(Option::as_ref)).map_err(wrong)?;
+    let ours = grouped(ours, &args.groups, alike).map_err(wrong)?;
     let Some(theirs) = theirs else { return Ok(ours) };
     if theirs.as_ref() != Some(&ours) {
         let theirs = theirs.map_or("raw keys and values".to_string(), |theirs| theirs.to_string());
@@ -209,12 +210,12 @@ fn schema(args: &Import, input: &str, format: Format, rows: &Rows, existing: Opt
     Ok(ours)
 }
 
-/// The schema with the groups that were asked for, or else those of the table.
+/// The schema with the groups that were asked for, or else those of a table of such rows.
 fn grouped(ours: Schema, asked: &[GroupSpec], theirs: Option<&Schema>) -> Result<Schema, String> {
     match theirs {
         _ if !asked.is_empty() => ours.with_groups(asked),
-        Some(theirs) if theirs.format == ours.format => Ok(ours.with_groups_of(theirs.groups.clone())),
-        _ => Ok(ours),
+        Some(theirs) => Ok(ours.with_groups_of(theirs.groups.clone())),
+        None => Ok(ours),
     }
 }
 

@@ -152,6 +152,20 @@ fn another_schema_is_refused_and_the_same_is_not() {
 }
 
 #[test]
+fn a_header_of_numbers_does_not_confuse_the_key() {
+    // Column 1 is not the one named 1, neither where nothing is said nor where the table says it.
+    for key in [&[][..], &["--key", "id"], &["--key", "id:int"]] {
+        let options = [&["--format", "csv"][..], key].concat();
+        let session = Session::with(&options, "id,1\n5,x\n");
+        session.import(&["--format", "csv"], "id,1\n6,y\n").ok();
+        assert_eq!(session.scan(&["--keys"]), "5\n6\n", "{key:?}");
+    }
+    let session = Session::with(&["--format", "csv", "--key", "1"], "id,1\n5,x\n");
+    session.import(&["--format", "csv"], "id,1\n6,y\n").ok();
+    assert_eq!(session.scan(&["--keys"]), "x\ny\n");
+}
+
+#[test]
 fn a_key_beyond_the_limit_is_named_by_its_line() {
     let session = Session::new();
     let rows = format!("a\t1\n{}\t2\n", "x".repeat(70_000));

@@ -27,10 +27,3 @@ fn a_table_keeps_its_groups_and_others_differ_from_them() {
     let wrong = grouped(schema("id a b", ""), &specs("hot:a"), Some(&table)).expect_err("b is in no group");
     assert!(wrong.starts_with("column b is in no group"), "{wrong}");
 }
-
-#[test]
-fn groups_of_rows_of_another_kind_are_not_kept() {
-    let table = schema("id a b", "hot:b;cold:a");
-    let lines = Schema::new(Format::Jsonl, Vec::new(), &["id".parse().expect("a name")]).expect("a member");
-    assert_eq!(grouped(lines.clone(), &[], Some(&table)), Ok(lines));
-}
