@@ -4,7 +4,7 @@ use crate::args::Common;
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
 use crate::schema::{Schema, groups};
-use larch::{Database, Table};
+use larch::{Database, Selection, Table};
 use std::path::Path;
 
 /// Opens a database that is there, to read it.
@@ -44,29 +44,58 @@ pub fn tables(database: &Database, dir: &Path, name: Option<&str>) -> Result<Vec
 
 /// How the rows of a table lie in it.
 pub fn layout(table: &Table) -> Result<Layout> {
-    let layout = Layout::new(schema(table)?);
-    refuse_groups(&layout)?;
+    Ok(Layout::new(schema(table)?))
+}
+
+/// As [`layout`], for commands that make rows from text.
+pub fn layout_to_write(table: &Table) -> Result<Layout> {
+    let layout = layout(table)?;
+    let groups = table.options().groups;
+    if layout.schema().is_none() && groups.len() > 1 {
+        return Err(Failure::Usage(format!(
+            "the rows of table {} are split in groups ({}), and nothing in it says how they are written as text; write \
+             them with the program that made it",
+            table.name(),
+            groups.join(", ")
+        )));
+    }
     Ok(layout)
 }
 
-/// The engine keeps no groups yet: here a table with groups ends that a command would read or write.
-pub fn refuse_groups(layout: &Layout) -> Result<()> {
-    if layout.has_groups() {
-        return Err(Failure::Usage("this build cannot store groups; leave --groups out".to_string()));
-    }
-    Ok(())
-}
-
 /// The parts of a row that hold the groups that were asked for by name; all of them if none were.
-pub fn parts(layout: &Layout, asked: &[String]) -> Result<Vec<usize>> {
-    let groups = layout.schema().map_or(Vec::new(), Schema::group_names);
+pub fn parts(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
+    let groups = table.options().groups;
     if groups.is_empty() && asked.is_empty() {
         return Ok(vec![0]);
     }
     groups::choose(&groups, asked).map_err(Failure::Usage)
 }
 
+/// A table seen through these parts of its rows; `None` if they are not split, and are read whole.
+pub fn selection(table: &Table, parts: &[usize]) -> Result<Option<Selection>> {
+    let groups = table.options().groups;
+    if groups.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(table.select(parts.iter().map(|part| &groups[*part]))?))
+}
+
+/// The keys of a table, without what belongs to them.
+pub fn keys(table: &Table) -> Result<Selection> {
+    Ok(table.select([""; 0])?)
+}
+
 /// What the rows of a table are made of; `None` if they are raw keys and values.
 pub fn schema(table: &Table) -> Result<Option<Schema>> {
-    Schema::from_metadata(table.name(), &table.options().metadata).map_err(Failure::Input)
+    let options = table.options();
+    Schema::from_metadata(table.name(), &options.metadata, &options.groups).map_err(Failure::Input)
+}
+
+/// What the rows of a table are made of, in words.
+pub fn rows(schema: Option<&Schema>, groups: &[String]) -> String {
+    match schema {
+        Some(schema) => schema.to_string(),
+        None if groups.is_empty() => "raw keys and values".to_string(),
+        None => format!("raw keys and values in groups {}", groups.join(", ")),
+    }
 }

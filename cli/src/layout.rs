@@ -50,21 +50,6 @@ impl Row {
         self.parts.resize_with(parts, Vec::new);
         self.parts.iter_mut().for_each(Vec::clear);
     }
-
-    /// The value of a row whose table has no groups.
-    pub fn value(&self) -> &[u8] {
-        assert_eq!(self.parts.len(), 1, "a row with groups has no one value");
-        &self.parts[0]
-    }
-
-    /// The parts as the engine takes them, in `slots` of the caller.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the engine does not keep groups yet"))]
-    pub fn slices<'r, 's>(&'r self, slots: &'s mut [&'r [u8]; MAX_GROUPS]) -> &'s [&'r [u8]] {
-        for (slot, part) in slots.iter_mut().zip(&self.parts) {
-            *slot = part;
-        }
-        &slots[..self.parts.len()]
-    }
 }
 
 /// Columns of a CSV or TSV row, not escaped.

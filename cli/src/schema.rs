@@ -164,12 +164,13 @@ impl Schema {
     }
 
     /// Names of the groups; none if the columns are kept together.
-    pub fn group_names(&self) -> Vec<&str> {
-        self.groups.iter().map(|group| group.name.as_str()).collect()
+    pub fn group_names(&self) -> Vec<String> {
+        self.groups.iter().map(|group| group.name.clone()).collect()
     }
 
-    /// Reads the metadata of a table. `None` is a table without a description: its rows are raw keys and values.
-    pub fn from_metadata(table: &str, metadata: &[u8]) -> Result<Option<Self>, String> {
+    /// Reads the metadata of a table that is split in `groups`. `None` is a table without a description: its rows are raw
+    /// keys and values.
+    pub fn from_metadata(table: &str, metadata: &[u8], groups: &[String]) -> Result<Option<Self>, String> {
         let ours = match serde_json::from_slice::<serde_json::Value>(metadata) {
             Ok(json) => json.get("larch_rows").and_then(serde_json::Value::as_u64),
             Err(_) => None,
@@ -181,7 +182,7 @@ impl Schema {
                  use that version"
             )),
             Some(_) => match serde_json::from_slice::<Self>(metadata) {
-                Ok(schema) => match schema.check() {
+                Ok(schema) => match schema.check(groups) {
                     Ok(()) => Ok(Some(schema)),
                     Err(why) => Err(damaged(table, &why)),
                 },
@@ -206,7 +207,7 @@ impl Schema {
         self.format == Format::Jsonl || self.key.iter().any(|key| key.kind.is_numeric())
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self, groups: &[String]) -> Result<(), String> {
         let fits = |key: &KeyColumn| match (&key.column, self.format) {
             (Place::Name(_), format) => format == Format::Jsonl,
             (Place::Number(number), format) => format != Format::Jsonl && *number > 0,
@@ -217,10 +218,15 @@ impl Schema {
         if self.groups.is_empty() != (self.version < GROUPED) {
             return Err(format!("form {} does not fit {} groups", self.version, self.groups.len()));
         }
-        if self.groups.is_empty() {
-            return Ok(());
+        if !self.groups.is_empty() {
+            groups::check(self.format, &self.columns, &self.key, &self.groups)?;
         }
-        groups::check(self.format, &self.columns, &self.key, &self.groups)
+        if self.group_names() != groups {
+            let listed = |names: &[String]| if names.is_empty() { "none".to_string() } else { names.join(", ") };
+            let (ours, theirs) = (listed(&self.group_names()), listed(groups));
+            return Err(format!("of groups it has {ours}, and the table {theirs}"));
+        }
+        Ok(())
     }
 }
 

@@ -99,8 +99,9 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
 /// is removed, unless it is another program's.
 fn filled_table(database: &Database, name: &str) -> Result<Option<Table>> {
     let Some(table) = database.existing_table(name)? else { return Ok(None) };
-    let is_ours = table.options().metadata.is_empty() || database::schema(&table)?.is_some();
-    if is_ours && table.first_key_value()?.is_none() {
+    let TableOptions { metadata, groups, .. } = table.options();
+    let is_ours = metadata.is_empty() && groups.is_empty() || database::schema(&table)?.is_some();
+    if is_ours && database::keys(&table)?.first_key_value()?.is_none() {
         database.drop_table(name)?;
         return Ok(None);
     }
@@ -116,13 +117,16 @@ struct Reading {
 /// Puts all rows in the table, or none; says how many there were.
 fn fill(table: &Table, schema: &Schema, rows: &mut Rows, mut reading: Reading) -> Result<(u64, ImportReport)> {
     let layout = Layout::new(Some(schema.clone()));
-    database::refuse_groups(&layout)?;
     let mut row = Row::default();
     let mut import = table.import()?;
     let mut rows_read = 0;
     while rows.next(&layout, &mut row)? {
         let failed = |error| Failure::Write { at: rows.place(), error, kept: NOTHING_KEPT };
-        import.add(&row.key, row.value()).map_err(failed)?;
+        match &row.parts[..] {
+            [value] => import.add(&row.key, value),
+            parts => import.add_parts(&row.key, parts),
+        }
+        .map_err(failed)?;
         rows_read += 1;
         if rows_read % STRIDE == 0 {
             reading.progress.set(reading.bytes.as_ref().map_or(rows_read, |bytes| bytes.get()));
@@ -196,16 +200,15 @@ fn schema(args: &Import, input: &str, format: Format, rows: &Rows, existing: Opt
         None => Schema::with_key(format, columns, vec![KeyColumn::first()]),
     };
     let ours = grouped(ours, &args.groups, alike).map_err(wrong)?;
-    let Some(theirs) = theirs else { return Ok(ours) };
+    let (Some(table), Some(theirs)) = (existing, &theirs) else { return Ok(ours) };
     if theirs.as_ref() != Some(&ours) {
-        let theirs = theirs.map_or("raw keys and values".to_string(), |theirs| theirs.to_string());
+        let theirs = database::rows(theirs.as_ref(), &table.options().groups);
         return Err(Failure::Input(format!(
             "table {} holds {theirs}, but {input} would give {ours}; import into another table, or say the same \
              --format, --header, --key and --groups; {NOTHING_KEPT}",
             args.table
         )));
     }
-    let table = existing.expect("a schema came from it");
     same_options(&args.table_options, &table.options(), &args.table)?;
     Ok(ours)
 }
@@ -233,7 +236,8 @@ fn same_options(args: &TableArgs, options: &TableOptions, table: &str) -> Result
 }
 
 fn options(args: &TableArgs, schema: &Schema) -> TableOptions {
-    let mut options = TableOptions { metadata: schema.to_metadata(), ..TableOptions::default() };
+    let (metadata, groups) = (schema.to_metadata(), schema.group_names());
+    let mut options = TableOptions { metadata, groups, ..TableOptions::default() };
     args.apply(&mut options);
     options
 }

@@ -20,7 +20,7 @@ const KEPT: &str = "rows whose keys were printed are kept";
 pub fn run(common: &Common, args: &Load) -> Result<()> {
     let database = database::open_or_create(&args.dir, common)?;
     let table = database.table(&args.table)?;
-    let layout = database::layout(&table)?;
+    let layout = database::layout_to_write(&table)?;
     let format = layout.schema().map_or(Format::Tsv, |schema| schema.format);
     let mut rows = Rows::new(Input::stdin(), format, false, KEPT)?;
     let mut printer = Printer::new(&layout);
@@ -35,7 +35,7 @@ pub fn run(common: &Common, args: &Load) -> Result<()> {
             if !matches!(ended, Ok(false)) {
                 break;
             }
-            batch.insert(&table, &row.key, row.value());
+            batch.insert_parts(&table, &row.key, &row.parts);
             printer.key(&row.key, &mut keys);
         }
         // The rows before a bad one are good.

@@ -4,18 +4,24 @@ use crate::args::{self, Common};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Printer};
+use larch::Value;
 
 /// Prints a row's columns beside its key, or the whole row as JSON.
 pub fn get(common: &Common, args: &args::Get) -> Result<()> {
     let database = database::open(&args.row.dir, common)?;
     let table = database::table(&database, &args.row.dir, &args.row.table)?;
     let layout = database::layout(&table)?;
-    let parts = database::parts(&layout, &args.groups)?;
+    let parts = database::parts(&table, &args.groups)?;
     let key = layout.key_from_text(args.row.key.as_encoded_bytes()).map_err(Failure::Usage)?;
-    let row = [table.get(&key[..])?.ok_or_else(|| missing(&args.row))?];
     let mut printer = Printer::of_parts(&layout, &parts);
     let mut output = Output::new();
-    output.write(|line| if args.json { printer.json(&key, &row, line) } else { printer.value(&row, line) })?;
+    let mut print = |row: &[Value]| {
+        output.write(|line| if args.json { printer.json(&key, row, line) } else { printer.value(row, line) })
+    };
+    match database::selection(&table, &parts)? {
+        Some(selection) => print(&selection.get(&key[..])?.ok_or_else(|| missing(&args.row))?)?,
+        None => print(&[table.get(&key[..])?.ok_or_else(|| missing(&args.row))?])?,
+    }
     output.finish()
 }
 
@@ -24,10 +30,10 @@ pub fn put(common: &Common, args: &args::Put) -> Result<()> {
     let database = database::open_or_create(&args.row.dir, common)?;
     let table = database.table(&args.row.table)?;
     let value = args.value.as_ref().map(|value| value.as_encoded_bytes());
-    let row = database::layout(&table)?
+    let row = database::layout_to_write(&table)?
         .row_from_texts(args.row.key.as_encoded_bytes(), value)
         .map_err(|why| Failure::Usage(format!("{why}; nothing was written")))?;
-    table.insert(&row.key, row.value())?;
+    table.insert_parts(&row.key, &row.parts)?;
     Ok(database.close()?)
 }
 
@@ -36,7 +42,7 @@ pub fn delete(common: &Common, args: &args::Delete) -> Result<()> {
     let database = database::open_to_write(&args.row.dir, common)?;
     let table = database::table(&database, &args.row.dir, &args.row.table)?;
     let key = database::layout(&table)?.key_from_text(args.row.key.as_encoded_bytes()).map_err(Failure::Usage)?;
-    if table.get(&key[..])?.is_none() {
+    if !table.contains_key(&key[..])? {
         return Err(missing(&args.row));
     }
     table.remove(&key[..])?;

@@ -5,7 +5,8 @@ use crate::database;
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
 use crate::output::{Output, Printer};
-use larch::{Range as Rows, RowRef};
+use crate::schema::groups::MAX_GROUPS;
+use larch::{PartRange, RowRef};
 use std::ops::Bound;
 
 #[cfg(test)]
@@ -16,16 +17,46 @@ pub fn run(common: &Common, args: &Scan) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
     let layout = database::layout(&table)?;
-    let printer = Printer::of_parts(&layout, &database::parts(&layout, &args.groups)?);
+    let parts = database::parts(&table, &args.groups)?;
+    let printer = Printer::of_parts(&layout, &parts);
     let mut output = Output::new();
     if let Some(range) = range(args, &layout)? {
-        print(table.range(range), args, printer, &mut output)?;
+        let selection = if args.keys { Some(database::keys(&table)?) } else { database::selection(&table, &parts)? };
+        match selection {
+            Some(selection) => print(selection.range(range), args, printer, &mut output)?,
+            None => print(table.range(range), args, printer, &mut output)?,
+        }
     }
     output.finish()
 }
 
-/// Prints the rows, borrowed one by one; with `--keys` no value is read.
-fn print(mut rows: Rows, args: &Scan, mut printer: Printer<'_>, output: &mut Output) -> Result<()> {
+/// Rows from both ends, borrowed one by one.
+trait Rows {
+    fn next_row(&mut self) -> larch::Result<Option<RowRef<'_>>>;
+    fn next_row_back(&mut self) -> larch::Result<Option<RowRef<'_>>>;
+}
+
+impl Rows for larch::Range {
+    fn next_row(&mut self) -> larch::Result<Option<RowRef<'_>>> {
+        self.next_row()
+    }
+
+    fn next_row_back(&mut self) -> larch::Result<Option<RowRef<'_>>> {
+        self.next_row_back()
+    }
+}
+
+impl Rows for PartRange {
+    fn next_row(&mut self) -> larch::Result<Option<RowRef<'_>>> {
+        self.next_row()
+    }
+
+    fn next_row_back(&mut self) -> larch::Result<Option<RowRef<'_>>> {
+        self.next_row_back()
+    }
+}
+
+fn print(mut rows: impl Rows, args: &Scan, mut printer: Printer<'_>, output: &mut Output) -> Result<()> {
     for _ in 0..args.limit.unwrap_or(u64::MAX) {
         let next = if args.reverse { rows.next_row_back() } else { rows.next_row() };
         let printed = match next {
@@ -50,18 +81,23 @@ fn print_row(row: &RowRef<'_>, args: &Scan, printer: &mut Printer, output: &mut 
             ScanFormat::Jsonl => printer.key_json(key, line),
         });
     }
-    let loaded;
-    let value = match row.inline_value() {
-        Some(value) => value,
-        None => {
-            loaded = row.value()?;
-            &loaded
-        }
+    let mut print = |parts: &[&[u8]]| {
+        output.write(|line| match args.format {
+            ScanFormat::Tsv => printer.tsv(key, parts, line),
+            ScanFormat::Jsonl => printer.json(key, parts, line),
+        })
     };
-    output.write(|line| match args.format {
-        ScanFormat::Tsv => printer.tsv(key, &[value], line),
-        ScanFormat::Jsonl => printer.json(key, &[value], line),
-    })
+    if row.part_count() == 1
+        && let Some(part) = row.inline_part(0)
+    {
+        return print(&[part]);
+    }
+    let mut slots = [&[][..]; MAX_GROUPS];
+    let slots = &mut slots[..row.part_count()];
+    if (0..).zip(&mut *slots).all(|(at, slot)| row.inline_part(at).map(|part| *slot = part).is_some()) {
+        return print(slots);
+    }
+    print(&Vec::from_iter(row.parts()?.iter().map(|part| &part[..])))
 }
 
 /// Keys from the first on, up to the second.

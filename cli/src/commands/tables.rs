@@ -14,6 +14,8 @@ struct Description<'t> {
     table: &'t str,
     #[serde(flatten)]
     storage: Storage,
+    /// Names of the groups that rows are split in.
+    groups: Vec<String>,
     /// Missing if rows are raw keys and values.
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<Schema>,
@@ -24,9 +26,11 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let mut output = Output::new();
     for table in database::tables(&database, &args.dir, args.table.as_deref())? {
+        let options = table.options();
         let description = Description {
             table: table.name(),
-            storage: Storage::from(&table.options()),
+            storage: Storage::from(&options),
+            groups: options.groups,
             rows: database::schema(&table)?,
         };
         if args.json { output.json(&description)? } else { output.line(text(&description))? }
@@ -35,6 +39,6 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
 }
 
 fn text(table: &Description<'_>) -> String {
-    let rows = table.rows.as_ref().map_or("raw keys and values".to_string(), Schema::to_string);
+    let rows = database::rows(table.rows.as_ref(), &table.groups);
     format!("{}: {rows}; {}", table.table, table.storage)
 }

@@ -19,7 +19,7 @@ fn rows(format: Format, header: bool, specs: &[KeySpec], text: &[u8]) -> Result<
     };
     let mut found = Vec::new();
     let mut row = Row::default();
-    let show = |row: &Row| format!("{}|{}", row.key.escape_ascii(), row.value().escape_ascii());
+    let show = |row: &Row| format!("{}|{}", row.key.escape_ascii(), row.parts[0].escape_ascii());
     match format {
         Format::Csv => {
             let mut csv = csv::Csv::new(text, header)?;

@@ -80,7 +80,7 @@ impl GroupSpec {
 }
 
 /// The groups that were asked for by name, as numbers from 0 in the order they were named in; all of them if none were.
-pub fn choose(groups: &[&str], asked: &[String]) -> Result<Vec<usize>, String> {
+pub fn choose(groups: &[String], asked: &[String]) -> Result<Vec<usize>, String> {
     if asked.is_empty() {
         return Ok((0..groups.len()).collect());
     }

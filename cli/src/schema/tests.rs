@@ -49,17 +49,17 @@ fn metadata_comes_back_and_is_readable() {
         String::from_utf8_lossy(&metadata),
         r#"{"larch_rows":1,"format":"csv","columns":["id","name"],"key":[{"column":1,"kind":"int"}]}"#
     );
-    assert_eq!(Schema::from_metadata("t", &metadata), Ok(Some(schema)));
+    assert_eq!(Schema::from_metadata("t", &metadata, &[]), Ok(Some(schema)));
 
     let schema = Schema::new(Format::Jsonl, vec![], &specs("id")).expect("members are looked for in each row");
-    assert_eq!(Schema::from_metadata("t", &schema.to_metadata()), Ok(Some(schema)));
+    assert_eq!(Schema::from_metadata("t", &schema.to_metadata(), &[]), Ok(Some(schema)));
 }
 
 #[test]
 fn metadata_of_others_is_raw_and_bad_metadata_is_an_error() {
-    assert_eq!(Schema::from_metadata("t", b""), Ok(None));
-    assert_eq!(Schema::from_metadata("t", b"\x01\x02"), Ok(None));
-    assert_eq!(Schema::from_metadata("t", br#"{"mine":1}"#), Ok(None));
+    assert_eq!(Schema::from_metadata("t", b"", &[]), Ok(None));
+    assert_eq!(Schema::from_metadata("t", b"\x01\x02", &[]), Ok(None));
+    assert_eq!(Schema::from_metadata("t", br#"{"mine":1}"#, &[]), Ok(None));
     for (metadata, part) in [
         (r#"{"larch_rows":3}"#, "newer larch"),
         (r#"{"larch_rows":1}"#, "damaged"),
@@ -67,7 +67,7 @@ fn metadata_of_others_is_raw_and_bad_metadata_is_an_error() {
         (r#"{"larch_rows":1,"format":"csv","key":[{"column":0,"kind":"text"}]}"#, "damaged"),
         (r#"{"larch_rows":1,"format":"csv","key":[{"column":"id","kind":"text"}]}"#, "damaged"),
     ] {
-        let error = Schema::from_metadata("t", metadata.as_bytes()).expect_err(metadata);
+        let error = Schema::from_metadata("t", metadata.as_bytes(), &[]).expect_err(metadata);
         assert!(error.contains(part) && error.contains("table t"), "{error}");
     }
 }

@@ -182,14 +182,3 @@ fn table_options_are_kept() {
         assert!(tables.contains(part), "{tables}");
     }
 }
-
-#[test]
-fn groups_are_checked_against_the_columns_and_not_kept_yet() {
-    let session = Session::new();
-    let csv = |groups| session.import(&["--format", "csv", "--groups", groups], "id,a,b\n1,x,y\n");
-    csv("hot:a").fails(3, &["input: column b is in no group", "one group * for the rest", "nothing was imported"]);
-    csv("hot:a,c;cold:b").fails(3, &["group hot: the header has no column c"]);
-    csv("hot").fails(2, &["a group is a name and its columns"]);
-    csv("hot:a;cold:*").fails(2, &["this build cannot store groups"]);
-    assert_eq!(session.run(&["tables", "db"]).ok(), "");
-}

@@ -8,6 +8,7 @@
 
 mod arguments;
 mod full_disk;
+mod groups;
 mod import;
 mod inspect;
 mod kill;

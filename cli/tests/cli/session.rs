@@ -53,9 +53,20 @@ impl Session {
         std::fs::write(path, bytes).expect("a test can write a file");
     }
 
+    /// Where this text begins in a file.
+    pub fn place_of(&self, name: &str, text: &str) -> usize {
+        let bytes = std::fs::read(self.dir.join(name)).expect("a test can read its files");
+        bytes.windows(text.len()).position(|window| window == text.as_bytes()).expect("the file has this text")
+    }
+
     /// Whether there is such a file or directory.
     pub fn has(&self, name: &str) -> bool {
         self.dir.join(name).exists()
+    }
+
+    /// `db`, for what another program would do with it.
+    pub fn database(&self) -> larch::Database {
+        larch::Database::open(self.dir.join("db")).expect("a test can open its database")
     }
 
     /// A command to change before it runs.

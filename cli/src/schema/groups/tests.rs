@@ -102,7 +102,13 @@ fn metadata_with_groups_has_a_form_of_its_own() {
     let kept = |format, columns, key, groups, expected: &str| {
         let schema = schema(format, columns, key, groups).expect(groups);
         assert_eq!(String::from_utf8_lossy(&schema.to_metadata()), expected);
-        assert_eq!(Schema::from_metadata("t", expected.as_bytes()), Ok(Some(schema.clone())));
+        let names = schema.group_names();
+        let read = |groups| Schema::from_metadata("t", expected.as_bytes(), groups);
+        assert_eq!(read(&names), Ok(Some(schema.clone())));
+        for groups in [&[][..], &["warm".to_string()], &[&names[..], &["warm".to_string()]].concat()] {
+            let error = read(groups).expect_err("other groups");
+            assert!(error.contains("table t is damaged: of groups it has hot"), "{error}");
+        }
         let plain = schema.with_groups_of(Vec::new());
         assert!(String::from_utf8_lossy(&plain.to_metadata()).starts_with(r#"{"larch_rows":1,"#));
     };
@@ -128,7 +134,7 @@ fn metadata_whose_groups_do_not_fit_is_damaged() {
         let metadata = format!(
             r#"{{"larch_rows":{form},"format":"csv","columns":["id","a"],"key":[{{"column":1,"kind":"text"}}],"groups":[{groups}]}}"#
         );
-        let error = Schema::from_metadata("t", metadata.as_bytes()).expect_err(&metadata);
+        let error = Schema::from_metadata("t", metadata.as_bytes(), &[]).expect_err(&metadata);
         assert!(error.contains("table t is damaged") && error.contains(part), "{metadata}: {error}");
     };
     check(2, "", "form 2 does not fit 0 groups");
@@ -153,7 +159,7 @@ fn metadata_whose_groups_do_not_fit_is_damaged() {
 fn groups_are_chosen_by_name() {
     let choose = |groups: &[&str], asked: &str| {
         let asked: Vec<String> = asked.split_terminator(',').map(str::to_string).collect();
-        choose(groups, &asked)
+        choose(&groups.iter().map(ToString::to_string).collect::<Vec<_>>(), &asked)
     };
     assert_eq!(choose(&["a", "b", "c"], ""), Ok(vec![0, 1, 2]));
     assert_eq!(choose(&["a", "b", "c"], "c,a"), Ok(vec![2, 0]));
