@@ -214,6 +214,8 @@ pub fn pass<S: PageSource + ?Sized>(
     shares: &mut Shares,
     asked: &Asked,
 ) -> Result<Pass> {
+    let pages = sst.meta.trees().fold(0u64, |sum, (_, tree)| sum.saturating_add(tree.data_pages));
+    shares.expect(sst.meta.user_bytes / pages.max(1));
     let mut trees = Trees { sst, source, asked, direction: reading.direction };
     let Reading { low, high, direction, limits, .. } = *reading;
     if limits.rows == 0 || is_empty(&low, &high) {

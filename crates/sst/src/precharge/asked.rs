@@ -2,7 +2,7 @@
 
 use crate::format::meta::{MAX_GROUPS, TreeKind};
 use os::sync::Arc;
-use pages::{Address, PageKind, PageSource, PagedFile};
+use pages::{Address, PACK_BYTES, PageKind, PageSource, PagedFile};
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 
@@ -64,6 +64,8 @@ pub struct Share {
     pub(super) bytes: u64,
     /// Memory that they may take.
     pub(super) memory_bytes: u64,
+    /// Length of a page of the next file when it is unpacked, on average.
+    unpacked_bytes: u64,
     /// Whether the next page is the first, which is free.
     pub(super) is_first: bool,
 }
@@ -76,9 +78,17 @@ impl Share {
         self.is_first = false;
     }
 
+    /// Memory that the page at `at` takes, as far as can be known.
+    pub(super) fn memory_of(&self, at: &Address) -> u64 {
+        let reserved = at.memory_bytes();
+        // A plain page takes little more than it is long.
+        let is_plain = reserved < u64::from(at.bytes) * 2;
+        if is_plain { reserved } else { reserved.max(self.unpacked_bytes + PACK_BYTES) }
+    }
+
     /// Takes what the page at `at` needs; false if it does not fit. The first page does.
     pub(super) fn take_page(&mut self, at: &Address) -> bool {
-        let (bytes, memory_bytes) = (u64::from(at.bytes), at.memory_bytes());
+        let (bytes, memory_bytes) = (u64::from(at.bytes), self.memory_of(at));
         if self.is_first {
             self.is_first = false;
             self.memory_bytes = self.memory_bytes.saturating_sub(memory_bytes);
@@ -106,7 +116,7 @@ pub struct Shares {
 impl Shares {
     /// `bytes` stored bytes and `memory_bytes` of memory for each tree.
     pub fn new(bytes: u64, memory_bytes: u64) -> Self {
-        let share = Share { bytes, memory_bytes, is_first: true };
+        let share = Share { bytes, memory_bytes, unpacked_bytes: 0, is_first: true };
         let (groups, older) = ([share; MAX_GROUPS], [share; MAX_GROUPS]);
         Self { main: share, history: share, erases: share, values: share, groups, older }
     }
@@ -114,6 +124,14 @@ impl Shares {
     /// As many bytes of each tree as there are.
     pub fn unlimited() -> Self {
         Self::new(u64::MAX, u64::MAX)
+    }
+
+    /// The next file's data pages have `bytes` on average when they are unpacked.
+    pub(super) fn expect(&mut self, bytes: u64) {
+        let keyed = [&mut self.main, &mut self.history, &mut self.erases];
+        for share in keyed.into_iter().chain(&mut self.groups).chain(&mut self.older) {
+            share.unpacked_bytes = bytes;
+        }
     }
 
     /// What is left for a tree.

@@ -406,7 +406,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         if step.is_near {
             self.share.take(
                 if self.is_first { 0 } else { step.through.bytes - step.before.bytes },
-                step.address.memory_bytes(),
+                self.share.memory_of(&step.address),
             );
         } else if !self.share.take_page(&step.address) {
             self.cut = true;
