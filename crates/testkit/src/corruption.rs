@@ -1,6 +1,7 @@
 //! Flipped bits in files at rest: an error that names the file, or the right answer; never a panic, never a wrong row.
 
 use crate::history::History;
+use crate::history::reader::{Reader, Seen, Wanted};
 use larch::os::sim::SimDisk;
 use larch::os::sync::Arc;
 use larch::os::{Disk, Machine};
@@ -42,7 +43,7 @@ fn read_everything(history: &History, disk: Arc<SimDisk>, flipped: &str) {
     let version = db.version();
     assert!(version >= history.durable(), "durable commits are missing, {version:?} is the last");
     let mut failed = false;
-    for name in history.model().tables().into_iter().filter(|name| history.is_read(name)) {
+    for name in history.model().tables() {
         if let Err(error) = read_table(history, &db, &name, version) {
             expect_named(&error, flipped);
             failed = true;
@@ -57,30 +58,52 @@ fn read_everything(history: &History, disk: Arc<SimDisk>, flipped: &str) {
     assert!(!is_live(flipped) || !problems.is_empty(), "a check finds any flipped bit of an SST");
 }
 
-/// Every row is the right one until there is an error, from either end and by key.
+/// Every row is the right one until there is an error, from either end, by key and by keys, values whole or each part.
 fn read_table(history: &History, db: &Database, name: &str, at: Version) -> Result<(), Error> {
     let table = db.existing_table(name)?.unwrap_or_else(|| panic!("the table {name:?} is lost"));
     let rows: Vec<(&[u8], &[u8])> = history.model().rows(name, at).collect();
-    let mut first_error = Ok(());
-    for &(key, value) in &rows {
-        match table.get(key) {
-            Ok(found) => assert_eq!(found.as_deref(), Some(value), "{}", key.escape_ascii()),
-            Err(error) => first_error = first_error.and(Err(error)),
+    let wanted = Wanted::each(table.options().groups.len());
+    let outcomes = wanted.into_iter().map(|wanted| read_rows(&Reader::new(&table, None, wanted), &rows));
+    // All are asked, whatever the first one says.
+    outcomes.fold(Ok(()), Result::and)
+}
+
+fn read_rows(reader: &Reader, rows: &[(&[u8], &[u8])]) -> Result<(), Error> {
+    let expect = |row: Option<(&[u8], &Seen)>, expected: Option<&(&[u8], &[u8])>| {
+        let same = match (row, expected) {
+            (Some((key, seen)), Some((expected, value))) => key == *expected && reader.shows(seen, value),
+            (row, expected) => row.is_none() && expected.is_none(),
+        };
+        assert!(same, "{:?} is read, expected is {expected:?}", row.map(|(key, seen)| (key, &**seen)));
+    };
+    let mut outcome = Ok(());
+    for row in rows {
+        match reader.get(row.0) {
+            Ok(found) => expect(found.as_ref().map(|seen| (row.0, seen)), Some(row)),
+            Err(error) => outcome = outcome.and(Err(error)),
         }
     }
+    let keys: Vec<Vec<u8>> = rows.iter().map(|(key, _)| key.to_vec()).collect();
+    match reader.multi_get(&keys) {
+        Ok(found) => {
+            assert_eq!(found.len(), rows.len());
+            found.iter().zip(rows).for_each(|(seen, row)| expect(seen.as_ref().map(|seen| (row.0, seen)), Some(row)));
+        }
+        Err(error) => outcome = outcome.and(Err(error)),
+    }
     let mut forward = rows.iter();
-    for row in table.iter() {
-        let (key, value) = row?;
-        assert_eq!(forward.next(), Some(&(&*key, &*value)));
+    for row in reader.all() {
+        let (key, seen) = row?;
+        expect(Some((&key, &seen)), forward.next());
     }
-    assert_eq!(forward.next(), None, "a row is missing");
+    expect(None, forward.next());
     let mut backward = rows.iter().rev();
-    for row in table.iter().rev() {
-        let (key, value) = row?;
-        assert_eq!(backward.next(), Some(&(&*key, &*value)));
+    for row in reader.all().rev() {
+        let (key, seen) = row?;
+        expect(Some((&key, &seen)), backward.next());
     }
-    assert_eq!(backward.next(), None, "a row is missing");
-    first_error
+    expect(None, backward.next());
+    outcome
 }
 
 fn expect_named(error: &Error, flipped: &str) {

@@ -12,9 +12,19 @@ use std::io::ErrorKind;
 /// Crashes after the first, at syncs of the recovery or soon after it.
 const MORE_CRASHES: usize = 4;
 
+/// What was compared after crashes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Crashes {
+    /// Recoveries after a crash.
+    pub recoveries: u64,
+    /// Of these, recoveries that found rows in several parts, and compared each part.
+    pub in_parts: u64,
+}
+
 /// Runs the history of `seed` once, then `samples` times up to a crash at one of its syncs; every sync if there are not
 /// more. After a crash it goes on and crashes again, several times.
-pub fn crash_at_syncs(seed: u64, steps: usize, samples: usize) {
+pub fn crash_at_syncs(seed: u64, steps: usize, samples: usize) -> Crashes {
+    let mut crashes = Crashes::default();
     let syncs = whole_run(seed, steps).disk().sync_count();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     for n in sample(&mut rng, syncs, samples) {
@@ -28,10 +38,15 @@ pub fn crash_at_syncs(seed: u64, steps: usize, samples: usize) {
             if crash < MORE_CRASHES {
                 history.disk().crash_at_sync(rng.random_range(1..20));
             }
-            outcome = history.recover().and_then(|()| history.go_on(steps / 8));
+            let before = history.compared_in_parts();
+            outcome = history.recover();
+            crashes.recoveries += u64::from(outcome.is_ok());
+            crashes.in_parts += u64::from(outcome.is_ok() && history.compared_in_parts() > before);
+            outcome = outcome.and_then(|()| history.go_on(steps / 8));
         }
         outcome.expect("nothing fails after the last crash");
     }
+    crashes
 }
 
 /// Runs the history of `seed` with one failing operation, `samples` times, every operation if there are not more.

@@ -4,19 +4,20 @@
 //! A wrong answer is a panic; an error of the disk is returned, and whoever asked for it goes on with
 //! [`History::recover`]. One seed decides everything.
 
+pub mod reader;
 mod rows;
 mod step;
 
-use crate::model::{KeyRange, Model};
+use crate::model::Model;
 use crate::options::TinyOptions;
 use larch::os::sim::SimDisk;
 use larch::os::sync::Arc;
 use larch::os::{Disk, Machine};
-use larch::{Database, Error, Range, Readable, Result, Snapshot, Table, TableOptions, Version};
+use larch::{Database, Error, Key, Result, Snapshot, Table, TableOptions, Value, Version};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
+use reader::{Reader, Rows, Seen, Wanted};
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Bound;
 use std::path::Path;
 
 /// Where the database is on the simulated disk.
@@ -46,6 +47,8 @@ pub struct History {
     alter_in_doubt: Option<(String, TableOptions)>,
     /// Makes values unique.
     values: u64,
+    /// Rows compared so far whose values are in several parts.
+    compared_in_parts: u64,
     open: Option<Open>,
 }
 
@@ -62,17 +65,22 @@ struct Open {
 #[derive(Debug)]
 struct OpenRange {
     table: String,
-    range: Range,
-    expected: VecDeque<OwnedRow>,
+    rows: Rows,
+    expected: VecDeque<(Vec<u8>, Vec<Vec<u8>>)>,
 }
 
 impl History {
     /// An empty disk and the choices of `seed`; nothing is opened yet.
     pub fn new(seed: u64) -> Self {
+        Self::with_options(seed, TinyOptions::of(seed))
+    }
+
+    /// As [`History::new`], of a database with these options.
+    pub fn with_options(seed: u64, options: TinyOptions) -> Self {
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             disk: SimDisk::new(seed),
-            options: TinyOptions::of(seed),
+            options,
             model: Model::new(),
             durable: Version(0),
             acknowledged: Version(0),
@@ -81,6 +89,7 @@ impl History {
             stored: BTreeMap::new(),
             alter_in_doubt: None,
             values: 0,
+            compared_in_parts: 0,
             open: None,
         }
     }
@@ -148,9 +157,19 @@ impl History {
         assert!(matches!(outcome, Err(Error::WritesStopped(_))), "a sync after a failed write: {outcome:?}");
     }
 
-    /// Whether rows of the table are read back. Those in parts are only written and checked.
-    pub fn is_read(&self, table: &str) -> bool {
-        self.stored[table].groups.len() < 2
+    /// Rows compared so far whose values are in several parts, each as often as it was compared.
+    pub fn compared_in_parts(&self) -> u64 {
+        self.compared_in_parts
+    }
+
+    /// The open database.
+    pub fn database(&self) -> &Database {
+        &self.opened().db
+    }
+
+    /// What reads can be made at besides now.
+    pub fn snapshots(&self) -> &[Snapshot] {
+        &self.opened().snapshots
     }
 
     /// Whether the database is open.
@@ -227,19 +246,26 @@ impl History {
         for (name, table) in tables.iter() {
             assert_eq!(table.options(), self.stored[name], "options of {name:?}");
         }
-        let views = std::iter::once(None).chain(snapshots.iter().map(Some));
-        for snapshot in views {
-            let at = snapshot.map_or(db.version(), Snapshot::version);
-            for (name, table) in tables.iter().filter(|(name, _)| self.stored[*name].groups.len() < 2) {
-                let all = || range_of(snapshot, table, (Bound::Unbounded, Bound::Unbounded));
-                let what = || format!("all rows of {name:?} at {at:?}");
-                expect_rows(&what, all(), self.model.rows(name, at))?;
-                expect_rows(&what, all().rev(), self.model.rows(name, at).rev())?;
+        for snapshot in std::iter::once(None).chain(snapshots.iter().map(Some)) {
+            for (name, table) in tables.iter() {
+                let groups = self.stored[name].groups.len();
+                for wanted in Wanted::each(groups) {
+                    let what = || format!("all rows of {name:?} at {snapshot:?}, {wanted:?}");
+                    let reader = Reader::new(table, snapshot, wanted.clone());
+                    let at = reader.at(db.version());
+                    let compared = expect_rows(&what, &reader, reader.all(), self.model.rows(name, at))?;
+                    expect_rows(&what, &reader, reader.all().rev(), self.model.rows(name, at).rev())?;
+                    self.compared_in_parts += if groups > 1 { compared } else { 0 };
+                }
             }
         }
-        for OpenRange { table, range, expected } in iterators.drain(..) {
-            let rows = expected.iter().map(|(key, value)| (key.as_slice(), value.as_slice()));
-            expect_rows(&|| format!("the rest of an iterator over {table:?}"), range, rows)?;
+        for OpenRange { table, mut rows, expected } in iterators.drain(..) {
+            let what = || format!("the rest of an iterator over {table:?}");
+            for (key, parts) in &expected {
+                let row = rows.next().transpose()?;
+                expect_row(&what, shown(&row), Some((key, parts)));
+            }
+            expect_row::<Value>(&what, shown(&rows.next().transpose()?), None);
         }
         let report = db.check(&mut |_| {})?;
         if let Some(problem) = report.problems.into_iter().next() {
@@ -260,46 +286,68 @@ impl History {
         for name in self.model.tables() {
             let table = db.table(&name)?;
             assert_eq!(table.options(), self.stored[&name], "options of {name:?} opened read-only");
-            if !self.is_read(&name) {
-                continue;
+            for wanted in Wanted::each(table.options().groups.len()) {
+                let what = || format!("{name:?} opened read-only at {at:?}, {wanted:?}");
+                let reader = Reader::new(&table, None, wanted.clone());
+                expect_rows(&what, &reader, reader.all(), self.model.rows(&name, at))?;
             }
-            expect_rows(&|| format!("{name:?} opened read-only at {at:?}"), table.iter(), self.model.rows(&name, at))?;
         }
         Ok(())
     }
 }
 
-/// The rows of `range` at the snapshot, or now.
-fn range_of(snapshot: Option<&Snapshot>, table: &Table, range: KeyRange) -> Range {
-    match snapshot {
-        Some(snapshot) => snapshot.range(table, range),
-        None => table.range(range),
-    }
-}
-
-/// Compares what `rows` gives with what it should.
+/// Compares what `rows` gives with what `reader` should see of the rows `expected`. How many there are.
 fn expect_rows<'m>(
     what: &dyn Fn() -> String,
-    rows: impl Iterator<Item = Result<(larch::Key, larch::Value)>>,
+    reader: &Reader,
+    rows: impl Iterator<Item = Result<(Key, Seen)>>,
     expected: impl Iterator<Item = (&'m [u8], &'m [u8])>,
-) -> Result<()> {
+) -> Result<u64> {
     let mut expected = expected;
+    let mut count = 0;
     for row in rows {
-        let (key, value) = row?;
-        expect_row(what, Some((&key, &value)), expected.next());
+        expect_row_of(what, reader, &Some(row?), expected.next());
+        count += 1;
     }
-    expect_row(what, None, expected.next());
-    Ok(())
+    expect_row_of(what, reader, &None, expected.next());
+    Ok(count)
 }
 
-fn expect_row(what: &dyn Fn() -> String, row: Option<(&[u8], &[u8])>, expected: Option<(&[u8], &[u8])>) {
-    let show = |row: Option<(&[u8], &[u8])>| match row {
-        Some((key, value)) => format!("{} = {} ({} bytes)", key.escape_ascii(), shortened(value), value.len()),
-        None => "no row".to_owned(),
+/// Compares a row with what `reader` should see of the row `expected`.
+fn expect_row_of(
+    what: &dyn Fn() -> String,
+    reader: &Reader,
+    row: &Option<(Key, Seen)>,
+    expected: Option<(&[u8], &[u8])>,
+) {
+    let expected = expected.map(|(key, value)| (key, reader.of(value)));
+    expect_row(what, shown(row), expected.as_ref().map(|(key, parts)| (*key, &parts[..])));
+}
+
+fn expect_row<V: AsRef<[u8]>>(
+    what: &dyn Fn() -> String,
+    row: Option<(&[u8], &[Value])>,
+    expected: Option<(&[u8], &[V])>,
+) {
+    let same = match (row, expected) {
+        (Some((key, parts)), Some((expected_key, expected))) => {
+            key == expected_key && parts.iter().map(|part| &**part).eq(expected.iter().map(AsRef::as_ref))
+        }
+        (row, expected) => row.is_none() && expected.is_none(),
     };
-    assert!(row == expected, "{}: there is {}, expected {}", what(), show(row), show(expected));
+    assert!(same, "{}: there is {}, expected {}", what(), told(row), told(expected));
 }
 
-fn shortened(value: &[u8]) -> impl std::fmt::Display {
-    value[..value.len().min(24)].escape_ascii()
+/// A row to be compared.
+fn shown(row: &Option<(Key, Seen)>) -> Option<(&[u8], &[Value])> {
+    row.as_ref().map(|(key, parts)| (&**key, &**parts))
+}
+
+fn told<V: AsRef<[u8]>>(row: Option<(&[u8], &[V])>) -> String {
+    let Some((key, parts)) = row else { return "no row".to_owned() };
+    let part = |part: &V| {
+        let part = part.as_ref();
+        format!("{} ({} bytes)", part[..part.len().min(24)].escape_ascii(), part.len())
+    };
+    format!("{} = [{}]", key.escape_ascii(), parts.iter().map(part).collect::<Vec<_>>().join(", "))
 }

@@ -23,7 +23,11 @@ pub struct TinyOptions {
     pub levels: LevelOptions,
     /// How tables are stored; each new one takes one of these.
     pub tables: Vec<TableOptions>,
+    /// Indexes that a table may be altered to.
+    pub indexes: Vec<IndexKind>,
 }
+
+const INDEXES: [IndexKind; 3] = [IndexKind::Btree, IndexKind::Flat, IndexKind::Both];
 
 impl TinyOptions {
     /// The options of `seed`.
@@ -47,7 +51,15 @@ impl TinyOptions {
                 file_bytes: 1 << rng.random_range(10..=16),
             },
             tables,
+            indexes: INDEXES.to_vec(),
         }
+    }
+
+    /// The same with both indexes in every file.
+    pub fn with_both_indexes(mut self) -> Self {
+        self.indexes = vec![IndexKind::Both];
+        self.tables.iter_mut().for_each(|table| table.index = IndexKind::Both);
+        self
     }
 
     /// A builder for the database in `directory`.
@@ -66,7 +78,7 @@ fn table_options(rng: &mut Xoshiro256PlusPlus) -> TableOptions {
     TableOptions {
         page_bytes: 256 << rng.random_range(0..=4),
         node_bytes: 256 << rng.random_range(0..=4),
-        index: *[IndexKind::Btree, IndexKind::Flat, IndexKind::Both].choose(rng).expect("there are three"),
+        index: *INDEXES.choose(rng).expect("there are three"),
         compression: if rng.random() { Compression::None } else { Compression::Lz4 },
         max_node_children: *[0, 3, 4, 5, 7].choose(rng).expect("there are five"),
         metadata: Vec::new(),

@@ -67,6 +67,7 @@ impl Script {
             prefer_flat_index: false,
             levels: LevelOptions::default(),
             tables: vec![TableOptions::default()],
+            indexes: Vec::new(),
         };
         let tiny_table =
             TableOptions { page_bytes: 256, node_bytes: 256, max_node_children: 3, ..TableOptions::default() };

@@ -54,7 +54,7 @@ pub fn import_add(import: &mut Import, table: &Table, key: &[u8], value: &[u8]) 
 impl History {
     /// Mostly one of a few dozen short keys; sometimes one that differs from its neighbours after 64 bytes only, where
     /// bounds are cut, one of bytes that sort at the edges, or a long one.
-    pub(super) fn key(&mut self) -> Vec<u8> {
+    pub fn key(&mut self) -> Vec<u8> {
         let rng = &mut self.rng;
         match rng.random_range(0..100) {
             0..70 => format!("k{:02}", rng.random_range(0..60)).into_bytes(),
@@ -96,7 +96,7 @@ impl History {
     }
 
     /// Any range: bounded or not, inclusive or not, often empty.
-    pub(super) fn range(&mut self) -> KeyRange {
+    pub fn range(&mut self) -> KeyRange {
         let (low, high) = (self.bound(), self.bound());
         if self.rng.random_range(0..4) == 0 {
             return (low, high);

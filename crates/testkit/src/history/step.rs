@@ -1,9 +1,10 @@
 //! The steps a history is made of.
 
+use super::reader::{Reader, Wanted};
 use super::rows::{batch_insert, import_add, insert, parts};
-use super::{History, Open, OpenRange, OwnedRow, expect_row, expect_rows, range_of};
+use super::{History, Open, OpenRange, OwnedRow, expect_row, expect_row_of, expect_rows, shown};
 use crate::model::{Op, is_empty_range};
-use larch::{Compression, Durability, Error, IndexKind, Readable, Result, Snapshot, TableOptions};
+use larch::{Compression, Durability, Error, Result, TableOptions};
 use rand::RngExt;
 use rand::seq::{IndexedRandom, SliceRandom};
 use std::collections::BTreeMap;
@@ -35,10 +36,10 @@ impl History {
             935..945 => self.import(),
             945..953 => self.create_table(),
             953..957 => self.drop_table(),
-            957..967 => self.alter_table(),
-            967..972 => self.read_only(),
-            972..980 => self.compare(),
-            980..990 => self.reopen(),
+            957..972 => self.alter_table(),
+            972..977 => self.read_only(),
+            977..984 => self.compare(),
+            984..994 => self.reopen(),
             _ => self.refuse(),
         }
     }
@@ -120,31 +121,28 @@ impl History {
         }
         for op in &ops {
             if let Op::Put { table, key, .. } | Op::Erase { table, key } = op {
-                self.expect_point(None, table, key)?;
+                let everything = Wanted::everything(self.stored[table].groups.len());
+                self.expect_point(&Reader::new(&self.opened().tables[table], None, everything), table, key)?;
             }
         }
         Ok(())
     }
 
-    fn expect_point(&self, snapshot: Option<&Snapshot>, table: &str, key: &[u8]) -> Result<()> {
-        if !self.is_read(table) {
-            return Ok(());
-        }
-        let Open { db, tables, .. } = self.opened();
-        let at = snapshot.map_or(self.model.newest(), Snapshot::version);
-        let expected = self.model.get(table, key, at);
-        let value = match snapshot {
-            Some(snapshot) => snapshot.get(&tables[table], key)?,
-            None => tables[table].get(key)?,
-        };
-        let what = || format!("{table:?} at {at:?}");
-        expect_row(&what, value.as_deref().map(|value| (key, value)), expected.map(|value| (key, value)));
-        let there = match snapshot {
-            Some(snapshot) => snapshot.contains_key(&tables[table], key)?,
-            None => db.contains_key(&tables[table], key)?,
-        };
-        assert_eq!(there, expected.is_some(), "{} contains {}", what(), key.escape_ascii());
+    fn expect_point(&self, reader: &Reader, table: &str, key: &[u8]) -> Result<()> {
+        let expected = self.model.get(table, key, reader.at(self.model.newest()));
+        let what = || format!("{table:?} read by {reader:?}");
+        let row = reader.get(key)?.map(|seen| (key.into(), seen));
+        expect_row_of(&what, reader, &row, expected.map(|value| (key, value)));
+        assert_eq!(reader.contains_key(key)?, expected.is_some(), "{} contains {}", what(), key.escape_ascii());
         Ok(())
+    }
+
+    /// Somebody who reads what of a table's rows, and when.
+    fn reader(&mut self, table: &str) -> Reader {
+        let view = self.view();
+        let wanted = Wanted::any(&mut self.rng, self.stored[table].groups.len());
+        let Open { snapshots, tables, .. } = self.opened();
+        Reader::new(&tables[table], view.map(|view| &snapshots[view]), wanted)
     }
 
     /// A snapshot, or now. By index, so that the history can be asked for more choices.
@@ -153,70 +151,65 @@ impl History {
         self.rng.random_range(0..=count).checked_sub(1)
     }
 
+    /// A row, or some together, absent ones and the same one twice among them.
     fn read_point(&mut self) -> Result<()> {
-        let (view, table, key) = (self.view(), self.table(), self.key());
-        let others: Vec<Vec<u8>> = (0..self.rng.random_range(0..12)).map(|_| self.key()).collect();
-        let snapshot = view.map(|view| &self.opened().snapshots[view]);
-        self.expect_point(snapshot, &table, &key)?;
-        self.expect_points(snapshot, &table, &others)
-    }
-
-    fn expect_points(&self, snapshot: Option<&Snapshot>, table: &str, keys: &[Vec<u8>]) -> Result<()> {
-        if !self.is_read(table) {
-            return Ok(());
+        let name = self.table();
+        let reader = self.reader(&name);
+        let keys: Vec<Vec<u8>> = (0..self.rng.random_range(1..20)).map(|_| self.key()).collect();
+        if self.rng.random() {
+            return self.expect_point(&reader, &name, &keys[0]);
         }
-        let Open { tables, .. } = self.opened();
-        let at = snapshot.map_or(self.model.newest(), Snapshot::version);
-        let values = match snapshot {
-            Some(snapshot) => snapshot.multi_get(&tables[table], keys)?,
-            None => tables[table].multi_get(keys)?,
-        };
-        assert_eq!(values.len(), keys.len());
-        for (key, value) in keys.iter().zip(&values) {
-            let what = || format!("{table:?} at {at:?}, with others");
-            let expected = self.model.get(table, key, at).map(|value| (&key[..], value));
-            expect_row(&what, value.as_deref().map(|value| (&key[..], value)), expected);
+        let rows = reader.multi_get(&keys)?;
+        assert_eq!(rows.len(), keys.len(), "rows of {name:?} read together");
+        let what = || format!("{name:?} of many keys read by {reader:?}");
+        for (key, row) in keys.iter().zip(rows) {
+            let expected = self.model.get(&name, key, reader.at(self.model.newest()));
+            let row = row.map(|seen| (key.as_slice().into(), seen));
+            expect_row_of(&what, &reader, &row, expected.map(|value| (key.as_slice(), value)));
         }
         Ok(())
     }
 
     fn read_range(&mut self) -> Result<()> {
-        let (view, name, bounds, prefix) = (self.view(), self.table(), self.range(), self.prefix());
+        let (name, bounds, prefix) = (self.table(), self.range(), self.prefix());
+        let reader = self.reader(&name);
         let choice = self.rng.random_range(0..6);
-        if !self.is_read(&name) {
-            return Ok(());
-        }
-        let snapshot = view.map(|view| &self.opened().snapshots[view]);
-        let table = &self.opened().tables[&name];
-        let at = snapshot.map_or(self.model.newest(), Snapshot::version);
-        let range = || range_of(snapshot, table, bounds.clone());
+        let at = reader.at(self.model.newest());
+        let range = || reader.range(bounds.clone());
         let expected = || self.model.range(&name, bounds.clone(), at);
-        let what = || format!("{name:?} {bounds:?} at {at:?}, read {choice}");
+        let what = || format!("{name:?} {bounds:?} read by {reader:?}, read {choice}");
         match choice {
-            0 => expect_rows(&what, range(), expected()),
-            1 => expect_rows(&what, range().rev(), expected().rev()),
+            0 => expect_rows(&what, &reader, range(), expected()).map(drop),
+            1 => expect_rows(&what, &reader, range().rev(), expected().rev()).map(drop),
             2 => {
                 let starts = |(key, _): &(&[u8], &[u8])| key.starts_with(&prefix);
-                let expected = self.model.rows(&name, self.model.newest()).filter(starts);
-                expect_rows(&|| format!("{name:?} with prefix {prefix:?}"), table.prefix(&prefix), expected)
+                let expected = self.model.rows(&name, at).filter(starts);
+                let what = || format!("{name:?} with prefix {prefix:?} read by {reader:?}");
+                expect_rows(&what, &reader, reader.prefix(&prefix), expected).map(drop)
             }
             3 => {
-                let rows = || self.model.rows(&name, self.model.newest());
-                let (first, last) = (table.first_key_value()?, table.last_key_value()?);
-                expect_row(&what, first.as_ref().map(|(key, value)| (&**key, &**value)), rows().next());
-                expect_row(&what, last.as_ref().map(|(key, value)| (&**key, &**value)), rows().next_back());
+                let rows = || self.model.rows(&name, at);
+                expect_row_of(&what, &reader, &reader.first()?, rows().next());
+                expect_row_of(&what, &reader, &reader.last()?, rows().next_back());
                 Ok(())
             }
             4 => {
-                // Borrowed rows, values not always loaded.
+                // Borrowed rows, parts not always loaded.
                 let mut range = range();
                 let mut expected = expected();
                 while let Some(row) = range.next_row()? {
                     let (key, value) = expected.next().unwrap_or_else(|| panic!("{}: too many rows", what()));
-                    assert_eq!((row.key(), row.value_len()), (key, value.len() as u64), "{}", what());
-                    assert!(row.inline_value().is_none_or(|inline| inline == value), "{}", what());
-                    if value.len() % 2 == 0 {
-                        assert!(row.value()?[..] == *value, "{}", what());
+                    let parts = reader.of(value);
+                    assert_eq!((row.key(), row.part_count()), (key, parts.len()), "{}", what());
+                    for (i, part) in parts.iter().enumerate() {
+                        assert_eq!(row.part_len(i), part.len() as u64, "{}", what());
+                        assert!(row.inline_part(i).is_none_or(|inline| inline == *part), "{}", what());
+                        if value.len() % 2 == 0 {
+                            assert!(row.part(i)?[..] == **part, "{}", what());
+                        }
+                    }
+                    if value.len() % 3 == 0 {
+                        expect_row(&what, Some((key, &row.parts()?)), Some((key, &parts)));
                     }
                 }
                 assert!(expected.next().is_none(), "{}: too few rows", what());
@@ -232,7 +225,7 @@ impl History {
                         _ => (range.next_back(), expected.next_back()),
                     };
                     let row = row.transpose()?;
-                    expect_row(&what, row.as_ref().map(|(key, value)| (&**key, &**value)), expected);
+                    expect_row_of(&what, &reader, &row, expected);
                     if row.is_none() {
                         break;
                     }
@@ -252,16 +245,13 @@ impl History {
         if self.opened().iterators.len() >= 4 {
             self.open.as_mut().expect("the database is open").iterators.swap_remove(0);
         }
-        let (view, table, bounds) = (self.view(), self.table(), self.range());
-        if !self.is_read(&table) {
-            return Ok(());
-        }
-        let snapshot = view.map(|view| &self.opened().snapshots[view]);
-        let at = snapshot.map_or(self.model.newest(), Snapshot::version);
-        let range = range_of(snapshot, &self.opened().tables[&table], bounds.clone());
-        let expected =
-            self.model.range(&table, bounds, at).map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
-        self.open.as_mut().expect("the database is open").iterators.push(OpenRange { table, range, expected });
+        let (table, bounds) = (self.table(), self.range());
+        let reader = self.reader(&table);
+        let rows = reader.range(bounds.clone());
+        let owned = |value| reader.of(value).into_iter().map(<[u8]>::to_vec).collect();
+        let expected = self.model.range(&table, bounds, reader.at(self.model.newest()));
+        let expected = expected.map(|(key, value)| (key.to_vec(), owned(value))).collect();
+        self.open.as_mut().expect("the database is open").iterators.push(OpenRange { table, rows, expected });
         Ok(())
     }
 
@@ -269,19 +259,16 @@ impl History {
     fn advance_iterator(&mut self) -> Result<()> {
         let Open { iterators, .. } = self.open.as_mut().expect("the database is open");
         let Some(i) = iterators.len().checked_sub(1).map(|last| self.rng.random_range(0..=last)) else { return Ok(()) };
-        let OpenRange { table, range, expected } = &mut iterators[i];
+        let OpenRange { table, rows, expected } = &mut iterators[i];
         for _ in 0..self.rng.random_range(1..10) {
-            let (row, expected): (_, Option<OwnedRow>) = if self.rng.random_range(0..3) > 0 {
-                (range.next(), expected.pop_front())
+            let (row, expected) = if self.rng.random_range(0..3) > 0 {
+                (rows.next(), expected.pop_front())
             } else {
-                (range.next_back(), expected.pop_back())
+                (rows.next_back(), expected.pop_back())
             };
-            let row = row.transpose()?;
-            expect_row(
-                &|| format!("an open iterator over {table:?}"),
-                row.as_ref().map(|(key, value)| (&**key, &**value)),
-                expected.as_ref().map(|(key, value)| (key.as_slice(), value.as_slice())),
-            );
+            let what = || format!("an open iterator over {table:?}");
+            let expected = expected.as_ref().map(|(key, parts)| (&key[..], &parts[..]));
+            expect_row(&what, shown(&row.transpose()?), expected);
         }
         Ok(())
     }
@@ -399,11 +386,11 @@ impl History {
         Ok(())
     }
 
-    /// Another index and compression, whichever files there are. A crash leaves both as they were or both changed.
-    fn alter_table(&mut self) -> Result<()> {
+    /// Another index and compression for some table, whichever files it has. A crash leaves both as they were or both
+    /// changed.
+    pub fn alter_table(&mut self) -> Result<()> {
         let name = self.table();
-        let indexes = [IndexKind::Btree, IndexKind::Flat, IndexKind::Both];
-        let index = *indexes.choose(&mut self.rng).expect("there are three");
+        let index = *self.options.indexes.choose(&mut self.rng).expect("there is one");
         let compression = if self.rng.random() { Compression::None } else { Compression::Lz4 };
         let altered = TableOptions { index, compression, ..self.stored[&name].clone() };
         self.alter_in_doubt = Some((name.clone(), altered.clone()));
