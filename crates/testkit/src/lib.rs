@@ -11,3 +11,5 @@ pub mod options;
 pub mod rerun;
 pub mod script;
 pub mod simulate;
+pub mod touched;
+pub mod twins;

@@ -1,9 +1,12 @@
-//! Everything a seed can say about a whole database: a history, crashes, faults, a full disk, flipped bits.
+//! Everything a seed can say about a whole database: a history, crashes, faults, a full disk, flipped bits, and the same
+//! history read by the other index.
 
 use crate::corruption::flip_bits;
 use crate::faults::{crash_at_syncs, fail_operations, fill_the_disk};
 use crate::history::History;
+use crate::options::TinyOptions;
 use crate::rerun::Rerun;
+use crate::twins::read_both_ways;
 
 /// Flipped bits tried for each sample: each costs one open, and no history of its own.
 pub const FLIPS: usize = 4;
@@ -19,4 +22,6 @@ pub fn simulate(seed: u64, steps: usize, samples: usize) {
     fail_operations(seed, steps, samples);
     fill_the_disk(seed, steps);
     flip_bits(seed, steps, FLIPS * samples);
+    let options = TinyOptions::of(seed);
+    read_both_ways(seed, steps, &if seed.is_multiple_of(2) { options.with_both_indexes() } else { options });
 }

@@ -389,6 +389,9 @@ impl History {
     /// Another index and compression for some table, whichever files it has. A crash leaves both as they were or both
     /// changed.
     pub fn alter_table(&mut self) -> Result<()> {
+        if self.opened().tables.is_empty() {
+            return Ok(());
+        }
         let name = self.table();
         let index = *self.options.indexes.choose(&mut self.rng).expect("there is one");
         let compression = if self.rng.random() { Compression::None } else { Compression::Lz4 };
