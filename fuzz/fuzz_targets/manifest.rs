@@ -131,12 +131,14 @@ fn table_id(input: &mut Input<'_>) -> TableId {
 
 fn meta(input: &mut Input<'_>) -> Meta {
     let address = pages::Address { offset: input.number(), bytes: 64, crc: 0 };
-    let root = Root { address, height: input.byte(), index_bytes: input.number() };
+    let data_pages = input.number();
+    let height = if data_pages == 1 { 0 } else { input.byte().max(1) };
+    let root = Root { address, height, index_bytes: input.number() };
     let totals = Totals { rows: input.number(), ..Totals::default() };
     Meta {
         file_id: input.number(),
         file_bytes: input.number(),
-        main: Some(Tree { totals, data_pages: input.number(), btree: Some(root), flat: None }),
+        main: Some(Tree { totals, data_pages, btree: Some(root), flat: None }),
         history: None,
         range_erases: None,
         bounds: KeyBounds::cut(&input.key(), &input.key()),

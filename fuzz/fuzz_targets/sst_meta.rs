@@ -54,39 +54,31 @@ fn footer(mut block: Vec<u8>) {
     assert_eq!(Meta::from_footer(&meta.footer()).as_ref(), Ok(&meta));
     assert!(meta.trees().count() <= 3 + 2 * MAX_GROUPS);
     for (_, tree) in meta.trees() {
-        assert!(tree.btree.or(tree.flat).is_some_and(|root| root == tree.root(false)));
+        let root = tree.root(false);
+        assert_eq!(tree.btree.or(tree.flat), Some(root));
+        assert_eq!(root.height == 0, tree.data_pages == 1);
+        assert!(tree.flat.is_none_or(|flat| flat.height == root.height.min(1)));
+    }
+    let rows = |tree: Option<Tree>| tree.map(|tree| tree.totals.rows);
+    for GroupTrees { newest, older } in &meta.groups {
+        assert_eq!((rows(*newest), rows(*older)), (rows(meta.main), rows(meta.history)));
     }
     meta.rows();
     meta.index_bytes();
 }
 
+/// A meta as a file may have it.
 fn built(input: &mut Input<'_>) -> Meta {
-    let mut root = |present: bool| {
-        present.then(|| Root {
-            address: Address { offset: input.number(), bytes: input.number() as u32, crc: input.number() as u32 },
-            height: input.byte(),
-            index_bytes: input.number(),
-        })
-    };
-    let (btree, flat) = (root(true), root(true));
-    let mut tree = || {
-        let which = input.byte() % 4;
-        (which > 0).then(|| Tree {
-            totals: Totals {
-                rows: input.number(),
-                bytes: input.number(),
-                group_bytes: input.number(),
-                erased: input.number(),
-            },
-            data_pages: input.number(),
-            btree: btree.filter(|_| which & 1 != 0),
-            flat: flat.filter(|_| which & 2 != 0),
-        })
-    };
-    let (main, history, range_erases) = (tree(), tree(), tree());
-    let count = usize::from(main.map_or(0, |tree| tree.totals.rows as u8)) % 4;
-    let groups = (0..count).map(|_| GroupTrees { newest: tree(), older: tree() }).collect();
+    let [main, history, range_erases] = [(); 3].map(|()| {
+        let rows = input.number();
+        (input.byte() % 4 > 0).then(|| tree(input, rows))
+    });
+    let groups = (0..input.byte() % 4).map(|_| GroupTrees {
+        newest: main.map(|main| tree(input, main.totals.rows)),
+        older: history.map(|history| tree(input, history.totals.rows)),
+    });
     Meta {
+        groups: groups.collect(),
         file_id: input.number(),
         file_bytes: input.number(),
         main,
@@ -97,7 +89,23 @@ fn built(input: &mut Input<'_>) -> Meta {
         newest: Version(input.number()),
         value_bytes: input.number(),
         user_bytes: input.number(),
-        groups,
         unknown: Unknown { features: u32::from(input.byte()) << 8, extension: input.bytes(9).to_vec() },
     }
+}
+
+/// A tree of `rows` rows: of one page, which all its roots are, or with a B-tree, a list or both above its pages.
+fn tree(input: &mut Input<'_>, rows: u64) -> Tree {
+    let totals = Totals { rows, bytes: input.number(), group_bytes: input.number(), erased: input.number() };
+    let data_pages = input.number();
+    let height = if data_pages == 1 { 0 } else { input.byte().max(1) };
+    let mut root = |height: u8| Root {
+        address: Address { offset: input.number(), bytes: input.number() as u32, crc: input.number() as u32 },
+        height,
+        index_bytes: input.number(),
+    };
+    let btree = root(height);
+    let flat = if height == 0 { btree } else { root(1) };
+    let which = 1 + input.byte() % 3;
+    let (btree, flat) = ((which & 1 != 0).then_some(btree), (which & 2 != 0).then_some(flat));
+    Tree { totals, data_pages, btree, flat }
 }

@@ -96,6 +96,22 @@ impl Tree {
         first.or(second).expect("a decoded tree has an index")
     }
 
+    /// Whether its roots are of one tree. A root of height 0 is the only data page.
+    fn check(&self) -> Result<(), String> {
+        for Root { height, .. } in [self.btree, self.flat].into_iter().flatten() {
+            if (height == 0) != (self.data_pages == 1) {
+                return Err(format!("{} data pages under a root of height {height}", self.data_pages));
+            }
+        }
+        match (self.btree, self.flat) {
+            (_, Some(flat)) if flat.height > 1 => Err(format!("a flat list of height {}, it is one page", flat.height)),
+            (Some(btree), Some(flat)) if flat.height == 0 && btree != flat => {
+                Err("two roots of one page differ".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Stored bytes of its indexes.
     pub fn index_bytes(&self) -> u64 {
         // A decoded meta may say anything. What is more than a u64 is compared with what is found, and differs.
@@ -295,7 +311,35 @@ impl Meta {
         if meta.features() != features {
             return Err(format!("features {features:#x} stand with trees of features {:#x}", meta.features()));
         }
+        meta.check()?;
         Ok(meta)
+    }
+
+    /// Whether what it says of its trees and bounds fits together.
+    fn check(&self) -> Result<(), String> {
+        for (kind, tree) in self.trees() {
+            tree.check().map_err(|why| format!("{kind} tree: {why}"))?;
+        }
+        for (trees, group) in self.groups.iter().zip(1..) {
+            let sides = [
+                (TreeKind::Group(group), trees.newest, self.main),
+                (TreeKind::GroupHistory(group), trees.older, self.history),
+            ];
+            for (kind, tree, belongs_to) in sides {
+                if tree.map(|tree| tree.totals.rows) != belongs_to.map(|tree| tree.totals.rows) {
+                    let said = |tree: Option<Tree>| match tree {
+                        Some(tree) => format!("{} rows", tree.totals.rows),
+                        None => "no tree".to_owned(),
+                    };
+                    return Err(format!("{kind} has {}, what it belongs to has {}", said(tree), said(belongs_to)));
+                }
+            }
+        }
+        let longest = self.bounds.low.len().max(self.bounds.high.as_ref().map_or(0, Vec::len));
+        if longest > MAX_BOUND_BYTES {
+            return Err(format!("a key bound has {longest} bytes, more than {MAX_BOUND_BYTES}"));
+        }
+        Ok(())
     }
 
     fn decode_fields(bytes: &mut &[u8]) -> Option<Self> {
@@ -496,16 +540,18 @@ mod tests {
 
     fn meta() -> Meta {
         let root = Root { address: Address { offset: 4096, bytes: 16384, crc: 7 }, height: 2, index_bytes: 99 };
+        let list = Root { height: 1, ..root };
+        let page = Root { height: 0, index_bytes: 0, ..root };
         let totals = Totals { rows: 10, bytes: 20, group_bytes: 30, erased: 4 };
         Meta {
             file_id: 0x0123_4567_89ab_cdef,
             file_bytes: 1 << 33,
             main: Some(Tree { totals, data_pages: 3, btree: Some(root), flat: None }),
             history: None,
-            range_erases: Some(Tree { totals, data_pages: 1, btree: Some(root), flat: Some(root) }),
+            range_erases: Some(Tree { totals, data_pages: 1, btree: Some(page), flat: Some(page) }),
             groups: vec![
-                GroupTrees { newest: Some(Tree { totals, data_pages: 2, btree: None, flat: Some(root) }), older: None },
-                GroupTrees::default(),
+                GroupTrees { newest: Some(Tree { totals, data_pages: 2, btree: None, flat: Some(list) }), older: None },
+                GroupTrees { newest: Some(Tree { totals, data_pages: 1, btree: Some(page), flat: None }), older: None },
             ],
             bounds: KeyBounds::cut(b"a", &[0xff; 100]),
             oldest: Version(3),
@@ -550,11 +596,83 @@ mod tests {
         assert!(Meta::decode(&mut bytes.as_slice()).is_err_and(|why| why.contains("0x100000")));
     }
 
+    /// What is said against a meta, changed from [`meta`], whose main tree has 10 rows in 3 pages, with two groups.
+    #[track_caller]
+    fn check_refused(expected: &str, change: impl FnOnce(&mut Meta)) {
+        let mut changed = meta();
+        change(&mut changed);
+        let mut bytes = Vec::new();
+        changed.encode(&mut bytes);
+        assert_eq!(Meta::decode(&mut bytes.as_slice()), Err(expected.to_owned()));
+    }
+
+    #[test]
+    fn groups_have_the_rows_of_the_trees_they_belong_to() {
+        let of_rows = |rows: u64, tree: Option<Tree>| {
+            let tree = tree.expect("it has one");
+            Some(Tree { totals: Totals { rows, ..tree.totals }, ..tree })
+        };
+        check_refused("group 1 has 11 rows, what it belongs to has 10 rows", |meta| {
+            meta.groups[0].newest = of_rows(11, meta.main);
+        });
+        check_refused("group 2 has no tree, what it belongs to has 10 rows", |meta| meta.groups[1].newest = None);
+        check_refused("group 1 has 10 rows, what it belongs to has no tree", |meta| meta.main = None);
+        check_refused("history of group 2 has 10 rows, what it belongs to has no tree", |meta| {
+            meta.groups[1].older = meta.main;
+        });
+        check_refused("history of group 1 has no tree, what it belongs to has 3 rows", |meta| {
+            meta.history = of_rows(3, meta.main);
+        });
+        check_refused("history of group 2 has 4 rows, what it belongs to has 3 rows", |meta| {
+            meta.history = of_rows(3, meta.main);
+            meta.groups[0].older = meta.history;
+            meta.groups[1].older = of_rows(4, meta.main);
+        });
+        let older = of_rows(3, meta().main);
+        let mut whole = Meta { history: older, ..meta() };
+        whole.groups.iter_mut().for_each(|group| group.older = older);
+        assert_eq!(Meta::from_footer(&whole.footer()), Ok(whole));
+        let nothing = Meta { main: None, groups: vec![GroupTrees::default(); 2], ..meta() };
+        assert_eq!(Meta::from_footer(&nothing.footer()), Ok(nothing));
+    }
+
+    #[test]
+    fn roots_have_heights_that_a_tree_can_have() {
+        fn main(meta: &mut Meta) -> &mut Tree {
+            meta.main.as_mut().expect("it has rows")
+        }
+        check_refused("main tree: a flat list of height 2, it is one page", |meta| {
+            let tree = main(meta);
+            tree.flat = tree.btree;
+        });
+        check_refused("main tree: 1 data pages under a root of height 2", |meta| main(meta).data_pages = 1);
+        check_refused("main tree: 3 data pages under a root of height 0", |meta| {
+            main(meta).btree.as_mut().expect("it has a tree").height = 0;
+        });
+        check_refused("range erases tree: 1 data pages under a root of height 1", |meta| {
+            let flat = meta.range_erases.as_mut().and_then(|tree| tree.flat.as_mut());
+            flat.expect("it has both").height = 1;
+        });
+        check_refused("range erases tree: two roots of one page differ", |meta| {
+            let flat = meta.range_erases.as_mut().and_then(|tree| tree.flat.as_mut());
+            flat.expect("it has both").address.crc += 1;
+        });
+    }
+
+    #[test]
+    fn bounds_that_nobody_cut_are_refused() {
+        let long = vec![b'b'; MAX_BOUND_BYTES + 1];
+        let why = "a key bound has 65 bytes, more than 64";
+        check_refused(why, |meta| meta.bounds.low = long.clone());
+        check_refused(why, |meta| meta.bounds.high = Some(long.clone()));
+    }
+
     #[test]
     fn the_largest_meta_fits_the_footer() {
         let root = Root { address: Address::default(), height: 9, index_bytes: u64::MAX >> 20 };
+        let list = Root { height: 1, ..root };
         let totals = Totals { rows: u64::MAX >> 20, bytes: u64::MAX >> 8, group_bytes: u64::MAX >> 8, erased: 1 << 40 };
-        let tree = Some(Tree { totals, data_pages: u64::MAX >> 20, btree: Some(root), flat: Some(root) });
+        let tree = Some(Tree { totals, data_pages: u64::MAX >> 20, btree: Some(root), flat: Some(list) });
         let groups = vec![GroupTrees { newest: tree, older: tree }; MAX_GROUPS];
         let largest = Meta {
             main: tree,
