@@ -76,8 +76,9 @@ fn built(input: &mut Input<'_>) -> (Vec<u8>, Meta) {
     let mut builder = Builder::new(file, PATH.into(), input.number(), options);
     for (key, (version, flags, value_bytes)) in rows {
         let kind = if flags & 3 == 0 { RowKind::Erase } else { RowKind::Put };
-        let value = if kind == RowKind::Erase { Vec::new() } else { vec![flags; value_bytes] };
-        builder.add(&key, Version(version), kind, &parts(&value, options.groups)).expect("the disk has room");
+        let value = vec![flags; value_bytes];
+        let parts_of_row = if kind == RowKind::Erase { Vec::new() } else { parts(&value, options.groups) };
+        builder.add(&key, Version(version), kind, &parts_of_row).expect("the disk has room");
         for older in (version.saturating_sub(u64::from(flags >> 6))..version).rev() {
             builder
                 .add(&key, Version(older), RowKind::Put, &parts(b"older", options.groups))

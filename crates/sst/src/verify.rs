@@ -4,7 +4,7 @@
 //! * Every page is reached from its parent, so its checksum, its structure and its place are checked; the footer has a
 //!   checksum of its own; what is left of the file must be the zeros between pages.
 //! * Memory: a node for each level, the flat list, a data page, and 16 bytes for each page of the file, 32 for those of
-//!   column groups.
+//!   column groups; where there are groups, a bit for each row and each older version too.
 
 mod groups;
 mod tree_walk;
@@ -12,7 +12,7 @@ mod tree_walk;
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue, Record};
 use crate::format::meta::{Meta, TreeKind};
-use crate::read::Sst;
+use crate::read::{RowPlace, Sst};
 use crate::row::{RowKind, Version};
 use groups::Beside;
 use os::{BLOCK_BYTES, Buffer, File};
@@ -177,12 +177,15 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
                         let why = format!("key {i} is outside the bounds of the file");
                         return Err(self.corrupt(PageKind::Data, at.offset, why));
                     }
+                    let row = layout.first_row() + i as u64;
                     self.version(&data, &record)?;
+                    if record.kind == RowKind::Erase {
+                        self.no_parts(&groups, RowPlace::Newest(row))?;
+                    }
                     self.found.user_bytes += key.len() as u64;
                     let stored = &page[record.value_at..record.value_at + record.value_bytes];
                     self.value(page, stored, record.outside, &mut values)?;
-                    let row = layout.first_row() + i as u64;
-                    self.older_versions(&mut history, row, &record, key.len())?;
+                    self.older_versions(&mut history, &groups, row, &record, key.len())?;
                     self.report.rows += 1;
                     self.report.erased += u64::from(record.kind == RowKind::Erase);
                     walk.totals.erased += u64::from(record.kind == RowKind::Erase);
@@ -204,7 +207,14 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
     }
 
     /// The older versions of `row`, whose newest is `newest`.
-    fn older_versions(&mut self, history: &mut History, row: u64, newest: &Record, key_bytes: usize) -> Result<()> {
+    fn older_versions(
+        &mut self,
+        history: &mut History,
+        groups: &Beside,
+        row: u64,
+        newest: &Record,
+        key_bytes: usize,
+    ) -> Result<()> {
         let mut found = 0;
         while let Some((_, at)) = history.next_row(self)?.filter(|(of, _)| *of <= row) {
             let (data, i, key) = history.take();
@@ -226,6 +236,9 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
             }
             let data = data.clone();
             self.version(&data, &record)?;
+            if record.kind == RowKind::Erase {
+                self.no_parts(groups, RowPlace::Older(data.layout.first_row() + i as u64))?;
+            }
             let stored = &data.page[record.value_at..record.value_at + record.value_bytes];
             let chunks = chunks_of(stored, record.outside);
             self.found.user_bytes += key_bytes as u64;

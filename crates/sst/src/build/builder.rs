@@ -164,12 +164,13 @@ impl Builder {
         &self.last_key
     }
 
-    /// Adds a version of a row: its parts, one for each column group with the main one first; an erase may have none. The
-    /// first version of a key is its newest; the others go to the history.
+    /// Adds a version of a row: its parts, one for each column group with the main one first; those of an erase are empty, or
+    /// there are none. The first version of a key is its newest; the others go to the history.
     pub fn add(&mut self, key: &[u8], version: Version, kind: RowKind, parts: &[&[u8]]) -> Result<()> {
         assert!(key.len() <= MAX_KEY_BYTES, "the caller checked the key's length");
         let is_whole = parts.len() == 1 + self.groups.len() || parts.is_empty() && kind == RowKind::Erase;
         assert!(is_whole, "a row has a part for each group");
+        assert!(kind != RowKind::Erase || parts.iter().all(|part| part.is_empty()), "an erase has no value");
         self.oldest = self.oldest.min(version);
         self.newest = self.newest.max(version);
         self.user_bytes += (key.len() + parts.iter().map(|part| part.len()).sum::<usize>()) as u64;

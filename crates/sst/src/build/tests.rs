@@ -212,6 +212,14 @@ fn versions_out_of_order_are_refused() {
 }
 
 #[test]
+#[should_panic(expected = "an erase has no value")]
+fn an_erase_with_a_part_is_refused() {
+    let options = crate::BuildOptions { groups: 1, ..tiny() };
+    let mut builder = Builder::new(Arc::new(NullFile::default()), PATH.into(), ID, options);
+    builder.add(b"a", Version(1), RowKind::Erase, &[b"", b"part"]).expect("nothing is written");
+}
+
+#[test]
 #[should_panic(expected = "in order, apart")]
 fn overlapping_range_erases_are_refused() {
     let mut builder = Builder::new(Arc::new(NullFile::default()), PATH.into(), ID, tiny());

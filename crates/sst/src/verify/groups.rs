@@ -1,23 +1,32 @@
-//! The column groups of a file: their own trees, and when each of their pages and values began to count in the main
-//! tree's totals.
+//! The column groups of a file: their own trees, when each of their pages and values began to count in the main tree's
+//! totals, and that erases have no part in them. Whether a row is one, the main tree or the history says later.
 
 use super::tree_walk::{DataPage, TreeWalk};
 use super::{Check, Values, chunks_of};
 use crate::format::PageRows;
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::{Tree, TreeKind};
-use pages::{Address, PageSource, Result};
+use crate::read::RowPlace;
+use pages::{Address, PageRef, PageSource, Result, retry};
 
-/// Bytes beside the main tree that belong to its rows, in column groups.
+/// What lies beside the main tree and belongs to its rows, in column groups.
 #[derive(Default)]
 pub(super) struct Beside {
-    newest: Events,
-    older: Events,
+    newest: Side,
+    older: Side,
+}
+
+/// Parts of newest versions, or of older ones.
+#[derive(Default)]
+struct Side {
+    events: Events,
+    /// Rows of which some part is not empty.
+    filled: RowSet,
 }
 
 /// Bytes, each with the number of rows from which on they are counted.
 #[derive(Default)]
-pub(super) struct Events {
+struct Events {
     /// Sorted before they are counted.
     due: Vec<(u64, u64)>,
     next: usize,
@@ -27,7 +36,7 @@ pub(super) struct Events {
 impl Beside {
     /// Bytes that were written when the main tree had `rows` rows and the history `older`.
     pub fn through(&mut self, rows: u64, older: u64) -> u64 {
-        self.newest.through(rows) + self.older.through(older)
+        self.newest.events.through(rows) + self.older.events.through(older)
     }
 
     /// The file ends: everything is written.
@@ -46,6 +55,24 @@ impl Events {
     }
 }
 
+/// Row ids, a bit for each up to the greatest.
+#[derive(Default)]
+struct RowSet(Vec<u64>);
+
+impl RowSet {
+    fn insert(&mut self, row: u64) {
+        let word = (row / 64) as usize;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (row % 64);
+    }
+
+    fn contains(&self, row: u64) -> bool {
+        self.0.get((row / 64) as usize).is_some_and(|word| word >> (row % 64) & 1 != 0)
+    }
+}
+
 impl<S: PageSource + ?Sized> Check<'_, S> {
     /// All trees of all groups.
     pub(super) fn groups(&mut self) -> Result<Beside> {
@@ -58,12 +85,33 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
                 self.group(TreeKind::GroupHistory(group), tree, &mut beside.older)?;
             }
         }
-        beside.newest.due.sort_unstable();
-        beside.older.due.sort_unstable();
+        beside.newest.events.due.sort_unstable();
+        beside.older.events.due.sort_unstable();
         Ok(beside)
     }
 
-    fn group(&mut self, kind: TreeKind, tree: Tree, events: &mut Events) -> Result<()> {
+    /// The row at `place` is an erase: no group has a part of it.
+    pub(super) fn no_parts(&self, beside: &Beside, place: RowPlace) -> Result<()> {
+        let (side, row, kind): (_, _, fn(u8) -> TreeKind) = match place {
+            RowPlace::Newest(row) => (&beside.newest, row, TreeKind::Group),
+            RowPlace::Older(row) => (&beside.older, row, TreeKind::GroupHistory),
+        };
+        if !side.filled.contains(row) {
+            return Ok(());
+        }
+        for group in 1..=self.sst.meta.groups.len() as u8 {
+            let descent = self.sst.descent(kind(group)).expect("a part of the row was met, so groups have trees");
+            let (page, layout): (PageRef, GroupLayout) = retry(self.source, || descent.page_of_row(self.source, row))?;
+            let part = layout.part(&page, (row - layout.first_row()) as usize);
+            if part.bytes > 0 {
+                let why = format!("row {row} is an erase and has a part");
+                return Err(self.corrupt(page.kind(), page.address().offset, why));
+            }
+        }
+        unreachable!("a part of row {row} was met in a page that has the same checksum now")
+    }
+
+    fn group(&mut self, kind: TreeKind, tree: Tree, side: &mut Side) -> Result<()> {
         let mut walk = TreeWalk::new(kind, tree);
         while let Some(DataPage { page, layout, at }) = walk.next::<_, GroupLayout>(self)? {
             let parts = || (0..layout.rows()).map(|i| layout.part(&page, i));
@@ -75,11 +123,14 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
                 let elsewhere = self.value(&page, stored, part.outside, &mut values)?;
                 walk.totals.group_bytes += elsewhere;
                 if elsewhere > 0 {
-                    events.due.push((row + 1, elsewhere));
+                    side.events.due.push((row + 1, elsewhere));
+                }
+                if part.bytes > 0 {
+                    side.filled.insert(row);
                 }
             }
             // A page is closed by the row after its last.
-            events.due.push((layout.first_row() + layout.rows() as u64 + 1, at.bytes.into()));
+            side.events.due.push((layout.first_row() + layout.rows() as u64 + 1, at.bytes.into()));
         }
         Ok(())
     }

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::build::{BuildOptions, Compression};
-use crate::fixture::{Built, Content, ID, PATH, shapes, tiny};
+use crate::fixture::{Built, Content, ID, PATH, part, shapes, tiny};
 use crate::format::data_page::{DataPageBuilder, Layout};
+use crate::format::group_page::GroupPageBuilder;
 use crate::format::meta::{IndexKind, KeyBounds, Tree};
 use crate::format::node::{Child, Node, NodeBuilder};
 use crate::read::RangeErase;
@@ -591,4 +592,40 @@ fn rows_that_contradict_each_other_are_noticed() {
     ranges(good, (b"b", 7, Erase, &[0, 0, 1, 6], false, false), "leaves the bounds");
     ranges(good, (b"b", 7, Erase, &[2, 1, b'c', 1, 6], false, false), "does not decode");
     ranges(good, (b"b", 7, Erase, &[1, 1, b'c', 1, 6, 0], false, false), "does not decode");
+}
+
+#[test]
+fn an_erase_with_a_part_in_a_group_is_noticed() {
+    let newest = (9, RowKind::Erase, Vec::new());
+    let older = [(5, RowKind::Put, b"older".to_vec()), (4, RowKind::Erase, Vec::new())];
+    let mut content = Content { groups: 2, ..Content::of_keys(["a", "b", "c"]) };
+    content.rows.insert(b"b".to_vec(), [&[newest], older.as_slice()].concat());
+    let newest: Vec<_> = content.rows.values().map(|written| part(&written[0], 2)).collect();
+    let older: Vec<_> = older.iter().map(|written| part(written, 2)).collect();
+    // Row 1 is an erase in the main tree as in the history.
+    for (kind, mut parts) in [(TreeKind::Group(2), newest), (TreeKind::GroupHistory(2), older)] {
+        let built = content.build(BuildOptions::default());
+        verified(&built).expect("it is whole before it is forged");
+        assert!(parts[1].is_empty());
+        parts[1] = b"stray".to_vec();
+        let mut page = GroupPageBuilder::default();
+        parts.iter().for_each(|part| page.add(part, false));
+        let mut bytes = Vec::new();
+        page.finish(&mut bytes);
+        let offset = built.meta.tree(kind).expect("it has rows").root(false).address.offset;
+        let at = encode_page(&mut bytes, (kind.page_kind(), 0), Codec::None, Packing::Block, ID, offset);
+        let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
+        file.write_at(&bytes, offset).expect("there is room");
+        let built = with_footer(built, |meta| {
+            meta.user_bytes += parts[1].len() as u64;
+            let trees = &mut meta.groups[1];
+            let tree = if kind == TreeKind::Group(2) { &mut trees.newest } else { &mut trees.older };
+            tree.as_mut().and_then(|tree| tree.btree.as_mut()).expect("it has rows").address = at;
+        });
+        let error = verified(&built).expect_err("an erase has a part");
+        assert_eq!(place(&error), offset);
+        let what = format!("{} page at offset {offset}", kind.page_kind().name());
+        let error = error.to_string();
+        assert!(error.contains(&what) && error.contains("row 1 is an erase and has a part"), "{error}");
+    }
 }
