@@ -13,12 +13,24 @@ pub mod varint;
 
 use pages::{PageKind, page::HEADER_BYTES};
 
+/// No node of a B-tree is larger, its header included: it has room for four children between the longest separators.
+pub const MAX_NODE_BYTES: usize = 256 << 10;
+
+/// Chunk of a large value, its header not included.
+pub const MAX_CHUNK_BYTES: usize = 1 << 20;
+
 /// Checks the structure of a decoded page, so that no later access can leave its bounds. The answer says what is wrong.
 pub fn validate(kind: PageKind, page: &[u8]) -> Result<(), String> {
     match kind {
         PageKind::Data | PageKind::History | PageKind::RangeErase => data_page::validate(page),
+        PageKind::Index if page.len() > MAX_NODE_BYTES => {
+            Err(format!("a node of {} bytes, at most {MAX_NODE_BYTES} are allowed", page.len()))
+        }
         PageKind::Index | PageKind::Flat => node::validate(page),
-        PageKind::Value => (page.len() > HEADER_BYTES).then_some(()).ok_or_else(|| "a value chunk is empty".to_owned()),
+        PageKind::Value => match page.len().saturating_sub(HEADER_BYTES) {
+            1..=MAX_CHUNK_BYTES => Ok(()),
+            bytes => Err(format!("a value chunk of {bytes} bytes, 1 to {MAX_CHUNK_BYTES} are allowed")),
+        },
         PageKind::Group | PageKind::GroupHistory => group_page::validate(page),
         PageKind::Footer | PageKind::Filter => Err(format!("{} pages are not read through the cache", kind.name())),
     }
@@ -45,3 +57,6 @@ fn u32_at(page: &[u8], at: usize) -> u32 {
 fn u64_at(page: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(page[at..at + 8].try_into().expect("eight bytes"))
 }
+
+#[cfg(test)]
+mod tests;

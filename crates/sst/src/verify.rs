@@ -17,7 +17,7 @@ use crate::row::{RowKind, Version};
 use groups::Beside;
 use os::{BLOCK_BYTES, Buffer, File};
 use pages::{Address, Error, HEADER_BYTES, PageKind, PageRef, PageSource, Result, retry};
-use tree_walk::{DataPage, TreeWalk};
+use tree_walk::{DataPage, TreeWalk, check_level};
 
 /// What is asked for ahead in one round: large enough for the disk's sequential rate, and small enough for a session that
 /// passes pages by to find room for it unpacked.
@@ -283,7 +283,9 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
                 values.asked = self.ahead(PageKind::Value, values.next, values.chunks.len(), |i| values.chunks[i]);
             }
             values.next += 1;
-            bytes += (self.page(&at, PageKind::Value)?.len() - HEADER_BYTES) as u64;
+            let chunk = self.page(&at, PageKind::Value)?;
+            check_level(self, &chunk, &at, 0)?;
+            bytes += (chunk.len() - HEADER_BYTES) as u64;
             stored_bytes += u64::from(at.bytes);
         }
         if bytes != reference.bytes {

@@ -5,16 +5,13 @@ use super::file_writer::FileWriter;
 use super::rows::{KeyedRows, PartRows, Stored};
 use crate::format::data_page::OutsideValue;
 use crate::format::meta::{GroupTrees, IndexKind, KeyBounds, MAX_GROUPS, Meta, TreeKind, Unknown};
-use crate::format::varint;
+use crate::format::{MAX_CHUNK_BYTES, MAX_NODE_BYTES, varint};
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use os::sync::Arc;
 use os::{BLOCK_BYTES, File};
 use pages::page::Packing;
 use pages::{Codec, HEADER_BYTES, PageKind, Result};
 use std::path::PathBuf;
-
-/// Chunk of a large value.
-const MAX_CHUNK_BYTES: usize = 1 << 20;
 
 /// Whether pages are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -31,7 +28,7 @@ pub enum Compression {
 pub struct BuildOptions {
     /// Target length of a data page in bytes, its header included. Larger rows get a page of their own.
     pub page_bytes: u32,
-    /// Target length of an index node in bytes.
+    /// Target length of an index node in bytes, at most [`MAX_NODE_BYTES`].
     pub node_bytes: u32,
     /// Which indexes to write.
     pub index: IndexKind,
@@ -116,6 +113,7 @@ impl Builder {
     /// Writes to `file`, new and empty, whose checksums are seeded with `file_id`.
     pub fn new(file: Arc<dyn File>, path: PathBuf, file_id: u64, options: BuildOptions) -> Self {
         assert!(options.max_node_children >= 3, "a node needs room to split");
+        assert!(options.node_bytes as usize <= MAX_NODE_BYTES, "a reader takes no larger nodes");
         assert!(options.groups <= MAX_GROUPS, "the footer has room for so many groups");
         let group = |number: usize| Group {
             newest: PartRows::new(TreeKind::Group(number as u8), &options),

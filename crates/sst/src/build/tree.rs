@@ -7,6 +7,7 @@
 
 use super::builder::BuildOptions;
 use super::file_writer::FileWriter;
+use crate::format::MAX_NODE_BYTES;
 use crate::format::meta::{Root, Tree, TreeKind};
 use crate::format::node::{Child, NodeBuilder, Totals};
 use pages::page::Packing;
@@ -14,8 +15,6 @@ use pages::{Address, Codec, PageKind, Result};
 
 /// Closed leaf nodes that wait for their extent, in bytes: files below about 800 MB get one, at the tail.
 const EXTENT_BYTES: usize = 1 << 20;
-/// No node is larger.
-const MAX_NODE_BYTES: usize = 256 << 10;
 /// Huge separators may grow a node to [`MAX_NODE_BYTES`] for the sake of this many children.
 const WANTED_CHILDREN: usize = 4;
 /// Separators of one node as they wait, whole: the prefix a node stores once may be most of them. Eight of the longest.

@@ -8,6 +8,7 @@ use crate::format::group_page::GroupPageBuilder;
 use crate::format::meta::{IndexKind, KeyBounds, Tree};
 use crate::format::node::{Child, Node, NodeBuilder};
 use crate::read::RangeErase;
+use os::sync::Arc;
 use os::{Access, Disk};
 use pages::{Admit, Codec, Packing, PageCache, Reason, Resident, Session, encode_page};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -592,6 +593,43 @@ fn rows_that_contradict_each_other_are_noticed() {
     ranges(good, (b"b", 7, Erase, &[0, 0, 1, 6], false, false), "leaves the bounds");
     ranges(good, (b"b", 7, Erase, &[2, 1, b'c', 1, 6], false, false), "does not decode");
     ranges(good, (b"b", 7, Erase, &[1, 1, b'c', 1, 6, 0], false, false), "does not decode");
+}
+
+#[test]
+fn a_value_page_of_another_level_is_noticed() {
+    let rows = [(b"a".to_vec(), vec![(1, RowKind::Put, vec![b'v'; 900])])];
+    let built = Content { rows: rows.into(), ..Content::default() }.build(tiny());
+    let sst = built.sst();
+    let source = Resident::new(crate::validate);
+    let at = built.meta.main.expect("it has a row").root(false).address;
+    let page = retry(&source, || source.page(&sst.file, &at, PageKind::Data)).expect("it is whole");
+    let record = Layout::of(&page).record(&page, 0);
+    let stored = &page[record.value_at..record.value_at + record.value_bytes];
+    let [chunk] = chunks_of(stored, record.outside)[..] else { panic!("one chunk holds the value") };
+    let forged = |level: u8| {
+        let mut value = vec![0; HEADER_BYTES];
+        value.extend_from_slice(&[b'v'; 900]);
+        let address = encode_page(&mut value, (PageKind::Value, level), Codec::None, Packing::Tight, ID, chunk.offset);
+        assert_eq!(address.bytes, chunk.bytes);
+        let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
+        file.write_at(&value, chunk.offset).expect("there is room");
+        let mut reference = Vec::new();
+        OutsideValue::encode(&mut reference, 900, &[address]);
+        let mut page = DataPageBuilder::new(0);
+        page.add(b"a", Version(1), RowKind::Put, true, &reference);
+        let mut bytes = Vec::new();
+        page.finish(&mut bytes);
+        let at = encode_page(&mut bytes, (PageKind::Data, 0), Codec::None, Packing::Block, ID, at.offset);
+        file.write_at(&bytes, at.offset).expect("there is room");
+        let disk = Arc::clone(&built.disk);
+        with_footer(Built { disk, meta: built.meta.clone(), version_offset: 0 }, |meta| {
+            let tree = meta.main.as_mut().expect("it has a row");
+            tree.btree.as_mut().expect("it has a tree").address = at;
+        })
+    };
+    verified(&forged(0)).expect("nothing is wrong with that");
+    let found = complaint(&forged(3));
+    assert!(found.contains("value page") && found.contains("it is of level 3 where 0 belongs"), "{found}");
 }
 
 #[test]

@@ -288,7 +288,12 @@ fn lies_between(page: &PageRef, low: Option<&[u8]>, high: Option<&[u8]>) -> bool
 }
 
 /// A page knows its height above the data pages.
-fn check_level<S: PageSource + ?Sized>(check: &Check<'_, S>, page: &PageRef, at: &Address, level: usize) -> Result<()> {
+pub(super) fn check_level<S: PageSource + ?Sized>(
+    check: &Check<'_, S>,
+    page: &PageRef,
+    at: &Address,
+    level: usize,
+) -> Result<()> {
     let header = PageHeader::decode(page).expect("a page in memory has been decoded");
     if usize::from(header.level) == level {
         return Ok(());

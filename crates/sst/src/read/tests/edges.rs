@@ -1,12 +1,10 @@
 //! Keys and values at the edges of what a file takes.
 
 use super::*;
+use crate::format::MAX_NODE_BYTES;
 use crate::format::node::Node;
 use crate::row::MAX_KEY_BYTES;
 use pages::PageKind;
-
-/// No node is larger than this.
-const MAX_NODE_BYTES: usize = 256 << 10;
 
 #[test]
 fn keys_that_are_prefixes_of_each_other_are_told_apart() {
