@@ -1,5 +1,8 @@
 //! A file as text for people: footer, trees by level, rows if asked. It does not check what a walk does not meet; that is
 //! [`crate::verify()`].
+//!
+//! A page must have the level and the rows that its parent says. So no way down an index meets a page twice, whatever a
+//! damaged file says.
 
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue, Record};
@@ -12,6 +15,7 @@ use os::{BLOCK_BYTES, Buffer, File};
 use pages::{Address, Error, PageHeader, PageKind, PageRef, PageSource, Result, retry};
 use std::fmt;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::Path;
 
 /// Bytes of a key or value that are printed.
@@ -39,15 +43,18 @@ pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, o
         out.line(0, format_args!(""))?;
         let pages = tree.data_pages;
         out.line(0, format_args!("{kind}: {} in {pages} data pages", Printed(&tree.totals)))?;
+        let rows = 0..tree.totals.rows;
         if let Some(root) = tree.btree {
             out.line(1, format_args!("btree: {}", Printed(&root)))?;
-            out.page(kind, PageKind::Index, &root.address, root.height, 2, Show::Pages)?;
+            let index = Index { tree: kind, nodes: PageKind::Index, show: Show::Pages };
+            out.page(index, &root.address, root.height, rows.clone(), 2)?;
         }
         if let Some(root) = tree.flat {
             out.line(1, format_args!("flat: {}", Printed(&root)))?;
             // Under a list beside a tree everything has been printed already.
             let show = if tree.btree.is_some() { Show::Addresses } else { Show::Pages };
-            out.page(kind, PageKind::Flat, &root.address, root.height, 2, show)?;
+            let index = Index { tree: kind, nodes: PageKind::Flat, show };
+            out.page(index, &root.address, root.height, rows, 2)?;
         }
     }
     out.out.flush().map_err(|error| Error::io("write", "output", error))
@@ -74,6 +81,14 @@ enum Show {
     Addresses,
 }
 
+/// Which index of which tree a walk goes down.
+#[derive(Clone, Copy)]
+struct Index {
+    tree: TreeKind,
+    nodes: PageKind,
+    show: Show,
+}
+
 struct Printer<'a, S: ?Sized> {
     sst: &'a Sst,
     source: &'a S,
@@ -86,8 +101,15 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         writeln!(self.out, "{:1$}{text}", "", depth * 2).map_err(|error| Error::io("write", "output", error))
     }
 
-    /// A page; `None` if it is not in memory and only those are wanted, which is said.
-    fn read(&mut self, at: &Address, kind: PageKind, depth: usize) -> Result<Option<(PageRef, PageHeader)>> {
+    /// A page `height` levels above the data pages; `None` if it is not in memory and only those are wanted, which is
+    /// said.
+    fn read(
+        &mut self,
+        at: &Address,
+        kind: PageKind,
+        height: u8,
+        depth: usize,
+    ) -> Result<Option<(PageRef, PageHeader)>> {
         let file = &self.sst.file;
         let page = match self.detail {
             DumpDetail::Loaded => self.source.peek(file, at, kind),
@@ -98,6 +120,10 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
             return Ok(None);
         };
         let header = PageHeader::decode(&page).map_err(|why| file.corrupt(kind, at.offset, why))?;
+        if header.level != height {
+            let why = format!("it is of level {} where {height} belongs", header.level);
+            return Err(file.corrupt(kind, at.offset, why));
+        }
         Ok(Some((page, header)))
     }
 
@@ -116,26 +142,23 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         self.line(0, format_args!("value pages: {value_bytes} bytes, indexes: {} bytes", meta.index_bytes()))
     }
 
-    /// A page `height` levels above the data pages, and everything under it.
-    fn page(
-        &mut self,
-        tree: TreeKind,
-        kind: PageKind,
-        at: &Address,
-        height: u8,
-        depth: usize,
-        show: Show,
-    ) -> Result<()> {
+    /// A page `height` levels above the data pages, which holds `rows`, and everything under it.
+    fn page(&mut self, index: Index, at: &Address, height: u8, rows: Range<u64>, depth: usize) -> Result<()> {
         if height == 0 {
-            return match show {
+            return match index.show {
                 Show::Addresses => Ok(()),
-                Show::Pages if tree.is_by_row() => self.parts(tree, at, depth),
-                Show::Pages => self.data(tree, at, depth),
+                Show::Pages if index.tree.is_by_row() => self.parts(index.tree, at, rows, depth),
+                Show::Pages => self.data(index.tree, at, rows, depth),
             };
         }
-        let Some((page, header)) = self.read(at, kind, depth)? else { return Ok(()) };
+        let Some((page, header)) = self.read(at, index.nodes, height, depth)? else { return Ok(()) };
         let node = Node::new(&page);
         let children = node.children();
+        let (first, last) = (node.rows_through(0), node.rows_through(children - 1));
+        if first <= rows.start || last != rows.end {
+            let why = format!("its children end at rows {first} to {last}, its parent says {rows:?}");
+            return Err(self.sst.file.corrupt(index.nodes, at.offset, why));
+        }
         let form = match node.is_by_row() {
             true => "by row",
             false if node.is_fixed() => "fixed",
@@ -155,17 +178,19 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
                     Escaped(&separator).to_string()
                 }
             };
+            let rows = node.rows_before(i).unwrap_or(rows.start)..totals.rows;
             let (to, totals) = (Printed(&address), Printed(&totals));
             self.line(depth + 1, format_args!("child {i} from {from}: at {to}, through it {totals}"))?;
-            self.page(tree, kind, &address, height - 1, depth + 2, show)?;
+            self.page(index, &address, height - 1, rows, depth + 2)?;
         }
         Ok(())
     }
 
-    fn data(&mut self, tree: TreeKind, at: &Address, depth: usize) -> Result<()> {
+    fn data(&mut self, tree: TreeKind, at: &Address, rows: Range<u64>, depth: usize) -> Result<()> {
         let kind = tree.page_kind();
-        let Some((page, header)) = self.read(at, kind, depth)? else { return Ok(()) };
+        let Some((page, header)) = self.read(at, kind, 0, depth)? else { return Ok(()) };
         let layout = Layout::of(&page);
+        self.check_rows(&layout, rows, kind, at)?;
         let mut key = Vec::new();
         layout.read_row(&page, 0, &mut key);
         let (name, rows) = (kind.name(), Span(&layout));
@@ -189,10 +214,11 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
     }
 
     /// A page of a column group.
-    fn parts(&mut self, tree: TreeKind, at: &Address, depth: usize) -> Result<()> {
+    fn parts(&mut self, tree: TreeKind, at: &Address, rows: Range<u64>, depth: usize) -> Result<()> {
         let kind = tree.page_kind();
-        let Some((page, header)) = self.read(at, kind, depth)? else { return Ok(()) };
+        let Some((page, header)) = self.read(at, kind, 0, depth)? else { return Ok(()) };
         let layout = GroupLayout::of(&page);
+        self.check_rows(&layout, rows, kind, at)?;
         let (name, rows, codec) = (kind.name(), Span(&layout), Codec(&header));
         self.line(depth, format_args!("{name} page at {}: {rows}{codec}", Printed(at)))?;
         if self.detail != DumpDetail::Rows {
@@ -205,6 +231,15 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
             self.line(depth + 1, format_args!("row {row}: {text}"))?;
         }
         Ok(())
+    }
+
+    fn check_rows(&self, layout: &impl PageRows, rows: Range<u64>, kind: PageKind, at: &Address) -> Result<()> {
+        let found = layout.first_row()..layout.first_row() + layout.rows() as u64;
+        if found == rows {
+            return Ok(());
+        }
+        let why = format!("it holds rows {found:?}, its parent says {rows:?}");
+        Err(self.sst.file.corrupt(kind, at.offset, why))
     }
 
     fn range(&self, page: &[u8], layout: &Layout, i: usize, at: &Address) -> Result<String> {

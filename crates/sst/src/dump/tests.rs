@@ -2,10 +2,13 @@
 
 use super::*;
 use crate::build::{BuildOptions, Compression};
-use crate::fixture::{Built, Content, PATH, tiny};
+use crate::fixture::{Built, Content, ID, PATH, SeenNode, tiny};
 use crate::format::meta::IndexKind;
+use crate::format::node::NodeBuilder;
 use crate::format::validate;
-use pages::{Admit, Loaded, PageCache, Reason, Resident, Session};
+use os::{Access, Disk};
+use pages::page::checksum;
+use pages::{Admit, Loaded, Packing, PageCache, Reason, Resident, Session, encode_page};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 fn dumped(built: &Built) -> Result<String> {
@@ -42,9 +45,85 @@ fn a_dump_of_a_damaged_file_names_the_place_and_never_panics() {
     }
 }
 
+/// A file of 12 rows under a root and two nodes, each with three pages, whose node number `which` in the order of
+/// [`Built::nodes`] is written again with what `change` makes of its children, at `level`; and what a dump says of it.
+fn dumped_with(which: usize, level: u8, change: impl FnOnce(&mut [Child])) -> Result<String> {
+    let content = Content::of_keys((0..12).map(|i| format!("key {i:02}")));
+    let mut built = content.build(BuildOptions { max_page_rows: 2, ..tiny() });
+    let nodes = built.nodes();
+    assert_eq!(nodes.len(), 3);
+    let rewrite = |seen: &SeenNode, level: u8, change: &mut dyn FnMut(&mut [Child])| {
+        let node = Node::new(&seen.page);
+        let mut children: Vec<Child> = (0..node.children()).map(|i| node.child(i)).collect();
+        change(&mut children);
+        let mut forged = NodeBuilder::default();
+        for (i, child) in children.into_iter().enumerate() {
+            let mut separator = Vec::new();
+            if i > 0 {
+                node.separator(i - 1, &mut separator);
+            }
+            forged.add(&separator, child);
+        }
+        let mut page = Vec::new();
+        forged.finish(forged.children(), &mut page, &mut Vec::new());
+        let at =
+            encode_page(&mut page, (PageKind::Index, level), pages::Codec::None, Packing::Block, ID, seen.at.offset);
+        let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
+        file.write_at(&page, at.offset).expect("there is room");
+        at
+    };
+    let mut change = Some(change);
+    let mut at = rewrite(&nodes[which], level, &mut |children| change.take().expect("it is called once")(children));
+    if which > 0 {
+        at = rewrite(&nodes[0], 2, &mut |children| children[which - 1].address = at);
+    }
+    let tree = built.meta.main.as_mut().expect("it has rows");
+    tree.btree.as_mut().expect("it has a tree").address = at;
+    dumped(&built)
+}
+
+#[test]
+fn a_node_that_contradicts_its_parent_ends_a_dump() {
+    let whole = dumped_with(2, 1, |_| {}).expect("nothing is wrong with it");
+    assert_eq!(whole.matches("data page at").count(), 6);
+    let complaint = |which: usize, level: u8, change: fn(&mut [Child])| {
+        let error = dumped_with(which, level, change).expect_err("the file contradicts itself");
+        assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+        error.to_string()
+    };
+    let check = |found: String, expected: &str| assert!(found.contains(expected), "{expected:?} expected: {found}");
+    check(complaint(0, 1, |_| {}), "it is of level 1 where 2 belongs");
+    check(complaint(2, 2, |_| {}), "it is of level 2 where 1 belongs");
+    // Children at one page: who follows them prints a page for every way to it.
+    check(
+        complaint(0, 2, |children| children[1].address = children[0].address),
+        "its children end at rows 2 to 6, its parent says 6..12",
+    );
+    check(
+        complaint(1, 1, |children| children[1].address = children[0].address),
+        "it holds rows 0..2, its parent says 2..4",
+    );
+    check(
+        complaint(2, 1, |children| children[0].totals.rows = 6),
+        "its children end at rows 6 to 12, its parent says 6..12",
+    );
+}
+
+#[test]
+fn a_data_page_of_another_level_ends_a_dump() {
+    let mut built = Content::of_keys(["a", "b"]).build(tiny());
+    let root = built.meta.main.as_mut().and_then(|tree| tree.btree.as_mut()).expect("it has a tree");
+    let mut page = built.disk.read_all(Path::new(PATH)).expect("no faults")[..root.address.bytes as usize].to_vec();
+    page[2] = 1;
+    root.address.crc = checksum(ID, root.address.offset, &page);
+    let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
+    file.write_at(&page, root.address.offset).expect("there is room");
+    let error = dumped(&built).expect_err("it is no node").to_string();
+    assert!(error.contains("it is of level 1 where 0 belongs"), "{error}");
+}
+
 #[test]
 fn something_else_is_not_taken_for_a_file() {
-    use os::{Access, Disk};
     let disk = os::sim::SimDisk::new(1);
     for (name, bytes) in [("empty", vec![]), ("short", vec![7; 100]), ("long", vec![7; 10_000])] {
         let file = disk.open(Path::new(name), Access::Create).expect("the name is free");
