@@ -2,8 +2,9 @@
 //! order, or what the pages mean (a page's structure is checked by a function the format layer supplies).
 //!
 //! * The used bytes — resident, pinned and in-flight pages, each with [its cost](PageRef::cost_bytes) — stay within
-//!   the budget, but for one step at a time, which may exceed it by its own pages, and for a page that unpacks to more
-//!   than four times its stored bytes and finds no room for the difference.
+//!   the budget, but for one step at a time, which may exceed it by its own pages, and for pages that unpack to more
+//!   than four times their stored bytes and find no room for the difference. The cache keeps neither, so it is within
+//!   its budget when nothing is pinned.
 //! * A missing page is read once however many ask for it; all who asked get the page or the error. Only a step that
 //!   exceeds the budget reads for itself alone: nobody else can pin its pages, so they are gone when it is done.
 //! * A session that has marked a page as in flight waits for nothing but the disk until it has landed. It reserves the
@@ -328,20 +329,24 @@ impl PageCache {
         }
     }
 
-    /// A decoded page, checked by the format layer and paid for by `charge`.
+    /// A decoded page, checked by the format layer and paid for by `charge`; beyond the budget if it unpacked to more
+    /// than was guessed and pins leave no room for that.
     pub(crate) fn make_page(
         &self,
         (buffer, header): (os::Buffer, crate::PageHeader),
         at: Address,
         mut charge: Charge,
-    ) -> Result<PageRef, String> {
+    ) -> Result<Made, String> {
         (self.validate)(header.kind, &buffer[..header.memory_bytes as usize])?;
         let cost = crate::frame::cost_bytes(&buffer);
+        let mut fits = true;
         if let Some(more @ 1..) = cost.checked_sub(charge.bytes()) {
-            // It unpacked to more than the guess. It is in memory already and others may be waiting for it.
-            charge.join(self.try_reserve(more).unwrap_or_else(|| self.budget.overdraw(more)));
+            let room = self.try_reserve(more);
+            fits = room.is_some();
+            // It is in memory already and others may be waiting for it.
+            charge.join(room.unwrap_or_else(|| self.budget.overdraw(more)));
         }
-        Ok(PageRef::charged(buffer, &header, at, charge.settle(cost, header.kind)))
+        Ok(Made { page: PageRef::charged(buffer, &header, at, charge.settle(cost, header.kind)), fits })
     }
 
     /// How many sessions wait for a page in flight.
@@ -396,6 +401,13 @@ pub(crate) enum Reserved {
     Overdrawn(Charge),
 }
 
+/// A page that was read.
+pub(crate) struct Made {
+    pub page: PageRef,
+    /// There was room for all of it. Otherwise it stays as long as those who need it have it pinned.
+    pub fits: bool,
+}
+
 /// What the cache knows of a page.
 pub(crate) enum Look<'c> {
     /// It is in memory.
@@ -419,13 +431,12 @@ pub(crate) struct Claim<'c> {
 }
 
 impl Claim<'_> {
-    /// The page was read, or could not be. It is kept if somebody asked for that and the file is alive.
-    pub fn land(mut self, file: &PagedFile, outcome: Result<PageRef, Error>) -> Result<PageRef, Error> {
-        match &outcome {
-            Ok(page) => self.end(Landing::Arrived(page.clone()), Some(file)),
+    /// The page was read, or could not be. It is kept if somebody asked for that, it fits and the file is alive.
+    pub fn land(mut self, file: &PagedFile, outcome: &Result<Made, Error>) {
+        match outcome {
+            Ok(made) => self.end(Landing::Arrived(made.page.clone()), made.fits.then_some(file)),
             Err(error) => self.end(Landing::Failed(error.clone()), None),
         }
-        outcome
     }
 
     fn end(&mut self, landing: Landing, file: Option<&PagedFile>) {

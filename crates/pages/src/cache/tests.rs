@@ -404,6 +404,66 @@ fn a_page_that_unpacks_to_more_than_was_guessed_is_charged_for_all_of_it() {
     }
 }
 
+/// Pages of 1 MiB that pack to a few KiB, and a cache for two of them, which has room for what all are expected to take.
+fn unpacking() -> (Numbered, Arc<PageCache>, Arc<PagedFile>) {
+    let numbered = Numbered::write(&[PageKind::Data; 20], 1 << 20, crate::Codec::Lz4, crate::Packing::Tight);
+    let cache = PageCache::new(3 << 20, 8, accept);
+    let file = numbered.register(&cache);
+    (numbered, cache, file)
+}
+
+#[test]
+fn pages_read_ahead_that_do_not_fit_once_unpacked_are_not_kept() {
+    for admit in [Admit::Keep, Admit::Pass] {
+        let (numbered, cache, file) = unpacking();
+        let session = Session::new(&cache, Reason::Precharge, admit).with_ahead_bytes(u64::MAX);
+        (0..20).for_each(|number| assert!(numbered.ahead(&session, &file, number)));
+        session.fetch().expect("no faults of the disk");
+        let usage = cache.usage();
+        assert!(usage.used_bytes <= usage.budget_bytes, "{admit:?}: {usage:?}");
+        assert_eq!((session.page_reads(), usage.frames), (20, 2), "{admit:?}: what came first stays");
+        assert!((0..2).all(|number| numbered.peek(&session, &file, number).is_some()), "{admit:?}");
+    }
+}
+
+#[test]
+fn a_step_whose_pages_do_not_fit_once_unpacked_leaves_the_budget_as_it_was() {
+    let (numbered, cache, file) = unpacking();
+    let session = session(&cache);
+    let step = || -> Vec<Result<PageRef, crate::Stop>> {
+        (0..20).map(|number| numbered.page(&session, &file, number)).collect()
+    };
+    assert!(step().iter().all(Result::is_err));
+    session.fetch().expect("no faults of the disk");
+    assert!(step().iter().all(Result::is_ok), "a step has all its pages, whatever they take");
+    let usage = cache.usage();
+    assert!(usage.used_bytes > 20 << 20 && usage.pinned_bytes == usage.used_bytes, "{usage:?}");
+    session.release();
+    let usage = cache.usage();
+    assert!(usage.used_bytes <= usage.budget_bytes && usage.pinned_bytes == 0, "{usage:?}");
+    assert_eq!(usage.frames, 2);
+}
+
+#[test]
+fn a_page_that_does_not_fit_once_unpacked_reaches_all_who_wait_for_it() {
+    const READERS: usize = 8;
+    let numbered = Numbered::write(&[PageKind::Data], 1 << 20, crate::Codec::Lz4, crate::Packing::Tight);
+    let gate = Arc::<Gate>::default();
+    let cache = PageCache::new(1 << 19, 8, accept);
+    let file = cache.register(PATH, ID, {
+        let gate = Arc::clone(&gate);
+        watched(&numbered.disk, move || gate.pass())
+    });
+    thread::scope(|threads| {
+        for _ in 0..READERS {
+            threads.spawn(|| read(&session(&cache), &numbered, &file, 0));
+        }
+        wait_until(|| cache.waiting_for(numbered.key(&file, 0)) == READERS - 1);
+        gate.open();
+    });
+    assert_eq!((numbered.disk.counts().reads, cache.usage().used_bytes), (1, 0));
+}
+
 #[test]
 fn the_turn_to_overdraw_is_given_back_by_a_session_that_goes_away() {
     let numbered = Numbered::blocks(3);

@@ -179,18 +179,19 @@ fn land(
     read: impl FnOnce(&Request) -> Result<(os::Buffer, crate::PageHeader)>,
 ) {
     outcome.reads.push(Read { kind: request.kind, stored_bytes: u64::from(request.at.bytes) });
-    let page = read(request).and_then(|page| {
+    let made = read(request).and_then(|page| {
         cache
             .make_page(page, request.at, charge)
             .map_err(|why| request.file.corrupt(request.kind, request.at.offset, why))
     });
-    let page = match claim {
-        Some(claim) => claim.land(&request.file, page),
-        None => page,
-    };
-    match (page, request.needed) {
-        (Ok(page), true) => outcome.needed.push((request.key, page)),
-        (Ok(page), false) => outcome.ahead.push((request.key, page)),
+    if let Some(claim) = claim {
+        claim.land(&request.file, &made);
+    }
+    match (made, request.needed) {
+        (Ok(made), true) => outcome.needed.push((request.key, made.page)),
+        (Ok(made), false) if made.fits => outcome.ahead.push((request.key, made.page)),
+        // Nobody needs it yet, and it is beyond the budget.
+        (Ok(_), false) => {}
         (Err(error), true) => outcome.fail(error),
         // Whoever needs it later will be told.
         (Err(_), false) => {}
