@@ -10,13 +10,15 @@
 //!  40  column bases u64 x 6                                                  48
 //!  88  column steps u64 x 6                                                  48
 //! 136  checksums        u32 x children
-//!      heads            u32 x (children - 1)
+//!      heads            u32 x (children - 1)    none with form bit 3, by row
 //!      residuals        width x children, for each column
 //!      short suffixes   u8 x (children - 1)     where form bit 1 is set: bytes of the head that are the key's
 //!      tail offsets     u16 or u32 (form bit 2) x children; absent in the fixed form (form bit 0)
-//!      prefix           common to all separators
-//!      tails
+//!      prefix           common to all separators; none by row
+//!      tails            none by row
 //! ```
+//!
+//! A node by row ids (form bit 3, always with bit 0) has no separators: it stands in the trees of column groups.
 //!
 //! Columns: page offset, stored bytes, and the running totals up to and including the child: rows, bytes, group bytes,
 //! erased rows. Totals run over the whole file, so that a row id can be searched from any node and the size of a range
