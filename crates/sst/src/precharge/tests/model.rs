@@ -14,7 +14,7 @@ use crate::read::{Seek, Sst, SstCursor, TreeCursor};
 use crate::row::{RowKind, Version};
 use os::sync::Arc;
 use pages::{Address, PageKind, PageSource, Resident, retry};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::{Bound, Range};
 
 /// Kinds and offsets of pages.
@@ -49,7 +49,7 @@ struct Side {
 }
 
 pub struct Oracle {
-    trees: BTreeMap<String, Side>,
+    trees: Vec<(TreeKind, Side)>,
 }
 
 /// What a reader touches.
@@ -58,7 +58,7 @@ pub struct Read {
     /// Data pages and value pages.
     pub pages: Pages,
     /// Tree and number of each data page.
-    pub touched: Vec<(String, usize)>,
+    pub touched: Vec<(TreeKind, usize)>,
     pub rows: Range<u64>,
     pub items: u64,
     pub overshot: bool,
@@ -67,7 +67,7 @@ pub struct Read {
 impl Oracle {
     pub fn new(built: &Built) -> Self {
         let (sst, source) = (built.sst(), Resident::new(validate));
-        let mut trees = BTreeMap::new();
+        let mut trees = Vec::new();
         for (kind, tree) in built.meta.trees() {
             let mut side = Side::default();
             for (index, node_kind, root) in [(0, PageKind::Index, tree.btree), (1, PageKind::Flat, tree.flat)] {
@@ -132,18 +132,18 @@ impl Oracle {
                     side.pages.push(Listed { offset, bytes, rows, separator, above: [above, Vec::new()] });
                 }
             }
-            trees.insert(kind.to_string(), side);
+            trees.push((kind, side));
         }
         Self { trees }
     }
 
     fn side(&self, kind: TreeKind) -> &Side {
-        &self.trees[&kind.to_string()]
+        &self.trees.iter().find(|(other, _)| *other == kind).expect("the file has it").1
     }
 
     /// Every page but value pages, of the index that is read.
     pub fn all_pages(&self, flat: bool) -> Vec<u64> {
-        let pages = self.trees.values().flat_map(|side| &side.pages);
+        let pages = self.trees.iter().flat_map(|(_, side)| &side.pages);
         let mut all: Vec<u64> =
             pages.flat_map(|page| page.above[usize::from(flat)].iter().copied().chain([page.offset])).collect();
         all.sort_unstable();
@@ -152,10 +152,10 @@ impl Oracle {
     }
 
     /// Nodes on the way to the pages touched, and the roots of their trees.
-    pub fn nodes_above(&self, flat: bool, touched: &[(String, usize)]) -> BTreeSet<u64> {
+    pub fn nodes_above(&self, flat: bool, touched: &[(TreeKind, usize)]) -> BTreeSet<u64> {
         touched
             .iter()
-            .flat_map(|(tree, i)| self.trees[tree].pages[*i].above[usize::from(flat)].iter().copied())
+            .flat_map(|(tree, i)| self.side(*tree).pages[*i].above[usize::from(flat)].iter().copied())
             .collect()
     }
 
@@ -223,7 +223,7 @@ impl Oracle {
         let mut add = |kind: TreeKind, pages: &[usize]| {
             for &i in pages {
                 read.pages.insert((kind.page_kind(), self.side(kind).pages[i].offset));
-                read.touched.push((kind.to_string(), i));
+                read.touched.push((kind, i));
             }
         };
         add(TreeKind::Main, &touched);
@@ -291,7 +291,7 @@ fn chunks(stored: &[u8], outside: bool) -> Vec<(u64, u64)> {
 
 impl Side {
     fn page_of_row(&self, row: u64) -> usize {
-        self.pages.iter().position(|page| page.rows.contains(&row)).expect("every row has a page")
+        self.pages.partition_point(|page| page.rows.end <= row)
     }
 
     fn page_of_key(&self, key: &[u8]) -> usize {
