@@ -150,7 +150,7 @@ pub enum Command {
     Alter(Alter),
     /// Read everything and verify it
     Check(Inspect),
-    /// Show a file of a database as text: an SST, a log or a manifest
+    /// Show a file of a database as text, an SST, a log or a manifest, or all SSTs of a table
     Dump(Dump),
     /// Make a database of a million rows, read it back and say what that took
     Demo(Demo),
@@ -386,11 +386,16 @@ pub struct Alter {
 
 #[derive(Debug, Args)]
 pub struct Dump {
-    /// File of a database
-    pub file: PathBuf,
-    /// Print rows too
+    /// File of a database, or its directory
+    pub path: PathBuf,
+    /// Table whose files are printed, if a directory is given
+    pub table: Option<String>,
+    /// Print rows too; without it, of a table only what is known without reading its files
     #[arg(long)]
     pub rows: bool,
+    /// Print all pages of a table, their rows not
+    #[arg(long, conflicts_with = "rows")]
+    pub pages: bool,
 }
 
 #[derive(Debug, Args)]

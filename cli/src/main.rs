@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         Command::Compact(args) => commands::compact::run(&common, &args),
         Command::Alter(args) => commands::alter::run(&common, &args),
         Command::Check(args) => commands::check::run(&common, &args),
-        Command::Dump(args) => commands::dump::run(&args),
+        Command::Dump(args) => commands::dump::run(&common, &args),
         Command::Demo(args) => commands::demo::run(&common, &args),
     };
     match done {

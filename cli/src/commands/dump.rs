@@ -1,23 +1,43 @@
-//! `larch dump`: a file of a database as text.
+//! `larch dump`: a file of a database, or all files of a table, as text.
 
-use crate::args::Dump;
+use crate::args::{Common, Dump};
+use crate::database;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
 use larch::DumpDetail;
 
 /// Runs the command.
-pub fn run(args: &Dump) -> Result<()> {
-    let name = args.file.file_name().unwrap_or_default().to_string_lossy();
-    if !name.ends_with(".sst") && !name.ends_with(".log") && !name.starts_with("MANIFEST-") {
-        return Err(Failure::Usage(format!(
-            "{} is no file to dump; those of a database end in .sst or .log or begin with MANIFEST-",
-            args.file.display()
-        )));
-    }
-    let detail = if args.rows { DumpDetail::Rows } else { DumpDetail::Pages };
+pub fn run(common: &Common, args: &Dump) -> Result<()> {
     let mut output = Output::new();
-    let dumped = larch::dump(&args.file, detail, &mut output);
+    let dumped = match &args.table {
+        Some(table) => {
+            let database = database::open(&args.path, common)?;
+            let detail = match (args.rows, args.pages) {
+                (true, _) => DumpDetail::Rows,
+                (false, true) => DumpDetail::Pages,
+                (false, false) => DumpDetail::Loaded,
+            };
+            database::table(&database, &args.path, table)?.dump(detail, &mut output)
+        }
+        None => {
+            check_name(args)?;
+            let detail = if args.rows { DumpDetail::Rows } else { DumpDetail::Pages };
+            larch::dump(&args.path, detail, &mut output)
+        }
+    };
     // What was shown before an error is often why one looks.
     output.finish()?;
     Ok(dumped?)
+}
+
+fn check_name(args: &Dump) -> Result<()> {
+    let name = args.path.file_name().unwrap_or_default().to_string_lossy();
+    if name.ends_with(".sst") || name.ends_with(".log") || name.starts_with("MANIFEST-") {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "{} is no file to dump; those of a database end in .sst or .log or begin with MANIFEST-; of a directory say which \
+         table, as in larch dump DIR TABLE",
+        args.path.display()
+    )))
 }

@@ -103,6 +103,18 @@ fn what_is_no_file_of_a_database_is_not_dumped() {
 }
 
 #[test]
+fn a_table_is_dumped_as_far_as_asked() {
+    let session = Session::with(&["--format", "tsv"], "a\tone\nb\ttwo\n");
+    let brief = session.run(&["dump", "db", "t"]).ok();
+    assert!(brief.contains("main: 2 rows") && brief.contains("data page at 0+4096: not in memory"), "{brief}");
+    let pages = session.run(&["dump", "db", "t", "--pages"]).ok();
+    assert!(pages.contains("rows 0 to 1") && !pages.contains("one"), "{pages}");
+    assert!(session.run(&["dump", "db", "t", "--rows"]).ok().contains("put \"one\""));
+    session.run(&["dump", "db", "u"]).fails(1, &["no table u"]);
+    session.run(&["dump", "db"]).fails(2, &["db is no file to dump", "larch dump DIR TABLE"]);
+}
+
+#[test]
 fn a_demo_is_made_once_and_read_again() {
     let session = Session::new();
     let made = session.run(&["demo", "--rows", "1000"]).ok();

@@ -1,13 +1,15 @@
-//! SSTs, logs and manifests as text for people.
+//! SSTs, logs and manifests as text for people: by their files, or all SSTs of a table.
 
 use crate::batch::Op;
 use crate::error::{Error, Result};
-use crate::manifest::Edit;
+use crate::manifest::file_set::sst_name;
+use crate::manifest::{Edit, TableFiles};
 use crate::options::TableOptions;
 use crate::record::{Kind, LogError, RecordReader};
 use crate::wal::LogReader;
+use os::sync::Arc;
 use os::{Access, Machine};
-use pages::{Admit, PageCache, Reason, Session};
+use pages::{Admit, Loaded, PageCache, Reason, Session};
 use sst::{DumpDetail, Sst};
 use std::io::{self, Write};
 use std::path::Path;
@@ -40,6 +42,29 @@ pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn
 
 /// Room for the largest page, unpacked, beside a node of each level.
 const CACHE_BYTES: u64 = 32 << 20;
+
+/// Prints the files of a table, from the newest to the oldest.
+pub fn dump_table(files: &TableFiles, cache: &Arc<PageCache>, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
+    let groups = &files.info.options.groups;
+    if !groups.is_empty() {
+        let names: Vec<String> = groups.iter().enumerate().map(|(i, name)| format!("{i} {name}")).collect();
+        line(out, format_args!("groups: {}", names.join(", ")))?;
+    }
+    for (level, file) in files.files() {
+        line(out, format_args!("level {level}: {}", sst_name(file.number, file.epoch)))?;
+        if file.sst.version_offset > 0 {
+            line(out, format_args!("its versions count from {}", file.sst.version_offset))?;
+        }
+        match detail {
+            DumpDetail::Loaded => sst::dump(&file.sst, &Loaded::new(cache), detail, out)?,
+            DumpDetail::Pages | DumpDetail::Rows => {
+                sst::dump(&file.sst, &Session::new(cache, Reason::Check, Admit::Pass), detail, out)?;
+            }
+        }
+        line(out, format_args!(""))?;
+    }
+    Ok(())
+}
 
 fn manifest(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     let mut reader = RecordReader::open(&*machine.disk, path, Kind::Manifest, None)?;

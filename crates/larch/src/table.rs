@@ -20,7 +20,8 @@ use crate::snapshot::Pin;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session};
 use sst::precharge::Reading;
-use sst::{Direction, Groups, Limits, Version};
+use sst::{Direction, DumpDetail, Groups, Limits, Version};
+use std::io;
 use std::ops::RangeBounds;
 
 /// A table of a database: keys in byte order, each with a value. Cloning shares it.
@@ -384,6 +385,15 @@ impl Table {
     /// Reads every page of the table's files and compares them with each other and with the manifest.
     pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
         crate::check::check(self.core(), Some(self.info.id), progress)
+    }
+
+    /// Prints every tree, column group and history of the table's files to `out`, as text for people. With
+    /// [`DumpDetail::Loaded`] nothing is read from disk: pages that are not in memory are named.
+    pub fn dump(&self, detail: DumpDetail, out: &mut dyn io::Write) -> Result<()> {
+        let view = self.core().view();
+        let files = view.files.tables.get(&self.info.id);
+        let files = files.ok_or_else(|| Error::NoSuchTable(self.name().to_owned()))?;
+        crate::dump::dump_table(files, &self.core().cache, detail, out)
     }
 
     /// Sizes from the manifest and the cache; no page is read. Looks at every page in the cache: for people and

@@ -83,3 +83,33 @@ fn a_batch_takes_no_parts_for_another_database() {
     batch.insert_parts(&table, "k", &["v", "w"]);
     assert!(matches!(batch.commit(), Err(Error::ForeignTable(_))));
 }
+
+#[test]
+fn a_dump_of_a_table_shows_its_groups_and_reads_nothing_unless_asked() {
+    let (machine, disk) = Machine::simulated(1);
+    let db = Database::builder("db").machine(machine).open().expect("the disk works");
+    let table = table(&db, "t", &["hot", "cold"]);
+    let mut import = table.import().expect("the database takes writes");
+    for i in 0..3_000_u32 {
+        import.add_parts(&i.to_be_bytes(), &[&b"small"[..], &[b'c'; 100]]).expect("the disk works");
+    }
+    import.finish(&mut |_, _| {}).expect("the disk works");
+    let dumped = |detail: DumpDetail| {
+        let mut out = Vec::new();
+        table.dump(detail, &mut out).expect("the disk works");
+        String::from_utf8(out).expect("everything else is escaped")
+    };
+    let reads = || disk.counts().reads;
+    let before = reads();
+    let nothing = dumped(DumpDetail::Loaded);
+    assert!(nothing.starts_with("groups: 0 hot, 1 cold\nlevel 6: "), "{nothing}");
+    assert_eq!(nothing.matches("not in memory").count(), 2, "two trees: {nothing}");
+    table.select(["cold"]).expect("it is there").get(7_u32.to_be_bytes()).expect("the disk works");
+    let after_get = reads();
+    let some = dumped(DumpDetail::Loaded);
+    assert!(before < after_get && after_get == reads());
+    assert!(some.contains("group page at") && some.contains("not in memory"), "{some}");
+    let rows = dumped(DumpDetail::Rows);
+    assert_eq!(rows.matches("put \"small\"").count(), 3_000);
+    assert_eq!(rows.matches(&format!("\"{}\"… (100 bytes)", "c".repeat(64))).count(), 3_000);
+}
