@@ -293,7 +293,7 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
         };
         let side = |row: u64| Side { row: row.min(tree.totals.rows), key: Bound::Unbounded };
         let sides = (side(rows.start), side(rows.end));
-        let found = Walk::new(self.source, self.asked, descent, &tree, sides, self.direction, share).run()?;
+        let found = Walk::new(self.source, self.asked, descent, tree, sides, self.direction, share).run()?;
         Ok(Pass { rows: 0..0, ..found })
     }
 

@@ -176,9 +176,10 @@ impl RangeErase {
 }
 
 impl Sst {
+    #[inline]
     pub(crate) fn descent(&self, kind: TreeKind) -> Option<Descent<'_>> {
         let tree = self.meta.tree(kind)?;
-        Some(Descent::new(&self.file, kind, &tree, self.prefer_flat))
+        Some(Descent::new(&self.file, kind, tree, self.prefer_flat))
     }
 
     pub(crate) fn version(&self, record: &Record) -> Version {

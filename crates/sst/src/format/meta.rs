@@ -235,14 +235,15 @@ impl Meta {
     }
 
     /// A tree, if the file has it.
-    pub fn tree(&self, kind: TreeKind) -> Option<Tree> {
+    #[inline]
+    pub fn tree(&self, kind: TreeKind) -> Option<&Tree> {
         let group = |group: u8| self.groups.get(usize::from(group).checked_sub(1)?);
         match kind {
-            TreeKind::Main => self.main,
-            TreeKind::History => self.history,
-            TreeKind::RangeErases => self.range_erases,
-            TreeKind::Group(number) => group(number)?.newest,
-            TreeKind::GroupHistory(number) => group(number)?.older,
+            TreeKind::Main => self.main.as_ref(),
+            TreeKind::History => self.history.as_ref(),
+            TreeKind::RangeErases => self.range_erases.as_ref(),
+            TreeKind::Group(number) => group(number)?.newest.as_ref(),
+            TreeKind::GroupHistory(number) => group(number)?.older.as_ref(),
         }
     }
 

@@ -87,7 +87,7 @@ impl GroupCursor {
     pub fn new(sst: Arc<Sst>, group: usize) -> Self {
         let cursor = |place: RowPlace| {
             let (kind, _) = tree_of(group, place);
-            let tree = sst.meta.tree(kind)?;
+            let tree = *sst.meta.tree(kind)?;
             Some(PartCursor::new(&sst.file, kind, tree, sst.prefer_flat, 0..u64::MAX))
         };
         let (newest, older) = (cursor(RowPlace::Newest(0)), cursor(RowPlace::Older(0)));

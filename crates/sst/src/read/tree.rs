@@ -145,13 +145,19 @@ impl<'a> Descent<'a> {
     }
 
     /// The node that is `page`. It has separators where rows have keys, and none elsewhere.
+    #[inline]
     pub(crate) fn node<'p>(&self, page: &'p PageRef, at: &Address) -> Result<Node<'p>, Error> {
         let node = Node::new(page);
         if node.is_by_row() == self.kind.is_by_row() {
             return Ok(node);
         }
-        Err(self
-            .corrupt_node(at, format!("a node of the {} tree has separators where none belong, or none", self.kind)))
+        Err(self.wrong_form(at))
+    }
+
+    #[cold]
+    fn wrong_form(&self, at: &Address) -> Error {
+        let why = format!("a node of the {} tree has separators where none belong, or none", self.kind);
+        self.corrupt_node(at, why)
     }
 
     /// An error about a node.
@@ -185,6 +191,7 @@ impl<'a> Descent<'a> {
     }
 
     /// Address of the data page under which `key` lies if it exists.
+    #[inline]
     pub(crate) fn address_of_key<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Address, Stop> {
         let mut address = self.root.address;
         for _ in 0..self.root.height {
@@ -207,6 +214,7 @@ impl<'a> Descent<'a> {
     }
 
     /// The data page under which `key` lies if it exists. The first row not less than it may begin the next page.
+    #[inline]
     pub(crate) fn page_of_key<S: PageSource + ?Sized>(
         &self,
         source: &S,
