@@ -20,7 +20,7 @@ use crate::row::RowKind;
 use pages::{Address, PACK_BYTES, PageRef, PageSource, Result, Stop};
 use std::ops::{Bound, Range};
 
-/// More than a page is expected to take of its stored length.
+/// Pages may unpack to about so many times their stored length; more is left to the pass that knows them.
 const UNPACKED_TIMES: u64 = 6;
 
 /// One end of what is wanted.
@@ -353,7 +353,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
             if !next.is_near && !self.is_wanted(&next) {
                 self.cut = true;
                 self.pass.is_cut = !self.is_enough(&next);
-                self.pass.items = self.items_came_at_most(&next);
+                self.pass.items = self.had_before(&next);
                 return Ok(());
             }
             self.child(&next)?;
@@ -369,20 +369,25 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         self.items_on_the_way_at_most(&step.before, &step.through) >= self.rows_left
     }
 
-    /// How many rows the reader has had at most when it comes to `step`, or leaves it.
-    fn items_came_at_most(&self, step: &Step) -> u64 {
+    /// How many rows that count the reader has had at most when it comes to `step`.
+    fn had_before(&self, step: &Step) -> u64 {
         self.items_on_the_way_at_most(&step.before, &step.through).min(self.rows_left)
     }
 
-    fn items_left_at_most(&self, step: &Step) -> u64 {
-        // What lies beyond the step, seen from the near edge.
+    /// How many it has had at most when it leaves `step`.
+    fn had_through(&self, step: &Step) -> u64 {
         let edge = if self.forward { step.through } else { step.before };
         self.items_on_the_way_at_most(&edge, &edge).min(self.rows_left)
     }
 
     /// A page or node that is not in memory, or whose rows are not known.
     fn unknown(&mut self, step: &Step) {
-        self.pass.items = self.items_left_at_most(step);
+        self.pass.items = self.had_through(step);
+        if step.level > 0 {
+            // Nearest first: what lies under it may take so much of what is left for what comes behind it.
+            let bytes = step.through.bytes - step.before.bytes;
+            self.share.take(bytes, bytes.saturating_mul(UNPACKED_TIMES));
+        }
         if step.is_far || self.may_end_in(step) {
             self.stuck = true;
         } else if !step.is_near && !self.stuck {
@@ -392,7 +397,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
 
     /// Whether the last row that is wanted may lie in `step`.
     fn may_end_in(&self, step: &Step) -> bool {
-        self.counts_items() && self.items_left_at_most(step) >= self.rows_left
+        self.counts_items() && self.had_through(step) >= self.rows_left
     }
 
     /// A data page.
@@ -411,7 +416,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         } else if !self.share.take_page(&step.address) {
             self.cut = true;
             self.pass.is_cut = true;
-            self.pass.items = self.items_came_at_most(step);
+            self.pass.items = self.had_before(step);
             self.stuck = true;
             return Ok(());
         }
