@@ -12,7 +12,7 @@ use sst::format::PageRows;
 use sst::format::data_page::{self, Layout, OutsideValue};
 use sst::format::group_page::{self, GroupLayout};
 use sst::format::node::{self, Node};
-use sst::precharge::{self, Reading};
+use sst::precharge::{self, Reading, Shares};
 use sst::{
     BuildOptions, Builder, Compression, Direction, DumpDetail, GroupTrees, Groups, IndexKind, Limits, Meta, Root,
     RowKind, Seek, Sst, SstCursor, Version,
@@ -231,7 +231,10 @@ fn precharge(sst: &Sst) {
                 let groups = Groups::first(1 + sst.meta.groups.len());
                 let limits = Limits { rows, bytes: 9 * 4096 };
                 let wanted = Reading { low, high, direction, limits, groups, at: Version(5), ..Reading::ALL };
-                drop(precharge::run(&source, 20, || precharge::pass(sst, &source, &wanted)));
+                drop(precharge::run(&source, 20, |asked| {
+                    let mut shares = Shares::new(limits.bytes, 1 << 20);
+                    precharge::pass(sst, &source, &wanted, &mut shares, asked)
+                }));
             }
         }
     }
