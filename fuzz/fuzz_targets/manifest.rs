@@ -82,7 +82,7 @@ fn read(manifest: &[u8]) {
     edits.iter().for_each(|edit| edit.encode(&mut payload));
     let mut rest = payload.as_slice();
     for edit in &edits {
-        assert_eq!(Edit::decode(&mut rest).as_ref(), Some(edit));
+        assert_eq!(Edit::decode(&mut rest).as_ref(), Ok(edit));
     }
     put("MANIFEST-00000002", &written(&[payload]));
     let again = ManifestLog::read(&machine, Path::new("MANIFEST-00000002"), &opener).expect("a set describes itself");

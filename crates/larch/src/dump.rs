@@ -75,8 +75,7 @@ fn manifest(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn Wr
         let offset = record.offset;
         let mut payload = record.payload;
         while !payload.is_empty() {
-            let edit = Edit::decode(&mut payload);
-            let edit = edit.ok_or_else(|| LogError::corrupt(path, offset, "an edit does not decode"))?;
+            let edit = Edit::decode(&mut payload).map_err(|why| LogError::corrupt(path, offset, why))?;
             print_edit(&edit, detail, out)?;
         }
     }

@@ -119,8 +119,13 @@ impl Edit {
         }
     }
 
-    /// Takes an edit off the front of `bytes`; `None` if it is malformed.
-    pub fn decode(bytes: &mut &[u8]) -> Option<Self> {
+    /// Takes an edit off the front of `bytes`, or says what is wrong with it.
+    pub fn decode(bytes: &mut &[u8]) -> Result<Self, String> {
+        let mut why = "an edit does not decode".to_owned();
+        Self::decode_fields(bytes, &mut why).ok_or(why)
+    }
+
+    fn decode_fields(bytes: &mut &[u8], why: &mut String) -> Option<Self> {
         let (&tag, rest) = bytes.split_first()?;
         *bytes = rest;
         if tag == 1 {
@@ -140,7 +145,8 @@ impl Edit {
                 let table = TableId(number()?.try_into().ok()?);
                 let level = number()?.try_into().ok().filter(|&level| usize::from(level) < super::LEVELS)?;
                 let (file, epoch, version_offset) = (number()?, number()?, number()?);
-                Self::AddFile { table, level, number: file, epoch, version_offset, meta: Meta::decode(bytes).ok()? }
+                let meta = Meta::decode(bytes).map_err(|wrong| *why = format!("file {file}: {wrong}")).ok()?;
+                Self::AddFile { table, level, number: file, epoch, version_offset, meta }
             }
             5 => {
                 let table = TableId(number()?.try_into().ok()?);
@@ -233,6 +239,29 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_only_a_newer_program_reads_is_refused_with_that_word() {
+        let meta = Meta {
+            file_id: 9,
+            file_bytes: 8192,
+            main: None,
+            history: None,
+            range_erases: None,
+            bounds: KeyBounds::default(),
+            oldest: Version(1),
+            newest: Version(2),
+            value_bytes: 0,
+            user_bytes: 0,
+            groups: Vec::new(),
+            unknown: sst::format::meta::Unknown { features: 1 << 20, extension: Vec::new() },
+        };
+        let mut bytes = Vec::new();
+        let (table, level, number) = (TableId(1), 3, 24);
+        Edit::AddFile { table, level, number, epoch: 1, version_offset: 0, meta }.encode(&mut bytes);
+        let why = Edit::decode(&mut bytes.as_slice()).expect_err("nobody knows this feature");
+        assert_eq!(why, "file 24: features 0x100000 are unknown; use a newer program");
+    }
+
+    #[test]
     fn edits_come_back_and_cut_ones_are_refused() {
         let meta = Meta {
             file_id: 9,
@@ -271,12 +300,12 @@ mod tests {
             let start = bytes.len();
             edit.encode(&mut bytes);
             for end in start..bytes.len() {
-                assert_eq!(Edit::decode(&mut &bytes[start..end]), None);
+                assert!(Edit::decode(&mut &bytes[start..end]).is_err());
             }
         }
         let mut rest = bytes.as_slice();
         for edit in edits {
-            assert_eq!(Edit::decode(&mut rest), Some(edit));
+            assert_eq!(Edit::decode(&mut rest), Ok(edit));
         }
         assert!(rest.is_empty());
     }

@@ -149,7 +149,7 @@ impl ManifestLog {
 
 fn apply_record(set: &mut FileSet, mut payload: &[u8], opener: &FileOpener) -> std::result::Result<(), Refusal> {
     while !payload.is_empty() {
-        let edit = Edit::decode(&mut payload).ok_or_else(|| "an edit does not decode".to_owned())?;
+        let edit = Edit::decode(&mut payload)?;
         // What was removed long ago is gone from the disk, or an orphan, or was moved and comes again: nothing to discard.
         set.apply(&edit, opener, &mut Vec::new())?;
     }
