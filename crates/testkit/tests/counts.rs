@@ -4,10 +4,15 @@
 
 use larch::os::sim::{Counts, SimDisk};
 use larch::os::sync::Arc;
-use larch::os::{Disk, Machine};
+use larch::os::{Access, Disk, Machine};
 use larch::{Compression, Database, IndexKind, LevelOptions, Reason, Table, TableOptions};
+use pages::{Admit, PageCache, Session, retry};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
+use sst::{
+    BuildOptions, Builder, GroupCursor, PartCursor, RowKind, RowPlace, Seek, Sst, SstCursor, TreeCursor, TreeKind,
+    Version,
+};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;
@@ -127,6 +132,61 @@ fn a_row_in_parts_is_written_with_no_more_allocations_than_a_whole_one() {
         // The log's file grows now and then.
         assert!(of_parts <= of_whole + 20, "{of_parts} allocations for parts, {of_whole} for whole values");
     }
+}
+
+#[test]
+fn cursors_and_reads_through_them_of_what_is_in_memory_do_not_allocate() {
+    let (disk, path, rows) = (SimDisk::new(1), Path::new("1.sst"), 2_000_u32);
+    let file = disk.open(path, Access::Create).expect("the disk is empty");
+    let options = BuildOptions { page_bytes: 1 << 10, max_node_children: 8, groups: 2, ..BuildOptions::default() };
+    let mut builder = Builder::new(file, path.into(), 7, options);
+    for i in 0..rows {
+        let parts = [&b"hot"[..], &[b'w'; 40], &[b'c'; 100]];
+        for version in [Version(9), Version(5)] {
+            builder.add(&i.to_be_bytes(), version, RowKind::Put, &parts).expect("there is room");
+        }
+    }
+    let meta = builder.finish().expect("there is room");
+    let cache = PageCache::new(64 << 20, 4, sst::validate);
+    let file = cache.register(path, meta.file_id, disk);
+    let sst = Arc::new(Sst { file, meta, version_offset: 0, prefer_flat: false });
+
+    let made = allocations(|| {
+        let tree = |kind: TreeKind| *sst.meta.tree(kind).expect("it has rows");
+        drop(SstCursor::new(sst.clone()));
+        drop(GroupCursor::new(sst.clone(), 2));
+        drop(TreeCursor::<sst::format::data_page::Layout>::new(
+            &sst.file,
+            TreeKind::Main,
+            tree(TreeKind::Main),
+            false,
+            5..100,
+        ));
+        drop(PartCursor::new(&sst.file, TreeKind::Group(1), tree(TreeKind::Group(1)), false, 0..u64::MAX));
+    });
+    assert_eq!(made, 0, "creating cursors");
+
+    let session = Session::new(&cache, Reason::Point, Admit::Keep);
+    let mut cursor = SstCursor::new(sst.clone());
+    let mut read_all = || {
+        for i in (0..rows).step_by(37) {
+            let key = i.to_be_bytes();
+            for at in [Version(9), Version(5)] {
+                let row =
+                    retry(&session, || sst.get(&session, &key, at)).expect("the disk works").expect("it is there");
+                let part = retry(&session, || sst.part(&session, 2, row.place)).expect("the disk works");
+                assert_eq!(part.inline(), Some(&[b'c'; 100][..]));
+            }
+            assert!(retry(&session, || cursor.seek(&session, &key, Seek::Exact)).expect("the disk works"));
+            for _ in 0..30 {
+                if retry(&session, || cursor.next(&session)).expect("the disk works") {
+                    assert!(matches!(cursor.newest().map(|row| row.place), Some(RowPlace::Newest(_))));
+                }
+            }
+        }
+    };
+    assert!(allocations(&mut read_all) > 0, "what is read from disk is allocated, and the allocator counts");
+    assert_eq!(allocations(&mut read_all), 0);
 }
 
 #[test]
