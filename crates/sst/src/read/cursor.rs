@@ -8,6 +8,7 @@ use crate::format::meta::TreeKind;
 use crate::row::Version;
 use os::sync::Arc;
 use pages::{PageSource, Stop};
+use std::ops::Range;
 
 /// A place among the main rows of a file. Moves are steps: after a fault the same call is made again.
 #[derive(Debug)]
@@ -24,9 +25,15 @@ pub struct SstCursor {
 impl SstCursor {
     /// A cursor over `sst`, not yet anywhere. Allocates nothing.
     pub fn new(sst: Arc<Sst>) -> Self {
-        let cursor = |kind: TreeKind, tree| TreeCursor::new(&sst.file, kind, tree, sst.prefer_flat, 0..u64::MAX);
-        let main = sst.meta.main.map(|tree| cursor(TreeKind::Main, tree));
-        let history = sst.meta.history.map(|tree| cursor(TreeKind::History, tree));
+        Self::within(sst, 0..u64::MAX)
+    }
+
+    /// A cursor over the main rows `rows` of `sst`, with all their versions: it shows no other row and reads no page that
+    /// has none of them. Allocates nothing.
+    pub fn within(sst: Arc<Sst>, rows: Range<u64>) -> Self {
+        let cursor = |kind: TreeKind, tree, rows| TreeCursor::new(&sst.file, kind, tree, sst.prefer_flat, rows);
+        let main = sst.meta.main.map(|tree| cursor(TreeKind::Main, tree, rows));
+        let history = sst.meta.history.map(|tree| cursor(TreeKind::History, tree, 0..u64::MAX));
         Self { sst, main, history, groups: Vec::new(), readahead: Readahead::NONE, key: Vec::new() }
     }
 

@@ -123,6 +123,50 @@ fn values_come_back_from_their_page_from_outside_and_from_many_chunks() {
 }
 
 #[test]
+fn a_cursor_within_some_rows_shows_them_with_their_versions_and_reads_no_page_of_others() {
+    let mut rng = StdRng::seed_from_u64(31);
+    let mut content = Content::random(&mut rng, 60);
+    content.groups = 1;
+    let rows: Vec<(&Vec<u8>, &Vec<Written>)> = content.rows.iter().collect();
+    let built = content.build(BuildOptions { index: IndexKind::Both, ..tiny() });
+    for (start, end) in [(0, rows.len()), (7, 20), (8, 9), (20, 20), (33, rows.len()), (0, 1)] {
+        let read = |reader: &Reader<'_>| {
+            let bound = near(&reader.sst, TreeKind::Main);
+            let mut cursor = SstCursor::within(Arc::clone(&reader.sst), start as u64..end as u64);
+            let mut there = reader.step(bound, |source| cursor.seek_first(source));
+            for (key, written) in &rows[start..end] {
+                assert!(there);
+                assert_eq!(cursor.key(), key.as_slice());
+                super::check_versions(reader, &mut cursor, written);
+                there = reader.step(bound, |source| cursor.next(source));
+            }
+            assert!(!there);
+            for (key, _) in &rows {
+                let within = rows[start..end].iter().any(|(other, _)| other == key);
+                assert_eq!(reader.step(bound, |source| cursor.seek(source, key, Seek::Exact)), within);
+                reader.step(bound, |source| cursor.seek_back(source, key, Seek::Lower));
+                let expected = rows[start..end].iter().rev().find(|(other, _)| other <= key);
+                assert_eq!(cursor.is_somewhere().then(|| cursor.key()), expected.map(|(key, _)| key.as_slice()));
+            }
+        };
+        if start < end {
+            built.on_every_source(read);
+        }
+        // Two rows to a page: the pages of the rows between, and nothing else, whatever is sought.
+        let (sst, source) = (built.sst(), pages::Resident::new(crate::format::validate));
+        let mut cursor = SstCursor::within(sst, start as u64..end as u64);
+        for (key, _) in &rows {
+            cursor.seek(&source, key, Seek::Lower).expect("nothing faults");
+            cursor.seek_back(&source, key, Seek::Upper).expect("nothing faults");
+        }
+        let nodes =
+            built.nodes().iter().filter(|node| node.tree == TreeKind::Main && node.kind == PageKind::Index).count();
+        let most = if start < end { nodes + end.div_ceil(2) - start / 2 } else { 0 };
+        assert!(source.pages_read() <= most as u64, "{} pages for rows {start} to {end}", source.pages_read());
+    }
+}
+
+#[test]
 fn a_file_from_outside_takes_its_place_in_the_order_of_commits() {
     let content = Content {
         rows: [(b"k".to_vec(), vec![(7, RowKind::Put, b"new".to_vec()), (3, RowKind::Put, b"old".to_vec())])].into(),
