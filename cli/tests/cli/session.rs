@@ -107,9 +107,11 @@ impl Session {
 
     /// Starts a run that is fed and heard while it goes on.
     pub fn start(&self, args: &[&str]) -> Child {
-        let mut command = self.command(args);
+        // Tests run in the background of a script ignore ^C, and so would larch.
+        let mut command = Command::new("env");
+        command.arg("--default-signal=INT").arg(env!("CARGO_BIN_EXE_larch")).args(args).current_dir(&self.dir);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().expect("larch was built")
+        command.spawn().expect("env is there, and larch was built")
     }
 
     /// Names of the files of `db` that end so.
