@@ -297,6 +297,7 @@ impl Rows {
             return Err(error.clone());
         }
         if self.ended {
+            self.let_go();
             return Ok(None);
         }
         match self.find(direction) {
@@ -314,12 +315,17 @@ impl Rows {
             }
             Ok(None) => {
                 self.ended = true;
-                self.ends = None;
-                self.beside_main = Vec::new();
+                self.let_go();
                 Ok(None)
             }
             Err(error) => Err(self.failed.get_or_init(|| error).clone()),
         }
+    }
+
+    /// Gives back the pages and the view of a walk that is over.
+    fn let_go(&mut self) {
+        self.ends = None;
+        self.beside_main = Vec::new();
     }
 
     fn find(&mut self, direction: Direction) -> Result<Option<Found>> {
