@@ -164,7 +164,7 @@ fn read(bytes: &[u8]) -> bool {
     let mut is_whole = false;
     for prefer_flat in [false, true] {
         let paged = PagedFile::alone(PATH, meta.file_id, disk.clone() as Arc<dyn Disk>);
-        let sst = Arc::new(Sst { file: paged, meta: meta.clone(), version_offset: 0, prefer_flat });
+        let sst = Arc::new(Sst { file: paged, meta: meta.clone(), version_offset: 0, prefer_flat, slice: None });
         let source = Resident::new(sst::validate);
         is_whole = sst::verify(&sst, &source, &*file, &mut |_| {}).is_ok();
         for detail in [DumpDetail::Pages, DumpDetail::Rows] {

@@ -99,7 +99,7 @@ pub fn check(core: &Arc<Core>, table: Option<TableId>, progress: &mut dyn FnMut(
 fn check_order(table: &TableFiles, report: &mut CheckReport) {
     for (level, files) in table.levels.iter().enumerate().skip(1) {
         for pair in files.windows(2) {
-            let (a, b) = (&pair[0].sst.meta.bounds, &pair[1].sst.meta.bounds);
+            let (a, b) = (pair[0].sst.bounds(), pair[1].sst.bounds());
             if a.high.as_deref().is_none_or(|high| high > b.low.as_slice()) && !is_cut_tie(a, b) {
                 let why = format!("it overlaps {} in level {level}", pair[1].path().display());
                 let error = pages::Error::Corrupt { file: pair[0].path().to_owned(), page: "manifest", offset: 0, why };

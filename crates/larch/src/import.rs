@@ -240,7 +240,7 @@ impl Run {
     }
 
     fn bounds(&self) -> Option<KeyBounds> {
-        self.files.iter().map(|file| file.sst.meta.bounds.clone()).reduce(|a, b| a.union(&b))
+        self.files.iter().map(|file| file.sst.bounds().clone()).reduce(|a, b| a.union(&b))
     }
 }
 
@@ -306,7 +306,7 @@ fn ingest(core: &Arc<Core>, table: &TableInfo, run: &Run) -> Result<()> {
 
 /// The deepest level such that neither it nor any above it overlaps `bounds`; 0 if there is none.
 fn deepest_free_level(table: &TableFiles, bounds: &KeyBounds) -> u8 {
-    let overlaps = |level: usize| table.levels[level].iter().any(|file| file.sst.meta.bounds.overlaps(bounds));
+    let overlaps = |level: usize| table.levels[level].iter().any(|file| file.sst.bounds().overlaps(bounds));
     let free = (0..LEVELS).take_while(|&level| !overlaps(level)).count();
     free.saturating_sub(1) as u8
 }

@@ -181,7 +181,7 @@ impl Built {
     }
 
     fn sst_of(&self, file: Arc<PagedFile>, prefer_flat: bool) -> Arc<Sst> {
-        Arc::new(Sst { file, meta: self.meta.clone(), version_offset: self.version_offset, prefer_flat })
+        Arc::new(Sst { file, meta: self.meta.clone(), version_offset: self.version_offset, prefer_flat, slice: None })
     }
 
     /// The file outside every cache.

@@ -11,6 +11,7 @@ pub mod format;
 pub mod precharge;
 pub mod read;
 pub mod row;
+mod slice;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -26,4 +27,5 @@ pub use read::{
     StoredValue, TreeCursor,
 };
 pub use row::{MAX_KEY_BYTES, RowKind, Version};
+pub use slice::{RowRanges, Slice};
 pub use verify::{FileReport, PageTotals, verify};

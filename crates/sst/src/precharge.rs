@@ -222,22 +222,32 @@ pub fn pass<S: PageSource + ?Sized>(
         return Ok(Pass { is_known: true, ..Pass::default() });
     }
     let mut sum = trees.range_erases(low, high, &mut shares.erases)?;
-    let rows = reading.rows.start..reading.rows.end.min(sst.meta.rows());
-    let Some(tree) = sst.meta.main.filter(|_| !rows.is_empty()) else {
-        return Ok(Pass { overshot: true, is_known: true, ..sum });
+    (sum.overshot, sum.is_known) = (true, true);
+    let rows = sst.rows().within(reading.rows.clone());
+    let order: Box<dyn Iterator<Item = Range<u64>>> = match direction {
+        Direction::Forward => Box::new(rows.iter()),
+        Direction::Backward => Box::new(rows.iter().rev()),
     };
-    let sides = (Side { row: rows.start, key: low }, Side { row: rows.end, key: high });
-    let descent = sst.descent(TreeKind::Main).expect("the tree is there");
-    let mut walk = Walk::new(source, asked, descent, &tree, sides, direction, &mut shares.main);
-    walk.rows_left = limits.rows;
-    walk.counts_erased = reading.is_old(sst);
-    walk.needs_last_row = reading.needs_rows(sst);
-    let main = walk.run()?;
-    sum.add(&main);
-    sum = Pass { is_known: !main.missing, rows: main.rows, items: main.items, overshot: main.overshot, ..sum };
-    if !sum.rows.is_empty() && reading.needs_rows(sst) {
-        let found = Versions::new(&mut trees, reading, shares, sum.rows.clone()).run()?;
+    // What is seen of a file in several pieces is read one after the other, as files that follow each other are.
+    let mut reading = reading.clone();
+    for rows in order {
+        reading.rows = rows;
+        let found = trees.main(&reading, shares)?;
         sum.add(&found);
+        sum.rows = if sum.rows.is_empty() {
+            found.rows
+        } else {
+            sum.rows.start.min(found.rows.start)..sum.rows.end.max(found.rows.end)
+        };
+        sum.items += found.items;
+        (sum.overshot, sum.is_known) = (found.overshot, sum.is_known && found.is_known);
+        if limits.rows < u64::MAX {
+            reading.limits.rows = reading.limits.rows.saturating_sub(found.items);
+        }
+        let goes_on = if found.is_known { found.overshot } else { limits.rows == u64::MAX };
+        if !goes_on || sum.is_cut || reading.limits.rows == 0 {
+            break;
+        }
     }
     if !sum.is_known {
         // A later file has what is left if this one gives all it can.
@@ -267,6 +277,27 @@ struct Trees<'a, S: ?Sized> {
 }
 
 impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
+    /// The main rows of `reading`, which are seen, and what of other trees belongs to them.
+    fn main(&mut self, reading: &Reading<'_>, shares: &mut Shares) -> Result<Pass> {
+        let sst = self.sst;
+        let (Some(tree), Some(descent)) = (sst.meta.main, sst.descent(TreeKind::Main)) else {
+            return Ok(Pass { overshot: true, is_known: true, ..Pass::default() });
+        };
+        let rows = &reading.rows;
+        let sides = (Side { row: rows.start, key: reading.low }, Side { row: rows.end, key: reading.high });
+        let mut walk = Walk::new(self.source, self.asked, descent, &tree, sides, reading.direction, &mut shares.main);
+        walk.rows_left = reading.limits.rows;
+        walk.counts_erased = reading.is_old(sst);
+        walk.needs_last_row = reading.needs_rows(sst);
+        let main = walk.run()?;
+        let mut sum = Pass { is_known: !main.missing, ..main };
+        if !sum.rows.is_empty() && reading.needs_rows(sst) {
+            let found = Versions::new(self, reading, shares, sum.rows.clone()).run()?;
+            sum.add(&found);
+        }
+        Ok(sum)
+    }
+
     /// The range erases that begin among the keys, and the one before, which may reach into them.
     fn range_erases(&mut self, low: Bound<&'a [u8]>, high: Bound<&'a [u8]>, share: &mut Share) -> Result<Pass> {
         let Some(tree) = self.sst.meta.range_erases else { return Ok(Pass::default()) };

@@ -14,9 +14,10 @@ use crate::build::history_key;
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue, Record};
 use crate::format::group_page::Part;
-use crate::format::meta::{Meta, TreeKind};
+use crate::format::meta::{KeyBounds, Meta, TreeKind};
 use crate::format::varint;
 use crate::row::{RowKind, Version};
+use crate::slice::{RowRanges, Slice};
 use os::sync::Arc;
 use pages::{Error, HEADER_BYTES, PageKind, PageRef, PageSource, PagedFile, Stop};
 use std::ops::Range;
@@ -32,6 +33,8 @@ pub struct Sst {
     pub version_offset: u64,
     /// Whether the flat index is read where the file has both.
     pub prefer_flat: bool,
+    /// What is seen of it; `None`: all.
+    pub slice: Option<Slice>,
 }
 
 /// Where a version of a row stands in its file. Its parts in other column groups have the same row id.
@@ -176,6 +179,31 @@ impl RangeErase {
 }
 
 impl Sst {
+    /// The main rows that are seen.
+    pub fn rows(&self) -> RowRanges {
+        match &self.slice {
+            None => (0..self.meta.rows()).into(),
+            Some(slice) => slice.rows.clone(),
+        }
+    }
+
+    /// Bounds of the keys of what is seen, cut outward.
+    #[inline]
+    pub fn bounds(&self) -> &KeyBounds {
+        self.slice.as_ref().map_or(&self.meta.bounds, |slice| &slice.bounds)
+    }
+
+    /// Stored bytes of what is seen, about.
+    pub fn visible_bytes(&self) -> u64 {
+        self.slice.as_ref().map_or(self.meta.file_bytes, |slice| slice.bytes)
+    }
+
+    /// Whether main row `row` is seen.
+    #[inline]
+    fn shows(&self, row: u64) -> bool {
+        self.slice.as_ref().is_none_or(|slice| slice.rows.contains(row))
+    }
+
     #[inline]
     pub(crate) fn descent(&self, kind: TreeKind) -> Option<Descent<'_>> {
         let tree = self.meta.tree(kind)?;
@@ -195,6 +223,9 @@ impl Sst {
         let Some(descent) = self.descent(TreeKind::Main) else { return Ok(None) };
         let (page, layout) = descent.page_of_key(source, key)?;
         let Ok(i) = layout.search(&page, key) else { return Ok(None) };
+        if !self.shows(layout.first_row() + i as u64) {
+            return Ok(None);
+        }
         self.visible(source, &page, &layout, i, at)
     }
 

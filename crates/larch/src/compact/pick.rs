@@ -92,11 +92,11 @@ pub fn pick(table: &TableFiles, options: &LevelOptions) -> Choice {
 }
 
 fn overlapping<'a>(table: &'a TableFiles, level: usize, bounds: &KeyBounds) -> Vec<&'a Arc<DbFile>> {
-    table.levels[level].iter().filter(|file| file.sst.meta.bounds.overlaps(bounds)).collect()
+    table.levels[level].iter().filter(|file| file.sst.bounds().overlaps(bounds)).collect()
 }
 
 fn union<'a>(files: impl Iterator<Item = &'a Arc<DbFile>>) -> Option<KeyBounds> {
-    files.map(|file| file.sst.meta.bounds.clone()).reduce(|a, b| a.union(&b))
+    files.map(|file| file.sst.bounds().clone()).reduce(|a, b| a.union(&b))
 }
 
 /// All of level 0 at once, so that its order of ages needs no thought; and what lies between it and the base.
@@ -141,7 +141,7 @@ fn add_ties<'a>(level: &'a [Arc<DbFile>], files: &mut Vec<&'a Arc<DbFile>>) {
         return;
     };
     for pair in level[last..].windows(2) {
-        let (file, next) = (&pair[0].sst.meta.bounds, &pair[1].sst.meta.bounds);
+        let (file, next) = (pair[0].sst.bounds(), pair[1].sst.bounds());
         if next.low.len() < MAX_BOUND_BYTES || !file.overlaps(next) {
             break;
         }
@@ -153,7 +153,7 @@ fn add_ties<'a>(level: &'a [Arc<DbFile>], files: &mut Vec<&'a Arc<DbFile>>) {
 fn from_level(table: &TableFiles, level: usize, to: usize, score: f64) -> Choice {
     let cost = |file: &Arc<DbFile>| {
         let below: u64 = (level + 1..=to)
-            .flat_map(|level| overlapping(table, level, &file.sst.meta.bounds))
+            .flat_map(|level| overlapping(table, level, file.sst.bounds()))
             .map(|file| file.bytes())
             .sum();
         let erased = file.sst.meta.main.map_or(0.0, |main| main.totals.erased as f64 / main.totals.rows as f64);
@@ -161,7 +161,7 @@ fn from_level(table: &TableFiles, level: usize, to: usize, score: f64) -> Choice
     };
     let best = table.levels[level].iter().map(|file| (cost(file), file)).min_by(|(a, _), (b, _)| a.total_cmp(b));
     let Some((_, file)) = best else { return Choice::Nothing };
-    let bounds = &file.sst.meta.bounds;
+    let bounds = file.sst.bounds();
     if (level + 1..=to).all(|level| overlapping(table, level, bounds).is_empty()) {
         return Choice::Move { from: level, to, number: file.number, score };
     }

@@ -57,10 +57,10 @@ fn merge(
             _ => sources.push(Arc::new(files)),
         }
     }
-    let bounds = sources.iter().flat_map(|level| level.iter()).map(|file| file.sst.meta.bounds.clone());
+    let bounds = sources.iter().flat_map(|level| level.iter()).map(|file| file.sst.bounds().clone());
     let bounds = bounds.reduce(|a, b| a.union(&b)).expect("a merge has inputs");
     let bottom =
-        table.levels[to + 1..].iter().flat_map(|level| level.iter()).all(|f| !f.sst.meta.bounds.overlaps(&bounds));
+        table.levels[to + 1..].iter().flat_map(|level| level.iter()).all(|f| !f.sst.bounds().overlaps(&bounds));
     let (base, _) = pick::targets(table, &core.options.levels);
     let plan = Plan { sources, bottom, file_bytes: pick::file_bytes(to, base, &core.options.levels) };
     let boundaries = core.boundaries();

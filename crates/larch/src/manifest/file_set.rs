@@ -66,7 +66,7 @@ impl DbFile {
 
     /// Whether `key` may be in it.
     pub fn may_contain(&self, key: &[u8]) -> bool {
-        self.sst.meta.bounds.contains(key)
+        self.sst.bounds().contains(key)
     }
 }
 
@@ -109,8 +109,8 @@ impl TableFiles {
 
 /// Files of `level` (not 0) whose bounds may hold `key`: one, or two where cut bounds tie.
 pub fn files_with_key<'a>(level: &'a [Arc<DbFile>], key: &[u8]) -> impl Iterator<Item = &'a Arc<DbFile>> {
-    let start = level.partition_point(|file| file.sst.meta.bounds.high.as_deref().is_some_and(|high| high < key));
-    let end = level[start..].partition_point(|file| file.sst.meta.bounds.low.as_slice() <= key);
+    let start = level.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
+    let end = level[start..].partition_point(|file| file.sst.bounds().low.as_slice() <= key);
     level[start..start + end].iter()
 }
 
@@ -157,7 +157,7 @@ impl FileOpener {
     /// A live file; nothing is read.
     pub fn open(&self, number: u64, epoch: u64, version_offset: u64, meta: Meta) -> Arc<DbFile> {
         let file = self.cache.register(self.path(number, epoch), meta.file_id, self.disk.clone());
-        let sst = Arc::new(Sst { file, meta, version_offset, prefer_flat: self.prefer_flat });
+        let sst = Arc::new(Sst { file, meta, version_offset, prefer_flat: self.prefer_flat, slice: None });
         Arc::new(DbFile { number, epoch, sst, disk: self.disk.clone(), obsolete: AtomicBool::new(false) })
     }
 }
@@ -257,7 +257,7 @@ impl FileSet {
         let place = |other: &Arc<DbFile>| match level {
             // Newest first; a file's newest version is its age.
             0 => (file.age(), file.number) < (other.age(), other.number),
-            _ => (&other.sst.meta.bounds.low, other.number) < (&file.sst.meta.bounds.low, file.number),
+            _ => (&other.sst.bounds().low, other.number) < (&file.sst.bounds().low, file.number),
         };
         let at = files.partition_point(place);
         // Twice in one place would leave the order open. Elsewhere in the level, two of one number do not meet.

@@ -21,12 +21,12 @@ pub struct LevelCursor {
 
 /// Which of the files of a sorted level may have keys from `low` to `high`, as far as their bounds tell.
 pub fn files_between(files: &[Arc<DbFile>], low: Bound<&[u8]>, high: Bound<&[u8]>) -> Range<usize> {
-    let ends_before = |file: &Arc<DbFile>| match (file.sst.meta.bounds.high.as_deref(), low) {
+    let ends_before = |file: &Arc<DbFile>| match (file.sst.bounds().high.as_deref(), low) {
         (None, _) | (_, Bound::Unbounded) => false,
         (Some(last), Bound::Included(low)) => last < low,
         (Some(last), Bound::Excluded(low)) => last <= low,
     };
-    let begins_in_time = |file: &Arc<DbFile>| match (file.sst.meta.bounds.low.as_slice(), high) {
+    let begins_in_time = |file: &Arc<DbFile>| match (file.sst.bounds().low.as_slice(), high) {
         (_, Bound::Unbounded) => true,
         (first, Bound::Included(high)) => first <= high,
         (first, Bound::Excluded(high)) => first < high,
@@ -73,8 +73,7 @@ impl LevelCursor {
 
     /// Goes forward to the first row at (`Lower`) or after (`Upper`) `key`. A step.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
-        let first =
-            self.files.partition_point(|file| file.sst.meta.bounds.high.as_deref().is_some_and(|high| high < key));
+        let first = self.files.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
         for at in first.max(self.walked.start)..self.walked.end {
             if self.open(at).seek(source, key, seek)? {
                 return Ok(true);
@@ -85,7 +84,7 @@ impl LevelCursor {
 
     /// Goes backward to the last row at (`Lower`) or before (`Upper`) `key`. A step.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
-        let end = self.files.partition_point(|file| file.sst.meta.bounds.low.as_slice() <= key);
+        let end = self.files.partition_point(|file| file.sst.bounds().low.as_slice() <= key);
         for at in (self.walked.start..end.min(self.walked.end)).rev() {
             if self.open(at).seek_back(source, key, seek)? {
                 return Ok(true);

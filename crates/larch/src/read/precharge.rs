@@ -95,7 +95,7 @@ pub fn pass<S: PageSource + ?Sized>(
 
 /// Whether the keys that are read go on beyond those of `file`, as far as its bounds tell.
 fn goes_on_after(file: &DbFile, reading: &Reading<'_>) -> bool {
-    let bounds = &file.sst.meta.bounds;
+    let bounds = file.sst.bounds();
     match (reading.direction, reading.low, reading.high) {
         (Direction::Forward, _, Bound::Unbounded) | (Direction::Backward, Bound::Unbounded, _) => true,
         (Direction::Forward, _, Bound::Included(far) | Bound::Excluded(far)) => {

@@ -6,6 +6,7 @@ use super::{Row, RowPlace, Sst, StoredValue};
 use crate::format::PageRows;
 use crate::format::meta::TreeKind;
 use crate::row::Version;
+use crate::slice::RowRanges;
 use os::sync::Arc;
 use pages::{PageSource, Stop};
 use std::ops::Range;
@@ -28,12 +29,13 @@ impl SstCursor {
         Self::within(sst, 0..u64::MAX)
     }
 
-    /// A cursor over the main rows `rows` of `sst`, with all their versions: it shows no other row and reads no page that
+    /// A cursor over those of the main rows `rows` that are seen of `sst`, with all their versions: it shows no other row and reads no page that
     /// has none of them. Allocates nothing.
     pub fn within(sst: Arc<Sst>, rows: Range<u64>) -> Self {
-        let cursor = |kind: TreeKind, tree, rows| TreeCursor::new(&sst.file, kind, tree, sst.prefer_flat, rows);
-        let main = sst.meta.main.map(|tree| cursor(TreeKind::Main, tree, rows));
-        let history = sst.meta.history.map(|tree| cursor(TreeKind::History, tree, 0..u64::MAX));
+        let cursor =
+            |kind: TreeKind, tree, rows: RowRanges| TreeCursor::new(&sst.file, kind, tree, sst.prefer_flat, rows);
+        let main = sst.meta.main.map(|tree| cursor(TreeKind::Main, tree, sst.rows().within(rows)));
+        let history = sst.meta.history.map(|tree| cursor(TreeKind::History, tree, (0..u64::MAX).into()));
         Self { sst, main, history, groups: Vec::new(), readahead: Readahead::NONE, key: Vec::new() }
     }
 

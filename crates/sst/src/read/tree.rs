@@ -10,6 +10,7 @@ use crate::format::data_page::{Layout, Record};
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::{Root, Tree, TreeKind};
 use crate::format::node::Node;
+use crate::slice::RowRanges;
 use os::sync::Arc;
 use pages::{Address, Error, PageKind, PageRef, PageSource, PagedFile, Stop};
 use std::ops::Range;
@@ -36,6 +37,14 @@ pub(crate) struct Descent<'a> {
 }
 
 type Place<L = Layout> = (PageRef, L, usize);
+
+/// Where a key lies among some of a tree's rows.
+enum Under {
+    /// In this page, or between it and a neighbour, if anywhere.
+    Page(PageRef, Layout),
+    /// Among these rows of the tree, none of which is one of them.
+    Hidden(Range<u64>),
+}
 
 /// A node above data pages, and one of its children.
 #[derive(Clone, Debug)]
@@ -226,27 +235,27 @@ impl<'a> Descent<'a> {
         Ok((page, layout))
     }
 
-    /// The page of `rows`, which are not none, under which `key` lies if it exists there: the first or the last of theirs
-    /// if it lies outside them.
-    fn page_of_key_within<S: PageSource + ?Sized>(
-        &self,
-        source: &S,
-        key: &[u8],
-        rows: &Range<u64>,
-    ) -> Result<(PageRef, Layout), Stop> {
-        if *rows == (0..self.rows) {
-            return self.page_of_key(source, key);
+    /// As [`Descent::page_of_key`], but goes down only to pages that have some of `rows`.
+    fn page_among<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], rows: &RowRanges) -> Result<Under, Stop> {
+        if *rows == RowRanges::from(0..self.rows) {
+            return self.page_of_key(source, key).map(|(page, layout)| Under::Page(page, layout));
         }
         let mut address = self.root.address;
+        let mut span = 0..self.rows;
         for _ in 0..self.root.height {
             let page = source.page(self.file, &address, self.root_kind)?;
             let node = self.node(&page, &address)?;
-            let (first, last) = (node.search_row(rows.start), node.search_row(rows.end - 1));
-            address = node.address(node.search(key).clamp(first, last));
+            let child = node.search(key);
+            span = node.rows_before(child).unwrap_or(span.start)..node.rows_through(child);
+            if rows.count_within(span.clone()) == 0 {
+                return Ok(Under::Hidden(span));
+            }
+            address = node.address(child);
         }
         let page = source.page(self.file, &address, self.kind.page_kind())?;
         let layout = Layout::of(&page);
-        Ok((page, layout))
+        self.check_rows(&layout, span, &address)?;
+        Ok(Under::Page(page, layout))
     }
 
     /// The data page that holds row `row`.
@@ -318,7 +327,7 @@ pub struct TreeCursor<L = Layout> {
     kind: TreeKind,
     tree: Tree,
     prefer_flat: bool,
-    bounds: Range<u64>,
+    bounds: RowRanges,
     here: Option<Place<L>>,
     /// The node above the place, once the cursor has gone from a page to its neighbour.
     leaf: Option<Leaf>,
@@ -330,8 +339,14 @@ pub type PartCursor = TreeCursor<GroupLayout>;
 
 impl<L: PageRows> TreeCursor<L> {
     /// A cursor over rows `bounds` of `tree`, not yet anywhere.
-    pub fn new(file: &Arc<PagedFile>, kind: TreeKind, tree: Tree, prefer_flat: bool, bounds: Range<u64>) -> Self {
-        let bounds = bounds.start..bounds.end.min(tree.totals.rows);
+    pub fn new(
+        file: &Arc<PagedFile>,
+        kind: TreeKind,
+        tree: Tree,
+        prefer_flat: bool,
+        bounds: impl Into<RowRanges>,
+    ) -> Self {
+        let bounds = bounds.into().within(0..tree.totals.rows);
         Self { file: file.clone(), kind, tree, prefer_flat, bounds, here: None, leaf: None, readahead: Readahead::NONE }
     }
 
@@ -351,12 +366,12 @@ impl<L: PageRows> TreeCursor<L> {
 
     /// Whether the place is the last of the bounds, or there is none.
     pub fn is_last(&self) -> bool {
-        self.row().is_none_or(|row| row + 1 == self.bounds.end)
+        self.row().is_none_or(|row| self.bounds.last() == Some(row))
     }
 
     /// Whether the place is the first of the bounds, or there is none.
     pub fn is_first(&self) -> bool {
-        self.row().is_none_or(|row| row == self.bounds.start)
+        self.row().is_none_or(|row| self.bounds.first() == Some(row))
     }
 
     /// The page of the place and the row's position in it.
@@ -372,7 +387,7 @@ impl<L: PageRows> TreeCursor<L> {
     /// Takes `place` if it is within the bounds, else nowhere.
     fn settle(&mut self, place: Option<Place<L>>) -> bool {
         self.here = place;
-        if self.row().is_some_and(|row| !self.bounds.contains(&row)) {
+        if self.row().is_some_and(|row| !self.bounds.contains(row)) {
             self.here = None;
         }
         self.here.is_some()
@@ -380,7 +395,7 @@ impl<L: PageRows> TreeCursor<L> {
 
     /// Goes to row `row`; nowhere if it is outside the bounds. A step.
     pub fn seek_row<S: PageSource + ?Sized>(&mut self, source: &S, row: u64) -> Result<bool, Stop> {
-        if !self.bounds.contains(&row) {
+        if !self.bounds.contains(row) {
             self.here = None;
             return Ok(false);
         }
@@ -432,23 +447,28 @@ impl<L: PageRows> TreeCursor<L> {
         self.readahead.grow();
     }
 
+    /// Goes to `row`, if there is one. A step.
+    fn seek_some<S: PageSource + ?Sized>(&mut self, source: &S, row: Option<u64>) -> Result<bool, Stop> {
+        match row {
+            Some(row) => self.seek_row(source, row),
+            None => Ok(self.settle(None)),
+        }
+    }
+
     /// Goes to the first row of the bounds. A step.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.seek_row(source, self.bounds.start)
+        self.seek_some(source, self.bounds.first())
     }
 
     /// Goes to the last row of the bounds. A step.
     pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        match self.bounds.end.checked_sub(1) {
-            Some(last) => self.seek_row(source, last),
-            None => Ok(self.settle(None)),
-        }
+        self.seek_some(source, self.bounds.last())
     }
 
     /// Goes to the next row; nowhere at the end. A step. Does nothing when nowhere.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         match self.row() {
-            Some(row) => self.seek_row(source, row + 1),
+            Some(row) => self.seek_some(source, self.bounds.at_or_after(row + 1)),
             None => Ok(false),
         }
     }
@@ -456,8 +476,8 @@ impl<L: PageRows> TreeCursor<L> {
     /// Goes to the row before; nowhere at the beginning. A step. Does nothing when nowhere.
     pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         match self.row() {
-            Some(row) if row > self.bounds.start => self.seek_row(source, row - 1),
-            _ => Ok(self.settle(None)),
+            Some(row) => self.seek_some(source, self.bounds.before(row)),
+            None => Ok(false),
         }
     }
 }
@@ -473,23 +493,23 @@ impl TreeCursor {
         if self.bounds.is_empty() {
             return Ok(self.settle(None));
         }
-        let descent = self.descent();
-        let (page, layout) = descent.page_of_key_within(source, key, &self.bounds)?;
-        let i = match (layout.search(&page, key), seek) {
-            (Ok(i), Seek::Exact | Seek::Lower) => i,
-            (Ok(i), Seek::Upper) => i + 1,
-            (Err(_), Seek::Exact) => return Ok(self.settle(None)),
-            (Err(i), _) => i,
+        let (page, layout) = match self.descent().page_among(source, key, &self.bounds)? {
+            Under::Page(page, layout) => (page, layout),
+            Under::Hidden(_) if seek == Seek::Exact => return Ok(self.settle(None)),
+            Under::Hidden(rows) => return self.seek_some(source, self.bounds.at_or_after(rows.end)),
         };
-        let row = layout.first_row() + i as u64;
-        if row < self.bounds.start && seek != Seek::Exact {
-            return self.seek_row(source, self.bounds.start);
+        let i = match (layout.search(&page, key), seek) {
+            (Ok(i), Seek::Exact) => return Ok(self.settle(Some((page, layout, i)))),
+            (Err(_), Seek::Exact) => return Ok(self.settle(None)),
+            (Ok(i), Seek::Upper) => i + 1,
+            (Ok(i) | Err(i), _) => i,
+        };
+        let first = layout.first_row();
+        let row = self.bounds.at_or_after(first + i as u64);
+        match row.map(|row| (row - first) as usize).filter(|&i| i < layout.rows()) {
+            Some(i) => Ok(self.settle(Some((page, layout, i)))),
+            None => self.seek_some(source, row),
         }
-        if row >= self.bounds.end {
-            return Ok(self.settle(None));
-        }
-        let place = descent.at_or_next(source, page, layout, i)?;
-        Ok(self.settle(place))
     }
 
     /// Goes backward to `key` as `seek` says. A step.
@@ -497,29 +517,23 @@ impl TreeCursor {
         if self.bounds.is_empty() {
             return Ok(self.settle(None));
         }
-        let descent = self.descent();
-        let (page, layout) = descent.page_of_key_within(source, key, &self.bounds)?;
+        let (page, layout) = match self.descent().page_among(source, key, &self.bounds)? {
+            Under::Page(page, layout) => (page, layout),
+            Under::Hidden(_) if seek == Seek::Exact => return Ok(self.settle(None)),
+            Under::Hidden(rows) => return self.seek_some(source, self.bounds.before(rows.start)),
+        };
         // Rows before this one, counted within the page, are candidates.
         let end = match (layout.search(&page, key), seek) {
-            (Ok(i), Seek::Exact | Seek::Lower) => i + 1,
+            (Ok(i), Seek::Exact) => return Ok(self.settle(Some((page, layout, i)))),
             (Err(_), Seek::Exact) => return Ok(self.settle(None)),
+            (Ok(i), Seek::Lower) => i + 1,
             (Ok(i) | Err(i), _) => i,
         };
-        let row = layout.first_row() + end as u64;
-        if row > self.bounds.end {
-            return if seek == Seek::Exact {
-                Ok(self.settle(None))
-            } else {
-                self.seek_row(source, self.bounds.end - 1)
-            };
+        let first = layout.first_row();
+        let row = self.bounds.before(first + end as u64);
+        match row.and_then(|row| row.checked_sub(first)) {
+            Some(i) => Ok(self.settle(Some((page, layout, i as usize)))),
+            None => self.seek_some(source, row),
         }
-        if row <= self.bounds.start {
-            return Ok(self.settle(None));
-        }
-        let place = match end.checked_sub(1) {
-            Some(i) => Some((page, layout, i)),
-            None => descent.before(source, row)?,
-        };
-        Ok(self.settle(place))
     }
 }

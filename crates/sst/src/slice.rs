@@ -1,0 +1,181 @@
+//! The part of a file that a table sees: some of its main rows, and with them their older versions and their parts in
+//! column groups. Range erases are seen whole: what they hide beyond the slice is hidden from the table anyway.
+//!
+//! The bytes of the others stay in the file, and are read by nobody, until a compaction writes the rest anew or another
+//! table that sees them is gone.
+
+use crate::format::meta::KeyBounds;
+use os::sync::Arc;
+use std::fmt;
+use std::ops::Range;
+
+/// What a table sees of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// Main rows that are seen.
+    pub rows: RowRanges,
+    /// Bounds of their keys and of the range erases that matter, cut outward. Where a side was cut off, the bound on that
+    /// side is where it was cut: nothing the table sees of the file is at or beyond a high one, or before a low one.
+    pub bounds: KeyBounds,
+    /// Stored bytes of what is seen, to a data page at each cut.
+    pub bytes: u64,
+}
+
+/// Row ids in order, with gaps. Cloning one, and narrowing it, allocates nothing.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RowRanges {
+    /// No row outside is among them.
+    within: Range<u64>,
+    /// Ascending, disjoint, none empty; no two touch. `None`: all that is within.
+    ranges: Option<Arc<[Range<u64>]>>,
+}
+
+impl RowRanges {
+    /// No row.
+    pub const NONE: Self = Self { within: 0..0, ranges: None };
+
+    /// The rows in any of `ranges`, which come in order and do not overlap.
+    pub fn new(ranges: impl IntoIterator<Item = Range<u64>>) -> Self {
+        let mut joined: Vec<Range<u64>> = Vec::new();
+        for range in ranges.into_iter().filter(|range| !range.is_empty()) {
+            match joined.last_mut() {
+                Some(last) if range.start <= last.end => {
+                    assert_eq!(last.end, range.start, "ranges of rows come in order, apart");
+                    last.end = range.end;
+                }
+                _ => joined.push(range),
+            }
+        }
+        match joined.as_slice() {
+            [] => Self::NONE,
+            [only] => Self { within: only.clone(), ranges: None },
+            [first, .., last] => Self { within: first.start..last.end, ranges: Some(joined.into()) },
+        }
+    }
+
+    /// Whether it has no row.
+    pub fn is_empty(&self) -> bool {
+        self.first().is_none()
+    }
+
+    /// Its ranges in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range<u64>> {
+        let Range { start, end } = self.within;
+        let all = self.ranges.as_deref().unwrap_or(std::slice::from_ref(&self.within));
+        let first = all.partition_point(|range| range.end <= start);
+        let last = all.partition_point(|range| range.start < end).max(first);
+        let cut = move |range: &Range<u64>| range.start.max(start)..range.end.min(end);
+        all[first..last].iter().map(cut).filter(|range| !range.is_empty())
+    }
+
+    /// Those of its rows that are in `rows`.
+    #[must_use]
+    pub fn within(&self, rows: Range<u64>) -> Self {
+        let within = self.within.start.max(rows.start)..self.within.end.min(rows.end);
+        Self { within, ranges: self.ranges.clone() }
+    }
+
+    /// How many rows it has.
+    pub fn count(&self) -> u64 {
+        self.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// How many of its rows are in `rows`.
+    pub fn count_within(&self, rows: Range<u64>) -> u64 {
+        match &self.ranges {
+            None => self.within.end.min(rows.end).saturating_sub(self.within.start.max(rows.start)),
+            Some(_) => self.within(rows).count(),
+        }
+    }
+
+    /// Whether `row` is among them.
+    #[inline]
+    pub fn contains(&self, row: u64) -> bool {
+        self.within.contains(&row) && (self.ranges.is_none() || self.at_or_after(row) == Some(row))
+    }
+
+    /// The first of its rows not before `row`.
+    #[inline]
+    pub fn at_or_after(&self, row: u64) -> Option<u64> {
+        let row = row.max(self.within.start);
+        let row = match &self.ranges {
+            None => row,
+            Some(ranges) => {
+                let range = &ranges.get(ranges.partition_point(|range| range.end <= row))?;
+                row.max(range.start)
+            }
+        };
+        (row < self.within.end).then_some(row)
+    }
+
+    /// The last of its rows before `row`.
+    #[inline]
+    pub fn before(&self, row: u64) -> Option<u64> {
+        let end = row.min(self.within.end);
+        let end = match &self.ranges {
+            None => end,
+            Some(ranges) => {
+                let range = &ranges[ranges.partition_point(|range| range.start < end).checked_sub(1)?];
+                end.min(range.end)
+            }
+        };
+        end.checked_sub(1).filter(|&row| row >= self.within.start)
+    }
+
+    /// Its first row.
+    pub fn first(&self) -> Option<u64> {
+        self.at_or_after(0)
+    }
+
+    /// Its last row.
+    pub fn last(&self) -> Option<u64> {
+        self.before(u64::MAX)
+    }
+}
+
+impl From<Range<u64>> for RowRanges {
+    fn from(within: Range<u64>) -> Self {
+        Self { within, ranges: None }
+    }
+}
+
+impl fmt::Debug for RowRanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every set of rows among eight, narrowed to every range, says what a list of its rows says.
+    #[test]
+    fn every_question_is_answered_as_by_a_list_of_the_rows() {
+        for bits in 0u32..256 {
+            let runs = (0..8).filter(|row| bits >> row & 1 != 0).map(|row: u64| row..row + 1);
+            let all = RowRanges::new(runs);
+            for (start, end) in (0..=8).flat_map(|start| (0..=9).map(move |end| (start, end))) {
+                let rows = all.within(start..end);
+                let list: Vec<u64> = (start..end).filter(|&row| row < 8 && bits >> row & 1 != 0).collect();
+                assert_eq!(rows.iter().flatten().collect::<Vec<_>>(), list, "{bits:#b} within {start}..{end}");
+                assert_eq!(rows.count(), list.len() as u64);
+                assert_eq!((rows.first(), rows.last()), (list.first().copied(), list.last().copied()));
+                assert_eq!(rows.is_empty(), list.is_empty());
+                for row in 0..10 {
+                    assert_eq!(rows.contains(row), list.contains(&row));
+                    assert_eq!(rows.at_or_after(row), list.iter().copied().find(|&other| other >= row));
+                    assert_eq!(rows.before(row), list.iter().copied().rev().find(|&other| other < row));
+                    let inside = list.iter().filter(|&&other| (row..row + 3).contains(&other)).count();
+                    assert_eq!(rows.count_within(row..row + 3), inside as u64);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn neighbouring_ranges_are_joined() {
+        assert_eq!(RowRanges::new([0..3, 3..5, 5..5]), RowRanges::from(0..5));
+        assert_eq!(RowRanges::new([0..3, 4..5]).iter().count(), 2);
+    }
+}
