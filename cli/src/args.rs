@@ -148,6 +148,11 @@ pub enum Command {
     /// Files that are there stay as they are and readable; merging rewrites them by and by, `larch compact` all at once.
     #[command(after_help = ALTER_EXAMPLES)]
     Alter(Alter),
+    /// Make a second table with the rows of a first, without copying them
+    ///
+    /// Both see the same files, and from here on each goes its own way. The space of what one of them removes is returned
+    /// when the other removes it too.
+    Clone(CloneTable),
     /// Read everything and verify it
     Check(Inspect),
     /// Show a file of a database as text, an SST, a log or a manifest, or all SSTs of a table
@@ -379,6 +384,19 @@ pub struct Alter {
     pub table: String,
     #[command(flatten)]
     pub table_options: TableArgs,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CloneTable {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    /// Name of the second table
+    pub new: String,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

@@ -2,6 +2,7 @@
 
 pub mod alter;
 pub mod check;
+pub mod clone;
 pub mod compact;
 pub mod demo;
 pub mod dump;

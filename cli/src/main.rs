@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         Command::Stats(args) => commands::stats::run(&common, &args),
         Command::Compact(args) => commands::compact::run(&common, &args),
         Command::Alter(args) => commands::alter::run(&common, &args),
+        Command::Clone(args) => commands::clone::run(&common, &args),
         Command::Check(args) => commands::check::run(&common, &args),
         Command::Dump(args) => commands::dump::run(&common, &args),
         Command::Demo(args) => commands::demo::run(&common, &args),

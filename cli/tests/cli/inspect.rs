@@ -32,6 +32,26 @@ fn compacting_keeps_every_row() {
 }
 
 #[test]
+fn a_clone_has_the_rows_and_goes_its_own_way() {
+    let session = Session::with(&["--format", "tsv"], "a\t1\nb\t2\n");
+    let cloned = session.run(&["clone", "db", "t", "u"]).ok();
+    assert_eq!(cloned, "u: a clone of t, 2 rows in 1 file of 8.0 KiB that both see\n");
+    session.run(&["delete", "db", "u", "a"]).ok();
+    assert_eq!(session.scan(&[]), "a\t1\nb\t2\n");
+    assert_eq!(session.run(&["scan", "db", "u"]).ok(), "b\t2\n");
+    assert!(
+        session
+            .run(&["clone", "db", "t", "v", "--json"])
+            .ok()
+            .starts_with("{\"table\":\"t\",\"new\":\"v\",\"files\":1,")
+    );
+    session.run(&["clone", "db", "t", "u"]).fails(3, &["there is a table \"u\" already"]);
+    session.run(&["clone", "db", "w", "x"]).fails(1, &["no table w"]);
+    session.run(&["clone", "db", "t"]).fails(2, &["<NEW>"]);
+    session.run(&["check", "db"]).ok();
+}
+
+#[test]
 fn an_altered_table_is_written_anew_by_compacting() {
     let rows: String = (0..5_000).map(|number| format!("{number:06}\tsome text\n")).collect();
     let session = Session::with(&["--format", "tsv"], &rows);

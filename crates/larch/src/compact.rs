@@ -1,6 +1,7 @@
 //! Keeping levels in shape: what to do is picked by a pure function, which versions survive is decided by another, and
 //! only running a choice has effects.
 
+pub mod cut;
 pub mod keep;
 pub mod output;
 pub mod pick;
@@ -42,6 +43,12 @@ impl Job for CompactJob {
 /// Does the most wanted compaction of any table; false if none is wanted or the database is closing.
 fn compact_once(core: &Arc<Core>) -> Result<bool> {
     let view = core.view();
+    for table in view.files.tables.values() {
+        if cut::run(core, table)? {
+            core.tell_progress();
+            return Ok(true);
+        }
+    }
     let picks = view.files.tables.values().map(|table| (table, pick::pick(table, &core.options.levels)));
     let Some((table, choice)) = picks.max_by(|(_, a), (_, b)| a.score().total_cmp(&b.score())) else {
         return Ok(false);
@@ -59,6 +66,9 @@ pub fn compact_table(core: &Arc<Core>, table: TableId, progress: &mut dyn FnMut(
     crate::flush::flush_all(core)?;
     let outcome = {
         let _turn = core.compacting.lock();
+        let view = core.view();
+        let Some(files) = view.files.tables.get(&table) else { return Ok(()) };
+        cut::run(core, files)?;
         let view = core.view();
         let Some(files) = view.files.tables.get(&table) else { return Ok(()) };
         let choice = pick::everything(files);

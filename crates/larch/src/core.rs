@@ -7,7 +7,7 @@
 use crate::commit::{Pace, Writer};
 use crate::error::{Error, Result};
 use crate::manifest::file_set::FileOpener;
-use crate::manifest::{DbFile, Edit, FileSet, ManifestLog, TableId, TableInfo};
+use crate::manifest::{Edit, FileSet, ManifestLog, TableId, TableInfo};
 use crate::options::Options;
 use crate::read::View;
 use crate::read::range::Ranges;
@@ -203,6 +203,7 @@ impl Core {
             view.files = Arc::new(files);
             change(view);
         });
+        self.view().files.retain_unseen(&mut removed);
         removed.iter().for_each(|file| file.discard());
         if log.is_overgrown() {
             self.renew_manifest(manifest)?;
@@ -233,30 +234,6 @@ impl Core {
             }
         }
         outcome
-    }
-
-    /// Moves a file to another level without making a new handle of it, so that what is cached of it stays.
-    pub fn install_move(&self, table: TableId, from: u8, to: u8, file: &Arc<DbFile>) -> Result<()> {
-        let mut manifest = self.manifest.lock();
-        let log = manifest.as_mut().ok_or(Error::ReadOnly)?;
-        self.check_writable()?;
-        let mut files = FileSet::clone(&self.view().files);
-        let moved = files.take_file(table, from, file.number).map_err(|why| log.refused(why))?;
-        let edits = [
-            Edit::RemoveFile { table, level: from, number: file.number },
-            Edit::AddFile {
-                table,
-                level: to,
-                number: file.number,
-                epoch: file.epoch,
-                version_offset: file.sst.version_offset,
-                meta: file.sst.meta.clone(),
-            },
-        ];
-        files.add_file(table, to, moved).map_err(|why| log.refused(why))?;
-        log.commit(&edits).map_err(|error| self.stop_writes(error))?;
-        self.change_view(|view| view.files = Arc::new(files));
-        Ok(())
     }
 
     /// The next free file number.

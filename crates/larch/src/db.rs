@@ -10,7 +10,7 @@ use crate::metrics::Metrics;
 use crate::options::{Durability, LevelOptions, Options, TableOptions};
 use crate::read::{Range, Value};
 use crate::snapshot::Pin;
-use crate::table::{Readable, Table, bounds};
+use crate::table::{Readable, Table, bounds, check_name};
 use crate::{compact, flush, open};
 use os::Machine;
 use os::sync::Arc;
@@ -183,9 +183,7 @@ impl Database {
 
     /// The table `name`, if there is one.
     pub fn existing_table(&self, name: &str) -> Result<Option<Table>> {
-        if name.is_empty() || name.len() > 255 {
-            return Err(Error::BadTableName(name.to_owned()));
-        }
+        check_name(name)?;
         let view = self.core().view();
         let found = view.files.tables.values().find(|table| table.info.name == name);
         Ok(found.map(|table| Table::new(self.handle.clone(), table.info.clone())))

@@ -117,6 +117,26 @@ fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()
         Edit::RemoveFile { table, level, number } => {
             line(out, format_args!("  remove table {} level {level} file {number}", table.0))
         }
+        Edit::ShareFile { table, level, number, to } => {
+            line(out, format_args!("  share table {} level {level} file {number} with table {}", table.0, to.0))
+        }
+        Edit::SliceFile { table, level, number, slice: None } => {
+            line(out, format_args!("  slice table {} level {level} file {number} whole", table.0))
+        }
+        Edit::SliceFile { table, level, number, slice: Some(slice) } => line(
+            out,
+            format_args!(
+                "  slice table {} level {level} file {number} rows {:?} bytes {} keys {}..{}",
+                table.0,
+                slice.rows,
+                slice.bytes,
+                slice.bounds.low.escape_ascii(),
+                slice.bounds.high.as_deref().unwrap_or(b"(end)").escape_ascii(),
+            ),
+        ),
+        Edit::MoveFile { table, level, number, to } => {
+            line(out, format_args!("  move table {} level {level} file {number} to level {to}", table.0))
+        }
         Edit::OldestLog(number) => line(out, format_args!("  oldest log {number}")),
         Edit::NextNumber(number) => line(out, format_args!("  next number {number}")),
         Edit::LastVersion(version) => line(out, format_args!("  last version {}", version.0)),

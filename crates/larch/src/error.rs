@@ -62,6 +62,9 @@ pub enum Error {
     /// A table that is not there.
     #[error("there is no table {0:?}; create it by opening the database for writing")]
     NoSuchTable(String),
+    /// A table that is there already.
+    #[error("there is a table {0:?} already; choose another name or drop it first")]
+    TableExists(String),
     /// Options of a database or a table that make no sense.
     #[error("the options cannot be used: {0}")]
     BadOptions(String),

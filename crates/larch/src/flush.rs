@@ -1,11 +1,11 @@
 //! From memtables to files of level 0. Knows no levels below.
 
-use crate::commit::{log_path, rotate};
+use crate::commit::{Writer, log_path, rotate};
 use crate::compact::keep::{self, Covers, KeyFilter};
 use crate::compact::output::Outputs;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
-use crate::manifest::{Edit, TableInfo};
+use crate::manifest::{Edit, TableId, TableInfo};
 use crate::memtable::Memtable;
 use crate::read::MemSet;
 use os::sync::atomic::Ordering;
@@ -126,6 +126,18 @@ pub fn flush_all(core: &Arc<Core>) -> Result<()> {
         }
     }
     wait_for_flushes(core)
+}
+
+/// Waits until no row of `table` is in memory, for who holds the writer: no commit comes meanwhile, and flushes do not need it.
+pub fn table_to_files(core: &Core, writer: &mut Writer, table: TableId) -> Result<()> {
+    let has_rows = |memory: &Arc<MemSet>| memory.table(table).is_some_and(|memtable| !memtable.is_empty());
+    if core.view().memory.iter().any(has_rows) {
+        if !writer.memory().is_empty() {
+            rotate(core, writer)?;
+        }
+        wait_for_flushes(core)?;
+    }
+    Ok(())
 }
 
 /// Waits until everything frozen is in files.

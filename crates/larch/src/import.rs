@@ -5,7 +5,6 @@
 //! all runs. Of equal keys the last one given stays. Files that are not taken in are removed, by whoever fails, by
 //! dropping the import, or as orphans by the next open.
 
-use crate::commit::rotate;
 use crate::compact::output::Outputs;
 use crate::compact::pick;
 use crate::compact::run::{Plan, merge_files};
@@ -270,14 +269,8 @@ fn ingest(core: &Arc<Core>, table: &TableInfo, run: &Run) -> Result<()> {
     let mut guard = core.write.lock();
     let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
     core.check_writable()?;
-    let view = core.view();
-    if view.memory.iter().any(|memory| memory.table(table.id).is_some_and(|memtable| !memtable.is_empty())) {
-        // Rows in memory are older than the import and must be below it. The flush needs neither lock.
-        if !writer.memory().is_empty() {
-            rotate(core, writer)?;
-        }
-        flush::wait_for_flushes(core)?;
-    }
+    // Rows in memory are older than the import and must be below it.
+    flush::table_to_files(core, writer, table.id)?;
     // What is acknowledged durable is a prefix of the commits: those before this one come first.
     writer.sync().map_err(|error| core.stop_writes(error))?;
     let view = core.view();

@@ -60,6 +60,7 @@ mod parts;
 mod read;
 mod record;
 mod selection;
+mod share;
 mod snapshot;
 mod table;
 mod wal;

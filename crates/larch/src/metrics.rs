@@ -7,6 +7,7 @@ use pages::PageKind;
 use pages::cache::CacheUsage;
 use pages::counters::Snapshot;
 use sst::{GroupTrees, Tree};
+use std::collections::HashMap;
 
 /// A database's counters since it was opened, and its sizes now.
 #[derive(Clone, Debug)]
@@ -67,7 +68,9 @@ impl Metrics {
         let pages = core.cache.counters().snapshot();
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let written = &core.written;
-        let files = || view.files.tables.values().flat_map(|table| table.files());
+        // A file that several tables see is one file.
+        let files = view.files.tables.values().flat_map(|table| table.files());
+        let files: HashMap<u64, u64> = files.map(|(_, file)| (file.number, file.bytes())).collect();
         let cache = core.cache.usage();
         let cached = Cached::of(|kind| cache.bytes_of(kind));
         Self {
@@ -92,8 +95,8 @@ impl Metrics {
             trivial_moves: load(&written.trivial_moves),
             slowed_micros: load(&written.slowed_micros),
             pinned_versions: core.snapshots.count(),
-            files: files().count() as u64,
-            file_bytes: files().map(|(_, file)| file.bytes()).sum(),
+            files: files.len() as u64,
+            file_bytes: files.values().sum(),
         }
     }
 
@@ -139,6 +142,9 @@ pub struct TableStats {
     pub rows: u64,
     /// Of these, erases.
     pub erased_rows: u64,
+    /// Of the bytes of files, about those that belong to rows the table does not see: cut off by a removed range, or another
+    /// table's. A compaction leaves them behind. All other sizes here are of whole files.
+    pub unseen_bytes: u64,
     /// Older versions in files.
     pub history_rows: u64,
     /// Data pages, of the main column group where there are several.
@@ -230,7 +236,8 @@ impl TableStats {
                 let meta = &file.sst.meta;
                 here.files += 1;
                 here.bytes += file.bytes();
-                here.rows += meta.rows();
+                here.rows += file.sst.rows().count();
+                stats.unseen_bytes += file.bytes() - file.sst.visible_bytes().min(file.bytes());
                 if let Some(main) = meta.main {
                     stats.erased_rows += main.totals.erased;
                     stats.data_pages += main.data_pages;

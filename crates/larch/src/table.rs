@@ -16,6 +16,7 @@ use crate::read::range::Rows;
 use crate::read::view::TableView;
 use crate::read::{Key, Parts, Prefetched, Range, Value, Wanted, multi, point, precharge};
 use crate::selection::Selection;
+use crate::share;
 use crate::snapshot::Pin;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session};
@@ -45,6 +46,11 @@ pub struct Table {
     handle: Arc<Handle>,
     /// As the table was when the handle was made. Identity, name and groups stay; for the rest see [`Table::info`].
     info: Arc<TableInfo>,
+}
+
+/// Refuses a name that no table can have.
+pub(crate) fn check_name(name: &str) -> Result<&str> {
+    if name.is_empty() || name.len() > 255 { Err(Error::BadTableName(name.to_owned())) } else { Ok(name) }
 }
 
 /// Whoever can be read: the database now, or a snapshot of it.
@@ -288,6 +294,46 @@ impl Table {
         commit::check_row(self.core(), &start, 0)?;
         commit::check_row(self.core(), &end, 0)?;
         self.write(|ops| ops.range_erase(self.info.id.0, &start, &end))
+    }
+
+    /// A new table `name` with the rows and the options of this one, as they are now; from here on each goes its own way.
+    /// No row is copied: both see the same files, whose space is returned when neither does.
+    ///
+    /// What is in memory is written to a file first; then it takes as long whatever the table holds.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let db = larch::Database::open(larch::doc::directory("clone_as"))?;
+    /// let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// let trial = fruit.clone_as("trial")?;
+    /// trial.remove_range::<&str>(..)?;
+    /// assert!(fruit.contains_key("apple")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn clone_as(&self, name: &str) -> Result<Self> {
+        share::share(&self.handle, self, check_name(name)?, None)
+    }
+
+    /// A new table `name` with the rows whose keys are not less than `key`, which leave this one, in one commit. Snapshots
+    /// from before it still see them here. No row is copied, see [`Table::clone_as`].
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let db = larch::Database::open(larch::doc::directory("split_off"))?;
+    /// let fruit = db.table("fruit")?;
+    /// for name in ["apple", "banana", "cherry"] {
+    ///     fruit.insert(name, "ripe")?;
+    /// }
+    /// let rest = fruit.split_off("b", "rest")?;
+    /// assert_eq!((fruit.iter().count(), rest.iter().count()), (1, 2));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn split_off(&self, key: impl AsRef<[u8]>, name: &str) -> Result<Self> {
+        commit::check_row(self.core(), key.as_ref(), 0)?;
+        share::share(&self.handle, self, check_name(name)?, Some(key.as_ref()))
     }
 
     /// The rows with keys in `range` as of now, in order, from either end.

@@ -239,7 +239,7 @@ pub fn pass<S: PageSource + ?Sized>(
         } else {
             sum.rows.start.min(found.rows.start)..sum.rows.end.max(found.rows.end)
         };
-        sum.items += found.items;
+        sum.items = sum.items.saturating_add(found.items);
         (sum.overshot, sum.is_known) = (found.overshot, sum.is_known && found.is_known);
         if limits.rows < u64::MAX {
             reading.limits.rows = reading.limits.rows.saturating_sub(found.items);

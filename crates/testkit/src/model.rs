@@ -65,6 +65,21 @@ impl Model {
         self.tables.remove(name);
     }
 
+    /// Adds a table with what another has, with all its versions. Not a commit.
+    pub fn clone_table(&mut self, name: &str, to: &str) {
+        let rows = self.tables[name].clone();
+        self.tables.insert(to.to_owned(), rows);
+    }
+
+    /// Adds a table with what another has from `key` on, with all its versions, and commits that the other has it no more.
+    pub fn split_table(&mut self, name: &str, key: &[u8], to: &str) -> Version {
+        let rows =
+            self.tables[name].range(key.to_vec()..).map(|(key, history)| (key.clone(), history.clone())).collect();
+        self.tables.insert(to.to_owned(), rows);
+        let range = (Bound::Included(key.to_vec()), Bound::Unbounded);
+        self.commit(&[Op::RangeErase { table: name.to_owned(), range }])
+    }
+
     /// Names of the tables, sorted.
     pub fn tables(&self) -> Vec<String> {
         self.tables.keys().cloned().collect()

@@ -82,13 +82,23 @@ pub fn pick(table: &TableFiles, options: &LevelOptions) -> Choice {
         .filter(|(_, score)| *score > 1.0)
         .fold((0, if level0 >= 1.0 { level0 } else { 0.0 }), |best, next| if next.1 > best.1 { next } else { best });
     if score == 0.0 {
-        return Choice::Nothing;
+        return sparse(table, base);
     }
     if level == 0 {
         return from_level0(table, base, score);
     }
     let to = if level < base { base } else { level + 1 };
     from_level(table, level, to, score)
+}
+
+/// Rewriting a file of which less than half is seen, so that the rest of its space is returned.
+fn sparse(table: &TableFiles, base: usize) -> Choice {
+    let is_sparse = |file: &DbFile| file.sst.slice.is_some() && file.sst.visible_bytes() < file.bytes() / 2;
+    let Some((level, file)) = table.files().find(|(_, file)| is_sparse(file)) else { return Choice::Nothing };
+    match level {
+        0 => from_level0(table, base, 1.0),
+        _ => merge(table, Vec::new(), file.sst.bounds().clone(), level, level, 1.0),
+    }
 }
 
 fn overlapping<'a>(table: &'a TableFiles, level: usize, bounds: &KeyBounds) -> Vec<&'a Arc<DbFile>> {
@@ -175,6 +185,7 @@ pub fn everything(table: &TableFiles) -> Choice {
         let meta = &file.sst.meta;
         level == DEEPEST
             && file.number >= table.info.since
+            && file.sst.slice.is_none()
             && meta.history.is_none()
             && meta.range_erases.is_none()
             && meta.main.is_none_or(|main| main.totals.erased == 0)

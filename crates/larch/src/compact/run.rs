@@ -12,7 +12,7 @@ use crate::read::level::LevelCursor;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use pages::{Admit, PageSource, Reason, Session, Stop, retry};
-use sst::{Groups, LoadedValue, RangeErase, Readahead, Row, RowKind, SstCursor, StoredValue, Version};
+use sst::{Groups, LoadedValue, RangeErase, Readahead, Row, RowKind, Sst, SstCursor, StoredValue, Version};
 
 /// Between two looks at whether to go on, in bytes of values; a version counts as some more.
 const LOOK_BYTES: u64 = 1 << 20;
@@ -31,8 +31,8 @@ pub fn run(
     match choice {
         Choice::Nothing => Ok(false),
         Choice::Move { from, to, number, .. } => {
-            let file = table.levels[*from].iter().find(|file| file.number == *number).expect("picked from this table");
-            core.install_move(table.info.id, *from as u8, *to as u8, file)?;
+            let edit = Edit::MoveFile { table: table.info.id, level: *from as u8, number: *number, to: *to as u8 };
+            core.install(&[edit], |_| {})?;
             core.written.trivial_moves.fetch_add(1, Ordering::Relaxed);
             Ok(true)
         }
@@ -111,8 +111,9 @@ pub fn merge_files(
     let mut copy = Copy { session: &session, outputs, groups, beside: Vec::new(), parts: Vec::new() };
     let mut covers = Covers::new(&erases);
 
-    let total_rows: u64 = plan.sources.iter().flat_map(|level| level.iter()).map(|file| file.sst.meta.rows()).sum();
-    let total_bytes: u64 = plan.sources.iter().flat_map(|level| level.iter()).map(|file| file.bytes()).sum();
+    let total_rows: u64 = plan.sources.iter().flat_map(|level| level.iter()).map(|file| file.sst.rows().count()).sum();
+    let total_bytes: u64 =
+        plan.sources.iter().flat_map(|level| level.iter()).map(|file| file.sst.visible_bytes()).sum();
     let mut merge = VersionMerge::new(plan.sources, readahead);
     let (mut rows, mut unlooked) = (0u64, 0);
     let mut key = Vec::new();
@@ -230,7 +231,8 @@ fn gather_range_erases(session: &Session, sources: &[Level]) -> Result<Vec<Range
     for file in files() {
         let count = file.sst.meta.range_erases.map_or(0, |tree| tree.totals.rows);
         for i in 0..count {
-            erases.push(retry(session, || file.sst.nth_range_erase(session, i))?.expect("counted in the file's meta"));
+            let erase = retry(session, || file.sst.nth_range_erase(session, i))?.expect("counted in the file's meta");
+            erases.extend(within_slice(&file.sst, erase));
         }
     }
     let versions = |i: usize| erases[i].versions.iter().map(move |&version| (version, i));
@@ -248,6 +250,21 @@ fn gather_range_erases(session: &Session, sources: &[Level]) -> Result<Vec<Range
         versions: erase.versions,
     });
     Ok(cut.collect())
+}
+
+/// What of a range erase lies on this side of where the file was cut off.
+fn within_slice(sst: &Sst, erase: RangeErase) -> Option<RangeErase> {
+    let RangeErase { mut start, mut end, versions } = erase;
+    let (seen, all) = (sst.bounds(), &sst.meta.bounds);
+    if seen.low != all.low {
+        start = start.max(seen.low.clone());
+    }
+    if let Some(high) = seen.high.as_ref().filter(|_| seen.high != all.high)
+        && end.as_ref().is_none_or(|end| high < end)
+    {
+        end = Some(high.clone());
+    }
+    end.as_ref().is_none_or(|end| start < *end).then_some(RangeErase { start, end, versions })
 }
 
 /// All keys of all inputs in order.

@@ -14,14 +14,24 @@
 //!  10 flushed      version
 //!  11 next table   table
 //!  12 alter table  table | since | options
+//!  13 share file   table | level | number | to table
+//!  14 slice file   table | level | number | sliced u8: 0 all is seen, 1 then
+//!                    low bound, length-prefixed | high bound present u8 | high bound, length-prefixed | bytes
+//!                    | ranges of rows: count, each rows not seen before it, rows seen
+//!  15 move file    table | level | number | to level
 //! ```
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
 
 use super::TableId;
 use crate::options::TableOptions;
+use sst::format::meta::MAX_BOUND_BYTES;
 use sst::format::varint;
-use sst::{Meta, Version};
+use sst::{KeyBounds, Meta, RowRanges, Slice, Version};
+use std::ops::Range;
+
+/// Most ranges of rows that a slice has: what is kept of a file outside it stays small.
+pub const MAX_RANGES: usize = 8;
 
 /// A change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +85,39 @@ pub enum Edit {
         /// Its number.
         number: u64,
     },
+    /// A file that a table sees is seen by another too, as it is, in the same level.
+    ShareFile {
+        /// Who sees it.
+        table: TableId,
+        /// Where it stands.
+        level: u8,
+        /// Its number.
+        number: u64,
+        /// Who sees it from here on.
+        to: TableId,
+    },
+    /// A table sees another part of a file from here on.
+    SliceFile {
+        /// Who sees it.
+        table: TableId,
+        /// Where it stands.
+        level: u8,
+        /// Its number.
+        number: u64,
+        /// What is seen; `None`: all.
+        slice: Option<Slice>,
+    },
+    /// A file stands in another level from here on.
+    MoveFile {
+        /// Whose it is.
+        table: TableId,
+        /// Where it stood.
+        level: u8,
+        /// Its number.
+        number: u64,
+        /// Where it goes.
+        to: u8,
+    },
     /// Logs with smaller numbers are in files.
     OldestLog(u64),
     /// Numbers from here on are free.
@@ -106,6 +149,16 @@ impl Edit {
                 meta.encode(out);
             }
             Self::RemoveFile { table, level, number } => put(out, 5, &[table.0.into(), (*level).into(), *number]),
+            Self::ShareFile { table, level, number, to } => {
+                put(out, 13, &[table.0.into(), (*level).into(), *number, to.0.into()]);
+            }
+            Self::SliceFile { table, level, number, slice } => {
+                put(out, 14, &[table.0.into(), (*level).into(), *number]);
+                encode_slice(out, slice.as_ref());
+            }
+            Self::MoveFile { table, level, number, to } => {
+                put(out, 15, &[table.0.into(), (*level).into(), *number, (*to).into()]);
+            }
             Self::OldestLog(number) => put(out, 6, &[*number]),
             Self::NextNumber(number) => put(out, 7, &[*number]),
             Self::LastVersion(version) => put(out, 8, &[version.0]),
@@ -134,38 +187,91 @@ impl Edit {
             return Some(Self::Database(u64::from_le_bytes(*id)));
         }
         let mut number = || varint::take(bytes);
+        let level = |level: Option<u64>| level?.try_into().ok().filter(|&level| usize::from(level) < super::LEVELS);
+        let id = |id: Option<u64>| Some(TableId(id?.try_into().ok()?));
         Some(match tag {
             2 => Self::Epoch(number()?),
             3 => {
-                let id = TableId(number()?.try_into().ok()?);
+                let id = id(number())?;
                 let name = String::from_utf8(varint::take_bytes(bytes)?.to_vec()).ok()?;
                 Self::Table { id, name, options: TableOptions::decode(bytes)? }
             }
             4 => {
-                let table = TableId(number()?.try_into().ok()?);
-                let level = number()?.try_into().ok().filter(|&level| usize::from(level) < super::LEVELS)?;
+                let (table, level) = (id(number())?, level(number())?);
                 let (file, epoch, version_offset) = (number()?, number()?, number()?);
                 let meta = Meta::decode(bytes).map_err(|wrong| *why = format!("file {file}: {wrong}")).ok()?;
                 Self::AddFile { table, level, number: file, epoch, version_offset, meta }
             }
             5 => {
-                let table = TableId(number()?.try_into().ok()?);
-                let level = number()?.try_into().ok().filter(|&level| usize::from(level) < super::LEVELS)?;
+                let (table, level) = (id(number())?, level(number())?);
                 Self::RemoveFile { table, level, number: number()? }
             }
             6 => Self::OldestLog(number()?),
             7 => Self::NextNumber(number()?),
             8 => Self::LastVersion(Version(number()?)),
-            9 => Self::DropTable(TableId(number()?.try_into().ok()?)),
+            9 => Self::DropTable(id(number())?),
             10 => Self::FlushedVersion(Version(number()?)),
             11 => Self::NextTable(number()?.try_into().ok()?),
             12 => {
-                let (id, since) = (TableId(number()?.try_into().ok()?), number()?);
+                let (id, since) = (id(number())?, number()?);
                 Self::AlterTable { id, since, options: TableOptions::decode(bytes)? }
+            }
+            13 => {
+                let (table, level, file) = (id(number())?, level(number())?, number()?);
+                Self::ShareFile { table, level, number: file, to: id(number())? }
+            }
+            14 => {
+                let (table, level, number) = (id(number())?, level(number())?, number()?);
+                Self::SliceFile { table, level, number, slice: decode_slice(bytes)? }
+            }
+            15 => {
+                let (table, from, file) = (id(number())?, level(number())?, number()?);
+                Self::MoveFile { table, level: from, number: file, to: level(number())? }
             }
             _ => return None,
         })
     }
+}
+
+fn encode_slice(out: &mut Vec<u8>, slice: Option<&Slice>) {
+    out.push(u8::from(slice.is_some()));
+    let Some(Slice { rows, bounds, bytes }) = slice else { return };
+    bounds.encode(out);
+    varint::put(out, *bytes);
+    varint::put(out, rows.iter().count() as u64);
+    let mut before = 0;
+    for range in rows.iter() {
+        varint::put(out, range.start - before);
+        varint::put(out, range.end - range.start);
+        before = range.end;
+    }
+}
+
+/// `None` if it is malformed.
+fn decode_slice(bytes: &mut &[u8]) -> Option<Option<Slice>> {
+    let (&sliced, rest) = bytes.split_first()?;
+    *bytes = rest;
+    match sliced {
+        0 => return Some(None),
+        1 => {}
+        _ => return None,
+    }
+    let bounds = KeyBounds::decode(bytes).filter(|bounds| bounds.longest() <= MAX_BOUND_BYTES)?;
+    let stored_bytes = varint::take(bytes)?;
+    let count = varint::take(bytes)?;
+    if count > MAX_RANGES as u64 {
+        return None;
+    }
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for i in 0..count {
+        let (gap, rows) = (varint::take(bytes)?, varint::take(bytes)?);
+        if rows == 0 || gap == 0 && i > 0 {
+            return None;
+        }
+        let start = ranges.last().map_or(0, |range| range.end).checked_add(gap)?;
+        ranges.push(start..start.checked_add(rows)?);
+    }
+    Some(Some(Slice { rows: RowRanges::new(ranges), bounds, bytes: stored_bytes }))
 }
 
 fn put(out: &mut Vec<u8>, tag: u8, values: &[u64]) {
@@ -179,6 +285,31 @@ fn put(out: &mut Vec<u8>, tag: u8, values: &[u64]) {
 mod tests {
     use super::*;
     use sst::KeyBounds;
+
+    fn slice() -> Slice {
+        Slice { rows: RowRanges::new([5..10, 20..1020]), bounds: KeyBounds::cut(b"a", b"c"), bytes: 300 }
+    }
+
+    #[test]
+    fn a_slice_that_nobody_cut_is_refused() {
+        for (why, bytes) in [
+            ("no rows in a range", "0e 01 06 18 01 0161 01 0163 00 01 05 00"),
+            ("ranges that touch", "0e 01 06 18 01 0161 01 0163 00 02 05 05 00 05"),
+            ("more ranges than there can be", "0e 01 06 18 01 0161 01 0163 00 09"),
+            ("rows beyond a u64", "0e 01 06 18 01 0161 01 0163 00 01 05 ffffffffffffffffff01"),
+            ("half sliced", "0e 01 06 18 02"),
+        ] {
+            let hex: String = bytes.split(' ').collect();
+            let bytes: Vec<u8> =
+                (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex")).collect();
+            assert!(Edit::decode(&mut bytes.as_slice()).is_err(), "{why}");
+        }
+        let mut bytes = Vec::new();
+        let long = KeyBounds { low: vec![b'a'; MAX_BOUND_BYTES + 1], high: None };
+        let slice = Some(Slice { bounds: long, ..slice() });
+        Edit::SliceFile { table: TableId(1), level: 6, number: 24, slice }.encode(&mut bytes);
+        assert!(Edit::decode(&mut bytes.as_slice()).is_err(), "a bound that is too long");
+    }
 
     #[test]
     fn edits_keep_the_bytes_of_their_format() {
@@ -229,6 +360,13 @@ mod tests {
                 Edit::AlterTable { id: table, since: 300, options: altered },
                 "0c 01 ac02 808001 808001 02 00 00 00 02 03686f74 03622e32",
             ),
+            (Edit::ShareFile { table, level: 6, number: 24, to: TableId(2) }, "0d 01 06 18 02"),
+            (Edit::SliceFile { table, level: 6, number: 24, slice: None }, "0e 01 06 18 00"),
+            (
+                Edit::SliceFile { table, level: 6, number: 24, slice: Some(slice()) },
+                "0e 01 06 18 01 0161 01 0163 ac02 02 05 05 0a e807",
+            ),
+            (Edit::MoveFile { table, level: 0, number: 24, to: 6 }, "0f 01 00 18 06"),
         ];
         for (edit, expected) in edits {
             let mut bytes = Vec::new();
@@ -288,6 +426,11 @@ mod tests {
             Edit::AlterTable { id: table, since: u64::MAX, options: split },
             Edit::AddFile { table, level: 6, number: 300, epoch: 3, version_offset: 12, meta },
             Edit::RemoveFile { table, level: 0, number: 299 },
+            Edit::ShareFile { table, level: 6, number: 300, to: TableId(8) },
+            Edit::SliceFile { table, level: 6, number: 300, slice: None },
+            Edit::SliceFile { table, level: 6, number: 300, slice: Some(slice()) },
+            Edit::SliceFile { table, level: 6, number: 300, slice: Some(Slice { rows: RowRanges::NONE, ..slice() }) },
+            Edit::MoveFile { table, level: 6, number: 300, to: 0 },
             Edit::OldestLog(4),
             Edit::NextNumber(301),
             Edit::LastVersion(Version(1 << 40)),

@@ -7,10 +7,11 @@ use super::edit::Edit;
 use crate::options::TableOptions;
 use os::Disk;
 use os::sync::Arc;
-use os::sync::atomic::{AtomicBool, Ordering};
+use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use pages::PageCache;
-use sst::{Meta, Sst, Version};
-use std::collections::BTreeMap;
+use sst::{Meta, Slice, Sst, Version};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -34,21 +35,42 @@ pub struct TableInfo {
     pub since: u64,
 }
 
-/// A file of the database. Removed from the disk when it is obsolete and nobody reads it any more.
+/// A file on the disk, seen by one table or by several. Removed when no table sees it any more and nobody reads it.
+#[derive(Debug)]
+struct DiskFile {
+    path: PathBuf,
+    disk: Arc<dyn Disk>,
+    obsolete: AtomicBool,
+    /// Whether more than one table ever saw it since the database was opened.
+    shared: AtomicBool,
+}
+
+impl Drop for DiskFile {
+    fn drop(&mut self) {
+        if self.obsolete.load(Ordering::Acquire) {
+            // A file that cannot be removed now is an orphan that the next open removes.
+            self.disk.remove(&self.path).ok();
+        }
+    }
+}
+
+/// A file of the database as a table sees it.
 #[derive(Debug)]
 pub struct DbFile {
     /// Its number, growing with age of creation.
     pub number: u64,
     /// The writer that made it.
     pub epoch: u64,
-    /// Its contents.
+    /// What is seen of its contents.
     pub sst: Arc<Sst>,
-    disk: Arc<dyn Disk>,
-    obsolete: AtomicBool,
+    /// Range erases of it up to this version have been turned into slices of the files they hide, as far as that is
+    /// worth it.
+    pub cut_through: AtomicU64,
+    on_disk: Arc<DiskFile>,
 }
 
 impl DbFile {
-    /// Length in bytes.
+    /// Length in bytes, of all of it.
     pub fn bytes(&self) -> u64 {
         self.sst.meta.file_bytes
     }
@@ -60,7 +82,7 @@ impl DbFile {
 
     /// Removes the file from the disk once nobody reads it. For files that are no longer, or never were, in a set.
     pub fn discard(&self) {
-        self.obsolete.store(true, Ordering::Release);
+        self.on_disk.obsolete.store(true, Ordering::Release);
         self.sst.file.kill();
     }
 
@@ -68,13 +90,23 @@ impl DbFile {
     pub fn may_contain(&self, key: &[u8]) -> bool {
         self.sst.bounds().contains(key)
     }
-}
 
-impl Drop for DbFile {
-    fn drop(&mut self) {
-        if self.obsolete.load(Ordering::Acquire) {
-            // A file that cannot be removed now is an orphan that the next open removes.
-            self.disk.remove(self.sst.file.path()).ok();
+    /// Newest version in it.
+    pub fn age(&self) -> u64 {
+        self.sst.meta.newest.0 + self.sst.version_offset
+    }
+
+    /// The same file, of which `slice` is seen; `None`: all.
+    pub fn sliced(&self, slice: Option<Slice>) -> Self {
+        let Sst { file, meta, version_offset, prefer_flat, .. } = &*self.sst;
+        let (file, meta) = (file.clone(), meta.clone());
+        let sst = Sst { file, meta, version_offset: *version_offset, prefer_flat: *prefer_flat, slice };
+        Self {
+            number: self.number,
+            epoch: self.epoch,
+            sst: Arc::new(sst),
+            cut_through: AtomicU64::new(self.cut_through.load(Ordering::Relaxed)),
+            on_disk: self.on_disk.clone(),
         }
     }
 }
@@ -97,9 +129,9 @@ impl TableFiles {
         self.levels.iter().enumerate().flat_map(|(level, files)| files.iter().map(move |file| (level, file)))
     }
 
-    /// Bytes of a level.
+    /// Bytes of a level, of what is seen of its files.
     pub fn level_bytes(&self, level: usize) -> u64 {
-        self.levels[level].iter().map(|file| file.bytes()).sum()
+        self.levels[level].iter().map(|file| file.sst.visible_bytes()).sum()
     }
 
     fn level_mut(&mut self, level: u8) -> &mut Vec<Arc<DbFile>> {
@@ -158,7 +190,13 @@ impl FileOpener {
     pub fn open(&self, number: u64, epoch: u64, version_offset: u64, meta: Meta) -> Arc<DbFile> {
         let file = self.cache.register(self.path(number, epoch), meta.file_id, self.disk.clone());
         let sst = Arc::new(Sst { file, meta, version_offset, prefer_flat: self.prefer_flat, slice: None });
-        Arc::new(DbFile { number, epoch, sst, disk: self.disk.clone(), obsolete: AtomicBool::new(false) })
+        let on_disk = DiskFile {
+            path: self.path(number, epoch),
+            disk: self.disk.clone(),
+            obsolete: AtomicBool::new(false),
+            shared: AtomicBool::new(false),
+        };
+        Arc::new(DbFile { number, epoch, sst, cut_through: AtomicU64::new(0), on_disk: Arc::new(on_disk) })
     }
 }
 
@@ -233,6 +271,33 @@ impl FileSet {
             Edit::RemoveFile { table, level, number } => {
                 removed.push(self.take_file(*table, *level, *number)?);
             }
+            Edit::ShareFile { table, level, number, to } => {
+                let file = self.find_file(*table, *level, *number)?.clone();
+                file.on_disk.shared.store(true, Ordering::Release);
+                let (from, to_groups) = (self.table(*table)?, self.table(*to)?);
+                if from.info.options.groups != to_groups.info.options.groups {
+                    return Err(format!("tables {} and {} have other groups, they share no file", table.0, to.0).into());
+                }
+                let slice = file.sst.slice.clone();
+                self.add_file(*to, *level, Arc::new(file.sliced(slice)))?;
+            }
+            Edit::SliceFile { table, level, number, slice } => {
+                let file = self.find_file(*table, *level, *number)?;
+                if let Some(slice) = slice {
+                    let rows = file.sst.meta.rows();
+                    if slice.rows.last().is_some_and(|last| last >= rows) {
+                        return Err(format!("a slice of file {number} has rows beyond its {rows}").into());
+                    }
+                }
+                let sliced = Arc::new(file.sliced(slice.clone()));
+                // A bound has moved inward, so that the place in the level may be another.
+                self.take_file(*table, *level, *number)?;
+                self.add_file(*table, *level, sliced)?;
+            }
+            Edit::MoveFile { table, level, number, to } => {
+                let file = self.take_file(*table, *level, *number)?;
+                self.add_file(*table, *to, file)?;
+            }
             Edit::OldestLog(number) => self.oldest_log = *number,
             Edit::NextNumber(number) => {
                 self.next_number = self.next_number.max(not_last(*number, u64::MAX, "file number")?);
@@ -245,6 +310,30 @@ impl FileSet {
             Edit::FlushedVersion(version) => self.flushed_version = self.flushed_version.max(*version),
         }
         Ok(())
+    }
+
+    fn table(&self, table: TableId) -> Result<&TableFiles, Refusal> {
+        self.tables.get(&table).ok_or(Refusal::NoTable(table))
+    }
+
+    fn find_file(&self, table: TableId, level: u8, number: u64) -> Result<&Arc<DbFile>, Refusal> {
+        let file = self.table(table)?.levels[usize::from(level)].iter().find(|file| file.number == number);
+        file.ok_or_else(|| not_there(table, level, number))
+    }
+
+    /// Leaves those of `removed` that no table of this set sees any more.
+    pub fn retain_unseen(&self, removed: &mut Vec<Arc<DbFile>>) {
+        if !removed.iter().any(|file| file.on_disk.shared.load(Ordering::Acquire)) {
+            return;
+        }
+        let mut seen: HashMap<*const DiskFile, bool> =
+            removed.iter().map(|file| (Arc::as_ptr(&file.on_disk), false)).collect();
+        for (_, file) in self.tables.values().flat_map(|table| table.files()) {
+            if let Some(is_seen) = seen.get_mut(&Arc::as_ptr(&file.on_disk)) {
+                *is_seen = true;
+            }
+        }
+        removed.retain(|file| !seen[&Arc::as_ptr(&file.on_disk)]);
     }
 
     fn table_mut(&mut self, table: TableId) -> Result<&mut TableFiles, Refusal> {
@@ -272,8 +361,7 @@ impl FileSet {
     pub fn take_file(&mut self, table: TableId, level: u8, number: u64) -> Result<Arc<DbFile>, Refusal> {
         let files = self.table_mut(table)?.level_mut(level);
         let at = files.iter().position(|file| file.number == number);
-        let at = at.ok_or_else(|| format!("file {number} is not in level {level} of table {}", table.0))?;
-        Ok(files.remove(at))
+        Ok(files.remove(at.ok_or_else(|| not_there(table, level, number))?))
     }
 
     /// Edits that lead from nothing to this set.
@@ -287,36 +375,56 @@ impl FileSet {
             Edit::FlushedVersion(self.flushed_version),
             Edit::NextTable(self.next_table),
         ];
-        let tables = self.tables.values().flat_map(|table| {
+        // Where a file was named first: tables after that share it.
+        let mut named: HashMap<*const DiskFile, (TableId, u8)> = HashMap::new();
+        let mut slices: Vec<Edit> = Vec::new();
+        let mut edits = Vec::new();
+        for table in self.tables.values() {
             let TableInfo { id, name, options, since } = &*table.info;
-            let created = Edit::Table { id: *id, name: name.clone(), options: options.clone() };
-            let altered = Edit::AlterTable { id: *id, since: *since, options: options.clone() };
+            edits.push(Edit::Table { id: *id, name: name.clone(), options: options.clone() });
             // Of use as long as a file is older.
-            let altered = table.files().any(|(_, file)| file.number < *since).then_some(altered);
-            let files = table.files().map(|(level, file)| Edit::AddFile {
-                table: *id,
-                level: level as u8,
-                number: file.number,
-                epoch: file.epoch,
-                version_offset: file.sst.version_offset,
-                meta: file.sst.meta.clone(),
-            });
-            std::iter::once(created).chain(altered).chain(files)
-        });
-        head.into_iter().chain(tables)
+            if table.files().any(|(_, file)| file.number < *since) {
+                edits.push(Edit::AlterTable { id: *id, since: *since, options: options.clone() });
+            }
+            for (level, file) in table.files() {
+                let (level, number, sst) = (level as u8, file.number, &file.sst);
+                match named.entry(Arc::as_ptr(&file.on_disk)) {
+                    Entry::Vacant(place) => {
+                        place.insert((*id, level));
+                        edits.push(Edit::AddFile {
+                            table: *id,
+                            level,
+                            number,
+                            epoch: file.epoch,
+                            version_offset: sst.version_offset,
+                            meta: sst.meta.clone(),
+                        });
+                    }
+                    Entry::Occupied(place) => {
+                        let (table, first) = *place.get();
+                        edits.push(Edit::ShareFile { table, level: first, number, to: *id });
+                        if level != first {
+                            edits.push(Edit::MoveFile { table: *id, level: first, number, to: level });
+                        }
+                    }
+                }
+                // Shared whole, then cut.
+                if sst.slice.is_some() {
+                    slices.push(Edit::SliceFile { table: *id, level, number, slice: sst.slice.clone() });
+                }
+            }
+        }
+        head.into_iter().chain(edits).chain(slices)
     }
+}
+
+fn not_there(table: TableId, level: u8, number: u64) -> Refusal {
+    format!("file {number} is not in level {level} of table {}", table.0).into()
 }
 
 /// `number`, unless it is the last there can be.
 fn not_last<T: PartialEq + Display>(number: T, last: T, what: &str) -> Result<T, String> {
     if number != last { Ok(number) } else { Err(format!("{what} {number} is the last there can be")) }
-}
-
-impl DbFile {
-    /// Newest version in it.
-    pub fn age(&self) -> u64 {
-        self.sst.meta.newest.0 + self.sst.version_offset
-    }
 }
 
 #[cfg(test)]

@@ -138,6 +138,31 @@ impl KeyBounds {
         Self { low, high }
     }
 
+    /// Appends `low bound | high bound present u8 | high bound`, bounds length-prefixed.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        varint::put_bytes(out, &self.low);
+        out.push(u8::from(self.high.is_some()));
+        if let Some(high) = &self.high {
+            varint::put_bytes(out, high);
+        }
+    }
+
+    /// Takes an encoding off the front of `bytes`; `None` if it is malformed. Bounds may be longer than they should.
+    pub fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let low = varint::take_bytes(bytes)?.to_vec();
+        let high = match take_u8(bytes)? {
+            0 => None,
+            1 => Some(varint::take_bytes(bytes)?.to_vec()),
+            _ => return None,
+        };
+        Some(Self { low, high })
+    }
+
+    /// Length of the longer one.
+    pub fn longest(&self) -> usize {
+        self.low.len().max(self.high.as_ref().map_or(0, Vec::len))
+    }
+
     /// Whether `key` may lie within.
     pub fn contains(&self, key: &[u8]) -> bool {
         self.low.as_slice() <= key && self.high.as_deref().is_none_or(|high| key <= high)
@@ -281,11 +306,7 @@ impl Meta {
         for value in [self.file_bytes, self.oldest.0, self.newest.0, self.value_bytes, self.user_bytes] {
             varint::put(out, value);
         }
-        varint::put_bytes(out, &self.bounds.low);
-        out.push(u8::from(self.bounds.high.is_some()));
-        if let Some(high) = &self.bounds.high {
-            varint::put_bytes(out, high);
-        }
+        self.bounds.encode(out);
         encode_trees(out, &[self.main, self.history, self.range_erases]);
         assert!(self.groups.len() <= MAX_GROUPS, "the caller checked the number of groups");
         out.push(self.groups.len() as u8);
@@ -336,7 +357,7 @@ impl Meta {
                 }
             }
         }
-        let longest = self.bounds.low.len().max(self.bounds.high.as_ref().map_or(0, Vec::len));
+        let longest = self.bounds.longest();
         if longest > MAX_BOUND_BYTES {
             return Err(format!("a key bound has {longest} bytes, more than {MAX_BOUND_BYTES}"));
         }
@@ -349,12 +370,7 @@ impl Meta {
             *number = varint::take(bytes)?;
         }
         let [file_bytes, oldest, newest, value_bytes, user_bytes] = numbers;
-        let low = varint::take_bytes(bytes)?.to_vec();
-        let high = match take_u8(bytes)? {
-            0 => None,
-            1 => Some(varint::take_bytes(bytes)?.to_vec()),
-            _ => return None,
-        };
+        let bounds = KeyBounds::decode(bytes)?;
         let [main, history, range_erases] = decode_trees(bytes)?;
         let count = usize::from(take_u8(bytes)?);
         if count > MAX_GROUPS {
@@ -373,7 +389,7 @@ impl Meta {
             history,
             range_erases,
             groups,
-            bounds: KeyBounds { low, high },
+            bounds,
             oldest: Version(oldest),
             newest: Version(newest),
             value_bytes,

@@ -36,7 +36,9 @@ impl History {
             935..945 => self.import(),
             945..953 => self.create_table(),
             953..957 => self.drop_table(),
-            957..972 => self.alter_table(),
+            957..966 => self.alter_table(),
+            966..969 => self.clone_table(),
+            969..972 => self.split_table(),
             972..977 => self.read_only(),
             977..984 => self.compare(),
             984..994 => self.reopen(),
@@ -369,6 +371,51 @@ impl History {
         assert_eq!(table.options(), self.stored[name], "options of {name:?}: those asked for, or those it has");
         tables.insert(name.to_owned(), table);
         self.table_in_doubt = None;
+        Ok(())
+    }
+
+    /// A name that no table has.
+    fn free_name(&mut self) -> Option<&'static str> {
+        let names = self.model.tables();
+        let free: Vec<&str> = TABLES.into_iter().filter(|name| !names.iter().any(|other| other == name)).collect();
+        free.choose(&mut self.rng).copied()
+    }
+
+    /// A table that sees the files of another.
+    fn clone_table(&mut self) -> Result<()> {
+        let (name, Some(new)) = (self.table(), self.free_name()) else { return self.expect_no_clone() };
+        self.table_in_doubt = Some(new.to_owned());
+        self.model.clone_table(&name, new);
+        self.stored.insert(new.to_owned(), self.stored[&name].clone());
+        let clone = self.opened().tables[&name].clone_as(new)?;
+        self.open.as_mut().expect("the database is open").tables.insert(new.to_owned(), clone);
+        self.table_in_doubt = None;
+        Ok(())
+    }
+
+    /// A table that takes the rows of another from some key on.
+    fn split_table(&mut self) -> Result<()> {
+        let (name, key, Some(new)) = (self.table(), self.key(), self.free_name()) else {
+            return self.expect_no_clone();
+        };
+        self.table_in_doubt = Some(new.to_owned());
+        self.model.split_table(&name, &key, new);
+        self.stored.insert(new.to_owned(), self.stored[&name].clone());
+        let rest = self.opened().tables[&name].split_off(&key, new)?;
+        let Open { db, tables, .. } = self.open.as_mut().expect("the database is open");
+        tables.insert(new.to_owned(), rest);
+        assert_eq!(db.version(), self.model.newest(), "version after a split");
+        self.table_in_doubt = None;
+        self.acknowledge(Durability::Synced);
+        Ok(())
+    }
+
+    /// There is no second table of a name.
+    fn expect_no_clone(&mut self) -> Result<()> {
+        let (name, taken) = (self.table(), self.table());
+        let table = &self.opened().tables[&name];
+        assert!(matches!(table.clone_as(&taken), Err(Error::TableExists(_))));
+        assert!(matches!(table.split_off("k", &taken), Err(Error::TableExists(_))));
         Ok(())
     }
 

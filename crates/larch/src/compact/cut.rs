@@ -1,0 +1,233 @@
+//! Turning range erases that everybody sees into slices: what they hide in older files is cut off, without rewriting it.
+//! A file of which nothing is left is gone at once; the rest of one that lost half is rewritten by the next compaction.
+//!
+//! A range erase hides rows of its own source and of all older ones, and for one key older sources have older versions
+//! only. So if no reader is older than the erase, nobody sees any version of what older sources have in its range. The
+//! erase itself stays where it is until a merge at the bottom drops it.
+
+use crate::core::Core;
+use crate::error::Result;
+use crate::manifest::edit::MAX_RANGES;
+use crate::manifest::{DbFile, Edit, TableFiles};
+use os::sync::atomic::Ordering;
+use pages::{Admit, Reason, Session, retry};
+use sst::format::meta::{MAX_BOUND_BYTES, TreeKind, successor};
+use sst::{KeyBounds, RowRanges, Seek, Slice, TreeCursor, Version};
+
+/// Most range erases that are looked at together: each may cost a few page reads a file.
+const MAX_ERASES: usize = 1000;
+
+/// A cut is worth a longer entry in the manifest if it takes this much of the file, or [`WORTH_SHARE`] of what is seen.
+const WORTH_BYTES: u64 = 256 << 10;
+const WORTH_SHARE: u64 = 8;
+
+/// Keys from `start` to before `end`, without end if `None`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// First key.
+    pub start: Vec<u8>,
+    /// First key after it.
+    pub end: Option<Vec<u8>>,
+}
+
+/// What is left of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Left {
+    /// What was there.
+    All,
+    /// A part.
+    Part(Slice),
+    /// Nothing.
+    Nothing,
+}
+
+impl Region {
+    fn covers(&self, bounds: &KeyBounds) -> bool {
+        self.reaches_below(bounds) && self.reaches_above(bounds)
+    }
+
+    fn overlaps(&self, bounds: &KeyBounds) -> bool {
+        bounds.high.as_deref().is_none_or(|high| self.start.as_slice() <= high)
+            && self.end.as_deref().is_none_or(|end| bounds.low.as_slice() < end)
+    }
+
+    /// Whether no key within the bounds is less than the region's.
+    fn reaches_below(&self, bounds: &KeyBounds) -> bool {
+        self.start <= bounds.low
+    }
+
+    /// Whether no key within the bounds is greater.
+    fn reaches_above(&self, bounds: &KeyBounds) -> bool {
+        match (&self.end, &bounds.high) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(end), Some(high)) => high < end,
+        }
+    }
+}
+
+/// Cuts what range erases of `table` hide from everybody off the files that hold it; whether there was anything. Whoever
+/// calls it changes levels.
+pub fn run(core: &Core, table: &TableFiles) -> Result<bool> {
+    let boundaries = core.boundaries();
+    let oldest = *boundaries.first().expect("the newest version is one");
+    let is_new = |file: &DbFile| {
+        file.sst.meta.range_erases.is_some() && file.cut_through.load(Ordering::Relaxed) < file.age().min(oldest.0)
+    };
+    if !table.files().any(|(_, file)| is_new(file)) {
+        return Ok(false);
+    }
+    let session = Session::new(&core.cache, Reason::Compaction, Admit::Pass);
+    let mut regions: Vec<Region> = Vec::new();
+    let mut edits = Vec::new();
+    let mut read = 0;
+    let (level0, deeper) = table.levels.split_first().expect("a table has levels");
+    let sources = level0.iter().map(|file| (0, std::slice::from_ref(file)));
+    let sources = sources.chain((1u8..).zip(deeper).map(|(level, files)| (level, files.as_slice())));
+    for (level, files) in sources {
+        for file in files {
+            let (table, number) = (table.info.id, file.number);
+            match without(&session, file, &regions, true)? {
+                Left::All => {}
+                Left::Part(slice) => edits.push(Edit::SliceFile { table, level, number, slice: Some(slice) }),
+                Left::Nothing => edits.push(Edit::RemoveFile { table, level, number }),
+            }
+        }
+        for file in files.iter().filter(|file| is_new(file)) {
+            for region in regions_of(&session, file, oldest, MAX_ERASES - read)? {
+                read += 1;
+                add(&mut regions, region);
+            }
+        }
+    }
+    if !edits.is_empty() {
+        core.install(&edits, |_| {})?;
+    }
+    // The entries of files that were cut are others now, with what is stored here.
+    let view = core.view();
+    let now = view.files.tables.get(&table.info.id);
+    for (_, file) in table.files().chain(now.into_iter().flat_map(TableFiles::files)) {
+        if table.files().any(|(_, old)| old.number == file.number) {
+            file.cut_through.fetch_max(oldest.0, Ordering::Relaxed);
+        }
+    }
+    Ok(!edits.is_empty())
+}
+
+/// Where range erases of `file` hide all older versions from readers at `oldest` and later. At most `most`.
+fn regions_of(session: &Session, file: &DbFile, oldest: Version, most: usize) -> Result<Vec<Region>> {
+    let count = file.sst.meta.range_erases.map_or(0, |tree| tree.totals.rows);
+    let mut regions = Vec::new();
+    for i in 0..count.min(most as u64) {
+        let erase = retry(session, || file.sst.nth_range_erase(session, i))?.expect("counted in the file's meta");
+        if erase.newest(oldest).is_some() {
+            regions.push(Region { start: erase.start, end: erase.end });
+        }
+    }
+    Ok(regions)
+}
+
+/// Adds a region to others, which are in order and apart.
+fn add(regions: &mut Vec<Region>, mut region: Region) {
+    let first = regions.partition_point(|other| other.end.as_ref().is_some_and(|end| *end < region.start));
+    let meets = |other: &Region| region.end.as_ref().is_none_or(|end| other.start <= *end);
+    let last = first + regions[first..].iter().take_while(|other| meets(other)).count();
+    for other in &regions[first..last] {
+        region.start = region.start.min(other.start.clone());
+        region.end = match (region.end, &other.end) {
+            (Some(a), Some(b)) => Some(a.max(b.clone())),
+            _ => None,
+        };
+    }
+    regions.splice(first..last, [region]);
+}
+
+/// What is left of `file` without the keys in `regions`, which are in order and apart. With `if_worth_it` small cuts are not
+/// made, and no more than the manifest takes; otherwise every row in the regions is gone.
+pub fn without(session: &Session, file: &DbFile, regions: &[Region], if_worth_it: bool) -> Result<Left> {
+    let sst = &file.sst;
+    let bounds = sst.bounds();
+    let first = regions.partition_point(|region| region.end.as_deref().is_some_and(|end| end <= bounds.low.as_slice()));
+    let regions = || regions[first..].iter().take_while(|region| region.overlaps(bounds));
+    if regions().any(|region| region.covers(bounds)) {
+        return Ok(Left::Nothing);
+    }
+    let (before, all) = (sst.rows(), sst.meta.rows());
+    let mut slice = Slice { rows: before.clone(), bounds: bounds.clone(), bytes: sst.visible_bytes() };
+    for region in regions() {
+        let start = if region.reaches_below(bounds) { 0 } else { rows_before(session, file, &region.start)? };
+        let end = match &region.end {
+            Some(end) if !region.reaches_above(bounds) => rows_before(session, file, end)?,
+            _ => all,
+        };
+        let gone = slice.rows.count_within(start..end);
+        let bytes = share(slice.bytes, gone, slice.rows.count());
+        let left = RowRanges::new(slice.rows.within(0..start).iter().chain(slice.rows.within(end..all).iter()));
+        let is_worth_it = bytes >= WORTH_BYTES || gone * WORTH_SHARE >= before.count();
+        if if_worth_it && (gone == 0 || !is_worth_it || left.iter().count() > MAX_RANGES) {
+            continue;
+        }
+        slice.bytes -= bytes;
+        slice.rows = left;
+        match &region.end {
+            Some(end) if region.reaches_below(bounds) => {
+                let low = &end[..end.len().min(MAX_BOUND_BYTES)];
+                slice.bounds.low = low.to_vec().max(slice.bounds.low);
+            }
+            _ if region.reaches_above(bounds) => slice.bounds.high = outward(&region.start).or(slice.bounds.high),
+            _ => {}
+        }
+    }
+    if slice.rows.is_empty() && sst.meta.range_erases.is_none() {
+        return Ok(Left::Nothing);
+    }
+    let is_new = slice.rows != before || slice.bounds != *bounds;
+    Ok(if is_new { Left::Part(slice) } else { Left::All })
+}
+
+/// A string not less than `key`, short enough for a bound; `None` if there is none.
+fn outward(key: &[u8]) -> Option<Vec<u8>> {
+    if key.len() <= MAX_BOUND_BYTES { Some(key.to_vec()) } else { successor(&key[..MAX_BOUND_BYTES]) }
+}
+
+/// `part` of `whole`, as a share of `bytes`.
+fn share(bytes: u64, part: u64, whole: u64) -> u64 {
+    (u128::from(bytes) * u128::from(part) / u128::from(whole.max(1))) as u64
+}
+
+/// How many main rows of the file, seen or not, have keys less than `key`.
+fn rows_before(session: &Session, file: &DbFile, key: &[u8]) -> Result<u64> {
+    let sst = &file.sst;
+    let Some(tree) = sst.meta.main else { return Ok(0) };
+    let mut cursor: TreeCursor = TreeCursor::new(&sst.file, TreeKind::Main, tree, sst.prefer_flat, 0..u64::MAX);
+    let found = retry(session, || cursor.seek(session, key, Seek::Lower))?;
+    Ok(if found { cursor.row().expect("it was found") } else { tree.totals.rows })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn region(start: &str, end: &str) -> Region {
+        Region { start: start.into(), end: (end != "-").then(|| end.into()) }
+    }
+
+    fn check_joined(regions: &[(&str, &str)], expected: &[(&str, &str)]) {
+        let mut joined = Vec::new();
+        for (start, end) in regions {
+            add(&mut joined, region(start, end));
+        }
+        let expected: Vec<Region> = expected.iter().map(|(start, end)| region(start, end)).collect();
+        assert_eq!(joined, expected, "{regions:?}");
+    }
+
+    #[test]
+    fn regions_that_meet_are_one() {
+        check_joined(&[("a", "c"), ("e", "g")], &[("a", "c"), ("e", "g")]);
+        check_joined(&[("e", "g"), ("a", "c")], &[("a", "c"), ("e", "g")]);
+        check_joined(&[("e", "g"), ("a", "c"), ("c", "e")], &[("a", "g")]);
+        check_joined(&[("a", "c"), ("b", "-"), ("x", "y")], &[("a", "-")]);
+        check_joined(&[("a", "z"), ("b", "c")], &[("a", "z")]);
+        check_joined(&[("b", "c"), ("d", "e"), ("a", "-")], &[("a", "-")]);
+    }
+}

@@ -1,0 +1,73 @@
+//! Tables that see each other's files: cloning a table and splitting one, without copying a row. The files stay where they
+//! are; a manifest edit says that another table sees them too, or a part of them.
+
+use crate::compact::cut::{self, Left, Region};
+use crate::compact::output::Outputs;
+use crate::db::Handle;
+use crate::error::{Error, Result};
+use crate::flush;
+use crate::manifest::{Edit, TableId};
+use crate::table::Table;
+use os::sync::Arc;
+use pages::{Admit, Reason, Session};
+use sst::RangeErase;
+
+/// Makes table `name` see what `table` has, or, with a key, what it has from that key on: that is taken from it then.
+pub fn share(handle: &Arc<Handle>, table: &Table, name: &str, from: Option<&[u8]>) -> Result<Table> {
+    let core = &handle.core;
+    // No compaction may change levels, and no commit may come between the steps.
+    let turn = core.compacting.lock();
+    let mut guard = core.write.lock();
+    let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
+    core.check_writable()?;
+    if core.view().files.tables.values().any(|other| other.info.name == name) {
+        return Err(Error::TableExists(name.to_owned()));
+    }
+    flush::table_to_files(core, writer, table.id())?;
+    // What is durable is a prefix of the commits: those before this one come first.
+    writer.sync().map_err(|error| core.stop_writes(error))?;
+    let view = core.view();
+    let files = view.files.tables.get(&table.id()).ok_or_else(|| Error::NoSuchTable(table.name().to_owned()))?;
+    let (info, id) = (&files.info, TableId(view.files.next_table));
+    let mut edits = vec![Edit::Table { id, name: name.to_owned(), options: info.options.clone() }];
+    if info.since > 0 {
+        edits.push(Edit::AlterTable { id, since: info.since, options: info.options.clone() });
+    }
+    let session = Session::new(&core.cache, Reason::Scan, Admit::Keep);
+    // Of a key, not of a region's end: nothing is less than the empty key.
+    let before = from.filter(|key| !key.is_empty());
+    let before: Vec<Region> =
+        before.map(|key| Region { start: Vec::new(), end: Some(key.to_vec()) }).into_iter().collect();
+    for (level, file) in files.files() {
+        let (level, number) = (level as u8, file.number);
+        let left = cut::without(&session, file, &before, false)?;
+        if left == Left::Nothing {
+            continue;
+        }
+        edits.push(Edit::ShareFile { table: table.id(), level, number, to: id });
+        if let Left::Part(slice) = left {
+            edits.push(Edit::SliceFile { table: id, level, number, slice: Some(slice) });
+        }
+    }
+    let mut version = None;
+    if let Some(key) = from {
+        // The old table's rows are hidden by a file that says so, which a compaction turns into slices.
+        let at = *version.insert(writer.take_version());
+        let erase = RangeErase { start: key.to_vec(), end: None, versions: vec![at] };
+        let (added, _) = Outputs::new(core, info, u64::MAX, vec![erase], false).finish(0, 0)?;
+        edits.extend(added);
+        edits.push(Edit::LastVersion(at));
+        if view.memory.iter().all(|memory| memory.is_empty()) {
+            edits.push(Edit::FlushedVersion(at));
+        }
+    }
+    core.install_written(&edits, |_| {})?;
+    if let Some(version) = version {
+        core.publish(version);
+    }
+    drop(guard);
+    drop(turn);
+    core.wake_compact();
+    let info = core.table_info(id).ok_or_else(|| Error::NoSuchTable(name.to_owned()))?;
+    Ok(Table::new(handle.clone(), info))
+}

@@ -1,0 +1,213 @@
+//! Tables that see files in part: what a removed range leaves, and tables that share files.
+
+use larch::os::sim::SimDisk;
+use larch::os::sync::Arc;
+use larch::os::{Disk, Machine};
+use larch::{Database, Error, LevelOptions, Readable, Result, Table, TableOptions, TableStats};
+use std::path::Path;
+
+const DIRECTORY: &str = "db";
+const ROWS: u32 = 4000;
+
+fn open(disk: &Arc<SimDisk>) -> Database {
+    // Nothing is compacted for the number of files.
+    let levels = LevelOptions { level0_files: 100, slow_files: 100, file_bytes: 64 << 10, ..LevelOptions::default() };
+    let machine = Machine::simulated_on(disk.clone(), 1);
+    Database::builder(DIRECTORY).machine(machine).levels(levels).open().expect("the disk works")
+}
+
+fn key(i: u32) -> String {
+    format!("k{i:05}")
+}
+
+fn value(i: u32) -> Vec<u8> {
+    format!("{i} ").repeat(20).into_bytes()
+}
+
+/// Rows in several files of the deepest level, pages and nodes small.
+fn filled(db: &Database, groups: &[&str]) -> Table {
+    let groups = groups.iter().map(|&name| name.to_owned()).collect();
+    let options = TableOptions { page_bytes: 1024, node_bytes: 512, groups, ..TableOptions::default() };
+    let table = db.table_with("t", options).expect("the disk works");
+    for first in (0..ROWS).step_by(500) {
+        let mut batch = db.batch();
+        for i in first..first + 500 {
+            match table.options().groups.len() {
+                0 => batch.insert(&table, key(i), value(i)),
+                _ => batch.insert_parts(&table, key(i), &[value(i), value(i / 2)]),
+            }
+        }
+        batch.commit().expect("the disk works");
+    }
+    table.compact().expect("the disk works");
+    table
+}
+
+fn stats(table: &Table) -> TableStats {
+    table.stats().expect("the table is there")
+}
+
+/// The table has the rows `expected`, whoever asks and however.
+#[track_caller]
+fn check_rows(db: &Database, table: &Table, expected: &[u32]) {
+    let keys = |rows: Vec<Result<(larch::Key, larch::Parts)>>| -> Vec<Vec<u8>> {
+        rows.into_iter().map(|row| row.expect("the disk works").0.to_vec()).collect()
+    };
+    let all = table.select(table.options().groups).expect("the groups are its own");
+    let wanted: Vec<Vec<u8>> = expected.iter().map(|&i| key(i).into_bytes()).collect();
+    assert_eq!(keys(all.iter().collect()), wanted);
+    assert_eq!(keys(all.iter().rev().collect()).into_iter().rev().collect::<Vec<_>>(), wanted);
+    assert_eq!(
+        keys(all.range(key(990)..key(3010)).collect()),
+        wanted
+            .iter()
+            .filter(|wanted| (key(990).into_bytes()..key(3010).into_bytes()).contains(wanted))
+            .cloned()
+            .collect::<Vec<_>>()
+    );
+    for i in (0..ROWS).step_by(7).chain([0, 999, 1000, 2999, 3000, ROWS - 1]) {
+        assert_eq!(table.contains_key(key(i)).expect("the disk works"), expected.contains(&i), "row {i}");
+    }
+    let report = db.check(&mut |_| {}).expect("the disk works");
+    assert!(report.problems.is_empty(), "{}", report.problems[0]);
+}
+
+fn without(from: u32, to: u32) -> Vec<u32> {
+    (0..ROWS).filter(|i| !(from..to).contains(i)).collect()
+}
+
+#[test]
+fn a_removed_range_is_cut_off_without_writing_a_data_page_once_no_snapshot_sees_it() {
+    for groups in [&[][..], &["a", "b"]] {
+        let disk = SimDisk::new(1);
+        let db = open(&disk);
+        let table = filled(&db, groups);
+        let before = stats(&table);
+        assert!(before.files >= 4, "{before:?}");
+        let snapshot = db.snapshot();
+        let compacted = db.metrics().compaction_bytes;
+
+        table.remove_range(key(10)..key(ROWS - 10)).expect("the disk works");
+        db.flush().expect("the disk works");
+        check_rows(&db, &table, &without(10, ROWS - 10));
+        assert_eq!(snapshot.contains_key(&table, key(2000)).ok(), Some(true));
+        assert_eq!(stats(&table).files, before.files + 1, "a snapshot sees the rows");
+
+        drop(snapshot);
+        // Somebody writes something, and the next flush comes by.
+        table.insert_parts(key(ROWS), &vec![value(1); groups.len().max(1)]).expect("the disk works");
+        db.flush().expect("the disk works");
+        let after = stats(&table);
+        assert!(after.files <= 2 + 2 && after.rows <= 21, "{after:?}");
+        assert!(after.file_bytes < before.file_bytes / 2, "whole files are gone: {after:?}");
+        let rewritten = db.metrics().compaction_bytes - compacted;
+        assert!(rewritten < before.file_bytes / 20, "{rewritten} bytes were written of files that lost most");
+        let expected: Vec<u32> = without(10, ROWS - 10).into_iter().chain([ROWS]).collect();
+        check_rows(&db, &table, &expected);
+        drop((table, db));
+
+        let db = open(&disk);
+        let table = db.table("t").expect("the disk works");
+        check_rows(&db, &table, &expected);
+        db.compact().expect("the disk works");
+        let least = stats(&table);
+        assert!(least.unseen_bytes == 0 && least.range_erase_bytes == 0, "{least:?}");
+        assert!(least.file_bytes < before.file_bytes / 20, "{least:?}");
+        check_rows(&db, &table, &expected);
+    }
+}
+
+#[test]
+fn a_hole_in_a_file_is_a_slice_until_a_compaction_comes() {
+    let disk = SimDisk::new(1);
+    let db = open(&disk);
+    let table = filled(&db, &[]);
+    let (before, written) = (stats(&table), db.metrics().compaction_bytes);
+    table.remove_range(key(1000)..key(1100)).expect("the disk works");
+    db.flush().expect("the disk works");
+    let after = stats(&table);
+    assert_eq!(db.metrics().compaction_bytes, written, "no page is rewritten");
+    assert_eq!((after.rows, after.data_pages), (before.rows - 100, before.data_pages));
+    assert!(after.unseen_bytes > 0, "{after:?}");
+    check_rows(&db, &table, &without(1000, 1100));
+    // Rows come into the hole and go again.
+    table.insert(key(1050), "new").expect("the disk works");
+    db.flush().expect("the disk works");
+    let mut expected = without(1000, 1100);
+    expected.insert(1000, 1050);
+    check_rows(&db, &table, &expected);
+    db.compact().expect("the disk works");
+    assert_eq!(stats(&table).unseen_bytes, 0);
+    check_rows(&db, &table, &expected);
+}
+
+/// SSTs on the disk.
+fn files_on_disk(disk: &Arc<SimDisk>) -> usize {
+    let entries = disk.list(Path::new(DIRECTORY)).expect("the directory is there");
+    entries.iter().filter(|entry| entry.name.ends_with(".sst")).count()
+}
+
+#[test]
+fn a_clone_shares_files_and_nothing_else() {
+    let disk = SimDisk::new(1);
+    let db = open(&disk);
+    let table = filled(&db, &["a", "b"]);
+    let (files, metrics) = (files_on_disk(&disk), db.metrics());
+    let clone = table.clone_as("u").expect("the name is free");
+    assert_eq!((files_on_disk(&disk), db.metrics().file_bytes), (files, metrics.file_bytes), "nothing is copied");
+    assert_eq!(clone.options(), table.options());
+    let all: Vec<u32> = (0..ROWS).collect();
+    check_rows(&db, &clone, &all);
+    assert!(matches!(table.clone_as("u"), Err(Error::TableExists(name)) if name == "u"));
+    assert!(matches!(table.clone_as(""), Err(Error::BadTableName(_))));
+
+    clone.remove_range(key(1000)..key(3000)).expect("the disk works");
+    db.flush().expect("the disk works");
+    check_rows(&db, &table, &all);
+    check_rows(&db, &clone, &without(1000, 3000));
+    drop((table, clone, db));
+    let db = open(&disk);
+    let clone = db.table("u").expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    check_rows(&db, &table, &all);
+    check_rows(&db, &clone, &without(1000, 3000));
+
+    // The table goes, its files stay for the other.
+    drop(table);
+    assert!(db.drop_table("t").expect("the disk works"));
+    assert!(db.existing_table("t").expect("the disk works").is_none());
+    check_rows(&db, &clone, &without(1000, 3000));
+    clone.compact().expect("the disk works");
+    check_rows(&db, &clone, &without(1000, 3000));
+    assert_eq!(files_on_disk(&disk) as u64, stats(&clone).files, "what nobody sees is gone");
+}
+
+#[test]
+fn a_split_takes_rows_from_one_table_to_another_but_not_from_snapshots() {
+    for at in [0, 1, 1700, 3999, 4000] {
+        let disk = SimDisk::new(1);
+        let db = open(&disk);
+        let table = filled(&db, &[]);
+        // Some of it is in memory.
+        table.insert(key(1), value(1)).expect("the disk works");
+        table.remove(key(3998)).expect("the disk works");
+        let snapshot = db.snapshot();
+        let rest = table.split_off(key(at), "rest").expect("the name is free");
+        let left: Vec<u32> = (0..at).filter(|&i| i != 3998).collect();
+        let right: Vec<u32> = (at..ROWS).filter(|&i| i != 3998).collect();
+        check_rows(&db, &table, &left);
+        check_rows(&db, &rest, &right);
+        assert_eq!(snapshot.iter(&table).count(), ROWS as usize - 1, "split at {at}");
+        drop(snapshot);
+        rest.insert(key(5), "came later").expect("the disk works");
+        let right: Vec<u32> = [5].into_iter().filter(|_| at > 5).chain(right).collect();
+        db.compact().expect("the disk works");
+        check_rows(&db, &table, &left);
+        check_rows(&db, &rest, &right);
+        drop((table, rest, db));
+        let db = open(&disk);
+        check_rows(&db, &db.table("t").expect("the disk works"), &left);
+        check_rows(&db, &db.table("rest").expect("the disk works"), &right);
+        assert_eq!(files_on_disk(&disk) as u64, db.metrics().files);
+    }
+}
