@@ -16,6 +16,7 @@ pub mod loaded;
 #[cfg(test)]
 mod numbered;
 pub mod page;
+pub mod recorder;
 pub mod resident;
 pub mod retry;
 pub mod session;
@@ -30,7 +31,8 @@ pub use flaky::Flaky;
 pub use frame::PageRef;
 pub use loaded::Loaded;
 pub use page::{Codec, HEADER_BYTES, Packing, PageHeader, PageKind, encode_page};
+pub use recorder::Recorder;
 pub use resident::Resident;
 pub use retry::{retry, together};
-pub use session::{Admit, Session};
+pub use session::{Admit, PageRead, Reader, Session};
 pub use source::{PageSource, Stop};

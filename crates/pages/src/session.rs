@@ -13,6 +13,8 @@
 
 mod round;
 
+pub use round::PageRead;
+
 use crate::cache::Look;
 use crate::cache::budget::Turn;
 use crate::cache::shard::{Key, KeyHash};
@@ -54,6 +56,18 @@ pub struct Session {
     rounds: Cell<u64>,
     /// Pages read from disk, by kind.
     reads: [Cell<u64>; PageKind::ALL.len()],
+}
+
+/// A source that is a session, or stands around one: what readers take who look at its budget, reads and rounds too.
+pub trait Reader: PageSource {
+    /// The session.
+    fn session(&self) -> &Session;
+}
+
+impl Reader for Session {
+    fn session(&self) -> &Session {
+        self
+    }
 }
 
 /// What the step in progress asked for and got.
@@ -124,6 +138,42 @@ impl Session {
     /// Of [`Session::page_reads`], those of one kind.
     pub fn reads_of(&self, kind: PageKind) -> u64 {
         self.reads[kind.index()].get()
+    }
+
+    /// As [`PageSource::fetch`]; `tell` is told of each page that is read from disk for it, whatever comes of it.
+    pub fn fetch_telling(&self, mut tell: impl FnMut(&PageRead)) -> Result<()> {
+        let step = &mut *self.step.borrow_mut();
+        let requests = step.take_requests();
+        if requests.is_empty() {
+            return Ok(());
+        }
+        let ahead_bytes = match self.admit {
+            Admit::Keep => u64::MAX,
+            Admit::Pass => self.ahead_bytes,
+        };
+        let outcome = round::run(&self.cache, self.admit, &requests, ahead_bytes, &mut step.turn);
+        for read in &outcome.reads {
+            let pages = &mut step.tally.pages[read.kind.index()];
+            pages.faults += 1;
+            pages.read_bytes += u64::from(read.at.bytes);
+            let reads = &self.reads[read.kind.index()];
+            reads.set(reads.get() + 1);
+            tell(read);
+        }
+        if outcome.waited {
+            self.rounds.set(self.rounds.get() + 1);
+            step.tally.rounds += 1;
+        }
+        self.add_up(&mut step.tally);
+        step.pins.extend(outcome.needed);
+        step.pins.sort_unstable_by_key(|(key, _)| *key);
+        if step.turn.is_some() {
+            // Others queue for memory: nothing is kept for later.
+            step.waiting.clear();
+        } else if self.admit == Admit::Pass {
+            step.keep_ahead(outcome.ahead, ahead_bytes);
+        }
+        outcome.error.map_or(Ok(()), Err)
     }
 
     fn request(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind, needed: bool) -> Request {
@@ -199,37 +249,7 @@ impl PageSource for Session {
     }
 
     fn fetch(&self) -> Result<()> {
-        let step = &mut *self.step.borrow_mut();
-        let requests = step.take_requests();
-        if requests.is_empty() {
-            return Ok(());
-        }
-        let ahead_bytes = match self.admit {
-            Admit::Keep => u64::MAX,
-            Admit::Pass => self.ahead_bytes,
-        };
-        let outcome = round::run(&self.cache, self.admit, &requests, ahead_bytes, &mut step.turn);
-        for read in &outcome.reads {
-            let pages = &mut step.tally.pages[read.kind.index()];
-            pages.faults += 1;
-            pages.read_bytes += read.stored_bytes;
-            let reads = &self.reads[read.kind.index()];
-            reads.set(reads.get() + 1);
-        }
-        if outcome.waited {
-            self.rounds.set(self.rounds.get() + 1);
-            step.tally.rounds += 1;
-        }
-        self.add_up(&mut step.tally);
-        step.pins.extend(outcome.needed);
-        step.pins.sort_unstable_by_key(|(key, _)| *key);
-        if step.turn.is_some() {
-            // Others queue for memory: nothing is kept for later.
-            step.waiting.clear();
-        } else if self.admit == Admit::Pass {
-            step.keep_ahead(outcome.ahead, ahead_bytes);
-        }
-        outcome.error.map_or(Ok(()), Err)
+        self.fetch_telling(|_| {})
     }
 
     fn release(&self) {

@@ -10,7 +10,7 @@ use crate::cache::shard::Key;
 use crate::cache::{Claim, Look, Reserved, first_heat};
 use crate::file::Stored;
 use crate::page::{adopt_page, decode_page};
-use crate::{Error, PageCache, PageKind, PageRef, Result};
+use crate::{Address, Error, PageCache, PageKind, PageRef, Result};
 use os::BLOCK_BYTES;
 use os::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) struct Outcome {
     /// The pages read ahead, in the order of files and offsets.
     pub ahead: Vec<(Key, PageRef)>,
     /// The pages this round read from disk, whatever came of it.
-    pub reads: Vec<Read>,
+    pub reads: Vec<PageRead>,
     /// Whether the round waited for the disk, reading or for others who read.
     pub waited: bool,
     /// The first error about a needed page.
@@ -34,9 +34,16 @@ pub(super) struct Outcome {
 }
 
 /// A page read from disk.
-pub(super) struct Read {
+#[derive(Clone, Copy, Debug)]
+pub struct PageRead {
+    /// Id of its file.
+    pub file: u64,
+    /// Where it lies there.
+    pub at: Address,
+    /// What it is for.
     pub kind: PageKind,
-    pub stored_bytes: u64,
+    /// Whether the step needs it; otherwise it was read ahead.
+    pub needed: bool,
 }
 
 /// A page this round reads.
@@ -178,7 +185,8 @@ fn land(
     outcome: &mut Outcome,
     read: impl FnOnce(&Request) -> Result<(os::Buffer, crate::PageHeader)>,
 ) {
-    outcome.reads.push(Read { kind: request.kind, stored_bytes: u64::from(request.at.bytes) });
+    let Request { file, at, kind, needed, .. } = request;
+    outcome.reads.push(PageRead { file: file.id(), at: *at, kind: *kind, needed: *needed });
     let made = read(request).and_then(|page| {
         cache
             .make_page(page, request.at, charge)
