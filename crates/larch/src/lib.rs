@@ -46,6 +46,7 @@ mod db;
 pub mod doc;
 mod dump;
 mod error;
+mod explain;
 mod flush;
 #[cfg(fuzzing)]
 #[doc(hidden)]
@@ -69,6 +70,9 @@ pub use check::{CheckProgress, CheckReport, Problem};
 pub use db::{Batch, Builder, Database, Snapshot};
 pub use dump::{dump, dump_on};
 pub use error::{Error, Result};
+pub use explain::{
+    Explained, ExplainedFile, ExplainedLevel, ExplainedPages, Explanation, PageFound, PageVisit, Verdict,
+};
 pub use import::{Import, ImportReport};
 pub use metrics::{GroupStats, LevelStats, Metrics, TableStats};
 pub use options::{Durability, LevelOptions, TableOptions};
@@ -78,5 +82,5 @@ pub use read::{Key, PartRange, Parts, Prefetched, Range, RowRef, Value};
 pub use record::LogError;
 pub use selection::Selection;
 pub use sst::format::meta::successor;
-pub use sst::{Compression, DumpDetail, IndexKind, Limits, MAX_KEY_BYTES, Version};
+pub use sst::{Compression, Direction, DumpDetail, IndexKind, Limits, MAX_KEY_BYTES, Version};
 pub use table::{Readable, Table};

@@ -11,6 +11,7 @@ mod value;
 pub mod view;
 mod wanted;
 
+pub use found::Found;
 pub use precharge::Prefetched;
 pub use range::{PartRange, Range, RowRef};
 pub use value::{Key, Parts, Value};

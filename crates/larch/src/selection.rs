@@ -60,8 +60,21 @@ impl Selection {
         Ok(Self { pin: Some(pin), ..self.clone() })
     }
 
-    fn version(&self) -> Option<Version> {
+    pub(crate) fn version(&self) -> Option<Version> {
         self.pin.as_ref().map(|pin| pin.version())
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    pub(crate) fn wanted(&self) -> &Wanted {
+        &self.wanted
+    }
+
+    /// What keeps the version that a range sees: the snapshot's, or one of now.
+    pub(crate) fn pin(&self) -> Arc<Pin> {
+        self.pin.clone().unwrap_or_else(|| self.table.pin())
     }
 
     /// The parts of the row `key`, if there is one. Parts found in memory are not copied.
@@ -115,8 +128,7 @@ impl Selection {
     }
 
     fn rows(&self, bounds: bounds::Owned) -> PartRange {
-        let pin = self.pin.clone().unwrap_or_else(|| self.table.pin());
-        PartRange::new(self.table.rows(self.wanted, pin, bounds))
+        PartRange::new(self.table.rows(self.wanted, self.pin(), bounds))
     }
 
     /// The row with the least key.

@@ -13,13 +13,13 @@ use crate::metrics::TableStats;
 use crate::options::TableOptions;
 use crate::parts;
 use crate::read::range::Rows;
-use crate::read::view::TableView;
+use crate::read::view::{TableView, View};
 use crate::read::{Key, Parts, Prefetched, Range, Value, Wanted, multi, point, precharge};
 use crate::selection::Selection;
 use crate::share;
 use crate::snapshot::Pin;
 use os::sync::Arc;
-use pages::{Admit, Reason, Session};
+use pages::{Admit, Reader, Reason, Session};
 use sst::precharge::Reading;
 use sst::{Direction, DumpDetail, Groups, Limits, Version};
 use std::io;
@@ -149,7 +149,7 @@ impl Table {
     }
 
     /// Refuses to read values whole where they are split in several groups.
-    fn check_whole(&self) -> Result<()> {
+    pub(crate) fn check_whole(&self) -> Result<()> {
         let groups = &self.info.options.groups;
         if groups.len() < 2 {
             return Ok(());
@@ -164,12 +164,17 @@ impl Table {
         at: Option<Version>,
         read: impl FnOnce(&Session, TableView<'_>) -> Result<T>,
     ) -> Result<T> {
+        let (view, at) = self.view_at(at);
+        let session = Session::new(&self.core().cache, reason, Admit::Keep);
+        read(&session, TableView { view: &view, id: self.info.id, at })
+    }
+
+    /// What there is now, and `at` or the newest version.
+    pub(crate) fn view_at(&self, at: Option<Version>) -> (Arc<View>, Version) {
         let core = self.core();
         // The view first: then every file in it is older than the version read afterwards.
         let view = core.view();
-        let at = at.unwrap_or_else(|| core.visible());
-        let session = Session::new(&core.cache, reason, Admit::Keep);
-        read(&session, TableView { view: &view, id: self.info.id, at })
+        (view, at.unwrap_or_else(|| core.visible()))
     }
 
     /// The value of `key`, if it has one. A value found in memory is not copied and nothing is allocated.
@@ -359,7 +364,18 @@ impl Table {
     }
 
     pub(crate) fn rows(&self, wanted: Wanted, pin: Arc<Pin>, bounds: bounds::Owned) -> Rows {
-        Rows::new(self.handle.clone(), self.info.id, wanted, pin, bounds)
+        self.rows_by(Session::new(&self.core().cache, Reason::Scan, Admit::Keep), wanted, pin, bounds)
+    }
+
+    /// As [`Table::rows`], read by `reader`.
+    pub(crate) fn rows_by<R: Reader>(
+        &self,
+        reader: R,
+        wanted: Wanted,
+        pin: Arc<Pin>,
+        bounds: bounds::Owned,
+    ) -> Rows<R> {
+        Rows::new(reader, self.handle.clone(), self.info.id, wanted, pin, bounds)
     }
 
     /// The rows whose keys begin with `prefix`.

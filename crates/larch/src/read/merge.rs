@@ -11,7 +11,7 @@ use super::view::TableView;
 use crate::error::Result;
 use crate::memtable::{MemCursor, Memtable};
 use os::sync::Arc;
-use pages::{Session, Stop, retry};
+use pages::{PageSource, Stop, retry};
 use sst::{Direction, Groups, Readahead, RowKind, RowPlace, Seek, StoredValue, Version};
 use std::ops::Bound;
 
@@ -86,16 +86,16 @@ impl Merge {
     /// The next visible row before `far`; the first one from `start`, which matters only until something was found. Nothing
     /// is read of rows beyond `far` but their keys. Replaces `parts` with its parts in those of `groups` that lie beside the
     /// main one, if it is in a file.
-    pub fn next(
+    pub fn next<S: PageSource + ?Sized>(
         &mut self,
-        session: &Session,
+        reader: &S,
         (start, far): (Start<'_>, Bound<&[u8]>),
         groups: Groups,
         parts: &mut Vec<StoredValue>,
     ) -> Result<Option<Found>> {
         parts.clear();
         loop {
-            retry(session, || self.settle(session, start))?;
+            retry(reader, || self.settle(reader, start))?;
             let Some(best) = self.best() else { return Ok(None) };
             let key = self.sources[best].cursor.key().expect("the best source has a row");
             if !comes_before(key, far, self.direction) {
@@ -103,12 +103,12 @@ impl Merge {
             }
             self.key.clear();
             self.key.extend_from_slice(key);
-            let found = retry(session, || self.resolve(session, best))?;
+            let found = retry(reader, || self.resolve(reader, best))?;
             if let Some((source, Found::File(row, _))) = &found
                 && groups.any_beside_main()
             {
                 let cursor = &mut self.sources[*source].cursor;
-                retry(session, || cursor.parts(session, groups, row.place, parts))?;
+                retry(reader, || cursor.parts(reader, groups, row.place, parts))?;
             }
             self.pass();
             if let Some((_, found)) = found {
@@ -118,13 +118,13 @@ impl Merge {
     }
 
     /// Makes every source arrive. A step.
-    pub fn settle(&mut self, session: &Session, start: Start<'_>) -> Result<(), Stop> {
+    pub fn settle<S: PageSource + ?Sized>(&mut self, reader: &S, start: Start<'_>) -> Result<(), Stop> {
         let mut missing = false;
         for Source { cursor, pending } in &mut self.sources {
             let arrived = match pending {
                 Pending::Nothing | Pending::Exhausted => continue,
-                Pending::Seek => cursor.seek(session, start, self.direction),
-                Pending::Step => cursor.step(session, self.direction),
+                Pending::Seek => cursor.seek(reader, start, self.direction),
+                Pending::Step => cursor.step(reader, self.direction),
             };
             match arrived {
                 Ok(true) => *pending = Pending::Nothing,
@@ -153,17 +153,17 @@ impl Merge {
     }
 
     /// What the sources at the current key say, from `first` on (none before it has the key), and which of them says it.
-    fn resolve(&self, session: &Session, first: usize) -> Result<Option<(usize, Found)>, Stop> {
+    fn resolve<S: PageSource + ?Sized>(&self, reader: &S, first: usize) -> Result<Option<(usize, Found)>, Stop> {
         let key = self.key.as_slice();
         let mut cover = None;
         for (i, source) in self.sources.iter().enumerate() {
             if self.any_range_erases {
-                cover = cover.max(source.cursor.cover(session, key, self.at)?);
+                cover = cover.max(source.cursor.cover(reader, key, self.at)?);
             }
             if i < first || source.key() != Some(key) {
                 continue;
             }
-            let Some((kind, version, found)) = source.cursor.visible(session, self.at)? else { continue };
+            let Some((kind, version, found)) = source.cursor.visible(reader, self.at)? else { continue };
             let shows = kind == RowKind::Put && cover.is_none_or(|cover| cover <= version);
             return Ok(shows.then_some((i, found)));
         }
@@ -206,7 +206,12 @@ impl Cursor {
         }
     }
 
-    fn seek(&mut self, session: &Session, start: Start<'_>, direction: Direction) -> Result<bool, Stop> {
+    fn seek<S: PageSource + ?Sized>(
+        &mut self,
+        reader: &S,
+        start: Start<'_>,
+        direction: Direction,
+    ) -> Result<bool, Stop> {
         match (self, direction) {
             (Self::Memory(cursor, _), Direction::Forward) => {
                 cursor.seek(start);
@@ -217,19 +222,19 @@ impl Cursor {
                 Ok(cursor.key().is_some())
             }
             (Self::Level(cursor), Direction::Forward) => match start {
-                Bound::Unbounded => cursor.seek_first(session),
-                Bound::Included(key) => cursor.seek(session, key, Seek::Lower),
-                Bound::Excluded(key) => cursor.seek(session, key, Seek::Upper),
+                Bound::Unbounded => cursor.seek_first(reader),
+                Bound::Included(key) => cursor.seek(reader, key, Seek::Lower),
+                Bound::Excluded(key) => cursor.seek(reader, key, Seek::Upper),
             },
             (Self::Level(cursor), Direction::Backward) => match start {
-                Bound::Unbounded => cursor.seek_last(session),
-                Bound::Included(key) => cursor.seek_back(session, key, Seek::Lower),
-                Bound::Excluded(key) => cursor.seek_back(session, key, Seek::Upper),
+                Bound::Unbounded => cursor.seek_last(reader),
+                Bound::Included(key) => cursor.seek_back(reader, key, Seek::Lower),
+                Bound::Excluded(key) => cursor.seek_back(reader, key, Seek::Upper),
             },
         }
     }
 
-    fn step(&mut self, session: &Session, direction: Direction) -> Result<bool, Stop> {
+    fn step<S: PageSource + ?Sized>(&mut self, reader: &S, direction: Direction) -> Result<bool, Stop> {
         match (self, direction) {
             (Self::Memory(cursor, _), Direction::Forward) => {
                 cursor.next();
@@ -239,41 +244,45 @@ impl Cursor {
                 cursor.prev();
                 Ok(cursor.key().is_some())
             }
-            (Self::Level(cursor), Direction::Forward) => cursor.next(session),
-            (Self::Level(cursor), Direction::Backward) => cursor.prev(session),
+            (Self::Level(cursor), Direction::Forward) => cursor.next(reader),
+            (Self::Level(cursor), Direction::Backward) => cursor.prev(reader),
         }
     }
 
-    fn visible(&self, session: &Session, at: Version) -> Result<Option<(RowKind, Version, Found)>, Stop> {
+    fn visible<S: PageSource + ?Sized>(
+        &self,
+        reader: &S,
+        at: Version,
+    ) -> Result<Option<(RowKind, Version, Found)>, Stop> {
         match self {
             Self::Memory(cursor, _) => {
                 let row = cursor.row().clone();
                 Ok(Some((row.kind(), row.version(), Found::Memory(row))))
             }
             Self::Level(cursor) => {
-                let row = cursor.visible(session, at)?;
+                let row = cursor.visible(reader, at)?;
                 Ok(row.map(|row| (row.kind, row.version, Found::File(row, cursor.file().clone()))))
             }
         }
     }
 
-    fn parts(
+    fn parts<S: PageSource + ?Sized>(
         &mut self,
-        session: &Session,
+        reader: &S,
         groups: Groups,
         place: RowPlace,
         parts: &mut Vec<StoredValue>,
     ) -> Result<(), Stop> {
         match self {
             Self::Memory(..) => Ok(()),
-            Self::Level(cursor) => cursor.parts(session, groups, place, parts),
+            Self::Level(cursor) => cursor.parts(reader, groups, place, parts),
         }
     }
 
-    fn cover(&self, session: &Session, key: &[u8], at: Version) -> Result<Option<Version>, Stop> {
+    fn cover<S: PageSource + ?Sized>(&self, reader: &S, key: &[u8], at: Version) -> Result<Option<Version>, Stop> {
         match self {
             Self::Memory(_, memtable) => Ok(memtable.cover(key, at)),
-            Self::Level(cursor) => cursor.cover(session, key, at),
+            Self::Level(cursor) => cursor.cover(reader, key, at),
         }
     }
 }

@@ -7,9 +7,11 @@ use super::wanted::Wanted;
 use super::{Parts, Value};
 use crate::error::Result;
 use crate::manifest::file_set::{DbFile, TableFiles, files_with_key};
+use crate::memtable::Memtable;
 use crate::parts::MAX_GROUPS;
+use os::sync::Arc;
 use pages::{PageCache, PageSource, Stop, retry, together};
-use sst::RowKind;
+use sst::{RowKind, Version};
 
 /// What a source says about a key.
 pub enum Answer<'v> {
@@ -27,20 +29,26 @@ pub fn find<'v, S: PageSource + ?Sized>(
     table: TableView<'v>,
     key: &[u8],
 ) -> Result<Option<Found<&'v DbFile>>> {
-    let Some(files) = table.files() else { return Ok(None) };
+    Ok(match answer(source, table, key)? {
+        Answer::Row(row) => Some(row),
+        Answer::Silent | Answer::Gone => None,
+    })
+}
+
+/// What all sources say together.
+pub fn answer<'v, S: PageSource + ?Sized>(source: &S, table: TableView<'v>, key: &[u8]) -> Result<Answer<'v>> {
+    let Some(files) = table.files() else { return Ok(Answer::Silent) };
     match ask_memory(table, key) {
         Answer::Silent => {}
-        Answer::Gone => return Ok(None),
-        Answer::Row(row) => return Ok(Some(row)),
+        decided => return Ok(decided),
     }
     for file in files_of(files, key) {
         match retry(source, || ask_file(source, table, file, key))? {
             Answer::Silent => {}
-            Answer::Gone => return Ok(None),
-            Answer::Row(row) => return Ok(Some(row)),
+            decided => return Ok(decided),
         }
     }
-    Ok(None)
+    Ok(Answer::Silent)
 }
 
 /// The value of the key in a table whose values are whole.
@@ -68,42 +76,58 @@ pub fn get_parts<S: PageSource + ?Sized>(
     key: &[u8],
     wanted: &Wanted,
 ) -> Result<Option<Parts>> {
-    match find(source, table, key)? {
-        None => Ok(None),
-        Some(Found::Memory(row)) => Ok(Some(wanted.of_memory(&row))),
-        Some(Found::File(row, file)) => {
-            let mut parts = [const { None }; MAX_GROUPS];
-            retry(source, || {
-                let missing = (0..wanted.len()).zip(&mut parts).filter(|(_, part)| part.is_none());
-                together(missing, |(i, part)| {
-                    let file = &file.sst;
-                    let loaded = match wanted.group(i) {
-                        0 => row.value.load(source, &file.file),
-                        group => file.part(source, group, row.place)?.load(source, &file.file),
-                    };
-                    *part = Some(Value::from_file(cache, loaded?));
-                    Ok(())
-                })
-            })?;
-            Ok(Some(Parts::of(parts.into_iter().flatten())))
-        }
-    }
+    let found = find(source, table, key)?;
+    found.map(|found| load(source, cache, found, wanted)).transpose()
+}
+
+/// The parts of a row that are wanted, found together.
+pub fn load<S: PageSource + ?Sized>(
+    source: &S,
+    cache: &PageCache,
+    found: Found<&DbFile>,
+    wanted: &Wanted,
+) -> Result<Parts> {
+    let (row, file) = match found {
+        Found::Memory(row) => return Ok(wanted.of_memory(&row)),
+        Found::File(row, file) => (row, file),
+    };
+    let mut parts = [const { None }; MAX_GROUPS];
+    retry(source, || {
+        let missing = (0..wanted.len()).zip(&mut parts).filter(|(_, part)| part.is_none());
+        together(missing, |(i, part)| {
+            let file = &file.sst;
+            let loaded = match wanted.group(i) {
+                0 => row.value.load(source, &file.file),
+                group => file.part(source, group, row.place)?.load(source, &file.file),
+            };
+            *part = Some(Value::from_file(cache, loaded?));
+            Ok(())
+        })
+    })?;
+    Ok(Parts::of(parts.into_iter().flatten()))
+}
+
+/// The memtables of a table, newest first.
+pub fn memtables_of(table: TableView<'_>) -> impl Iterator<Item = Arc<Memtable>> {
+    table.view.memory.iter().filter_map(move |memory| memory.table(table.id))
 }
 
 /// What the memtables say.
 pub fn ask_memory(table: TableView<'_>, key: &[u8]) -> Answer<'static> {
-    for memory in &table.view.memory {
-        let Some(memtable) = memory.table(table.id) else { continue };
-        let cover = memtable.cover(key, table.at);
-        if let Some(row) = memtable.get(key, table.at) {
-            let shows = row.kind() == RowKind::Put && cover.is_none_or(|cover| cover <= row.version());
-            return if shows { Answer::Row(Found::Memory(row)) } else { Answer::Gone };
+    let mut answers = memtables_of(table).map(|memtable| ask_memtable(&memtable, table.at, key));
+    answers.find(|answer| !matches!(answer, Answer::Silent)).unwrap_or(Answer::Silent)
+}
+
+/// What a memtable says.
+pub fn ask_memtable(memtable: &Memtable, at: Version, key: &[u8]) -> Answer<'static> {
+    let cover = memtable.cover(key, at);
+    match memtable.get(key, at) {
+        Some(row) if row.kind() == RowKind::Put && cover.is_none_or(|cover| cover <= row.version()) => {
+            Answer::Row(Found::Memory(row))
         }
-        if cover.is_some() {
-            return Answer::Gone;
-        }
+        None if cover.is_none() => Answer::Silent,
+        _ => Answer::Gone,
     }
-    Answer::Silent
 }
 
 /// Files that may have the key, newest first.

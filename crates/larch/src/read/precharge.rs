@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::manifest::Level;
 use crate::manifest::file_set::DbFile;
 use os::sync::Arc;
-use pages::{PageSource, Session};
+use pages::{PageSource, Reader};
 use sst::Direction;
 use sst::precharge::{self, Asked, Pass, Reading, Shares};
 use std::ops::Bound;
@@ -28,7 +28,8 @@ pub struct Prefetched {
 
 /// Brings what `reading` needs of `table` into memory, as much as a quarter of the cache holds. Its row ids are not looked
 /// at.
-pub fn precharge(session: &Session, table: TableView<'_>, reading: &Reading<'_>) -> Result<Prefetched> {
+pub fn precharge<R: Reader>(reader: &R, table: TableView<'_>, reading: &Reading<'_>) -> Result<Prefetched> {
+    let session = reader.session();
     let Some(files) = table.files() else { return Ok(Prefetched::default()) };
     let (level0, deeper) = files.levels.split_first().expect("a table has levels");
     let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
@@ -47,10 +48,10 @@ pub fn precharge(session: &Session, table: TableView<'_>, reading: &Reading<'_>)
     let bound =
         |run: &&[Arc<DbFile>]| run.iter().map(|file| precharge::rounds_at_most(&file.sst, reading)).sum::<u64>();
     let bound = runs.iter().map(bound).max().unwrap_or(0);
-    precharge::run(session, bound, |asked| {
+    precharge::run(reader, bound, |asked| {
         let mut sum = Pass::default();
         for run in &runs {
-            let found = pass(session, run, reading, share, asked)?;
+            let found = pass(reader, run, reading, share, asked)?;
             sum.missing |= found.missing;
             sum.noted |= found.noted;
         }

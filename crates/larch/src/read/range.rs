@@ -14,7 +14,7 @@ use crate::manifest::{DbFile, TableId};
 use crate::parts::MAX_GROUPS;
 use crate::snapshot::Pin;
 use os::sync::{Arc, Mutex, Weak};
-use pages::{Admit, Reason, Session, Stop, retry, together};
+use pages::{Reader, Session, Stop, retry, together};
 use sst::precharge::{Reading, is_empty};
 use sst::{Direction, Limits, Readahead, Row, StoredValue};
 use std::cell::OnceCell;
@@ -33,11 +33,11 @@ pub struct Range(Rows);
 pub struct PartRange(Rows);
 
 /// What both are made of.
-pub(crate) struct Rows {
+pub(crate) struct Rows<R = Session> {
     handle: Arc<Handle>,
     table: TableId,
     wanted: Wanted,
-    session: Session,
+    reader: R,
     pin: Arc<Pin>,
     /// What is left: both bounds close in on each other.
     low: Bound<Vec<u8>>,
@@ -146,34 +146,13 @@ impl RowRef<'_> {
     pub fn part(&self, i: usize) -> Result<Value> {
         match &self.found {
             Found::Memory(row) => Ok(Value::from_memory(row.clone(), self.rows.wanted.place(i, row.value()))),
-            Found::File(row, file) => self.rows.load(|| self.load(i, row, file)),
+            Found::File(row, file) => self.rows.load(|| self.rows.load_part(i, row, file)),
         }
     }
 
     /// All parts. Those that lie outside their pages are read together. After an error the range has failed.
     pub fn parts(&self) -> Result<Parts> {
-        let wanted = &self.rows.wanted;
-        match &self.found {
-            Found::Memory(row) => Ok(wanted.of_memory(row)),
-            Found::File(row, file) => {
-                let mut parts = [const { None }; MAX_GROUPS];
-                self.rows.load(|| {
-                    let missing = (0..wanted.len()).zip(&mut parts).filter(|(_, part)| part.is_none());
-                    together(missing, |(i, part)| {
-                        *part = Some(self.load(i, row, file)?);
-                        Ok(())
-                    })
-                })?;
-                Ok(Parts::of(parts.into_iter().flatten()))
-            }
-        }
-    }
-
-    /// Part `i` of a row in a file. A step.
-    fn load(&self, i: usize, row: &Row, file: &DbFile) -> Result<Value, Stop> {
-        let session = &self.rows.session;
-        let stored = self.rows.wanted.stored(i, row, &self.rows.beside_main);
-        Ok(Value::from_file(session.cache(), stored.load(session, &file.sst.file)?))
+        self.rows.parts(&self.found)
     }
 
     /// The number of the only part.
@@ -250,21 +229,21 @@ impl PartRange {
     }
 }
 
-impl Rows {
+impl<R: Reader> Rows<R> {
     pub(crate) fn new(
+        reader: R,
         handle: Arc<Handle>,
         table: TableId,
         wanted: Wanted,
         pin: Arc<Pin>,
         (low, high): (Bound<Vec<u8>>, Bound<Vec<u8>>),
     ) -> Self {
-        let session = Session::new(&handle.core.cache, Reason::Scan, Admit::Keep);
         let ended = is_empty(&low.as_ref().map(Vec::as_slice), &high.as_ref().map(Vec::as_slice));
         Self {
             handle,
             table,
             wanted,
-            session,
+            reader,
             pin,
             low,
             high,
@@ -277,7 +256,12 @@ impl Rows {
         }
     }
 
-    fn limit(self, rows: u64) -> Self {
+    /// What reads them.
+    pub(crate) fn reader(&self) -> &R {
+        &self.reader
+    }
+
+    pub(crate) fn limit(self, rows: u64) -> Self {
         let left = self.left.min(rows);
         Self { left, ended: self.ended || left == 0, ..self }
     }
@@ -289,10 +273,44 @@ impl Rows {
 
     /// Runs a step that loads something of a row.
     fn load<T>(&self, step: impl FnMut() -> Result<T, Stop>) -> Result<T> {
-        retry(&self.session, step).map_err(|error| self.failed.get_or_init(|| error.into()).clone())
+        retry(&self.reader, step).map_err(|error| self.failed.get_or_init(|| error.into()).clone())
     }
 
-    fn advance(&mut self, direction: Direction) -> Result<Option<RowRef<'_>>> {
+    /// Part `i` of a row in a file. A step.
+    fn load_part(&self, i: usize, row: &Row, file: &DbFile) -> Result<Value, Stop> {
+        let stored = self.wanted.stored(i, row, &self.beside_main);
+        Ok(Value::from_file(self.reader.session().cache(), stored.load(&self.reader, &file.sst.file)?))
+    }
+
+    /// All parts of the row found last. Those that lie outside their pages are read together.
+    pub(crate) fn parts(&self, found: &Found) -> Result<Parts> {
+        let (row, file) = match found {
+            Found::Memory(row) => return Ok(self.wanted.of_memory(row)),
+            Found::File(row, file) => (row, file),
+        };
+        let mut parts = [const { None }; MAX_GROUPS];
+        self.load(|| {
+            let missing = (0..self.wanted.len()).zip(&mut parts).filter(|(_, part)| part.is_none());
+            together(missing, |(i, part)| {
+                *part = Some(self.load_part(i, row, file)?);
+                Ok(())
+            })
+        })?;
+        Ok(Parts::of(parts.into_iter().flatten()))
+    }
+
+    /// Key of the row found last in a direction.
+    fn last_key(&self, direction: Direction) -> &[u8] {
+        let bound = match direction {
+            Direction::Forward => &self.low,
+            Direction::Backward => &self.high,
+        };
+        let Bound::Excluded(key) = bound else { unreachable!("finding a row closes in on it") };
+        key
+    }
+
+    /// The next row, nothing of it loaded that lies outside its pages.
+    pub(crate) fn next(&mut self, direction: Direction) -> Result<Option<Found>> {
         if let Some(error) = self.failed.get() {
             return Err(error.clone());
         }
@@ -306,12 +324,7 @@ impl Rows {
                     self.left -= 1;
                     self.ended = self.left == 0;
                 }
-                let bound = match direction {
-                    Direction::Forward => &self.low,
-                    Direction::Backward => &self.high,
-                };
-                let Bound::Excluded(key) = bound else { unreachable!("finding a row closes in on it") };
-                Ok(Some(RowRef { rows: self, key, found }))
+                Ok(Some(found))
             }
             Ok(None) => {
                 self.ended = true;
@@ -363,11 +376,11 @@ impl Rows {
             let (limits, groups, at) = (Limits::rows(rows), self.wanted.set(), self.pin.version());
             let reading = Reading { low, high, direction, limits, groups, at, ..Reading::ALL };
             let view = core.view();
-            precharge(&self.session, TableView { view: &view, id: self.table, at }, &reading)
+            precharge(&self.reader, TableView { view: &view, id: self.table, at }, &reading)
         };
         let may_charge = self.left < u64::MAX && !self.is_charged;
         if may_charge {
-            match merge.settle(&self.session, start) {
+            match merge.settle(&self.reader, start) {
                 Ok(()) => {}
                 Err(Stop::Fault) => {
                     self.is_charged = true;
@@ -376,12 +389,12 @@ impl Rows {
                 Err(Stop::Failed(error)) => return Err((*error).into()),
             }
         }
-        let rounds = self.session.rounds();
+        let rounds = self.reader.session().rounds();
         let between = (start, far.as_ref().map(Vec::as_slice));
-        let found = merge.next(&self.session, between, self.wanted.set(), &mut self.beside_main)?;
+        let found = merge.next(&self.reader, between, self.wanted.set(), &mut self.beside_main)?;
         let Some(found) = found else { return Ok(None) };
         let key = merge.key();
-        if may_charge && !self.is_charged && self.left > 1 && self.session.rounds() > rounds {
+        if may_charge && !self.is_charged && self.left > 1 && self.reader.session().rounds() > rounds {
             // The row was there and some part of it was not: so it will be for those after it.
             self.is_charged = true;
             charge(Bound::Excluded(key), self.left - 1)?;
@@ -398,6 +411,13 @@ impl Rows {
             *place = None;
         }
         Ok(Some(found))
+    }
+}
+
+impl Rows {
+    fn advance(&mut self, direction: Direction) -> Result<Option<RowRef<'_>>> {
+        let found = self.next(direction)?;
+        Ok(found.map(|found| RowRef { rows: self, key: self.last_key(direction), found }))
     }
 
     /// The next row, owned, with what `of` takes of it.
