@@ -50,6 +50,12 @@ Examples:
   larch scan db people --groups hot
   larch scan db people --format jsonl | jq .name";
 
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  larch explain db people get 7
+  larch explain db people scan --from 7 --limit 10
+  larch explain db people scan --reverse --limit 10 --groups hot --json";
+
 const ALTER_EXAMPLES: &str = "\
 Examples:
   larch alter db people --compression lz4
@@ -141,6 +147,11 @@ pub enum Command {
     Tables(Inspect),
     /// Show how many rows, bytes and files a table has
     Stats(Inspect),
+    /// Do a read and say what it took: files and levels visited, pages by kind, bytes, rounds of waiting
+    ///
+    /// The cache is empty when it begins, so this is what the read takes when nothing is in memory.
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(Explain),
     /// Merge files, so that reads find less to look through
     Compact(Inspect),
     /// Change how a table is kept in the files that are written from here on
@@ -323,21 +334,28 @@ pub struct Delete {
     pub row: Row,
 }
 
+/// Which keys are read.
+#[derive(Debug, Args)]
+pub struct KeyRange {
+    /// First key; of several columns the last may be left out
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub from: Option<OsString>,
+    /// Key to stop before
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub to: Option<OsString>,
+    /// Keys that start with this; a tab after a column says that it is complete
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub prefix: Option<OsString>,
+}
+
 #[derive(Debug, Args)]
 pub struct Scan {
     /// Directory of the database
     pub dir: PathBuf,
     /// Table
     pub table: String,
-    /// First key to print; of several columns the last may be left out
-    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
-    pub from: Option<OsString>,
-    /// Key to stop before
-    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
-    pub to: Option<OsString>,
-    /// Print keys that start with this; a tab after a column says that it is complete
-    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
-    pub prefix: Option<OsString>,
+    #[command(flatten)]
+    pub range: KeyRange,
     /// Begin at the end
     #[arg(long)]
     pub reverse: bool,
@@ -362,6 +380,59 @@ pub enum ScanFormat {
     Tsv,
     /// A JSON object on each line
     Jsonl,
+}
+
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    #[command(subcommand)]
+    pub read: ExplainedRead,
+}
+
+/// A read to explain.
+#[derive(Debug, Subcommand)]
+pub enum ExplainedRead {
+    /// Explain reading the row with a key
+    Get(ExplainedGet),
+    /// Explain reading rows in the order of their keys
+    Scan(ExplainedScan),
+}
+
+#[derive(Debug, Args)]
+pub struct ExplainedGet {
+    /// Key as `scan --keys` prints it; a tab between several columns
+    #[arg(allow_negative_numbers = true)]
+    pub key: OsString,
+    #[command(flatten)]
+    pub how: ExplainedHow,
+}
+
+#[derive(Debug, Args)]
+pub struct ExplainedScan {
+    #[command(flatten)]
+    pub range: KeyRange,
+    /// Begin at the end
+    #[arg(long)]
+    pub reverse: bool,
+    /// Read at most this many rows
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+    #[command(flatten)]
+    pub how: ExplainedHow,
+}
+
+/// What every read to explain takes.
+#[derive(Debug, Args)]
+pub struct ExplainedHow {
+    /// Read only these groups [default: all]
+    #[arg(long, value_name = "GROUP[,GROUP…]", value_delimiter = ',')]
+    pub groups: Vec<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ pub mod clone;
 pub mod compact;
 pub mod demo;
 pub mod dump;
+pub mod explain;
 pub mod import;
 pub mod load;
 pub mod point;

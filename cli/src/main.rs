@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Command::Scan(args) => commands::scan::run(&common, &args),
         Command::Tables(args) => commands::tables::run(&common, &args),
         Command::Stats(args) => commands::stats::run(&common, &args),
+        Command::Explain(args) => commands::explain::run(&common, &args),
         Command::Compact(args) => commands::compact::run(&common, &args),
         Command::Alter(args) => commands::alter::run(&common, &args),
         Command::Clone(args) => commands::clone::run(&common, &args),

@@ -1,6 +1,6 @@
 //! `larch scan`: rows in the order of their keys.
 
-use crate::args::{Common, Scan, ScanFormat};
+use crate::args::{Common, KeyRange, Scan, ScanFormat};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
@@ -20,11 +20,12 @@ pub fn run(common: &Common, args: &Scan) -> Result<()> {
     let parts = database::parts(&table, &args.groups)?;
     let printer = Printer::of_parts(&layout, &parts);
     let mut output = Output::new();
-    if let Some(range) = range(args, &layout)? {
+    if let Some(range) = range(&args.range, &layout)? {
+        let limit = args.limit.unwrap_or(u64::MAX);
         let selection = if args.keys { Some(database::keys(&table)?) } else { database::selection(&table, &parts)? };
         match selection {
-            Some(selection) => print(selection.range(range), args, printer, &mut output)?,
-            None => print(table.range(range), args, printer, &mut output)?,
+            Some(selection) => print(selection.range(range).limit(limit), args, printer, &mut output)?,
+            None => print(table.range(range).limit(limit), args, printer, &mut output)?,
         }
     }
     output.finish()
@@ -57,7 +58,7 @@ impl Rows for PartRange {
 }
 
 fn print(mut rows: impl Rows, args: &Scan, mut printer: Printer<'_>, output: &mut Output) -> Result<()> {
-    for _ in 0..args.limit.unwrap_or(u64::MAX) {
+    loop {
         let next = if args.reverse { rows.next_row_back() } else { rows.next_row() };
         let printed = match next {
             Ok(Some(row)) => print_row(&row, args, &mut printer, output),
@@ -70,7 +71,6 @@ fn print(mut rows: impl Rows, args: &Scan, mut printer: Printer<'_>, output: &mu
             return Err(failure);
         }
     }
-    Ok(())
 }
 
 fn print_row(row: &RowRef<'_>, args: &Scan, printer: &mut Printer, output: &mut Output) -> Result<()> {
@@ -101,10 +101,10 @@ fn print_row(row: &RowRef<'_>, args: &Scan, printer: &mut Printer, output: &mut 
 }
 
 /// Keys from the first on, up to the second.
-type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+pub type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The keys that were asked for; `None` if there can be none.
-fn range(args: &Scan, layout: &Layout) -> Result<Option<Range>> {
+pub fn range(args: &KeyRange, layout: &Layout) -> Result<Option<Range>> {
     let bound = |text: &Option<std::ffi::OsString>| {
         text.as_ref().map(|text| layout.bound_from_text(text.as_encoded_bytes())).transpose().map_err(Failure::Usage)
     };

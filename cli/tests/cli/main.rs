@@ -7,6 +7,7 @@
 )]
 
 mod arguments;
+mod explain;
 mod full_disk;
 mod groups;
 mod import;

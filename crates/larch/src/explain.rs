@@ -382,7 +382,11 @@ impl Known {
         let notes = &*recorder.notes();
         let files = notes.files().iter().enumerate().map(|(i, file)| {
             let KnownFile { level, number, rows, bytes } = self.file(file);
-            let verdict = if saved_by_filter(|kind| file.of(kind)) { Verdict::SavedByFilter } else { verdict(i) };
+            let verdict = match verdict(i) {
+                // One that says an erase by its range erases said something, whatever its filter did.
+                Verdict::Nothing | Verdict::Walked if saved_by_filter(|kind| file.of(kind)) => Verdict::SavedByFilter,
+                verdict => verdict,
+            };
             ExplainedFile { level, number, rows, bytes, verdict, pages: pages_of(file) }
         });
         let files: Vec<ExplainedFile> = files.collect();

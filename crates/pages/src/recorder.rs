@@ -6,7 +6,7 @@
 //! * A page that was brought for this reader is no hit when it is first given, be it steps later: it was read for that.
 //! * Pages, bytes and rounds read are those that the session itself counts.
 //! * What is noted is a few numbers for each file touched, the first [`MAX_VISITS`] visits, the pages of the step, and up to
-//!   [`MAX_UNUSED`] pages that were brought and not asked for since.
+//!   16,384 pages that were brought and not asked for since.
 
 use crate::session::PageRead;
 use crate::{Address, PageHeader, PageKind, PageRef, PageSource, PagedFile, Reader, Result, Session, Stop};

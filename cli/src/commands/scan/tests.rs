@@ -19,18 +19,7 @@ fn a_prefix_ends_where_no_key_starts_with_it() {
 fn bounds_meet() {
     let check = |from: &str, to: &str, prefix: &str, expected: &str| {
         let some = |text: &str| Some(text).filter(|text| *text != "-").map(Into::into);
-        let args = Scan {
-            dir: "d".into(),
-            table: "t".into(),
-            from: some(from),
-            to: some(to),
-            prefix: some(prefix),
-            reverse: false,
-            limit: None,
-            keys: false,
-            groups: Vec::new(),
-            format: ScanFormat::Tsv,
-        };
+        let args = KeyRange { from: some(from), to: some(to), prefix: some(prefix) };
         let text = |bound: Bound<Vec<u8>>| match bound {
             Bound::Included(bytes) | Bound::Excluded(bytes) => String::from_utf8(bytes).expect("text"),
             Bound::Unbounded => "-".to_string(),
