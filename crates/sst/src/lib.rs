@@ -12,6 +12,7 @@ pub mod precharge;
 pub mod read;
 pub mod row;
 mod slice;
+pub mod stats;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -28,4 +29,5 @@ pub use read::{
 };
 pub use row::{MAX_KEY_BYTES, RowKind, Version};
 pub use slice::{RowRanges, Slice};
+pub use stats::{Estimate, RangeTotals};
 pub use verify::{FileReport, PageTotals, verify};

@@ -187,15 +187,8 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     ) -> Result<Option<PageRef>> {
         let Some(page) = self.look(address, level)? else { return Ok(None) };
         let node = self.descent.node(&page, address)?;
-        let first = node.child(0).totals;
-        let grows = first.rows > before.rows
-            && first.bytes >= before.bytes
-            && first.erased >= before.erased
-            && first.group_bytes >= before.group_bytes;
-        if grows && node.child(node.children() - 1).totals == *through {
-            return Ok(Some(page));
-        }
-        Err(self.descent.corrupt_node(address, format!("its totals do not lead from {before:?} to {through:?}")))
+        self.descent.check_totals(&node, address, before, through)?;
+        Ok(Some(page))
     }
 
     /// A data page of rows with keys, likewise.

@@ -9,7 +9,7 @@ use crate::format::PageRows;
 use crate::format::data_page::{Layout, Record};
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::{Root, Tree, TreeKind};
-use crate::format::node::Node;
+use crate::format::node::{Node, Totals};
 use crate::slice::RowRanges;
 use os::sync::Arc;
 use pages::{Address, Error, PageKind, PageRef, PageSource, PagedFile, Stop};
@@ -167,6 +167,25 @@ impl<'a> Descent<'a> {
     fn wrong_form(&self, at: &Address) -> Error {
         let why = format!("a node of the {} tree has separators where none belong, or none", self.kind);
         self.corrupt_node(at, why)
+    }
+
+    /// The totals of a node lead from those before it to those through it, as its parent has them.
+    pub(crate) fn check_totals(
+        &self,
+        node: &Node<'_>,
+        at: &Address,
+        before: &Totals,
+        through: &Totals,
+    ) -> Result<(), Error> {
+        let first = node.child(0).totals;
+        let grows = first.rows > before.rows
+            && first.bytes >= before.bytes
+            && first.erased >= before.erased
+            && first.group_bytes >= before.group_bytes;
+        if grows && node.child(node.children() - 1).totals == *through {
+            return Ok(());
+        }
+        Err(self.corrupt_node(at, format!("its totals do not lead from {before:?} to {through:?}")))
     }
 
     /// An error about a node.

@@ -1,0 +1,123 @@
+//! What lies where in a file, from the totals in its index nodes: rows, erased rows and bytes of any range, the row at a
+//! distance, and where to cut many files into even pieces. It knows no versions and no levels: what hides what across
+//! files is the business of whoever reads them together.
+
+mod exact;
+mod histogram;
+mod range;
+
+pub use histogram::{Bucket, CutPoint, Histogram, MemoryRun, Metric, Source};
+
+use crate::format::meta::KeyBounds;
+use std::ops::Bound;
+
+/// A number that is not known: the truth lies between, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Estimate {
+    /// Not greater than the truth.
+    pub low: u64,
+    /// Not less than the truth.
+    pub high: u64,
+}
+
+impl Estimate {
+    /// A number that is known.
+    pub const fn exact(n: u64) -> Self {
+        Self { low: n, high: n }
+    }
+
+    /// By how much it may be wrong.
+    pub const fn width(&self) -> u64 {
+        self.high.saturating_sub(self.low)
+    }
+
+    /// Whether it is known.
+    pub const fn is_exact(&self) -> bool {
+        self.low == self.high
+    }
+
+    /// Whether the truth may be `n`.
+    pub const fn contains(&self, n: u64) -> bool {
+        self.low <= n && n <= self.high
+    }
+
+    /// Middle of the interval: the number that is wrong by least, half the width.
+    pub const fn middle(&self) -> u64 {
+        self.low + self.width() / 2
+    }
+
+    /// The sum of two numbers, at most what a u64 holds.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self { low: self.low.saturating_add(other.low), high: self.high.saturating_add(other.high) }
+    }
+}
+
+impl std::ops::AddAssign for Estimate {
+    fn add_assign(&mut self, other: Self) {
+        *self = self.plus(other);
+    }
+}
+
+/// Of the rows of a file that are seen and whose keys lie in a range. A row's bytes are those of its page, shared evenly
+/// by the rows of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct RangeTotals {
+    /// Rows, erased ones among them.
+    pub rows: Estimate,
+    /// Those whose newest version is an erase.
+    pub erased: Estimate,
+    /// Stored bytes of the main tree's data pages.
+    pub bytes: Estimate,
+    /// Stored bytes of what belongs to the rows and lies elsewhere: large values, history, other groups. A page of those
+    /// counts where the main tree counts it: at the data page that was being filled when it was full.
+    pub beside_bytes: Estimate,
+}
+
+impl std::ops::AddAssign for RangeTotals {
+    fn add_assign(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.erased += other.erased;
+        self.bytes += other.bytes;
+        self.beside_bytes += other.beside_bytes;
+    }
+}
+
+/// A place between keys: before `at`, or after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Edge<'k> {
+    at: &'k [u8],
+    is_after: bool,
+}
+
+/// A range of keys clipped to what may be there: no edge on a side where nothing is cut off.
+#[derive(Clone, Copy, Debug, Default)]
+struct Span<'k> {
+    low: Option<Edge<'k>>,
+    high: Option<Edge<'k>>,
+}
+
+impl<'k> Span<'k> {
+    /// The part of the range from `low` to `high` with keys within `bounds`; `None` if there is none.
+    fn within(low: Bound<&'k [u8]>, high: Bound<&'k [u8]>, bounds: &KeyBounds) -> Option<Self> {
+        let edge = |bound: Bound<&'k [u8]>, after: bool| match bound {
+            Bound::Unbounded => None,
+            Bound::Included(at) => Some(Edge { at, is_after: after }),
+            Bound::Excluded(at) => Some(Edge { at, is_after: !after }),
+        };
+        let (low, high) = (edge(low, false), edge(high, true));
+        let first = Edge { at: &bounds.low, is_after: false };
+        let last = bounds.high.as_deref().map(|at| Edge { at, is_after: true });
+        let is_empty = low.zip(high).is_some_and(|(low, high)| low >= high)
+            || high.is_some_and(|high| high <= first)
+            || low.zip(last).is_some_and(|(low, last)| low >= last);
+        let low = low.filter(|&low| low > first);
+        let high = high.filter(|&high| last.is_none_or(|last| high < last));
+        (!is_empty).then_some(Self { low, high })
+    }
+}
+
+/// `part` of `whole` shares of `bytes`, rounded down.
+fn share(bytes: u64, part: u64, whole: u64) -> u64 {
+    if part >= whole { bytes } else { (u128::from(bytes) * u128::from(part) / u128::from(whole)) as u64 }
+}

@@ -1,0 +1,182 @@
+//! Questions about rows that only data pages answer: a page at each end of a range, the page of one row.
+
+use super::range::{Subtree, Sum};
+use super::{Edge, Span, share};
+use crate::format::PageRows;
+use crate::format::data_page::Layout;
+use crate::format::meta::TreeKind;
+use crate::format::node::{Node, Totals};
+use crate::read::Sst;
+use crate::row::RowKind;
+use crate::slice::RowRanges;
+use pages::{PageRef, PageSource, Stop, together};
+use std::ops::{Bound, Range};
+
+impl Sst {
+    /// Ids of the rows from `low` to `high`, seen or not. Reads the way to both ends, at most two data pages among it. A
+    /// step.
+    pub fn rows_between<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        low: Bound<&[u8]>,
+        high: Bound<&[u8]>,
+    ) -> Result<Range<u64>, Stop> {
+        let (Some(span), Some(sum)) =
+            (Span::within(low, high, &self.meta.bounds), Sum::new(self, source, TreeKind::Main))
+        else {
+            return Ok(0..0);
+        };
+        let (mut start, mut end) = (0, self.meta.rows());
+        together([(span.low, &mut start), (span.high, &mut end)], |(edge, row)| {
+            if let Some(edge) = edge {
+                *row = sum.row_at(edge)?;
+            }
+            Ok(())
+        })?;
+        Ok(start..end.max(start))
+    }
+
+    /// Totals of the rows that are seen from `low` to `high`: rows and erased rows as they are, bytes in proportion to the
+    /// rows of the pages at the edges. Reads the ways to both ends, at most two data pages among them, and to those edges of
+    /// the slice between them where some rows are erased. A step.
+    pub fn exact_between<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        low: Bound<&[u8]>,
+        high: Bound<&[u8]>,
+    ) -> Result<Totals, Stop> {
+        let rows = self.rows_between(source, low, high)?;
+        let Some(sum) = Sum::new(self, source, TreeKind::Main) else { return Ok(Totals::default()) };
+        let mut totals = Totals::default();
+        sum.add_exact(&sum.root(), &self.rows().within(rows), &mut totals)?;
+        Ok(totals)
+    }
+
+    /// Id of row number `n`, from 0, of those from row `from` on that are seen and not erased; `None` if there are fewer.
+    /// Reads the ways to `from`, to the row, and to the edges of the slice between them, the data pages there only if
+    /// some of their rows are erased. A step.
+    pub fn nth_put<S: PageSource + ?Sized>(&self, source: &S, from: u64, n: u64) -> Result<Option<u64>, Stop> {
+        let Some(sum) = Sum::new(self, source, TreeKind::Main) else { return Ok(None) };
+        sum.nth(&sum.root(), &self.rows().within(from..u64::MAX), &mut { n })
+    }
+
+    /// Appends the key of row `row`, one of the file's, to `out`. Reads the way to its data page. A step.
+    pub fn key_of<S: PageSource + ?Sized>(&self, source: &S, row: u64, out: &mut Vec<u8>) -> Result<(), Stop> {
+        let descent = self.descent(TreeKind::Main).expect("a file with rows has a main tree");
+        let (page, layout): (PageRef, Layout) = descent.page_of_row(source, row)?;
+        out.extend_from_slice(layout.prefix(&page));
+        layout.suffix(&page, (row - layout.first_row()) as usize).append_to(out);
+        Ok(())
+    }
+}
+
+/// A data page.
+struct Rows {
+    page: PageRef,
+    layout: Layout,
+}
+
+impl Rows {
+    fn is_put(&self, i: usize) -> bool {
+        self.layout.record(&self.page, i).kind != RowKind::Erase
+    }
+
+    /// Those of its rows in `seen` that are not erased.
+    fn puts(&self, seen: &RowRanges) -> impl Iterator<Item = u64> {
+        let first = self.layout.first_row();
+        let seen = seen.within(first..first + self.layout.rows() as u64);
+        let rows: Vec<Range<u64>> = seen.iter().collect();
+        rows.into_iter().flatten().filter(move |&row| self.is_put((row - first) as usize))
+    }
+}
+
+impl<S: PageSource + ?Sized> Sum<'_, S> {
+    /// The first row after `edge`, or the end of the rows.
+    fn row_at(&self, edge: Edge<'_>) -> Result<u64, Stop> {
+        let (leaf, is_at_start) = self.leaf(edge)?;
+        if is_at_start {
+            return Ok(leaf.before.rows);
+        }
+        let Rows { page, layout } = self.rows(&leaf)?;
+        let i = match layout.search(&page, edge.at) {
+            Ok(i) => i + usize::from(edge.is_after),
+            Err(i) => i,
+        };
+        Ok(layout.first_row() + i as u64)
+    }
+
+    /// The data page that is `subtree`.
+    fn rows(&self, subtree: &Subtree) -> Result<Rows, Stop> {
+        let page = self.descent.page(self.source, &subtree.address, 0)?;
+        let layout = Layout::of(&page);
+        self.descent.check_rows(&layout, subtree.rows(), &subtree.address)?;
+        Ok(Rows { page, layout })
+    }
+
+    /// Adds what of `subtree` is seen.
+    fn add_exact(&self, subtree: &Subtree, seen: &RowRanges, sum: &mut Totals) -> Result<(), Stop> {
+        let count = seen.count_within(subtree.rows());
+        let whole = subtree.totals();
+        if count == 0 {
+            return Ok(());
+        }
+        if count < whole.rows && subtree.level > 0 {
+            let page = self.open(subtree)?;
+            let node = Node::new(&page);
+            return together(0..node.children(), |i| self.add_exact(&subtree.child(&node, i), seen, sum));
+        }
+        let erased = match whole.erased {
+            erased if count == whole.rows => erased,
+            0 => 0,
+            erased if erased == whole.rows => count,
+            _ => count - self.rows(subtree)?.puts(seen).count() as u64,
+        };
+        sum.rows += count;
+        sum.bytes += share(whole.bytes, count, whole.rows);
+        sum.group_bytes += share(whole.group_bytes, count, whole.rows);
+        sum.erased += erased;
+        Ok(())
+    }
+
+    /// Row number `left` of those in `seen` of `subtree` that are not erased; if there are fewer, `left` less those.
+    fn nth(&self, subtree: &Subtree, seen: &RowRanges, left: &mut u64) -> Result<Option<u64>, Stop> {
+        let count = seen.count_within(subtree.rows());
+        let whole = subtree.totals();
+        let puts = whole.rows.saturating_sub(whole.erased);
+        if count == 0 || puts == 0 {
+            return Ok(None);
+        }
+        if count == whole.rows && puts <= *left {
+            *left -= puts;
+            return Ok(None);
+        }
+        if subtree.level > 0 {
+            let page = self.open(subtree)?;
+            let node = Node::new(&page);
+            for i in 0..node.children() {
+                if let Some(row) = self.nth(&subtree.child(&node, i), seen, left)? {
+                    return Ok(Some(row));
+                }
+            }
+            return Ok(None);
+        }
+        if whole.erased > 0 {
+            let rows = self.rows(subtree)?;
+            for row in rows.puts(seen) {
+                if *left == 0 {
+                    return Ok(Some(row));
+                }
+                *left -= 1;
+            }
+            return Ok(None);
+        }
+        for range in seen.within(subtree.rows()).iter() {
+            let rows = range.end - range.start;
+            if *left < rows {
+                return Ok(Some(range.start + *left));
+            }
+            *left -= rows;
+        }
+        Ok(None)
+    }
+}

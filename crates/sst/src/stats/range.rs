@@ -1,0 +1,268 @@
+//! Totals of a range of one tree, from index nodes alone: whole children by subtraction, down to the data pages at the
+//! edges of the range and of what is seen, of which only so much is known as their parents say.
+
+use super::{Edge, Estimate, RangeTotals, Span, share};
+use crate::build::history_key;
+use crate::format::meta::{Tree, TreeKind};
+use crate::format::node::{Node, Totals};
+use crate::read::{Descent, Sst};
+use crate::row::Version;
+use crate::slice::RowRanges;
+use pages::{Address, PageRef, PageSource, Stop, together};
+use std::ops::{Bound, Range};
+
+impl Sst {
+    /// Totals of the rows that are seen from `low` to `high`. Reads index nodes only, those on the way to both ends and to
+    /// the edges of the slice between them: none for an end beyond the bounds of the file. A step.
+    ///
+    /// Rows are known but for those of two data pages, those that hold the ends.
+    pub fn totals_between<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        low: Bound<&[u8]>,
+        high: Bound<&[u8]>,
+    ) -> Result<RangeTotals, Stop> {
+        let (Some(span), Some(sum)) = (Span::within(low, high, self.bounds()), Sum::new(self, source, TreeKind::Main))
+        else {
+            return Ok(RangeTotals::default());
+        };
+        sum.of(&self.rows(), span)
+    }
+
+    /// Stored bytes that belong to the rows that are seen of `rows`: of the main tree's data pages, then of each column
+    /// group's pages and large values, then of the history's in all groups. Reads index nodes only, in each tree those
+    /// on the way to both ends and to the edges of the slice between them. A step.
+    pub fn bytes_by_group<S: PageSource + ?Sized>(&self, source: &S, rows: Range<u64>) -> Result<Vec<Estimate>, Stop> {
+        let seen = self.rows().within(rows);
+        let groups = self.meta.groups.len();
+        let mut bytes = vec![Estimate::default(); groups + 2];
+        together(0..groups + 2, |i| {
+            bytes[i] = match i {
+                0 => match Sum::new(self, source, TreeKind::Main) {
+                    Some(sum) => sum.of(&seen, Span::default())?.bytes,
+                    None => Estimate::default(),
+                },
+                i if i <= groups => self.group_bytes(source, TreeKind::Group(i as u8), &seen)?,
+                _ => self.history_bytes(source, &seen)?,
+            };
+            Ok(())
+        })?;
+        Ok(bytes)
+    }
+
+    /// Bytes of the pages and large values of rows `seen` of a column group.
+    fn group_bytes<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        kind: TreeKind,
+        seen: &RowRanges,
+    ) -> Result<Estimate, Stop> {
+        let Some(sum) = Sum::new(self, source, kind) else { return Ok(Estimate::default()) };
+        let RangeTotals { bytes, beside_bytes, .. } = sum.of(seen, Span::default())?;
+        Ok(bytes.plus(beside_bytes))
+    }
+
+    /// Bytes of the older versions of main rows `seen`, in all groups.
+    fn history_bytes<S: PageSource + ?Sized>(&self, source: &S, seen: &RowRanges) -> Result<Estimate, Stop> {
+        let Some(sum) = Sum::new(self, source, TreeKind::History) else { return Ok(Estimate::default()) };
+        let mut bytes = Estimate::default();
+        together(seen.iter(), |range| {
+            let [low, high] = [range.start, range.end].map(|row| history_key(row, Version::MAX));
+            let edge = |at| Some(Edge { at, is_after: false });
+            let span = Span {
+                low: edge(low.as_slice()).filter(|_| range.start > 0),
+                high: edge(high.as_slice()).filter(|_| range.end < self.meta.rows()),
+            };
+            let older = sum.of(&(0..sum.tree.totals.rows).into(), span)?;
+            bytes += older.bytes.plus(older.beside_bytes);
+            if self.meta.groups.is_empty() {
+                return Ok(());
+            }
+            let (least, most) = sum.rows_of(span)?;
+            together(1..=self.meta.groups.len(), |group| {
+                let kind = TreeKind::GroupHistory(group as u8);
+                let low = self.group_bytes(source, kind, &least.clone().into())?.low;
+                let high = self.group_bytes(source, kind, &most.clone().into())?.high;
+                bytes += Estimate { low, high };
+                Ok(())
+            })
+        })?;
+        Ok(bytes)
+    }
+}
+
+/// Sums over one tree.
+pub(super) struct Sum<'a, S: ?Sized> {
+    pub source: &'a S,
+    pub descent: Descent<'a>,
+    pub tree: &'a Tree,
+}
+
+/// A page as its parent describes it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Subtree {
+    pub address: Address,
+    /// Totals of the tree before and through it.
+    pub before: Totals,
+    pub through: Totals,
+    /// Height above the data pages.
+    pub level: u8,
+}
+
+impl Subtree {
+    /// Child `i` of the node that this is.
+    pub fn child(&self, node: &Node<'_>, i: usize) -> Self {
+        let child = node.child(i);
+        let before = if i > 0 { node.child(i - 1).totals } else { self.before };
+        Self { address: child.address, before, through: child.totals, level: self.level - 1 }
+    }
+
+    pub fn rows(&self) -> Range<u64> {
+        self.before.rows..self.through.rows
+    }
+
+    /// What lies in it.
+    pub fn totals(&self) -> Totals {
+        let Totals { rows, bytes, group_bytes, erased } = self.through;
+        Totals {
+            rows: rows.saturating_sub(self.before.rows),
+            bytes: bytes.saturating_sub(self.before.bytes),
+            group_bytes: group_bytes.saturating_sub(self.before.group_bytes),
+            erased: erased.saturating_sub(self.before.erased),
+        }
+    }
+
+    /// What lies in `seen` of its rows, of which some more may not count if keys are cut off, too.
+    pub fn part(&self, seen: u64, is_cut: bool) -> RangeTotals {
+        let Totals { rows, bytes, group_bytes, erased } = self.totals();
+        let in_proportion = |n: u64| Estimate { low: share(n, seen, rows), high: n - share(n, rows - seen, rows) };
+        let whole = RangeTotals {
+            rows: Estimate::exact(seen),
+            erased: Estimate { low: erased.saturating_sub(rows - seen), high: erased.min(seen) },
+            bytes: in_proportion(bytes),
+            beside_bytes: in_proportion(group_bytes),
+        };
+        if !is_cut {
+            return whole;
+        }
+        let up_to = |estimate: Estimate| Estimate { low: 0, high: estimate.high };
+        RangeTotals {
+            rows: up_to(whole.rows),
+            erased: up_to(whole.erased),
+            bytes: up_to(whole.bytes),
+            beside_bytes: up_to(whole.beside_bytes),
+        }
+    }
+}
+
+impl<'a, S: PageSource + ?Sized> Sum<'a, S> {
+    /// Over the tree of `kind`; `None` if the file has none.
+    pub fn new(sst: &'a Sst, source: &'a S, kind: TreeKind) -> Option<Self> {
+        Some(Self { source, descent: sst.descent(kind)?, tree: sst.meta.tree(kind)? })
+    }
+
+    /// All of the tree.
+    pub fn root(&self) -> Subtree {
+        Subtree {
+            address: self.descent.root_address(),
+            before: Totals::default(),
+            through: self.tree.totals,
+            level: self.descent.height(),
+        }
+    }
+
+    /// The node that is `subtree`, a right one of this tree.
+    pub fn open(&self, subtree: &Subtree) -> Result<PageRef, Stop> {
+        let page = self.descent.page(self.source, &subtree.address, subtree.level)?;
+        let node = self.descent.node(&page, &subtree.address)?;
+        self.descent.check_totals(&node, &subtree.address, &subtree.before, &subtree.through)?;
+        Ok(page)
+    }
+
+    /// Of the rows in `seen` with keys in `span`.
+    pub fn of(&self, seen: &RowRanges, span: Span<'_>) -> Result<RangeTotals, Stop> {
+        let mut sum = RangeTotals::default();
+        self.add(&self.root(), seen, span, &mut sum)?;
+        Ok(sum)
+    }
+
+    /// Adds what of `subtree` counts. `span` has the edges that lie in it.
+    fn add(&self, subtree: &Subtree, seen: &RowRanges, span: Span<'_>, sum: &mut RangeTotals) -> Result<(), Stop> {
+        let is_cut = span.low.is_some() || span.high.is_some();
+        let count = seen.count_within(subtree.rows());
+        if count == 0 {
+            return Ok(());
+        }
+        if subtree.level == 0 || !is_cut && count == subtree.totals().rows {
+            *sum += subtree.part(count, is_cut);
+            return Ok(());
+        }
+        let page = self.open(subtree)?;
+        let node = Node::new(&page);
+        let near = span.low.map(|edge| EdgeChild::find(&node, edge));
+        let far = span.high.map(|edge| EdgeChild::find(&node, edge));
+        let first = near.as_ref().map_or(0, |near| near.child);
+        let end = far.as_ref().map_or(node.children(), |far| far.child + usize::from(!far.at_its_start));
+        if !is_cut {
+            // Only children at edges of what is seen are not whole.
+            return together(0..node.children(), |i| self.add(&subtree.child(&node, i), seen, Span::default(), sum));
+        }
+        together(first..end, |i| {
+            let cuts =
+                |edge: &Option<EdgeChild>| edge.as_ref().is_some_and(|edge| edge.child == i && !edge.at_its_start);
+            let inner = Span { low: span.low.filter(|_| cuts(&near)), high: span.high.filter(|_| cuts(&far)) };
+            self.add(&subtree.child(&node, i), seen, inner, sum)
+        })
+    }
+
+    /// Row ids of the rows with keys in `span`: those that are for certain, and those that may be.
+    fn rows_of(&self, span: Span<'_>) -> Result<(Range<u64>, Range<u64>), Stop> {
+        let (mut low, mut high) = (0..0, self.tree.totals.rows..self.tree.totals.rows);
+        together([(span.low, &mut low), (span.high, &mut high)], |(edge, rows)| {
+            if let Some(edge) = edge {
+                *rows = self.rows_before(edge)?;
+            }
+            Ok(())
+        })?;
+        Ok((low.end..high.start.max(low.end), low.start..high.end))
+    }
+
+    /// How many rows lie before `edge`: at least the start, at most the end.
+    fn rows_before(&self, edge: Edge<'_>) -> Result<Range<u64>, Stop> {
+        let (leaf, is_at_start) = self.leaf(edge)?;
+        Ok(if is_at_start { leaf.before.rows..leaf.before.rows } else { leaf.rows() })
+    }
+
+    /// The data page that `edge` lies in, or at whose start it is known to be.
+    pub fn leaf(&self, edge: Edge<'_>) -> Result<(Subtree, bool), Stop> {
+        let mut here = self.root();
+        while here.level > 0 {
+            let page = self.open(&here)?;
+            let node = Node::new(&page);
+            let EdgeChild { child, at_its_start } = EdgeChild::find(&node, edge);
+            here = here.child(&node, child);
+            if at_its_start {
+                return Ok((here, true));
+            }
+        }
+        Ok((here, false))
+    }
+}
+
+/// Where an edge lies in a node.
+struct EdgeChild {
+    child: usize,
+    /// Whether all keys under the child are known to lie after the edge.
+    at_its_start: bool,
+}
+
+impl EdgeChild {
+    fn find(node: &Node<'_>, edge: Edge<'_>) -> Self {
+        let child = node.search(edge.at);
+        let mut separator = Vec::new();
+        if child > 0 && !edge.is_after {
+            node.separator(child - 1, &mut separator);
+        }
+        Self { child, at_its_start: child > 0 && !edge.is_after && separator == edge.at }
+    }
+}
