@@ -6,7 +6,7 @@ mod exact;
 mod histogram;
 mod range;
 
-pub use histogram::{Bucket, CutPoint, Histogram, MemoryRun, Metric, Source};
+pub use histogram::{Bucket, CutPoint, Histogram, MemoryRun, Metric, Source, histogram};
 
 use crate::format::meta::KeyBounds;
 use std::ops::Bound;

@@ -1,7 +1,42 @@
-//! Where to cut many sorted sources into pieces of about one size. It knows sources, not what one hides of another.
+//! Where to cut many sorted sources into pieces of about one size, from index nodes alone. It knows sources, not what one
+//! hides of another: a row that two sources have counts twice.
+//!
+//! Every source is a few *units*, each with a weight and a span of keys: at first a file's root between the file's
+//! bounds, later subtrees between separators. A cut at a key is known to within the units whose spans it lies inside.
+//!
+//! ```text
+//!   file 1   ├───────── 40 ─────────┤├──── 30 ────┤          before the cut lie at least 10, at most 10 + 40 + 20:
+//!   file 2   ├ 10 ┤├── 20 ──┤          ├── 20 ──┤            40 ± 30
+//!   cut              ▲
+//! ```
+//!
+//! Units are opened, which is replacing them by the children of their node, until what covers any place weighs no more
+//! than the resolution: the largest first, for as long as it weighs more than its share of the resolution. So wherever
+//! one cuts then, the middle of the interval is within half a resolution, and between two neighbouring places lies no
+//! more than one. Cuts are the places nearest to the multiples of the resolution. Where data pages alone are heavier than
+//! the resolution, nodes around a cut are opened until only data pages are left.
+//!
+//! * Pages: a unit that is opened weighs more than a share of the resolution, and those of one level do not overlap in
+//!   weight. So less than (sources that overlap) x (total / resolution) are opened on a level, and at the cuts one of each
+//!   source. With the ways to the ends of the range and to edges of slices that is at most
+//!   sources x height x (buckets + slice edges + 2), as long as no data page is heavier than the resolution; then also
+//!   fewer than there are nodes.
+//! * Rounds: nodes that are opened for one look at the units come together; there are about as many looks as levels.
+//! * Memory: a few hundred bytes for every child of a node that was opened.
 
-use super::Estimate;
+use super::range::{Subtree, Sum};
+use super::{Estimate, Span};
+use crate::format::meta::{KeyBounds, MAX_BOUND_BYTES, TreeKind};
+use crate::format::node::Node;
 use crate::read::Sst;
+use crate::slice::RowRanges;
+use pages::{PageRef, PageSource, Result, retry, together};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Bound;
+
+/// Nodes that are pinned at once, at most: 2 MiB of them, if they are not huge.
+const ROUND_NODES: usize = 128;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +74,7 @@ pub struct Histogram {
     pub metric: Metric,
     /// Of what size buckets should be.
     pub resolution: u64,
-    /// In the order of keys; cut points and values grow strictly.
+    /// In the order of keys, at least one; cut points and values grow strictly.
     pub buckets: Vec<Bucket>,
     /// How much lies in all.
     pub total: Estimate,
@@ -67,4 +102,458 @@ pub struct MemoryRun {
     pub rows: u64,
     /// Bytes of them.
     pub bytes: u64,
+}
+
+/// Buckets of about `resolution`, at least 1, over what `sources` have from `low` to `high`. Cut points lie near the
+/// multiples of the resolution. A bucket's value is within half a resolution of the truth, as long as the data pages and
+/// runs in memory around its cut point sum up to no more than that, otherwise within half of their sum; to this add half
+/// of those that `low` and `high` cut. Reads index nodes only, each in a step of its own with others.
+pub fn histogram<S: PageSource + ?Sized>(
+    source: &S,
+    sources: &[Source<'_>],
+    low: Bound<&[u8]>,
+    high: Bound<&[u8]>,
+    metric: Metric,
+    resolution: u64,
+) -> Result<Histogram> {
+    assert!(resolution > 0, "a bucket has room for something");
+    let mut pieces = Pieces::new(source, sources, low, high, metric);
+    let mut index_pages = 0;
+    let mut cuts: Option<Vec<usize>> = None;
+    loop {
+        let line = Line::new(&pieces);
+        let heavy = match &cuts {
+            None => pieces.heavy(&line, resolution),
+            Some(cuts) => pieces.heavy_at(&line, cuts, resolution),
+        };
+        if !heavy.is_empty() {
+            index_pages += heavy.len() as u64;
+            pieces.open(&heavy)?;
+            continue;
+        }
+        match &cuts {
+            None => cuts = Some(choose(&line, &pieces.before(&line), pieces.total(), resolution)),
+            Some(cuts) => {
+                let buckets = pieces.buckets(&line, cuts);
+                let total = pieces.total();
+                return Ok(Histogram { metric, resolution, buckets, total, index_pages });
+            }
+        }
+    }
+}
+
+/// A place between keys, after all that are less. Neighbours share them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Before(Vec<u8>),
+    End,
+}
+
+/// A part of a source, in the span of keys from one place to another.
+struct Unit {
+    low: usize,
+    high: usize,
+    /// How much of it lies in the range.
+    weight: Estimate,
+    /// Whether keys before or after the range may lie in it.
+    cut_low: bool,
+    cut_high: bool,
+    /// File and subtree, if it is one with a node.
+    node: Option<(usize, Subtree)>,
+    /// Whether little can be said of it without its node.
+    is_vague: bool,
+}
+
+/// All sources as units.
+struct Pieces<'a, S: ?Sized> {
+    source: &'a S,
+    metric: Metric,
+    files: Vec<(Sum<'a, S>, RowRanges)>,
+    places: Vec<Place>,
+    /// Whether a row has a place's key for certain.
+    are_keys: Vec<bool>,
+    units: Vec<Unit>,
+    /// The range.
+    low: Place,
+    high: Place,
+}
+
+/// A span of keys, and whether the range cuts it.
+struct Clipped {
+    low: usize,
+    high: usize,
+    cut_low: bool,
+    cut_high: bool,
+}
+
+impl<'a, S: PageSource + ?Sized> Pieces<'a, S> {
+    fn new(source: &'a S, sources: &[Source<'a>], low: Bound<&[u8]>, high: Bound<&[u8]>, metric: Metric) -> Self {
+        // After a key is before the next string there is.
+        let place = |key: &[u8], is_after: bool| Place::Before([key, if is_after { &[0] } else { &[] }].concat());
+        let mut pieces = Self {
+            source,
+            metric,
+            files: Vec::new(),
+            places: Vec::new(),
+            are_keys: Vec::new(),
+            units: Vec::new(),
+            low: Place::Before(Vec::new()),
+            high: Place::End,
+        };
+        let Some(span) = Span::within(low, high, &KeyBounds::default()) else { return pieces };
+        if let Some(edge) = span.low {
+            pieces.low = place(edge.at, edge.is_after);
+        }
+        if let Some(edge) = span.high {
+            pieces.high = place(edge.at, edge.is_after);
+        }
+        for &source in sources {
+            match source {
+                Source::File(sst) => {
+                    let bounds = sst.bounds();
+                    // Cut bounds, and those of range erases and slices, are not keys of rows.
+                    let is_key =
+                        sst.slice.is_none() && sst.meta.range_erases.is_none() && bounds.low.len() < MAX_BOUND_BYTES;
+                    let last = bounds.high.as_deref().map_or(Place::End, |high| place(high, true));
+                    if let (Some(span), Some(sum)) = (
+                        pieces.clip(place(&bounds.low, false), is_key, last),
+                        Sum::new(sst, pieces.source, TreeKind::Main),
+                    ) {
+                        let root = sum.root();
+                        pieces.files.push((sum, sst.rows()));
+                        pieces.add_subtree(pieces.files.len() - 1, root, &span);
+                    }
+                }
+                Source::Memory(runs) => {
+                    for run in runs {
+                        let span = pieces.clip(place(&run.first_key, false), true, place(&run.last_key, true));
+                        if let Some(Clipped { low, high, cut_low, cut_high }) = span {
+                            let all = if metric == Metric::Rows { run.rows } else { run.bytes };
+                            let weight = Estimate { low: if cut_low || cut_high { 0 } else { all }, high: all };
+                            let unit = Unit { low, high, weight, cut_low, cut_high, node: None, is_vague: false };
+                            pieces.units.push(unit);
+                        }
+                    }
+                }
+            }
+        }
+        pieces
+    }
+
+    fn add_place(&mut self, place: Place, is_key: bool) -> usize {
+        self.places.push(place);
+        self.are_keys.push(is_key);
+        self.places.len() - 1
+    }
+
+    /// The part in the range of a source from `low` to `high`; `None` if there is none.
+    fn clip(&mut self, low: Place, is_key: bool, high: Place) -> Option<Clipped> {
+        let (cut_low, cut_high) = (low < self.low, high > self.high);
+        let (from, to) = ((&low).max(&self.low), (&high).min(&self.high));
+        if from >= to {
+            return None;
+        }
+        let (from, to) = (from.clone(), to.clone());
+        let low = self.add_place(from, is_key && !cut_low);
+        Some(Clipped { low, high: self.add_place(to, false), cut_low, cut_high })
+    }
+
+    /// Adds a subtree of a file, unless nothing of it is seen.
+    fn add_subtree(&mut self, file: usize, subtree: Subtree, span: &Clipped) {
+        let &Clipped { low, high, cut_low, cut_high } = span;
+        let (rows, is_cut) = (subtree.totals().rows, cut_low || cut_high);
+        let seen = self.files[file].1.count_within(subtree.rows());
+        if seen == 0 {
+            return;
+        }
+        let of = |rows: Estimate, bytes: Estimate| if self.metric == Metric::Rows { rows } else { bytes };
+        let part = subtree.part(seen, is_cut);
+        let mut weight = of(part.rows, part.bytes.plus(part.beside_bytes));
+        // What of its bytes is seen only the nodes below say.
+        let is_vague = subtree.level > 0 && (is_cut || self.metric == Metric::Bytes && seen < rows);
+        if is_vague {
+            let whole = subtree.part(rows, false);
+            weight = Estimate { low: 0, high: of(part.rows, whole.bytes.plus(whole.beside_bytes)).high };
+        }
+        let node = (subtree.level > 0).then_some((file, subtree));
+        self.units.push(Unit { low, high, weight, cut_low, cut_high, node, is_vague });
+    }
+
+    /// Replaces `units`, in order, by their children.
+    fn open(&mut self, units: &[usize]) -> Result<()> {
+        for batch in units.chunks(ROUND_NODES) {
+            let mut nodes: Vec<Option<PageRef>> = vec![None; batch.len()];
+            retry(self.source, || {
+                together(nodes.iter_mut().zip(batch).filter(|(node, _)| node.is_none()), |(node, &unit)| {
+                    let (file, subtree) = self.units[unit].node.expect("only a unit with a node is opened");
+                    *node = Some(self.files[file].0.open(&subtree)?);
+                    Ok(())
+                })
+            })?;
+            for (node, &unit) in nodes.iter().zip(batch) {
+                self.add_children(unit, &Node::new(node.as_ref().expect("the step is done")));
+            }
+        }
+        let mut opened = units.iter().copied().peekable();
+        let mut i = 0;
+        self.units.retain(|_| {
+            let keep = opened.next_if_eq(&i).is_none();
+            i += 1;
+            keep
+        });
+        Ok(())
+    }
+
+    fn add_children(&mut self, unit: usize, node: &Node<'_>) {
+        let Unit { low, high, cut_low, cut_high, node: subtree, .. } = self.units[unit];
+        let (file, subtree) = subtree.expect("it has a node");
+        let last = node.children() - 1;
+        let mut before: Option<usize> = None;
+        for i in 0..=last {
+            let after = (i < last).then(|| {
+                let mut separator = Vec::new();
+                node.separator(i, &mut separator);
+                self.add_place(Place::Before(separator), false)
+            });
+            let start = std::mem::replace(&mut before, after);
+            let is_out = cut_low && after.is_some_and(|after| self.places[after] <= self.low)
+                || cut_high && start.is_some_and(|start| self.places[start] >= self.high);
+            if is_out {
+                continue;
+            }
+            // Bounds are cut outward, those of a slice between separators: a child may begin before them or end after.
+            let from = start.filter(|&start| self.places[start] > self.places[low]).unwrap_or(low);
+            let to = after.filter(|&after| self.places[after] < self.places[high]).unwrap_or(high);
+            let is_in_order = self.places[from] < self.places[to];
+            let span = Clipped {
+                low: if is_in_order { from } else { low },
+                high: if is_in_order { to } else { high },
+                cut_low: cut_low && start.is_none_or(|start| self.places[start] < self.low),
+                cut_high: cut_high && after.is_none_or(|after| self.places[after] > self.high),
+            };
+            self.add_subtree(file, subtree.child(node, i), &span);
+        }
+    }
+
+    /// What lies in all units.
+    fn total(&self) -> Estimate {
+        self.units.iter().fold(Estimate::default(), |sum, unit| sum.plus(unit.weight))
+    }
+
+    /// Units to open, in order, so that what covers any place weighs at most `resolution`. They count nothing more: if
+    /// their children are too heavy, the next look finds out.
+    fn heavy(&self, line: &Line, resolution: u64) -> Vec<usize> {
+        let mut cover = Cover::new(self);
+        for (place, ends, begins) in line.places() {
+            cover.end(ends);
+            cover.begin(begins);
+            cover.lighten(line, place, resolution, true);
+        }
+        cover.opened()
+    }
+
+    /// Units to open so that what covers one of `cuts` weighs at most `resolution`, or has no node.
+    fn heavy_at(&self, line: &Line, cuts: &[usize], resolution: u64) -> Vec<usize> {
+        let mut cover = Cover::new(self);
+        let mut cuts = cuts.iter().map(|&cut| line.rank[cut]).peekable();
+        for (place, ends, begins) in line.places() {
+            cover.end(ends);
+            if cuts.next_if_eq(&place).is_some() {
+                cover.lighten(line, place, resolution, false);
+            }
+            cover.begin(begins);
+        }
+        cover.opened()
+    }
+
+    /// How much lies before each place.
+    fn before(&self, line: &Line) -> Vec<Estimate> {
+        let mut closed = Estimate::default();
+        let mut open = 0u128;
+        let mut before = Vec::with_capacity(line.order.len());
+        for (_, ends, begins) in line.places() {
+            for &unit in ends {
+                closed += self.units[unit].weight;
+                open -= u128::from(self.units[unit].weight.high);
+            }
+            let open_high = u64::try_from(open).unwrap_or(u64::MAX);
+            before.push(Estimate { high: closed.high.saturating_add(open_high), ..closed });
+            for &unit in begins {
+                open += u128::from(self.units[unit].weight.high);
+            }
+        }
+        before
+    }
+
+    /// What lies between the cuts.
+    fn buckets(&self, line: &Line, cuts: &[usize]) -> Vec<Bucket> {
+        let before = self.before(line);
+        let total = self.total();
+        let mut buckets: Vec<Bucket> = Vec::with_capacity(cuts.len() + 1);
+        for &cut in cuts {
+            let through = before[line.rank[cut]];
+            let value = through.middle();
+            let last = buckets.last().map_or(0, |bucket| bucket.value);
+            if let Place::Before(at) = &self.places[cut]
+                && (last + 1..total.middle()).contains(&value)
+            {
+                let end = CutPoint { at: at.clone(), is_key: self.are_keys[cut] };
+                buckets.push(Bucket { end: Some(end), through, value });
+            }
+        }
+        buckets.push(Bucket { end: None, through: total, value: total.middle() });
+        buckets
+    }
+}
+
+/// Places in order, with the units that end and begin there.
+struct Line {
+    /// Number of each place in the order; those that are equal have one.
+    rank: Vec<usize>,
+    /// A place of each rank: one that is a key, if any is.
+    order: Vec<usize>,
+    is_key: Vec<bool>,
+    bytes: Vec<usize>,
+    low: Vec<usize>,
+    high: Vec<usize>,
+    /// Units by where they begin and by where they end.
+    begins: Vec<usize>,
+    ends: Vec<usize>,
+}
+
+impl Line {
+    fn new<S: PageSource + ?Sized>(pieces: &Pieces<'_, S>) -> Self {
+        let mut sorted: Vec<usize> = (0..pieces.places.len()).collect();
+        sorted.sort_unstable_by_key(|&place| (&pieces.places[place], !pieces.are_keys[place], place));
+        let mut rank = vec![0; sorted.len()];
+        let mut order: Vec<usize> = Vec::new();
+        for place in sorted {
+            if order.last().is_none_or(|&last| pieces.places[last] != pieces.places[place]) {
+                order.push(place);
+            }
+            rank[place] = order.len() - 1;
+        }
+        let low: Vec<usize> = pieces.units.iter().map(|unit| rank[unit.low]).collect();
+        let high: Vec<usize> = pieces.units.iter().map(|unit| rank[unit.high]).collect();
+        let mut begins: Vec<usize> = (0..pieces.units.len()).collect();
+        let mut ends = begins.clone();
+        begins.sort_unstable_by_key(|&unit| (low[unit], unit));
+        ends.sort_unstable_by_key(|&unit| (high[unit], unit));
+        let is_key = order.iter().map(|&place| pieces.are_keys[place]).collect();
+        let bytes = order.iter().map(|&place| match &pieces.places[place] {
+            Place::Before(at) => at.len(),
+            Place::End => usize::MAX,
+        });
+        Self { bytes: bytes.collect(), rank, order, is_key, low, high, begins, ends }
+    }
+
+    /// Each rank, with the units that end and that begin there.
+    fn places(&self) -> impl Iterator<Item = (usize, &[usize], &[usize])> {
+        let (mut begun, mut ended) = (0, 0);
+        (0..self.order.len()).map(move |rank| {
+            let ends = &self.ends[ended..];
+            let ends = &ends[..ends.partition_point(|&unit| self.high[unit] == rank)];
+            let begins = &self.begins[begun..];
+            let begins = &begins[..begins.partition_point(|&unit| self.low[unit] == rank)];
+            ended += ends.len();
+            begun += begins.len();
+            (rank, ends, begins)
+        })
+    }
+}
+
+/// Units whose spans hold one place, as it goes along the line.
+struct Cover<'p> {
+    units: &'p [Unit],
+    is_opened: Vec<bool>,
+    /// Of those that are not opened.
+    weight: u128,
+    count: u128,
+    /// Those with a node, heaviest first; some may have ended.
+    nodes: BinaryHeap<(u64, Reverse<usize>)>,
+}
+
+impl<'p> Cover<'p> {
+    fn new<S: PageSource + ?Sized>(pieces: &'p Pieces<'_, S>) -> Self {
+        let is_opened = pieces.units.iter().map(|unit| unit.is_vague).collect();
+        Self { units: &pieces.units, is_opened, weight: 0, count: 0, nodes: BinaryHeap::new() }
+    }
+
+    fn begin(&mut self, units: &[usize]) {
+        for &unit in units.iter().filter(|&&unit| !self.is_opened[unit]) {
+            let high = self.units[unit].weight.high;
+            self.weight += u128::from(high);
+            self.count += 1;
+            if self.units[unit].node.is_some() {
+                self.nodes.push((high, Reverse(unit)));
+            }
+        }
+    }
+
+    fn end(&mut self, units: &[usize]) {
+        for &unit in units.iter().filter(|&&unit| !self.is_opened[unit]) {
+            self.weight -= u128::from(self.units[unit].weight.high);
+            self.count -= 1;
+        }
+    }
+
+    /// Opens the heaviest until those at `place` weigh at most `resolution`; if `only_heavy`, only those that weigh more
+    /// than their share of it.
+    fn lighten(&mut self, line: &Line, place: usize, resolution: u64, only_heavy: bool) {
+        let resolution = u128::from(resolution);
+        while self.weight > resolution
+            && let Some(&(weight, Reverse(unit))) = self.nodes.peek()
+        {
+            if line.high[unit] > place {
+                if only_heavy && u128::from(weight) * self.count <= resolution {
+                    break;
+                }
+                self.end(&[unit]);
+                self.is_opened[unit] = true;
+            }
+            self.nodes.pop();
+        }
+    }
+
+    fn opened(&self) -> Vec<usize> {
+        (0..self.units.len()).filter(|&unit| self.is_opened[unit]).collect()
+    }
+}
+
+/// A place where the middle of what lies before it grows.
+#[derive(Clone, Copy)]
+struct Candidate {
+    value: u64,
+    /// `None`: the start or the end of everything, where nothing is cut.
+    place: Option<usize>,
+}
+
+/// For each multiple of `resolution` the place before which about so much lies; those that are cuts, in order.
+fn choose(line: &Line, before: &[Estimate], total: Estimate, resolution: u64) -> Vec<usize> {
+    let end = total.middle();
+    let mut candidates = vec![Candidate { value: 0, place: None }];
+    // Of places before which the same lies: where it is known best, then a key, then the shortest string.
+    let inner: Vec<usize> = (0..before.len()).filter(|&rank| (1..end).contains(&before[rank].middle())).collect();
+    for same in inner.chunk_by(|&a, &b| before[a].middle() == before[b].middle()) {
+        let best = same.iter().min_by_key(|&&rank| (before[rank].width(), !line.is_key[rank], line.bytes[rank], rank));
+        let best = *best.expect("a chunk is not empty");
+        candidates.push(Candidate { value: before[best].middle(), place: Some(line.order[best]) });
+    }
+    candidates.push(Candidate { value: end, place: None });
+    let mut cuts: Vec<usize> = Vec::new();
+    for pair in candidates.windows(2) {
+        let [from, to] = [u128::from(pair[0].value), u128::from(pair[1].value)];
+        let resolution = u128::from(resolution);
+        let first = from.div_ceil(resolution).max(1) * resolution;
+        let last = to / resolution * resolution;
+        let takes_from = first <= to && first - from <= to - first;
+        let takes_to = last >= from && last > 0 && to - last < last - from;
+        let nearest = [pair[0].place.filter(|_| takes_from), pair[1].place.filter(|_| takes_to)];
+        for place in nearest.into_iter().flatten() {
+            if cuts.last() != Some(&place) {
+                cuts.push(place);
+            }
+        }
+    }
+    cuts
 }
