@@ -140,10 +140,15 @@ impl Content {
 
     /// Writes the file.
     pub fn build(&self, options: BuildOptions) -> Built {
+        self.build_as(ID, options)
+    }
+
+    /// Writes the file with an id of its own, to be read beside others.
+    pub fn build_as(&self, id: u64, options: BuildOptions) -> Built {
         let options = BuildOptions { groups: self.groups, ..options };
         let disk = SimDisk::new(1);
         let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
-        let mut builder = Builder::new(file, PATH.into(), ID, options);
+        let mut builder = Builder::new(file, PATH.into(), id, options);
         self.add_to(&mut builder);
         let meta = builder.finish().expect("there is room");
         Built { disk, meta, version_offset: 0 }
@@ -186,19 +191,23 @@ impl Built {
 
     /// The file outside every cache.
     pub fn sst(&self) -> Arc<Sst> {
-        self.sst_of(PagedFile::alone(PATH, ID, Arc::clone(&self.disk) as Arc<dyn Disk>), false)
+        self.sst_of(PagedFile::alone(PATH, self.meta.file_id, Arc::clone(&self.disk) as Arc<dyn Disk>), false)
     }
 
     /// The file in a cache.
     pub fn sst_in(&self, cache: &Arc<PageCache>, prefer_flat: bool) -> Arc<Sst> {
-        self.sst_of(cache.register(PATH, ID, Arc::clone(&self.disk) as Arc<dyn Disk>), prefer_flat)
+        self.sst_of(cache.register(PATH, self.meta.file_id, Arc::clone(&self.disk) as Arc<dyn Disk>), prefer_flat)
     }
 
     /// Runs `read` with each kind of source and each index. What it asserts holds for all of them.
     pub fn on_every_source(&self, mut read: impl FnMut(&Reader<'_>)) {
         for prefer_flat in [false, true] {
-            let alone =
-                || self.sst_of(PagedFile::alone(PATH, ID, Arc::clone(&self.disk) as Arc<dyn Disk>), prefer_flat);
+            let alone = || {
+                self.sst_of(
+                    PagedFile::alone(PATH, self.meta.file_id, Arc::clone(&self.disk) as Arc<dyn Disk>),
+                    prefer_flat,
+                )
+            };
             let mut run_counted = |name: &str, sst: Arc<Sst>, rounds_a_page: u64, source: &dyn PageSource| {
                 println!("source: {name}, {} index", if prefer_flat { "flat" } else { "B-tree" });
                 read(&Reader { sst, source: Rounds::new(source), rounds_a_page });

@@ -121,3 +121,6 @@ impl<'k> Span<'k> {
 fn share(bytes: u64, part: u64, whole: u64) -> u64 {
     if part >= whole { bytes } else { (u128::from(bytes) * u128::from(part) / u128::from(whole)) as u64 }
 }
+
+#[cfg(test)]
+mod tests;
