@@ -13,9 +13,10 @@ use sst::format::data_page::{self, Layout, OutsideValue};
 use sst::format::group_page::{self, GroupLayout};
 use sst::format::node::{self, Node};
 use sst::precharge::{self, Reading, Shares};
+use sst::stats::{self, Histogram, Metric, Source};
 use sst::{
     BuildOptions, Builder, Compression, Direction, DumpDetail, GroupTrees, Groups, IndexKind, Limits, Meta, Root,
-    RowKind, Seek, Sst, SstCursor, Version,
+    RowKind, RowRanges, Seek, Slice, Sst, SstCursor, Version,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -173,6 +174,7 @@ fn read(bytes: &[u8]) -> bool {
         scan(&sst, &source);
         look_up(&sst, &source);
         precharge(&sst);
+        statistics(&sst, &source);
     }
     is_whole
 }
@@ -236,6 +238,38 @@ fn precharge(sst: &Sst) {
                     precharge::pass(sst, &source, &wanted, &mut shares, asked)
                 }));
             }
+        }
+    }
+}
+
+/// Totals, rows at a distance and histograms, of the whole file and in a slice.
+fn statistics(sst: &Arc<Sst>, source: &Resident) {
+    let rows = RowRanges::new([1..3, 5..u64::MAX]).within(0..sst.meta.rows());
+    let slice = Slice { rows, bounds: sst.meta.bounds.clone(), bytes: 0 };
+    let file = sst.file.clone();
+    let prefer_flat = sst.prefer_flat;
+    let part = Sst { file, meta: sst.meta.clone(), version_offset: 0, prefer_flat, slice: Some(slice) };
+    for sst in [&**sst, &part] {
+        for (low, high) in
+            [(Bound::Unbounded, Bound::Unbounded), (Bound::Excluded(&b"k"[..]), Bound::Included(&b"kkkb"[..]))]
+        {
+            drop(retry(source, || sst.totals_between(source, low, high)));
+            drop(retry(source, || sst.exact_between(source, low, high)));
+            drop(retry(source, || sst.rows_between(source, low, high)));
+            // A file that says it has more is not worth the time: everything heavier than a resolution is looked at.
+            let total = sst.meta.main.map_or(0, |tree| tree.totals.rows);
+            for (metric, resolution) in [(Metric::Rows, total / 50 + 1), (Metric::Bytes, 4096)] {
+                let found = stats::histogram(source, &[Source::File(sst)], low, high, metric, resolution);
+                let is_sorted = |found: &Histogram| found.buckets.is_sorted_by(|a, b| a.value < b.value);
+                assert!(found.is_err() || found.is_ok_and(|found| is_sorted(&found)), "values grow");
+            }
+        }
+        for (from, n) in [(0, 0), (2, 7), (u64::MAX, u64::MAX)] {
+            drop(retry(source, || sst.nth_put(source, from, n)));
+        }
+        drop(retry(source, || sst.bytes_by_group(source, 1..7)));
+        if sst.meta.rows() > 0 {
+            drop(retry(source, || sst.key_of(source, sst.meta.rows() - 1, &mut Vec::new())));
         }
     }
 }

@@ -1,6 +1,25 @@
 //! What lies where in a file, from the totals in its index nodes: rows, erased rows and bytes of any range, the row at a
 //! distance, and where to cut many files into even pieces. It knows no versions and no levels: what hides what across
 //! files is the business of whoever reads them together.
+//!
+//! Nodes carry running totals, so a child that lies in a range as a whole is one subtraction, and only the two ways down to
+//! the ends of the range are walked. A child that is seen in part (see [`Slice`](crate::Slice)) has its rows counted by row
+//! ids, without opening it; what of its bytes and erased rows is seen only the nodes below say.
+//!
+//! ```text
+//!            low                      high
+//!             ▼                         ▼
+//!   [  page  ][  page  ][ page ][ page ][  page  ]      rows: two pages for certain, four at most
+//! ```
+//!
+//! * An end of the range is known to the data page it lies in; exactly if it is a separator or beyond the file's bounds.
+//!   So an interval is two pages wide at most, and every interval holds the truth ([`Estimate`]).
+//! * Index pages: those on the way to both ends, 2 x height at most, and on the way to each edge of the slice between
+//!   them. Data pages: none; where the answer is to be exact, one at each end.
+//! * A flat index is a tree of height 1 and goes through the same code.
+//! * What a node says is checked against its parent: totals that do not fit are `Corrupt`, not a wrong sum.
+//!
+//! Histograms over many sources have their own bounds, see `stats/histogram.rs` and `docs/decisions/0012-a-histogram-opens-what-is-heavy.md`.
 
 mod exact;
 mod histogram;

@@ -16,11 +16,10 @@
 //! more than one. Cuts are the places nearest to the multiples of the resolution. Where data pages alone are heavier than
 //! the resolution, nodes around a cut are opened until only data pages are left.
 //!
-//! * Pages: a unit that is opened weighs more than a share of the resolution, and those of one level do not overlap in
-//!   weight. So less than (sources that overlap) x (total / resolution) are opened on a level, and at the cuts one of each
-//!   source. With the ways to the ends of the range and to edges of slices that is at most
-//!   sources x height x (buckets + slice edges + 2), as long as no data page is heavier than the resolution; then also
-//!   fewer than there are nodes.
+//! * Pages: a unit that is opened weighs more than (resolution / sources that cover the place), and those of one level
+//!   share the total: fewer than sources x (total / resolution) are opened on a level, and at the cuts one of each source.
+//!   With the ways to the ends of the range and to edges of slices that is at most
+//!   sources x height x (buckets + edges of the slice + 2). Tests hold it to this.
 //! * Rounds: nodes that are opened for one look at the units come together; there are about as many looks as levels.
 //! * Memory: a few hundred bytes for every child of a node that was opened.
 

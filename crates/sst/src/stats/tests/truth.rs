@@ -30,8 +30,6 @@ pub struct DataPage {
 pub struct Row {
     pub key: Vec<u8>,
     pub is_put: bool,
-    /// Number of its page.
-    pub page: usize,
 }
 
 /// One tree of a file in lists.
@@ -78,14 +76,14 @@ impl Tree {
             let data = page(&at, kind.page_kind());
             if kind.is_by_row() {
                 assert_eq!(GroupLayout::of(&data).rows() as u64, totals.rows);
-                let row = Row { key: Vec::new(), is_put: true, page: found.pages.len() };
+                let row = Row { key: Vec::new(), is_put: true };
                 found.rows.extend(std::iter::repeat_n(row, totals.rows as usize));
             } else {
                 let layout = Layout::of(&data);
                 for i in 0..layout.rows() {
                     let mut key = Vec::new();
                     let is_put = layout.read_row(&data, i, &mut key).kind != RowKind::Erase;
-                    found.rows.push(Row { key, is_put, page: found.pages.len() });
+                    found.rows.push(Row { key, is_put });
                 }
             }
             found.pages.push(DataPage { low, high, rows: before.rows..through.rows, totals });
