@@ -15,8 +15,8 @@ use sst::format::node::{self, Node};
 use sst::precharge::{self, Reading, Shares};
 use sst::stats::{self, Histogram, Metric, Source};
 use sst::{
-    BuildOptions, Builder, Compression, Direction, DumpDetail, GroupTrees, Groups, IndexKind, Limits, Meta, Root,
-    RowKind, RowRanges, Seek, Slice, Sst, SstCursor, Version,
+    BuildOptions, Builder, Compression, Direction, DumpDetail, FilterKind, GroupTrees, Groups, IndexKind, Limits, Meta,
+    Root, RowKind, RowRanges, Seek, Slice, Sst, SstCursor, Version,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -67,6 +67,8 @@ fn built(input: &mut Input<'_>) -> (Vec<u8>, Meta) {
         max_node_children: 3 + usize::from(shape >> 6),
         max_page_rows: if shape & 16 == 0 { usize::MAX } else { 2 },
         groups: if shape & 32 == 0 { 0 } else { 2 },
+        filter: [FilterKind::None, FilterKind::Bits8, FilterKind::Bits16][usize::from(input.byte()) % 3],
+        filter_prefix_bytes: u16::from(input.byte() & 3),
     };
     let rows: BTreeMap<Vec<u8>, (u64, u8, usize)> =
         (0..input.below(20)).map(|_| (input.key(), (1 + input.number() / 2, input.byte(), input.below(100)))).collect();
@@ -103,8 +105,9 @@ fn parts(value: &[u8], groups: usize) -> Vec<&[u8]> {
 fn seal(file: &mut [u8], meta: &mut Meta) {
     let (id, mut left) = (meta.file_id, MOST);
     let groups = meta.groups.iter_mut().flat_map(|GroupTrees { newest, older }| [newest, older]);
-    let keyed = [&mut meta.main, &mut meta.history, &mut meta.range_erases];
-    for tree in keyed.into_iter().chain(groups).flatten() {
+    let keyed = [&mut meta.main, &mut meta.history, &mut meta.range_erases].into_iter().flatten();
+    let filter = meta.filter.iter_mut().map(|filter| &mut filter.tree);
+    for tree in keyed.chain(groups.flatten()).chain(filter) {
         for Root { address, height, .. } in [&mut tree.btree, &mut tree.flat].into_iter().flatten() {
             address.crc = seal_page(file, id, *address, *height, &mut left).unwrap_or_default();
         }
@@ -165,7 +168,13 @@ fn read(bytes: &[u8]) -> bool {
     let mut is_whole = false;
     for prefer_flat in [false, true] {
         let paged = PagedFile::alone(PATH, meta.file_id, disk.clone() as Arc<dyn Disk>);
-        let sst = Arc::new(Sst { file: paged, meta: meta.clone(), version_offset: 0, prefer_flat, slice: None });
+        let sst = Arc::new(Sst {
+            file: paged,
+            meta: meta.clone(),
+            version_offset: 0,
+            prefer_flat,
+            slice: None, filter_use: Default::default(),
+        });
         let source = Resident::new(sst::validate);
         is_whole = sst::verify(&sst, &source, &*file, &mut |_| {}).is_ok();
         for detail in [DumpDetail::Pages, DumpDetail::Rows] {

@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use os::BLOCK_BYTES;
 use pages::Address;
 use sst::format::meta::Unknown;
-use sst::{GroupTrees, KeyBounds, MAX_GROUPS, Meta, Root, Totals, Tree, Version};
+use sst::{FilterTree, GroupTrees, KeyBounds, MAX_GROUPS, Meta, Root, Totals, Tree, Version};
 
 const META_AT: usize = 32;
 
@@ -52,7 +52,7 @@ fn footer(mut block: Vec<u8>) {
     seal.copy_from_slice(&crc32c::crc32c(body).to_le_bytes());
     let Ok(meta) = Meta::from_footer(&block) else { return };
     assert_eq!(Meta::from_footer(&meta.footer()).as_ref(), Ok(&meta));
-    assert!(meta.trees().count() <= 3 + 2 * MAX_GROUPS);
+    assert!(meta.trees().count() <= 4 + 2 * MAX_GROUPS);
     for (_, tree) in meta.trees() {
         let root = tree.root(false);
         assert_eq!(tree.btree.or(tree.flat), Some(root));
@@ -62,6 +62,10 @@ fn footer(mut block: Vec<u8>) {
     let rows = |tree: Option<Tree>| tree.map(|tree| tree.totals.rows);
     for GroupTrees { newest, older } in &meta.groups {
         assert_eq!((rows(*newest), rows(*older)), (rows(meta.main), rows(meta.history)));
+    }
+    if let Some(FilterTree { tree, partition_rows, .. }) = meta.filter {
+        assert_eq!(tree.totals.rows, meta.rows());
+        assert!((tree.data_pages - 1).checked_mul(partition_rows.into()).is_some_and(|before| before < meta.rows()));
     }
     meta.rows();
     meta.index_bytes();
@@ -73,12 +77,24 @@ fn built(input: &mut Input<'_>) -> Meta {
         let rows = input.number();
         (input.byte() % 4 > 0).then(|| tree(input, rows))
     });
-    let groups = (0..input.byte() % 4).map(|_| GroupTrees {
+    let group_count = input.byte() % 4;
+    let group = |_| GroupTrees {
         newest: main.map(|main| tree(input, main.totals.rows)),
         older: history.map(|history| tree(input, history.totals.rows)),
+    };
+    let groups = (0..group_count).map(group).collect();
+    let partition_rows = 1 + input.number() as u32 / 2;
+    let filter = main.filter(|main| main.totals.rows > 0 && partition_rows % 4 > 0).map(|main| {
+        let data_pages = main.totals.rows.div_ceil(partition_rows.into());
+        FilterTree {
+            tree: tree_of(input, main.totals.rows, data_pages),
+            partition_rows,
+            prefix_bytes: input.number() as u16,
+        }
     });
     Meta {
-        groups: groups.collect(),
+        groups,
+        filter,
         file_id: input.number(),
         file_bytes: input.number(),
         main,
@@ -95,8 +111,13 @@ fn built(input: &mut Input<'_>) -> Meta {
 
 /// A tree of `rows` rows: of one page, which all its roots are, or with a B-tree, a list or both above its pages.
 fn tree(input: &mut Input<'_>, rows: u64) -> Tree {
-    let totals = Totals { rows, bytes: input.number(), group_bytes: input.number(), erased: input.number() };
     let data_pages = input.number();
+    tree_of(input, rows, data_pages)
+}
+
+/// As [`tree`], with this many pages.
+fn tree_of(input: &mut Input<'_>, rows: u64, data_pages: u64) -> Tree {
+    let totals = Totals { rows, bytes: input.number(), group_bytes: input.number(), erased: input.number() };
     let height = if data_pages == 1 { 0 } else { input.byte().max(1) };
     let mut root = |height: u8| Root {
         address: Address { offset: input.number(), bytes: input.number() as u32, crc: input.number() as u32 },

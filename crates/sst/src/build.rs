@@ -3,6 +3,7 @@
 
 mod builder;
 mod file_writer;
+mod filter;
 mod rows;
 mod tree;
 

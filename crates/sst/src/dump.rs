@@ -6,8 +6,9 @@
 
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue, Record};
+use crate::format::filter::FilterLayout;
 use crate::format::group_page::GroupLayout;
-use crate::format::meta::{Meta, Root, TreeKind};
+use crate::format::meta::{FilterTree, Meta, Root, TreeKind};
 use crate::format::node::{Child, Node, Totals};
 use crate::read::{Sst, decode_range_erase};
 use crate::row::RowKind;
@@ -42,7 +43,10 @@ pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, o
     for (kind, tree) in meta.trees() {
         out.line(0, format_args!(""))?;
         let pages = tree.data_pages;
-        out.line(0, format_args!("{kind}: {} in {pages} data pages", Printed(&tree.totals)))?;
+        match meta.filter.filter(|_| kind == TreeKind::Filter) {
+            None => out.line(0, format_args!("{kind}: {} in {pages} data pages", Printed(&tree.totals)))?,
+            Some(filter) => out.filter(&filter)?,
+        }
         let rows = 0..tree.totals.rows;
         if let Some(root) = tree.btree {
             out.line(1, format_args!("btree: {}", Printed(&root)))?;
@@ -147,6 +151,7 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         if height == 0 {
             return match index.show {
                 Show::Addresses => Ok(()),
+                Show::Pages if index.tree == TreeKind::Filter => self.partition(at, rows, depth),
                 Show::Pages if index.tree.is_by_row() => self.parts(index.tree, at, rows, depth),
                 Show::Pages => self.data(index.tree, at, rows, depth),
             };
@@ -211,6 +216,26 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
             self.line(depth + 1, format_args!("row {row} {key}: version {}, {value}", record.version.0))?;
         }
         Ok(())
+    }
+
+    fn filter(&mut self, filter: &FilterTree) -> Result<()> {
+        let FilterTree { tree, partition_rows, prefix_bytes } = filter;
+        let (totals, pages) = (Printed(&tree.totals), tree.data_pages);
+        let prefixes = match prefix_bytes {
+            0 => String::new(),
+            bytes => format!(", prefixes of {bytes} bytes"),
+        };
+        self.line(0, format_args!("filter: {totals} in {pages} partitions of {partition_rows}{prefixes}"))
+    }
+
+    /// A partition of the filter.
+    fn partition(&mut self, at: &Address, rows: Range<u64>, depth: usize) -> Result<()> {
+        let kind = PageKind::Filter;
+        let Some((page, _)) = self.read(at, kind, 0, depth)? else { return Ok(()) };
+        let layout = FilterLayout::of(&page);
+        self.check_rows(&layout, rows, kind, at)?;
+        let (rows, count, bits) = (Span(&layout), layout.fingerprints(), layout.fingerprint_bits());
+        self.line(depth, format_args!("filter page at {}: {rows}, {count} fingerprints of {bits} bits", Printed(at)))
     }
 
     /// A page of a column group.

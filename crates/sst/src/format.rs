@@ -5,6 +5,7 @@
 
 pub mod column;
 pub mod data_page;
+pub mod filter;
 pub mod group_page;
 pub mod key;
 pub mod meta;
@@ -32,11 +33,12 @@ pub fn validate(kind: PageKind, page: &[u8]) -> Result<(), String> {
             bytes => Err(format!("a value chunk of {bytes} bytes, 1 to {MAX_CHUNK_BYTES} are allowed")),
         },
         PageKind::Group | PageKind::GroupHistory => group_page::validate(page),
-        PageKind::Footer | PageKind::Filter => Err(format!("{} pages are not read through the cache", kind.name())),
+        PageKind::Filter => filter::validate(page),
+        PageKind::Footer => Err("footer pages are not read through the cache".to_owned()),
     }
 }
 
-/// What a cursor must know of a page of rows.
+/// What a cursor must know of a page of rows, or about rows.
 pub trait PageRows: Copy {
     /// Reads the head of a validated page.
     fn of(page: &[u8]) -> Self;

@@ -19,13 +19,16 @@ mod verify;
 
 pub use build::{BuildOptions, Builder, Compression};
 pub use dump::{DumpDetail, dump, read_footer};
-pub use format::meta::{FORMAT_VERSION, GroupTrees, IndexKind, KeyBounds, MAX_GROUPS, Meta, Root, Tree, TreeKind};
+pub use format::filter::FilterKind;
+pub use format::meta::{
+    FORMAT_VERSION, FilterTree, GroupTrees, IndexKind, KeyBounds, MAX_GROUPS, Meta, Root, Tree, TreeKind,
+};
 pub use format::node::Totals;
 pub use format::validate;
 pub use precharge::{Direction, Limits};
 pub use read::{
-    GroupCursor, Groups, LoadedValue, PartCursor, RangeErase, Readahead, Row, RowPlace, Seek, Sst, SstCursor,
-    StoredValue, TreeCursor,
+    FilterUse, GroupCursor, Groups, LoadedValue, PartCursor, RangeErase, Readahead, Row, RowPlace, Seek, Sst,
+    SstCursor, StoredValue, TreeCursor,
 };
 pub use row::{MAX_KEY_BYTES, RowKind, Version};
 pub use slice::{RowRanges, Slice};

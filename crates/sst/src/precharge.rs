@@ -163,6 +163,7 @@ pub fn shares_of<'f>(files: impl Iterator<Item = &'f Sst>, reading: &Reading<'_>
         for (kind, _) in sst.meta.trees() {
             let is_read = match kind {
                 TreeKind::Main | TreeKind::RangeErases => true,
+                TreeKind::Filter => false,
                 TreeKind::History => reading.is_old(sst),
                 TreeKind::Group(group) => reading.groups.contains(usize::from(group)),
                 TreeKind::GroupHistory(group) => reading.is_old(sst) && reading.groups.contains(usize::from(group)),
@@ -214,7 +215,8 @@ pub fn pass<S: PageSource + ?Sized>(
     shares: &mut Shares,
     asked: &Asked,
 ) -> Result<Pass> {
-    let pages = sst.meta.trees().fold(0u64, |sum, (_, tree)| sum.saturating_add(tree.data_pages));
+    let with_rows = || sst.meta.trees().filter(|(kind, _)| *kind != TreeKind::Filter);
+    let pages = with_rows().fold(0u64, |sum, (_, tree)| sum.saturating_add(tree.data_pages));
     shares.expect(sst.meta.user_bytes / pages.max(1));
     let mut trees = Trees { sst, source, asked, direction: reading.direction };
     let Reading { low, high, direction, limits, .. } = *reading;
@@ -251,7 +253,7 @@ pub fn pass<S: PageSource + ?Sized>(
     }
     if !sum.is_known {
         // A later file has what is left if this one gives all it can.
-        for (kind, tree) in sst.meta.trees() {
+        for (kind, tree) in with_rows() {
             shares.of(kind).take(tree.totals.bytes, tree.totals.bytes);
         }
         shares.values.take(sst.meta.value_bytes, sst.meta.value_bytes);

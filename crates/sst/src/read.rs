@@ -2,10 +2,12 @@
 //! before its last page is in hand, so that after a fault it can simply be made again.
 
 mod cursor;
+mod filter;
 mod parts;
 mod tree;
 
 pub use cursor::SstCursor;
+pub use filter::FilterUse;
 pub use parts::{GroupCursor, Groups};
 pub(crate) use tree::Descent;
 pub use tree::{PartCursor, Readahead, Seek, TreeCursor};
@@ -35,6 +37,8 @@ pub struct Sst {
     pub prefer_flat: bool,
     /// What is seen of it; `None`: all.
     pub slice: Option<Slice>,
+    /// Where its filter is of use; default at first.
+    pub filter_use: FilterUse,
 }
 
 /// Where a version of a row stands in its file. Its parts in other column groups have the same row id.

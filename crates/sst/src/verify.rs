@@ -3,9 +3,10 @@
 //!
 //! * Every page is reached from its parent, so its checksum, its structure and its place are checked; the footer has a
 //!   checksum of its own; what is left of the file must be the zeros between pages.
-//! * Memory: a node for each level, the flat list, a data page, and 16 bytes for each page of the file, 32 for those of
+//! * Memory: a node for each level, the flat list, a data page, a partition of the filter, and 16 bytes for each page of the file, 32 for those of
 //!   column groups; where there are groups, a bit for each row and each older version too.
 
+mod filter;
 mod groups;
 mod tree_walk;
 
@@ -14,6 +15,7 @@ use crate::format::data_page::{Layout, OutsideValue, Record};
 use crate::format::meta::{Meta, TreeKind};
 use crate::read::{RowPlace, Sst};
 use crate::row::{RowKind, Version};
+use filter::FilterWalk;
 use groups::Beside;
 use os::{BLOCK_BYTES, Buffer, File};
 use pages::{Address, Error, HEADER_BYTES, PageKind, PageRef, PageSource, Result, retry};
@@ -159,11 +161,13 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         next
     }
 
-    /// The main tree and, in step with it, the history: an older version belongs to a row that says it has some.
+    /// The main tree and, in step with it, the filter over its keys and the history: an older version belongs to a row that
+    /// says it has some.
     fn rows(&mut self, mut groups: Beside) -> Result<()> {
         let meta = &self.sst.meta;
         let value_bytes_of_groups = self.found.value_bytes;
         let mut history = History::new(meta.history.map(|tree| TreeWalk::new(TreeKind::History, tree)));
+        let mut filter = FilterWalk::new(meta.filter);
         if let Some(tree) = meta.main {
             let mut walk = TreeWalk::new(TreeKind::Main, tree);
             let mut key = Vec::new();
@@ -178,6 +182,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
                         return Err(self.corrupt(PageKind::Data, at.offset, why));
                     }
                     let row = layout.first_row() + i as u64;
+                    filter.key(self, row, &key)?;
                     self.version(&data, &record)?;
                     if record.kind == RowKind::Erase {
                         self.no_parts(&groups, RowPlace::Newest(row))?;
@@ -199,6 +204,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
                 walk.totals.group_bytes = value_bytes + history.closed_bytes + beside;
             }
         }
+        filter.end(self)?;
         if let Some((row, at)) = history.next_row(self)? {
             let why = format!("it has a version of row {row}, which is not one of {}", self.report.rows);
             return Err(self.corrupt(PageKind::History, at.offset, why));

@@ -1,9 +1,12 @@
 //! One file from rows in order: newest versions in the main tree, older ones in the history, range erases in a tree of
-//! their own, the parts of other column groups in trees beside the first two, large values outside their pages.
+//! their own, the parts of other column groups in trees beside the first two, large values outside their pages, and a
+//! filter over the keys.
 
 use super::file_writer::FileWriter;
+use super::filter::FilterRows;
 use super::rows::{KeyedRows, PartRows, Stored};
 use crate::format::data_page::OutsideValue;
+use crate::format::filter::FilterKind;
 use crate::format::meta::{GroupTrees, IndexKind, KeyBounds, MAX_GROUPS, Meta, TreeKind, Unknown};
 use crate::format::{MAX_CHUNK_BYTES, MAX_NODE_BYTES, varint};
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
@@ -40,6 +43,10 @@ pub struct BuildOptions {
     pub max_page_rows: usize,
     /// Column groups beside the main one, at most [`MAX_GROUPS`].
     pub groups: usize,
+    /// The filter over the keys. A file of one data page has none: reading it would cost as much.
+    pub filter: FilterKind,
+    /// The first bytes of keys this long go into the filter too; 0 for none.
+    pub filter_prefix_bytes: u16,
 }
 
 impl Default for BuildOptions {
@@ -52,6 +59,8 @@ impl Default for BuildOptions {
             max_node_children: usize::MAX / 4,
             max_page_rows: usize::MAX,
             groups: 0,
+            filter: FilterKind::None,
+            filter_prefix_bytes: 0,
         }
     }
 }
@@ -80,6 +89,7 @@ pub struct Builder {
     main: KeyedRows,
     history: KeyedRows,
     range_erases: KeyedRows,
+    filter: Option<FilterRows>,
     groups: Vec<Group>,
     first_key: Vec<u8>,
     last_key: Vec<u8>,
@@ -126,6 +136,7 @@ impl Builder {
             main: KeyedRows::new(TreeKind::Main, &options),
             history: KeyedRows::new(TreeKind::History, &options),
             range_erases: KeyedRows::new(TreeKind::RangeErases, &options),
+            filter: FilterRows::new(&options),
             groups: (1..=options.groups).map(group).collect(),
             first_key: Vec::new(),
             last_key: Vec::new(),
@@ -154,7 +165,8 @@ impl Builder {
     pub fn file_bytes(&self) -> u64 {
         let groups = self.groups.iter().flat_map(|group| [group.newest.tree(), group.older.tree()]);
         let trees = groups.chain([self.main.tree(), self.history.tree()]);
-        self.writer.offset() + trees.map(|tree| tree.waiting_bytes()).sum::<u64>() + BLOCK_BYTES as u64
+        let filter = self.filter.as_ref().map_or(0, FilterRows::waiting_bytes);
+        self.writer.offset() + filter + trees.map(|tree| tree.waiting_bytes()).sum::<u64>() + BLOCK_BYTES as u64
     }
 
     /// Key of the last row.
@@ -189,6 +201,9 @@ impl Builder {
             self.history.elsewhere += self.value_bytes - before;
         } else {
             assert!(self.main.rows() == 0 || self.last_key.as_slice() < key, "keys arrive in order");
+            if let Some(filter) = &mut self.filter {
+                filter.add(&mut self.writer, &self.options, &self.last_key, key)?;
+            }
             self.main.add(&mut self.writer, &self.options, key, version, kind, stored)?;
             if self.main.rows() == 1 {
                 self.first_key.extend_from_slice(key);
@@ -293,6 +308,11 @@ impl Builder {
         }
         let history = self.history.finish_index(writer, options)?;
         let range_erases = self.range_erases.finish_index(writer, options)?;
+        let is_one_page = self.main.tree().data_pages() == 1;
+        let filter = match &mut self.filter {
+            Some(filter) if !(is_one_page && filter.is_open()) => filter.finish(writer, options)?,
+            _ => None,
+        };
         let main = self.main.finish_index(writer, options)?;
         writer.align(BLOCK_BYTES as u64)?;
 
@@ -311,6 +331,7 @@ impl Builder {
             main,
             history,
             range_erases,
+            filter,
             groups,
             bounds,
             oldest: self.oldest,

@@ -85,6 +85,11 @@ impl TreeBuilder {
         }
     }
 
+    /// Closed data pages.
+    pub fn data_pages(&self) -> u64 {
+        self.data_pages
+    }
+
     /// Stored bytes of closed data pages.
     pub fn page_bytes(&self) -> u64 {
         self.totals.bytes
@@ -104,7 +109,9 @@ impl TreeBuilder {
         separator: &[u8],
         rows: Closing,
     ) -> Result<()> {
-        let address = writer.write_page(page, self.kind.page_kind(), 0, options.codec(), Packing::Block)?;
+        // Fingerprints do not get smaller.
+        let codec = if self.kind == TreeKind::Filter { Codec::None } else { options.codec() };
+        let address = writer.write_page(page, self.kind.page_kind(), 0, codec, Packing::Block)?;
         self.data_pages += 1;
         self.totals = Totals {
             rows: rows.rows,

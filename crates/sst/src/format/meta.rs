@@ -29,7 +29,9 @@ const FLAT_BESIDE: u32 = 1;
 const GROUPS: u32 = 1 << 16;
 /// Some tree has a flat index only.
 const FLAT_ALONE: u32 = 1 << 17;
-const KNOWN_FEATURES: u32 = FLAT_BESIDE | GROUPS | FLAT_ALONE;
+/// There is a filter.
+const FILTER: u32 = 1 << 18;
+const KNOWN_FEATURES: u32 = FLAT_BESIDE | GROUPS | FLAT_ALONE | FILTER;
 const MUST_UNDERSTAND: u32 = 0xffff_0000;
 
 /// Most column groups beside the main one: the footer holds two trees of about 100 bytes each for every one.
@@ -202,6 +204,32 @@ pub struct GroupTrees {
     pub older: Option<Tree>,
 }
 
+/// The filter of a file: a tree of partitions, each over some rows of the main tree that follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilterTree {
+    /// The partitions, found by key as the main tree's pages are. Its rows are those of the main tree.
+    pub tree: Tree,
+    /// Rows of each partition but the last, which has what is left.
+    pub partition_rows: u32,
+    /// The first bytes of keys this long are in the filter too; 0 if none are.
+    pub prefix_bytes: u16,
+}
+
+impl FilterTree {
+    /// Whether it can be the filter of `main`.
+    fn check(&self, main: Option<Tree>) -> Result<(), String> {
+        let rows = main.map_or(0, |main| main.totals.rows);
+        if self.tree.totals.rows != rows {
+            return Err(format!("a filter of {} rows stands with {rows}", self.tree.totals.rows));
+        }
+        let Self { tree, partition_rows, .. } = self;
+        if *partition_rows == 0 || rows == 0 || tree.data_pages != rows.div_ceil(u64::from(*partition_rows)) {
+            return Err(format!("{rows} rows are not in {} partitions of {partition_rows}", tree.data_pages));
+        }
+        Ok(())
+    }
+}
+
 /// Everything kept outside a file about it. About 200 bytes, and as much again for each two column groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
@@ -215,6 +243,8 @@ pub struct Meta {
     pub history: Option<Tree>,
     /// Range erases, keyed by start.
     pub range_erases: Option<Tree>,
+    /// The filter over the main tree's keys.
+    pub filter: Option<FilterTree>,
     /// Column groups beside the main one: group 1 first.
     pub groups: Vec<GroupTrees>,
     /// Bounds over rows and range erases.
@@ -252,6 +282,7 @@ impl Meta {
             (TreeKind::Main, self.main),
             (TreeKind::History, self.history),
             (TreeKind::RangeErases, self.range_erases),
+            (TreeKind::Filter, self.filter.map(|filter| filter.tree)),
         ];
         let groups = self.groups.iter().zip(1..).flat_map(|(trees, group)| {
             [(TreeKind::Group(group), trees.newest), (TreeKind::GroupHistory(group), trees.older)]
@@ -267,6 +298,7 @@ impl Meta {
             TreeKind::Main => self.main.as_ref(),
             TreeKind::History => self.history.as_ref(),
             TreeKind::RangeErases => self.range_erases.as_ref(),
+            TreeKind::Filter => self.filter.as_ref().map(|filter| &filter.tree),
             TreeKind::Group(number) => group(number)?.newest.as_ref(),
             TreeKind::GroupHistory(number) => group(number)?.older.as_ref(),
         }
@@ -277,6 +309,7 @@ impl Meta {
         let bit = |set: bool, bit: u32| if set { bit } else { 0 };
         let flat = |alone: bool| self.trees().any(|(_, tree)| tree.flat.is_some() && tree.btree.is_none() == alone);
         bit(!self.groups.is_empty(), GROUPS)
+            | bit(self.filter.is_some(), FILTER)
             | bit(flat(true), FLAT_ALONE)
             | bit(flat(false), FLAT_BESIDE)
             | self.unknown.features
@@ -293,9 +326,10 @@ impl Meta {
     /// file id u64 | features u32
     /// file bytes | oldest | newest | value bytes | user bytes                     varints
     /// low bound | high bound present u8 | high bound                              length-prefixed
-    /// trees u8: bit 0 main, 1 history, 2 range erases; then for each:
+    /// trees u8: bit 0 main, 1 history, 2 range erases, 3 filter; then for each:
     ///   rows | bytes | group bytes | erased | data pages                          varints
     ///   roots u8: bit 0 B-tree, 1 flat; then for each: address 16 | height u8 | index bytes varint
+    /// where there is a filter: rows of a partition | prefix bytes               varints
     /// column groups beside the main one u8; then for each:
     ///   trees u8: bit 0 newest, 1 older; then for each as above
     /// extension, length-prefixed: what a newer program may add
@@ -307,7 +341,11 @@ impl Meta {
             varint::put(out, value);
         }
         self.bounds.encode(out);
-        encode_trees(out, &[self.main, self.history, self.range_erases]);
+        encode_trees(out, &[self.main, self.history, self.range_erases, self.filter.map(|filter| filter.tree)]);
+        if let Some(filter) = &self.filter {
+            varint::put(out, filter.partition_rows.into());
+            varint::put(out, filter.prefix_bytes.into());
+        }
         assert!(self.groups.len() <= MAX_GROUPS, "the caller checked the number of groups");
         out.push(self.groups.len() as u8);
         for trees in &self.groups {
@@ -342,6 +380,9 @@ impl Meta {
         for (kind, tree) in self.trees() {
             tree.check().map_err(|why| format!("{kind} tree: {why}"))?;
         }
+        if let Some(filter) = &self.filter {
+            filter.check(self.main)?;
+        }
         for (trees, group) in self.groups.iter().zip(1..) {
             let sides = [
                 (TreeKind::Group(group), trees.newest, self.main),
@@ -371,7 +412,15 @@ impl Meta {
         }
         let [file_bytes, oldest, newest, value_bytes, user_bytes] = numbers;
         let bounds = KeyBounds::decode(bytes)?;
-        let [main, history, range_erases] = decode_trees(bytes)?;
+        let [main, history, range_erases, filter] = decode_trees(bytes)?;
+        let filter = match filter {
+            None => None,
+            Some(tree) => Some(FilterTree {
+                tree,
+                partition_rows: varint::take(bytes)?.try_into().ok()?,
+                prefix_bytes: varint::take(bytes)?.try_into().ok()?,
+            }),
+        };
         let count = usize::from(take_u8(bytes)?);
         if count > MAX_GROUPS {
             return None;
@@ -388,6 +437,7 @@ impl Meta {
             main,
             history,
             range_erases,
+            filter,
             groups,
             bounds,
             oldest: Version(oldest),
@@ -456,6 +506,8 @@ pub enum TreeKind {
     History,
     /// Range erases.
     RangeErases,
+    /// Partitions of the filter over the main tree's keys.
+    Filter,
     /// Parts of a column group, by row id of the main tree. Groups count from 1; group 0 lies in the main tree.
     Group(u8),
     /// Parts of older versions, by row id of the history.
@@ -469,6 +521,7 @@ impl TreeKind {
             Self::Main => pages::PageKind::Data,
             Self::History => pages::PageKind::History,
             Self::RangeErases => pages::PageKind::RangeErase,
+            Self::Filter => pages::PageKind::Filter,
             Self::Group(_) => pages::PageKind::Group,
             Self::GroupHistory(_) => pages::PageKind::GroupHistory,
         }
@@ -487,6 +540,7 @@ impl std::fmt::Display for TreeKind {
             Self::Main => f.write_str("main"),
             Self::History => f.write_str("history"),
             Self::RangeErases => f.write_str("range erases"),
+            Self::Filter => f.write_str("filter"),
             Self::Group(group) => write!(f, "group {group}"),
             Self::GroupHistory(group) => write!(f, "history of group {group}"),
         }
@@ -566,6 +620,11 @@ mod tests {
             main: Some(Tree { totals, data_pages: 3, btree: Some(root), flat: None }),
             history: None,
             range_erases: Some(Tree { totals, data_pages: 1, btree: Some(page), flat: Some(page) }),
+            filter: Some(FilterTree {
+                tree: Tree { totals, data_pages: 2, btree: Some(list), flat: None },
+                partition_rows: 6,
+                prefix_bytes: 300,
+            }),
             groups: vec![
                 GroupTrees { newest: Some(Tree { totals, data_pages: 2, btree: None, flat: Some(list) }), older: None },
                 GroupTrees { newest: Some(Tree { totals, data_pages: 1, btree: Some(page), flat: None }), older: None },
@@ -604,8 +663,9 @@ mod tests {
 
     #[test]
     fn features_say_what_a_reader_must_know() {
-        assert_eq!(meta().features(), FLAT_BESIDE | GROUPS | FLAT_ALONE | 1 << 9);
-        let plain = Meta { range_erases: None, groups: Vec::new(), unknown: Unknown::default(), ..meta() };
+        assert_eq!(meta().features(), FLAT_BESIDE | GROUPS | FLAT_ALONE | FILTER | 1 << 9);
+        let plain =
+            Meta { range_erases: None, filter: None, groups: Vec::new(), unknown: Unknown::default(), ..meta() };
         assert_eq!(plain.features(), 0);
         let newer = Meta { unknown: Unknown { features: 1 << 20, extension: Vec::new() }, ..meta() };
         let mut bytes = Vec::new();
@@ -633,7 +693,9 @@ mod tests {
             meta.groups[0].newest = of_rows(11, meta.main);
         });
         check_refused("group 2 has no tree, what it belongs to has 10 rows", |meta| meta.groups[1].newest = None);
-        check_refused("group 1 has 10 rows, what it belongs to has no tree", |meta| meta.main = None);
+        check_refused("group 1 has 10 rows, what it belongs to has no tree", |meta| {
+            (meta.main, meta.filter) = (None, None);
+        });
         check_refused("history of group 2 has 10 rows, what it belongs to has no tree", |meta| {
             meta.groups[1].older = meta.main;
         });
@@ -649,8 +711,20 @@ mod tests {
         let mut whole = Meta { history: older, ..meta() };
         whole.groups.iter_mut().for_each(|group| group.older = older);
         assert_eq!(Meta::from_footer(&whole.footer()), Ok(whole));
-        let nothing = Meta { main: None, groups: vec![GroupTrees::default(); 2], ..meta() };
+        let nothing = Meta { main: None, filter: None, groups: vec![GroupTrees::default(); 2], ..meta() };
         assert_eq!(Meta::from_footer(&nothing.footer()), Ok(nothing));
+    }
+
+    #[test]
+    fn a_filter_has_the_rows_of_the_main_tree() {
+        fn filter(meta: &mut Meta) -> &mut FilterTree {
+            meta.filter.as_mut().expect("it has one")
+        }
+        check_refused("a filter of 11 rows stands with 10", |meta| filter(meta).tree.totals.rows = 11);
+        check_refused("a filter of 10 rows stands with 0", |meta| meta.main = None);
+        check_refused("10 rows are not in 2 partitions of 0", |meta| filter(meta).partition_rows = 0);
+        check_refused("10 rows are not in 2 partitions of 4", |meta| filter(meta).partition_rows = 4);
+        check_refused("10 rows are not in 2 partitions of 10", |meta| filter(meta).partition_rows = 10);
     }
 
     #[test]
@@ -691,10 +765,13 @@ mod tests {
         let totals = Totals { rows: u64::MAX >> 20, bytes: u64::MAX >> 8, group_bytes: u64::MAX >> 8, erased: 1 << 40 };
         let tree = Some(Tree { totals, data_pages: u64::MAX >> 20, btree: Some(root), flat: Some(list) });
         let groups = vec![GroupTrees { newest: tree, older: tree }; MAX_GROUPS];
+        let pages = tree.map(|tree| Tree { data_pages: tree.totals.rows.div_ceil(3), ..tree });
+        let filter = pages.map(|tree| FilterTree { tree, partition_rows: 3, prefix_bytes: u16::MAX });
         let largest = Meta {
             main: tree,
             history: tree,
             range_erases: tree,
+            filter,
             groups,
             bounds: KeyBounds::cut(&[b'a'; 100], &[b'z'; 100]),
             unknown: Unknown::default(),

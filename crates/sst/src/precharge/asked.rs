@@ -140,6 +140,7 @@ impl Shares {
             TreeKind::Main => &mut self.main,
             TreeKind::History => &mut self.history,
             TreeKind::RangeErases => &mut self.erases,
+            TreeKind::Filter => unreachable!("nothing is read of a filter ahead of rows"),
             TreeKind::Group(group) => &mut self.groups[usize::from(group) - 1],
             TreeKind::GroupHistory(group) => &mut self.older[usize::from(group) - 1],
         }

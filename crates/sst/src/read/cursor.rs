@@ -92,6 +92,18 @@ impl SstCursor {
         self.moved(|main| main.prev(source))
     }
 
+    /// After a seek on behalf of keys that begin with `prefix`, which ended with `outcome`: lets the file know whether it has
+    /// one, so that it asks for its filter where it often has none.
+    pub fn note_seek<S: PageSource + ?Sized>(&self, source: &S, prefix: &[u8], outcome: &Result<bool, Stop>) {
+        let place = self.main.as_ref().and_then(TreeCursor::row);
+        let row = place.unwrap_or(self.sst.meta.rows().saturating_sub(1));
+        let found = match outcome {
+            Ok(there) => &Ok(*there && self.key.starts_with(prefix)),
+            fault_or_failure => fault_or_failure,
+        };
+        self.sst.note_seek(source, prefix, row, found);
+    }
+
     /// Whether the cursor is at a row.
     pub fn is_somewhere(&self) -> bool {
         self.main.as_ref().is_some_and(|main| main.row().is_some())

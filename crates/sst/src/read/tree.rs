@@ -230,6 +230,37 @@ impl<'a> Descent<'a> {
         Ok(address)
     }
 
+    /// As [`Self::page_of_key`] with what is in memory: the page, or the first one on the way that is missing. `None` if
+    /// the tree contradicts itself, which is for those to say who read it.
+    pub(crate) fn peek_key<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        key: &[u8],
+    ) -> Result<Option<PageRef>, (Address, PageKind)> {
+        let mut address = self.root.address;
+        for _ in 0..self.root.height {
+            let page = source.peek(self.file, &address, self.root_kind).ok_or((address, self.root_kind))?;
+            let Ok(node) = self.node(&page, &address) else { return Ok(None) };
+            address = node.address(node.search(key));
+        }
+        let kind = self.kind.page_kind();
+        source.peek(self.file, &address, kind).ok_or((address, kind)).map(Some)
+    }
+
+    /// First row of the page under which `key` lies if it exists; `None` if a node above it is not in memory.
+    pub(crate) fn peek_first_row<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Option<u64> {
+        let mut address = self.root.address;
+        let mut first = 0;
+        for _ in 0..self.root.height {
+            let page = source.peek(self.file, &address, self.root_kind)?;
+            let node = self.node(&page, &address).ok()?;
+            let child = node.search(key);
+            first = node.rows_before(child).unwrap_or(first);
+            address = node.address(child);
+        }
+        Some(first)
+    }
+
     /// Address of the data page that holds row `row`, which is one of the tree's.
     pub(crate) fn address_of_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Address, Stop> {
         let mut address = self.root.address;

@@ -7,6 +7,7 @@
 
 use crate::build::{BuildOptions, Compression};
 use crate::fixture::{Content, ID, PATH, part, tiny};
+use crate::format::filter::FilterKind;
 use crate::format::meta::{IndexKind, Meta};
 use crate::read::{RangeErase, Seek, Sst, SstCursor};
 use crate::row::{RowKind, Version};
@@ -56,7 +57,8 @@ fn check_content(bytes: &[u8]) {
     file.append(bytes).expect("there is room");
     let meta = crate::read_footer(&*file, Path::new(PATH)).expect("it has a footer");
     let paged = PagedFile::alone(PATH, meta.file_id, Arc::clone(&disk) as Arc<dyn Disk>);
-    let sst = Arc::new(Sst { file: paged, meta, version_offset: 0, prefer_flat: false, slice: None });
+    let sst =
+        Arc::new(Sst { file: paged, meta, version_offset: 0, prefer_flat: false, slice: None, filter_use: Default::default() });
     let source = Resident::new(crate::validate);
     let report = crate::verify(&sst, &source, &*file, &mut |_| {}).expect("the file is whole");
     assert_eq!((report.rows, report.older_versions, report.range_erases), (7, 2, 2));
@@ -83,6 +85,27 @@ fn check_content(bytes: &[u8]) {
 
 /// The files that are compared byte for byte, and their column groups beside the main one.
 const PLAIN: [(&str, usize); 2] = [("golden-v1.sst", 0), ("golden-v1-groups.sst", 2)];
+
+/// Those with filters, compared likewise.
+const FILTERS: [(&str, FilterKind); 2] =
+    [("golden-v1-filter8.sst", FilterKind::Bits8), ("golden-v1-filter16.sst", FilterKind::Bits16)];
+
+/// Partitions of two rows, and prefixes that some keys are too short for.
+fn with_filter(filter: FilterKind) -> Vec<u8> {
+    content(0).build(BuildOptions { filter, filter_prefix_bytes: 3, ..options(Compression::None) }).bytes()
+}
+
+#[test]
+fn a_filter_of_version_1_is_written_byte_for_byte_and_read() {
+    for (name, filter) in FILTERS {
+        if std::env::var_os("REWRITE_GOLDEN").is_some() {
+            std::fs::write(path(name), with_filter(filter)).expect("the source tree can be written");
+        }
+        let golden = golden(name);
+        assert!(with_filter(filter) == golden, "{name} differs");
+        check_content(&golden);
+    }
+}
 
 #[test]
 fn a_file_of_version_1_is_written_byte_for_byte() {

@@ -4,6 +4,7 @@
 use crate::build::{BuildOptions, Compression};
 use crate::dump::{DumpDetail, Escaped, dump};
 use crate::fixture::{Built, Content, Reader, tiny};
+use crate::format::filter::FilterKind;
 use crate::format::meta::IndexKind;
 use crate::format::validate;
 use crate::read::{RangeErase, Row, Seek, SstCursor, StoredValue};
@@ -78,6 +79,13 @@ fn build(case: &mut TestCase) -> Built {
     if case.take_flag("lz4").expect("lz4 takes no argument") {
         options = BuildOptions { compression: Compression::Lz4, ..options };
     }
+    options.filter = match number(case, "filter") {
+        None => FilterKind::None,
+        Some(8) => FilterKind::Bits8,
+        Some(16) => FilterKind::Bits16,
+        Some(other) => panic!("there is no filter of {other} bits"),
+    };
+    options.filter_prefix_bytes = number(case, "filter-prefix").unwrap_or(0) as u16;
     options.index = match case.try_take_arg::<String>("index").expect("index takes an argument").as_deref() {
         None | Some("btree") => IndexKind::Btree,
         Some("flat") => IndexKind::Flat,

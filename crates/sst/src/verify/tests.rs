@@ -4,9 +4,11 @@ use super::*;
 use crate::build::{BuildOptions, Compression};
 use crate::fixture::{Built, Content, ID, PATH, part, shapes, tiny};
 use crate::format::data_page::{DataPageBuilder, Layout};
+use crate::format::filter::FilterKind;
 use crate::format::group_page::GroupPageBuilder;
 use crate::format::meta::{IndexKind, KeyBounds, Tree};
 use crate::format::node::{Child, Node, NodeBuilder};
+use crate::format::validate;
 use crate::read::RangeErase;
 use os::sync::Arc;
 use os::{Access, Disk};
@@ -82,7 +84,8 @@ fn small(index: IndexKind, compression: Compression) -> (Content, Built) {
     content.rows.insert(b"e".to_vec(), vec![(8, RowKind::Erase, Vec::new())]);
     content.range_erases =
         vec![RangeErase { start: b"b".to_vec(), end: Some(b"bb".to_vec()), versions: vec![Version(7), Version(6)] }];
-    let options = BuildOptions { index, compression, max_page_rows: 4, ..tiny() };
+    let (filter, filter_prefix_bytes) = (FilterKind::Bits16, 1);
+    let options = BuildOptions { index, compression, filter, filter_prefix_bytes, max_page_rows: 4, ..tiny() };
     let built = content.build(options);
     (content, built)
 }
@@ -90,7 +93,7 @@ fn small(index: IndexKind, compression: Compression) -> (Content, Built) {
 fn check_every_byte(index: IndexKind, compression: Compression) {
     let (_, built) = small(index, compression);
     let report = verified(&built).expect("it is whole before it is damaged");
-    let kinds = [PageKind::Data, PageKind::History, PageKind::Value, PageKind::RangeErase];
+    let kinds = [PageKind::Data, PageKind::History, PageKind::Value, PageKind::RangeErase, PageKind::Filter];
     assert!(kinds.iter().all(|kind| report.pages_of(*kind).pages > 0), "the file has every kind of page");
     let seed = 42;
     let mut rng = StdRng::seed_from_u64(seed);
@@ -240,7 +243,10 @@ fn complaint(built: &Built) -> String {
 fn a_footer_that_contradicts_the_file_is_noticed() {
     let main = |meta: &mut Meta, change: fn(&mut Tree)| change(meta.main.as_mut().expect("it has rows"));
     let changes: [Change<'_, Meta>; 14] = [
-        ("rows: 8", &|meta| main(meta, |tree| tree.totals.rows += 1)),
+        ("rows: 8", &|meta| {
+            main(meta, |tree| tree.totals.rows += 1);
+            meta.filter.as_mut().expect("it has one").tree.totals.rows += 1;
+        }),
         ("bytes: 8193", &|meta| main(meta, |tree| tree.totals.bytes += 1)),
         ("group_bytes", &|meta| main(meta, |tree| tree.totals.group_bytes -= 1)),
         ("erased: 0", &|meta| main(meta, |tree| tree.totals.erased = 0)),
@@ -252,7 +258,7 @@ fn a_footer_that_contradicts_the_file_is_noticed() {
             main(meta, |tree| tree.btree.as_mut().expect("it has a tree").height = 2);
         }),
         ("row 5 has no older version", &|meta| meta.history = None),
-        ("history page at offset", &|meta| meta.main = None),
+        ("history page at offset", &|meta| (meta.main, meta.filter) = (None, None)),
         ("no page claims", &|meta| meta.range_erases = None),
         ("oldest version", &|meta| meta.oldest = Version(0)),
         ("newest version", &|meta| meta.newest = Version(10)),
@@ -468,7 +474,9 @@ fn with_page(built: Built, tree: TreeKind, rows: &[ForgedRow<'_>]) -> String {
             TreeKind::Main => &mut meta.main,
             TreeKind::History => &mut meta.history,
             TreeKind::RangeErases => &mut meta.range_erases,
-            TreeKind::Group(_) | TreeKind::GroupHistory(_) => unreachable!("their pages have other rows"),
+            TreeKind::Filter | TreeKind::Group(_) | TreeKind::GroupHistory(_) => {
+                unreachable!("their pages have other rows")
+            }
         };
         let root = tree.as_mut().and_then(|tree| tree.btree.as_mut()).expect("it has rows");
         assert_eq!(root.address.bytes, at.bytes);
@@ -666,4 +674,59 @@ fn an_erase_with_a_part_in_a_group_is_noticed() {
         let error = error.to_string();
         assert!(error.contains(&what) && error.contains("row 1 is an erase and has a part"), "{error}");
     }
+}
+
+/// What a check says of a file of 6 rows, two to a partition, whose filter is written again with what `change` makes of the
+/// fingerprints of partition `which`.
+fn complaint_of_filter(which: usize, change: impl FnOnce(&mut [u8])) -> String {
+    let options = BuildOptions { filter: FilterKind::Bits8, filter_prefix_bytes: 1, max_page_rows: 2, ..tiny() };
+    let built = Content::of_keys(["a1", "a2", "a3", "b1", "c1", "c2"]).build(options);
+    let filter = built.meta.filter.expect("it has one");
+    assert_eq!((filter.tree.data_pages, filter.tree.root(false).height), (3, 1));
+    let mut nodes = built.nodes();
+    let seen = nodes.swap_remove(nodes.iter().position(|node| node.tree == TreeKind::Filter).expect("it has a node"));
+    let (sst, source) = (built.sst(), Resident::new(validate));
+    let node = Node::new(&seen.page);
+    let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
+    let mut forged = NodeBuilder::default();
+    let mut change = Some(change);
+    for i in 0..node.children() {
+        let mut child = node.child(i);
+        if i == which {
+            let page = source.page(&sst.file, &child.address, PageKind::Filter).expect("the file is whole");
+            let mut bytes = page.to_vec();
+            change.take().expect("one page is changed")(&mut bytes);
+            let header = (PageKind::Filter, 0);
+            let offset = child.address.offset;
+            child.address = encode_page(&mut bytes, header, Codec::None, Packing::Block, ID, offset);
+            file.write_at(&bytes, offset).expect("there is room");
+        }
+        let mut separator = Vec::new();
+        if let Some(before) = i.checked_sub(1) {
+            node.separator(before, &mut separator);
+        }
+        forged.add(&separator, child);
+    }
+    let (mut bytes, count) = (Vec::new(), forged.children());
+    forged.finish(count, &mut bytes, &mut Vec::new());
+    let at = encode_page(&mut bytes, (PageKind::Index, 1), Codec::None, Packing::Block, ID, seen.at.offset);
+    file.write_at(&bytes, at.offset).expect("there is room");
+    let forged = with_footer(built, |meta| {
+        let tree = &mut meta.filter.as_mut().expect("it has one").tree;
+        tree.btree.as_mut().expect("it has a tree").address = at;
+    });
+    verified(&forged).err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn a_filter_that_denies_a_key_is_found() {
+    assert_eq!(complaint_of_filter(0, |_| {}), "");
+    // Other fingerprints.
+    let why = complaint_of_filter(1, |page| page[48..].iter_mut().for_each(|byte| *byte ^= 0x55));
+    assert!(why.contains("it denies the key of row 2"), "{why}");
+    // Rows that it does not cover.
+    let why = complaint_of_filter(2, |page| page[16] = 3);
+    assert!(why.contains("its first row is 3, the one before it was the last of 4"), "{why}");
+    let why = complaint_of_filter(2, |page| page[24] = 1);
+    assert!(why.contains("and not row 5") || why.contains("it has"), "{why}");
 }

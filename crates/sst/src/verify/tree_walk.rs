@@ -18,6 +18,9 @@ pub(super) struct TreeWalk {
     state: State,
     /// Nodes from the root to the page given last.
     path: Vec<OpenNode>,
+    /// Separators around the page given last.
+    low: Option<Vec<u8>>,
+    high: Option<Vec<u8>>,
     /// The flat list beside a B-tree, compared child by child.
     list: Option<PageRef>,
     /// What the pages so far add up to. Erased rows and group bytes are added by the caller, for all but the flat walk.
@@ -87,6 +90,8 @@ impl TreeWalk {
             tree,
             state: State::Start,
             path: Vec::new(),
+            low: None,
+            high: None,
             list: None,
             totals: Totals::default(),
             data_pages: 0,
@@ -128,7 +133,14 @@ impl TreeWalk {
             step = node.step(0);
         }
         self.ask_ahead(check);
-        self.open_data(check, &step).map(Some)
+        let data = self.open_data(check, &step)?;
+        (self.low, self.high) = (step.low, step.high);
+        Ok(Some(data))
+    }
+
+    /// The separators before and after the page given last, where there are any.
+    pub fn bounds(&self) -> (Option<&[u8]>, Option<&[u8]>) {
+        (self.low.as_deref(), self.high.as_deref())
     }
 
     /// Whether no page follows the one given last.
@@ -192,7 +204,7 @@ impl TreeWalk {
         let layout = L::of(&page);
         let why = if layout.first_row() != self.totals.rows {
             format!("its first row is {}, the one before it was the last of {}", layout.first_row(), self.totals.rows)
-        } else if !self.kind.is_by_row() && !lies_between(&page, step.low.as_deref(), step.high.as_deref()) {
+        } else if self.has_keys() && !lies_between(&page, step.low.as_deref(), step.high.as_deref()) {
             "its keys are not between its parent's separators".to_owned()
         } else if !self.is_listed(&at, step.low.as_deref()) {
             "the flat list says otherwise than the tree about it".to_owned()
@@ -206,6 +218,11 @@ impl TreeWalk {
         self.totals.rows += layout.rows() as u64;
         self.totals.bytes += u64::from(at.bytes);
         Ok(DataPage { page, layout, at })
+    }
+
+    /// Whether its pages have keys that can be compared with separators here.
+    fn has_keys(&self) -> bool {
+        !self.kind.is_by_row() && self.kind != TreeKind::Filter
     }
 
     /// Whether the flat list, if there is one, has the page where the tree has it.

@@ -9,6 +9,7 @@ fn meta(newest: u64) -> Meta {
         main: None,
         history: None,
         range_erases: None,
+        filter: None,
         bounds: KeyBounds::default(),
         oldest: Version(1),
         newest: Version(newest),

@@ -1,0 +1,133 @@
+//! The filter of a file as its keys arrive: their hashes wait until there are enough for a partition. Partitions wait in
+//! memory and are written together, as closed leaf nodes are: pages of rows lie beside each other, and a file of less than
+//! about 800,000 keys has its filter at the tail.
+
+use super::builder::BuildOptions;
+use super::file_writer::FileWriter;
+use super::tree::{Closing, TreeBuilder};
+use crate::format::filter::{self, FilterKind, hash_key, hash_prefix};
+use crate::format::key;
+use crate::format::meta::{FilterTree, TreeKind};
+use pages::Result;
+
+/// Partitions that wait for their extent, in bytes.
+const EXTENT_BYTES: usize = 1 << 20;
+
+/// The filter being built.
+#[derive(Debug)]
+pub struct FilterRows {
+    kind: FilterKind,
+    prefix_bytes: u16,
+    partition_rows: u32,
+    /// Of the keys in the open partition, and of their prefixes, each at least once.
+    hashes: Vec<u64>,
+    /// Rows in it.
+    open_rows: u32,
+    /// Rows before it.
+    rows: u64,
+    /// Separator before it.
+    separator: Vec<u8>,
+    closed: Vec<Closed>,
+    /// Of their pages and separators.
+    closed_bytes: usize,
+    tree: TreeBuilder,
+}
+
+/// A partition that waits for its extent.
+#[derive(Debug)]
+struct Closed {
+    page: Vec<u8>,
+    /// Before it.
+    separator: Vec<u8>,
+    /// Rows through it.
+    rows: u64,
+}
+
+impl FilterRows {
+    /// The filter that `options` want, if any.
+    pub fn new(options: &BuildOptions) -> Option<Self> {
+        if options.filter == FilterKind::None {
+            return None;
+        }
+        Some(Self {
+            kind: options.filter,
+            prefix_bytes: options.filter_prefix_bytes,
+            partition_rows: filter::partition_rows(options.filter, options.page_bytes)
+                .min(options.max_page_rows.try_into().unwrap_or(u32::MAX)),
+            hashes: Vec::new(),
+            open_rows: 0,
+            rows: 0,
+            separator: Vec::new(),
+            closed: Vec::new(),
+            closed_bytes: 0,
+            tree: TreeBuilder::new(TreeKind::Filter, options),
+        })
+    }
+
+    /// Bytes that closed partitions and nodes still add to the file, with the separators that wait with them.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.closed_bytes as u64 + self.tree.waiting_bytes()
+    }
+
+    /// Whether no partition is closed yet.
+    pub fn is_open(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Adds the key of the next row, after `last` if there is one.
+    ///
+    /// Where a partition ends does not look at prefixes, and yet the partition under which a prefix lies is the first that
+    /// has keys with it. Let P be a prefix of `prefix_bytes` bytes and k the first key that begins with it.
+    ///
+    /// * Every separator after k's partition is greater than that partition's last key, so than k, so than P.
+    /// * The separator before it is at most P: if k is the partition's first key, the separator is the shortest prefix of k
+    ///   that the key before k does not have; that key does not have P, so the separator is not longer than P, and a prefix
+    ///   of it. If k is not the first, the first is less than k without beginning with P, so it is less than P, and the
+    ///   separator is not greater than it.
+    pub fn add(&mut self, writer: &mut FileWriter, options: &BuildOptions, last: &[u8], key: &[u8]) -> Result<()> {
+        if self.open_rows == self.partition_rows {
+            self.close(writer, options)?;
+            self.separator = key::separator(last, key).to_vec();
+        }
+        self.hashes.push(hash_key(key));
+        let prefix_bytes = usize::from(self.prefix_bytes);
+        if prefix_bytes > 0
+            && let Some(prefix) = key.get(..prefix_bytes)
+            && (self.open_rows == 0 || last.get(..prefix_bytes) != Some(prefix))
+        {
+            self.hashes.push(hash_prefix(prefix));
+        }
+        self.open_rows += 1;
+        Ok(())
+    }
+
+    fn close(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
+        let mut page = Vec::new();
+        filter::build(self.kind, (self.rows, self.open_rows), &mut self.hashes, &mut page);
+        self.hashes.clear();
+        self.rows += u64::from(std::mem::take(&mut self.open_rows));
+        self.closed_bytes += page.len() + self.separator.len();
+        self.closed.push(Closed { page, separator: std::mem::take(&mut self.separator), rows: self.rows });
+        if self.closed_bytes < EXTENT_BYTES { Ok(()) } else { self.write_extent(writer, options) }
+    }
+
+    fn write_extent(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
+        self.closed_bytes = 0;
+        for Closed { mut page, separator, rows } in std::mem::take(&mut self.closed) {
+            let rows = Closing { rows, erased: 0, elsewhere: 0 };
+            self.tree.add_page(writer, options, &mut page, &separator, rows)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left of the filter and of its index; `None` if there were no keys.
+    pub fn finish(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<Option<FilterTree>> {
+        if self.open_rows > 0 {
+            self.close(writer, options)?;
+        }
+        self.write_extent(writer, options)?;
+        let (partition_rows, prefix_bytes) = (self.partition_rows, self.prefix_bytes);
+        let tree = self.tree.finish(writer, options)?;
+        Ok(tree.map(|tree| FilterTree { tree, partition_rows, prefix_bytes }))
+    }
+}

@@ -1,0 +1,296 @@
+//! No key of a file is denied and no range with keys, whatever is in memory; and pages of filters are read where looks are
+//! in vain, and only there.
+
+use super::*;
+use crate::build::BuildOptions;
+use crate::fixture::{Built, Content, shapes, tiny};
+use crate::format::filter::FilterKind;
+use crate::format::meta::IndexKind;
+use crate::format::validate;
+use pages::{Admit, Flaky, PageCache, Reason, Resident, Session, retry};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+const KINDS: [FilterKind; 2] = [FilterKind::Bits8, FilterKind::Bits16];
+
+fn with_filter(filter: FilterKind, filter_prefix_bytes: u16, options: BuildOptions) -> BuildOptions {
+    BuildOptions { filter, filter_prefix_bytes, ..options }
+}
+
+/// All strings of up to 3 of these bytes, shortest first.
+fn short_keys() -> Vec<Vec<u8>> {
+    let mut keys = vec![Vec::new()];
+    let mut from = 0;
+    for _ in 0..3 {
+        let until = keys.len();
+        for i in from..until {
+            for byte in [0, b'a', 0xff] {
+                let mut key = keys[i].clone();
+                key.push(byte);
+                keys.push(key);
+            }
+        }
+        from = until;
+    }
+    keys
+}
+
+fn said<'s>(sst: &Sst, source: &Resident, key: &'s [u8]) -> (bool, &'s [u8]) {
+    let filter = sst.meta.filter.as_ref().expect("it has a filter");
+    (matches!(sst.filter_says(source, filter, key, hash_key(key)), Said::Absent(_)), key)
+}
+
+/// Asks about every short key and every range between two of them, in a file of some.
+fn check_all(content: &Content, built: &Built) {
+    let (sst, source) = (built.sst(), Resident::new(validate));
+    assert!(crate::verify(&sst, &source, &*built.raw(), &mut |_| {}).is_ok());
+    let keys = short_keys();
+    for key in &keys {
+        let (denied, key) = said(&sst, &source, key);
+        assert!(!(denied && content.rows.contains_key(key)), "{key:?} is there and denied");
+        let found = sst.get_filtered(&source, key, Version::MAX).expect("nothing faults");
+        assert_eq!(found.map(|row| row.version.0), content.get(key, u64::MAX).map(|written| written.0), "{key:?}");
+    }
+    if sst.meta.filter.is_none_or(|filter| filter.prefix_bytes == 0) {
+        return;
+    }
+    for low in &keys {
+        for high in keys.iter().map(Some).chain([None]) {
+            for low in [Bound::Included(low.as_slice()), Bound::Excluded(low.as_slice())] {
+                let highs = match high {
+                    None => [Bound::Unbounded; 2],
+                    Some(high) => [Bound::Included(high.as_slice()), Bound::Excluded(high.as_slice())],
+                };
+                for high in highs {
+                    if sst.has_none_between(&source, low, high) {
+                        let there = content
+                            .rows
+                            .keys()
+                            .find(|key| std::ops::RangeBounds::contains(&(low, high), key.as_slice()));
+                        assert_eq!(there, None, "from {low:?} to {high:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_short_key_and_no_range_with_keys_is_denied() {
+    let keys = short_keys();
+    for seed in 0..60 {
+        println!("seed {seed}");
+        let mut rng = StdRng::seed_from_u64(seed);
+        let share = rng.random_range(0.05..1.0);
+        let content = Content::of_keys(keys.iter().filter(|_| rng.random_bool(share)).cloned());
+        for shape in shapes() {
+            let shape = BuildOptions { max_page_rows: rng.random_range(1..5), ..shape };
+            for prefix_bytes in 0..4 {
+                let built = content.build(with_filter(KINDS[seed as usize % 2], prefix_bytes, shape));
+                assert_eq!(built.meta.filter.is_some(), built.meta.main.is_some_and(|main| main.data_pages > 1));
+                if built.meta.filter.is_some() {
+                    check_all(&content, &built);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_prefix_is_looked_for_in_the_first_partition_that_has_it() {
+    let keys = short_keys();
+    for seed in 0..100 {
+        println!("seed {seed}");
+        let mut rng = StdRng::seed_from_u64(seed);
+        let share = rng.random_range(0.05..1.0);
+        let content = Content::of_keys(keys.iter().filter(|_| rng.random_bool(share)).cloned());
+        for prefix_bytes in 1..4 {
+            let shape = BuildOptions { max_page_rows: rng.random_range(1..4), index: IndexKind::Both, ..tiny() };
+            let built = content.build(with_filter(FilterKind::Bits16, prefix_bytes, shape));
+            let Some(filter) = built.meta.filter else { continue };
+            let (sst, source) = (built.sst(), Resident::new(validate));
+            for prefix in keys.iter().filter(|key| key.len() == usize::from(prefix_bytes)) {
+                let Some(first) = content.rows.keys().position(|key| key.starts_with(prefix)) else { continue };
+                let page = sst.descent(TreeKind::Filter).expect("it has one").peek_key(&source, prefix);
+                let page = page.expect("all is in memory").expect("the tree is sound");
+                let layout = FilterLayout::of(&page);
+                assert_eq!(
+                    layout.first_row(),
+                    first as u64 / u64::from(filter.partition_rows) * u64::from(filter.partition_rows)
+                );
+                assert!(layout.may_contain(&page, hash_prefix(prefix)), "{prefix:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_are_the_same_with_a_filter_from_every_source() {
+    for seed in 0..6 {
+        println!("seed {seed}");
+        let mut rng = StdRng::seed_from_u64(seed);
+        let content = Content::random(&mut rng, 60);
+        let filter = KINDS[rng.random_range(0..2)];
+        let shape = shapes()[rng.random_range(0..5)];
+        let built = content.build(with_filter(filter, 2, shape));
+        let asked: Vec<Vec<u8>> = short_keys().into_iter().chain(content.rows.keys().cloned()).collect();
+        built.on_every_source(|reader| {
+            let sst = &reader.sst;
+            for at in [50, 100] {
+                for key in asked.iter().cycle().take(3 * asked.len()) {
+                    let rounds = sst.meta.main.map_or(0, |main| u64::from(main.root(sst.prefer_flat).height) + 1);
+                    let history = sst.meta.history.map_or(0, |tree| u64::from(tree.root(sst.prefer_flat).height) + 2);
+                    let row = reader.step(rounds + 2 * history, |source| sst.get_filtered(source, key, Version(at)));
+                    let expected = content.get(key, at).map(|(version, kind, _)| (*version, *kind));
+                    assert_eq!(row.map(|row| (row.version.0, row.kind)), expected, "{key:?} at {at}");
+                }
+            }
+        });
+    }
+}
+
+fn numbered(i: u32) -> Vec<u8> {
+    format!("key {i:06}").into_bytes()
+}
+
+/// 4,000 even numbers in a tree of three levels, with a filter of several partitions under a node.
+fn even() -> Built {
+    even_as(FilterKind::Bits16)
+}
+
+/// The same without it.
+fn even_without() -> Built {
+    even_as(FilterKind::None)
+}
+
+fn even_as(filter: FilterKind) -> Built {
+    let options = BuildOptions { page_bytes: 1 << 10, node_bytes: 4 << 10, ..BuildOptions::default() };
+    Content::of_keys((0..4_000).map(|i| numbered(2 * i))).build(with_filter(filter, 0, options))
+}
+
+/// Pages of all kinds, and of filters with the nodes above, that `keys` read one after the other.
+fn reads(session: &Session, sst: &Sst, keys: impl IntoIterator<Item = u32>) -> (u64, u64) {
+    let before = (session.page_reads(), session.reads_of(PageKind::Filter));
+    for key in keys {
+        let row = retry(session, || sst.get_filtered(session, &numbered(key), Version::MAX)).expect("the disk works");
+        assert_eq!(row.is_some(), key.is_multiple_of(2));
+    }
+    (session.page_reads() - before.0, session.reads_of(PageKind::Filter) - before.1)
+}
+
+#[test]
+fn looks_in_vain_bring_the_filter_and_then_read_nothing() {
+    let built = even();
+    let filter = built.meta.filter.expect("it has one");
+    assert!(filter.tree.data_pages > 5 && filter.tree.root(false).height == 1, "{filter:?}");
+    // Room for the nodes, the filter and a few pages of rows.
+    let cache = PageCache::new(120 << 10, 1, validate);
+    let (sst, session) = (built.sst_in(&cache, false), Session::new(&cache, Reason::Point, Admit::Keep));
+    let mut rng = StdRng::seed_from_u64(5);
+    let mut odd = || 2 * rng.random_range(0..3_999) + 1;
+    let (warm, filters) = reads(&session, &sst, (0..2_000).map(|_| odd()));
+    println!("{filters} of {warm} pages");
+    assert!(0 < filters && filters <= filter.tree.data_pages, "each partition once: {filters}");
+    let (pages, _) = reads(&session, &sst, (0..2_000).map(|_| odd()));
+    assert!(pages <= 20, "{pages} pages for 2,000 absent keys");
+}
+
+#[test]
+fn found_keys_bring_no_filter() {
+    for cache_bytes in [20 << 10, 60 << 10, 1 << 20] {
+        let counts = [even(), even_without()].map(|built| {
+            let cache = PageCache::new(cache_bytes, 1, validate);
+            let (sst, session) = (built.sst_in(&cache, false), Session::new(&cache, Reason::Point, Admit::Keep));
+            let mut rng = StdRng::seed_from_u64(6);
+            // Some absent ones are no reason.
+            let mut key = |i: u32| 2 * rng.random_range(0..3_999) + u32::from(i.is_multiple_of(50));
+            let found = reads(&session, &sst, (0..1_000).map(|i| key(50 * i + 1)));
+            (found, reads(&session, &sst, (0..2_000).map(key)))
+        });
+        assert_eq!(counts[0], counts[1], "with a filter and without");
+    }
+}
+
+#[test]
+fn absent_keys_read_no_more_with_a_filter_however_small_the_cache() {
+    for cache_bytes in [10 << 10, 15 << 10, 20 << 10, 30 << 10, 40 << 10, 60 << 10, 120 << 10] {
+        let [with, without] = [even(), even_without()].map(|built| {
+            let cache = PageCache::new(cache_bytes, 1, validate);
+            let (sst, session) = (built.sst_in(&cache, false), Session::new(&cache, Reason::Point, Admit::Keep));
+            let mut rng = StdRng::seed_from_u64(7);
+            reads(&session, &sst, (0..4_000).map(|_| 2 * rng.random_range(0..3_999) + 1))
+        });
+        println!("{cache_bytes} bytes: {with:?} and without {without:?}");
+        // In the smallest, of two pages, nothing that is asked for stays until it is of use.
+        assert!(with.0 * 100 <= without.0 * 105, "{cache_bytes} bytes: {with:?} and without {without:?}");
+    }
+}
+
+#[test]
+fn a_filter_that_is_not_in_memory_is_not_waited_for() {
+    let built = even();
+    let (sst, source) = (built.sst(), Flaky::once(Resident::new(validate)));
+    let height = u64::from(built.meta.main.expect("it has rows").root(false).height);
+    // Everything is refused once a step, and what is only peeked at stays refused.
+    for _ in 0..100 {
+        let before = source.refusals();
+        let row = retry(&source, || sst.get_filtered(&source, b"key 000001", Version::MAX));
+        assert!(row.expect("the file is whole").is_none());
+        assert_eq!(source.refusals() - before, height + 1);
+    }
+}
+
+#[test]
+fn more_than_one_look_in_eight_in_vain_wants_the_filter() {
+    let after = |outcomes: &str| {
+        outcomes.chars().fold(Looks::default(), |looks, outcome| match outcome {
+            '+' => looks.found(),
+            '-' => looks.in_vain(),
+            'd' => looks.denied(),
+            _ => unreachable!("no such outcome"),
+        })
+    };
+    assert!(!after(&"-".repeat(23)).is_wanted());
+    assert!(after(&"-".repeat(24)).is_wanted());
+    assert!(after(&"d".repeat(300)).is_wanted());
+    assert!(!after(&"-+++++++".repeat(50)).is_wanted(), "one in eight");
+    assert!(after(&"-++++++".repeat(50)).is_wanted());
+    assert!(!after(&format!("{}{}", "-".repeat(300), "+".repeat(72))).is_wanted(), "times change");
+    assert_eq!(after(&"+".repeat(300)), Looks::default(), "where all is found nothing is written");
+    let full = after(&"-".repeat(300));
+    assert_eq!((full, full.in_vain()), (full.in_vain(), full.denied()), "nor where nothing is");
+    assert!(
+        (0..=u8::MAX).all(|looks| Looks::of(u32::from(looks) * 0x0101_0101).word() == u32::from(looks) * 0x0101_0101)
+    );
+    let mut looks = full;
+    let mut waits = Vec::new();
+    for _ in 0..7 {
+        looks = looks.asked();
+        waits.push(looks.wait);
+        while looks.wait > 0 {
+            looks = looks.in_vain();
+        }
+    }
+    assert_eq!(waits, [8, 16, 32, 64, 128, 128, 128]);
+    for _ in 0..128 {
+        looks = looks.denied();
+    }
+    assert_eq!(looks.asked().wait, 8, "it is of use");
+}
+
+#[test]
+fn the_prefix_of_a_range_is_that_of_all_its_keys() {
+    let check = |low: Bound<&[u8]>, high: Bound<&[u8]>, bytes: usize, expected: Option<&str>| {
+        assert_eq!(common_prefix(low, high, bytes), expected.map(str::as_bytes), "{low:?} to {high:?}");
+    };
+    use Bound::{Excluded, Included, Unbounded};
+    check(Included(b"abc"), Excluded(b"abd"), 3, Some("abc"));
+    check(Excluded(b"abc1"), Included(b"abc7"), 3, Some("abc"));
+    check(Included(b"abc1"), Included(b"abd"), 3, None);
+    check(Included(b"abc1"), Excluded(b"abd\0"), 3, None);
+    check(Included(b"abc1"), Included(b"abc7"), 5, None);
+    check(Included(b"ab"), Excluded(b"ac"), 3, None);
+    check(Included(b"abc"), Unbounded, 3, None);
+    check(Included(b"abc"), Included(b"abc"), 0, None);
+    check(Unbounded, Included(b"abc"), 3, None);
+    assert_eq!(common_prefix(Included(&[0xff; 4]), Unbounded, 3), Some(&[0xff; 3][..]));
+}

@@ -1,0 +1,76 @@
+//! The filter of a file, walked in step with the main tree: no key and no prefix is denied, each is found in the partition
+//! that covers its row.
+
+use super::Check;
+use super::tree_walk::{DataPage, TreeWalk};
+use crate::format::PageRows;
+use crate::format::filter::{FilterLayout, hash_key, hash_prefix};
+use crate::format::meta::{FilterTree, TreeKind};
+use pages::{PageKind, PageSource, Result};
+
+/// The walk; nothing where a file has no filter.
+pub(super) struct FilterWalk(Option<Walk>);
+
+struct Walk {
+    filter: FilterTree,
+    walk: TreeWalk,
+    here: Option<DataPage<FilterLayout>>,
+    /// Prefix of the key before; empty if it had none.
+    prefix: Vec<u8>,
+}
+
+impl FilterWalk {
+    pub fn new(filter: Option<FilterTree>) -> Self {
+        let walk = |filter: FilterTree| TreeWalk::new(TreeKind::Filter, filter.tree);
+        Self(filter.map(|filter| Walk { filter, walk: walk(filter), here: None, prefix: Vec::new() }))
+    }
+
+    /// The next row of the main tree has this key.
+    pub fn key<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>, row: u64, key: &[u8]) -> Result<()> {
+        let Some(walk) = &mut self.0 else { return Ok(()) };
+        let is_first = row.is_multiple_of(walk.filter.partition_rows.into());
+        if is_first {
+            walk.here = walk.walk.next(check)?;
+        }
+        let Some(DataPage { page, layout, at }) = &walk.here else {
+            let why = format!("it has no partition for row {row}");
+            return Err(check.corrupt(PageKind::Filter, check.footer_offset(), why));
+        };
+        let (low, high) = walk.walk.bounds();
+        let prefix_bytes = usize::from(walk.filter.prefix_bytes);
+        let prefix = key.get(..prefix_bytes).filter(|prefix| !prefix.is_empty()).unwrap_or_default();
+        let is_new = prefix != walk.prefix;
+        let why = if !(layout.first_row()..layout.first_row() + layout.rows() as u64).contains(&row) {
+            format!("it covers {} rows from {}, and not row {row}", layout.rows(), layout.first_row())
+        } else if low.is_some_and(|low| key < low) || high.is_some_and(|high| high <= key) {
+            format!("the key of row {row} is not between its parent's separators")
+        } else if !layout.may_contain(page, hash_key(key)) {
+            format!("it denies the key of row {row}")
+        } else if prefix.is_empty() {
+            String::new()
+        } else if is_new && low.is_some_and(|low| prefix < low) {
+            format!("the prefix of row {row} is looked for in a partition before it")
+        } else if (is_first || is_new) && !layout.may_contain(page, hash_prefix(prefix)) {
+            format!("it denies the prefix of row {row}")
+        } else {
+            String::new()
+        };
+        if !why.is_empty() {
+            return Err(check.corrupt(PageKind::Filter, at.offset, why));
+        }
+        if is_new {
+            walk.prefix.clear();
+            walk.prefix.extend_from_slice(prefix);
+        }
+        Ok(())
+    }
+
+    /// After the last row: no partition is left.
+    pub fn end<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<()> {
+        let Some(walk) = &mut self.0 else { return Ok(()) };
+        match walk.walk.next::<_, FilterLayout>(check)? {
+            None => Ok(()),
+            Some(left) => Err(check.corrupt(PageKind::Filter, left.at.offset, "it covers no row of the main tree")),
+        }
+    }
+}
