@@ -5,7 +5,7 @@ use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, KeySpec};
 use crate::size;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use larch::{Compression, Database, Durability, IndexKind, TableOptions};
+use larch::{Compression, Database, Durability, FilterKind, Filters, IndexKind, TableOptions};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,8 @@ Examples:
 const ALTER_EXAMPLES: &str = "\
 Examples:
   larch alter db people --compression lz4
-  larch alter db people --index flat --page-size 32KiB && larch compact db people";
+  larch alter db people --index flat --page-size 32KiB && larch compact db people
+  larch alter db people --filters 16,none";
 
 /// Import, read, write, inspect and check a Larch database.
 ///
@@ -225,6 +226,28 @@ pub struct TableArgs {
     /// Compression of pages
     #[arg(long, value_name = "METHOD")]
     pub compression: Option<CompressionArg>,
+    /// Filters, which spare most reads of keys that are not there: none, 8 or 16 bits a fingerprint; or two with a comma
+    /// between them, of upper files and of the deepest
+    #[arg(long, value_name = "BITS[,BITS]", value_parser = filters)]
+    pub filters: Option<Filters>,
+    /// Put this many first bytes of keys in filters too, so that a range of keys that begin with them opens no file without
+    /// any; 0 for none
+    #[arg(long, value_name = "N")]
+    pub filter_prefix: Option<u16>,
+}
+
+/// Reads `--filters`, as [`Filters`] are printed.
+fn filters(text: &str) -> std::result::Result<Filters, String> {
+    let kind = |text: &str| match text {
+        "none" => Ok(FilterKind::None),
+        "8" => Ok(FilterKind::Bits8),
+        "16" => Ok(FilterKind::Bits16),
+        other => Err(format!("{other:?} is not none, 8 or 16")),
+    };
+    match text.split_once(',') {
+        None => Ok(Filters::all(kind(text)?)),
+        Some((upper, deepest)) => Ok(Filters { upper: kind(upper)?, deepest: kind(deepest)? }),
+    }
 }
 
 impl TableArgs {
@@ -241,6 +264,12 @@ impl TableArgs {
         }
         if let Some(compression) = self.compression {
             options.compression = compression.into();
+        }
+        if let Some(filters) = self.filters {
+            options.filters = filters;
+        }
+        if let Some(bytes) = self.filter_prefix {
+            options.filter_prefix_bytes = bytes;
         }
     }
 }
@@ -447,7 +476,7 @@ pub struct Inspect {
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("change").args(["page_size", "node_size", "index", "compression"]).required(true).multiple(true))]
+#[command(group = ArgGroup::new("change").args(["page_size", "node_size", "index", "compression", "filters", "filter_prefix"]).required(true).multiple(true))]
 pub struct Alter {
     /// Directory of the database
     pub dir: PathBuf,

@@ -12,6 +12,8 @@ pub struct Storage {
     node_bytes: u32,
     index: String,
     compression: String,
+    filters: String,
+    filter_prefix_bytes: u16,
 }
 
 impl From<&TableOptions> for Storage {
@@ -21,6 +23,8 @@ impl From<&TableOptions> for Storage {
             node_bytes: options.node_bytes,
             index: format!("{:?}", options.index).to_lowercase(),
             compression: format!("{:?}", options.compression).to_lowercase(),
+            filters: options.filters.to_string(),
+            filter_prefix_bytes: options.filter_prefix_bytes,
         }
     }
 }
@@ -28,6 +32,8 @@ impl From<&TableOptions> for Storage {
 impl fmt::Display for Storage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (page, node) = (size::bytes(self.page_bytes.into()), size::bytes(self.node_bytes.into()));
-        write!(f, "pages of {page}, nodes of {node}, index {}, compression {}", self.index, self.compression)
+        let Self { index, compression, filters, filter_prefix_bytes: prefix, .. } = self;
+        write!(f, "pages of {page}, nodes of {node}, index {index}, compression {compression}, filters {filters}")?;
+        if *prefix > 0 { write!(f, " with prefixes of {}", size::bytes(u64::from(*prefix))) } else { Ok(()) }
     }
 }

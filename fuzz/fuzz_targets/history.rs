@@ -2,7 +2,8 @@
 #![no_main]
 
 use larch::{
-    Compression, Database, Durability, IndexKind, LevelOptions, Readable, Result, Snapshot, Table, TableOptions,
+    Compression, Database, Durability, FilterKind, Filters, IndexKind, LevelOptions, Readable, Result, Snapshot, Table,
+    TableOptions,
 };
 use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
@@ -47,6 +48,8 @@ fuzz_target!(|bytes: &[u8]| {
         max_node_children: if shape & 8 == 0 { 0 } else { 3 },
         metadata: Vec::new(),
         groups: Vec::new(),
+        filters: if shape & 128 == 0 { Filters::all(FilterKind::None) } else { Filters::default() },
+        filter_prefix_bytes: u16::from(shape >> 5 & 3),
     };
     let mut history = History {
         disk: SimDisk::new(u64::from(input.byte())),

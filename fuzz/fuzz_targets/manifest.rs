@@ -1,10 +1,10 @@
 //! Any bytes as a manifest: a file set that describes itself again, or an error.
 #![no_main]
 
-use larch::TableOptions;
 use larch::fuzz::{
     Edit, FileOpener, HEADER_BYTES, Header, Kind, ManifestLog, RECORD_HEADER_BYTES, RecordWriter, TableId,
 };
+use larch::{FilterKind, Filters, TableOptions};
 use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 use os::{Access, Machine};
@@ -121,7 +121,9 @@ fn edit(input: &mut Input<'_>) -> Edit {
 
 fn table_options(input: &mut Input<'_>) -> TableOptions {
     let groups = (0..input.byte() % 3).map(|i| format!("group{i}")).collect();
-    TableOptions { metadata: input.bytes(4).to_vec(), groups, ..TableOptions::default() }
+    let filters = Filters { upper: input.choose(&FilterKind::ALL), deepest: input.choose(&FilterKind::ALL) };
+    let filter_prefix_bytes = u16::from(input.byte());
+    TableOptions { metadata: input.bytes(4).to_vec(), groups, filters, filter_prefix_bytes, ..TableOptions::default() }
 }
 
 /// A few ids, and the last one there can be.
@@ -141,6 +143,7 @@ fn meta(input: &mut Input<'_>) -> Meta {
         main: Some(Tree { totals, data_pages, btree: Some(root), flat: None }),
         history: None,
         range_erases: None,
+        filter: None,
         bounds: KeyBounds::cut(&input.key(), &input.key()),
         oldest: Version(input.number()),
         newest: Version(input.number()),

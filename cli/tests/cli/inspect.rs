@@ -57,8 +57,8 @@ fn an_altered_table_is_written_anew_by_compacting() {
     let session = Session::with(&["--format", "tsv"], &rows);
     assert_eq!(
         session.run(&["alter", "db", "t", "--index", "flat", "--compression", "lz4"]).ok(),
-        "t: was pages of 16.0 KiB, nodes of 16.0 KiB, index btree, compression none\n\
-         t: now pages of 16.0 KiB, nodes of 16.0 KiB, index flat, compression lz4\n"
+        "t: was pages of 16.0 KiB, nodes of 16.0 KiB, index btree, compression none, filters 16,8\n\
+         t: now pages of 16.0 KiB, nodes of 16.0 KiB, index flat, compression lz4, filters 16,8\n"
     );
     let has = |parts: [&str; 2]| {
         let stats = session.run(&["stats", "db", "t", "--json"]).ok();
@@ -70,12 +70,25 @@ fn an_altered_table_is_written_anew_by_compacting() {
     has(["\"btree_bytes\":0,", "\"flat_bytes\":4096,"]);
 
     let report = session.run(&["alter", "db", "t", "--page-size", "8KiB", "--node-size", "4KiB", "--json"]).ok();
-    let kept = "\"index\":\"flat\",\"compression\":\"lz4\"";
+    let kept = "\"index\":\"flat\",\"compression\":\"lz4\",\"filters\":\"16,8\",\"filter_prefix_bytes\":0";
     let before = format!("{{\"page_bytes\":16384,\"node_bytes\":16384,{kept}}}");
     let after = format!("{{\"page_bytes\":8192,\"node_bytes\":4096,{kept}}}");
     assert_eq!(report, format!("{{\"table\":\"t\",\"before\":{before},\"after\":{after}}}\n"));
     assert!(session.run(&["tables", "db"]).ok().contains("; pages of 8.0 KiB, nodes of 4.0 KiB, index flat,"));
     assert_eq!(session.scan(&[]), rows);
+
+    let filter_bytes = |expected: &str| {
+        let stats = session.run(&["stats", "db", "t", "--json"]).ok();
+        assert!(stats.contains(&format!("\"filter_bytes\":{expected},")), "{stats}");
+    };
+    filter_bytes("8192");
+    let report = session.run(&["alter", "db", "t", "--filters", "8,none", "--filter-prefix", "3"]).ok();
+    assert!(report.ends_with("index flat, compression lz4, filters 8,none with prefixes of 3 B\n"), "{report}");
+    session.run(&["compact", "db", "t"]).ok();
+    filter_bytes("0");
+    assert_eq!(session.scan(&[]), rows);
+    session.run(&["alter", "db", "t", "--filters", "9"]).fails(2, &["\"9\" is not none, 8 or 16"]);
+    session.run(&["alter", "db", "t", "--filter-prefix", "2000"]).fails(2, &["a prefix of 2000 bytes"]);
 
     session.run(&["alter", "db", "u", "--index", "both"]).fails(1, &["no table u"]);
     session.run(&["alter", "db", "t", "--page-size", "100"]).fails(2, &["a page of 100 bytes"]);

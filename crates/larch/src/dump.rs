@@ -146,10 +146,15 @@ fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()
 }
 
 fn shown(options: &TableOptions) -> String {
-    let TableOptions { page_bytes, node_bytes, index, compression, metadata, groups, .. } = options;
+    let TableOptions { page_bytes, node_bytes, index, compression, metadata, groups, filters, .. } = options;
     let metadata = metadata.len();
+    let prefix = match options.filter_prefix_bytes {
+        0 => String::new(),
+        bytes => format!(" with prefixes of {bytes}"),
+    };
     let text = format!(
-        "page {page_bytes} node {node_bytes} index {index:?} compression {compression:?} metadata {metadata} bytes"
+        "page {page_bytes} node {node_bytes} index {index:?} compression {compression:?} \
+         filters {filters}{prefix} metadata {metadata} bytes"
     );
     if groups.is_empty() { text } else { format!("{text} groups {}", groups.join(" ")) }
 }

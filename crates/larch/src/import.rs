@@ -340,7 +340,8 @@ struct RunWriter {
 impl RunWriter {
     fn new(table: &Table, file_bytes: u64) -> Self {
         let core = table.core().clone();
-        Self { outputs: Outputs::new(&core, &table.info(), file_bytes, Vec::new(), false), core }
+        // It holds no erases, and mostly goes to the deepest level.
+        Self { outputs: Outputs::new(&core, &table.info(), file_bytes, Vec::new(), true), core }
     }
 
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {

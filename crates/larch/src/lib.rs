@@ -75,12 +75,12 @@ pub use explain::{
 };
 pub use import::{Import, ImportReport};
 pub use metrics::{GroupStats, LevelStats, Metrics, TableStats};
-pub use options::{Durability, LevelOptions, TableOptions};
+pub use options::{Durability, Filters, LevelOptions, TableOptions};
 pub use os;
 pub use pages::{PageCache, PageKind, Reason};
 pub use read::{Key, PartRange, Parts, Prefetched, Range, RowRef, Value};
 pub use record::LogError;
 pub use selection::Selection;
 pub use sst::format::meta::successor;
-pub use sst::{Compression, Direction, DumpDetail, IndexKind, Limits, MAX_KEY_BYTES, Version};
+pub use sst::{Compression, Direction, DumpDetail, FilterKind, IndexKind, Limits, MAX_KEY_BYTES, Version};
 pub use table::{Readable, Table};

@@ -163,7 +163,7 @@ pub struct TableStats {
     pub btree_bytes: u64,
     /// Of these, flat lists.
     pub flat_bytes: u64,
-    /// Stored bytes of filters. None are written yet, so it is 0.
+    /// Stored bytes of filters; the nodes above them count with the indexes.
     pub filter_bytes: u64,
     /// Stored bytes of older versions, those in pages of other column groups not among them.
     pub history_bytes: u64,
@@ -253,6 +253,7 @@ impl TableStats {
                 stats.history_rows += meta.history.map_or(0, |tree| tree.totals.rows);
                 stats.history_bytes += bytes(meta.history);
                 stats.range_erase_bytes += bytes(meta.range_erases);
+                stats.filter_bytes += bytes(meta.filter.map(|filter| filter.tree));
                 let main = GroupTrees { newest: meta.main, older: meta.history };
                 for (group, trees) in stats.groups.iter_mut().zip(std::iter::once(&main).chain(&meta.groups)) {
                     group.data_bytes += bytes(trees.newest);

@@ -3,7 +3,8 @@
 use crate::error::{Error, Result};
 use crate::parts::MAX_GROUPS;
 use sst::format::varint;
-use sst::{BuildOptions, Compression, IndexKind};
+use sst::{BuildOptions, Compression, FilterKind, IndexKind};
+use std::fmt;
 
 /// When a commit is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -92,6 +93,45 @@ impl Default for LevelOptions {
     }
 }
 
+/// Which filters the files of a table get.
+///
+/// A filter tells of nearly every key that is not in a file that it is not, without reading rows. Filters are pages in the
+/// cache like others. They are read only where keys are often looked for in vain, and never waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Filters {
+    /// Of files with others below them, in which most keys that are looked for are not: flushes and all compactions but to
+    /// the deepest run.
+    pub upper: FilterKind,
+    /// Of files with nothing below them, and of imports.
+    pub deepest: FilterKind,
+}
+
+impl Filters {
+    /// The same everywhere.
+    pub fn all(kind: FilterKind) -> Self {
+        Self { upper: kind, deepest: kind }
+    }
+}
+
+impl Default for Filters {
+    fn default() -> Self {
+        Self { upper: FilterKind::Bits16, deepest: FilterKind::Bits8 }
+    }
+}
+
+/// As one of `none`, `8` and `16`, or two with a comma between them: upper and deepest.
+impl fmt::Display for Filters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |kind: FilterKind| match kind {
+            FilterKind::None => "none",
+            FilterKind::Bits8 => "8",
+            FilterKind::Bits16 => "16",
+        };
+        f.write_str(name(self.upper))?;
+        if self.upper == self.deepest { Ok(()) } else { write!(f, ",{}", name(self.deepest)) }
+    }
+}
+
 /// The longest name of a column group.
 const MAX_GROUP_NAME_BYTES: usize = 64;
 
@@ -114,7 +154,15 @@ pub struct TableOptions {
     /// Names of the column groups that the table's values are split in, in order; none if values are whole. At most 16,
     /// each of 1 to 64 letters, digits, `_`, `-` and `.` of ASCII. Fixed when the table is created.
     pub groups: Vec<String>,
+    /// Filters over keys. Default 16 bits in upper files, 8 in the deepest.
+    pub filters: Filters,
+    /// The first bytes of keys this long go into filters too, so that a range of keys that all begin alike opens no file
+    /// without any. At most 1,024; 0, the default, for none.
+    pub filter_prefix_bytes: u16,
 }
+
+/// Longest prefix in a filter, in bytes.
+const MAX_FILTER_PREFIX_BYTES: u16 = 1024;
 
 impl Default for TableOptions {
     fn default() -> Self {
@@ -126,6 +174,8 @@ impl Default for TableOptions {
             max_node_children: 0,
             metadata: Vec::new(),
             groups: Vec::new(),
+            filters: Filters::default(),
+            filter_prefix_bytes: 0,
         }
     }
 }
@@ -141,6 +191,10 @@ impl TableOptions {
         }
         if (1..3).contains(&self.max_node_children) {
             return bad(format!("an index node of {} children cannot be split", self.max_node_children));
+        }
+        if self.filter_prefix_bytes > MAX_FILTER_PREFIX_BYTES {
+            let bytes = self.filter_prefix_bytes;
+            return bad(format!("a prefix of {bytes} bytes in filters is more than {MAX_FILTER_PREFIX_BYTES}"));
         }
         self.check_groups()
     }
@@ -173,7 +227,8 @@ impl TableOptions {
         *self == Self { metadata: self.metadata.clone(), ..other.clone() }
     }
 
-    pub(crate) fn build(&self) -> BuildOptions {
+    /// How a file with this filter is written.
+    pub(crate) fn build(&self, filter: FilterKind) -> BuildOptions {
         BuildOptions {
             page_bytes: self.page_bytes,
             node_bytes: self.node_bytes,
@@ -185,12 +240,15 @@ impl TableOptions {
             },
             max_page_rows: usize::MAX,
             groups: self.groups.len().saturating_sub(1),
+            filter,
+            filter_prefix_bytes: self.filter_prefix_bytes,
         }
     }
 
     /// ```text
     /// page bytes | node bytes | index | compression | max node children | metadata       varints, length-prefixed
     /// group count | names                                                               varint, each length-prefixed
+    /// filters: bits 0-1 upper, 2-3 deepest; each 0 none, 1 of 8 bits, 2 of 16 bits | prefix bytes              varints
     /// ```
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let index = match self.index {
@@ -211,6 +269,10 @@ impl TableOptions {
         for name in &self.groups {
             varint::put_bytes(out, name.as_bytes());
         }
+        let number =
+            |kind: FilterKind| FilterKind::ALL.iter().position(|of| *of == kind).expect("all are listed") as u64;
+        varint::put(out, number(self.filters.upper) | number(self.filters.deepest) << 2);
+        varint::put(out, self.filter_prefix_bytes.into());
     }
 
     pub(crate) fn decode(bytes: &mut &[u8]) -> Option<Self> {
@@ -232,7 +294,21 @@ impl TableOptions {
         let count = usize::try_from(varint::take(bytes)?).ok().filter(|&count| count <= MAX_GROUPS)?;
         let mut name = || String::from_utf8(varint::take_bytes(bytes)?.to_vec()).ok();
         let groups = (0..count).map(|_| name()).collect::<Option<_>>()?;
-        let options = Self { page_bytes, node_bytes, index, compression, max_node_children, metadata, groups };
+        let filters = usize::try_from(varint::take(bytes)?).ok().filter(|&filters| filters < 16)?;
+        let filter = |number: usize| FilterKind::ALL.get(number).copied();
+        let filters = Filters { upper: filter(filters & 3)?, deepest: filter(filters >> 2)? };
+        let filter_prefix_bytes = varint::take(bytes)?.try_into().ok()?;
+        let options = Self {
+            page_bytes,
+            node_bytes,
+            index,
+            compression,
+            max_node_children,
+            metadata,
+            groups,
+            filters,
+            filter_prefix_bytes,
+        };
         options.check().ok().map(|()| options)
     }
 }

@@ -1,6 +1,6 @@
 //! Options so small that a few dozen rows make tall trees, many files and many levels. Drawn from a seed.
 
-use larch::{Builder, Compression, Database, Durability, IndexKind, LevelOptions, TableOptions};
+use larch::{Builder, Compression, Database, Durability, FilterKind, Filters, IndexKind, LevelOptions, TableOptions};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -74,8 +74,18 @@ impl TinyOptions {
     }
 }
 
+/// Filters of a table, and how many first bytes of keys are in them.
+pub fn filters(rng: &mut Xoshiro256PlusPlus) -> (Filters, u16) {
+    let mut kind = || *FilterKind::ALL.choose(rng).expect("there are three");
+    let filters = Filters { upper: kind(), deepest: kind() };
+    (filters, rng.random_range(0..=3))
+}
+
 fn table_options(rng: &mut Xoshiro256PlusPlus) -> TableOptions {
+    let (filters, filter_prefix_bytes) = filters(rng);
     TableOptions {
+        filters,
+        filter_prefix_bytes,
         page_bytes: 256 << rng.random_range(0..=4),
         node_bytes: 256 << rng.random_range(0..=4),
         index: *INDEXES.choose(rng).expect("there are three"),

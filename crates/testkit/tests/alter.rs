@@ -3,7 +3,9 @@
 use larch::os::sim::SimDisk;
 use larch::os::sync::Arc;
 use larch::os::{Disk, Machine};
-use larch::{Compression, Database, DumpDetail, Error, IndexKind, LevelOptions, Result, Table, TableOptions};
+use larch::{
+    Compression, Database, DumpDetail, Error, FilterKind, Filters, IndexKind, LevelOptions, Result, Table, TableOptions,
+};
 use std::path::Path;
 
 const DIRECTORY: &str = "db";
@@ -118,18 +120,48 @@ fn a_dump_of_the_manifest_shows_groups_and_alters() {
     let db = Database::builder(DIRECTORY).machine(machine.clone()).open().expect("the disk works");
     let groups = vec!["hot".to_owned(), "cold".to_owned()];
     let table = db.table_with("t", TableOptions { groups, ..options() }).expect("the disk works");
-    table.alter(|options| options.index = IndexKind::Both).expect("the disk works");
+    let alter = |options: &mut TableOptions| (options.index, options.filter_prefix_bytes) = (IndexKind::Both, 9);
+    table.alter(alter).expect("the disk works");
     let directory = Path::new(DIRECTORY);
     let current = disk.read_all(&directory.join("CURRENT")).expect("the disk works");
     let manifest = directory.join(String::from_utf8_lossy(&current).trim_end());
     let mut text = Vec::new();
     larch::dump_on(&machine, &manifest, DumpDetail::default(), &mut text).expect("the disk works");
     let text = String::from_utf8(text).expect("a dump is text");
-    let made = "  table 0 \"t\" page 256 node 256 index Btree compression None metadata 0 bytes groups hot cold\n";
+    let made = "  table 0 \"t\" page 256 node 256 index Btree compression None filters 16,8 metadata 0 bytes groups hot cold\n";
     assert!(text.contains(made), "{text}");
-    let altered = "page 256 node 256 index Both compression None metadata 0 bytes groups hot cold\n";
+    let altered =
+        "node 256 index Both compression None filters 16,8 with prefixes of 9 metadata 0 bytes groups hot cold\n";
     let line = text.lines().find(|line| line.starts_with("  alter table 0 since file ")).expect("it was altered");
     assert!(format!("{line}\n").ends_with(altered), "{text}");
+}
+
+#[test]
+fn files_get_the_filters_of_their_level_and_lose_them_when_rewritten() {
+    let disk = SimDisk::new(1);
+    let db = open(&disk);
+    let filters = Filters { upper: FilterKind::Bits16, deepest: FilterKind::None };
+    let table = db.table_with("t", TableOptions { filters, ..options() }).expect("the disk works");
+    let filter_bytes = || table.stats().expect("the table is there").filter_bytes;
+    let fill = || {
+        (0..600).for_each(|i| table.insert(key(i), value(i)).expect("the disk works"));
+        db.flush().expect("the disk works");
+    };
+    fill();
+    let upper = filter_bytes();
+    assert!(upper > 0, "a flush is not the deepest");
+    table.compact().expect("the disk works");
+    assert_eq!(filter_bytes(), 0, "what is merged into the deepest level is");
+    table.alter(|options| options.filters = Filters::all(FilterKind::Bits8)).expect("the disk works");
+    assert_eq!(filter_bytes(), 0, "files stay as they are");
+    table.compact().expect("the disk works");
+    assert!(0 < filter_bytes() && filter_bytes() < upper, "as they are rewritten");
+    check_rows(&db, &table);
+    table.alter(|options| options.filters = Filters::all(FilterKind::None)).expect("the disk works");
+    fill();
+    table.compact().expect("the disk works");
+    assert_eq!(filter_bytes(), 0);
+    check_rows(&db, &table);
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub struct Outputs {
     /// Sorted and disjoint; those before `next_erase` are in files, or in parts.
     erases: Vec<RangeErase>,
     next_erase: usize,
-    /// Whether nothing lies deeper, so that an erase with nothing to hide can go.
+    /// Whether nothing lies deeper, so that an erase with nothing to hide can go. Says which filter files get, too.
     bottom: bool,
     /// Erases of the current key that are kept only if something older is.
     held_back: Vec<Version>,
@@ -117,7 +117,9 @@ impl Outputs {
         let file = disk.open(&path, Access::CreateDirect).map_err(|error| Error::io("create", &path, error))?;
         // The number is taken first: a file with a number that an alter does not count as old is written as that says.
         let now = self.core.table_info(self.table.id);
-        let options = now.as_ref().unwrap_or(&self.table).options.build();
+        let options = &now.as_ref().unwrap_or(&self.table).options;
+        let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
+        let options = options.build(filter);
         let builder = Builder::new(file, path.clone(), self.core.machine.random.next_u64(), options);
         Ok(Open { builder, number, path })
     }

@@ -340,11 +340,21 @@ mod tests {
         let table = TableId(1);
         let options = TableOptions { metadata: b"m".to_vec(), ..TableOptions::default() };
         let groups = vec!["hot".to_owned(), "b.2".to_owned()];
-        let altered = TableOptions { index: sst::IndexKind::Both, groups, ..TableOptions::default() };
+        let filters = crate::options::Filters { upper: sst::FilterKind::None, deepest: sst::FilterKind::Bits8 };
+        let altered = TableOptions {
+            index: sst::IndexKind::Both,
+            groups,
+            filters,
+            filter_prefix_bytes: 300,
+            ..TableOptions::default()
+        };
         let edits = [
             (Edit::Database(2), "01 0200000000000000"),
             (Edit::Epoch(3), "02 03"),
-            (Edit::Table { id: table, name: "t".to_owned(), options }, "03 01 0174 808001 808001 00 00 00 016d 00"),
+            (
+                Edit::Table { id: table, name: "t".to_owned(), options },
+                "03 01 0174 808001 808001 00 00 00 016d 00 06 00",
+            ),
             (
                 Edit::AddFile { table, level: 6, number: 24, epoch: 9, version_offset: 0, meta },
                 "04 01 06 18 09 00 0102030405060708 00000000 8040 01 ac02 00 09 0161 01 0163 \
@@ -359,7 +369,7 @@ mod tests {
             (Edit::NextTable(2), "0b 02"),
             (
                 Edit::AlterTable { id: table, since: 300, options: altered },
-                "0c 01 ac02 808001 808001 02 00 00 00 02 03686f74 03622e32",
+                "0c 01 ac02 808001 808001 02 00 00 00 02 03686f74 03622e32 04 ac02",
             ),
             (Edit::ShareFile { table, level: 6, number: 24, to: TableId(2) }, "0d 01 06 18 02"),
             (Edit::SliceFile { table, level: 6, number: 24, slice: None }, "0e 01 06 18 00"),

@@ -46,6 +46,31 @@ fn groups_come_back_in_order() {
 }
 
 #[test]
+fn filters_come_back_and_have_names() {
+    let mut names = Vec::new();
+    for upper in FilterKind::ALL {
+        for deepest in FilterKind::ALL {
+            let filters = Filters { upper, deepest };
+            let options = TableOptions { filters, filter_prefix_bytes: 1024, ..TableOptions::default() };
+            let mut bytes = Vec::new();
+            options.encode(&mut bytes);
+            assert_eq!(TableOptions::decode(&mut bytes.as_slice()), Some(options));
+            names.push(filters.to_string());
+            // No other number is a filter.
+            let at = bytes.len() - 3;
+            for number in [3, 7, 11, 12, 15, 16, 127] {
+                bytes[at] = number;
+                assert_eq!(TableOptions::decode(&mut bytes.as_slice()), None, "{number}");
+            }
+        }
+    }
+    assert_eq!(names, ["none", "none,8", "none,16", "8,none", "8", "8,16", "16,none", "16,8", "16"]);
+    let error = TableOptions { filter_prefix_bytes: 1025, ..TableOptions::default() }.check();
+    let expected = "the options cannot be used: a prefix of 1025 bytes in filters is more than 1024";
+    assert_eq!(error.expect_err("it is refused").to_string(), expected);
+}
+
+#[test]
 fn metadata_has_no_part_in_how_files_are_written() {
     let usual = TableOptions::default();
     assert!(usual.writes_like(&TableOptions { metadata: b"m".to_vec(), ..usual.clone() }));
@@ -55,6 +80,8 @@ fn metadata_has_no_part_in_how_files_are_written() {
         TableOptions { index: IndexKind::Flat, ..usual.clone() },
         TableOptions { compression: Compression::Lz4, ..usual.clone() },
         TableOptions { max_node_children: 3, ..usual.clone() },
+        TableOptions { filters: Filters::all(FilterKind::Bits8), ..usual.clone() },
+        TableOptions { filter_prefix_bytes: 1, ..usual.clone() },
         split(&["hot"]),
     ] {
         assert!(!usual.writes_like(&other), "{other:?}");

@@ -13,6 +13,8 @@ pub struct LevelCursor {
     files: Level,
     /// The files that are walked; the others are not touched.
     walked: Range<usize>,
+    /// What all keys that are looked for begin with, if filters have prefixes of this length.
+    prefix: Option<Vec<u8>>,
     /// File of the place, and of the next try when a step faulted on the way.
     at: usize,
     cursor: Option<SstCursor>,
@@ -36,17 +38,47 @@ pub fn files_between(files: &[Arc<DbFile>], low: Bound<&[u8]>, high: Bound<&[u8]
     start..end
 }
 
+/// As [`files_between`], without those at both ends whose filters, as far as they are in memory, say that they have no
+/// such key. A file with range erases stays.
+pub fn files_asked_between<S: PageSource + ?Sized>(
+    source: &S,
+    files: &[Arc<DbFile>],
+    low: Bound<&[u8]>,
+    high: Bound<&[u8]>,
+) -> Range<usize> {
+    let Range { mut start, mut end } = files_between(files, low, high);
+    let has_none = |at: usize| {
+        let sst = &files[at].sst;
+        sst.meta.range_erases.is_none() && sst.has_none_between(source, low, high)
+    };
+    while start < end && has_none(start) {
+        start += 1;
+    }
+    while start + 1 < end && has_none(end - 1) {
+        end -= 1;
+    }
+    start..end
+}
+
 impl LevelCursor {
     /// A cursor over `files`, not yet anywhere.
     pub fn new(files: Level, readahead: Readahead) -> Self {
-        Self::within(files, Bound::Unbounded, Bound::Unbounded, readahead)
+        let walked = 0..files.len();
+        Self { at: 0, files, walked, prefix: None, cursor: None, readahead }
     }
 
     /// A cursor over those of `files` that may have keys from `low` to `high`. It may stop at a key outside, but opens no
     /// file in which all keys are.
-    pub fn within(files: Level, low: Bound<&[u8]>, high: Bound<&[u8]>, readahead: Readahead) -> Self {
-        let walked = files_between(&files, low, high);
-        Self { at: walked.start, files, walked, cursor: None, readahead }
+    pub fn within<S: PageSource + ?Sized>(
+        source: &S,
+        files: Level,
+        low: Bound<&[u8]>,
+        high: Bound<&[u8]>,
+        readahead: Readahead,
+    ) -> Self {
+        let walked = files_asked_between(source, &files, low, high);
+        let prefix = files[walked.clone()].first().and_then(|file| file.sst.filtered_prefix(low, high));
+        Self { at: walked.start, prefix: prefix.map(<[u8]>::to_vec), files, walked, cursor: None, readahead }
     }
 
     /// Whether no file is walked.
@@ -71,11 +103,19 @@ impl LevelCursor {
         self.cursor.as_mut().expect("opened above")
     }
 
+    fn note_seek<S: PageSource + ?Sized>(&self, source: &S, outcome: &Result<bool, Stop>) {
+        if let (Some(prefix), Some(cursor)) = (&self.prefix, &self.cursor) {
+            cursor.note_seek(source, prefix, outcome);
+        }
+    }
+
     /// Goes forward to the first row at (`Lower`) or after (`Upper`) `key`. A step.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         let first = self.files.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
         for at in first.max(self.walked.start)..self.walked.end {
-            if self.open(at).seek(source, key, seek)? {
+            let outcome = self.open(at).seek(source, key, seek);
+            self.note_seek(source, &outcome);
+            if outcome? {
                 return Ok(true);
             }
         }
@@ -86,7 +126,9 @@ impl LevelCursor {
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         let end = self.files.partition_point(|file| file.sst.bounds().low.as_slice() <= key);
         for at in (self.walked.start..end.min(self.walked.end)).rev() {
-            if self.open(at).seek_back(source, key, seek)? {
+            let outcome = self.open(at).seek_back(source, key, seek);
+            self.note_seek(source, &outcome);
+            if outcome? {
                 return Ok(true);
             }
         }

@@ -145,7 +145,7 @@ pub fn ask_file<'v, S: PageSource + ?Sized>(
     key: &[u8],
 ) -> Result<Answer<'v>, Stop> {
     // Both parts run before a fault is answered, so that they fault together.
-    let row = file.sst.get(source, key, table.at);
+    let row = file.sst.get_filtered(source, key, table.at);
     let cover = file.sst.cover(source, key, table.at);
     let (row, cover) = (row?, cover?);
     Ok(match row {

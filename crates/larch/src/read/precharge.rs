@@ -5,7 +5,7 @@
 //! is asked about once it is certain that the reader comes to it. Each level may give all the rows there is a limit for,
 //! because which of them gives how many is known only when they are merged.
 
-use super::level::files_between;
+use super::level::files_asked_between;
 use super::view::TableView;
 use crate::error::Result;
 use crate::manifest::Level;
@@ -36,7 +36,7 @@ pub fn precharge<R: Reader>(reader: &R, table: TableView<'_>, reading: &Reading<
     let runs: Vec<Level> = level0.chain(deeper.iter().filter(|level| !level.is_empty()).cloned()).collect();
     let runs: Vec<&[Arc<DbFile>]> = runs
         .iter()
-        .map(|run| &run[files_between(run, reading.low, reading.high)])
+        .map(|run| &run[files_asked_between(session, run, reading.low, reading.high)])
         .filter(|run| !run.is_empty())
         .collect();
 

@@ -433,7 +433,7 @@ impl History {
         Ok(())
     }
 
-    /// Another index and compression for some table, whichever files it has. A crash leaves both as they were or both
+    /// Another index and compression and other filters for some table, whichever files it has. A crash leaves both as they were or both
     /// changed.
     pub fn alter_table(&mut self) -> Result<()> {
         if self.opened().tables.is_empty() {
@@ -442,10 +442,11 @@ impl History {
         let name = self.table();
         let index = *self.options.indexes.choose(&mut self.rng).expect("there is one");
         let compression = if self.rng.random() { Compression::None } else { Compression::Lz4 };
-        let altered = TableOptions { index, compression, ..self.stored[&name].clone() };
+        let (filters, filter_prefix_bytes) = crate::options::filters(&mut self.rng);
+        let altered = TableOptions { index, compression, filters, filter_prefix_bytes, ..self.stored[&name].clone() };
         self.alter_in_doubt = Some((name.clone(), altered.clone()));
         let Open { tables, .. } = self.opened();
-        tables[&name].alter(|options| (options.index, options.compression) = (index, compression))?;
+        tables[&name].alter(|options| *options = altered.clone())?;
         assert_eq!(tables[&name].options(), altered, "options of {name:?}");
         self.stored.insert(name, altered);
         self.alter_in_doubt = None;

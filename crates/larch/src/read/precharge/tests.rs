@@ -3,6 +3,7 @@
 use super::*;
 use crate::manifest::file_set::FileOpener;
 use crate::read::level::LevelCursor;
+use crate::read::level::files_between;
 use os::Access;
 use os::sim::SimDisk;
 use pages::{Address, PageCache, PageKind, PageRef, PagedFile, Resident, Stop};
@@ -135,7 +136,7 @@ impl PageSource for Touch {
 
 /// Reads as a range does: rows that are not erased until there are enough, with the parts of all groups.
 fn read(source: &Touch, run: &Level, wanted: &Reading<'_>) {
-    let mut cursor = LevelCursor::within(run.clone(), wanted.low, wanted.high, Readahead::NONE);
+    let mut cursor = LevelCursor::within(source, run.clone(), wanted.low, wanted.high, Readahead::NONE);
     let forward = wanted.direction == Direction::Forward;
     let mut there = match (if forward { wanted.low } else { wanted.high }, forward) {
         (Bound::Unbounded, true) => cursor.seek_first(source),

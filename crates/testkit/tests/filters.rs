@@ -1,0 +1,172 @@
+//! What filters promise, in page reads: absent keys read next to nothing, and present ones no more than without filters.
+
+use larch::os::Machine;
+use larch::os::sim::SimDisk;
+use larch::os::sync::Arc;
+use larch::{Database, FilterKind, Filters, LevelOptions, PageKind, Table, TableOptions};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+const ROWS: u32 = 40_000;
+
+/// The key of row `i`; those of odd ones are absent. A group of 16 rows begins with the same 8 bytes.
+fn key(i: u32) -> Vec<u8> {
+    format!("{:08}-{:02}", i / 32, i % 32).into_bytes()
+}
+
+fn builder(disk: &Arc<SimDisk>, cache_bytes: u64) -> larch::Builder {
+    // Small levels; files that are cut nowhere, so that filters do not change where.
+    let levels =
+        LevelOptions { level0_files: 4, slow_files: 100, base_bytes: 256 << 10, growth: 4, ..Default::default() };
+    Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1)).cache_bytes(cache_bytes).levels(levels)
+}
+
+/// 40,000 rows in the deepest level; over them a middle level and files of level 0, each with some hundreds of the same
+/// keys, and erases.
+fn layered(filters: Filters) -> Arc<SimDisk> {
+    let disk = SimDisk::new(1);
+    let db = builder(&disk, 4 << 20).open().expect("the disk works");
+    let options = TableOptions { filters, filter_prefix_bytes: 8, page_bytes: 4 << 10, ..TableOptions::default() };
+    let table = db.table_with("t", options).expect("the disk works");
+    let mut import = table.import().expect("the disk works");
+    (0..ROWS).for_each(|i| import.add(&key(2 * i), &[b'v'; 100]).expect("the disk works"));
+    import.finish(&mut |_, _| {}).expect("the disk works");
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(2);
+    for flush in 0..7 {
+        for _ in 0..700 {
+            table.insert(key(2 * rng.random_range(0..ROWS)), [b'n'; 100]).expect("the disk works");
+        }
+        table.remove(key(2 * flush)).expect("the disk works");
+        db.flush().expect("the disk works");
+    }
+    db.close().expect("the disk works");
+    disk
+}
+
+fn levels(table: &Table) -> Vec<(usize, u64)> {
+    let stats = table.stats().expect("the table is there");
+    stats.levels.iter().map(|level| (level.level, level.files)).collect()
+}
+
+fn none() -> Filters {
+    Filters::all(FilterKind::None)
+}
+
+/// Looks up `count` random keys, odd or even, and says how many pages that read.
+fn read(db: &Database, table: &Table, rng: &mut Xoshiro256PlusPlus, count: u32, absent: bool) -> u64 {
+    let before = db.metrics().page_reads;
+    for _ in 0..count {
+        let i = rng.random_range(7..ROWS);
+        let found = table.get(key(2 * i + u32::from(absent))).expect("the disk works");
+        assert_eq!(found.is_some(), !absent);
+    }
+    db.metrics().page_reads - before
+}
+
+#[test]
+fn absent_keys_read_next_to_nothing_once_filters_are_there() {
+    for filters in [Filters::default(), Filters::all(FilterKind::Bits8), Filters::all(FilterKind::Bits16)] {
+        let db = builder(&layered(filters), 640 << 10).open().expect("the disk works");
+        let table = db.table("t").expect("the disk works");
+        let shape = levels(&table);
+        assert!(shape.len() >= 3 && shape[0].1 > 1, "{shape:?}");
+        let stats = table.stats().expect("the table is there");
+        assert!(stats.data_bytes > 4 << 20 && stats.filter_bytes < 300 << 10, "{stats:?}");
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
+        let cold = read(&db, &table, &mut rng, 20_000, true);
+        let warm = read(&db, &table, &mut rng, 20_000, true);
+        let metrics = db.metrics();
+        println!("{filters}: {cold} pages at first, then {warm} for 20,000 keys; {shape:?}");
+        assert!(warm <= 200, "{filters}: {warm} pages for 20,000 absent keys");
+        assert!(cold < 3_000, "{filters}: {cold} pages until filters were there");
+        assert!(metrics.cached_filter_bytes > 0 && metrics.cached_filter_bytes <= 2 * stats.filter_bytes);
+
+        let keys: Vec<Vec<u8>> = (0..20_000).map(|i| key(4 * i + 1)).collect();
+        assert!(table.multi_get(&keys).expect("the disk works").iter().all(Option::is_none));
+        let together = db.metrics().page_reads - metrics.page_reads;
+        assert!(together <= 200, "{filters}: {together} pages for 20,000 absent keys together");
+    }
+}
+
+#[test]
+fn present_keys_read_no_more_with_filters_than_without() {
+    let disks = [Filters::default(), none()].map(layered);
+    for cache_bytes in [100 << 10, 200 << 10, 400 << 10, 800 << 10, 2 << 20, 16 << 20] {
+        let [with, without] = disks.each_ref().map(|disk| {
+            let db = builder(disk, cache_bytes).open().expect("the disk works");
+            let table = db.table("t").expect("the disk works");
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(4);
+            let pages = [2_000, 10_000, 10_000].map(|count| read(&db, &table, &mut rng, count, false));
+            (pages, db.metrics().pages.of_kind(PageKind::Filter).faults)
+        });
+        println!("{cache_bytes} bytes: {with:?} with, {without:?} without");
+        // Where the upper levels stay in memory anyway, filters spare nothing and take the room of a page or two in a
+        // hundred; below that, of four pages they spare up to three.
+        let all = |pages: [u64; 3]| pages.iter().sum::<u64>();
+        let (limit, of) = if cache_bytes < 1 << 20 { (80, 100) } else { (102, 100) };
+        assert!(all(with.0) * of <= all(without.0) * limit, "{cache_bytes} bytes: {with:?} with, {without:?} without");
+        assert_eq!(without.1, 0);
+    }
+}
+
+#[test]
+fn in_one_run_present_keys_read_the_same_with_filters_and_without() {
+    let disks = [Filters::default(), none()].map(|filters| {
+        let disk = layered(filters);
+        let db = builder(&disk, 4 << 20).open().expect("the disk works");
+        db.table("t").expect("the disk works").compact().expect("the disk works");
+        db.close().expect("the disk works");
+        disk
+    });
+    for cache_bytes in [60 << 10, 200 << 10, 1 << 20, 16 << 20] {
+        let [with, without] = disks.each_ref().map(|disk| {
+            let db = builder(disk, cache_bytes).open().expect("the disk works");
+            let table = db.table("t").expect("the disk works");
+            assert_eq!(levels(&table).len(), 1);
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
+            read(&db, &table, &mut rng, 10_000, false)
+        });
+        assert_eq!(with, without, "{cache_bytes} bytes");
+    }
+}
+
+#[test]
+fn ranges_of_absent_prefixes_open_no_file_once_filters_are_there() {
+    // Every other group of rows is there, so that neighbours are near.
+    let prefix = |i: u32| format!("{i:08}");
+    let counts = [Filters::all(FilterKind::Bits16), none()].map(|filters| {
+        let disk = SimDisk::new(1);
+        let db = builder(&disk, 800 << 10).open().expect("the disk works");
+        let options = TableOptions { filters, filter_prefix_bytes: 8, page_bytes: 4 << 10, ..TableOptions::default() };
+        let table = db.table_with("t", options).expect("the disk works");
+        let mut import = table.import().expect("the disk works");
+        for i in 0..ROWS {
+            import.add(format!("{}-{}", prefix(i / 4 * 2), i % 4).as_bytes(), &[b'v'; 100]).expect("the disk works");
+        }
+        import.finish(&mut |_, _| {}).expect("the disk works");
+        for i in 0..1_000 {
+            table.insert(format!("{}-new", prefix(i * 20)), "new").expect("the disk works");
+        }
+        db.flush().expect("the disk works");
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(6);
+        let mut scan = |count: u32, absent: bool| {
+            let before = db.metrics().page_reads;
+            for _ in 0..count {
+                let group = rng.random_range(0..ROWS / 4) * 2 + u32::from(absent);
+                let range = || table.range(prefix(group)..format!("{}~", prefix(group)));
+                let rows = range().collect::<larch::Result<Vec<_>>>().expect("the disk works").len();
+                let new = if group.is_multiple_of(20) { 1 } else { 0 };
+                assert_eq!(rows, if absent { 0 } else { 4 + new });
+                let last = range().next_back().transpose();
+                assert_eq!(last.expect("the disk works").is_some(), !absent);
+            }
+            db.metrics().page_reads - before
+        };
+        [scan(2_000, false), scan(3_000, true), scan(5_000, true)]
+    });
+    println!("{counts:?}");
+    let [with, without] = counts;
+    assert!(with[2] <= 50 && without[2] > 1_000, "{with:?} with filters, {without:?} without");
+    // Present ones: filters take some room in the cache.
+    assert!(with[0] * 100 <= without[0] * 101 && with[1] <= without[1], "{with:?} with filters, {without:?} without");
+}
