@@ -168,13 +168,7 @@ fn read(bytes: &[u8]) -> bool {
     let mut is_whole = false;
     for prefer_flat in [false, true] {
         let paged = PagedFile::alone(PATH, meta.file_id, disk.clone() as Arc<dyn Disk>);
-        let sst = Arc::new(Sst {
-            file: paged,
-            meta: meta.clone(),
-            version_offset: 0,
-            prefer_flat,
-            slice: None, filter_use: Default::default(),
-        });
+        let sst = Arc::new(Sst::new(paged, meta.clone(), 0, prefer_flat));
         let source = Resident::new(sst::validate);
         is_whole = sst::verify(&sst, &source, &*file, &mut |_| {}).is_ok();
         for detail in [DumpDetail::Pages, DumpDetail::Rows] {
@@ -255,9 +249,7 @@ fn precharge(sst: &Sst) {
 fn statistics(sst: &Arc<Sst>, source: &Resident) {
     let rows = RowRanges::new([1..3, 5..u64::MAX]).within(0..sst.meta.rows());
     let slice = Slice { rows, bounds: sst.meta.bounds.clone(), bytes: 0 };
-    let file = sst.file.clone();
-    let prefer_flat = sst.prefer_flat;
-    let part = Sst { file, meta: sst.meta.clone(), version_offset: 0, prefer_flat, slice: Some(slice) };
+    let part = sst.sliced(Some(slice));
     for sst in [&**sst, &part] {
         for (low, high) in
             [(Bound::Unbounded, Bound::Unbounded), (Bound::Excluded(&b"k"[..]), Bound::Included(&b"kkkb"[..]))]

@@ -35,7 +35,7 @@ pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn
     let meta = sst::read_footer(&*file, path)?;
     let cache = PageCache::new(CACHE_BYTES, 1, sst::validate);
     let file = cache.register(path, meta.file_id, machine.disk.clone());
-    let sst = Sst { file, meta, version_offset: 0, prefer_flat: false, slice: None, filter_use: Default::default() };
+    let sst = Sst::new(file, meta, 0, false);
     let session = Session::new(&cache, Reason::Check, Admit::Pass);
     Ok(sst::dump(&sst, &session, detail, out)?)
 }

@@ -5,7 +5,7 @@ use crate::build::{BuildOptions, Builder, Compression};
 use crate::format::meta::{IndexKind, Meta, TreeKind};
 use crate::format::node::Node;
 use crate::format::validate;
-use crate::read::{FilterUse, RangeErase, Sst};
+use crate::read::{RangeErase, Sst};
 use crate::row::{RowKind, Version};
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -186,14 +186,7 @@ impl Built {
     }
 
     fn sst_of(&self, file: Arc<PagedFile>, prefer_flat: bool) -> Arc<Sst> {
-        Arc::new(Sst {
-            file,
-            meta: self.meta.clone(),
-            version_offset: self.version_offset,
-            prefer_flat,
-            filter_use: FilterUse::default(),
-            slice: None,
-        })
+        Arc::new(Sst::new(file, self.meta.clone(), self.version_offset, prefer_flat))
     }
 
     /// The file outside every cache.

@@ -183,6 +183,17 @@ impl RangeErase {
 }
 
 impl Sst {
+    /// All of `file`.
+    pub fn new(file: Arc<PagedFile>, meta: Meta, version_offset: u64, prefer_flat: bool) -> Self {
+        Self { file, meta, version_offset, prefer_flat, slice: None, filter_use: FilterUse::default() }
+    }
+
+    /// The same file, of which `slice` is seen; `None`: all.
+    #[must_use]
+    pub fn sliced(&self, slice: Option<Slice>) -> Self {
+        Self { slice, ..Self::new(self.file.clone(), self.meta.clone(), self.version_offset, self.prefer_flat) }
+    }
+
     /// The main rows that are seen.
     pub fn rows(&self) -> RowRanges {
         match &self.slice {

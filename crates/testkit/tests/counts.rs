@@ -149,7 +149,7 @@ fn cursors_and_reads_through_them_of_what_is_in_memory_do_not_allocate() {
     let meta = builder.finish().expect("there is room");
     let cache = PageCache::new(64 << 20, 4, sst::validate);
     let file = cache.register(path, meta.file_id, disk);
-    let sst = Arc::new(Sst { file, meta, version_offset: 0, prefer_flat: false, slice: None, filter_use: Default::default() });
+    let sst = Arc::new(Sst::new(file, meta, 0, false));
 
     let made = allocations(|| {
         let tree = |kind: TreeKind| *sst.meta.tree(kind).expect("it has rows");

@@ -9,7 +9,7 @@ use os::Disk;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use pages::PageCache;
-use sst::{FilterUse, Meta, Slice, Sst, Version};
+use sst::{Meta, Slice, Sst, Version};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
@@ -98,13 +98,10 @@ impl DbFile {
 
     /// The same file, of which `slice` is seen; `None`: all.
     pub fn sliced(&self, slice: Option<Slice>) -> Self {
-        let Sst { file, meta, version_offset, prefer_flat, .. } = &*self.sst;
-        let (file, meta) = (file.clone(), meta.clone());
-        let sst = Sst { file, meta, version_offset: *version_offset, prefer_flat: *prefer_flat, slice, filter_use: FilterUse::default() };
         Self {
             number: self.number,
             epoch: self.epoch,
-            sst: Arc::new(sst),
+            sst: Arc::new(self.sst.sliced(slice)),
             cut_through: AtomicU64::new(self.cut_through.load(Ordering::Relaxed)),
             on_disk: self.on_disk.clone(),
         }
@@ -189,8 +186,7 @@ impl FileOpener {
     /// A live file; nothing is read.
     pub fn open(&self, number: u64, epoch: u64, version_offset: u64, meta: Meta) -> Arc<DbFile> {
         let file = self.cache.register(self.path(number, epoch), meta.file_id, self.disk.clone());
-        let (prefer_flat, filter_use) = (self.prefer_flat, FilterUse::default());
-        let sst = Arc::new(Sst { file, meta, version_offset, prefer_flat, filter_use, slice: None });
+        let sst = Arc::new(Sst::new(file, meta, version_offset, self.prefer_flat));
         let on_disk = DiskFile {
             path: self.path(number, epoch),
             disk: self.disk.clone(),

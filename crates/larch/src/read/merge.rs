@@ -53,8 +53,8 @@ pub type Start<'a> = Bound<&'a [u8]>;
 impl Merge {
     /// A merge of everything there is of `table` with keys from `low` to `high`: no file is opened in which all keys are
     /// others, as far as bounds and filters in memory tell.
-    pub fn new(
-        session: &Session,
+    pub fn new<S: PageSource + ?Sized>(
+        source: &S,
         table: TableView<'_>,
         direction: Direction,
         (low, high): (Bound<&[u8]>, Bound<&[u8]>),
@@ -72,7 +72,7 @@ impl Merge {
             let (level0, deeper) = files.levels.split_first().expect("a table has levels");
             let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
             let levels = level0.chain(deeper.iter().cloned());
-            let cursors = levels.map(|level| LevelCursor::within(session, level, low, high, readahead));
+            let cursors = levels.map(|level| LevelCursor::within(source, level, low, high, readahead));
             sources.extend(cursors.filter(|cursor| !cursor.is_empty()).map(|cursor| Cursor::Level(Box::new(cursor))));
         }
         let sources = sources.into_iter().map(|cursor| Source { cursor, pending: Pending::Seek }).collect();

@@ -364,7 +364,7 @@ impl<R: Reader> Rows<R> {
                 };
                 let within = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
                 let table = TableView { view: &view, id: self.table, at: self.pin.version() };
-                let merge = Merge::new(&self.session, table, direction, within, readahead);
+                let merge = Merge::new(&self.reader, table, direction, within, readahead);
                 End { merge, generation: view.generation }
             }
         };

@@ -57,8 +57,7 @@ fn check_content(bytes: &[u8]) {
     file.append(bytes).expect("there is room");
     let meta = crate::read_footer(&*file, Path::new(PATH)).expect("it has a footer");
     let paged = PagedFile::alone(PATH, meta.file_id, Arc::clone(&disk) as Arc<dyn Disk>);
-    let sst =
-        Arc::new(Sst { file: paged, meta, version_offset: 0, prefer_flat: false, slice: None, filter_use: Default::default() });
+    let sst = Arc::new(Sst::new(paged, meta, 0, false));
     let source = Resident::new(crate::validate);
     let report = crate::verify(&sst, &source, &*file, &mut |_| {}).expect("the file is whole");
     assert_eq!((report.rows, report.older_versions, report.range_erases), (7, 2, 2));

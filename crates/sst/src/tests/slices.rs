@@ -24,8 +24,7 @@ fn random_ranges(rng: &mut StdRng, rows: u64) -> RowRanges {
 
 fn sliced(sst: &Sst, rows: &RowRanges) -> Arc<Sst> {
     let slice = Slice { rows: rows.clone(), bounds: sst.meta.bounds.clone(), bytes: 0 };
-    let (file, meta) = (sst.file.clone(), sst.meta.clone());
-    Arc::new(Sst { file, meta, slice: Some(slice), version_offset: sst.version_offset, prefer_flat: sst.prefer_flat })
+    Arc::new(sst.sliced(Some(slice)))
 }
 
 /// Seeks, walks and gets on `reader` show the rows of the slice and no other.
