@@ -35,9 +35,9 @@ pub enum Admit {
     Pass,
 }
 
-/// Hints kept until the next round, each for a page of its own. When there are more the oldest are forgotten: by then
-/// the reader is past them.
-const MAX_HINTS: usize = 4096;
+/// Hints kept until the next round, each for a page of its own: twice as many as the pages of the longest readahead,
+/// 128 MiB of pages of 4 KiB. When there are more the oldest are forgotten: by then the reader is past them.
+const MAX_HINTS: usize = 1 << 16;
 
 /// A session that passes pages through keeps those it read ahead for later steps itself, this many bytes at most and at
 /// most a sixteenth of the budget, unless told otherwise.
@@ -79,8 +79,8 @@ struct Step {
     ahead: Vec<Request>,
     /// Pages fetched for this step, sorted by key.
     pins: Vec<(Key, PageRef)>,
-    /// Pages read ahead that the cache does not keep, each with its number in the order they came; they outlive the
-    /// step.
+    /// Pages read ahead that the cache does not keep, and nodes, which serve many steps; each with its number in the order
+    /// they came or, for nodes, were last looked at. They outlive the step.
     waiting: HashMap<Key, (u64, PageRef), KeyHash>,
     /// Pages that ever came to `waiting`.
     came: u64,
@@ -165,13 +165,15 @@ impl Session {
             step.tally.rounds += 1;
         }
         self.add_up(&mut step.tally);
+        let nodes = outcome.needed.iter().filter(|(_, page)| is_node(page.kind()));
+        let nodes: Vec<(Key, PageRef)> = if self.admit == Admit::Pass { nodes.cloned().collect() } else { Vec::new() };
         step.pins.extend(outcome.needed);
         step.pins.sort_unstable_by_key(|(key, _)| *key);
         if step.turn.is_some() {
             // Others queue for memory: nothing is kept for later.
             step.waiting.clear();
         } else if self.admit == Admit::Pass {
-            step.keep_ahead(outcome.ahead, ahead_bytes);
+            step.keep_ahead(outcome.ahead.into_iter().chain(nodes), ahead_bytes);
         }
         outcome.error.map_or(Ok(()), Err)
     }
@@ -222,8 +224,9 @@ impl PageSource for Session {
     fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
         let key = Key::new(file, at);
         let step = &mut *self.step.borrow_mut();
-        let page = match step.pinned_or_waiting(key) {
-            Some(page) => page.clone(),
+        let known = step.waiting_node(key).or_else(|| step.pinned_or_waiting(key).cloned());
+        let page = match known {
+            Some(page) => page,
             None => self.find(key, kind, &mut step.tally)?,
         };
         page.is(at, kind).then_some(page)
@@ -266,16 +269,27 @@ impl PageSource for Session {
 }
 
 impl Step {
-    /// A page fetched for this step. One read ahead for it becomes one.
+    /// A page fetched for this step. One read ahead for it becomes one; a node stays for later steps, too.
     fn pinned(&mut self, key: Key) -> Option<PageRef> {
         match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
             Ok(place) => Some(self.pins[place].1.clone()),
             Err(place) => {
-                let (_, page) = self.waiting.remove(&key)?;
+                let page = match self.waiting_node(key) {
+                    Some(node) => node,
+                    None => self.waiting.remove(&key)?.1,
+                };
                 self.pins.insert(place, (key, page.clone()));
                 Some(page)
             }
         }
+    }
+
+    /// A node that is kept, which is looked at now.
+    fn waiting_node(&mut self, key: Key) -> Option<PageRef> {
+        let (number, page) = self.waiting.get_mut(&key).filter(|(_, page)| is_node(page.kind()))?;
+        self.came += 1;
+        *number = self.came;
+        Some(page.clone())
     }
 
     /// A page fetched for this step or read ahead, left where it is.
@@ -310,7 +324,7 @@ impl Step {
     }
 
     /// Keeps pages for later steps; the oldest go when there are too many.
-    fn keep_ahead(&mut self, pages: Vec<(Key, PageRef)>, most_bytes: u64) {
+    fn keep_ahead(&mut self, pages: impl Iterator<Item = (Key, PageRef)>, most_bytes: u64) {
         for (key, page) in pages {
             self.came += 1;
             self.waiting.insert(key, (self.came, page));
@@ -329,6 +343,11 @@ impl Step {
             }
         }
     }
+}
+
+/// Whether a page leads to many others.
+fn is_node(kind: PageKind) -> bool {
+    matches!(kind, PageKind::Index | PageKind::Flat)
 }
 
 impl Drop for Session {

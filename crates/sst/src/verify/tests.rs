@@ -72,6 +72,7 @@ fn a_check_through_a_small_cache_reads_every_page_once() {
         let report = verify(&built.sst_in(&cache, false), &session, &*built.raw(), &mut |_| {}).expect("it is whole");
         assert_eq!(session.page_reads(), report.all_pages().pages);
         assert!(session.rounds() < report.all_pages().pages, "some pages came ahead of their time");
+        drop(session);
         assert_eq!(cache.usage().kind_bytes.iter().sum::<u64>(), 0, "the check leaves nothing in the cache");
     }
 }
