@@ -4,13 +4,15 @@
 mod cursor;
 mod filter;
 mod parts;
+mod readahead;
 mod tree;
 
 pub use cursor::SstCursor;
 pub use filter::FilterUse;
 pub use parts::{GroupCursor, Groups};
+pub use readahead::Readahead;
 pub(crate) use tree::Descent;
-pub use tree::{PartCursor, Readahead, Seek, TreeCursor};
+pub use tree::{PartCursor, Seek, TreeCursor};
 
 use crate::build::history_key;
 use crate::format::PageRows;

@@ -153,6 +153,12 @@ impl<'p> Node<'p> {
         self.column(2, i)
     }
 
+    /// Stored bytes of data pages up to and including child `i`.
+    #[inline]
+    pub fn bytes_through(&self, i: usize) -> u64 {
+        self.column(3, i)
+    }
+
     /// Rows before child `i` in the whole tree; `None` for the first child, whose parent knows.
     #[inline]
     pub fn rows_before(&self, i: usize) -> Option<u64> {

@@ -1,7 +1,8 @@
 //! A cursor over the rows of a file with their versions. Which version is wanted is said row by row.
 
 use super::parts::{GroupCursor, Groups};
-use super::tree::{Readahead, Seek, TreeCursor};
+use super::readahead::{Far, Readahead};
+use super::tree::{Edge, Seek, TreeCursor};
 use super::{Row, RowPlace, Sst, StoredValue};
 use crate::format::PageRows;
 use crate::format::meta::TreeKind;
@@ -9,17 +10,21 @@ use crate::row::Version;
 use crate::slice::RowRanges;
 use os::sync::Arc;
 use pages::{PageSource, Stop};
-use std::ops::Range;
+use std::cell::RefCell;
+use std::ops::{Bound, Range};
 
 /// A place among the main rows of a file. Moves are steps: after a fault the same call is made again.
 #[derive(Debug)]
 pub struct SstCursor {
     sst: Arc<Sst>,
     main: Option<TreeCursor>,
-    history: Option<TreeCursor>,
+    /// Where older versions were looked up last; looking one up moves nothing that shows.
+    history: Option<RefCell<TreeCursor>>,
     /// Of the groups whose parts were asked for, made when first asked.
     groups: Vec<GroupCursor>,
     readahead: Readahead,
+    edge: Option<Edge>,
+    forward: bool,
     key: Vec<u8>,
 }
 
@@ -36,16 +41,102 @@ impl SstCursor {
             |kind: TreeKind, tree, rows: RowRanges| TreeCursor::new(&sst.file, kind, tree, sst.prefer_flat, rows);
         let main = sst.meta.main.map(|tree| cursor(TreeKind::Main, tree, sst.rows().within(rows)));
         let history = sst.meta.history.map(|tree| cursor(TreeKind::History, tree, (0..u64::MAX).into()));
-        Self { sst, main, history, groups: Vec::new(), readahead: Readahead::NONE, key: Vec::new() }
+        let history = history.map(|mut history| {
+            history.begin(true);
+            RefCell::new(history)
+        });
+        let (groups, readahead, edge, key) = (Vec::new(), Readahead::NONE, None, Vec::new());
+        Self { sst, main, history, groups, readahead, edge, forward: true, key }
     }
 
-    /// Asks ahead as `readahead` says when going from page to page.
+    /// Asks ahead as `readahead` says when going from page to page. Its trees share the window by their lengths.
     pub fn with_readahead(mut self, readahead: Readahead) -> Self {
-        for cursor in [&mut self.main, &mut self.history].into_iter().flatten() {
-            cursor.set_readahead(readahead);
+        if let Some(main) = &mut self.main {
+            main.set_readahead(self.sst.share_of(TreeKind::Main, readahead));
+        }
+        if let Some(history) = &mut self.history {
+            history.get_mut().set_readahead(self.sst.share_of(TreeKind::History, readahead));
         }
         self.readahead = readahead;
         self
+    }
+
+    /// Asks ahead for nothing but keys up to `far`, seen from where the scan starts, and what belongs to them. The cursor may
+    /// go on beyond.
+    pub fn until(mut self, far: Bound<&[u8]>) -> Self {
+        self.edge = Far::new(far).map(|far| Edge { sst: Arc::clone(&self.sst), far });
+        if let Some(main) = &mut self.main {
+            main.set_edge(self.edge.clone());
+        }
+        if let Some(history) = &mut self.history {
+            history.get_mut().set_edge(self.edge.clone());
+        }
+        self
+    }
+
+    /// Whether the pages of the file that is read after this one are to be asked for.
+    #[inline]
+    pub fn has_rest(&self) -> bool {
+        self.main.as_ref().is_some_and(TreeCursor::has_rest)
+            || self.groups.iter().any(GroupCursor::has_rest)
+            || self.history.as_ref().is_some_and(|history| history.borrow().has_rest())
+    }
+
+    /// Asks for the first pages that a scan will need that comes from `before`, whose window is longer than its file. To be
+    /// called when [`SstCursor::has_rest`] says so of it. Moves nothing.
+    pub fn ask_after<S: PageSource + ?Sized>(&mut self, source: &S, before: &mut Self) {
+        self.turn(before.forward);
+        if let (Some(main), Some(before)) = (&mut self.main, &mut before.main) {
+            main.ask_after(source, before);
+        }
+        if let (Some(history), Some(before)) = (&mut self.history, &mut before.history) {
+            history.get_mut().ask_after(source, before.get_mut());
+        }
+        for (i, group) in before.groups.iter_mut().enumerate() {
+            self.group(i, group.group()).ask_after(source, group);
+        }
+        // What has no tree here.
+        before.forget_rest();
+    }
+
+    /// As [`SstCursor::ask_after`] where no file is read after this one.
+    pub fn forget_rest(&mut self) {
+        if let Some(main) = &mut self.main {
+            main.forget_rest();
+        }
+        if let Some(history) = &mut self.history {
+            history.get_mut().forget_rest();
+        }
+        self.groups.iter_mut().for_each(GroupCursor::forget_rest);
+    }
+
+    /// The cursor over `group`, which is number `i` of those that are read.
+    fn group(&mut self, i: usize, group: usize) -> &mut GroupCursor {
+        if self.groups.get(i).is_none_or(|cursor| cursor.group() != group) {
+            let cursor = GroupCursor::new(self.sst.clone(), group).with_readahead(self.readahead);
+            let mut cursor = cursor.until(self.edge.as_ref());
+            cursor.begin(self.forward);
+            self.groups.truncate(i);
+            self.groups.push(cursor);
+        }
+        &mut self.groups[i]
+    }
+
+    /// A walk begins.
+    fn begin(&mut self, forward: bool) {
+        self.forward = forward;
+        if let Some(history) = &mut self.history {
+            history.get_mut().begin(forward);
+        }
+        self.groups.iter_mut().for_each(|group| group.begin(forward));
+    }
+
+    /// The walk goes on, this way.
+    #[inline]
+    fn turn(&mut self, forward: bool) {
+        if self.forward != forward {
+            self.begin(forward);
+        }
     }
 
     /// The file.
@@ -64,31 +155,37 @@ impl SstCursor {
 
     /// Goes forward to `key`. A step.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
+        self.begin(true);
         self.moved(|main| main.seek(source, key, seek))
     }
 
     /// Goes backward to `key`. A step.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
+        self.begin(false);
         self.moved(|main| main.seek_back(source, key, seek))
     }
 
     /// Goes to the first row. A step.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        self.turn(true);
         self.moved(|main| main.seek_first(source))
     }
 
     /// Goes to the last row. A step.
     pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        self.turn(false);
         self.moved(|main| main.seek_last(source))
     }
 
     /// Goes to the next row. A step.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        self.turn(true);
         self.moved(|main| main.next(source))
     }
 
     /// Goes to the row before. A step.
     pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        self.turn(false);
         self.moved(|main| main.prev(source))
     }
 
@@ -142,12 +239,7 @@ impl SstCursor {
         let before = parts.len();
         let mut missing = false;
         for (i, group) in groups.beside_main().enumerate() {
-            if self.groups.get(i).is_none_or(|cursor| cursor.group() != group) {
-                let cursor = GroupCursor::new(self.sst.clone(), group).with_readahead(self.readahead);
-                self.groups.truncate(i);
-                self.groups.push(cursor);
-            }
-            match self.groups[i].part(source, place) {
+            match self.group(i, group).part(source, place) {
                 Ok(part) => parts.push(part),
                 Err(Stop::Fault) => missing = true,
                 Err(stop) => {
@@ -165,10 +257,20 @@ impl SstCursor {
 
     /// The newest version of the row that is not newer than `at`, if there is one. A step.
     pub fn visible<S: PageSource + ?Sized>(&self, source: &S, at: Version) -> Result<Option<Row>, Stop> {
-        match self.main.as_ref().and_then(TreeCursor::place) {
-            Some((page, layout, i)) => self.sst.visible(source, page, layout, i, at),
-            None => Ok(None),
+        let Some((page, layout, i)) = self.main.as_ref().and_then(TreeCursor::place) else { return Ok(None) };
+        let record = layout.record(page, i);
+        let row = layout.first_row() + i as u64;
+        if self.sst.version(&record) <= at {
+            return Ok(Some(self.sst.row(page, &record, RowPlace::Newest(row))));
         }
+        let (Some(history), true, Some(at)) =
+            (&self.history, record.has_history, at.0.checked_sub(self.sst.version_offset))
+        else {
+            return Ok(None);
+        };
+        let mut history = history.borrow_mut();
+        let there = history.look_up(source, &crate::build::history_key(row, Version(at)), Seek::Lower)?;
+        Ok(if there && main_row(&history) == Some(row) { older(&self.sst, &history) } else { None })
     }
 
     /// Goes to the newest of the row's older versions; false if it has none. A step.
@@ -177,7 +279,8 @@ impl SstCursor {
         let row = layout.first_row() + i as u64;
         match &mut self.history {
             Some(history) if layout.record(page, i).has_history => {
-                let there = history.seek(source, &crate::build::history_key(row, Version::MAX), Seek::Lower)?;
+                let key = crate::build::history_key(row, Version::MAX);
+                let there = history.get_mut().look_up(source, &key, Seek::Lower)?;
                 Ok(there && self.older_row() == Some(row))
             }
             _ => Ok(false),
@@ -188,20 +291,30 @@ impl SstCursor {
     pub fn next_older<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         let row = self.older_row();
         let Some(history) = &mut self.history else { return Ok(false) };
-        Ok(history.next(source)? && self.older_row() == row)
+        Ok(history.get_mut().next(source)? && self.older_row() == row)
     }
 
     /// The older version found last.
     pub fn older(&self) -> Option<Row> {
-        let (page, layout, i) = self.history.as_ref()?.place()?;
-        Some(self.sst.row(page, &layout.record(page, i), RowPlace::Older(layout.first_row() + i as u64)))
+        older(&self.sst, &self.history.as_ref()?.borrow())
     }
 
     /// Main row id to which the history cursor's place belongs.
     fn older_row(&self) -> Option<u64> {
-        let (page, layout, i) = self.history.as_ref()?.place()?;
-        let mut key = [0; 16];
-        layout.copy_key(page, i, &mut key);
-        Some(u64::from_be_bytes(key[..8].try_into().expect("eight bytes")))
+        main_row(&self.history.as_ref()?.borrow())
     }
+}
+
+/// The version where `history` is.
+fn older(sst: &Sst, history: &TreeCursor) -> Option<Row> {
+    let (page, layout, i) = history.place()?;
+    Some(sst.row(page, &layout.record(page, i), RowPlace::Older(layout.first_row() + i as u64)))
+}
+
+/// Main row id to which it belongs.
+fn main_row(history: &TreeCursor) -> Option<u64> {
+    let (page, layout, i) = history.place()?;
+    let mut key = [0; 16];
+    layout.copy_key(page, i, &mut key);
+    Some(u64::from_be_bytes(key[..8].try_into().expect("eight bytes")))
 }

@@ -1,7 +1,8 @@
 //! The parts of rows that lie in column groups beside the main one, found by row id. Which row it is, the main tree or the
 //! history has said.
 
-use super::tree::{PartCursor, Readahead};
+use super::readahead::Readahead;
+use super::tree::{Edge, PartCursor};
 use super::{RowPlace, Sst, StoredValue, corrupt};
 use crate::format::PageRows;
 use crate::format::group_page::GroupLayout;
@@ -59,6 +60,13 @@ impl Sst {
         Ok(StoredValue::of_part(&page, part))
     }
 
+    /// What a tree gets of a window that all trees of the file share.
+    pub(super) fn share_of(&self, kind: TreeKind, readahead: Readahead) -> Readahead {
+        let trees = self.meta.trees().filter(|(kind, _)| *kind != TreeKind::RangeErases);
+        let all: u64 = trees.map(|(_, tree)| tree.totals.bytes).fold(0, u64::saturating_add);
+        readahead.share(self.meta.tree(kind).map_or(0, |tree| tree.totals.bytes), all)
+    }
+
     fn no_tree(&self, kind: TreeKind) -> Stop {
         let at = self.meta.file_bytes.saturating_sub(os::BLOCK_BYTES as u64);
         corrupt(&self.file, PageKind::Footer, at, format!("the file has rows and no tree for {kind}"))
@@ -88,18 +96,58 @@ impl GroupCursor {
         let cursor = |place: RowPlace| {
             let (kind, _) = tree_of(group, place);
             let tree = *sst.meta.tree(kind)?;
-            Some(PartCursor::new(&sst.file, kind, tree, sst.prefer_flat, 0..u64::MAX))
+            let rows = match place {
+                RowPlace::Newest(_) => sst.rows(),
+                RowPlace::Older(_) => (0..u64::MAX).into(),
+            };
+            Some(PartCursor::new(&sst.file, kind, tree, sst.prefer_flat, rows))
         };
         let (newest, older) = (cursor(RowPlace::Newest(0)), cursor(RowPlace::Older(0)));
         Self { group, newest, older, sst }
     }
 
-    /// Asks ahead as `readahead` says when going from page to page.
+    /// Asks ahead as `readahead`, which all trees of the file share, says when going from page to page.
     pub fn with_readahead(mut self, readahead: Readahead) -> Self {
-        for cursor in [&mut self.newest, &mut self.older].into_iter().flatten() {
-            cursor.set_readahead(readahead);
+        let sst = &self.sst;
+        for (place, cursor) in [(RowPlace::Newest(0), &mut self.newest), (RowPlace::Older(0), &mut self.older)] {
+            if let Some(cursor) = cursor {
+                cursor.set_readahead(sst.share_of(tree_of(self.group, place).0, readahead));
+            }
         }
         self
+    }
+
+    /// Asks ahead for the parts of no main rows beyond `edge`.
+    pub(super) fn until(mut self, edge: Option<&Edge>) -> Self {
+        for cursor in [&mut self.newest, &mut self.older].into_iter().flatten() {
+            cursor.set_edge(edge.cloned());
+        }
+        self
+    }
+
+    /// A walk over rows begins, which goes this way.
+    pub(super) fn begin(&mut self, forward: bool) {
+        [&mut self.newest, &mut self.older].into_iter().flatten().for_each(|cursor| cursor.begin(forward));
+    }
+
+    /// Whether pages of the file after this one are to be asked for.
+    #[inline]
+    pub(super) fn has_rest(&self) -> bool {
+        [&self.newest, &self.older].into_iter().flatten().any(PartCursor::has_rest)
+    }
+
+    /// Asks for pages where the cursor over the file before this one, `before`, came to its end.
+    pub(super) fn ask_after<S: PageSource + ?Sized>(&mut self, source: &S, before: &mut Self) {
+        let pairs = [(&mut self.newest, &mut before.newest), (&mut self.older, &mut before.older)];
+        for (cursor, before) in pairs {
+            if let (Some(cursor), Some(before)) = (cursor, before) {
+                cursor.ask_after(source, before);
+            }
+        }
+    }
+
+    pub(super) fn forget_rest(&mut self) {
+        [&mut self.newest, &mut self.older].into_iter().flatten().for_each(PartCursor::forget_rest);
     }
 
     /// The group.

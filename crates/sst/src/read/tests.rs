@@ -2,6 +2,7 @@
 
 mod counts;
 mod edges;
+mod scan;
 
 use super::*;
 use crate::build::{BuildOptions, Compression};

@@ -4,12 +4,15 @@
 //! found there, any other page by its row id from the root. So there is no stack to repair after a fault, and nodes
 //! higher up are pinned only while a step runs.
 
-use super::corrupt;
+use super::readahead::{Ahead, Far, Readahead, Wanted};
+use super::{Sst, corrupt};
+use crate::build::history_key;
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, Record};
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::{Root, Tree, TreeKind};
 use crate::format::node::{Node, Totals};
+use crate::row::Version;
 use crate::slice::RowRanges;
 use os::sync::Arc;
 use pages::{Address, Error, PageKind, PageRef, PageSource, PagedFile, Stop};
@@ -34,6 +37,7 @@ pub(crate) struct Descent<'a> {
     root: Root,
     root_kind: PageKind,
     rows: u64,
+    bytes: u64,
 }
 
 type Place<L = Layout> = (PageRef, L, usize);
@@ -44,6 +48,38 @@ enum Under {
     Page(PageRef, Layout),
     /// Among these rows of the tree, none of which is one of them.
     Hidden(Range<u64>),
+}
+
+/// A page on the way to somewhere.
+struct Way {
+    address: Address,
+    /// Height above the data pages.
+    level: u8,
+    rows: Range<u64>,
+}
+
+/// Where a scan ends, for trees that do not know keys.
+#[derive(Clone, Debug)]
+pub(crate) struct Edge {
+    pub sst: Arc<Sst>,
+    pub far: Far,
+}
+
+impl Edge {
+    /// Where, seen from the start of the scan, the rows of tree `kind` end that are known to be wanted.
+    fn row<S: PageSource + ?Sized>(&self, source: &S, kind: TreeKind, forward: bool) -> Option<u64> {
+        let main = self.sst.descent(TreeKind::Main)?;
+        // Forward they end before the first row beyond the far key; backward they begin at the first not beyond it.
+        let after = self.far.is_included() == forward;
+        let row = main.peek_rank(source, self.far.key(), after, !forward);
+        match kind {
+            TreeKind::History | TreeKind::GroupHistory(_) => {
+                let history = self.sst.descent(TreeKind::History)?;
+                Some(history.peek_rank(source, &history_key(row, Version::MAX), false, !forward))
+            }
+            TreeKind::Main | TreeKind::RangeErases | TreeKind::Group(_) => Some(row),
+        }
+    }
 }
 
 /// A node above data pages, and one of its children.
@@ -66,42 +102,12 @@ impl Leaf {
     }
 }
 
-/// How far a cursor that goes from page to page asks ahead, in bytes of data pages. It asks only when a page is missing,
-/// and at most to the end of the node above.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Readahead {
-    now_bytes: u64,
-    most_bytes: u64,
-}
-
-impl Readahead {
-    /// Not at all.
-    pub const NONE: Self = Self { now_bytes: 0, most_bytes: 0 };
-
-    /// `bytes` from the first missing page on, for those who read everything.
-    pub fn full(bytes: u64) -> Self {
-        Self { now_bytes: bytes, most_bytes: bytes }
-    }
-
-    /// Nothing at the first missing page, then twice as much each time, at most `most_bytes`: short ranges read nothing
-    /// in vain.
-    pub fn growing(most_bytes: u64) -> Self {
-        Self { now_bytes: 0, most_bytes }
-    }
-
-    fn grow(&mut self) {
-        /// One page of the default size.
-        const FIRST_BYTES: u64 = 16 << 10;
-        self.now_bytes = (self.now_bytes * 2).max(FIRST_BYTES).min(self.most_bytes);
-    }
-}
-
 impl<'a> Descent<'a> {
     pub(crate) fn new(file: &'a Arc<PagedFile>, kind: TreeKind, tree: &Tree, prefer_flat: bool) -> Self {
         let root = tree.root(prefer_flat);
         let is_flat = root.height > 0 && tree.flat == Some(root);
         let root_kind = if is_flat { PageKind::Flat } else { PageKind::Index };
-        Self { file, kind, root, root_kind, rows: tree.totals.rows }
+        Self { file, kind, root, root_kind, rows: tree.totals.rows, bytes: tree.totals.bytes }
     }
 
     /// The node above the data page that holds row `row`, and which of its children that is; `None` in a tree of one page.
@@ -151,6 +157,49 @@ impl<'a> Descent<'a> {
     /// Rows of the tree.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// Stored bytes of its data pages.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// A node, if it is in memory and of the form that belongs here.
+    pub(crate) fn peek_node<S: PageSource + ?Sized>(&self, source: &S, at: &Address) -> Option<PageRef> {
+        let page = source.peek(self.file, at, self.root_kind)?;
+        self.node(&page, at).is_ok().then_some(page)
+    }
+
+    /// Kind of its nodes.
+    pub(crate) fn node_kind(&self) -> PageKind {
+        self.root_kind
+    }
+
+    /// As far as nodes are in memory on the way to `key`: the page that comes next, and the rows under it.
+    fn peek_way<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Way {
+        let mut way = Way { address: self.root.address, level: self.root.height, rows: 0..self.rows };
+        while way.level > 0 {
+            let Some(page) = self.peek_node(source, &way.address) else { break };
+            let node = Node::new(&page);
+            let child = node.search(key);
+            let rows = node.rows_before(child).unwrap_or(way.rows.start)..node.rows_through(child);
+            way = Way { address: node.address(child), level: way.level - 1, rows };
+        }
+        way
+    }
+
+    /// How many rows lie before `key`, `after` says whether it is one of them: exactly, if what it takes is in memory;
+    /// otherwise at least so many, or at most, as `most` says.
+    fn peek_rank<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], after: bool, most: bool) -> u64 {
+        let Way { address, level, rows } = self.peek_way(source, key);
+        let page = if level == 0 { self.peek(source, &address) } else { None };
+        let Some(page) = page else { return if most { rows.end } else { rows.start } };
+        let layout = Layout::of(&page);
+        let i = match layout.search(&page, key) {
+            Ok(i) => i + usize::from(after),
+            Err(i) => i,
+        };
+        rows.start.saturating_add(i as u64).min(rows.end)
     }
 
     /// The node that is `page`. It has separators where rows have keys, and none elsewhere.
@@ -381,7 +430,9 @@ pub struct TreeCursor<L = Layout> {
     here: Option<Place<L>>,
     /// The node above the place, once the cursor has gone from a page to its neighbour.
     leaf: Option<Leaf>,
-    readahead: Readahead,
+    ahead: Ahead,
+    /// Where the rows that are read end, for what is asked ahead.
+    edge: Option<Edge>,
 }
 
 /// A cursor over the parts of a column group.
@@ -397,12 +448,70 @@ impl<L: PageRows> TreeCursor<L> {
         bounds: impl Into<RowRanges>,
     ) -> Self {
         let bounds = bounds.into().within(0..tree.totals.rows);
-        Self { file: file.clone(), kind, tree, prefer_flat, bounds, here: None, leaf: None, readahead: Readahead::NONE }
+        let (here, leaf, ahead, edge) = (None, None, Ahead::NONE, None);
+        Self { file: file.clone(), kind, tree, prefer_flat, bounds, here, leaf, ahead, edge }
     }
 
     /// Asks ahead as `readahead` says when going from page to page.
     pub fn set_readahead(&mut self, readahead: Readahead) {
-        self.readahead = readahead;
+        self.ahead.set(readahead);
+    }
+
+    /// Asks ahead for nothing beyond `edge`.
+    pub(crate) fn set_edge(&mut self, edge: Option<Edge>) {
+        self.edge = edge;
+    }
+
+    /// A walk begins on which rows or keys are looked up one after the other, row ids going this way.
+    pub fn begin(&mut self, forward: bool) {
+        self.ahead.begin(forward);
+    }
+
+    /// Whether pages of the file after this one are to be asked for.
+    #[inline]
+    pub(crate) fn has_rest(&self) -> bool {
+        self.ahead.has_rest()
+    }
+
+    /// Asks for pages where the cursor over the file before this one, `before`, came to its end.
+    pub(crate) fn ask_after<S: PageSource + ?Sized>(&mut self, source: &S, before: &mut Self) {
+        let Some(reach) = before.ahead.take_rest() else { return };
+        self.ahead.follow(&before.ahead);
+        self.ask(source, |ahead, descent, wanted| ahead.go_on(source, descent, wanted, reach));
+    }
+
+    /// No file is read after this one.
+    pub(crate) fn forget_rest(&mut self) {
+        self.ahead.take_rest();
+    }
+
+    fn ask<S: PageSource + ?Sized>(&mut self, source: &S, ask: impl FnOnce(&mut Ahead, &Descent<'_>, &Wanted<'_>)) {
+        let Self { file, kind, tree, prefer_flat, bounds, ahead, edge, .. } = self;
+        let descent = Descent::new(file, *kind, tree, *prefer_flat);
+        let far = edge.as_ref().filter(|_| *kind == TreeKind::Main).map(|edge| &edge.far);
+        let edge = edge.as_ref().filter(|_| *kind != TreeKind::Main);
+        let edge = edge.and_then(|edge| edge.row(source, *kind, ahead.is_forward()));
+        ask(ahead, &descent, &Wanted { rows: bounds, far, edge });
+    }
+
+    /// Something is missing on the way to row `row`; `page` says where, if that is a data page.
+    #[cold]
+    fn missed<S: PageSource + ?Sized>(&mut self, source: &S, row: u64, page: Option<Address>) {
+        if !self.ahead.is_none() {
+            self.ask(source, |ahead, descent, wanted| ahead.missed(source, descent, wanted, row, page.as_ref()));
+        }
+    }
+
+    /// The cursor has come to another page, or to the same by another way.
+    fn arrived<S: PageSource + ?Sized>(&mut self, source: &S) {
+        if self.ahead.is_none() {
+            return;
+        }
+        let Self { here: Some((page, layout, _)), bounds, tree, ahead, .. } = self else { return };
+        let rows = layout.first_row()..layout.first_row() + layout.rows() as u64;
+        if ahead.arrived(bounds, tree.totals.rows, &rows, &page.address()) {
+            self.ask(source, |ahead, descent, wanted| ahead.top_up(source, descent, wanted));
+        }
     }
 
     fn descent(&self) -> Descent<'_> {
@@ -445,6 +554,12 @@ impl<L: PageRows> TreeCursor<L> {
 
     /// Goes to row `row`; nowhere if it is outside the bounds. A step.
     pub fn seek_row<S: PageSource + ?Sized>(&mut self, source: &S, row: u64) -> Result<bool, Stop> {
+        self.go(source, row, None)
+    }
+
+    /// Goes to row `row` on the way `forward`; if that is not said, on the way from the place to there.
+    #[inline]
+    fn go<S: PageSource + ?Sized>(&mut self, source: &S, row: u64, forward: Option<bool>) -> Result<bool, Stop> {
         if !self.bounds.contains(row) {
             self.here = None;
             return Ok(false);
@@ -455,70 +570,60 @@ impl<L: PageRows> TreeCursor<L> {
             *i = within as usize;
             return Ok(true);
         }
+        let towards = |from| row >= from;
+        self.ahead.turn(forward.or(self.row().map(towards)).unwrap_or(self.ahead.is_forward()));
         let descent = self.descent();
         let leaf = match self.leaf.as_ref().and_then(|leaf| leaf.beside(row)) {
             Some(leaf) => Some(leaf),
-            None => descent.leaf_of_row(source, row)?,
+            None => match descent.leaf_of_row(source, row) {
+                Ok(leaf) => leaf,
+                Err(stop) => return Err(self.stopped(source, stop, row, None)),
+            },
         };
         let address = leaf.as_ref().map_or(descent.root.address, |leaf| Node::new(&leaf.page).address(leaf.child));
         let page = match source.page(&self.file, &address, self.kind.page_kind()) {
             Ok(page) => page,
-            Err(Stop::Fault) => {
-                self.ask_ahead(source, leaf.as_ref(), row);
-                return Err(Stop::Fault);
-            }
-            Err(stop) => return Err(stop),
+            Err(stop) => return Err(self.stopped(source, stop, row, Some(address))),
         };
         let layout = L::of(&page);
         descent.check_row(row, &layout, &address)?;
         let i = (row - layout.first_row()) as usize;
         self.here = Some((page, layout, i));
         self.leaf = leaf;
+        self.arrived(source);
         Ok(true)
     }
 
-    /// Asks for the pages after, or before, the one that holds row `row`, in the direction of the move.
-    fn ask_ahead<S: PageSource + ?Sized>(&mut self, source: &S, leaf: Option<&Leaf>, row: u64) {
-        let (Some(Leaf { page, child }), Some(from)) = (leaf, self.row().or(Some(0))) else { return };
-        let node = Node::new(page);
-        let forward = row >= from;
-        let mut left = self.readahead.now_bytes;
-        let mut next = *child;
-        loop {
-            let step =
-                if forward { Some(next + 1).filter(|&next| next < node.children()) } else { next.checked_sub(1) };
-            let Some(beside) = step else { break };
-            next = beside;
-            let address = node.address(next);
-            let Some(rest) = left.checked_sub(u64::from(address.bytes)) else { break };
-            left = rest;
-            source.ahead(&self.file, &address, self.kind.page_kind());
+    /// The step ends; what it missed is noted, and more with it.
+    fn stopped<S: PageSource + ?Sized>(&mut self, source: &S, stop: Stop, row: u64, page: Option<Address>) -> Stop {
+        if matches!(stop, Stop::Fault) {
+            self.missed(source, row, page);
         }
-        self.readahead.grow();
+        stop
     }
 
     /// Goes to `row`, if there is one. A step.
-    fn seek_some<S: PageSource + ?Sized>(&mut self, source: &S, row: Option<u64>) -> Result<bool, Stop> {
+    fn seek_some<S: PageSource + ?Sized>(&mut self, source: &S, row: Option<u64>, forward: bool) -> Result<bool, Stop> {
         match row {
-            Some(row) => self.seek_row(source, row),
+            Some(row) => self.go(source, row, Some(forward)),
             None => Ok(self.settle(None)),
         }
     }
 
     /// Goes to the first row of the bounds. A step.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.seek_some(source, self.bounds.first())
+        self.seek_some(source, self.bounds.first(), true)
     }
 
     /// Goes to the last row of the bounds. A step.
     pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.seek_some(source, self.bounds.last())
+        self.seek_some(source, self.bounds.last(), false)
     }
 
     /// Goes to the next row; nowhere at the end. A step. Does nothing when nowhere.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         match self.row() {
-            Some(row) => self.seek_some(source, self.bounds.at_or_after(row + 1)),
+            Some(row) => self.seek_some(source, self.bounds.at_or_after(row + 1), true),
             None => Ok(false),
         }
     }
@@ -526,7 +631,7 @@ impl<L: PageRows> TreeCursor<L> {
     /// Goes to the row before; nowhere at the beginning. A step. Does nothing when nowhere.
     pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         match self.row() {
-            Some(row) => self.seek_some(source, self.bounds.before(row)),
+            Some(row) => self.seek_some(source, self.bounds.before(row), false),
             None => Ok(false),
         }
     }
@@ -538,18 +643,46 @@ impl TreeCursor {
         self.here.as_ref().map(|(page, layout, i)| layout.read_row(page, *i, key))
     }
 
+    /// Takes `place`, to which a key has led.
+    fn found<S: PageSource + ?Sized>(&mut self, source: &S, place: Place) -> bool {
+        let there = self.settle(Some(place));
+        self.arrived(source);
+        there
+    }
+
+    /// As [`Descent::page_among`]; a fault is an occasion to ask ahead.
+    fn page_among<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<Under, Stop> {
+        let descent = self.descent();
+        match descent.page_among(source, key, &self.bounds) {
+            Err(Stop::Fault) if !self.ahead.is_none() => {
+                let Way { address, level, rows } = descent.peek_way(source, key);
+                let row = if self.ahead.is_forward() { rows.start } else { rows.end.saturating_sub(1) };
+                self.missed(source, row, (level == 0).then_some(address));
+                Err(Stop::Fault)
+            }
+            other => other,
+        }
+    }
+
     /// Goes forward to `key` as `seek` says. A step.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
+        self.ahead.turn(true);
+        self.look_up(source, key, seek)
+    }
+
+    /// As [`TreeCursor::seek`], for those who look up one key after the other on the way they said.
+    pub fn look_up<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         if self.bounds.is_empty() {
             return Ok(self.settle(None));
         }
-        let (page, layout) = match self.descent().page_among(source, key, &self.bounds)? {
+        let forward = self.ahead.is_forward();
+        let (page, layout) = match self.page_among(source, key)? {
             Under::Page(page, layout) => (page, layout),
             Under::Hidden(_) if seek == Seek::Exact => return Ok(self.settle(None)),
-            Under::Hidden(rows) => return self.seek_some(source, self.bounds.at_or_after(rows.end)),
+            Under::Hidden(rows) => return self.seek_some(source, self.bounds.at_or_after(rows.end), forward),
         };
         let i = match (layout.search(&page, key), seek) {
-            (Ok(i), Seek::Exact) => return Ok(self.settle(Some((page, layout, i)))),
+            (Ok(i), Seek::Exact) => return Ok(self.found(source, (page, layout, i))),
             (Err(_), Seek::Exact) => return Ok(self.settle(None)),
             (Ok(i), Seek::Upper) => i + 1,
             (Ok(i) | Err(i), _) => i,
@@ -557,24 +690,25 @@ impl TreeCursor {
         let first = layout.first_row();
         let row = self.bounds.at_or_after(first + i as u64);
         match row.map(|row| (row - first) as usize).filter(|&i| i < layout.rows()) {
-            Some(i) => Ok(self.settle(Some((page, layout, i)))),
-            None => self.seek_some(source, row),
+            Some(i) => Ok(self.found(source, (page, layout, i))),
+            None => self.seek_some(source, row, forward),
         }
     }
 
     /// Goes backward to `key` as `seek` says. A step.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
+        self.ahead.turn(false);
         if self.bounds.is_empty() {
             return Ok(self.settle(None));
         }
-        let (page, layout) = match self.descent().page_among(source, key, &self.bounds)? {
+        let (page, layout) = match self.page_among(source, key)? {
             Under::Page(page, layout) => (page, layout),
             Under::Hidden(_) if seek == Seek::Exact => return Ok(self.settle(None)),
-            Under::Hidden(rows) => return self.seek_some(source, self.bounds.before(rows.start)),
+            Under::Hidden(rows) => return self.seek_some(source, self.bounds.before(rows.start), false),
         };
         // Rows before this one, counted within the page, are candidates.
         let end = match (layout.search(&page, key), seek) {
-            (Ok(i), Seek::Exact) => return Ok(self.settle(Some((page, layout, i)))),
+            (Ok(i), Seek::Exact) => return Ok(self.found(source, (page, layout, i))),
             (Err(_), Seek::Exact) => return Ok(self.settle(None)),
             (Ok(i), Seek::Lower) => i + 1,
             (Ok(i) | Err(i), _) => i,
@@ -582,8 +716,8 @@ impl TreeCursor {
         let first = layout.first_row();
         let row = self.bounds.before(first + end as u64);
         match row.and_then(|row| row.checked_sub(first)) {
-            Some(i) => Ok(self.settle(Some((page, layout, i as usize)))),
-            None => self.seek_some(source, row),
+            Some(i) => Ok(self.found(source, (page, layout, i as usize))),
+            None => self.seek_some(source, row, false),
         }
     }
 }

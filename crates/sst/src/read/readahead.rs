@@ -1,0 +1,579 @@
+//! Asking for the pages of a scan before it gets there. It knows the index of one tree, what of the tree a cursor will
+//! visit, and how far it has come; it gives no rows and waits for nothing.
+//!
+//! ```text
+//!   passed        asked for, not yet passed           not asked for yet
+//!   ──────●═══════════════════════════════════●───────────────────────────▶  data pages
+//!         └─────────── window ────────────────┘
+//!                                             └──── window after this ───┘   nodes above them
+//!                                                                        └──────────────┘   nodes above those …
+//! ```
+//!
+//! * The window is measured in the memory that data pages take. When a page is missing, or less than half a window is
+//!   left (the low watermark), pages are asked for until it is full (the high watermark). Asking waits for nothing: what
+//!   was asked for comes in whatever round is next, also one for another cursor.
+//! * Nodes are asked for as far as the windows after this one will want to look into them, measured by the data they
+//!   cover, so that a scan waits for a node only where it starts.
+//! * All that is remembered is a row: up to there pages were asked for. The way to it is walked anew from the root each
+//!   time, over what is in memory. So nothing that is forgotten or evicted makes the answer wrong.
+//! * A page that was asked for and did not stay is a sign that there is no room: the window is halved.
+//! * Nothing is asked for beyond the rows of the cursor, in a hole between them, or beyond the far key of the range.
+
+use super::tree::Descent;
+use crate::format::node::Node;
+use crate::slice::RowRanges;
+use os::sync::Arc;
+use pages::{Address, PageRef, PageSource};
+use std::ops::{Bound, Range};
+
+/// The first window that is not nothing: a page of the default size.
+const FIRST_BYTES: u64 = 16 << 10;
+
+/// The least that a tree gets of a window that several share: below this a disk reads few bytes slowly.
+const LEAST_SHARE_BYTES: u64 = 64 << 10;
+
+/// What a child that says it has no data counts for, so that a walk over damaged nodes ends.
+const LEAST_CHILD_BYTES: u64 = 4 << 10;
+
+/// How far a cursor asks ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Readahead {
+    start_bytes: u64,
+    high_bytes: u64,
+}
+
+impl Readahead {
+    /// Not at all.
+    pub const NONE: Self = Self { start_bytes: 0, high_bytes: 0 };
+
+    /// `bytes` from the first missing page on, for those who read everything.
+    pub fn full(bytes: u64) -> Self {
+        Self { start_bytes: bytes, high_bytes: bytes }
+    }
+
+    /// Nothing at the first missing page, then a page, then twice as much each time, at most `high_bytes`: a short range
+    /// asks for no more than it has read already.
+    pub fn growing(high_bytes: u64) -> Self {
+        Self { start_bytes: 0, high_bytes }
+    }
+
+    /// The part of it for one of several that are read in step, which has `bytes` of their `all_bytes`: so all of them
+    /// come to the end of their windows together.
+    #[must_use]
+    pub fn share(self, bytes: u64, all_bytes: u64) -> Self {
+        let scale = |whole: u64| {
+            let part = u128::from(whole) * u128::from(bytes) / u128::from(all_bytes.max(1));
+            (part as u64).clamp(whole.min(LEAST_SHARE_BYTES), whole)
+        };
+        Self { start_bytes: scale(self.start_bytes), high_bytes: scale(self.high_bytes) }
+    }
+
+    fn after(&self, window_bytes: u64) -> u64 {
+        window_bytes.saturating_mul(2).max(FIRST_BYTES).min(self.high_bytes)
+    }
+}
+
+/// Where the keys of a range end, seen from where a scan starts.
+#[derive(Clone, Debug)]
+pub(crate) struct Far {
+    key: Arc<[u8]>,
+    is_included: bool,
+}
+
+impl Far {
+    /// `None` if the range does not end.
+    pub fn new(bound: Bound<&[u8]>) -> Option<Self> {
+        match bound {
+            Bound::Unbounded => None,
+            Bound::Included(key) => Some(Self { key: key.into(), is_included: true }),
+            Bound::Excluded(key) => Some(Self { key: key.into(), is_included: false }),
+        }
+    }
+
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    pub fn is_included(&self) -> bool {
+        self.is_included
+    }
+
+    /// The last child of `node`, seen from the start of the scan, that may have keys of the range.
+    fn child(&self, node: &Node<'_>, forward: bool) -> usize {
+        let child = node.search(&self.key);
+        let ends_before = |child: usize| {
+            let mut separator = Vec::new();
+            node.separator(child - 1, &mut separator);
+            separator == *self.key
+        };
+        if forward && !self.is_included && child > 0 && ends_before(child) { child - 1 } else { child }
+    }
+}
+
+/// What of a tree a scan will visit.
+pub(crate) struct Wanted<'a> {
+    pub rows: &'a RowRanges,
+    /// For a tree by user keys.
+    pub far: Option<&'a Far>,
+    /// For other trees: where the rows that are known to be wanted end.
+    pub edge: Option<u64>,
+}
+
+/// What is left to ask for when the end of a file is reached before the end of the window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    /// Bytes of data pages.
+    data_bytes: u64,
+    /// How far the walk has come from where the scan was asked up to, in bytes of data pages.
+    at_bytes: u64,
+    /// The lowest level that still wants something; 0 are the data pages.
+    lowest: u8,
+    window_bytes: u64,
+    readahead: Readahead,
+    is_missed: bool,
+}
+
+impl Reach {
+    /// How far pages `level` levels above the data pages are wanted.
+    fn end(&self, level: u8) -> u64 {
+        let mut end = self.data_bytes;
+        let mut window = self.window_bytes;
+        for _ in 0..level.min(if window == 0 { 0 } else { u8::MAX }) {
+            window = self.readahead.after(window);
+            end = end.saturating_add(window);
+        }
+        end
+    }
+
+    fn is_done(&mut self, level: u8) -> bool {
+        while self.lowest <= level && self.at_bytes >= self.end(self.lowest) {
+            self.lowest += 1;
+        }
+        self.lowest > level
+    }
+}
+
+/// How far a cursor has come and how far it has asked. Positions count rows from where the scan comes from, so that
+/// both directions are one.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    readahead: Readahead,
+    forward: bool,
+    /// Which way is said by the user, who may look beside it now and then.
+    is_told: bool,
+    window_bytes: u64,
+    /// `None` until a page was visited, and after a turn.
+    place: Option<Place>,
+    /// What the file after this one is to ask for.
+    rest: Option<Reach>,
+}
+
+#[derive(Clone, Debug)]
+struct Place {
+    /// Where the page visited last begins.
+    page: u64,
+    /// Up to here nothing is to come.
+    passed: u64,
+    /// Up to here pages were asked for.
+    until: u64,
+    /// Up to here they were asked for before a round.
+    came: u64,
+    /// Memory that the pages from `passed` to `until` take.
+    left_bytes: u64,
+    /// Nothing is left to ask for in this tree, and why.
+    end: Option<End>,
+}
+
+impl Place {
+    fn at(position: u64) -> Self {
+        Self { page: position, passed: position, until: position, came: position, left_bytes: 0, end: None }
+    }
+}
+
+impl Ahead {
+    pub const NONE: Self =
+        Self { readahead: Readahead::NONE, forward: true, is_told: false, window_bytes: 0, place: None, rest: None };
+
+    pub fn set(&mut self, readahead: Readahead) {
+        self.readahead = readahead;
+        self.restart();
+    }
+
+    pub fn is_none(&self) -> bool {
+        self.readahead.high_bytes == 0
+    }
+
+    pub fn is_forward(&self) -> bool {
+        self.forward
+    }
+
+    /// A walk begins that goes this way; what does not, is no part of it.
+    pub fn begin(&mut self, forward: bool) {
+        (self.forward, self.is_told) = (forward, true);
+        self.restart();
+    }
+
+    /// The cursor goes this way, as far as it can know.
+    pub fn turn(&mut self, forward: bool) {
+        if self.forward != forward && !self.is_told {
+            self.forward = forward;
+            self.restart();
+        }
+    }
+
+    fn looks_beside(&self, position: u64) -> bool {
+        self.is_told && self.place.as_ref().is_some_and(|place| position < place.page)
+    }
+
+    fn restart(&mut self) {
+        self.place = None;
+        self.rest = None;
+        self.window_bytes = self.readahead.start_bytes;
+    }
+
+    /// The walk comes here from another file.
+    pub fn follow(&mut self, before: &Self) {
+        if (self.forward, self.is_told) != (before.forward, before.is_told) {
+            (self.forward, self.is_told) = (before.forward, before.is_told);
+            self.restart();
+        }
+    }
+
+    /// Whether there is something to ask for in the file after this one.
+    #[inline]
+    pub fn has_rest(&self) -> bool {
+        self.rest.is_some()
+    }
+
+    pub fn take_rest(&mut self) -> Option<Reach> {
+        self.rest.take()
+    }
+
+    /// The cursor has arrived at the page at `at`, which has `rows` of the `all` rows of the tree. Whether it is time to ask
+    /// for more.
+    pub fn arrived(&mut self, bounds: &RowRanges, all: u64, rows: &Range<u64>, at: &Address) -> bool {
+        let span = positions(rows, all, self.forward);
+        if self.looks_beside(span.start) {
+            return false;
+        }
+        if self.place.as_ref().is_some_and(|place| !goes_on(place, span.start, bounds, all, self.forward)) {
+            self.restart();
+        }
+        let place = self.place.get_or_insert_with(|| Place::at(span.end));
+        place.page = span.start;
+        if span.end > place.passed {
+            if span.start > place.passed && place.until > place.passed {
+                // Pages were passed by. Of what was asked for, about so much lies ahead still.
+                let rest = place.until.saturating_sub(span.start);
+                let whole = place.until - place.passed;
+                place.left_bytes = (u128::from(place.left_bytes) * u128::from(rest) / u128::from(whole)) as u64;
+            }
+            place.left_bytes = place.left_bytes.saturating_sub(at.memory_bytes());
+            place.passed = span.end;
+            if place.until < span.end {
+                (place.until, place.left_bytes) = (span.end, 0);
+            }
+        }
+        place.left_bytes < self.window_bytes / 2
+    }
+
+    /// Asks for what of the window was not asked for.
+    pub fn top_up<S: PageSource + ?Sized>(&mut self, source: &S, descent: &Descent<'_>, wanted: &Wanted<'_>) {
+        self.fill(source, descent, wanted, None, false);
+    }
+
+    /// A page is missing on the way to row `row`; `page` says where, if it is the data page.
+    pub fn missed<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        descent: &Descent<'_>,
+        wanted: &Wanted<'_>,
+        row: u64,
+        page: Option<&Address>,
+    ) {
+        let all = descent.rows();
+        let position = if self.forward { row } else { all.saturating_sub(row + 1) };
+        if self.looks_beside(position) {
+            return;
+        }
+        if self.place.as_ref().is_some_and(|place| !goes_on(place, position, wanted.rows, all, self.forward)) {
+            self.restart();
+        }
+        let place = self.place.get_or_insert_with(|| Place::at(position));
+        let mut grows = page.is_some();
+        if page.is_some() && position < place.came {
+            // It was asked for, and came, and is gone; or there was no room for it.
+            grows = false;
+            self.window_bytes = (self.window_bytes / 2).max(FIRST_BYTES.min(self.readahead.high_bytes));
+            *place = Place { page: place.page, ..Place::at(position) };
+        } else if place.until < position {
+            *place = Place { page: place.page, ..Place::at(position) };
+        }
+        self.fill(source, descent, wanted, page.map(|page| page.offset), true);
+        let place = self.place.as_mut().expect("there is one since above");
+        place.came = place.until;
+        // Where a node was missing the window was not filled, and is not known to be too small.
+        let is_full = place.left_bytes >= self.window_bytes || self.rest.is_some();
+        if grows && is_full {
+            self.window_bytes = self.readahead.after(self.window_bytes);
+        }
+    }
+
+    /// Asks for what of the window was not asked for. The page at `missed` is on its way already.
+    fn fill<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        descent: &Descent<'_>,
+        wanted: &Wanted<'_>,
+        missed: Option<u64>,
+        is_missed: bool,
+    ) {
+        let left_bytes = self.place.as_ref().map_or(0, |place| place.left_bytes);
+        let reach = Reach {
+            data_bytes: self.window_bytes.saturating_sub(left_bytes),
+            at_bytes: 0,
+            lowest: 0,
+            window_bytes: self.window_bytes,
+            readahead: self.readahead,
+            is_missed,
+        };
+        self.walk(source, descent, wanted, missed, reach);
+    }
+
+    /// Goes on where a cursor in the file before came to its end with `reach` left.
+    pub fn go_on<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        descent: &Descent<'_>,
+        wanted: &Wanted<'_>,
+        mut reach: Reach,
+    ) {
+        self.readahead = reach.readahead;
+        self.window_bytes = reach.window_bytes;
+        let place = self.place.get_or_insert_with(|| Place::at(0));
+        let asked = place.left_bytes;
+        place.came = if reach.is_missed { place.until } else { place.came };
+        if !reach.is_missed && reach.data_bytes.saturating_sub(asked) <= reach.window_bytes / 2 {
+            // Above the low watermark, counting what was asked for here.
+            return;
+        }
+        reach.at_bytes = reach.at_bytes.saturating_add(asked);
+        self.walk(source, descent, wanted, None, reach);
+        if reach.is_missed {
+            let place = self.place.as_mut().expect("there is one since above");
+            place.came = place.until;
+        }
+    }
+
+    fn walk<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        descent: &Descent<'_>,
+        wanted: &Wanted<'_>,
+        missed: Option<u64>,
+        reach: Reach,
+    ) {
+        self.rest = None;
+        let Some(place) = &mut self.place else { return };
+        if let Some(end) = place.end {
+            self.rest = (end == End::OfRows).then_some(reach);
+            return;
+        }
+        let mut walk = Walk {
+            source,
+            descent,
+            wanted,
+            forward: self.forward,
+            missed,
+            reach,
+            at: place.until,
+            until: place.until,
+            passed: place.passed,
+            asked_bytes: 0,
+            end: None,
+        };
+        walk.run();
+        let Walk { reach, until, passed, asked_bytes, end, .. } = walk;
+        (place.until, place.passed) = (until, passed);
+        place.left_bytes += asked_bytes;
+        if let Some(end) = end {
+            // While some of the data was not asked for, the walk is made again.
+            place.end = (reach.lowest == 0).then_some(end);
+            self.rest = (end == End::OfRows).then_some(reach);
+        }
+    }
+}
+
+/// Whether a cursor comes to `position` by going on from `place`, with nothing wanted between.
+fn goes_on(place: &Place, position: u64, bounds: &RowRanges, all: u64, forward: bool) -> bool {
+    position >= place.page
+        && (position <= place.until
+            || next_position(bounds, place.until, all, forward).is_none_or(|next| position <= next))
+}
+
+/// Rows as positions.
+fn positions(rows: &Range<u64>, all: u64, forward: bool) -> Range<u64> {
+    if forward { rows.clone() } else { all.saturating_sub(rows.end)..all.saturating_sub(rows.start) }
+}
+
+/// The first position not before `position` whose row is wanted.
+fn next_position(bounds: &RowRanges, position: u64, all: u64, forward: bool) -> Option<u64> {
+    if forward {
+        bounds.at_or_after(position)
+    } else {
+        bounds.before(all.saturating_sub(position)).map(|row| all - row - 1)
+    }
+}
+
+/// What a walk came to the end of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    OfRows,
+    OfKeys,
+}
+
+/// One walk over the part of the index that is in memory.
+struct Walk<'a, S: ?Sized> {
+    source: &'a S,
+    descent: &'a Descent<'a>,
+    wanted: &'a Wanted<'a>,
+    forward: bool,
+    /// Offset of a data page that is needed now.
+    missed: Option<u64>,
+    reach: Reach,
+    /// Up to here the walk has come.
+    at: u64,
+    /// Up to here data pages are asked for.
+    until: u64,
+    passed: u64,
+    asked_bytes: u64,
+    end: Option<End>,
+}
+
+/// A page as the one above it says.
+struct Child {
+    address: Address,
+    /// Height above the data pages.
+    level: u8,
+    rows: Range<u64>,
+    /// Bytes of data pages before it and through it.
+    bytes: Range<u64>,
+}
+
+impl<S: PageSource + ?Sized> Walk<'_, S> {
+    fn run(&mut self) {
+        let level = self.descent.height();
+        let root = Child {
+            address: self.descent.root_address(),
+            level,
+            rows: 0..self.descent.rows(),
+            bytes: 0..self.descent.bytes(),
+        };
+        match self.next_row() {
+            Some(row) if !self.is_beyond(row) && !self.reach.is_done(level) => self.child(&root),
+            _ => {}
+        }
+        // Levels above the root are in the file after this one, if anywhere.
+        if self.end.is_none() && self.next_row().is_none() {
+            self.end = Some(End::OfRows);
+        }
+    }
+
+    /// The row that the walk comes to next.
+    fn next_row(&self) -> Option<u64> {
+        let all = self.descent.rows();
+        let next = next_position(self.wanted.rows, self.at, all, self.forward)?;
+        Some(if self.forward { next } else { all - next - 1 })
+    }
+
+    /// Whether `row` is not known to be wanted.
+    fn is_beyond(&self, row: u64) -> bool {
+        self.wanted.edge.is_some_and(|edge| if self.forward { row >= edge } else { row < edge })
+    }
+
+    fn child(&mut self, child: &Child) {
+        let through = positions(&child.rows, self.descent.rows(), self.forward).end;
+        if child.level == 0 {
+            self.data(child, through);
+        } else {
+            self.node(child);
+        }
+        self.at = self.at.max(through);
+    }
+
+    fn data(&mut self, child: &Child, through: u64) {
+        self.until = through;
+        if self.missed == Some(child.address.offset) {
+            self.passed = self.passed.max(through);
+            return;
+        }
+        self.source.ahead(self.descent.file(), &child.address, self.descent.page_kind());
+        let bytes = child.address.memory_bytes();
+        self.asked_bytes += bytes;
+        self.reach.at_bytes = self.reach.at_bytes.saturating_add(bytes);
+    }
+
+    fn node(&mut self, child: &Child) {
+        let Child { address, level, bytes, .. } = child;
+        let through = bytes.end.saturating_sub(bytes.start).max(LEAST_CHILD_BYTES);
+        let through = self.reach.at_bytes.saturating_add(through);
+        match self.descent.peek_node(self.source, address) {
+            Some(page) if self.reach.lowest < *level => {
+                self.children(&page, child);
+                if self.end.is_some() || self.reach.lowest == 0 {
+                    return;
+                }
+            }
+            Some(_) => {}
+            None => {
+                self.source.ahead(self.descent.file(), address, self.descent.node_kind());
+                // What lies under it is not known yet, and nothing behind that is asked for before it is.
+                self.reach.lowest = self.reach.lowest.max(*level);
+            }
+        }
+        self.reach.at_bytes = self.reach.at_bytes.max(through);
+    }
+
+    /// The children of `page`, as far as any are wanted.
+    fn children(&mut self, page: &PageRef, parent: &Child) {
+        let level = parent.level - 1;
+        let node = Node::new(page);
+        // A node of the wrong form is for the reader to complain about.
+        let far = self.wanted.far.filter(|_| !node.is_by_row()).map(|far| far.child(&node, self.forward));
+        while !self.reach.is_done(level) {
+            let Some(row) = self.next_row() else {
+                self.end = Some(End::OfRows);
+                return;
+            };
+            if self.is_beyond(row) || !parent.rows.contains(&row) {
+                // Nothing is known beyond the edge: later there will be more.
+                if self.is_beyond(row) {
+                    self.reach.lowest = u8::MAX;
+                }
+                return;
+            }
+            let i = node.search_row(row);
+            if far.is_some_and(|far| if self.forward { i > far } else { i < far }) {
+                self.end = Some(End::OfKeys);
+                return;
+            }
+            let before = |of: Option<u64>, start: u64| of.map_or(start, |of| of.max(start));
+            let child = Child {
+                address: node.address(i),
+                level,
+                rows: before(node.rows_before(i), parent.rows.start)..node.rows_through(i).min(parent.rows.end),
+                bytes: before(i.checked_sub(1).map(|i| node.bytes_through(i)), parent.bytes.start)
+                    ..node.bytes_through(i),
+            };
+            if !child.rows.contains(&row) {
+                // A damaged node, which its reader will find.
+                self.reach.lowest = u8::MAX;
+                return;
+            }
+            self.child(&child);
+            if self.end.is_some() {
+                return;
+            }
+        }
+    }
+}
