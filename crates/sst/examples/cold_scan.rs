@@ -45,7 +45,7 @@ fn main() {
         ("forward, passing the cache by", true, Admit::Pass),
     ] {
         let file = cache.register(&path, 7, machine.disk.clone());
-        let sst = Arc::new(Sst { file, meta: meta.clone(), version_offset: 0, prefer_flat: false, slice: None });
+        let sst = Arc::new(Sst::new(file, meta.clone(), 0, false));
         let window = MAX_AHEAD_BYTES.min(cache_bytes / 8);
         let session = Session::new(&cache, Reason::Scan, admit).with_ahead_bytes(window / 4 * 5);
         let start = machine.clock.now();

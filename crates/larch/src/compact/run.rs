@@ -18,9 +18,6 @@ use sst::{Groups, LoadedValue, RangeErase, Readahead, Row, RowKind, Sst, SstCurs
 const LOOK_BYTES: u64 = 1 << 20;
 const ROW_WORK_BYTES: u64 = 128;
 
-/// Most that one input asks ahead: one read of the disk at its sequential rate.
-const MAX_AHEAD_BYTES: u64 = 1 << 20;
-
 /// Runs `choice`; false if nothing was to be done or `go_on` (told bytes read and bytes to read) said no.
 pub fn run(
     core: &Arc<Core>,
@@ -97,8 +94,8 @@ pub fn merge_files(
     let ahead_bytes = core.options.work_bytes / 2;
     let session = Session::new(&core.cache, Reason::Compaction, Admit::Pass).with_ahead_bytes(ahead_bytes);
     let groups = table.options.groups.len().max(1);
-    let trees = (plan.sources.len().max(1) * groups) as u64;
-    let readahead = Readahead::full((ahead_bytes / trees).min(MAX_AHEAD_BYTES));
+    // A quarter is for nodes, and for what is read of the pages after the window.
+    let readahead = Readahead::full(ahead_bytes / 4 * 3);
     let erases = gather_range_erases(&session, &plan.sources)?;
     let kept_erases = erases.iter().map(|erase| RangeErase {
         versions: keep::newest_of_each_stripe(boundaries, &erase.versions)
@@ -287,8 +284,13 @@ enum State {
 
 impl VersionMerge {
     fn new(sources: Vec<Level>, readahead: Readahead) -> Self {
-        let new = |files| Source { cursor: LevelCursor::new(files, readahead), state: State::New };
-        let sources = sources.into_iter().map(new);
+        let cursors = sources.into_iter().map(|files| LevelCursor::new(files, Readahead::NONE));
+        let cursors: Vec<LevelCursor> = cursors.collect();
+        let all_bytes = cursors.iter().map(LevelCursor::bytes).sum();
+        let sources = cursors.into_iter().map(|cursor| {
+            let readahead = readahead.share(cursor.bytes(), all_bytes);
+            Source { cursor: cursor.with_readahead(readahead), state: State::New }
+        });
         Self { sources: sources.collect() }
     }
 

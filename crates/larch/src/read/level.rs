@@ -5,6 +5,7 @@ use crate::manifest::file_set::DbFile;
 use os::sync::Arc;
 use pages::{PageSource, Stop};
 use sst::{Groups, Readahead, Row, RowPlace, Seek, SstCursor, StoredValue, Version};
+use std::collections::VecDeque;
 use std::ops::{Bound, Range};
 
 /// A place in a level whose files do not overlap. A level of one file serves for a file of level 0.
@@ -18,7 +19,12 @@ pub struct LevelCursor {
     /// File of the place, and of the next try when a step faulted on the way.
     at: usize,
     cursor: Option<SstCursor>,
+    /// Cursors over the files that come after it, in the order of the walk, which have asked for pages already.
+    ready: VecDeque<(usize, SstCursor)>,
+    forward: bool,
     readahead: Readahead,
+    /// Where the keys that are read end, seen from where the walk comes from.
+    far: Bound<Arc<[u8]>>,
 }
 
 /// Which of the files of a sorted level may have keys from `low` to `high`, as far as their bounds tell.
@@ -64,7 +70,8 @@ impl LevelCursor {
     /// A cursor over `files`, not yet anywhere.
     pub fn new(files: Level, readahead: Readahead) -> Self {
         let walked = 0..files.len();
-        Self { at: 0, files, walked, prefix: None, cursor: None, readahead }
+        let (prefix, cursor, ready, far) = (None, None, VecDeque::new(), Bound::Unbounded);
+        Self { at: 0, prefix, files, walked, cursor, ready, forward: true, readahead, far }
     }
 
     /// A cursor over those of `files` that may have keys from `low` to `high`. It may stop at a key outside, but opens no
@@ -78,7 +85,24 @@ impl LevelCursor {
     ) -> Self {
         let walked = files_asked_between(source, &files, low, high);
         let prefix = files[walked.clone()].first().and_then(|file| file.sst.filtered_prefix(low, high));
-        Self { at: walked.start, prefix: prefix.map(<[u8]>::to_vec), files, walked, cursor: None, readahead }
+        let prefix = prefix.map(<[u8]>::to_vec);
+        let (cursor, ready, far) = (None, VecDeque::new(), Bound::Unbounded);
+        Self { at: walked.start, prefix, files, walked, cursor, ready, forward: true, readahead, far }
+    }
+
+    /// Asks ahead as `readahead` says.
+    pub fn with_readahead(self, readahead: Readahead) -> Self {
+        Self { readahead, ..self }
+    }
+
+    /// Asks ahead for nothing but keys up to `far`, seen from where the walk comes from.
+    pub fn until(self, far: Bound<&[u8]>) -> Self {
+        Self { far: far.map(Arc::from), ..self }
+    }
+
+    /// Stored bytes of what is seen of the files that are walked.
+    pub fn bytes(&self) -> u64 {
+        self.files[self.walked.clone()].iter().map(|file| file.sst.visible_bytes()).sum()
     }
 
     /// Whether no file is walked.
@@ -87,7 +111,11 @@ impl LevelCursor {
     }
 
     fn cursor_of(&self, file: &DbFile) -> SstCursor {
-        SstCursor::new(file.sst.clone()).with_readahead(self.readahead)
+        let cursor = SstCursor::new(file.sst.clone()).with_readahead(self.readahead);
+        match &self.far {
+            Bound::Unbounded => cursor,
+            far => cursor.until(far.as_ref().map(|key| &**key)),
+        }
     }
 
     /// The file of the place.
@@ -96,6 +124,7 @@ impl LevelCursor {
     }
 
     fn open(&mut self, at: usize) -> &mut SstCursor {
+        self.ready.clear();
         if self.at != at || self.cursor.is_none() {
             self.at = at;
             self.cursor = Some(self.cursor_of(&self.files[at]));
@@ -111,6 +140,7 @@ impl LevelCursor {
 
     /// Goes forward to the first row at (`Lower`) or after (`Upper`) `key`. A step.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
+        self.forward = true;
         let first = self.files.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
         for at in first.max(self.walked.start)..self.walked.end {
             let outcome = self.open(at).seek(source, key, seek);
@@ -124,6 +154,7 @@ impl LevelCursor {
 
     /// Goes backward to the last row at (`Lower`) or before (`Upper`) `key`. A step.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
+        self.forward = false;
         let end = self.files.partition_point(|file| file.sst.bounds().low.as_slice() <= key);
         for at in (self.walked.start..end.min(self.walked.end)).rev() {
             let outcome = self.open(at).seek_back(source, key, seek);
@@ -137,16 +168,14 @@ impl LevelCursor {
 
     /// Goes to the first row. A step.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        self.forward = true;
         self.seek_first_from(source, self.walked.start)
     }
 
     fn seek_first_from<S: PageSource + ?Sized>(&mut self, source: &S, first: usize) -> Result<bool, Stop> {
         for at in first..self.walked.end {
-            // A fault must leave the place as it was, so that `next` can be made again: look with a cursor of its own.
-            let mut cursor = self.cursor_of(&self.files[at]);
-            if cursor.seek_first(source)? {
-                self.at = at;
-                self.cursor = Some(cursor);
+            if self.enter(at, |cursor| cursor.seek_first(source))? {
+                self.ask_ahead(source);
                 return Ok(true);
             }
         }
@@ -154,17 +183,77 @@ impl LevelCursor {
         Ok(false)
     }
 
+    /// Takes the cursor over file `at` to where `seek` leads; false if that is nowhere. A fault leaves the place as it was,
+    /// so that the move can be made again: the file has a cursor of its own.
+    fn enter(&mut self, at: usize, seek: impl FnOnce(&mut SstCursor) -> Result<bool, Stop>) -> Result<bool, Stop> {
+        let mut cursor = match self.ready.pop_front() {
+            Some((ready, cursor)) if ready == at => cursor,
+            _ => {
+                self.ready.clear();
+                self.cursor_of(&self.files[at])
+            }
+        };
+        match seek(&mut cursor) {
+            Ok(true) => {
+                self.at = at;
+                self.cursor = Some(cursor);
+                Ok(true)
+            }
+            Ok(false) => Ok(false),
+            Err(stop) => {
+                self.ready.push_front((at, cursor));
+                Err(stop)
+            }
+        }
+    }
+
+    /// Asks for pages of the files that come next, as far as the window of the cursor reaches into them.
+    #[inline]
+    fn ask_ahead<S: PageSource + ?Sized>(&mut self, source: &S) {
+        if self.cursor.as_ref().is_some_and(SstCursor::has_rest) {
+            self.ask_after(source);
+        }
+    }
+
+    fn ask_after<S: PageSource + ?Sized>(&mut self, source: &S) {
+        let mut at = self.at;
+        for i in 0.. {
+            let before = if i == 0 { self.cursor.as_ref() } else { self.ready.get(i - 1).map(|(_, cursor)| cursor) };
+            if !before.is_some_and(SstCursor::has_rest) {
+                return;
+            }
+            let next = if self.forward { at.checked_add(1) } else { at.checked_sub(1) };
+            let next = next.filter(|next| self.walked.contains(next));
+            if self.ready.get(i).is_some_and(|(ready, _)| Some(*ready) != next) {
+                self.ready.truncate(i);
+            }
+            let mut ready = match next {
+                Some(next) => Some(self.ready.remove(i).unwrap_or_else(|| (next, self.cursor_of(&self.files[next])))),
+                None => None,
+            };
+            let before =
+                if i == 0 { self.cursor.as_mut() } else { self.ready.get_mut(i - 1).map(|(_, cursor)| cursor) };
+            let before = before.expect("it was there above");
+            match &mut ready {
+                Some((_, cursor)) => cursor.ask_after(source, before),
+                None => before.forget_rest(),
+            }
+            let Some((next, cursor)) = ready else { return };
+            self.ready.insert(i, (next, cursor));
+            at = next;
+        }
+    }
+
     /// Goes to the last row. A step.
     pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        self.forward = false;
         self.seek_last_before(source, self.walked.end)
     }
 
     fn seek_last_before<S: PageSource + ?Sized>(&mut self, source: &S, end: usize) -> Result<bool, Stop> {
         for at in (self.walked.start..end).rev() {
-            let mut cursor = self.cursor_of(&self.files[at]);
-            if cursor.seek_last(source)? {
-                self.at = at;
-                self.cursor = Some(cursor);
+            if self.enter(at, |cursor| cursor.seek_last(source))? {
+                self.ask_ahead(source);
                 return Ok(true);
             }
         }
@@ -178,18 +267,24 @@ impl LevelCursor {
 
     /// Goes to the next row. A step.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        self.forward = true;
         if self.is_at_edge(true) {
             return if self.cursor.is_some() { self.seek_first_from(source, self.at + 1) } else { Ok(false) };
         }
-        self.cursor.as_mut().expect("not at the edge").next(source)
+        let there = self.cursor.as_mut().expect("not at the edge").next(source);
+        self.ask_ahead(source);
+        there
     }
 
     /// Goes to the row before. A step.
     pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
+        self.forward = false;
         if self.is_at_edge(false) {
             return if self.cursor.is_some() { self.seek_last_before(source, self.at) } else { Ok(false) };
         }
-        self.cursor.as_mut().expect("not at the edge").prev(source)
+        let there = self.cursor.as_mut().expect("not at the edge").prev(source);
+        self.ask_ahead(source);
+        there
     }
 
     /// Key of the place. There must be one.
@@ -211,7 +306,9 @@ impl LevelCursor {
         place: RowPlace,
         parts: &mut Vec<StoredValue>,
     ) -> Result<(), Stop> {
-        self.cursor.as_mut().expect("the last move found a row").parts(source, groups, place, parts)
+        let read = self.cursor.as_mut().expect("the last move found a row").parts(source, groups, place, parts);
+        self.ask_ahead(source);
+        read
     }
 
     /// The newest version at which a range erase of the level hides `key`, not newer than `at`. A step.

@@ -72,8 +72,14 @@ impl Merge {
             let (level0, deeper) = files.levels.split_first().expect("a table has levels");
             let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
             let levels = level0.chain(deeper.iter().cloned());
-            let cursors = levels.map(|level| LevelCursor::within(source, level, low, high, readahead));
-            sources.extend(cursors.filter(|cursor| !cursor.is_empty()).map(|cursor| Cursor::Level(Box::new(cursor))));
+            let cursors = levels.map(|level| LevelCursor::within(source, level, low, high, Readahead::NONE));
+            let cursors: Vec<LevelCursor> = cursors.filter(|cursor| !cursor.is_empty()).collect();
+            let all_bytes = cursors.iter().map(LevelCursor::bytes).sum();
+            let far = if direction == Direction::Forward { high } else { low };
+            sources.extend(cursors.into_iter().map(|cursor| {
+                let readahead = readahead.share(cursor.bytes(), all_bytes);
+                Cursor::Level(Box::new(cursor.with_readahead(readahead).until(far)))
+            }));
         }
         let sources = sources.into_iter().map(|cursor| Source { cursor, pending: Pending::Seek }).collect();
         Self { direction, at, sources, key: Vec::new(), any_range_erases }

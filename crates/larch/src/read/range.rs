@@ -21,8 +21,9 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::ops::Bound;
 
-/// Most that one source of a range asks ahead: a sixth of a millisecond of the disk's sequential rate.
-const MAX_AHEAD_BYTES: u64 = 256 << 10;
+/// Most that the files of a range ask ahead together, which is an eighth of the cache at most: enough that a scan waits for
+/// the disk's rate and not for its answers.
+const MAX_AHEAD_BYTES: u64 = 128 << 20;
 
 /// Rows of a key range in order, as of one version. Double-ended; yields `Result` and stays failed after an error.
 #[must_use = "a range reads nothing until it is iterated"]
@@ -357,7 +358,8 @@ impl<R: Reader> Rows<R> {
             Some(end) if end.generation == core.generation() => end,
             _ => {
                 let view = core.view();
-                let readahead = Readahead::growing(MAX_AHEAD_BYTES.min(core.options.cache_bytes / 64));
+                let readahead =
+                    Readahead::growing(MAX_AHEAD_BYTES.min(self.reader.session().cache().budget_bytes() / 8));
                 let (low, high) = match direction {
                     Direction::Forward => (&*near, far),
                     Direction::Backward => (far, &*near),

@@ -77,7 +77,7 @@ impl Edge {
                 let history = self.sst.descent(TreeKind::History)?;
                 Some(history.peek_rank(source, &history_key(row, Version::MAX), false, !forward))
             }
-            TreeKind::Main | TreeKind::RangeErases | TreeKind::Group(_) => Some(row),
+            TreeKind::Main | TreeKind::RangeErases | TreeKind::Filter | TreeKind::Group(_) => Some(row),
         }
     }
 }

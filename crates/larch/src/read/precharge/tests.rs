@@ -6,7 +6,7 @@ use crate::read::level::LevelCursor;
 use crate::read::level::files_between;
 use os::Access;
 use os::sim::SimDisk;
-use pages::{Address, PageCache, PageKind, PageRef, PagedFile, Resident, Stop};
+use pages::{Address, PageCache, PageKind, PageRef, PagedFile, Resident, Stop, retry};
 use sst::{BuildOptions, Builder, Groups, IndexKind, Limits, Readahead, RowKind, Seek, Version};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -135,23 +135,24 @@ impl PageSource for Touch {
 }
 
 /// Reads as a range does: rows that are not erased until there are enough, with the parts of all groups.
-fn read(source: &Touch, run: &Level, wanted: &Reading<'_>) {
-    let mut cursor = LevelCursor::within(source, run.clone(), wanted.low, wanted.high, Readahead::NONE);
+fn read(source: &Touch, run: &Level, wanted: &Reading<'_>, readahead: Readahead) {
     let forward = wanted.direction == Direction::Forward;
-    let mut there = match (if forward { wanted.low } else { wanted.high }, forward) {
+    let far = if forward { wanted.high } else { wanted.low };
+    let mut cursor = LevelCursor::within(source, run.clone(), wanted.low, wanted.high, readahead).until(far);
+    let mut there = retry(source, || match (if forward { wanted.low } else { wanted.high }, forward) {
         (Bound::Unbounded, true) => cursor.seek_first(source),
         (Bound::Unbounded, false) => cursor.seek_last(source),
         (Bound::Included(key), true) => cursor.seek(source, key, Seek::Lower),
         (Bound::Excluded(key), true) => cursor.seek(source, key, Seek::Upper),
         (Bound::Included(key), false) => cursor.seek_back(source, key, Seek::Lower),
         (Bound::Excluded(key), false) => cursor.seek_back(source, key, Seek::Upper),
-    }
-    .expect("no fault");
+    })
+    .expect("nothing is damaged");
     let is_old = run.iter().any(|file| wanted.at < file.sst.meta.newest);
     let (mut items, mut parts) = (0, Vec::new());
     while there {
         let key = cursor.key();
-        let goes_on = match (if forward { wanted.high } else { wanted.low }, forward) {
+        let goes_on = match (far, forward) {
             (Bound::Unbounded, _) => true,
             (Bound::Included(far), true) => key <= far,
             (Bound::Excluded(far), true) => key < far,
@@ -161,17 +162,19 @@ fn read(source: &Touch, run: &Level, wanted: &Reading<'_>) {
         if !goes_on {
             break;
         }
-        let newest = cursor.visible(source, Version::MAX).expect("no fault").expect("every row has a newest version");
-        let visible = cursor.visible(source, wanted.at).expect("no fault");
+        let newest = retry(source, || cursor.visible(source, Version::MAX)).expect("nothing is damaged");
+        let newest = newest.expect("every row has a newest version");
+        let visible = retry(source, || cursor.visible(source, wanted.at)).expect("nothing is damaged");
         if let Some(row) = visible.filter(|row| row.kind != RowKind::Erase) {
             parts.clear();
-            cursor.versions().parts(source, wanted.groups, row.place, &mut parts).expect("no fault");
+            retry(source, || cursor.parts(source, wanted.groups, row.place, &mut parts)).expect("nothing is damaged");
         }
         items += u64::from(is_old || newest.kind != RowKind::Erase);
         if items == wanted.limits.rows {
             break;
         }
-        there = if forward { cursor.next(source) } else { cursor.prev(source) }.expect("no fault");
+        there = retry(source, || if forward { cursor.next(source) } else { cursor.prev(source) })
+            .expect("nothing is damaged");
     }
 }
 
@@ -234,7 +237,7 @@ fn check(source: &Touch, run: &Level, wanted: &Reading<'_>) {
         return;
     }
     source.start(true);
-    read(source, run, wanted);
+    read(source, run, wanted, Readahead::NONE);
     let expected = Touch::rows_of(&source.touched);
 
     source.start(false);
@@ -255,5 +258,66 @@ fn check(source: &Touch, run: &Level, wanted: &Reading<'_>) {
         assert!(source.rounds.get() <= tallest, "{wanted:?}: {} rounds", source.rounds.get());
     }
     source.may_fault.set(false);
-    read(source, run, wanted);
+    read(source, run, wanted, Readahead::NONE);
+}
+
+#[test]
+fn a_walk_over_files_asks_ahead_from_one_into_the_next_for_what_it_touches() {
+    let mut keys: Vec<Vec<u8>> = (0..ROWS).step_by(3).map(key).collect();
+    keys.extend([vec![], vec![0xff]]);
+    keys.sort();
+    for (rows, children, groups) in [(1000, 1000, 0), (2, 1000, 0), (2, 3, 0), (2, 3, 2)] {
+        let options = BuildOptions {
+            page_bytes: 4096,
+            node_bytes: 4096,
+            max_page_rows: rows,
+            max_node_children: children,
+            groups,
+            ..BuildOptions::default()
+        };
+        let run: Level = Arc::new(build(options, false, false));
+        let source = Touch::new();
+        for (i, low) in keys.iter().enumerate() {
+            for high in &keys[i..] {
+                for direction in [Direction::Forward, Direction::Backward] {
+                    let (low, high) = (Bound::Included(low.as_slice()), Bound::Excluded(high.as_slice()));
+                    let groups = Groups::first(1 + groups);
+                    let wanted = Reading { low, high, direction, groups, ..Reading::ALL };
+                    if precharge::is_empty(&low, &high) {
+                        continue;
+                    }
+                    source.start(false);
+                    read(&source, &run, &wanted, Readahead::NONE);
+                    let (needed, rounds) = (source.asked.borrow().clone(), source.rounds.get());
+                    for pages in [1, 2, 5, 9, 1000] {
+                        let bytes = pages * 4400;
+                        for readahead in [Readahead::full(bytes), Readahead::growing(bytes)] {
+                            source.start(false);
+                            read(&source, &run, &wanted, readahead);
+                            let asked = source.asked.borrow();
+                            assert!(asked.is_superset(&needed), "{wanted:?} {readahead:?}");
+                            // Of rows that are erased no parts are read, but they come with their neighbours.
+                            let is_part =
+                                |page: &&(PageKind, u64, u64)| groups != Groups::MAIN && page.0 != PageKind::Data;
+                            let vain: Vec<_> = asked.difference(&needed).filter(|page| !is_part(page)).collect();
+                            assert!(vain.is_empty(), "{vain:?} in vain: {wanted:?} {readahead:?}");
+                            assert!(source.rounds.get() <= rounds, "{wanted:?} {readahead:?} in more rounds");
+                        }
+                    }
+                }
+            }
+        }
+        // All files fit into the window: what is waited for are the ways down, one after the other at most.
+        for direction in [Direction::Forward, Direction::Backward] {
+            source.start(false);
+            let wanted = Reading { direction, groups: Groups::first(1 + groups), ..Reading::ALL };
+            read(&source, &run, &wanted, Readahead::full(1 << 20));
+            let ways: u64 = run.iter().map(|file| precharge::rounds_at_most(&file.sst, &wanted)).max().unwrap_or(0);
+            let rounds = source.rounds.get();
+            println!(
+                "{rounds} rounds, {ways} for the longest way, {children} children, {groups} groups, {direction:?}"
+            );
+            assert!(rounds <= 2 * ways + 2, "{rounds} rounds of {ways} for the longest way");
+        }
+    }
 }
