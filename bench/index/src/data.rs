@@ -1,0 +1,248 @@
+//! The data on which the parts of the index are timed: a table in some files whose keys overlap, as the files of level 0
+//! do, with the indexes of both kinds in each file.
+
+use crate::rows::{HOT_BYTES, Key, key, mix, value};
+use crate::workplace::Workplace;
+use crate::{Result, Size};
+use larch::os::Machine;
+use larch::{Database, Durability, IndexKind, LevelOptions, Selection, Table, TableOptions};
+use os::Access;
+use os::sync::Arc;
+use pages::{Admit, PageCache, Reason, Session, retry};
+use serde::{Deserialize, Serialize};
+use sst::{Sst, SstCursor, TreeKind, Version};
+use std::path::{Path, PathBuf};
+
+const TABLE: &str = "t";
+const SHAPE_FILE: &str = "shape.json";
+/// Nothing that is measured here leaves the cache.
+const CACHE_BYTES: u64 = 2 << 30;
+/// All of a file waits in memory until it is flushed as one.
+const WRITE_BUFFER_BYTES: u64 = 4 << 30;
+/// Rows of one commit.
+const BATCH_ROWS: u64 = 10_000;
+
+/// What the data look like.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub struct Shape {
+    /// Keys.
+    pub rows: u64,
+    /// Files of level 0. Each row lies in one of them, at random.
+    pub files: u64,
+    /// Whether values are split in two column groups.
+    pub groups: bool,
+    /// Whether seven of ten rows have an older version.
+    pub history: bool,
+}
+
+impl Shape {
+    /// All that are measured.
+    pub fn all(size: Size) -> Vec<Self> {
+        let mut shapes = Vec::new();
+        for history in [false, true] {
+            for groups in [false, true] {
+                for files in [1, 4, 10] {
+                    let rows = size.of(if history { 300_000 } else { 1_000_000 });
+                    shapes.push(Self { rows, files, groups, history });
+                }
+            }
+        }
+        shapes
+    }
+
+    /// Which file has row `number`.
+    pub fn file_of(&self, number: u64) -> u64 {
+        mix(number ^ 0xF11E) % self.files
+    }
+
+    fn has_older(&self, number: u64) -> bool {
+        self.history && mix(number ^ 0x01D) % 10 < 7
+    }
+
+    fn group_names(&self) -> &'static [&'static str] {
+        if self.groups { &["hot", "cold"] } else { &["all"] }
+    }
+
+    /// Where a value is cut.
+    fn cut(&self) -> usize {
+        if self.groups { HOT_BYTES } else { value(0).len() }
+    }
+}
+
+/// Data on the disk.
+pub struct DataSet {
+    /// What they look like.
+    pub shape: Shape,
+    directory: PathBuf,
+}
+
+/// The data as a reader has them, by one kind of index.
+pub struct Opened {
+    /// What they look like.
+    pub shape: Shape,
+    /// The database, for what it takes to look at several files together.
+    pub rows: Selection,
+    /// The files by themselves, in the order of [`Shape::file_of`].
+    pub files: Vec<Arc<Sst>>,
+    /// A reader of `files`.
+    pub session: Session,
+    /// Kept open.
+    _database: Database,
+}
+
+impl DataSet {
+    /// Writes the data.
+    pub fn build(workplace: &Workplace, shape: Shape) -> Result<Self> {
+        let directory = workplace.join("data");
+        let levels = LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() };
+        let database = Database::builder(&directory)
+            .write_buffer_bytes(WRITE_BUFFER_BYTES)
+            .durability(Durability::Buffered)
+            .levels(levels)
+            .open()?;
+        let groups = shape.group_names().iter().map(|name| name.to_string()).collect();
+        let options = TableOptions { index: IndexKind::Both, groups, ..TableOptions::default() };
+        let table = database.table_with(TABLE, options)?;
+        for file in 0..shape.files {
+            let numbers = || (0..shape.rows).filter(|&number| shape.file_of(number) == file);
+            let older: Vec<u64> = numbers().filter(|&number| shape.has_older(number)).collect();
+            // Another value than the newest, so that who reads the wrong version is found out.
+            insert(&database, &table, shape, &older, |number| value(!number))?;
+            // Kept by the flush, because somebody could still read it.
+            let snapshot = database.snapshot();
+            insert(&database, &table, shape, &numbers().collect::<Vec<_>>(), value)?;
+            database.flush()?;
+            drop(snapshot);
+        }
+        let stats = table.stats()?;
+        if (stats.rows, stats.files) != (shape.rows, shape.files) || (stats.history_rows > 0) != shape.history {
+            return Err(format!("the data came out as {stats:?}").into());
+        }
+        drop(table);
+        database.close()?;
+        std::fs::write(directory.join(SHAPE_FILE), serde_json::to_vec(&shape)?)?;
+        Ok(Self { shape, directory })
+    }
+
+    /// Data that were written before.
+    pub fn at(directory: &Path) -> Result<Self> {
+        let shape = serde_json::from_slice(&std::fs::read(directory.join(SHAPE_FILE))?)?;
+        Ok(Self { shape, directory: directory.to_owned() })
+    }
+
+    /// Where they are.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Opens the data to be read by the B-tree, or by the flat lists.
+    pub fn open(&self, prefer_flat: bool) -> Result<Opened> {
+        let database = Database::builder(&self.directory)
+            .read_only(true)
+            .cache_bytes(CACHE_BYTES)
+            .prefer_flat_index(prefer_flat)
+            .open()?;
+        let table = database.existing_table(TABLE)?.ok_or("the table is gone")?;
+        let rows = table.select(self.shape.group_names())?;
+        let disk = Machine::real().disk;
+        let cache = PageCache::new(CACHE_BYTES, 16, sst::validate);
+        let mut paths: Vec<PathBuf> = disk
+            .list(&self.directory)?
+            .into_iter()
+            .filter(|entry| entry.name.ends_with(".sst"))
+            .map(|entry| self.directory.join(entry.name))
+            .collect();
+        // Names begin with the number of the file, which grows.
+        paths.sort();
+        let open = |path: PathBuf| -> Result<Arc<Sst>> {
+            let meta = sst::read_footer(&*disk.open(&path, Access::Read)?, &path)?;
+            let file = cache.register(path, meta.file_id, disk.clone());
+            Ok(Arc::new(Sst { file, meta, version_offset: 0, prefer_flat }))
+        };
+        let files = paths.into_iter().map(open).collect::<Result<Vec<_>>>()?;
+        let session = Session::new(&cache, Reason::Point, Admit::Keep);
+        Ok(Opened { shape: self.shape, rows, files, session, _database: database })
+    }
+}
+
+impl Opened {
+    /// The file that has row `number`.
+    pub fn file_of(&self, number: u64) -> &Arc<Sst> {
+        &self.files[self.shape.file_of(number) as usize]
+    }
+
+    /// Index pages above a data page, bytes of index and of data pages of newest versions, over all files and groups.
+    pub fn index(&self) -> (u8, u64, u64) {
+        let trees =
+            || self.files.iter().flat_map(|sst| sst.meta.trees().map(|(kind, tree)| (kind, tree, sst.prefer_flat)));
+        let roots = || trees().filter(|(kind, ..)| *kind == TreeKind::Main).map(|(_, tree, flat)| tree.root(flat));
+        let height = roots().map(|root| root.height).max().unwrap_or(0);
+        let index = trees().map(|(_, tree, flat)| tree.root(flat).index_bytes).sum();
+        (height, index, trees().map(|(_, tree, _)| tree.totals.bytes).sum())
+    }
+
+    /// A version that shows of every row with an older version that one: all older ones of a file are of commits before
+    /// all newest ones.
+    pub fn older_of(&self, file: u64) -> Version {
+        Version(self.files[file as usize].meta.oldest.0 + self.older_commits(file) - 1)
+    }
+
+    fn older_commits(&self, file: u64) -> u64 {
+        let of_file = |number: &u64| self.shape.file_of(*number) == file && self.shape.has_older(*number);
+        ((0..self.shape.rows).filter(of_file).count() as u64).div_ceil(BATCH_ROWS)
+    }
+
+    /// A row with an older version.
+    pub fn has_older(&self, number: u64) -> bool {
+        self.shape.has_older(number)
+    }
+
+    /// Brings all pages into memory, once through the database and once through the files, which have caches of their own.
+    pub fn warm(&self) -> Result<()> {
+        let mut rows = self.rows.iter();
+        let mut count = 0;
+        while rows.next_row()?.is_some() {
+            count += 1;
+        }
+        if count != self.shape.rows {
+            return Err(format!("{count} rows of {} were found", self.shape.rows).into());
+        }
+        let mut found = 0;
+        for sst in &self.files {
+            let mut cursor = SstCursor::new(sst.clone());
+            let mut there = retry(&self.session, || cursor.seek_first(&self.session))?;
+            while there {
+                found += 1;
+                let mut older = retry(&self.session, || cursor.first_older(&self.session))?;
+                while older {
+                    older = retry(&self.session, || cursor.next_older(&self.session))?;
+                }
+                there = retry(&self.session, || cursor.next(&self.session))?;
+            }
+        }
+        if found != self.shape.rows {
+            return Err(format!("{found} rows of {} were found in the files", self.shape.rows).into());
+        }
+        Ok(())
+    }
+}
+
+fn insert<const N: usize>(
+    database: &Database,
+    table: &Table,
+    shape: Shape,
+    numbers: &[u64],
+    value: impl Fn(u64) -> [u8; N],
+) -> Result<()> {
+    for numbers in numbers.chunks(BATCH_ROWS as usize) {
+        let mut batch = database.batch();
+        for &number in numbers {
+            let (key, value): (Key, _) = (key(number), value(number));
+            let (hot, cold) = value.split_at(shape.cut());
+            let parts = if shape.groups { vec![hot, cold] } else { vec![hot] };
+            batch.insert_parts(table, key, &parts);
+        }
+        batch.commit()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! SSTs that lie alone: built by the engine's own builder, opened over a cache of the caller's choice.
+
+use crate::Result;
+use crate::workplace::Workplace;
+use os::sync::Arc;
+use os::{Access, Disk, Machine};
+use pages::{Admit, PageCache, PageKind, PageSource, Reason, Session, retry};
+use sst::format::node::Node;
+use sst::{BuildOptions, Builder, Meta, RowKind, Sst, Tree, Version};
+use std::path::PathBuf;
+
+/// An SST that nobody has opened.
+pub struct Lone {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What a manifest would say of it.
+    pub meta: Meta,
+}
+
+impl Lone {
+    /// Builds the file `name` of rows `0..rows`, each with the key and the value that its number gives. Keys must grow.
+    pub fn build<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        workplace: &Workplace,
+        name: &str,
+        options: BuildOptions,
+        rows: impl Iterator<Item = (K, V)>,
+    ) -> Result<Self> {
+        let path = workplace.join(name);
+        let file = Machine::real().disk.open(&path, Access::CreateDirect)?;
+        let mut builder = Builder::new(file, path.clone(), 7, options);
+        for (key, value) in rows {
+            builder.add(key.as_ref(), Version(1), RowKind::Put, &[value.as_ref()])?;
+        }
+        Ok(Self { path, meta: builder.finish()? })
+    }
+
+    /// The file on `disk`, with pages in `cache`. Reads nothing.
+    pub fn open_on(&self, disk: Arc<dyn Disk>, cache: &Arc<PageCache>, prefer_flat: bool) -> Arc<Sst> {
+        let file = cache.register(&self.path, self.meta.file_id, disk);
+        Arc::new(Sst { file, meta: self.meta.clone(), version_offset: 0, prefer_flat })
+    }
+
+    /// As [`Lone::open_on`], on the real disk.
+    pub fn open(&self, cache: &Arc<PageCache>) -> Arc<Sst> {
+        self.open_on(Machine::real().disk, cache, false)
+    }
+
+    /// The tree of newest versions.
+    pub fn main(&self) -> Tree {
+        self.meta.main.expect("the file was built with rows")
+    }
+}
+
+/// A reader of single keys that the cache serves like any other.
+pub fn point_session(cache: &Arc<PageCache>) -> Session {
+    Session::new(cache, Reason::Point, Admit::Keep)
+}
+
+/// Brings the nodes of `sst` down to `lowest_level` levels above the data pages into the cache; how many there are. Leaves
+/// of the index are level 1.
+pub fn load_nodes(session: &Session, sst: &Sst, lowest_level: u8) -> Result<u64> {
+    let root = sst.meta.main.and_then(|tree| tree.btree).ok_or("the file has no B-tree")?;
+    let mut level = vec![root.address];
+    let mut nodes = 0;
+    for height in (lowest_level..=root.height).rev() {
+        let mut below = Vec::new();
+        for address in &level {
+            let page = retry(session, || session.page(&sst.file, address, PageKind::Index))?;
+            nodes += 1;
+            if height > lowest_level {
+                let node = Node::new(&page);
+                below.extend((0..node.children()).map(|i| node.address(i)));
+            }
+        }
+        level = below;
+    }
+    Ok(nodes)
+}

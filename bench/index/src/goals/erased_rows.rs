@@ -1,0 +1,56 @@
+//! A seek to the first of 100,000 neighbouring rows that were erased one by one.
+
+use super::Line;
+use crate::measure::median;
+use crate::rows::{sequential_key, stamp, stamp_of, value};
+use crate::workplace::Workplace;
+use crate::{Result, Size};
+use larch::{Database, Durability, Table};
+use std::time::Instant;
+
+const ERASED: u64 = 100_000;
+const FIRST: u64 = 100_000;
+const ROWS: u64 = 300_000;
+const SEEKS: usize = 101;
+
+/// Median over seeks after a compaction; before it, for comparison.
+pub fn measure(workplace: &Workplace, _: Size) -> Result<Vec<Line>> {
+    let database = Database::builder(workplace.join("database")).durability(Durability::Buffered).open()?;
+    let table = database.table("t")?;
+    let mut import = table.import()?;
+    for number in 0..ROWS {
+        import.add(&sequential_key(number), &value(number))?;
+    }
+    import.finish(&mut |_, _| {})?;
+    for number in FIRST..FIRST + ERASED {
+        table.remove(sequential_key(number))?;
+    }
+    let in_memory = seeks(&table, 11)?;
+    database.flush()?;
+    let flushed = seeks(&table, 11)?;
+    database.compact()?;
+    let first = seeks(&table, 1)?;
+    let micros = seeks(&table, SEEKS)?;
+    let metric = "seek across 100,000 erased rows";
+    let line = Line::new(metric, "<= 100 us after compaction has had its turn", format!("{micros:.1} us"), micros <= 100.0)
+        .note(format!(
+            "median of {SEEKS} seeks to the first row after, through a range of the table; the first one after the compaction \
+             {first:.0} us; before it, erased rows in memory {in_memory:.0} us, in a file {flushed:.0} us"
+        ));
+    Ok(vec![line])
+}
+
+fn seeks(table: &Table, count: usize) -> Result<f64> {
+    let mut micros = Vec::new();
+    for _ in 0..count {
+        let start = Instant::now();
+        let mut range = table.range(sequential_key(FIRST)..);
+        let row = range.next_row()?.ok_or("the rows after are gone")?;
+        micros.push(start.elapsed().as_secs_f64() * 1e6);
+        let value = row.inline_value().ok_or("a value of 150 bytes lies in its page")?;
+        if stamp(value) != stamp_of(FIRST + ERASED) {
+            return Err("another row was found than the first that is not erased".into());
+        }
+    }
+    Ok(median(&mut micros))
+}

@@ -1,0 +1,40 @@
+//! What the index takes beside the data.
+
+use super::Line;
+use crate::file::Lone;
+use crate::rows::{KEY_KINDS, Key, value};
+use crate::workplace::Workplace;
+use crate::{Result, Size};
+use sst::BuildOptions;
+
+/// Keys of 24 bytes, values of 150, pages of 16 KiB, nothing compressed; keys of several kinds, of which the worst counts.
+pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
+    let rows = size.of(2_000_000);
+    let mut worst: f64 = 0.0;
+    let mut notes = Vec::new();
+    for (name, of) in KEY_KINDS {
+        let mut keys: Vec<Key> = (0..rows).map(of).collect();
+        keys.sort_unstable();
+        let rows = keys.iter().zip(0..).map(|(key, number)| (key, value(number)));
+        let lone = Lone::build(workplace, &format!("{name}.sst"), BuildOptions::default(), rows)?;
+        let tree = lone.main();
+        let root = tree.root(false);
+        let share = root.index_bytes as f64 / tree.totals.bytes as f64;
+        worst = worst.max(share);
+        // Of the lowest level; the root is one more, and shorter.
+        let nodes = root.index_bytes.div_ceil(16 << 10);
+        notes.push(format!(
+            "{name}: {:.4} %, {} bytes of index for {} data pages in {} levels, {:.1} bytes a data page, about {} children a node",
+            share * 100.0,
+            root.index_bytes,
+            tree.data_pages,
+            root.height,
+            root.index_bytes as f64 / tree.data_pages as f64,
+            tree.data_pages.div_ceil(nodes)
+        ));
+    }
+    let measured = format!("{:.3} %", worst * 100.0);
+    let mut line = Line::new("index bytes / data bytes", "<= 0.15 %, totals included", measured, worst <= 0.0015);
+    line.notes = notes;
+    Ok(vec![line])
+}

@@ -1,0 +1,116 @@
+//! What a database with many files takes to open, and what it keeps in memory for them.
+//!
+//! The 16,000 files are made on a simulated disk by the engine itself; then its manifest and its log lie on the real disk,
+//! and empty files under the names of the others. Whoever reads one of those fails.
+
+use super::Line;
+use crate::allocations;
+use crate::measure::median;
+use crate::rows::{sequential_key, value};
+use crate::workplace::Workplace;
+use crate::{Result, Size};
+use larch::{Database, LevelOptions, TableOptions};
+use os::sim::SimDisk;
+use os::{Access, Machine};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+const FILES: u64 = 16_000;
+
+/// A database of `files` files, without their contents.
+fn hollow(workplace: &Workplace, name: &str, files: u64) -> Result<PathBuf> {
+    let simulated = SimDisk::new(1);
+    let directory = Path::new("db");
+    // A file is cut after its first page, and a page holds one row.
+    let levels = LevelOptions { file_bytes: 1, ..LevelOptions::default() };
+    let machine = Machine::simulated_on(simulated.clone(), 1);
+    let database = Database::builder(directory).machine(machine).levels(levels).open()?;
+    let table = database.table_with("t", TableOptions { page_bytes: 256, ..TableOptions::default() })?;
+    let mut import = table.import()?;
+    for number in 0..files {
+        import.add(&sequential_key(number), &value(number))?;
+    }
+    let made = import.finish(&mut |_, _| {})?.files;
+    if made != files {
+        return Err(format!("{made} files were made, not {files}").into());
+    }
+    drop(table);
+    database.close()?;
+
+    let real = Machine::real().disk;
+    let target = workplace.join(name);
+    real.create_dir(&target)?;
+    let source: &dyn os::Disk = &*simulated;
+    for entry in source.list(directory)? {
+        let file = real.open(&target.join(&entry.name), Access::Create)?;
+        if !entry.name.ends_with(".sst") {
+            file.write_at(&source.read_all(&directory.join(&entry.name))?, 0)?;
+        }
+    }
+    Ok(target)
+}
+
+/// Time of opening, and what it read.
+pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
+    let directory = hollow(workplace, "many", FILES)?;
+    let manifest_bytes = manifest_bytes(&directory)?;
+    let (mut times, mut page_reads) = (Vec::new(), 0);
+    for _ in 0..size.effort().repeats {
+        let start = Instant::now();
+        let database = Database::open(&directory)?;
+        times.push(start.elapsed().as_secs_f64());
+        let metrics = database.metrics();
+        if metrics.files != FILES {
+            return Err(format!("{} files were found", metrics.files).into());
+        }
+        page_reads = page_reads.max(metrics.page_reads + metrics.cache.open_files as u64);
+        database.close()?;
+    }
+    let time = median(&mut times);
+    let metric = "pages read to open a database, 16,000 files in the manifest";
+    Ok(vec![
+        Line::new(metric, "0 SST pages", format!("{page_reads}, no SST opened"), page_reads == 0).note(format!(
+            "opened for writing on the real disk: a manifest of {manifest_bytes} bytes read and written anew"
+        )),
+        Line::new(metric, "<= 1 s", format!("{:.3} s", time), time <= 1.0),
+    ])
+}
+
+fn manifest_bytes(directory: &Path) -> Result<u64> {
+    let entries = Machine::real().disk.list(directory)?;
+    Ok(entries.iter().filter(|entry| entry.name.starts_with("MANIFEST-")).map(|entry| entry.bytes).max().unwrap_or(0))
+}
+
+/// Heap that an open database keeps for each file, none of whose pages is in memory.
+pub fn resident_memory(workplace: &Workplace, _: Size) -> Result<Vec<Line>> {
+    let live = |files: u64| -> Result<i64> {
+        let directory = hollow(workplace, &format!("files-{files}"), files)?;
+        let before = allocations::live_bytes();
+        // Without threads: everything that is kept was asked for here.
+        let database = Database::builder(&directory).read_only(true).open()?;
+        let bytes = allocations::live_bytes() - before;
+        if database.metrics().files != files {
+            return Err("files are missing".into());
+        }
+        Ok(bytes)
+    };
+    // The difference: what a database keeps once is in both.
+    let (few, many) = (1_000, FILES);
+    let bytes_per_file = (live(many)? - live(few)?) as f64 / (many - few) as f64;
+    let of_levels = LevelOptions::default().file_bytes;
+    // Files of the deepest level, where nine tenths of a terabyte lie, are four times as long as those of the first.
+    let deep_bytes = of_levels << 2;
+    let per_terabyte = |file_bytes: u64| bytes_per_file * 1e12 / file_bytes as f64 / 1e6;
+    let mb = per_terabyte(deep_bytes);
+    if bytes_per_file <= 0.0 {
+        return Err("no memory was counted".into());
+    }
+    let line = Line::new("memory that cannot be evicted", "<= 4 MB/TB", format!("{mb:.2} MB/TB"), mb <= 4.0)
+        .note(format!(
+            "{bytes_per_file:.0} bytes of heap a file (keys of 24 bytes at both ends), files of {} MiB as the deepest level has \
+             them by default",
+            deep_bytes >> 20
+        ))
+        .note(format!("{:.2} MB/TB if all files had the {} MiB of the first level", per_terabyte(of_levels), of_levels >> 20));
+    Ok(vec![line])
+}

@@ -1,0 +1,183 @@
+//! Searching a page of 16 KiB as ours are, against a page of 4 KiB with slots and memcmp: the same rows, the same turns.
+
+use super::Line;
+use crate::measure::{Timed, in_turns};
+use crate::peer::{SlotPage, SlotPageBuilder};
+use crate::report::count;
+use crate::rows::{binary_key, mix, random, sequential_key, value};
+use crate::workplace::Workplace;
+use crate::{Result, Size};
+use os::Buffer;
+use sst::format::PageRows;
+use sst::format::data_page::{DataPageBuilder, Layout};
+use sst::{RowKind, Version};
+
+/// Length of our pages, and of a slot page to see what the length alone does.
+const LARGE: usize = 16 << 10;
+/// Length of the slot pages that the goal is about.
+const SMALL: usize = 4 << 10;
+
+/// How keys look.
+type Shape = (&'static str, fn(u64) -> Vec<u8>);
+
+const SHAPES: [Shape; 3] = [
+    ("24 random bytes", |number| binary_key(number).to_vec()),
+    ("sequential ids of 24 bytes", |number| sequential_key(number).to_vec()),
+    ("URLs with a long common prefix", |number| {
+        let (category, item) = (number % 40, mix(number) % 10_000_000_000);
+        format!("https://www.example.com/shop/en/category-{category:02}/items/{item:010}?ref={number}").into_bytes()
+    }),
+];
+
+/// Where the pages lie while they are searched, and how much of them there is.
+const PLACES: [(&str, u64); 3] = [("L2", 512 << 10), ("L3", 8 << 20), ("memory", 512 << 20)];
+
+/// The same rows in pages of three kinds. Pages are searched as they lie; which one has a key is known.
+struct Pages {
+    keys: Vec<Vec<u8>>,
+    ours: Packed,
+    small: Packed,
+    large: Packed,
+}
+
+/// Rows in pages.
+#[derive(Default)]
+struct Packed {
+    pages: Vec<Buffer>,
+    /// Of each row, its page.
+    page_of: Vec<u32>,
+}
+
+/// A key to look for, and the pages it is in.
+struct Probe {
+    key: Vec<u8>,
+    ours: u32,
+    small: u32,
+    large: u32,
+}
+
+impl Packed {
+    fn add(&mut self, page: &[u8], rows: usize) {
+        self.page_of.extend(std::iter::repeat_n(self.pages.len() as u32, rows));
+        self.pages.push(Buffer::copied(page));
+    }
+
+    fn ours(keys: &[Vec<u8>]) -> Self {
+        let mut packed = Self::default();
+        let mut builder = DataPageBuilder::new(0);
+        let mut bytes = Vec::new();
+        for (number, key) in keys.iter().enumerate() {
+            let value = value(number as u64);
+            if builder.rows() > 0 && builder.bytes_with(key, Version(1), value.len()) > LARGE {
+                let rows = builder.rows();
+                builder.finish(&mut bytes);
+                packed.add(&bytes, rows);
+            }
+            builder.add(key, Version(1), RowKind::Put, false, &value);
+        }
+        let rows = builder.rows();
+        builder.finish(&mut bytes);
+        packed.add(&bytes, rows);
+        packed
+    }
+
+    fn slots<const BYTES: usize>(keys: &[Vec<u8>]) -> Self {
+        let mut packed = Self::default();
+        let mut builder = SlotPageBuilder::<BYTES>::new();
+        for (number, key) in keys.iter().enumerate() {
+            let value = value(number as u64);
+            if !builder.add(key, &value) {
+                let full = std::mem::replace(&mut builder, SlotPageBuilder::new());
+                packed.add_slots(full);
+                assert!(builder.add(key, &value), "a row fits an empty page");
+            }
+        }
+        packed.add_slots(builder);
+        packed
+    }
+
+    fn add_slots<const BYTES: usize>(&mut self, builder: SlotPageBuilder<BYTES>) {
+        let rows = builder.rows();
+        self.add(&builder.finish()[..], rows);
+    }
+
+    /// How many of the keys are found, each in the page that `page_of` says.
+    fn search_slots<const BYTES: usize>(&self, probes: &[Probe], page_of: fn(&Probe) -> u32) -> Result<u64> {
+        let found = |probe: &Probe| {
+            let page = &self.pages[page_of(probe) as usize];
+            SlotPage(page.first_chunk::<BYTES>().expect("a slot page has its length")).search(&probe.key).is_ok()
+        };
+        Ok(probes.iter().map(|probe| u64::from(found(probe))).sum())
+    }
+
+    fn search_ours(&self, probes: &[Probe]) -> Result<u64> {
+        let found = |probe: &Probe| {
+            let page = &self.pages[probe.ours as usize];
+            Layout::of(page).search(page, &probe.key).is_ok()
+        };
+        Ok(probes.iter().map(|probe| u64::from(found(probe))).sum())
+    }
+}
+
+impl Pages {
+    fn build((_, key_of): Shape, bytes: u64) -> Self {
+        let mut keys: Vec<Vec<u8>> = (0..bytes / 190).map(key_of).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let (ours, small, large) = (Packed::ours(&keys), Packed::slots::<SMALL>(&keys), Packed::slots::<LARGE>(&keys));
+        Self { keys, ours, small, large }
+    }
+
+    fn probes(&self, seed: u64, count: usize) -> Vec<Probe> {
+        let pick = |i| {
+            let row = random(seed, i, self.keys.len() as u64) as usize;
+            let (ours, small, large) = (self.ours.page_of[row], self.small.page_of[row], self.large.page_of[row]);
+            Probe { key: self.keys[row].clone(), ours, small, large }
+        };
+        (0..count as u64).map(pick).collect()
+    }
+
+    /// Ours, slots in 4 KiB, slots in 16 KiB.
+    fn compare(&self, size: Size) -> Result<Vec<Timed>> {
+        let inputs = |seed, count| self.probes(seed, count);
+        let mut ours = |probes: &[Probe]| self.ours.search_ours(probes);
+        let mut small = |probes: &[Probe]| self.small.search_slots::<SMALL>(probes, |probe| probe.small);
+        let mut large = |probes: &[Probe]| self.large.search_slots::<LARGE>(probes, |probe| probe.large);
+        in_turns(size.effort(), &inputs, &mut [&mut ours, &mut small, &mut large])
+    }
+}
+
+/// The worst ratio over all shapes of keys and all places counts.
+pub fn measure(_: &Workplace, size: Size) -> Result<Vec<Line>> {
+    let mut worst: f64 = 0.0;
+    let mut notes = Vec::new();
+    for shape in SHAPES {
+        for (place, bytes) in PLACES {
+            let bytes = if place == "memory" { size.of(bytes) } else { bytes };
+            let pages = Pages::build(shape, bytes);
+            let timed = pages.compare(size)?;
+            let ratio = timed[0].nanos / timed[1].nanos;
+            worst = worst.max(ratio);
+            notes.push(format!(
+                "{}, {} rows that lie in {place}: {:.0} ns against {:.0} ns, {ratio:.2}x; slots in 16 KiB {:.0} ns, {:.2}x; \
+                 {}, {} and {} rows a page; +- {:.0} %, {:.0} %, {:.0} %",
+                shape.0,
+                count(pages.keys.len() as u64),
+                timed[0].nanos,
+                timed[1].nanos,
+                timed[2].nanos,
+                timed[2].nanos / timed[1].nanos,
+                pages.keys.len() / pages.ours.pages.len(),
+                pages.keys.len() / pages.small.pages.len(),
+                pages.keys.len() / pages.large.pages.len(),
+                timed[0].spread * 100.0,
+                timed[1].spread * 100.0,
+                timed[2].spread * 100.0
+            ));
+        }
+    }
+    let metric = "searching a 16K page";
+    let mut line = Line::new(metric, "<= 0.6x of the 4K slot page", format!("{worst:.2}x at worst"), worst <= 0.6);
+    line.notes = notes;
+    Ok(vec![line])
+}

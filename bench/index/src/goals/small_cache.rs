@@ -1,0 +1,86 @@
+//! Random gets with a cache of half a percent of the data: B-tree against flat list, in one file that has both.
+
+use super::Line;
+use crate::file::{Lone, point_session};
+use crate::measure::median;
+use crate::report::count;
+use crate::rows::{random, sequential_key, stamp, stamp_of, value};
+use crate::workplace::Workplace;
+use crate::{Result, Size};
+use os::Machine;
+use os::sync::Arc;
+use pages::{PageCache, retry};
+use sst::{BuildOptions, IndexKind, Sst, Version};
+use std::time::Instant;
+
+struct Side {
+    cache: Arc<PageCache>,
+    sst: Arc<Sst>,
+    micros: Vec<f64>,
+}
+
+/// Bytes read for a get decide; the time stands beside them.
+pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
+    let rows = size.of(3_000_000);
+    let options = BuildOptions { index: IndexKind::Both, ..BuildOptions::default() };
+    let lone =
+        Lone::build(workplace, "file.sst", options, (0..rows).map(|number| (sequential_key(number), value(number))))?;
+    let tree = lone.main();
+    let cache_bytes = tree.totals.bytes / 200;
+    let mut sides = [false, true].map(|prefer_flat| {
+        let cache = PageCache::new(cache_bytes, 4, sst::validate);
+        let sst = lone.open_on(Machine::real().disk, &cache, prefer_flat);
+        Side { cache, sst, micros: Vec::new() }
+    });
+    let gets = size.of(10_000);
+    let read_bytes = |side: &Side| side.cache.counters().snapshot().total().read_bytes;
+    let mut before = [0; 2];
+    let turns = size.effort().repeats as u64;
+    // The first turn fills the caches.
+    for turn in 0..=turns {
+        for (side, before) in sides.iter_mut().zip(&mut before) {
+            if turn == 1 {
+                *before = read_bytes(side);
+            }
+            let start = Instant::now();
+            let session = point_session(&side.cache);
+            for i in 0..gets {
+                let number = random(turn, i, rows);
+                let key = sequential_key(number);
+                let row = retry(&session, || side.sst.get(&session, &key, Version::MAX))?;
+                if row.and_then(|row| row.value.inline().map(stamp)) != Some(stamp_of(number)) {
+                    return Err(format!("row {number} was not found as it was written").into());
+                }
+            }
+            drop(session);
+            if turn > 0 {
+                side.micros.push(start.elapsed().as_secs_f64() * 1e6 / gets as f64);
+            }
+        }
+    }
+    let bytes = |i: usize| (read_bytes(&sides[i]) - before[i]) as f64 / (turns * gets) as f64;
+    let (btree_bytes, flat_bytes) = (bytes(0), bytes(1));
+    let micros: Vec<f64> = sides.iter_mut().map(|side| median(&mut side.micros)).collect();
+    if btree_bytes == 0.0 {
+        return Err("nothing was read from disk".into());
+    }
+    let ratio = flat_bytes / btree_bytes;
+    let flat = tree.flat.map_or(0, |root| root.index_bytes);
+    let line =
+        Line::new("cache = 0.5 % of data", ">= 2x over flat", format!("{ratio:.2}x fewer bytes read"), ratio >= 2.0)
+            .note(format!(
+                "{} bytes read a get by the B-tree, {} by the flat list; {:.0} us against {:.0} us, {:.2}x",
+                count(btree_bytes as u64),
+                count(flat_bytes as u64),
+                micros[0],
+                micros[1],
+                micros[1] / micros[0]
+            ))
+            .note(format!(
+                "{} of data, a cache of {}, a flat list of {}, which is one page",
+                count(tree.totals.bytes),
+                count(cache_bytes),
+                count(flat)
+            ));
+    Ok(vec![line])
+}

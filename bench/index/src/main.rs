@@ -1,0 +1,138 @@
+//! The benchmark of the index, `cargo x bench index`: what its parts cost, B-tree beside flat index, and the goals beside
+//! what is measured.
+//!
+//! Arguments and the order of things are here; `operations` are measured over `data`, in times by `measure` and in
+//! instructions by `instructions`; `goals` has a file for each subject of the goals. Nothing is simulated but where a goal
+//! says so: files lie on the real disk, in a directory that is removed at the end, also after an error or ^C.
+//!
+//! Exit status 0: all goals that can be measured are reached; 1: some are not; 2: something broke.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a benchmark takes real time on a real machine"
+)]
+
+mod allocations;
+mod data;
+mod file;
+mod goals;
+mod instructions;
+mod measure;
+mod operations;
+mod peer;
+mod report;
+mod rows;
+mod statistics;
+mod workplace;
+
+use clap::Parser;
+use measure::Effort;
+use report::Report;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use workplace::Workplace;
+
+/// What went wrong; a benchmark has nothing to do about it but to say it.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+#[global_allocator]
+static COUNTING: allocations::Counting = allocations::Counting;
+
+/// The benchmark of the index.
+#[derive(Parser)]
+#[command(name = "cargo x bench index")]
+struct Arguments {
+    /// A tenth of the rows and of the time: to see that everything works, not for results to keep.
+    #[arg(long)]
+    quick: bool,
+    /// Goals only.
+    #[arg(long, conflicts_with = "parts")]
+    goals: bool,
+    /// Times and instructions of the parts only.
+    #[arg(long)]
+    parts: bool,
+    /// Writes the results as JSON, too.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Where the temporary directory is made. Without it: beside the programs that cargo built.
+    #[arg(long, value_name = "DIRECTORY")]
+    directory: Option<PathBuf>,
+    /// Runs every operation on the data in this directory, for valgrind to count.
+    #[arg(long, value_name = "DIRECTORY", hide = true)]
+    count: Option<PathBuf>,
+}
+
+/// How much is measured.
+#[derive(Clone, Copy)]
+struct Size {
+    quick: bool,
+}
+
+impl Size {
+    /// `full`, or a tenth of it.
+    fn of(self, full: u64) -> u64 {
+        if self.quick { full / 10 } else { full }
+    }
+
+    fn effort(self) -> Effort {
+        match self.quick {
+            false => Effort { repeats: 7, sample: Duration::from_millis(30) },
+            true => Effort { repeats: 5, sample: Duration::from_millis(3) },
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if let Some(directory) = &arguments.count {
+        operations::run_all_for_counting(&data::DataSet::at(directory)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let started = Instant::now();
+    let size = Size { quick: arguments.quick };
+    let workplace = Workplace::new(arguments.directory.as_deref())?;
+    let mut report = Report::new(arguments.quick);
+    report.print_machine();
+    if !arguments.goals {
+        let counter = instructions::Counter::find();
+        report.print_counter(&counter);
+        for shape in data::Shape::all(size) {
+            let data = data::DataSet::build(&workplace, shape)?;
+            let parts = operations::measure(&data, &counter, &workplace, size)?;
+            report.print_parts(&data, parts)?;
+            workplace.clear()?;
+        }
+        report.print_nodes(operations::measure_nodes(&counter, size)?);
+        for line in statistics::NOT_YET {
+            println!("{line}");
+        }
+    }
+    if !arguments.parts {
+        report.print_goals_head();
+        for goal in goals::ALL {
+            let lines = goal(&workplace, size)?;
+            report.print_goals(lines);
+            workplace.clear()?;
+        }
+    }
+    workplace.remove()?;
+    println!("\ntook {:.0} s", started.elapsed().as_secs_f64());
+    if let Some(path) = &arguments.json {
+        report.write_json(path)?;
+    }
+    let short = report.falls_short();
+    println!("falls short: {short}");
+    Ok(if short == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}

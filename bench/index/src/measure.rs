@@ -1,0 +1,104 @@
+//! Times of two or more ways to do the same, in turns: A, B, A, B, … It does not know what is timed.
+//!
+//! What is timed waits for nothing, so its time is the processor's and not the wall's: other work on the machine that takes
+//! the processor away is not counted. What it does to caches comes and goes: turns meet the same of it, and a median leaves
+//! out the worst. Every side gets the same inputs, made before its clock runs, and must give the same sum of what it read:
+//! a side that did nothing, or something else, is an error and no result.
+
+use crate::Result;
+use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
+/// How long to measure.
+#[derive(Clone, Copy)]
+pub struct Effort {
+    /// Turns of each side.
+    pub repeats: usize,
+    /// Length of a turn.
+    pub sample: Duration,
+}
+
+/// What an operation took.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Timed {
+    /// Median of the turns, nanoseconds for one operation.
+    pub nanos: f64,
+    /// Upper less lower quartile of the turns, as a part of the median.
+    pub spread: f64,
+}
+
+/// One way to do it: does the operation for each input, answers with a sum over what it found.
+pub type Side<'s, P> = &'s mut dyn FnMut(&[P]) -> Result<u64>;
+
+/// Most operations of a turn: their inputs are in memory.
+const MAX_COUNT: usize = 1 << 18;
+
+/// Times `sides` on the inputs that `inputs` makes from a seed and a count.
+pub fn in_turns<P>(
+    effort: Effort,
+    inputs: &dyn Fn(u64, usize) -> Vec<P>,
+    sides: &mut [Side<'_, P>],
+) -> Result<Vec<Timed>> {
+    let count = enough(effort, inputs, sides)?;
+    let mut turns = vec![Vec::with_capacity(effort.repeats); sides.len()];
+    for repeat in 0..effort.repeats {
+        let probes = inputs(repeat as u64, count);
+        let mut sum_before = None;
+        for (side, turns) in sides.iter_mut().zip(&mut turns) {
+            let (time, sum) = time(side, &probes)?;
+            if sum == 0 || *sum_before.get_or_insert(sum) != sum {
+                return Err(format!("a turn of {count} operations read {sum:#x}, another {sum_before:x?}").into());
+            }
+            turns.push(time.as_nanos() as f64 / count as f64);
+        }
+    }
+    Ok(turns.iter_mut().map(|turns| Timed { nanos: median(turns), spread: spread(turns) }).collect())
+}
+
+/// Operations that take as long as a turn should, on the slowest side. Warms everything up on the way.
+fn enough<P>(effort: Effort, inputs: &dyn Fn(u64, usize) -> Vec<P>, sides: &mut [Side<'_, P>]) -> Result<usize> {
+    let mut count = 16;
+    loop {
+        let probes = inputs(u64::MAX, count);
+        let mut slowest = Duration::ZERO;
+        for side in sides.iter_mut() {
+            slowest = slowest.max(time(side, &probes)?.0);
+        }
+        if slowest >= effort.sample || count >= MAX_COUNT {
+            return Ok(count);
+        }
+        count *= 2;
+    }
+}
+
+fn time<P>(side: &mut Side<'_, P>, probes: &[P]) -> Result<(Duration, u64)> {
+    let start = processor_time();
+    let sum = side(probes)?;
+    Ok((processor_time() - start, std::hint::black_box(sum)))
+}
+
+/// What this thread has had of the processor.
+pub fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// The middle value, or the mean of the two in the middle. There must be one; sorts `values`.
+pub fn median(values: &mut [f64]) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() % 2 {
+        1 => values[middle],
+        _ => (values[middle - 1] + values[middle]) / 2.0,
+    }
+}
+
+/// The upper less the lower quartile, as a part of the median. Wants sorted values.
+fn spread(sorted: &[f64]) -> f64 {
+    let quarter = sorted.len() / 4;
+    let median = median(&mut sorted.to_vec());
+    (sorted[sorted.len() - 1 - quarter] - sorted[quarter]) / median.max(f64::MIN_POSITIVE)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,372 @@
+//! What is timed and counted: single moves and short reads, everything in memory.
+//!
+//! Moves of one cursor and gets of one file go to the files themselves; what looks at several files together goes through
+//! the database, which merges them.
+
+use crate::data::{DataSet, Opened};
+use crate::instructions::{Counter, counted_region};
+use crate::measure::{Timed, in_turns};
+use crate::rows::{Key, Probe, key, probes, stamp, stamp_of};
+use crate::workplace::Workplace;
+use crate::{Result, Size};
+use pages::retry;
+use serde::Serialize;
+use sst::format::node::{Child, Node, NodeBuilder, Totals};
+use sst::{Limits, Seek, SstCursor, TreeCursor, TreeKind};
+use std::hint::black_box;
+
+/// What is done for each probe.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Nothing: what looking at the probe costs.
+    Nothing,
+    /// A cursor goes to a row of its file by the row's id.
+    SeekRow,
+    /// A cursor goes to a row of its file by the row's key.
+    SeekKey,
+    /// A row is found by its key, in all files that may have it.
+    Get,
+    /// A row of one file, in its older version.
+    GetOlder,
+    /// A range goes to the next row, over all files.
+    Next,
+    /// A range goes to the row before, over all files.
+    Prev,
+    /// So many rows from a key on, over all files.
+    Read(u64),
+    /// The index is walked ahead of reading so many rows from a key on.
+    Precharge(u64),
+}
+
+/// In the order of the report.
+const ALL: [Operation; 13] = [
+    Operation::Nothing,
+    Operation::SeekRow,
+    Operation::SeekKey,
+    Operation::Get,
+    Operation::GetOlder,
+    Operation::Next,
+    Operation::Prev,
+    Operation::Read(1),
+    Operation::Read(50),
+    Operation::Read(1000),
+    Operation::Precharge(1),
+    Operation::Precharge(50),
+    Operation::Precharge(1000),
+];
+
+/// A row of the report.
+#[derive(Serialize)]
+pub struct Part {
+    /// What was done.
+    pub operation: String,
+    /// By the B-tree.
+    pub btree: Cost,
+    /// By the flat list, of the same pages in the same turns.
+    pub flat: Cost,
+}
+
+/// What an operation costs.
+#[derive(Clone, Copy, Serialize)]
+pub struct Cost {
+    /// Time.
+    pub time: Timed,
+    /// Instructions, where they can be counted.
+    pub instructions: Option<f64>,
+}
+
+impl Operation {
+    /// Name in the report.
+    pub fn name(self) -> String {
+        match self {
+            Self::Nothing => "nothing".into(),
+            Self::SeekRow => "seek by row id, one file".into(),
+            Self::SeekKey => "seek by key, one file".into(),
+            Self::Get => "get".into(),
+            Self::GetOlder => "get an older version, one file".into(),
+            Self::Next => "next".into(),
+            Self::Prev => "prev".into(),
+            Self::Read(rows) => format!("read {rows}"),
+            Self::Precharge(rows) => format!("precharge {rows}"),
+        }
+    }
+
+    fn is_in(self, data: &Opened) -> bool {
+        self != Self::GetOlder || data.shape.history
+    }
+
+    /// Probes to count instructions for: few, for they are interpreted, and enough for a mean.
+    fn counted_probes(self) -> usize {
+        match self {
+            Self::Read(1000) | Self::Precharge(1000) => 20,
+            Self::Read(50) | Self::Precharge(50) => 100,
+            _ => 500,
+        }
+    }
+
+    fn probes(self, data: &Opened, seed: u64, count: usize) -> Vec<Probe> {
+        let mut probes = probes(seed, count, data.shape.rows);
+        if self == Self::GetOlder {
+            for probe in &mut probes {
+                while !data.has_older(probe.number) {
+                    probe.number = (probe.number + 1) % data.shape.rows;
+                }
+                probe.key = key(probe.number);
+            }
+        }
+        probes
+    }
+}
+
+/// A reader that goes through probes.
+struct Runner<'d> {
+    data: &'d Opened,
+    rows: Vec<TreeCursor>,
+    cursors: Vec<SstCursor>,
+    older: Vec<sst::Version>,
+}
+
+impl<'d> Runner<'d> {
+    fn new(data: &'d Opened) -> Self {
+        let main = |sst: &sst::Sst| sst.meta.main.expect("every file has rows");
+        let row_cursor = |sst: &os::sync::Arc<sst::Sst>| {
+            TreeCursor::new(&sst.file, TreeKind::Main, main(sst), sst.prefer_flat, 0..u64::MAX)
+        };
+        let older =
+            if data.shape.history { (0..data.shape.files).map(|file| data.older_of(file)).collect() } else { vec![] };
+        Self {
+            data,
+            rows: data.files.iter().map(row_cursor).collect(),
+            cursors: data.files.iter().map(|sst| SstCursor::new(sst.clone())).collect(),
+            older,
+        }
+    }
+
+    /// Does the operation for each of `probes`; the sum of the stamps of what was read.
+    fn run(&mut self, operation: Operation, probes: &[Probe]) -> Result<u64> {
+        let data = self.data;
+        let session = &data.session;
+        let mut sum = 0u64;
+        let mut add = |stamp: u64| sum = sum.wrapping_add(stamp);
+        match operation {
+            Operation::Nothing => {
+                for probe in probes {
+                    add(black_box(probe).number | 1);
+                }
+            }
+            Operation::SeekRow => {
+                for probe in probes {
+                    let file = data.shape.file_of(probe.number) as usize;
+                    let cursor = &mut self.rows[file];
+                    let row = probe.number % data.files[file].meta.rows();
+                    cursor.clear();
+                    if !retry(session, || cursor.seek_row(session, row))? {
+                        return Err(format!("row {row} was not found").into());
+                    }
+                    add(cursor.row().unwrap_or(0) + 1);
+                }
+            }
+            Operation::SeekKey => {
+                for probe in probes {
+                    let cursor = &mut self.cursors[data.shape.file_of(probe.number) as usize];
+                    if !retry(session, || cursor.seek(session, &probe.key, Seek::Lower))? || cursor.key() != probe.key {
+                        return Err(format!("the key of row {} was not found", probe.number).into());
+                    }
+                    add(stamp(cursor.key()));
+                }
+            }
+            Operation::Get => {
+                for probe in probes {
+                    let parts = data.rows.get(probe.key)?.ok_or("a row is gone")?;
+                    add(stamp(&parts[0]));
+                }
+            }
+            Operation::GetOlder => {
+                for probe in probes {
+                    let at = self.older[data.shape.file_of(probe.number) as usize];
+                    let row = retry(session, || data.file_of(probe.number).get(session, &probe.key, at))?;
+                    let row = row.ok_or("an older version is gone")?;
+                    let found = stamp(row.value.inline().ok_or("a value of 150 bytes lies in its page")?);
+                    if found != stamp_of(!probe.number) {
+                        return Err("another version was read than the older one".into());
+                    }
+                    add(found);
+                }
+            }
+            Operation::Next | Operation::Prev => {
+                let mut at: Option<larch::PartRange> = None;
+                for probe in probes {
+                    loop {
+                        let range = at.get_or_insert_with(|| match operation {
+                            Operation::Next => data.rows.range(probe.key..),
+                            _ => data.rows.range(..=probe.key),
+                        });
+                        let row = match operation {
+                            Operation::Next => range.next_row()?,
+                            _ => range.next_row_back()?,
+                        };
+                        if let Some(row) = row {
+                            add(stamp(row.inline_part(0).ok_or("a value of 150 bytes lies in its page")?));
+                            break;
+                        }
+                        at = None;
+                    }
+                }
+            }
+            Operation::Read(count) => {
+                for probe in probes {
+                    let mut range = data.rows.range(probe.key..).limit(count);
+                    while let Some(row) = range.next_row()? {
+                        add(stamp(row.inline_part(0).ok_or("a value of 150 bytes lies in its page")?));
+                    }
+                }
+            }
+            Operation::Precharge(count) => {
+                for probe in probes {
+                    let prefetched = data.rows.prefetch(probe.key.., Limits::rows(count))?;
+                    add(prefetched.page_reads + 1);
+                }
+            }
+        }
+        Ok(sum)
+    }
+}
+
+/// Times and counts of everything that can be done with `data`.
+pub fn measure(data: &DataSet, counter: &Counter, workplace: &Workplace, size: Size) -> Result<Vec<Part>> {
+    let (btree, flat) = (data.open(false)?, data.open(true)?);
+    for opened in [&btree, &flat] {
+        opened.warm()?;
+    }
+    let operations: Vec<Operation> = ALL.into_iter().filter(|operation| operation.is_in(&btree)).collect();
+    let instructions = match counter {
+        Counter::Hardware(counter) => {
+            let mut counts = Vec::new();
+            for opened in [&btree, &flat] {
+                let mut runner = Runner::new(opened);
+                for &operation in &operations {
+                    let probes = operation.probes(opened, 1, operation.counted_probes());
+                    runner.run(operation, &probes)?;
+                    counts.push(counter.count(|| runner.run(operation, &probes))?);
+                }
+            }
+            Some(counts)
+        }
+        Counter::Valgrind => {
+            let counts = crate::instructions::count_in_valgrind(data.directory(), workplace)?;
+            if counts.len() != 2 * operations.len() {
+                return Err(format!("{} operations were counted, not {}", counts.len(), 2 * operations.len()).into());
+            }
+            Some(counts)
+        }
+        Counter::None(_) => None,
+    };
+    // Of one operation, less what the loop around it takes.
+    let instructions_of = |side: usize, i: usize| {
+        let counts = instructions.as_ref()?;
+        let at = |i: usize| counts[side * operations.len() + i] as f64 / operations[i].counted_probes() as f64;
+        Some((at(i) - at(0)).max(0.0))
+    };
+    let mut parts = Vec::new();
+    for (i, &operation) in operations.iter().enumerate().skip(1) {
+        let inputs = |seed, count| operation.probes(&btree, seed, count);
+        let (mut by_btree, mut by_flat) = (Runner::new(&btree), Runner::new(&flat));
+        let mut first = |probes: &[Probe]| by_btree.run(operation, probes);
+        let mut second = |probes: &[Probe]| by_flat.run(operation, probes);
+        let timed = in_turns(size.effort(), &inputs, &mut [&mut first, &mut second])?;
+        let cost = |side: usize| Cost { time: timed[side], instructions: instructions_of(side, i) };
+        parts.push(Part { operation: operation.name(), btree: cost(0), flat: cost(1) });
+    }
+    Ok(parts)
+}
+
+/// Runs every operation once to warm up and once in the region that valgrind counts, in the order of [`measure`].
+pub fn run_all_for_counting(data: &DataSet) -> Result<()> {
+    for prefer_flat in [false, true] {
+        let opened = data.open(prefer_flat)?;
+        let mut runner = Runner::new(&opened);
+        for operation in ALL.into_iter().filter(|operation| operation.is_in(&opened)) {
+            let probes = operation.probes(&opened, 1, operation.counted_probes());
+            runner.run(operation, &probes)?;
+            let mut outcome = Ok(0);
+            counted_region(&mut || outcome = runner.run(operation, &probes));
+            if outcome? == 0 {
+                return Err("nothing was counted".into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A search among the separators of nodes.
+#[derive(Serialize)]
+pub struct NodeSearch {
+    /// What the keys are.
+    pub keys: &'static str,
+    /// Children of a node.
+    pub children: usize,
+    /// Length of a node, in bytes.
+    pub bytes: usize,
+    /// What a search costs.
+    pub cost: Cost,
+}
+
+/// Searches of nodes of 16 KiB that lie in L2: 32 of them, half a mebibyte.
+pub fn measure_nodes(counter: &Counter, size: Size) -> Result<Vec<NodeSearch>> {
+    let mut searches = Vec::new();
+    for (keys, of) in crate::rows::KEY_KINDS {
+        const NODES: usize = 32;
+        let nodes: Vec<(Vec<u8>, Vec<Key>)> = (0..NODES as u64).map(|node| full_node(node, of)).collect();
+        let bytes = nodes[0].0.len();
+        let children = Node::new(&nodes[0].0).children();
+        let inputs = |seed: u64, count: usize| -> Vec<(usize, Key)> {
+            let pick = |i: u64| {
+                let node = crate::rows::random(seed, i * 2, NODES as u64) as usize;
+                let separators = &nodes[node].1;
+                (node, separators[crate::rows::random(seed, i * 2 + 1, separators.len() as u64) as usize])
+            };
+            (0..count as u64).map(pick).collect()
+        };
+        let mut search = |probes: &[(usize, Key)]| {
+            let found = |(node, key): &(usize, Key)| Node::new(&nodes[*node].0).search(key) as u64;
+            Ok(probes.iter().map(found).sum())
+        };
+        let time = in_turns(size.effort(), &inputs, &mut [&mut search])?[0];
+        let instructions = match counter {
+            Counter::Hardware(counter) => {
+                let probes = inputs(1, 1000);
+                Some(counter.count(|| search(&probes))? as f64 / 1000.0)
+            }
+            Counter::Valgrind | Counter::None(_) => None,
+        };
+        searches.push(NodeSearch { keys, children, bytes, cost: Cost { time, instructions } });
+    }
+    Ok(searches)
+}
+
+/// A node of at most 16 KiB with as many children as have room, and its separators.
+fn full_node(node: u64, of: fn(u64) -> Key) -> (Vec<u8>, Vec<Key>) {
+    const NODE_BYTES: usize = 16 << 10;
+    // A page of 16 KiB holds 90 rows; a separator is the shortest that tells it from its neighbour.
+    let mut keys: Vec<Key> = (0..120_000).map(|i| of(node << 32 | i)).collect();
+    keys.sort_unstable();
+    let mut builder = NodeBuilder::default();
+    let mut separators = Vec::new();
+    for (i, pair) in keys.windows(91).step_by(90).enumerate() {
+        let [last, first] = [pair[89], pair[90]];
+        let separator = sst::format::key::separator(&last, &first);
+        let rows = (i as u64 + 1) * 90;
+        let totals = Totals { rows, bytes: rows << 14, group_bytes: 0, erased: 0 };
+        let address =
+            pages::Address { offset: (i as u64) << 14, bytes: 16 << 10, crc: crate::rows::mix(i as u64) as u32 };
+        builder.add(separator, Child { address, totals });
+        if builder.bytes(builder.children()) > NODE_BYTES {
+            break;
+        }
+        separators.push(first);
+    }
+    let (mut page, mut separator) = (Vec::new(), Vec::new());
+    builder.finish(builder.children() - 1, &mut page, &mut separator);
+    sst::format::node::validate(&page).expect("a node is built as it is read");
+    (page, separators)
+}
