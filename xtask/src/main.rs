@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a tool for developers, never simulated")]
 
+mod bench;
 mod ci;
 mod fuzz;
 mod miri;
@@ -24,6 +25,7 @@ The project's own commands.
   cargo x miri    the tests of unsafe code, interpreted by Miri
   cargo x shuttle what threads do together, under random schedules
   cargo x loom    the same of two threads and a little code, under all schedules
+  cargo x bench   what things cost, beside the goals: cargo x bench index [--quick] [--json FILE]
   cargo x help    this list
 ";
 
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root()),
         ["sim", arguments @ ..] => sim::run(&root(), arguments),
         ["fuzz", arguments @ ..] => fuzz::run(&root(), arguments),
+        ["bench", arguments @ ..] => bench::run(&root(), arguments),
         ["miri"] => miri::run(&root()),
         ["shuttle"] => schedules::shuttle(&root()),
         ["loom"] => schedules::loom(&root()),

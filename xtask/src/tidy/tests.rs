@@ -151,10 +151,44 @@ name = "drawer"
         dependencies::point_downward,
         &format!("{PACKAGES}{sst}"),
         "\
-crates/drawer/Cargo.toml:1: `crates/drawer` has no place in the order os < pages < sst < larch < testkit < cli
-crates/sst/Cargo.toml:6: `crates/sst` may not depend on `crates/larch`: the order is os < pages < sst < larch < testkit < cli
-crates/sst/Cargo.toml:9: `crates/sst` may not depend on `crates/larch`: the order is os < pages < sst < larch < testkit < cli
-crates/sst/Cargo.toml:11: `crates/sst` may not depend on `crates/larch`: the order is os < pages < sst < larch < testkit < cli",
+crates/drawer/Cargo.toml:1: `crates/drawer` has no place in the order os < pages < sst < larch < testkit < bench/index < cli
+crates/sst/Cargo.toml:6: `crates/sst` may not depend on `crates/larch`: the order is os < pages < sst < larch < testkit < bench/index < cli
+crates/sst/Cargo.toml:9: `crates/sst` may not depend on `crates/larch`: the order is os < pages < sst < larch < testkit < bench/index < cli
+crates/sst/Cargo.toml:11: `crates/sst` may not depend on `crates/larch`: the order is os < pages < sst < larch < testkit < bench/index < cli",
+    );
+}
+
+#[test]
+fn nothing_but_the_command_line_depends_on_a_benchmark() {
+    let benchmarks = r#"
+== bench/index/Cargo.toml
+[package]
+name = "larch-bench-index"
+
+[dependencies]
+larch.workspace = true
+== bench/unknown/Cargo.toml
+[package]
+name = "larch-bench-unknown"
+== crates/larch/Cargo.toml
+[package]
+name = "larch"
+
+[dev-dependencies]
+larch-bench-index = { path = "../../bench/index" }
+== cli/Cargo.toml
+[package]
+name = "larch-cli"
+
+[dependencies]
+larch-bench-index = { path = "../bench/index" }
+"#;
+    check(
+        dependencies::point_downward,
+        &format!("{PACKAGES}{benchmarks}"),
+        "\
+bench/unknown/Cargo.toml:1: `bench/unknown` has no place in the order os < pages < sst < larch < testkit < bench/index < cli
+crates/larch/Cargo.toml:5: `crates/larch` may not depend on `bench/index`: the order is os < pages < sst < larch < testkit < bench/index < cli",
     );
 }
 
