@@ -157,7 +157,7 @@ impl DataSet {
         let open = |path: PathBuf| -> Result<Arc<Sst>> {
             let meta = sst::read_footer(&*disk.open(&path, Access::Read)?, &path)?;
             let file = cache.register(path, meta.file_id, disk.clone());
-            Ok(Arc::new(Sst { file, meta, version_offset: 0, prefer_flat }))
+            Ok(Arc::new(Sst::new(file, meta, 0, prefer_flat)))
         };
         let files = paths.into_iter().map(open).collect::<Result<Vec<_>>>()?;
         let session = Session::new(&cache, Reason::Point, Admit::Keep);

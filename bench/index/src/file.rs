@@ -37,7 +37,7 @@ impl Lone {
     /// The file on `disk`, with pages in `cache`. Reads nothing.
     pub fn open_on(&self, disk: Arc<dyn Disk>, cache: &Arc<PageCache>, prefer_flat: bool) -> Arc<Sst> {
         let file = cache.register(&self.path, self.meta.file_id, disk);
-        Arc::new(Sst { file, meta: self.meta.clone(), version_offset: 0, prefer_flat })
+        Arc::new(Sst::new(file, self.meta.clone(), 0, prefer_flat))
     }
 
     /// As [`Lone::open_on`], on the real disk.
