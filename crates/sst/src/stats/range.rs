@@ -50,6 +50,27 @@ impl Sst {
         Ok(bytes)
     }
 
+    /// As [`Sst::bytes_by_group`], of the rows from `low` to `high`: less is known of those in the data pages that hold the
+    /// ends. A step.
+    pub fn bytes_by_group_between<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        low: Bound<&[u8]>,
+        high: Bound<&[u8]>,
+    ) -> Result<Vec<Estimate>, Stop> {
+        let (Some(span), Some(sum)) = (Span::within(low, high, self.bounds()), Sum::new(self, source, TreeKind::Main))
+        else {
+            return Ok(vec![Estimate::default(); self.meta.groups.len() + 2]);
+        };
+        let (least, most) = sum.rows_of(span)?;
+        let (mut at_least, mut at_most) = (Vec::new(), Vec::new());
+        together([(least, &mut at_least), (most, &mut at_most)], |(rows, bytes)| {
+            *bytes = self.bytes_by_group(source, rows)?;
+            Ok(())
+        })?;
+        Ok(at_least.iter().zip(&at_most).map(|(least, most)| Estimate { low: least.low, high: most.high }).collect())
+    }
+
     /// Bytes of the pages and large values of rows `seen` of a column group.
     fn group_bytes<S: PageSource + ?Sized>(
         &self,
