@@ -63,6 +63,7 @@ mod record;
 mod selection;
 mod share;
 mod snapshot;
+mod stats;
 mod table;
 mod wal;
 
@@ -83,4 +84,7 @@ pub use record::LogError;
 pub use selection::Selection;
 pub use sst::format::meta::successor;
 pub use sst::{Compression, Direction, DumpDetail, FilterKind, IndexKind, Limits, MAX_KEY_BYTES, Version};
+pub use stats::{
+    Bucket, CutPoint, Estimate, Histogram, Metric, RangeGroup, RangeLevel, RangeStats, Resolution, Statistics,
+};
 pub use table::{Readable, Table};

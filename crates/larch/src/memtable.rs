@@ -113,6 +113,17 @@ impl Memtable {
         self.rows.iter().map(|entry| entry.key().clone())
     }
 
+    /// Every row from `start` on, in the same order. Rows may be added meanwhile.
+    pub fn versions_from<'m>(&'m self, start: &[u8]) -> impl Iterator<Item = MemRow> + use<'m> {
+        let mut entry = self.rows.lower_bound(Bound::Included(&Probe::before(start) as &dyn Lookup));
+        std::iter::from_fn(move || {
+            let here = entry.take()?;
+            let row = here.key().clone();
+            entry = here.next();
+            Some(row)
+        })
+    }
+
     /// How much memory this takes, with the allocator's and the skip list's own; `row` and `fragments` show the
     /// arithmetic. Never much less than the truth: rows that were replaced are counted although they are freed some time
     /// later.

@@ -2,7 +2,7 @@
 
 mod found;
 pub mod level;
-mod merge;
+pub mod merge;
 pub mod multi;
 pub mod point;
 pub mod precharge;

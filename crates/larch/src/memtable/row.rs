@@ -73,7 +73,7 @@ impl MemRow {
     }
 
     /// Memory that the row takes in a memtable.
-    pub(super) fn memory_bytes(&self) -> u64 {
+    pub fn memory_bytes(&self) -> u64 {
         NODE_BYTES + allocated_bytes(SHARED_BYTES + self.bytes.len())
     }
 }

@@ -13,8 +13,9 @@ use crate::error::{Error, Result};
 use crate::manifest::{DbFile, TableId};
 use crate::parts::MAX_GROUPS;
 use crate::snapshot::Pin;
+use crate::stats;
 use os::sync::{Arc, Mutex, Weak};
-use pages::{Reader, Session, Stop, retry, together};
+use pages::{Admit, PageCache, Reader, Reason, Session, Stop, retry, together};
 use sst::precharge::{Reading, is_empty};
 use sst::{Direction, Limits, Readahead, Row, StoredValue};
 use std::cell::OnceCell;
@@ -24,6 +25,11 @@ use std::ops::Bound;
 /// Most that the files of a range ask ahead together, which is an eighth of the cache at most: enough that a scan waits for
 /// the disk's rate and not for its answers.
 const MAX_AHEAD_BYTES: u64 = 128 << 20;
+
+/// How far a range asks ahead in `cache`.
+pub(crate) fn readahead(cache: &PageCache) -> Readahead {
+    Readahead::growing(MAX_AHEAD_BYTES.min(cache.budget_bytes() / 8))
+}
 
 /// Rows of a key range in order, as of one version. Double-ended; yields `Result` and stays failed after an error.
 #[must_use = "a range reads nothing until it is iterated"]
@@ -198,6 +204,13 @@ impl Range {
         Self(self.0.limit(rows))
     }
 
+    /// The rest of the range in at most `parts` ranges of about equal stored bytes, in order: each row is in one of them.
+    /// They see what this one sees, and each can go to a thread of its own. There are fewer where there are too few pages
+    /// to tell apart, and one if the range has a limit. Reads index nodes only; what is in memory is not kept.
+    pub fn split(self, parts: usize) -> Result<Vec<Self>> {
+        Ok(self.0.split(parts)?.into_iter().map(Self).collect())
+    }
+
     /// The next row from the front, borrowed; the form for those who do not want an allocation a row.
     pub fn next_row(&mut self) -> Result<Option<RowRef<'_>>> {
         self.0.advance(Direction::Forward)
@@ -219,6 +232,13 @@ impl PartRange {
         Self(self.0.limit(rows))
     }
 
+    /// The rest of the range in at most `parts` ranges of about equal stored bytes, in order: each row is in one of them.
+    /// They see what this one sees, and each can go to a thread of its own. There are fewer where there are too few pages
+    /// to tell apart, and one if the range has a limit. Reads index nodes only; what is in memory is not kept.
+    pub fn split(self, parts: usize) -> Result<Vec<Self>> {
+        Ok(self.0.split(parts)?.into_iter().map(Self).collect())
+    }
+
     /// The next row from the front, borrowed; the form for those who do not want an allocation a row.
     pub fn next_row(&mut self) -> Result<Option<RowRef<'_>>> {
         self.0.advance(Direction::Forward)
@@ -227,6 +247,34 @@ impl PartRange {
     /// The next row from the back, borrowed.
     pub fn next_row_back(&mut self) -> Result<Option<RowRef<'_>>> {
         self.0.advance(Direction::Backward)
+    }
+}
+
+impl Rows {
+    /// The rest in at most `parts` parts.
+    fn split(self, parts: usize) -> Result<Vec<Self>> {
+        if let Some(error) = self.failed.get() {
+            return Err(error.clone());
+        }
+        if parts < 2 || self.ended || self.left < u64::MAX {
+            return Ok(vec![self]);
+        }
+        let core = &self.handle.core;
+        let view = core.view();
+        let table = TableView { view: &view, id: self.table, at: self.pin.version() };
+        let points = stats::split_points(core, table, &(self.low.clone(), self.high.clone()), parts as u64)?;
+        let part = |low, high| {
+            let session = Session::new(&core.cache, Reason::Scan, Admit::Keep);
+            Self::new(session, self.handle.clone(), self.table, self.wanted, self.pin.clone(), (low, high))
+        };
+        let mut split = Vec::with_capacity(points.len() + 1);
+        let mut low = self.low;
+        for point in points {
+            let next = Bound::Included(point.at.clone());
+            split.push(part(std::mem::replace(&mut low, next), Bound::Excluded(point.at)));
+        }
+        split.push(part(low, self.high));
+        Ok(split)
     }
 }
 

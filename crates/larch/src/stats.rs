@@ -1,0 +1,271 @@
+//! Statistics of a table: how much a range holds, how it is spread, where to cut it. From memory and index nodes; what is
+//! exact reads two data pages a file where one alone has keys, and merges where several have.
+
+mod estimate;
+mod exact;
+mod memory;
+mod shape;
+mod span;
+mod stretches;
+
+use crate::core::Core;
+use crate::db::Snapshot;
+use crate::error::{Error, Result};
+use crate::read::range::MAX_AHEAD_BYTES;
+use crate::read::view::TableView;
+use crate::read::{Key, Value, point};
+use crate::snapshot::Pin;
+use crate::table::{Table, bounds};
+use os::sync::Arc;
+use pages::{Admit, Reason, Session};
+pub use shape::Resolution;
+use span::Span;
+use sst::Readahead;
+pub use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
+use std::ops::RangeBounds;
+
+/// The statistics of a table, as of now or of a snapshot. Cheap; cloning shares it. Most of it is on [`Table`] too.
+///
+/// Estimates read index nodes only. What is left of a file's keys at an end of the range is known to a data page, so an
+/// estimate is an interval; it holds the truth always. What is known of files that lie in the range as a whole is in the
+/// manifest.
+///
+/// ```
+/// # fn main() -> larch::Result<()> {
+/// # let db = larch::Database::open(larch::doc::directory("statistics"))?;
+/// let fruit = db.table("fruit")?;
+/// for name in ["apple", "banana", "cherry"] {
+///     fruit.insert(name, b"ripe")?;
+/// }
+/// let before = db.snapshot();
+/// fruit.remove("banana")?;
+/// assert!(fruit.count("a".."c")?.contains(1));
+/// assert_eq!(fruit.count_exact("a".."c")?, 1);
+/// assert_eq!(fruit.statistics().at(&before)?.count_exact("a".."c")?, 2);
+/// assert_eq!(fruit.nth::<&str>(.., 1)?.expect("two are left").0[..], *b"cherry");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Statistics {
+    table: Table,
+    /// Of the snapshot that is seen; `None`: what there is when it is asked.
+    pin: Option<Arc<Pin>>,
+}
+
+/// What a range of a table holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RangeStats {
+    /// Rows that a reader sees.
+    pub rows: Estimate,
+    /// Rows in files, newest versions: a key in several files counts in each.
+    pub stored_rows: Estimate,
+    /// Of these, erases.
+    pub erased_rows: Estimate,
+    /// Stored bytes in files: data pages, large values, older versions, other column groups. Indexes and range erases are
+    /// not among them.
+    pub file_bytes: Estimate,
+    /// Of these, in data pages of the main tree: keys, and values or the first column group.
+    pub data_bytes: Estimate,
+    /// Of these, by column group; none if values are whole. Large values of the first group are not among its bytes.
+    pub groups: Vec<RangeGroup>,
+    /// Of these, of older versions, in all groups.
+    pub history_bytes: Estimate,
+    /// Levels with files there, from the top.
+    pub levels: Vec<RangeLevel>,
+    /// Keys in memory; a key in several memtables counts in each.
+    pub memory_rows: u64,
+    /// Memory of their versions in bytes.
+    pub memory_bytes: u64,
+}
+
+/// What a column group holds of a range.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeGroup {
+    /// Its name.
+    pub name: String,
+    /// Stored bytes of its newest versions; of the first group these are the data pages, with the keys.
+    pub bytes: Estimate,
+}
+
+/// What a level holds of a range.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeLevel {
+    /// Its number.
+    pub level: usize,
+    /// Files that may have keys there.
+    pub files: u64,
+    /// Rows, erases among them.
+    pub rows: Estimate,
+    /// Stored bytes, as in [`RangeStats::file_bytes`].
+    pub bytes: Estimate,
+}
+
+impl Statistics {
+    /// The same of `snapshot`, which is kept as long as this is.
+    pub fn at(&self, snapshot: &Snapshot) -> Result<Self> {
+        Ok(Self { pin: Some(snapshot.pin_of(&self.table)?.clone()), ..self.clone() })
+    }
+
+    /// Asks what lies in `range`; `otherwise` if no key can.
+    fn ask<K: AsRef<[u8]>, T>(
+        &self,
+        range: impl RangeBounds<K>,
+        otherwise: T,
+        ask: impl FnOnce(&Session, TableView<'_>, &Span) -> Result<T>,
+    ) -> Result<T> {
+        let at = self.pin.as_ref().map(|pin| pin.version());
+        self.table.look(Reason::Statistics, at, |session, table| {
+            if table.files().is_none() {
+                return Err(Error::NoSuchTable(self.table.name().to_owned()));
+            }
+            match Span::between(&bounds::owned(&range)) {
+                Some(span) => ask(session, table, &span),
+                None => Ok(otherwise),
+            }
+        })
+    }
+
+    fn readahead(&self) -> Readahead {
+        Readahead::growing(MAX_AHEAD_BYTES.min(self.table.core().options.cache_bytes / 64))
+    }
+
+    /// About how many rows a reader sees in `range`. Reads at most two ways down the index of each file that has an end of
+    /// the range in it, and no data page.
+    ///
+    /// Where one source alone has keys (a file, a level below the first, the memtables), the interval is as wide as what is
+    /// not known of the data pages at its ends. Where several have, it reaches from what the largest shows to all of them
+    /// together; see [`Statistics::count_exact`].
+    pub fn count<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Estimate> {
+        self.ask(range, Estimate::default(), estimate::count)
+    }
+
+    /// How many rows a reader sees in `range`, exactly. Where one file alone has keys it reads at most two of its data
+    /// pages; where several have, or some are hidden by a range erase, it merges their keys.
+    pub fn count_exact<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
+        self.ask(range, 0, |session, table, span| exact::count(session, table, span, self.readahead()))
+    }
+
+    /// About how many bytes `range` takes: in files as in [`RangeStats::file_bytes`], and in memory.
+    pub fn size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Estimate> {
+        self.ask(range, Estimate::default(), estimate::size)
+    }
+
+    /// What lies in `range`, and where. As cheap as [`Statistics::count`].
+    pub fn range_stats<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<RangeStats> {
+        self.ask(range, RangeStats::default(), estimate::range_stats)
+    }
+
+    /// How the rows or bytes stored in `range` are spread over its keys. Each bucket's end says how much comes before it.
+    ///
+    /// What is counted is what is stored: a key that is in several files, or in memory and a file, counts in each, and so
+    /// do erases. Of each file only the nodes that matter for the ends of buckets are read.
+    pub fn histogram<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+        metric: Metric,
+        resolution: Resolution,
+    ) -> Result<Histogram> {
+        let total = Estimate::default();
+        let buckets = vec![Bucket { end: None, through: total, value: 0 }];
+        let nothing = Histogram { metric, resolution: 1, buckets, total, index_pages: 0 };
+        self.ask(range, nothing, |session, table, span| shape::histogram(session, table, span, metric, resolution))
+    }
+
+    /// Where to cut `range` in `parts` parts of about equal bytes: at most `parts - 1` places within it, ascending. Fewer
+    /// where there are too few data pages. A place belongs to the part after it; it need not be a row's key.
+    pub fn split_points<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, parts: u64) -> Result<Vec<CutPoint>> {
+        self.ask(range, Vec::new(), |session, table, span| shape::split_points(session, table, span, parts))
+    }
+
+    /// Row `n` of those that a reader sees in `range`, counted from 0; `None` if there are no more than `n`. Passes over
+    /// rows by the index where one file alone has keys, and merges keys elsewhere.
+    pub fn nth<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, n: u64) -> Result<Option<(Key, Value)>> {
+        self.table.check_whole()?;
+        self.ask(range, None, |session, table, span| {
+            let Some(key) = exact::nth_key(session, table, span, n, self.readahead())? else { return Ok(None) };
+            let value = point::get(session, session.cache(), table, &key)?;
+            Ok(value.map(|value| (key.into(), value)))
+        })
+    }
+
+    /// The key of row `n`, as in [`Statistics::nth`]; of tables with column groups too.
+    pub fn nth_key<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, n: u64) -> Result<Option<Key>> {
+        let nth = |session: &Session, table: TableView<'_>, span: &Span| {
+            exact::nth_key(session, table, span, n, self.readahead())
+        };
+        Ok(self.ask(range, None, nth)?.map(Key::from))
+    }
+
+    /// Keys of up to `count` rows that a reader sees in `range`, sorted, each once; the same for the same `seed` as long
+    /// as nothing changes. Reads about a data page a key, and two for each file with an end of the range in it.
+    ///
+    /// They are drawn from the rows stored, evenly spread: one by chance from each of `count` equal pieces of all files
+    /// and memtables, one after the other. So a key that is stored in several places is likelier to come, and where much
+    /// is erased or stored twice fewer than `count` may.
+    pub fn sample<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, count: u64, seed: u64) -> Result<Vec<Key>> {
+        self.ask(range, Vec::new(), |session, table, span| shape::sample(session, table, span, count, seed))
+    }
+}
+
+/// Where to cut the part of `table` between `range` in `parts` parts of about equal bytes.
+pub fn split_points(core: &Core, table: TableView<'_>, range: &bounds::Owned, parts: u64) -> Result<Vec<CutPoint>> {
+    let session = Session::new(&core.cache, Reason::Statistics, Admit::Keep);
+    match Span::between(range) {
+        Some(span) => shape::split_points(&session, table, &span, parts),
+        None => Ok(Vec::new()),
+    }
+}
+
+impl Table {
+    /// The statistics of the table, to be asked as of a snapshot too.
+    pub fn statistics(&self) -> Statistics {
+        Statistics { table: self.clone(), pin: None }
+    }
+
+    /// About how many rows there are in `range`, from index nodes alone: see [`Statistics::count`].
+    pub fn count<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Estimate> {
+        self.statistics().count(range)
+    }
+
+    /// How many rows there are in `range`: see [`Statistics::count_exact`].
+    pub fn count_exact<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
+        self.statistics().count_exact(range)
+    }
+
+    /// About how many bytes `range` takes: see [`Statistics::size`].
+    pub fn size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Estimate> {
+        self.statistics().size(range)
+    }
+
+    /// What lies in `range`, and where: see [`Statistics::range_stats`].
+    pub fn range_stats<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<RangeStats> {
+        self.statistics().range_stats(range)
+    }
+
+    /// How rows or bytes are spread over the keys of `range`: see [`Statistics::histogram`].
+    pub fn histogram<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+        metric: Metric,
+        resolution: Resolution,
+    ) -> Result<Histogram> {
+        self.statistics().histogram(range, metric, resolution)
+    }
+
+    /// Where to cut `range` in parts of about equal bytes: see [`Statistics::split_points`].
+    pub fn split_points<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, parts: u64) -> Result<Vec<CutPoint>> {
+        self.statistics().split_points(range, parts)
+    }
+
+    /// Row `n` of `range`, counted from 0: see [`Statistics::nth`].
+    pub fn nth<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, n: u64) -> Result<Option<(Key, Value)>> {
+        self.statistics().nth(range, n)
+    }
+
+    /// Keys of some rows of `range`: see [`Statistics::sample`].
+    pub fn sample<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, count: u64, seed: u64) -> Result<Vec<Key>> {
+        self.statistics().sample(range, count, seed)
+    }
+}

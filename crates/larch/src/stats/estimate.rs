@@ -1,0 +1,245 @@
+//! What a range holds, as intervals: from memory, from what the manifest says of files that lie in the range as a whole,
+//! and from index nodes of the others. No data page is read.
+//!
+//! Where one source alone is there, what a reader sees is its rows less its erases. Where there are several, a reader
+//! sees at most all their puts together. It sees at least what any one of them has, less what newer ones erase. Both hold
+//! for a cluster of stretches as a whole and for each stretch of it; the stretches tell more where sources only touch, the
+//! whole where they lie on top of each other, since each cut costs certainty about the page that it falls in.
+
+use super::memory::{self, MemoryRows};
+use super::span::Span;
+use super::stretches::{MEMORY, Placed, Sight, Stretches, files_in};
+use super::{RangeGroup, RangeLevel, RangeStats};
+use crate::error::Result;
+use crate::read::view::TableView;
+use pages::{Session, retry, together};
+use sst::stats::{Estimate, RangeTotals};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Stretches of a cluster that are looked at one by one, at most: each may cost a way down in every file of it.
+const MAX_STRETCHES: usize = 32;
+
+/// Ways down that are gone together, so that what they miss is read in one round. Their pages are pinned meanwhile.
+const WAYS_TOGETHER: usize = 32;
+
+/// Of a source, in some stretches.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    /// Puts that are seen unless a newer source has something else.
+    puts_low: u64,
+    /// Puts that may be seen.
+    puts_high: u64,
+    /// Keys that may be hidden from what older sources have.
+    erased_high: u64,
+}
+
+/// Of each source, newest first.
+type Tallies = BTreeMap<usize, Tally>;
+
+/// Questions to files, each asked once.
+#[derive(Debug, Default)]
+struct Questions {
+    /// By file and where in it.
+    asked: BTreeMap<(usize, Span), usize>,
+    order: Vec<(usize, Span)>,
+}
+
+impl Questions {
+    /// The number of the question.
+    fn ask(&mut self, file: usize, span: Span) -> usize {
+        let next = self.order.len();
+        let number = *self.asked.entry((file, span.clone())).or_insert(next);
+        if number == next {
+            self.order.push((file, span));
+        }
+        number
+    }
+}
+
+/// What to add up once the answers are there.
+struct Sum {
+    /// Stretches of this cluster, or a part of it.
+    stretches: Range<usize>,
+    /// File, what is known of it, number of the question.
+    terms: Vec<(usize, Sight, usize)>,
+}
+
+/// Rows that a reader sees.
+pub fn count(session: &Session, table: TableView<'_>, span: &Span) -> Result<Estimate> {
+    let stretches = Stretches::of(session, table, span)?;
+    count_in(session, table, &stretches)
+}
+
+/// Bytes in files and memory.
+pub fn size(session: &Session, table: TableView<'_>, span: &Span) -> Result<Estimate> {
+    let files = files_in(table, span);
+    let places: Vec<_> = files.iter().map(|placed| (placed, &placed.span)).collect();
+    let in_files = totals(session, &places)?.into_iter().map(|totals| totals.bytes.plus(totals.beside_bytes));
+    Ok(in_files.fold(Estimate::exact(memory::held(table, span).bytes), Estimate::plus))
+}
+
+/// All there is to say.
+pub fn range_stats(session: &Session, table: TableView<'_>, span: &Span) -> Result<RangeStats> {
+    let stretches = Stretches::of(session, table, span)?;
+    let held = memory::held(table, span);
+    let names = table.files().map_or(&[][..], |files| &files.info.options.groups);
+    let mut stats = RangeStats {
+        rows: count_in(session, table, &stretches)?,
+        groups: names.iter().map(|name| RangeGroup { name: name.clone(), bytes: Estimate::default() }).collect(),
+        memory_rows: held.rows,
+        memory_bytes: held.bytes,
+        ..RangeStats::default()
+    };
+    let places: Vec<_> = stretches.files.iter().map(|placed| (placed, &placed.span)).collect();
+    for (placed, totals) in stretches.files.iter().zip(totals(session, &places)?) {
+        let bytes = totals.bytes.plus(totals.beside_bytes);
+        stats.stored_rows += totals.rows;
+        stats.erased_rows += totals.erased;
+        stats.file_bytes += bytes;
+        stats.data_bytes += totals.bytes;
+        if stats.levels.last().is_none_or(|level| level.level != placed.level) {
+            stats.levels.push(RangeLevel { level: placed.level, ..RangeLevel::default() });
+        }
+        let level = stats.levels.last_mut().expect("made above");
+        level.files += 1;
+        level.rows += totals.rows;
+        level.bytes += bytes;
+
+        let sst = &placed.file.sst;
+        let by_group = retry(session, || sst.bytes_by_group_between(session, placed.span.low(), placed.span.high()))?;
+        let (&history, by_group) = by_group.split_last().expect("the history is among them");
+        stats.history_bytes += history;
+        for (group, bytes) in stats.groups.iter_mut().zip(by_group) {
+            group.bytes += *bytes;
+        }
+    }
+    Ok(stats)
+}
+
+/// As [`count`], of a range that is cut up already.
+fn count_in(session: &Session, table: TableView<'_>, stretches: &Stretches<'_>) -> Result<Estimate> {
+    let in_memory = in_memory(table, stretches);
+    let mut questions = Questions::default();
+    let mut sums = Vec::new();
+    for cluster in stretches.clusters() {
+        let mut sum = |stretches_of: Range<usize>| Sum {
+            terms: terms(stretches, stretches_of.clone(), &mut questions),
+            stretches: stretches_of,
+        };
+        let whole = sum(cluster.clone());
+        let sources: Vec<usize> = whole.terms.iter().map(|&(file, ..)| stretches.files[file].source).collect();
+        let has_several = sources.iter().any(|source| *source != sources[0])
+            || (!sources.is_empty() && in_memory[cluster.clone()].iter().any(|tally| tally.puts_high > 0));
+        let one_by_one = if has_several && (2..=MAX_STRETCHES).contains(&cluster.len()) {
+            cluster.map(|i| sum(i..i + 1)).collect()
+        } else {
+            Vec::new()
+        };
+        sums.push((whole, one_by_one));
+    }
+    let places: Vec<_> = questions.order.iter().map(|(file, span)| (&stretches.files[*file], span)).collect();
+    let answers = totals(session, &places)?;
+    let visible = |sum: &Sum| visible(&tallies(stretches, sum, &answers, &in_memory));
+    let mut total = Estimate::default();
+    for (whole, one_by_one) in &sums {
+        let mut seen = visible(whole);
+        if !one_by_one.is_empty() {
+            let parts = one_by_one.iter().map(visible).fold(Estimate::default(), Estimate::plus);
+            seen = Estimate { low: seen.low.max(parts.low), high: seen.high.min(parts.high) };
+        }
+        total += seen;
+    }
+    Ok(total)
+}
+
+/// What each file says in these stretches, where the same is known of it in neighbouring ones in one piece.
+fn terms(stretches: &Stretches<'_>, numbers: Range<usize>, questions: &mut Questions) -> Vec<(usize, Sight, usize)> {
+    let mut terms = Vec::new();
+    // Pieces that may go on in the next stretch.
+    let mut open: BTreeMap<(usize, bool), Span> = BTreeMap::new();
+    for stretch in &stretches.stretches[numbers] {
+        let mut going_on = BTreeMap::new();
+        for &(file, sight) in &stretch.files {
+            let key = (file, sight == Sight::Clear);
+            let start = open.remove(&key).map_or_else(|| stretch.span.start.clone(), |span| span.start);
+            going_on.insert(key, Span { start, end: stretch.span.end.clone() });
+        }
+        terms.extend(std::mem::replace(&mut open, going_on));
+    }
+    terms.extend(open);
+    let ask = |((file, is_clear), span)| {
+        let sight = if is_clear { Sight::Clear } else { Sight::Doubtful };
+        (file, sight, questions.ask(file, span))
+    };
+    terms.into_iter().map(ask).collect()
+}
+
+/// What lies in files, for each of `places`, many looked at together.
+pub fn totals(session: &Session, places: &[(&Placed<'_>, &Span)]) -> Result<Vec<RangeTotals>> {
+    let mut all = Vec::with_capacity(places.len());
+    for places in places.chunks(WAYS_TOGETHER) {
+        let mut found: Vec<Option<RangeTotals>> = vec![None; places.len()];
+        retry(session, || {
+            let missing = places.iter().zip(&mut found).filter(|(_, found)| found.is_none());
+            together(missing, |((placed, span), found)| {
+                *found = Some(placed.file.sst.totals_between(session, span.low(), span.high())?);
+                Ok(())
+            })
+        })?;
+        all.extend(found.into_iter().flatten());
+    }
+    Ok(all)
+}
+
+/// What memory has in each stretch.
+fn in_memory(table: TableView<'_>, stretches: &Stretches<'_>) -> Vec<Tally> {
+    let mut tallies = vec![Tally::default(); stretches.stretches.len()];
+    let Some(first) = stretches.stretches.first() else { return tallies };
+    let mut rows = MemoryRows::from(table, first.span.low());
+    for (stretch, tally) in stretches.stretches.iter().zip(&mut tallies) {
+        while let Some((_, shows)) = rows.next_in(&stretch.span) {
+            if shows {
+                tally.puts_low += 1;
+                tally.puts_high += 1;
+            } else {
+                tally.erased_high += 1;
+            }
+        }
+    }
+    tallies
+}
+
+/// What each source says in the stretches of `sum`.
+fn tallies(stretches: &Stretches<'_>, sum: &Sum, answers: &[RangeTotals], in_memory: &[Tally]) -> Tallies {
+    let mut tallies = Tallies::new();
+    let mut add = |source: usize, more: Tally| {
+        let tally = tallies.entry(source).or_default();
+        tally.puts_low = tally.puts_low.saturating_add(more.puts_low);
+        tally.puts_high = tally.puts_high.saturating_add(more.puts_high);
+        tally.erased_high = tally.erased_high.saturating_add(more.erased_high);
+    };
+    in_memory[sum.stretches.clone()].iter().for_each(|&tally| add(MEMORY, tally));
+    for &(file, sight, answer) in &sum.terms {
+        let RangeTotals { rows, erased, .. } = answers[answer];
+        let placed = &stretches.files[file];
+        let puts_low = if sight == Sight::Clear { rows.low.saturating_sub(erased.high) } else { 0 };
+        // What is newer than what is seen may have been anything before.
+        let (puts_high, erased_high) =
+            if placed.is_newer { (rows.high, rows.high) } else { (rows.high.saturating_sub(erased.low), erased.high) };
+        add(placed.source, Tally { puts_low, puts_high, erased_high });
+    }
+    tallies
+}
+
+/// What a reader sees of these sources.
+fn visible(tallies: &Tallies) -> Estimate {
+    let mut seen = Estimate::default();
+    let mut erased = 0_u64;
+    for tally in tallies.values() {
+        seen.low = seen.low.max(tally.puts_low.saturating_sub(erased));
+        seen.high = seen.high.saturating_add(tally.puts_high);
+        erased = erased.saturating_add(tally.erased_high);
+    }
+    seen
+}

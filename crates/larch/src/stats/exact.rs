@@ -1,0 +1,194 @@
+//! How many rows a reader sees in a range, to the row, and which is the nth.
+//!
+//! Where one file alone has keys, its index and two of its data pages tell. Where several have, or some is erased in one
+//! go, their keys are merged; values are not read. A few rows in memory over a file cut it in pieces between them.
+
+use super::memory::MemoryRows;
+use super::span::{Span, after};
+use super::stretches::{Sight, Stretch, Stretches};
+use crate::error::Result;
+use crate::manifest::DbFile;
+use crate::read::merge::Merge;
+use crate::read::view::TableView;
+use pages::{PageKind, Session, retry};
+use sst::{Direction, Groups, Readahead, RowKind};
+
+/// Rows in memory over a file that are worth a piece each, which takes up to two data pages. Where there are more, the
+/// keys between the first and the last of them are merged.
+const MEMORY_ROWS: usize = 16;
+
+/// Keys that are counted in one way.
+#[derive(Debug)]
+enum Piece<'v> {
+    /// Nothing but memory has any.
+    Memory(Span),
+    /// This file alone has any, and shows all it has.
+    File(&'v DbFile, Span),
+    /// Several sources have some, or some are hidden.
+    Merged(Span),
+}
+
+/// How many rows a reader sees in `span`.
+pub fn count(session: &Session, table: TableView<'_>, span: &Span, readahead: Readahead) -> Result<u64> {
+    let mut count = 0_u64;
+    for piece in pieces(table, &Stretches::of(session, table, span)?) {
+        count += match piece {
+            Piece::Memory(span) => in_memory(table, &span).count() as u64,
+            Piece::File(file, span) => in_file(session, file, &span)?,
+            Piece::Merged(span) => {
+                let mut count = 0;
+                walk(session, table, &span, readahead, |_| {
+                    count += 1;
+                    true
+                })?;
+                count
+            }
+        };
+    }
+    Ok(count)
+}
+
+/// The key of row `n` of those that a reader sees in `span`, counted from 0.
+pub fn nth_key(
+    session: &Session,
+    table: TableView<'_>,
+    span: &Span,
+    n: u64,
+    readahead: Readahead,
+) -> Result<Option<Vec<u8>>> {
+    let mut left = n;
+    for piece in pieces(table, &Stretches::of(session, table, span)?) {
+        match piece {
+            Piece::Memory(span) => {
+                for key in in_memory(table, &span) {
+                    if left == 0 {
+                        return Ok(Some(key));
+                    }
+                    left -= 1;
+                }
+            }
+            Piece::File(file, span) => {
+                let count = in_file(session, file, &span)?;
+                if left < count {
+                    return nth_key_in_file(session, table, file, &span, left).map(Some);
+                }
+                left -= count;
+            }
+            Piece::Merged(span) => {
+                let mut found = None;
+                walk(session, table, &span, readahead, |key| {
+                    if left == 0 {
+                        found = Some(key.to_vec());
+                        return false;
+                    }
+                    left -= 1;
+                    true
+                })?;
+                if found.is_some() {
+                    return Ok(found);
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The range in pieces, in order. Two that are merged do not follow each other.
+fn pieces<'v>(table: TableView<'v>, stretches: &Stretches<'v>) -> Vec<Piece<'v>> {
+    let mut pieces = Vec::new();
+    for stretch in &stretches.stretches {
+        match stretch.files.as_slice() {
+            [] => pieces.push(Piece::Memory(stretch.span.clone())),
+            &[(file, Sight::Clear)] => alone(table, stretches.files[file].file, stretch, &mut pieces),
+            _ => merged(stretch.span.clone(), &mut pieces),
+        }
+    }
+    pieces
+}
+
+/// Adds keys to be merged.
+fn merged(span: Span, pieces: &mut Vec<Piece<'_>>) {
+    match pieces.last_mut() {
+        Some(Piece::Merged(last)) if last.end.as_ref() == Some(&span.start) => last.end = span.end,
+        _ => pieces.push(Piece::Merged(span)),
+    }
+}
+
+/// Adds the keys of a stretch with one file and some rows in memory.
+fn alone<'v>(table: TableView<'v>, file: &'v DbFile, stretch: &Stretch, pieces: &mut Vec<Piece<'v>>) {
+    let mut rows = MemoryRows::from(table, stretch.span.low());
+    let mut keys: Vec<Vec<u8>> = Vec::new();
+    while keys.len() <= MEMORY_ROWS
+        && let Some((row, _)) = rows.next_in(&stretch.span)
+    {
+        keys.push(row.key().to_vec());
+    }
+    let end = stretch.span.end.clone();
+    let mut start = stretch.span.start.clone();
+    let mut until = |key: &[u8], pieces: &mut Vec<Piece<'v>>| {
+        let span = Span::new(std::mem::replace(&mut start, after(key)), Some(key.to_vec()));
+        pieces.extend(span.map(|span| Piece::File(file, span)));
+    };
+    if keys.len() > MEMORY_ROWS {
+        let last = MemoryRows::last_in(table, &stretch.span).expect("some were found in front of it");
+        until(&keys[0], pieces);
+        merged(Span { start: keys.swap_remove(0), end: Some(after(&last)) }, pieces);
+        start = after(&last);
+    } else {
+        for key in keys {
+            until(&key, pieces);
+            pieces.push(Piece::Memory(Span::of_key(&key)));
+        }
+    }
+    pieces.extend(Span::new(start, end).map(|span| Piece::File(file, span)));
+}
+
+/// The keys that a reader sees where nothing but memory has any.
+fn in_memory<'v>(table: TableView<'v>, span: &'v Span) -> impl Iterator<Item = Vec<u8>> + 'v {
+    let mut rows = MemoryRows::from(table, span.low());
+    std::iter::from_fn(move || rows.next_in(span)).filter(|(_, shows)| *shows).map(|(row, _)| row.key().to_vec())
+}
+
+/// How many rows a reader sees of a file.
+fn in_file(session: &Session, file: &DbFile, span: &Span) -> Result<u64> {
+    let totals = retry(session, || file.sst.exact_between(session, span.low(), span.high()))?;
+    Ok(totals.rows.saturating_sub(totals.erased))
+}
+
+/// The key of row `n` of those that a reader sees of a file, of which there are more.
+fn nth_key_in_file(session: &Session, table: TableView<'_>, file: &DbFile, span: &Span, n: u64) -> Result<Vec<u8>> {
+    let sst = &file.sst;
+    let rows = retry(session, || sst.rows_between(session, span.low(), span.high()))?;
+    let row = retry(session, || sst.nth_put(session, rows.start, n))?;
+    let mut key = Vec::new();
+    if let Some(row) = row {
+        retry(session, || {
+            key.clear();
+            sst.key_of(session, row, &mut key)
+        })?;
+        let row = retry(session, || sst.get(session, &key, table.at))?;
+        if row.is_some_and(|row| row.kind == RowKind::Put) {
+            return Ok(key);
+        }
+    }
+    let why = format!("row {n} of those not erased from row {} on is not there", rows.start);
+    Err(pages::Error::Corrupt { file: file.path().to_owned(), page: PageKind::Index.name(), offset: 0, why }.into())
+}
+
+/// Tells `each` the keys that a reader sees, in order, until it says that it has enough.
+fn walk(
+    session: &Session,
+    table: TableView<'_>,
+    span: &Span,
+    readahead: Readahead,
+    mut each: impl FnMut(&[u8]) -> bool,
+) -> Result<()> {
+    let mut merge = Merge::new(session, table, Direction::Forward, (span.low(), span.high()), readahead);
+    let mut nothing = Vec::new();
+    while merge.next(session, (span.low(), span.high()), Groups::NONE, &mut nothing)?.is_some() {
+        if !each(merge.key()) {
+            break;
+        }
+    }
+    Ok(())
+}

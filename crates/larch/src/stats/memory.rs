@@ -1,0 +1,150 @@
+//! The memtables of a table as one source: what they say of each key is known exactly. They are walked row by row, which
+//! the write buffer bounds; no page is read.
+
+use super::span::Span;
+use crate::memtable::{MemCursor, MemRow, Memtable};
+use crate::read::view::TableView;
+use os::sync::Arc;
+use sst::stats::MemoryRun;
+use sst::{RowKind, Version};
+use std::ops::Bound;
+
+/// The memtables, newest first.
+pub fn memtables(table: TableView<'_>) -> impl Iterator<Item = Arc<Memtable>> {
+    table.view.memory.iter().filter_map(move |memory| memory.table(table.id))
+}
+
+/// What range erases in memory hide of `span`, in order and apart.
+pub fn erased(table: TableView<'_>, span: &Span) -> Vec<Span> {
+    let seen = |erase: &crate::memtable::RangeErase| erase.versions.last().is_some_and(|&oldest| oldest <= table.at);
+    let mut spans: Vec<Span> = Vec::new();
+    for memtable in memtables(table) {
+        for erase in memtable.range_erases().iter().filter(|erase| seen(erase)) {
+            let end = (!erase.end.is_empty()).then(|| erase.end.to_vec());
+            spans.extend(Span::new(erase.start.to_vec(), end).and_then(|erased| erased.meet(span)));
+        }
+    }
+    spans.sort_by(|a, b| a.start.cmp(&b.start));
+    let mut joined: Vec<Span> = Vec::new();
+    for span in spans {
+        match joined.last_mut().filter(|last| last.end.as_ref().is_none_or(|end| span.start <= *end)) {
+            Some(last) => {
+                last.end = match (last.end.take(), span.end) {
+                    (Some(a), Some(b)) => Some(a.max(b)),
+                    _ => None,
+                }
+            }
+            None => joined.push(span),
+        }
+    }
+    joined
+}
+
+/// The keys that are in memory, in order, with what memory says of them.
+#[derive(Debug)]
+pub struct MemoryRows {
+    cursors: Vec<(MemCursor, Arc<Memtable>)>,
+    at: Version,
+}
+
+impl MemoryRows {
+    /// From `low` on.
+    pub fn from(table: TableView<'_>, low: Bound<&[u8]>) -> Self {
+        let at = table.at;
+        let mut cursors: Vec<_> =
+            memtables(table).map(|memtable| (MemCursor::new(memtable.clone(), at), memtable)).collect();
+        cursors.iter_mut().for_each(|(cursor, _)| cursor.seek(low));
+        Self { cursors, at }
+    }
+
+    /// The last key in `span`, if any is in it.
+    pub fn last_in(table: TableView<'_>, span: &Span) -> Option<Vec<u8>> {
+        let last = memtables(table).filter_map(|memtable| {
+            let mut cursor = MemCursor::new(memtable, table.at);
+            cursor.seek_back(span.high());
+            cursor.key().filter(|&key| key >= span.start.as_slice()).map(<[u8]>::to_vec)
+        });
+        last.max()
+    }
+
+    /// The next row before the end of `span`, and whether a reader sees it: if not, it is an erase or was erased.
+    pub fn next_in(&mut self, span: &Span) -> Option<(MemRow, bool)> {
+        let nearest = self.cursors.iter().filter_map(|(cursor, _)| cursor.key()).min()?;
+        if !span.ends_after(nearest) {
+            return None;
+        }
+        let key = nearest.to_vec();
+        let mut cover = None;
+        let mut found = None;
+        for (cursor, memtable) in &mut self.cursors {
+            let is_here = cursor.key() == Some(&key);
+            if found.is_none() {
+                cover = cover.max(memtable.cover(&key, self.at));
+                if is_here {
+                    let row = cursor.row().clone();
+                    let shows = row.kind() == RowKind::Put && cover.is_none_or(|cover| cover <= row.version());
+                    found = Some((row, shows));
+                }
+            }
+            if is_here {
+                cursor.next();
+            }
+        }
+        found
+    }
+}
+
+/// Rows and bytes in memory, whoever may see them: a key counts once in each memtable, with all its versions.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InMemory {
+    /// Keys.
+    pub rows: u64,
+    /// Memory of their versions.
+    pub bytes: u64,
+}
+
+/// What memory holds of `span`.
+pub fn held(table: TableView<'_>, span: &Span) -> InMemory {
+    let runs = memtables(table).flat_map(|memtable| runs(&memtable, span, u64::MAX, u64::MAX));
+    runs.fold(InMemory::default(), |sum, run| InMemory { rows: sum.rows + run.rows, bytes: sum.bytes + run.bytes })
+}
+
+/// The keys of `span` in a memtable, in order, in runs that have about `rows` of them or `bytes` at most.
+pub fn runs(memtable: &Memtable, span: &Span, rows: u64, bytes: u64) -> Vec<MemoryRun> {
+    let mut runs: Vec<MemoryRun> = Vec::new();
+    let versions = memtable.versions_from(&span.start);
+    for row in versions.take_while(|row| span.ends_after(row.key())) {
+        let more_bytes = row.memory_bytes();
+        match runs.last_mut() {
+            Some(run) if run.last_key == row.key() => run.bytes += more_bytes,
+            Some(run) if run.rows < rows && run.bytes < bytes => {
+                run.last_key.clear();
+                run.last_key.extend_from_slice(row.key());
+                run.rows += 1;
+                run.bytes += more_bytes;
+            }
+            _ => {
+                let (first_key, last_key) = (row.key().to_vec(), row.key().to_vec());
+                runs.push(MemoryRun { first_key, last_key, rows: 1, bytes: more_bytes });
+            }
+        }
+    }
+    runs
+}
+
+/// Key number `n` of a memtable from `start` on.
+pub fn nth_key(memtable: &Memtable, start: &[u8], n: u64) -> Option<Vec<u8>> {
+    let mut left = n;
+    let mut last: Option<MemRow> = None;
+    for row in memtable.versions_from(start) {
+        if last.as_ref().is_some_and(|last| last.key() == row.key()) {
+            continue;
+        }
+        if left == 0 {
+            return Some(row.key().to_vec());
+        }
+        left -= 1;
+        last = Some(row);
+    }
+    None
+}

@@ -1,0 +1,205 @@
+//! How a range is spread over its keys: histograms, places to split it at, samples of its rows. It tells of what is
+//! stored, in files and in memory: a key in several places counts in each.
+
+use super::estimate;
+use super::memory::{self, InMemory};
+use super::span::Span;
+use super::stretches::{Placed, files_in};
+use crate::error::Result;
+use crate::read::view::TableView;
+use crate::read::{Key, point};
+use pages::{Session, retry};
+use sst::stats::{self, CutPoint, Estimate, Histogram, MemoryRun, Metric, Source};
+use std::collections::BTreeSet;
+
+/// Buckets of a histogram from which split points are chosen, for each part. A part is then off by at most a sixteenth
+/// of a part on either side, and by a data page of each file.
+const BUCKETS_A_PART: u64 = 8;
+
+/// Runs of rows in memory, for each bucket of a histogram.
+const RUNS_A_BUCKET: u64 = 8;
+
+/// How fine a histogram is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resolution {
+    /// About so many buckets of equal size.
+    Buckets(u64),
+    /// Buckets of about so many rows or bytes.
+    Units(u64),
+}
+
+/// A histogram of `span`.
+pub fn histogram(
+    session: &Session,
+    table: TableView<'_>,
+    span: &Span,
+    metric: Metric,
+    resolution: Resolution,
+) -> Result<Histogram> {
+    let files = files_in(table, span);
+    let resolution = match resolution {
+        Resolution::Units(units) => units,
+        Resolution::Buckets(buckets) => {
+            let held = memory::held(table, span);
+            let units = stored(session, &files, held, metric)?;
+            units.middle().div_ceil(buckets.max(1))
+        }
+    };
+    let resolution = resolution.max(1);
+    let run = match metric {
+        Metric::Rows => (resolution.div_ceil(RUNS_A_BUCKET), u64::MAX),
+        Metric::Bytes => (u64::MAX, resolution.div_ceil(RUNS_A_BUCKET)),
+    };
+    let in_memory: Vec<Vec<MemoryRun>> =
+        memory::memtables(table).map(|memtable| memory::runs(&memtable, span, run.0, run.1)).collect();
+    let sources: Vec<Source<'_>> = in_memory
+        .iter()
+        .map(|runs| Source::Memory(runs))
+        .chain(files.iter().map(|placed| Source::File(&placed.file.sst)))
+        .collect();
+    Ok(stats::histogram(session, &sources, span.low(), span.high(), metric, resolution)?)
+}
+
+/// Rows or bytes in files and memory.
+fn stored(session: &Session, files: &[Placed<'_>], held: InMemory, metric: Metric) -> Result<Estimate> {
+    let places: Vec<(&Placed<'_>, &Span)> = files.iter().map(|placed| (placed, &placed.span)).collect();
+    let mut sum = Estimate::exact(match metric {
+        Metric::Rows => held.rows,
+        Metric::Bytes => held.bytes,
+    });
+    for totals in estimate::totals(session, &places)? {
+        sum += match metric {
+            Metric::Rows => totals.rows,
+            Metric::Bytes => totals.bytes.plus(totals.beside_bytes),
+        };
+    }
+    Ok(sum)
+}
+
+/// At most `parts - 1` places that cut `span` in parts of about equal bytes.
+pub fn split_points(session: &Session, table: TableView<'_>, span: &Span, parts: u64) -> Result<Vec<CutPoint>> {
+    if parts < 2 {
+        return Ok(Vec::new());
+    }
+    let buckets = Resolution::Buckets(parts.saturating_mul(BUCKETS_A_PART));
+    let histogram = histogram(session, table, span, Metric::Bytes, buckets)?;
+    let total = histogram.buckets.last().map_or(0, |bucket| bucket.value);
+    let ends: Vec<(&CutPoint, u64)> =
+        histogram.buckets.iter().filter_map(|bucket| Some((bucket.end.as_ref()?, bucket.value))).collect();
+    let mut points: Vec<CutPoint> = Vec::new();
+    let mut next = 0;
+    for part in 1..parts {
+        if next >= ends.len() {
+            break;
+        }
+        let target = (u128::from(total) * u128::from(part) / u128::from(parts)) as u64;
+        let behind = next + ends[next..].partition_point(|&(_, value)| value < target);
+        let nearest = (behind.saturating_sub(1).max(next)..=behind)
+            .filter(|&i| i < ends.len())
+            .min_by_key(|&i| ends[i].1.abs_diff(target));
+        let Some(nearest) = nearest else { break };
+        let (point, _) = ends[nearest];
+        // One that is nearer to the target of the next part is left to it.
+        let after = (u128::from(total) * u128::from(part + 1) / u128::from(parts)) as u64;
+        if part + 1 < parts && ends[nearest].1.abs_diff(after) < ends[nearest].1.abs_diff(target) {
+            continue;
+        }
+        next = nearest + 1;
+        if span.start < point.at && span.ends_after(&point.at) {
+            points.push(point.clone());
+        }
+    }
+    Ok(points)
+}
+
+/// Keys of up to `count` rows, spread evenly over those stored and then by chance; sorted, each once. Only keys that a
+/// reader sees are given.
+pub fn sample(session: &Session, table: TableView<'_>, span: &Span, count: u64, seed: u64) -> Result<Vec<Key>> {
+    /// Draws for a key that a reader sees.
+    const DRAWS: u64 = 4;
+    let files = files_in(table, span);
+    let memtables: Vec<_> = memory::memtables(table).collect();
+    // Where each file's rows begin in one row after the other of everything.
+    let mut places = Vec::with_capacity(files.len());
+    let mut total = 0_u64;
+    for placed in &files {
+        let sst = &placed.file.sst;
+        let rows = retry(session, || sst.rows_between(session, placed.span.low(), placed.span.high()))?;
+        let seen = sst.rows().within(rows);
+        places.push((total, seen.clone()));
+        total += seen.count();
+    }
+    let in_files = total;
+    let mut in_memory = Vec::with_capacity(memtables.len());
+    for memtable in &memtables {
+        let runs = memory::runs(memtable, span, RUN_ROWS, u64::MAX);
+        for run in runs {
+            in_memory.push((total, memtable, run.first_key));
+            total += run.rows;
+        }
+    }
+    let mut random = Random(seed);
+    let mut keys = BTreeSet::new();
+    let count = count.min(total);
+    for stratum in 0..count {
+        let place = |i: u64| (u128::from(total) * u128::from(i) / u128::from(count)) as u64;
+        let (start, end) = (place(stratum), place(stratum + 1));
+        for _ in 0..DRAWS {
+            let row = start + random.below((end - start).max(1));
+            let mut key = Vec::new();
+            if row < in_files {
+                let file = places.partition_point(|(first, _)| *first <= row) - 1;
+                let (first, seen) = &places[file];
+                let Some(row) = nth_of(seen, row - first) else { continue };
+                let sst = &files[file].file.sst;
+                retry(session, || {
+                    key.clear();
+                    sst.key_of(session, row, &mut key)
+                })?;
+            } else {
+                let run = in_memory.partition_point(|(first, ..)| *first <= row) - 1;
+                let (first, memtable, first_key) = &in_memory[run];
+                key = memory::nth_key(memtable, first_key, row - first).unwrap_or_default();
+            }
+            if point::find(session, table, &key)?.is_some() {
+                keys.insert(Key::from(key));
+                break;
+            }
+        }
+    }
+    Ok(keys.into_iter().collect())
+}
+
+/// Keys of a run in memory of which one is looked for by walking.
+const RUN_ROWS: u64 = 64;
+
+/// Row `n` of those in `rows`.
+fn nth_of(rows: &sst::RowRanges, n: u64) -> Option<u64> {
+    let mut left = n;
+    for range in rows.iter() {
+        let count = range.end - range.start;
+        if left < count {
+            return Some(range.start + left);
+        }
+        left -= count;
+    }
+    None
+}
+
+/// Numbers that follow from a seed: SplitMix64 of Steele, Lea and Flood, 2014.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `end`, each about as likely.
+    fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
+    }
+}

@@ -1,0 +1,213 @@
+//! Which sources of a table have keys where: a key range cut at the edges of its files and of what was erased in one go,
+//! so that in each stretch the same sources are there from end to end. It reads range erases and no other page.
+//!
+//! ```text
+//! level 0      ├────── f1 ──────┤
+//! level 1   ├── f2 ──┤   ├──── f3 ────┤     ├── f4 ──┤
+//! erased                          ╳╳╳╳╳╳╳╳╳╳╳╳╳           in the memtable
+//! stretches ┆  ┆     ┆   ┆      ┆ ┆    ┆    ┆  ┆     ┆
+//! clusters  └──────────────────────────┘    └────────┘     connected by files
+//! ```
+//!
+//! Sources are numbered from the newest to the oldest: 0 is memory, then every file of level 0, then every deeper level.
+//! A range erase hides everything that sources of greater numbers have there. What its own source has there it may hide
+//! or not.
+
+use super::memory;
+use super::span::Span;
+use crate::error::Result;
+use crate::manifest::DbFile;
+use crate::read::level::files_between;
+use crate::read::view::TableView;
+use pages::{Session, retry};
+use sst::Version;
+
+/// Range erases of a source that are looked at in one range. Where there are more, everything there counts as perhaps
+/// hidden.
+const MAX_ERASES: u64 = 64;
+
+/// Number of the source that all memtables are together.
+pub const MEMORY: usize = 0;
+
+/// A file that may have keys in the range.
+#[derive(Debug)]
+pub struct Placed<'v> {
+    /// Number of its source.
+    pub source: usize,
+    /// Its level.
+    pub level: usize,
+    /// The file.
+    pub file: &'v DbFile,
+    /// Where in the range.
+    pub span: Span,
+    /// Whether some of what it has is newer than what is seen.
+    pub is_newer: bool,
+}
+
+/// Keys that a range erase of a source hides.
+#[derive(Debug)]
+struct Cover {
+    source: usize,
+    span: Span,
+    is_certain: bool,
+}
+
+/// What is known of a file's rows in a stretch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// What it says of a key holds, if no newer source says something else.
+    Clear,
+    /// What it says may be hidden, or too new to be seen.
+    Doubtful,
+}
+
+/// Keys for which the same sources are asked.
+#[derive(Debug)]
+pub struct Stretch {
+    /// The keys.
+    pub span: Span,
+    /// Files by their place in [`Stretches::files`], newest first. Those whose rows are all hidden are left out.
+    pub files: Vec<(usize, Sight)>,
+    /// Whether it hangs together with the one before: some file is in both.
+    is_joined: bool,
+}
+
+/// A range of a table.
+#[derive(Debug)]
+pub struct Stretches<'v> {
+    /// All files that may have keys in the range, hidden or not, newest source first and then by key.
+    pub files: Vec<Placed<'v>>,
+    /// The whole range, in order, without gaps.
+    pub stretches: Vec<Stretch>,
+}
+
+impl<'v> Stretches<'v> {
+    /// What lies in `span`.
+    pub fn of(session: &Session, table: TableView<'v>, span: &Span) -> Result<Self> {
+        let files = files_in(table, span);
+        let mut covers = covers_in_memory(memory::erased(table, span));
+        for placed in &files {
+            covers_of(session, placed, table.at, &mut covers)?;
+        }
+        let stretches = cut(span, &files, &covers);
+        Ok(Self { files, stretches })
+    }
+
+    /// Stretches that hang together, by number.
+    pub fn clusters(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            let start = next;
+            next = (start + 1..).find(|&i| self.stretches.get(i).is_none_or(|stretch| !stretch.is_joined))?;
+            (start < self.stretches.len()).then_some(start..next)
+        })
+    }
+}
+
+/// Files of the table that may have keys in `span`.
+pub fn files_in<'v>(table: TableView<'v>, span: &Span) -> Vec<Placed<'v>> {
+    let Some(files) = table.files() else { return Vec::new() };
+    let (level0, deeper) = files.levels.split_first().expect("a table has levels");
+    let level0 = level0.iter().map(|file| (0, std::slice::from_ref(file)));
+    let deeper = (1..).zip(deeper).map(|(level, files)| (level, files.as_slice()));
+    let mut found = Vec::new();
+    for (source, (level, files)) in (MEMORY + 1..).zip(level0.chain(deeper)) {
+        for file in &files[files_between(files, span.low(), span.high())] {
+            let Some(span) = Span::of_bounds(file.sst.bounds()).meet(span) else { continue };
+            found.push(Placed { source, level, file, span, is_newer: file.age() > table.at.0 });
+        }
+    }
+    found
+}
+
+/// What range erases in memory hide; they come in order.
+fn covers_in_memory(erased: Vec<Span>) -> Vec<Cover> {
+    if erased.len() as u64 <= MAX_ERASES {
+        return erased.into_iter().map(|span| Cover { source: MEMORY, span, is_certain: true }).collect();
+    }
+    let (first, last) = (&erased[0], &erased[erased.len() - 1]);
+    let span = Span { start: first.start.clone(), end: last.end.clone() };
+    vec![Cover { source: MEMORY, span, is_certain: false }]
+}
+
+/// Adds what the range erases of a file hide.
+fn covers_of(session: &Session, placed: &Placed<'_>, at: Version, covers: &mut Vec<Cover>) -> Result<()> {
+    let sst = &placed.file.sst;
+    let count = sst.meta.range_erases.map_or(0, |tree| tree.totals.rows);
+    let erase = |i: u64| -> Result<_> {
+        let erase = retry(session, || sst.nth_range_erase(session, i))?;
+        Ok(erase.expect("the number is below the tree's count"))
+    };
+    // They do not overlap and come in order: the first that ends after the start.
+    let (mut first, mut end) = (0, count);
+    while first < end {
+        let middle = first + (end - first) / 2;
+        let ends_before = erase(middle)?.end.is_some_and(|end| end <= placed.span.start);
+        if ends_before { first = middle + 1 } else { end = middle }
+    }
+    for i in first..count {
+        let erase = erase(i)?;
+        if !placed.span.ends_after(&erase.start) {
+            break;
+        }
+        if i - first == MAX_ERASES {
+            covers.push(Cover { source: placed.source, span: placed.span.clone(), is_certain: false });
+            break;
+        }
+        let is_seen = erase.newest(at).is_some();
+        if let Some(span) = Span::new(erase.start, erase.end).filter(|_| is_seen)
+            && let Some(span) = span.meet(&placed.span)
+        {
+            covers.push(Cover { source: placed.source, span, is_certain: true });
+        }
+    }
+    Ok(())
+}
+
+/// Cuts `span` where files and covers begin and end.
+fn cut(span: &Span, files: &[Placed<'_>], covers: &[Cover]) -> Vec<Stretch> {
+    let spans = || files.iter().map(|placed| &placed.span).chain(covers.iter().map(|cover| &cover.span));
+    let mut edges: Vec<&[u8]> = spans().map(|span| span.start.as_slice()).collect();
+    edges.extend(spans().filter_map(|span| span.end.as_deref()));
+    edges.push(&span.start);
+    edges.sort_unstable();
+    edges.dedup();
+    edges.retain(|edge| span.start.as_slice() <= *edge && span.ends_after(edge));
+
+    // Files and covers by start; those that are there move along with the edges.
+    let mut files_to_come = by_start(files, |placed| &placed.span);
+    let mut covers_to_come = by_start(covers, |cover| &cover.span);
+    let (mut files_here, mut covers_here) = (Vec::new(), Vec::new());
+    let mut stretches = Vec::with_capacity(edges.len());
+    for (i, &start) in edges.iter().enumerate() {
+        let end = edges.get(i + 1).map_or_else(|| span.end.clone(), |end| Some(end.to_vec()));
+        files_here.retain(|&i: &usize| files[i].span.ends_after(start));
+        let is_joined = !files_here.is_empty();
+        files_here.extend(std::iter::from_fn(|| files_to_come.next_if(|&i| files[i].span.start.as_slice() <= start)));
+        files_here.sort_unstable();
+        covers_here.retain(|&i: &usize| covers[i].span.ends_after(start));
+        let covers_to_come = &mut covers_to_come;
+        covers_here
+            .extend(std::iter::from_fn(|| covers_to_come.next_if(|&i| covers[i].span.start.as_slice() <= start)));
+
+        let here = || covers_here.iter().map(|&i| &covers[i]);
+        let hidden_after = here().filter(|cover| cover.is_certain).map(|cover| cover.source).min();
+        let doubted_from = here().map(|cover| cover.source).min();
+        let seen = files_here.iter().filter(|&&i| hidden_after.is_none_or(|hidden| files[i].source <= hidden));
+        let with_sight = seen.map(|&i| {
+            let doubted = files[i].is_newer || doubted_from.is_some_and(|doubted| doubted <= files[i].source);
+            (i, if doubted { Sight::Doubtful } else { Sight::Clear })
+        });
+        let files = with_sight.collect();
+        let span = Span { start: start.to_vec(), end };
+        stretches.push(Stretch { span, files, is_joined });
+    }
+    stretches
+}
+
+/// Numbers of `all` in the order in which they begin.
+fn by_start<'a, T>(all: &'a [T], span: impl Fn(&'a T) -> &'a Span) -> std::iter::Peekable<std::vec::IntoIter<usize>> {
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by_key(|&i| &span(&all[i]).start);
+    order.into_iter().peekable()
+}
