@@ -56,6 +56,17 @@ Examples:
   larch explain db people scan --from 7 --limit 10
   larch explain db people scan --reverse --limit 10 --groups hot --json";
 
+const STATS_EXAMPLES: &str = "\
+Examples:
+  larch stats db
+  larch stats db people --from 7 --to 2000 --exact
+  larch stats db people --buckets 20";
+
+const SPLIT_EXAMPLES: &str = "\
+Examples:
+  larch split db people --parts 8
+  larch split db people --parts 8 --json | jq -r '.parts[].to'";
+
 const ALTER_EXAMPLES: &str = "\
 Examples:
   larch alter db people --compression lz4
@@ -147,7 +158,17 @@ pub enum Command {
     /// List tables and what their rows are made of
     Tables(Inspect),
     /// Show how many rows, bytes and files a table has
-    Stats(Inspect),
+    ///
+    /// With --from, --to, --buckets or --exact: what a range of keys holds and how that is spread. That is read off the
+    /// indexes and takes no page of data, so numbers are given as the two they lie between.
+    #[command(after_help = STATS_EXAMPLES)]
+    Stats(Stats),
+    /// Say where to cut a table in parts of about equal size
+    ///
+    /// Prints the key that each part stops before, as `scan` takes it with --from and --to. Rows and bytes are estimates
+    /// read off the indexes. There are fewer parts where a table has too few pages.
+    #[command(after_help = SPLIT_EXAMPLES)]
+    Split(Split),
     /// Do a read and say what it took: files and levels visited, pages by kind, bytes, rounds of waiting
     ///
     /// The cache is empty when it begins, so this is what the read takes when nothing is in memory.
@@ -470,6 +491,56 @@ pub struct Inspect {
     pub dir: PathBuf,
     /// Table; all of them if left out
     pub table: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Stats {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table; all of them if left out
+    pub table: Option<String>,
+    /// First key to count
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true, requires = "table")]
+    pub from: Option<OsString>,
+    /// Key to stop before
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true, requires = "table")]
+    pub to: Option<OsString>,
+    /// Show how bytes and rows are spread over about this many ranges of keys
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub buckets: Option<u64>,
+    /// Count the rows one by one where the indexes do not tell
+    #[arg(long)]
+    pub exact: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Stats {
+    /// Whether it is about a range of keys.
+    pub fn is_of_range(&self) -> bool {
+        self.from.is_some() || self.to.is_some() || self.buckets.is_some() || self.exact
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Split {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    /// How many parts, at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub parts: u64,
+    /// First key of the first part
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub from: Option<OsString>,
+    /// Key that the last part stops before
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub to: Option<OsString>,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,

@@ -11,5 +11,6 @@ pub mod import;
 pub mod load;
 pub mod point;
 pub mod scan;
+pub mod split;
 pub mod stats;
 pub mod tables;

@@ -136,3 +136,47 @@ pub fn decode<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> 
         }
     }
 }
+
+/// A column of a key that may end anywhere.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Cut<'k> {
+    /// The column is whole; these bytes follow it.
+    Whole(&'k [u8]),
+    /// The key ends in it, or right where its text ends.
+    Open,
+}
+
+/// As [`decode`], of a key that may be cut anywhere: appends a text that says where the keys begin that are not less. A
+/// number that is cut short is the least that begins so; a text is what there is of it.
+pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> Option<Cut<'k>> {
+    if kind.is_numeric() {
+        let whole = key.split_first_chunk::<8>().filter(|(_, rest)| !last || rest.is_empty());
+        if let Some((number, rest)) = whole {
+            decode(kind, number, last, text)?;
+            return Some(Cut::Whole(rest));
+        }
+        let mut number = [0; 8];
+        let bytes = key.len().min(8);
+        number[..bytes].copy_from_slice(&key[..bytes]);
+        // What follows a last column is after its number and before the next one.
+        let after = u64::from_be_bytes(number).checked_add(u64::from(key.len() > 8))?;
+        let least = !f64::MIN.to_bits();
+        if kind == Kind::Num && after > f64::MAX.to_bits() | 1 << 63 {
+            return None;
+        }
+        // Before the least number there is nothing to cut off.
+        if kind == Kind::Int || after >= least {
+            decode(kind, &after.to_be_bytes(), last, text)?;
+        }
+        return Some(Cut::Open);
+    }
+    let start = text.len();
+    if let Some(rest) = decode(kind, key, last, text) {
+        return Some(if last { Cut::Open } else { Cut::Whole(rest) });
+    }
+    text.truncate(start);
+    // A zero at the end is the first half of an escaped one, or of the end: whatever goes on after the text has either.
+    let key = key.strip_suffix(&[0]).unwrap_or(key);
+    let rest = decode(kind, &[key, &[0, 0]].concat(), last, text).map(<[u8]>::is_empty)?;
+    rest.then_some(Cut::Open)
+}

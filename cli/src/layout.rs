@@ -310,6 +310,36 @@ impl Layout {
         Ok(bound)
     }
 
+    /// What [`Layout::bound_from_text`] takes to come to the same keys: those not less than `bound`, which need not be a
+    /// key but a string between two. Bytes that no keys of the table begin with are given as they are.
+    pub fn text_of_bound(&self, bound: &[u8]) -> Vec<u8> {
+        let columns = self.key_columns();
+        let (mut line, mut text) = (Vec::new(), Vec::new());
+        let mut rest = bound;
+        for (at, column) in columns.iter().enumerate() {
+            let last = at + 1 == columns.len();
+            text.clear();
+            let Some(cut) = keys::decode_cut(column.kind, rest, last, &mut text) else { return bound.to_vec() };
+            if self.escapes() {
+                escape(&text, &mut line);
+            } else {
+                line.extend_from_slice(&text);
+            }
+            match cut {
+                keys::Cut::Whole(after) if !last => {
+                    // The tab says that it is whole.
+                    line.push(b'\t');
+                    if after.is_empty() {
+                        return line;
+                    }
+                    rest = after;
+                }
+                keys::Cut::Whole(_) | keys::Cut::Open => return line,
+            }
+        }
+        bound.to_vec()
+    }
+
     /// The row that `put` was given: the key's text, and the rest of the row as `scan --format tsv` would show it.
     pub fn row_from_texts(&self, key: &[u8], rest: Option<&[u8]>) -> Result<Row, String> {
         let mut row = Row { key: self.key_from_text(key)?, parts: Vec::new() };

@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Command::Tables(args) => commands::tables::run(&common, &args),
         Command::Stats(args) => commands::stats::run(&common, &args),
         Command::Explain(args) => commands::explain::run(&common, &args),
+        Command::Split(args) => commands::split::run(&common, &args),
         Command::Compact(args) => commands::compact::run(&common, &args),
         Command::Alter(args) => commands::alter::run(&common, &args),
         Command::Clone(args) => commands::clone::run(&common, &args),

@@ -1,12 +1,17 @@
 //! `larch stats`: how much a table holds and how it lies in files.
 
-use crate::args::{Common, Inspect};
+pub mod range;
+
+use crate::args::{self, Common};
 use crate::database;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
+use crate::layout::Layout;
 use crate::output::Output;
 use crate::size;
 use larch::TableStats;
 use serde::Serialize;
+use std::ffi::OsStr;
+use std::ops::Bound;
 
 /// [`TableStats`] as a machine reads it.
 #[derive(Serialize)]
@@ -178,14 +183,37 @@ impl Stats {
 }
 
 /// Runs the command.
-pub fn run(common: &Common, args: &Inspect) -> Result<()> {
+pub fn run(common: &Common, args: &args::Stats) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let mut output = Output::new();
     for table in database::tables(&database, &args.dir, args.table.as_deref())? {
+        if args.is_of_range() {
+            if !args.json {
+                output.line(format!("table {}", table.name()))?;
+            }
+            range::run(&table, args, &mut output)?;
+            continue;
+        }
         let stats = Stats::new(table.name(), &table.stats()?);
-        if args.json { output.json(&stats)? } else { print(&stats, &mut |line| output.line(line))? }
+        if args.json {
+            output.json(&stats)?;
+        } else {
+            print(&stats, &mut |line| output.line(line))?;
+        }
     }
     output.finish()
+}
+
+/// Keys from the first on, up to the second.
+pub type Keys = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// The keys that were asked for with `--from` and `--to`.
+pub fn keys_between(layout: &Layout, from: Option<&OsStr>, to: Option<&OsStr>) -> Result<Keys> {
+    let bound = |text: Option<&OsStr>| {
+        text.map(|text| layout.bound_from_text(text.as_encoded_bytes())).transpose().map_err(Failure::Usage)
+    };
+    let (from, to) = (bound(from)?, bound(to)?);
+    Ok((from.map_or(Bound::Unbounded, Bound::Included), to.map_or(Bound::Unbounded, Bound::Excluded)))
 }
 
 fn print(stats: &Stats, line: &mut dyn FnMut(String) -> Result<()>) -> Result<()> {

@@ -181,3 +181,31 @@ fn an_object_is_split_by_its_members() {
     let error = layout.encode_object(r#"{"id":7,"a":}"#, &mut row).expect_err("no JSON");
     assert!(error.starts_with("not a JSON object"), "{error}");
 }
+
+/// Of random keys and of every string that they begin with, and one after each.
+#[test]
+fn a_cut_key_has_a_text_that_comes_to_the_same_keys() {
+    for (key, texts) in [
+        ("1", &["a", "ab", "b", "", "a b"][..]),
+        ("1:int", &["-9223372036854775808", "-70000", "-1", "0", "1", "255", "256", "70000", "9223372036854775806"]),
+        ("1:num", &["-1e300", "-1.5", "-1", "0", "1e-300", "0.1", "1", "1.5", "2", "255", "1e300"]),
+        ("1,2:int,3", &["DE\t5\tx", "DE\t5\txy", "DE\t6\t", "DEX\t-1\ta", "\t0\t", "DE\t256\tx"]),
+        ("1,2", &["a\tb", "a\t", "\tb", "ab\tb", "a\tc"]),
+        ("1:int,2:num", &["1\t1", "1\t2", "-1\t0", "2\t-2.5"]),
+    ] {
+        let layout = layout(Format::Csv, "", key);
+        let mut keys: Vec<Vec<u8>> =
+            texts.iter().map(|text| layout.key_from_text(text.as_bytes()).expect("a key")).collect();
+        keys.sort();
+        let after = keys.iter().map(|key| [key, &[0][..]].concat());
+        let cuts = keys.iter().flat_map(|key| (0..=key.len()).map(|bytes| key[..bytes].to_vec())).chain(after);
+        for cut in cuts {
+            let text = layout.text_of_bound(&cut);
+            let shown = text.escape_ascii();
+            let bound = layout.bound_from_text(&text).unwrap_or_else(|why| panic!("{cut:?} is {shown}: {why}"));
+            for key in &keys {
+                assert_eq!(*key >= cut, *key >= bound, "{key:?} and {cut:?}, which is {shown}");
+            }
+        }
+    }
+}

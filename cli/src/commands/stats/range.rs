@@ -1,0 +1,269 @@
+//! `larch stats` of a range of keys: what it holds, and how that is spread. From indexes, unless it is to be exact.
+
+use super::Keys;
+use crate::args::Stats;
+use crate::database;
+use crate::failure::Result;
+use crate::layout::Layout;
+use crate::output::Output;
+use crate::size;
+use larch::{Bucket, Estimate, Metric, RangeStats, Resolution, Table};
+use serde::Serialize;
+use std::ops::Bound;
+
+/// Buckets unless a number of them was asked for.
+const BUCKETS: u64 = 10;
+
+/// Widest bar, in characters.
+const BAR: u64 = 30;
+
+/// Characters of a key that a line has room for.
+const KEY: usize = 40;
+
+/// What is known of a number: it lies between, both included.
+#[derive(Clone, Copy, Serialize)]
+pub struct Interval {
+    low: u64,
+    high: u64,
+}
+
+impl From<Estimate> for Interval {
+    fn from(Estimate { low, high }: Estimate) -> Self {
+        Self { low, high }
+    }
+}
+
+/// [`RangeStats`] and a histogram as a machine reads them.
+#[derive(Serialize)]
+struct Report {
+    /// Name of the table.
+    table: String,
+    /// First key asked for.
+    from: Option<String>,
+    /// The key to stop before.
+    to: Option<String>,
+    /// Rows there are.
+    rows: Interval,
+    /// Rows there are, counted; if that was asked for.
+    exact_rows: Option<u64>,
+    /// Rows in files; a key in several files counts in each.
+    stored_rows: Interval,
+    /// Of these, those that say that a key was deleted.
+    erased_rows: Interval,
+    /// Bytes in files, without indexes.
+    file_bytes: Interval,
+    /// Of these, data pages, of the first group where there are groups.
+    data_bytes: Interval,
+    /// Of these, groups.
+    groups: Vec<Group>,
+    /// Of these, older versions.
+    history_bytes: Interval,
+    /// Levels that have files there.
+    levels: Vec<Level>,
+    /// Keys not in files yet.
+    memory_rows: u64,
+    /// Their memory.
+    memory_bytes: u64,
+    /// How bytes and rows are spread.
+    buckets: Vec<Part>,
+}
+
+#[derive(Serialize)]
+struct Group {
+    name: String,
+    bytes: Interval,
+}
+
+#[derive(Serialize)]
+struct Level {
+    level: usize,
+    files: u64,
+    rows: Interval,
+    bytes: Interval,
+}
+
+/// What lies between two keys.
+#[derive(Serialize)]
+pub struct Part {
+    /// The first, as `--from` takes it; none at the start.
+    pub from: Option<String>,
+    /// The one to stop before, as `--to` takes it; none at the end.
+    pub to: Option<String>,
+    /// Whether `to` is the key of a row for certain, and not a string between two.
+    pub to_is_key: bool,
+    /// Rows there are.
+    pub rows: Interval,
+    /// Bytes in files and memory.
+    pub bytes: Interval,
+    #[serde(skip)]
+    to_text: Option<Vec<u8>>,
+}
+
+impl Part {
+    /// Rows in a word.
+    pub fn rows_about(&self) -> u64 {
+        middle(self.rows)
+    }
+
+    /// Bytes in a word.
+    pub fn bytes_about(&self) -> u64 {
+        middle(self.bytes)
+    }
+
+    /// Bytes of the text that `--to` takes.
+    pub fn to_text(&self) -> Option<&[u8]> {
+        self.to_text.as_deref()
+    }
+}
+
+fn middle(Interval { low, high }: Interval) -> u64 {
+    low + (high - low) / 2
+}
+
+/// `range` cut at `points`, in order; each says whether it is a key.
+pub fn parts(table: &Table, layout: &Layout, range: &Keys, points: Vec<(Vec<u8>, bool)>) -> Result<Vec<Part>> {
+    let readable = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+    let text_of = |bound: &Bound<Vec<u8>>| match bound {
+        Bound::Unbounded => None,
+        Bound::Included(key) | Bound::Excluded(key) => Some(layout.text_of_bound(key)),
+    };
+    let mut parts = Vec::with_capacity(points.len() + 1);
+    let mut low = range.0.clone();
+    let ends = points.into_iter().map(|(point, is_key)| (Bound::Excluded(point), is_key));
+    for (high, to_is_key) in ends.chain([(range.1.clone(), false)]) {
+        let part = (low.clone(), high.clone());
+        let to_text = text_of(&high);
+        parts.push(Part {
+            from: text_of(&low).map(|text| readable(&text)),
+            to: to_text.as_deref().map(readable),
+            to_is_key,
+            rows: table.count(part.clone())?.into(),
+            bytes: table.size(part)?.into(),
+            to_text,
+        });
+        low = match high {
+            Bound::Excluded(key) => Bound::Included(key),
+            other => other,
+        };
+    }
+    Ok(parts)
+}
+
+/// Runs the command for one table.
+pub fn run(table: &Table, args: &Stats, output: &mut Output) -> Result<()> {
+    let layout = database::layout(table)?;
+    let range = super::keys_between(&layout, args.from.as_deref(), args.to.as_deref())?;
+    let stats = table.range_stats(range.clone())?;
+    let exact = if args.exact { Some(table.count_exact(range.clone())?) } else { None };
+    let buckets = Resolution::Buckets(args.buckets.unwrap_or(BUCKETS));
+    let histogram = table.histogram(range.clone(), Metric::Bytes, buckets)?;
+    let ends = histogram.buckets.into_iter().filter_map(|Bucket { end, .. }| end.map(|end| (end.at, end.is_key)));
+    let buckets = parts(table, &layout, &range, ends.collect())?;
+    if args.json {
+        return output.json(&report(table, args, &stats, exact, buckets));
+    }
+    let mut row = |name: &str, text: String| output.line(format!("  {name:<14}{text}"));
+    row("rows", rows(&stats, exact))?;
+    if stats.erased_rows.high > 0 {
+        row("of these", format!("{} deletions in files, hidden with what they delete", between(stats.erased_rows)))?;
+    }
+    row("in files", format!("{}, {} rows", bytes_between(stats.file_bytes), between(stats.stored_rows)))?;
+    for group in &stats.groups {
+        row("  group", format!("{}: {}", group.name, bytes_between(group.bytes)))?;
+    }
+    if stats.history_bytes.high > 0 {
+        row("  history", bytes_between(stats.history_bytes))?;
+    }
+    for level in &stats.levels {
+        let name = format!("  level {}", level.level);
+        let (files, rows) = (size::of(level.files, "file"), between(level.rows));
+        row(&name, format!("{files}, {}, {rows} rows", bytes_between(level.bytes)))?;
+    }
+    if stats.memory_rows > 0 {
+        row("in memory", format!("{}, {}", size::bytes(stats.memory_bytes), size::of(stats.memory_rows, "row")))?;
+    }
+    histogram_lines(&buckets, output)
+}
+
+/// How many rows there are, in words.
+fn rows(stats: &RangeStats, exact: Option<u64>) -> String {
+    match (exact, stats.rows) {
+        (Some(count), _) => format!("{}, counted", size::count(count)),
+        (None, rows) if rows.is_exact() => format!("{}, exactly", size::count(rows.low)),
+        (None, rows) => format!("{}, as far as indexes tell", between(rows)),
+    }
+}
+
+/// A number, or the two it lies between.
+fn between(Estimate { low, high }: Estimate) -> String {
+    if low == high { size::count(low) } else { format!("{} to {}", size::count(low), size::count(high)) }
+}
+
+fn bytes_between(Estimate { low, high }: Estimate) -> String {
+    let (low, high) = (size::bytes(low), size::bytes(high));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+/// A line for each bucket: they are about equal in bytes, so bars show rows.
+fn histogram_lines(buckets: &[Part], output: &mut Output) -> Result<()> {
+    let total: u64 = buckets.iter().map(Part::bytes_about).sum();
+    if total == 0 {
+        return Ok(());
+    }
+    let most = buckets.iter().map(Part::rows_about).max().unwrap_or(0).max(1);
+    let ends: Vec<String> = buckets.iter().map(end).collect();
+    let width = ends.iter().map(|end| end.chars().count()).max().unwrap_or(0);
+    output.line(format!("  {:<width$}  {:>12}  {:>10}  {:>6}", "keys", "rows", "bytes", "so far"))?;
+    let mut so_far = 0;
+    for (bucket, end) in buckets.iter().zip(&ends) {
+        so_far += bucket.bytes_about();
+        let rows = bucket.rows_about();
+        let bar = "#".repeat((u128::from(rows) * u128::from(BAR)).div_ceil(u128::from(most)) as usize);
+        let (count, bytes, percent) =
+            (size::count(rows), size::bytes(bucket.bytes_about()), 100.0 * so_far as f64 / total as f64);
+        output.line(format!("  {end:<width$}  {count:>12}  {bytes:>10}  {percent:>4.0} %  {bar}").trim_end())?;
+    }
+    if buckets.iter().any(|bucket| bucket.to.is_some() && !bucket.to_is_key) {
+        output
+            .line("  ~ stands after a string between two keys; rows and bytes are the middle of what indexes tell")?;
+    }
+    Ok(())
+}
+
+/// Where a bucket ends, in words.
+fn end(bucket: &Part) -> String {
+    let Some(to) = &bucket.to else { return "to the end".to_string() };
+    let mut shown: String = to.chars().take(KEY).collect();
+    if shown.len() < to.len() {
+        shown.push('…');
+    }
+    format!("< {shown:?}{}", if bucket.to_is_key { "" } else { "~" })
+}
+
+fn report(table: &Table, args: &Stats, stats: &RangeStats, exact: Option<u64>, buckets: Vec<Part>) -> Report {
+    let text = |text: &Option<std::ffi::OsString>| text.as_ref().map(|text| text.to_string_lossy().into_owned());
+    let groups = stats.groups.iter().map(|group| Group { name: group.name.clone(), bytes: group.bytes.into() });
+    let levels = stats.levels.iter().map(|level| Level {
+        level: level.level,
+        files: level.files,
+        rows: level.rows.into(),
+        bytes: level.bytes.into(),
+    });
+    Report {
+        table: table.name().to_string(),
+        from: text(&args.from),
+        to: text(&args.to),
+        rows: stats.rows.into(),
+        exact_rows: exact,
+        stored_rows: stats.stored_rows.into(),
+        erased_rows: stats.erased_rows.into(),
+        file_bytes: stats.file_bytes.into(),
+        data_bytes: stats.data_bytes.into(),
+        groups: groups.collect(),
+        history_bytes: stats.history_bytes.into(),
+        levels: levels.collect(),
+        memory_rows: stats.memory_rows,
+        memory_bytes: stats.memory_bytes,
+        buckets,
+    }
+}
