@@ -46,6 +46,7 @@ fn help_names_every_command_and_exit_code() {
         "tables",
         "stats",
         "explain",
+        "split",
         "compact",
         "alter",
         "check",

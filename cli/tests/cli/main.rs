@@ -17,3 +17,4 @@ mod load;
 mod point;
 mod scan;
 mod session;
+mod statistics;

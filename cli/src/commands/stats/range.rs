@@ -97,6 +97,9 @@ pub struct Part {
     pub bytes: Interval,
     #[serde(skip)]
     to_text: Option<Vec<u8>>,
+    /// Whether it stops at a cut and not where the range was asked to end.
+    #[serde(skip)]
+    is_cut: bool,
 }
 
 impl Part {
@@ -108,6 +111,10 @@ impl Part {
     /// Bytes in a word.
     pub fn bytes_about(&self) -> u64 {
         middle(self.bytes)
+    }
+
+    fn stops_between_keys(&self) -> bool {
+        self.is_cut && !self.to_is_key
     }
 
     /// Bytes of the text that `--to` takes.
@@ -129,8 +136,8 @@ pub fn parts(table: &Table, layout: &Layout, range: &Keys, points: Vec<(Vec<u8>,
     };
     let mut parts = Vec::with_capacity(points.len() + 1);
     let mut low = range.0.clone();
-    let ends = points.into_iter().map(|(point, is_key)| (Bound::Excluded(point), is_key));
-    for (high, to_is_key) in ends.chain([(range.1.clone(), false)]) {
+    let cuts = points.into_iter().map(|(point, is_key)| (Bound::Excluded(point), is_key, true));
+    for (high, to_is_key, is_cut) in cuts.chain([(range.1.clone(), false, false)]) {
         let part = (low.clone(), high.clone());
         let to_text = text_of(&high);
         parts.push(Part {
@@ -140,6 +147,7 @@ pub fn parts(table: &Table, layout: &Layout, range: &Keys, points: Vec<(Vec<u8>,
             rows: table.count(part.clone())?.into(),
             bytes: table.size(part)?.into(),
             to_text,
+            is_cut,
         });
         low = match high {
             Bound::Excluded(key) => Bound::Included(key),
@@ -223,7 +231,7 @@ fn histogram_lines(buckets: &[Part], output: &mut Output) -> Result<()> {
             (size::count(rows), size::bytes(bucket.bytes_about()), 100.0 * so_far as f64 / total as f64);
         output.line(format!("  {end:<width$}  {count:>12}  {bytes:>10}  {percent:>4.0} %  {bar}").trim_end())?;
     }
-    if buckets.iter().any(|bucket| bucket.to.is_some() && !bucket.to_is_key) {
+    if buckets.iter().any(Part::stops_between_keys) {
         output
             .line("  ~ stands after a string between two keys; rows and bytes are the middle of what indexes tell")?;
     }
@@ -237,7 +245,7 @@ fn end(bucket: &Part) -> String {
     if shown.len() < to.len() {
         shown.push('…');
     }
-    format!("< {shown:?}{}", if bucket.to_is_key { "" } else { "~" })
+    format!("< {shown:?}{}", if bucket.stops_between_keys() { "~" } else { "" })
 }
 
 fn report(table: &Table, args: &Stats, stats: &RangeStats, exact: Option<u64>, buckets: Vec<Part>) -> Report {
