@@ -1,6 +1,8 @@
 //! What is said of ranges without reading them is true: intervals hold what a scan finds, what is called exact is, parts
 //! of a split are the whole; and it costs what was promised, counted in pages.
 
+#![allow(clippy::disallowed_methods, reason = "parts of a range are read in threads of the machine")]
+
 use larch::os::Machine;
 use larch::os::sim::SimDisk;
 use larch::os::sync::Arc;
@@ -46,9 +48,9 @@ impl History {
     fn key(&mut self) -> Vec<u8> {
         let i = self.rng.random_range(0..self.keys);
         let middle = if i % 7 == 0 {
-            "-a-common-middle-that-is-longer-than-what-a-bound-of-a-file-may-have-".repeat(1)
+            "-a-common-middle-that-is-longer-than-what-a-bound-of-a-file-may-have-"
         } else {
-            String::new()
+            ""
         };
         format!("{:02}{middle}{i:05}", i / 100).into_bytes()
     }
@@ -282,4 +284,166 @@ fn a_count_over_ten_files_reads_two_ways_down_a_file_and_is_right_to_two_pages()
         let size = table.size::<&[u8]>(..).expect("the disk works");
         assert!(size.is_exact() && size.contains(stats.data_bytes), "{size:?}");
     }
+}
+
+#[test]
+fn nth_reads_a_few_pages_of_one_file_and_finds_what_a_scan_counts() {
+    let (_disk, db, table) = ten_files(IndexKind::Btree);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(2);
+    for _ in 0..200 {
+        let (a, b) = (rng.random_range(0..10 * FILE_ROWS), rng.random_range(0..10 * FILE_ROWS));
+        let (low, high) = (a.min(b), a.max(b) + 1);
+        let n = rng.random_range(0..high - low);
+        let mut found = None;
+        let touched = Touched::by(&db, || {
+            found = table.nth(key(low)..key(high), n.into()).expect("the disk works");
+        });
+        let (nth, value) = found.expect("there are more rows");
+        assert_eq!((&nth[..], &value[..]), (&key(low + n)[..], &[b'v'; 50][..]));
+        // Both ends of the range, and the row; the rest is the same pages again.
+        assert!(touched.of(PageKind::Data).reads <= 5, "{touched:?}");
+    }
+    assert!(table.nth::<&[u8]>(.., u64::from(10 * FILE_ROWS)).expect("the disk works").is_none());
+}
+
+#[test]
+fn rows_in_memory_are_counted_exactly_and_few_of_them_leave_a_file_uncertain_by_as_many() {
+    let (_disk, db, table) = ten_files(IndexKind::Btree);
+    let rows = u64::from(10 * FILE_ROWS);
+    for i in 0..5 {
+        // One row anew, one that was not there, one less.
+        table.insert(key(i * 3_000), "new").expect("the disk works");
+        table.insert([&key(i * 3_000 + 1)[..], b"+"].concat(), "new").expect("the disk works");
+        table.remove(key(i * 3_000 + 2)).expect("the disk works");
+    }
+    let estimate = table.count::<&[u8]>(..).expect("the disk works");
+    assert!(estimate.contains(rows) && estimate.width() <= 15, "{estimate:?} of {rows} rows");
+    let mut count = 0;
+    let touched = Touched::by(&db, || count = table.count_exact::<&[u8]>(..).expect("the disk works"));
+    assert_eq!(count, rows);
+    // Three rows next to each other: the same pages for all of them.
+    assert!(touched.of(PageKind::Data).reads <= 5 * 2, "{touched:?}");
+
+    let alone = db.table("alone").expect("the disk works");
+    for i in 0..100 {
+        alone.insert(key(i), "v").expect("the disk works");
+    }
+    alone.remove(key(7)).expect("the disk works");
+    alone.remove_range(key(10)..key(20)).expect("the disk works");
+    let estimate = alone.count::<&[u8]>(..).expect("the disk works");
+    assert!(estimate.is_exact() && estimate.contains(89), "{estimate:?}");
+    assert!(alone.size::<&[u8]>(..).expect("the disk works").is_exact());
+}
+
+#[test]
+fn what_is_erased_in_one_go_in_memory_is_not_counted_in_files() {
+    let (_disk, _db, table) = ten_files(IndexKind::Btree);
+    table.remove_range(key(1_000)..key(15_000)).expect("the disk works");
+    let estimate = table.count::<&[u8]>(..).expect("the disk works");
+    assert!(estimate.contains(6_000) && estimate.width() < 100, "{estimate:?}");
+    let inside = table.count(key(2_000)..key(14_000)).expect("the disk works");
+    assert!(inside.is_exact() && inside.contains(0), "{inside:?}");
+    assert_eq!(table.count_exact::<&[u8]>(..).expect("the disk works"), 6_000);
+    let (nth, _) = table.nth::<&[u8]>(.., 1_000).expect("the disk works").expect("there are more rows");
+    assert_eq!(nth[..], key(15_000));
+}
+
+#[test]
+fn parts_of_a_split_are_even_and_are_read_in_threads() {
+    let (_disk, db, table) = ten_files(IndexKind::Both);
+    // Every third row again, in files and in memory: the parts are by bytes stored.
+    for i in (0..10 * FILE_ROWS).step_by(3) {
+        table.insert(key(i), [b'w'; 50]).expect("the disk works");
+        if i == 15_000 {
+            db.flush().expect("the disk works");
+        }
+    }
+    let all: Vec<_> = table.iter().map(|row| row.expect("the disk works")).collect();
+    let snapshot = db.snapshot();
+    for parts in [1, 2, 3, 8, 16] {
+        let ranges = larch::Readable::range::<&[u8]>(&snapshot, &table, ..).split(parts).expect("the disk works");
+        assert_eq!(ranges.len(), parts);
+        let readers: Vec<_> = ranges
+            .into_iter()
+            .map(|range| std::thread::spawn(move || range.collect::<Result<Vec<_>, _>>().expect("the disk works")))
+            .collect();
+        let read: Vec<_> = readers.into_iter().map(|reader| reader.join().expect("it does not panic")).collect();
+        let rows: Vec<usize> = read.iter().map(Vec::len).collect();
+        println!("{rows:?}");
+        let points = table.split_points::<&[u8]>(.., parts as u64).expect("the disk works");
+        let edges: Vec<Vec<u8>> = points.into_iter().map(|point| point.at).collect();
+        let starts = std::iter::once(Vec::new()).chain(edges.iter().cloned());
+        let ends = edges.iter().cloned().chain([b"z".to_vec()]);
+        let bytes: Vec<u64> =
+            starts.zip(ends).map(|(start, end)| table.size(start..end).expect("it works").middle()).collect();
+        let average = bytes.iter().sum::<u64>() / parts as u64;
+        let uneven = bytes.iter().map(|bytes| bytes.abs_diff(average)).max().unwrap_or(0);
+        assert!(uneven <= average / 5, "{bytes:?}");
+        let joined: Vec<_> = read.into_iter().flatten().collect();
+        assert!(
+            joined.iter().map(|(key, value)| (key, &value[..])).eq(all.iter().map(|(key, value)| (key, &value[..])))
+        );
+    }
+    let range = table.iter().limit(7).split(3).expect("the disk works");
+    assert_eq!(range.len(), 1, "a limit is not shared");
+    let mut begun = table.iter();
+    for _ in 0..5_000 {
+        begun.next().expect("there are more").expect("the disk works");
+    }
+    let left = begun.split(4).expect("the disk works").into_iter().flatten().count();
+    assert_eq!(left, all.len() - 5_000, "what was read is not read again");
+}
+
+#[test]
+fn a_sample_is_spread_over_all_rows() {
+    let (_disk, db, table) = ten_files(IndexKind::Btree);
+    for i in 0..100 {
+        table.insert([&key(i * 200)[..], b"+"].concat(), "in memory").expect("the disk works");
+    }
+    let mut sample = Vec::new();
+    let touched = Touched::by(&db, || sample = table.sample::<&[u8]>(.., 200, 3).expect("the disk works"));
+    assert_eq!(sample.len(), 200);
+    assert!(touched.of(PageKind::Data).reads <= 200, "{touched:?}");
+    for decile in 0..10 {
+        let here = key(decile * FILE_ROWS)..key((decile + 1) * FILE_ROWS);
+        let count = sample.iter().filter(|sampled| here.contains(&sampled.to_vec())).count();
+        assert!((15..=25).contains(&count), "{count} of 200 keys in a tenth of the rows");
+    }
+    let other = table.sample::<&[u8]>(.., 200, 4).expect("the disk works");
+    assert_ne!(sample, other, "seeds differ");
+    assert!(table.sample::<&[u8]>(.., 0, 1).expect("the disk works").is_empty());
+}
+
+#[test]
+fn overlapping_files_are_told_apart_where_they_only_touch() {
+    let disk = SimDisk::new(1);
+    let levels = LevelOptions { level0_files: 100, slow_files: 200, ..LevelOptions::default() };
+    let builder = Database::builder("db").machine(Machine::simulated_on(disk, 1)).levels(levels);
+    let db = builder.open().expect("the disk works");
+    let options = TableOptions { page_bytes: 1 << 10, node_bytes: 1 << 10, ..TableOptions::default() };
+    let table = db.table_with("t", options).expect("the disk works");
+    for file in 0..8 {
+        let mut batch = db.batch();
+        // Two hundred rows are in the file before, too.
+        for i in 0..FILE_ROWS {
+            batch.insert(&table, key(file * (FILE_ROWS - 200) + i), [b'v'; 50]);
+        }
+        batch.commit().expect("it fits");
+        db.flush().expect("the disk works");
+    }
+    let rows = u64::from(8 * FILE_ROWS - 7 * 200);
+    let (nodes, others) = asked(&db, || {
+        let estimate = table.count::<&[u8]>(..).expect("the disk works");
+        assert!(estimate.contains(rows), "{estimate:?} of {rows}");
+        assert!(estimate.width() < 7 * (200 + 4 * 20), "{estimate:?}: what is in two files, and the pages around");
+    });
+    assert_eq!(others, 0);
+    let height = u64::from(table.stats().expect("it is there").index_height);
+    assert!(nodes <= 8 * 3 * 2 * height, "{nodes} nodes");
+    let touched = Touched::by(&db, || assert_eq!(table.count_exact::<&[u8]>(..).expect("the disk works"), rows));
+    let pages = table.stats().expect("it is there").data_pages;
+    assert!(
+        touched.of(PageKind::Data).reads < pages / 3,
+        "{touched:?} of {pages}: only what is in two files is merged"
+    );
 }

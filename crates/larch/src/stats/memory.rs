@@ -148,3 +148,6 @@ pub fn nth_key(memtable: &Memtable, start: &[u8], n: u64) -> Option<Vec<u8>> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests;

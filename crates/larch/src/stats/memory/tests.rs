@@ -1,0 +1,83 @@
+//! Memtables as one source.
+
+use super::*;
+use crate::manifest::{FileSet, TableId};
+use crate::read::{MemSet, View};
+
+const TABLE: TableId = TableId(1);
+
+/// Puts (`+k@5`), erases (`-k@5`) and range erases (`a..c@5`) in memtables, the newest first.
+fn view(memtables: &[&str]) -> View {
+    let memory = memtables.iter().map(|script| {
+        let memory = MemSet::new(1);
+        let memtable = memory.table_or_new(TABLE);
+        for word in script.split_whitespace() {
+            let (what, version) = word.split_once('@').expect("every word has a version");
+            let version = Version(version.parse().expect("it is a number"));
+            match (what.strip_prefix('+'), what.strip_prefix('-'), what.split_once("..")) {
+                (Some(key), ..) => memtable.apply(key.as_bytes(), version, RowKind::Put, b"value"),
+                (_, Some(key), _) => memtable.apply(key.as_bytes(), version, RowKind::Erase, b""),
+                (.., Some((start, end))) => memtable.remove_range(start.as_bytes(), end.as_bytes(), version),
+                _ => panic!("{word} is no write"),
+            }
+        }
+        Arc::new(memory)
+    });
+    View { generation: 0, memory: memory.collect(), files: Arc::new(FileSet::default()) }
+}
+
+fn all() -> Span {
+    Span { start: Vec::new(), end: None }
+}
+
+/// Rows as of a version: `k` if it is seen, `-k` if it hides.
+fn shown(view: &View, at: u64, span: &Span) -> String {
+    let table = TableView { view, id: TABLE, at: Version(at) };
+    let mut rows = MemoryRows::from(table, span.low());
+    let mut shown = Vec::new();
+    while let Some((row, shows)) = rows.next_in(span) {
+        shown.push(format!("{}{}", if shows { "" } else { "-" }, row.key().escape_ascii()));
+    }
+    shown.join(" ")
+}
+
+#[test]
+fn the_newest_memtable_with_a_key_decides() {
+    let view = view(&["-b@8 +c@9 +e@8", "+a@5 +b@6 -c@5 +d@5 -e@4"]);
+    assert_eq!(shown(&view, 9, &all()), "a -b c d e");
+    assert_eq!(shown(&view, 7, &all()), "a b -c d -e");
+    assert_eq!(shown(&view, 4, &all()), "-e");
+    assert_eq!(shown(&view, 9, &Span { start: b"b".to_vec(), end: Some(b"d".to_vec()) }), "-b c");
+}
+
+#[test]
+fn a_range_erase_hides_what_older_versions_and_memtables_have() {
+    let view = view(&["a..c@8 +a@7 +b@9", "+a@5 +aa@5 +c@5 d..@6 +d@5 +e@6"]);
+    assert_eq!(shown(&view, 9, &all()), "-a -aa b c -d e");
+    assert_eq!(shown(&view, 7, &all()), "a aa c -d e");
+    let erased = |at: u64| {
+        let table = TableView { view: &view, id: TABLE, at: Version(at) };
+        let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
+        let spans = erased(table, &all()).into_iter();
+        spans.map(|span| format!("{}..{}", text(&span.start), text(&span.end.unwrap_or_default()))).collect::<Vec<_>>()
+    };
+    assert_eq!(erased(9), ["a..c", "d.."]);
+    assert_eq!(erased(7), ["d.."]);
+}
+
+#[test]
+fn runs_are_cut_between_keys_and_count_every_version() {
+    let view = view(&["+a@1 +a@2 +a@3 +b@1 +c@1 +c@2 +d@1"]);
+    let table = TableView { view: &view, id: TABLE, at: Version(9) };
+    let memtable = memtables(table).next().expect("it was written to");
+    let runs = runs(&memtable, &all(), 2, u64::MAX);
+    let shown: Vec<_> = runs.iter().map(|run| (run.first_key.as_slice(), run.last_key.as_slice(), run.rows)).collect();
+    assert_eq!(shown, [(&b"a"[..], &b"b"[..], 2), (b"c", b"d", 2)]);
+    assert_eq!(runs[0].bytes, 4 * (runs[1].bytes / 3), "rows of one size each");
+    let InMemory { rows, bytes } = held(table, &all());
+    assert_eq!((rows, bytes), (4, runs.iter().map(|run| run.bytes).sum()));
+    let keys: Vec<_> = (0..5).map(|n| nth_key(&memtable, b"a", n)).collect();
+    let letter = |letter: &[u8]| Some(letter.to_vec());
+    assert_eq!(keys, [letter(b"a"), letter(b"b"), letter(b"c"), letter(b"d"), None]);
+    assert_eq!(MemoryRows::last_in(table, &Span { start: b"b".to_vec(), end: Some(b"d".to_vec()) }), letter(b"c"));
+}
