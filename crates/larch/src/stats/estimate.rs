@@ -107,6 +107,9 @@ pub fn range_stats(session: &Session, table: TableView<'_>, span: &Span) -> Resu
         level.bytes += bytes;
 
         let sst = &placed.file.sst;
+        if names.is_empty() && sst.meta.history.is_none() {
+            continue;
+        }
         let by_group = retry(session, || sst.bytes_by_group_between(session, placed.span.low(), placed.span.high()))?;
         let (&history, by_group) = by_group.split_last().expect("the history is among them");
         stats.history_bytes += history;
