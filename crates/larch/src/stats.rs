@@ -198,6 +198,17 @@ impl Statistics {
         Ok(self.ask(range, None, nth)?.map(Key::from))
     }
 
+    /// About where row `n` of those that a reader sees in `range` is, from index nodes alone: at or after the first cut
+    /// point and before the second, if there are more than `n` rows. `None` on a side: not known better than the range.
+    /// There are some 64 points to choose from. Rows in memory are walked for each that is tried.
+    pub fn nth_between<K: AsRef<[u8]>>(
+        &self,
+        range: impl RangeBounds<K>,
+        n: u64,
+    ) -> Result<(Option<CutPoint>, Option<CutPoint>)> {
+        self.ask(range, (None, None), |session, table, span| shape::nth_between(session, table, span, n))
+    }
+
     /// Keys of up to `count` rows that a reader sees in `range`, sorted, each once; the same for the same `seed` as long
     /// as nothing changes. Reads about a data page a key, and two for each file with an end of the range in it.
     ///

@@ -112,6 +112,45 @@ pub fn split_points(session: &Session, table: TableView<'_>, span: &Span, parts:
     Ok(points)
 }
 
+/// Cut points of `span` between which row `n` of those that a reader sees is, if there are more than `n`: it is not before
+/// the first and before the second. `None`: the end of the range on that side.
+pub fn nth_between(
+    session: &Session,
+    table: TableView<'_>,
+    span: &Span,
+    n: u64,
+) -> Result<(Option<CutPoint>, Option<CutPoint>)> {
+    /// Cut points to choose from.
+    const BUCKETS: u64 = 64;
+    let histogram = histogram(session, table, span, Metric::Rows, Resolution::Buckets(BUCKETS))?;
+    let points: Vec<CutPoint> = histogram.buckets.into_iter().filter_map(|bucket| bucket.end).collect();
+    let before = |point: &CutPoint| match Span::new(span.start.clone(), Some(point.at.clone())) {
+        Some(span) => estimate::count(session, table, &span),
+        None => Ok(Estimate::default()),
+    };
+    // What is known need not grow from point to point, but each side is one that was asked about.
+    let (mut low, mut high) = (None, None);
+    let (mut start, mut end) = (0, points.len());
+    while start < end {
+        let middle = start + (end - start) / 2;
+        if before(&points[middle])?.high <= n {
+            (low, start) = (Some(middle), middle + 1);
+        } else {
+            end = middle;
+        }
+    }
+    (start, end) = (low.map_or(0, |low| low + 1), points.len());
+    while start < end {
+        let middle = start + (end - start) / 2;
+        if before(&points[middle])?.low > n {
+            (high, end) = (Some(middle), middle);
+        } else {
+            start = middle + 1;
+        }
+    }
+    Ok((low.map(|i| points[i].clone()), high.map(|i| points[i].clone())))
+}
+
 /// Keys of up to `count` rows, spread evenly over those stored and then by chance; sorted, each once. Only keys that a
 /// reader sees are given.
 pub fn sample(session: &Session, table: TableView<'_>, span: &Span, count: u64, seed: u64) -> Result<Vec<Key>> {
