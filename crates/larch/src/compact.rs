@@ -10,6 +10,7 @@ pub mod run;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::manifest::TableId;
+use crate::read::View;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
 use pick::Choice;
@@ -43,11 +44,14 @@ impl Job for CompactJob {
 /// Does the most wanted compaction of any table; false if none is wanted or the database is closing.
 fn compact_once(core: &Arc<Core>) -> Result<bool> {
     let view = core.view();
+    let boundaries = core.boundaries();
+    let mut is_cut = false;
     for table in view.files.tables.values() {
-        if cut::run(core, table)? {
-            core.tell_progress();
-            return Ok(true);
-        }
+        is_cut |= cut::run(core, table, &boundaries)?;
+    }
+    if is_cut {
+        core.tell_progress();
+        return Ok(true);
     }
     let picks = view.files.tables.values().map(|table| (table, pick::pick(table, &core.options.levels)));
     let Some((table, choice)) = picks.max_by(|(_, a), (_, b)| a.score().total_cmp(&b.score())) else {
@@ -66,16 +70,7 @@ pub fn compact_table(core: &Arc<Core>, table: TableId, progress: &mut dyn FnMut(
     crate::flush::flush_all(core)?;
     let outcome = {
         let _turn = core.compacting.lock();
-        let view = core.view();
-        let Some(files) = view.files.tables.get(&table) else { return Ok(()) };
-        cut::run(core, files)?;
-        let view = core.view();
-        let Some(files) = view.files.tables.get(&table) else { return Ok(()) };
-        let choice = pick::everything(files);
-        run::run(core, files, &choice, &mut |done, total| {
-            progress(done, total);
-            true
-        })
+        merge_all(core, table, progress)
     };
     core.wake_compact();
     core.tell_progress();
@@ -83,4 +78,16 @@ pub fn compact_table(core: &Arc<Core>, table: TableId, progress: &mut dyn FnMut(
         Ok(_) | Err(Error::NoSuchTable(_)) => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// As [`compact_table`], for who changes levels.
+fn merge_all(core: &Arc<Core>, table: TableId, progress: &mut dyn FnMut(u64, u64)) -> Result<bool> {
+    let files = |view: &View| view.files.tables.get(&table).cloned();
+    let Some(before) = files(&core.view()) else { return Ok(false) };
+    cut::run(core, &before, &core.boundaries())?;
+    let Some(files) = files(&core.view()) else { return Ok(false) };
+    run::run(core, &files, &pick::everything(&files), &mut |done, total| {
+        progress(done, total);
+        true
+    })
 }

@@ -170,6 +170,8 @@ impl Import {
             runs,
         };
         let outcome = ingest(self.core(), &self.table.info(), &run);
+        // Compaction may have found the turn taken.
+        self.core().wake_compact();
         if outcome.is_ok() || self.core().check_writable().is_err() {
             // After a failed write of the manifest nobody knows whether it names the files; the next open does.
             run.keep();
@@ -293,7 +295,6 @@ fn ingest(core: &Arc<Core>, table: &TableInfo, run: &Run) -> Result<()> {
     core.publish(version);
     drop(guard);
     drop(turn);
-    core.wake_compact();
     Ok(())
 }
 

@@ -239,7 +239,9 @@ impl TableStats {
                 here.rows += file.sst.rows().count();
                 stats.unseen_bytes += file.bytes() - file.sst.visible_bytes().min(file.bytes());
                 if let Some(main) = meta.main {
-                    stats.erased_rows += main.totals.erased;
+                    // Of a file seen in part, a share.
+                    let erased = u128::from(main.totals.erased) * u128::from(file.sst.rows().count());
+                    stats.erased_rows += (erased / u128::from(main.totals.rows.max(1))) as u64;
                     stats.data_pages += main.data_pages;
                     stats.data_bytes += main.totals.bytes;
                     let height = main.root(file.sst.prefer_flat).height;

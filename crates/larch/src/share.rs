@@ -14,6 +14,13 @@ use sst::RangeErase;
 
 /// Makes table `name` see what `table` has, or, with a key, what it has from that key on: that is taken from it then.
 pub fn share(handle: &Arc<Handle>, table: &Table, name: &str, from: Option<&[u8]>) -> Result<Table> {
+    let outcome = share_files(handle, table, name, from);
+    // Compaction may have found the turn taken.
+    handle.core.wake_compact();
+    outcome
+}
+
+fn share_files(handle: &Arc<Handle>, table: &Table, name: &str, from: Option<&[u8]>) -> Result<Table> {
     let core = &handle.core;
     // No compaction may change levels, and no commit may come between the steps.
     let turn = core.compacting.lock();
@@ -67,7 +74,6 @@ pub fn share(handle: &Arc<Handle>, table: &Table, name: &str, from: Option<&[u8]
     }
     drop(guard);
     drop(turn);
-    core.wake_compact();
     let info = core.table_info(id).ok_or_else(|| Error::NoSuchTable(name.to_owned()))?;
     Ok(Table::new(handle.clone(), info))
 }

@@ -11,7 +11,7 @@ mod stretches;
 use crate::core::Core;
 use crate::db::Snapshot;
 use crate::error::{Error, Result};
-use crate::read::range::MAX_AHEAD_BYTES;
+use crate::read::range;
 use crate::read::view::TableView;
 use crate::read::{Key, Value, point};
 use crate::snapshot::Pin;
@@ -128,7 +128,7 @@ impl Statistics {
     }
 
     fn readahead(&self) -> Readahead {
-        Readahead::growing(MAX_AHEAD_BYTES.min(self.table.core().options.cache_bytes / 64))
+        range::readahead(&self.table.core().cache)
     }
 
     /// About how many rows a reader sees in `range`. Reads at most two ways down the index of each file that has an end of

@@ -141,7 +141,8 @@ impl Pass {
 }
 
 /// Rounds that a precharge of `sst` takes at most while nothing is evicted: the way down the main tree, the page beside
-/// the edge of a key range if that is where its end shows, then the tallest group, the history, its groups, and values.
+/// the edge of a key range if that is where its end shows, then the tallest group, the history, its groups, and values. With
+/// a limit of rows the pieces of a slice are walked one after the other.
 pub fn rounds_at_most(sst: &Sst, reading: &Reading<'_>) -> u64 {
     let height = |kind: TreeKind| sst.meta.tree(kind).map(|tree| u64::from(tree.root(sst.prefer_flat).height) + 1);
     let tallest =
@@ -151,7 +152,9 @@ pub fn rounds_at_most(sst: &Sst, reading: &Reading<'_>) -> u64 {
         false => 0,
     };
     let keyed = [TreeKind::Main, TreeKind::RangeErases].into_iter().filter_map(height).max();
-    2 * keyed.unwrap_or(0) + tallest(TreeKind::Group).unwrap_or(0) + history + u64::from(reading.reads_values(sst))
+    let pieces = if reading.limits.rows < u64::MAX { sst.rows().iter().count().max(1) as u64 } else { 1 };
+    let piece = 2 * keyed.unwrap_or(0) + tallest(TreeKind::Group).unwrap_or(0) + history;
+    pieces * (piece + u64::from(reading.reads_values(sst)))
 }
 
 /// How many shares reading takes of files that follow each other: one for each tree that is read, and one for values.
@@ -291,6 +294,7 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
         walk.rows_left = reading.limits.rows;
         walk.counts_erased = reading.is_old(sst);
         walk.needs_last_row = reading.needs_rows(sst);
+        walk.is_piece = sst.rows().iter().nth(1).is_some();
         let main = walk.run()?;
         let mut sum = Pass { is_known: !main.missing, ..main };
         if !sum.rows.is_empty() && reading.needs_rows(sst) {

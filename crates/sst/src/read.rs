@@ -12,6 +12,7 @@ pub use filter::FilterUse;
 pub use parts::{GroupCursor, Groups};
 pub use readahead::Readahead;
 pub(crate) use tree::Descent;
+use tree::Under;
 pub use tree::{PartCursor, Seek, TreeCursor};
 
 use crate::build::history_key;
@@ -215,12 +216,6 @@ impl Sst {
         self.slice.as_ref().map_or(self.meta.file_bytes, |slice| slice.bytes)
     }
 
-    /// Whether main row `row` is seen.
-    #[inline]
-    fn shows(&self, row: u64) -> bool {
-        self.slice.as_ref().is_none_or(|slice| slice.rows.contains(row))
-    }
-
     #[inline]
     pub(crate) fn descent(&self, kind: TreeKind) -> Option<Descent<'_>> {
         let tree = self.meta.tree(kind)?;
@@ -238,9 +233,16 @@ impl Sst {
     /// The newest version of `key` that is not newer than `at`. A step; allocates nothing.
     pub fn get<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Row>, Stop> {
         let Some(descent) = self.descent(TreeKind::Main) else { return Ok(None) };
-        let (page, layout) = descent.page_of_key(source, key)?;
+        let (page, layout) = match &self.slice {
+            None => descent.page_of_key(source, key)?,
+            // What is seen goes by row ids, so the page must have those that its parent says.
+            Some(slice) => match descent.page_among(source, key, &slice.rows)? {
+                Under::Page(page, layout) => (page, layout),
+                Under::Hidden(_) => return Ok(None),
+            },
+        };
         let Ok(i) = layout.search(&page, key) else { return Ok(None) };
-        if !self.shows(layout.first_row() + i as u64) {
+        if self.slice.as_ref().is_some_and(|slice| !slice.rows.contains(layout.first_row() + i as u64)) {
             return Ok(None);
         }
         self.visible(source, &page, &layout, i, at)
@@ -298,12 +300,27 @@ impl Sst {
         Ok(self.range_erase(source, key)?.and_then(|erase| erase.newest(at)))
     }
 
-    /// Range erase number `i` in the file. A step.
+    /// Range erase number `i` in the file, all of it: see [`Sst::seen_of`]. A step.
     pub fn nth_range_erase<S: PageSource + ?Sized>(&self, source: &S, i: u64) -> Result<Option<RangeErase>, Stop> {
         let Some(tree) = self.meta.range_erases.filter(|tree| i < tree.totals.rows) else { return Ok(None) };
         let descent = Descent::new(&self.file, TreeKind::RangeErases, &tree, self.prefer_flat);
         let (page, layout): (PageRef, Layout) = descent.page_of_row(source, i)?;
         self.decode_range_erase(&page, &layout, (i - layout.first_row()) as usize).map(Some)
+    }
+
+    /// What of a range erase of the file is seen: the part on this side of where the file was cut off.
+    pub fn seen_of(&self, erase: RangeErase) -> Option<RangeErase> {
+        let RangeErase { mut start, mut end, versions } = erase;
+        let (seen, all) = (self.bounds(), &self.meta.bounds);
+        if seen.low != all.low {
+            start = start.max(seen.low.clone());
+        }
+        if let Some(high) = seen.high.as_ref().filter(|_| seen.high != all.high)
+            && end.as_ref().is_none_or(|end| high < end)
+        {
+            end = Some(high.clone());
+        }
+        end.as_ref().is_none_or(|end| start < *end).then_some(RangeErase { start, end, versions })
     }
 
     pub(crate) fn decode_range_erase(&self, page: &PageRef, layout: &Layout, i: usize) -> Result<RangeErase, Stop> {

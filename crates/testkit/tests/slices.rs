@@ -211,3 +211,75 @@ fn a_split_takes_rows_from_one_table_to_another_but_not_from_snapshots() {
         assert_eq!(files_on_disk(&disk) as u64, db.metrics().files);
     }
 }
+
+/// A file of level 6 with erases up to where the next one begins, which is older: cut there, it must go, for the order of
+/// the level is that of the bounds.
+#[test]
+fn a_file_that_is_cut_down_to_a_bound_leaves_the_order_of_its_level() {
+    let disk = SimDisk::new(1);
+    let levels = LevelOptions { level0_files: 1, file_bytes: 16 << 10, base_bytes: 1 << 30, ..LevelOptions::default() };
+    let machine = Machine::simulated_on(disk.clone(), 1);
+    let db = Database::builder(DIRECTORY).machine(machine).levels(levels).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    let mut batch = db.batch();
+    for key in ["a", "d", "m", "n", "x", "z"] {
+        batch.insert(&table, key, vec![b'v'; if key < "m" { 20_000 } else { 10 }]);
+    }
+    batch.commit().expect("the disk works");
+    let snapshot = db.snapshot();
+    table.remove_range("b".."m").expect("the disk works");
+    db.flush().expect("the disk works");
+    for byte in [1, 2] {
+        table.insert("e", vec![byte; 20_000]).expect("the disk works");
+        db.flush().expect("the disk works");
+    }
+    drop(snapshot);
+    let rest = table.split_off("m", "rest").expect("the name is free");
+    let report = db.check(&mut |_| {}).expect("the disk works");
+    assert!(report.problems.is_empty(), "{}", report.problems[0]);
+    let keys = ["m", "n", "x", "z"];
+    for (i, key) in keys.into_iter().enumerate() {
+        assert!(rest.contains_key(key).expect("the disk works"), "row {key}");
+        let found: Vec<_> = rest.range(key..).map(|row| row.expect("the disk works").0.to_vec()).collect();
+        assert_eq!(found, keys[i..].iter().map(|key| key.as_bytes()).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn what_was_cut_off_a_file_hides_nothing_that_came_later_to_a_deeper_level() {
+    let disk = SimDisk::new(1);
+    let db = open(&disk);
+    let table = db.table("t").expect("the disk works");
+    table.insert("z", "old").expect("the disk works");
+    table.remove_range("a".."m").expect("the disk works");
+    let rest = table.split_off("p", "rest").expect("the name is free");
+    let mut import = rest.import().expect("the disk works");
+    import.add(b"c", b"new").expect("the disk works");
+    import.finish(&mut |_, _| {}).expect("the disk works");
+    // Any commit drives what is to be done behind it.
+    rest.insert("y", "new").expect("the disk works");
+    db.flush().expect("the disk works");
+    assert!(rest.contains_key("c").expect("the disk works"), "the erase of a to m was cut off");
+}
+
+#[test]
+fn a_damaged_page_at_the_edge_of_a_removed_range_stops_no_writes() {
+    let disk = SimDisk::new(1);
+    let db = open(&disk);
+    let table = filled(&db, &[]);
+    drop((table, db));
+    for entry in disk.list(Path::new(DIRECTORY)).expect("the directory is there") {
+        let path = Path::new(DIRECTORY).join(&entry.name);
+        if entry.name.ends_with(".sst") {
+            let bytes = disk.read_all(&path).expect("the file is there").len() as u64;
+            (100..bytes - 4096).step_by(1024).for_each(|at| disk.flip_bit(&path, at, 1));
+        }
+    }
+    let db = open(&disk);
+    let table = db.table("t").expect("the disk works");
+    table.remove_range(key(110)..key(3150)).expect("the disk works");
+    db.flush().expect("a cut is left out where its file cannot be read");
+    table.insert("x", "y").expect("writes go on");
+    db.flush().expect("writes go on");
+    assert!(table.contains_key("x").expect("this row is not damaged"));
+}

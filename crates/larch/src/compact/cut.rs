@@ -10,9 +10,10 @@ use crate::error::Result;
 use crate::manifest::edit::MAX_RANGES;
 use crate::manifest::{DbFile, Edit, TableFiles};
 use os::sync::atomic::Ordering;
-use pages::{Admit, Reason, Session, retry};
-use sst::format::meta::{MAX_BOUND_BYTES, TreeKind, successor};
-use sst::{KeyBounds, RowRanges, Seek, Slice, TreeCursor, Version};
+use pages::{Admit, PageKind, Reason, Session, retry};
+use sst::format::meta::{MAX_BOUND_BYTES, successor};
+use sst::{KeyBounds, RowRanges, Slice, Version};
+use std::ops::Bound;
 
 /// Most range erases that are looked at together: each may cost a few page reads a file.
 const MAX_ERASES: usize = 1000;
@@ -66,10 +67,11 @@ impl Region {
     }
 }
 
-/// Cuts what range erases of `table` hide from everybody off the files that hold it; whether there was anything. Whoever
-/// calls it changes levels.
-pub fn run(core: &Core, table: &TableFiles) -> Result<bool> {
-    let boundaries = core.boundaries();
+/// Cuts what range erases of `table` hide from everybody, who reads at one of `boundaries`, off the files that hold it;
+/// whether there was anything. Whoever calls it changes levels.
+///
+/// A file that cannot be read is left as it is: its reader will be told, and a range erase hides as well as a cut.
+pub fn run(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bool> {
     let oldest = *boundaries.first().expect("the newest version is one");
     let is_new = |file: &DbFile| {
         file.sst.meta.range_erases.is_some() && file.cut_through.load(Ordering::Relaxed) < file.age().min(oldest.0)
@@ -80,46 +82,44 @@ pub fn run(core: &Core, table: &TableFiles) -> Result<bool> {
     let session = Session::new(&core.cache, Reason::Compaction, Admit::Pass);
     let mut regions: Vec<Region> = Vec::new();
     let mut edits = Vec::new();
-    let mut read = 0;
+    let mut left = MAX_ERASES;
     let (level0, deeper) = table.levels.split_first().expect("a table has levels");
     let sources = level0.iter().map(|file| (0, std::slice::from_ref(file)));
     let sources = sources.chain((1u8..).zip(deeper).map(|(level, files)| (level, files.as_slice())));
     for (level, files) in sources {
         for file in files {
+            if core.closing.load(Ordering::Acquire) {
+                return Ok(false);
+            }
             let (table, number) = (table.info.id, file.number);
-            match without(&session, file, &regions, true)? {
-                Left::All => {}
-                Left::Part(slice) => edits.push(Edit::SliceFile { table, level, number, slice: Some(slice) }),
-                Left::Nothing => edits.push(Edit::RemoveFile { table, level, number }),
+            match without(&session, file, &regions, true) {
+                Ok(Left::All) | Err(_) => {}
+                Ok(Left::Part(slice)) => edits.push(Edit::SliceFile { table, level, number, slice: Some(slice) }),
+                Ok(Left::Nothing) => edits.push(Edit::RemoveFile { table, level, number }),
             }
         }
         for file in files.iter().filter(|file| is_new(file)) {
-            for region in regions_of(&session, file, oldest, MAX_ERASES - read)? {
-                read += 1;
-                add(&mut regions, region);
-            }
+            // Its entry may be made anew by the edits, and takes this over.
+            file.cut_through.fetch_max(oldest.0, Ordering::Relaxed);
+            let found = regions_of(&session, file, oldest, left).unwrap_or_default();
+            left -= found.len();
+            found.into_iter().for_each(|region| add(&mut regions, region));
         }
     }
     if !edits.is_empty() {
         core.install(&edits, |_| {})?;
     }
-    // The entries of files that were cut are others now, with what is stored here.
-    let view = core.view();
-    let now = view.files.tables.get(&table.info.id);
-    for (_, file) in table.files().chain(now.into_iter().flat_map(TableFiles::files)) {
-        if table.files().any(|(_, old)| old.number == file.number) {
-            file.cut_through.fetch_max(oldest.0, Ordering::Relaxed);
-        }
-    }
     Ok(!edits.is_empty())
 }
 
-/// Where range erases of `file` hide all older versions from readers at `oldest` and later. At most `most`.
+/// Where range erases of `file` hide all older versions from readers at `oldest` and later. At most `most`: the others go on
+/// hiding.
 fn regions_of(session: &Session, file: &DbFile, oldest: Version, most: usize) -> Result<Vec<Region>> {
     let count = file.sst.meta.range_erases.map_or(0, |tree| tree.totals.rows);
     let mut regions = Vec::new();
     for i in 0..count.min(most as u64) {
         let erase = retry(session, || file.sst.nth_range_erase(session, i))?.expect("counted in the file's meta");
+        let Some(erase) = file.sst.seen_of(erase) else { continue };
         if erase.newest(oldest).is_some() {
             regions.push(Region { start: erase.start, end: erase.end });
         }
@@ -160,6 +160,10 @@ pub fn without(session: &Session, file: &DbFile, regions: &[Region], if_worth_it
             Some(end) if !region.reaches_above(bounds) => rows_before(session, file, end)?,
             _ => all,
         };
+        if end < start {
+            let why = format!("{start} rows come before one key and {end} before a greater one");
+            return Err(sst.file.corrupt(PageKind::Data, 0, why).into());
+        }
         let gone = slice.rows.count_within(start..end);
         let bytes = share(slice.bytes, gone, slice.rows.count());
         let left = RowRanges::new(slice.rows.within(0..start).iter().chain(slice.rows.within(end..all).iter()));
@@ -178,7 +182,9 @@ pub fn without(session: &Session, file: &DbFile, regions: &[Region], if_worth_it
             _ => {}
         }
     }
-    if slice.rows.is_empty() && sst.meta.range_erases.is_none() {
+    // Range erases end before the high bound: between equal bounds there could be a row only.
+    let has_room = slice.bounds.high.as_ref().is_none_or(|high| slice.bounds.low < *high);
+    if slice.rows.is_empty() && (sst.meta.range_erases.is_none() || !has_room) {
         return Ok(Left::Nothing);
     }
     let is_new = slice.rows != before || slice.bounds != *bounds;
@@ -197,11 +203,8 @@ fn share(bytes: u64, part: u64, whole: u64) -> u64 {
 
 /// How many main rows of the file, seen or not, have keys less than `key`.
 fn rows_before(session: &Session, file: &DbFile, key: &[u8]) -> Result<u64> {
-    let sst = &file.sst;
-    let Some(tree) = sst.meta.main else { return Ok(0) };
-    let mut cursor: TreeCursor = TreeCursor::new(&sst.file, TreeKind::Main, tree, sst.prefer_flat, 0..u64::MAX);
-    let found = retry(session, || cursor.seek(session, key, Seek::Lower))?;
-    Ok(if found { cursor.row().expect("it was found") } else { tree.totals.rows })
+    let before = retry(session, || file.sst.rows_between(session, Bound::Unbounded, Bound::Excluded(key)))?;
+    Ok(before.end)
 }
 
 #[cfg(test)]

@@ -91,13 +91,22 @@ pub fn pick(table: &TableFiles, options: &LevelOptions) -> Choice {
     from_level(table, level, to, score)
 }
 
+/// Most files that are rewritten together because little of them is seen.
+const MAX_SPARSE: usize = 32;
+
 /// Rewriting a file of which less than half is seen, so that the rest of its space is returned.
 fn sparse(table: &TableFiles, base: usize) -> Choice {
     let is_sparse = |file: &DbFile| file.sst.slice.is_some() && file.sst.visible_bytes() < file.bytes() / 2;
     let Some((level, file)) = table.files().find(|(_, file)| is_sparse(file)) else { return Choice::Nothing };
     match level {
         0 => from_level0(table, base, 1.0),
-        _ => merge(table, Vec::new(), file.sst.bounds().clone(), level, level, 1.0),
+        _ => {
+            // What is left of many files becomes one.
+            let first = table.levels[level].iter().position(|other| other.number == file.number).expect("found there");
+            let run = table.levels[level][first..].iter().take_while(|file| is_sparse(file)).take(MAX_SPARSE);
+            let bounds = union(run).expect("the first is one");
+            merge(table, Vec::new(), bounds, level, level, 1.0)
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::read::level::LevelCursor;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use pages::{Admit, PageSource, Reason, Session, Stop, retry};
-use sst::{Groups, LoadedValue, RangeErase, Readahead, Row, RowKind, Sst, SstCursor, StoredValue, Version};
+use sst::{Groups, LoadedValue, RangeErase, Readahead, Row, RowKind, SstCursor, StoredValue, Version};
 
 /// Between two looks at whether to go on, in bytes of values; a version counts as some more.
 const LOOK_BYTES: u64 = 1 << 20;
@@ -229,7 +229,7 @@ fn gather_range_erases(session: &Session, sources: &[Level]) -> Result<Vec<Range
         let count = file.sst.meta.range_erases.map_or(0, |tree| tree.totals.rows);
         for i in 0..count {
             let erase = retry(session, || file.sst.nth_range_erase(session, i))?.expect("counted in the file's meta");
-            erases.extend(within_slice(&file.sst, erase));
+            erases.extend(file.sst.seen_of(erase));
         }
     }
     let versions = |i: usize| erases[i].versions.iter().map(move |&version| (version, i));
@@ -247,21 +247,6 @@ fn gather_range_erases(session: &Session, sources: &[Level]) -> Result<Vec<Range
         versions: erase.versions,
     });
     Ok(cut.collect())
-}
-
-/// What of a range erase lies on this side of where the file was cut off.
-fn within_slice(sst: &Sst, erase: RangeErase) -> Option<RangeErase> {
-    let RangeErase { mut start, mut end, versions } = erase;
-    let (seen, all) = (sst.bounds(), &sst.meta.bounds);
-    if seen.low != all.low {
-        start = start.max(seen.low.clone());
-    }
-    if let Some(high) = seen.high.as_ref().filter(|_| seen.high != all.high)
-        && end.as_ref().is_none_or(|end| high < end)
-    {
-        end = Some(high.clone());
-    }
-    end.as_ref().is_none_or(|end| start < *end).then_some(RangeErase { start, end, versions })
 }
 
 /// All keys of all inputs in order.

@@ -9,7 +9,7 @@ use os::Disk;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use pages::PageCache;
-use sst::{Meta, Slice, Sst, Version};
+use sst::{KeyBounds, Meta, Slice, Sst, Version};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
@@ -285,6 +285,9 @@ impl FileSet {
                     if slice.rows.last().is_some_and(|last| last >= rows) {
                         return Err(format!("a slice of file {number} has rows beyond its {rows}").into());
                     }
+                    if slice.bounds.high.as_ref().is_some_and(|high| *high < slice.bounds.low) {
+                        return Err(format!("a slice of file {number} ends before it begins").into());
+                    }
                 }
                 let sliced = Arc::new(file.sliced(slice.clone()));
                 // A bound has moved inward, so that the place in the level may be another.
@@ -343,7 +346,7 @@ impl FileSet {
         let place = |other: &Arc<DbFile>| match level {
             // Newest first; a file's newest version is its age.
             0 => (file.age(), file.number) < (other.age(), other.number),
-            _ => (&other.sst.bounds().low, other.number) < (&file.sst.bounds().low, file.number),
+            _ => by_keys(other) < by_keys(&file),
         };
         let at = files.partition_point(place);
         // Twice in one place would leave the order open. Elsewhere in the level, two of one number do not meet.
@@ -413,6 +416,13 @@ impl FileSet {
         }
         head.into_iter().chain(edits).chain(slices)
     }
+}
+
+/// Where a file stands in a sorted level: by its low bound, among files that tie there by its high one, which is none for
+/// the greatest.
+fn by_keys(file: &DbFile) -> (&[u8], bool, Option<&[u8]>, u64) {
+    let KeyBounds { low, high } = file.sst.bounds();
+    (low, high.is_none(), high.as_deref(), file.number)
 }
 
 fn not_there(table: TableId, level: u8, number: u64) -> Refusal {

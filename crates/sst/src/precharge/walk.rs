@@ -75,6 +75,8 @@ pub(super) struct Walk<'a, 's, S: ?Sized> {
     pub counts_erased: bool,
     /// Whether the last row must be known, not only the page it is in.
     pub needs_last_row: bool,
+    /// Whether the rows are some of several pieces, so that the near edge may lie in another: then nothing is looked at.
+    pub is_piece: bool,
     near: Near,
     pass: Pass,
     /// Row up to which, seen from the near edge, everything is needed.
@@ -124,6 +126,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
             rows_left: u64::MAX,
             counts_erased: false,
             needs_last_row: false,
+            is_piece: false,
             near: Near::default(),
             pass: Pass::default(),
             reached: 0,
@@ -146,7 +149,9 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         if self.low.row >= self.high.row {
             return Ok(Pass::default());
         }
-        self.find_near()?;
+        if !self.find_near()? {
+            return Ok(Pass { overshot: true, ..Pass::default() });
+        }
         let near = self.near;
         self.reached = near.row.unwrap_or(if self.forward { near.through.rows } else { near.before.rows });
         let start = self.reached;
@@ -218,6 +223,13 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         }
     }
 
+    /// Whether the near edge lies under a child of `node` beyond those with rows that may be wanted.
+    fn is_past(&self, node: &Node<'_>, near: &Side<'_>) -> bool {
+        let Some(key) = near.key() else { return false };
+        let child = node.search(key);
+        if self.forward { child > node.search_row(self.high.row - 1) } else { child < node.search_row(self.low.row) }
+    }
+
     /// The first row at or after the low end, if `rows` is the page where it is; `None` if only the page can say.
     fn low_row(&self, rows: Option<&Rows>, before: &Totals) -> Option<u64> {
         let Some(key) = self.low.key() else { return Some(self.low.row.max(before.rows)) };
@@ -253,15 +265,18 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         self.rows_left < u64::MAX
     }
 
-    /// Goes down to the near edge as far as nodes are in memory.
-    fn find_near(&mut self) -> Result<()> {
+    /// Goes down to the near edge as far as nodes are in memory. False if all rows that may be wanted lie before it.
+    fn find_near(&mut self) -> Result<bool> {
         self.near = Near { before: Totals::default(), through: self.totals, ..Near::default() };
         let side = if self.forward { self.low } else { self.high };
         let mut address = self.descent.root_address();
         for level in (1..=self.descent.height()).rev() {
             let Near { before, through, .. } = self.near;
-            let Some(page) = self.look_at_node(&address, level, &before, &through)? else { return Ok(()) };
+            let Some(page) = self.look_at_node(&address, level, &before, &through)? else { return Ok(true) };
             let node = Node::new(&page);
+            if self.is_piece && self.is_past(&node, &side) {
+                return Ok(false);
+            }
             let i = self.child_at(&node, &side);
             if i > 0 {
                 self.near.before = node.child(i - 1).totals;
@@ -283,7 +298,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         if self.counts_items() {
             self.near.items = self.near.row.and_then(|row| self.items_before(row, rows.as_ref(), &before, &through));
         }
-        Ok(())
+        Ok(true)
     }
 
     /// At most so many rows that count lie between the near edge and the rows given: before them going forward, after them

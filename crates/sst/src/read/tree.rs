@@ -43,7 +43,7 @@ pub(crate) struct Descent<'a> {
 type Place<L = Layout> = (PageRef, L, usize);
 
 /// Where a key lies among some of a tree's rows.
-enum Under {
+pub(super) enum Under {
     /// In this page, or between it and a neighbour, if anywhere.
     Page(PageRef, Layout),
     /// Among these rows of the tree, none of which is one of them.
@@ -335,7 +335,12 @@ impl<'a> Descent<'a> {
     }
 
     /// As [`Descent::page_of_key`], but goes down only to pages that have some of `rows`.
-    fn page_among<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], rows: &RowRanges) -> Result<Under, Stop> {
+    pub(super) fn page_among<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        key: &[u8],
+        rows: &RowRanges,
+    ) -> Result<Under, Stop> {
         if *rows == RowRanges::from(0..self.rows) {
             return self.page_of_key(source, key).map(|(page, layout)| Under::Page(page, layout));
         }

@@ -6,7 +6,7 @@ use crate::format::data_page::Layout;
 use crate::format::validate;
 use crate::precharge::{self, Asked, Reading, Shares};
 use crate::read::{Groups, Seek, Sst, SstCursor};
-use crate::{Direction, RowRanges, Slice, Version};
+use crate::{Direction, Limits, RowRanges, Slice, Version};
 use os::sync::Arc;
 use pages::{
     Address, Admit, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Result, Session, Stop, retry,
@@ -14,6 +14,7 @@ use pages::{
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::cell::RefCell;
+use std::ops::Bound;
 
 /// Some of `rows` rows.
 fn random_ranges(rng: &mut StdRng, rows: u64) -> RowRanges {
@@ -184,4 +185,54 @@ fn a_slice_of_no_row_is_empty() {
     let content = Content::of_keys(["a", "b", "c"]);
     let built = content.build(shapes()[0]);
     built.on_every_source(|reader| check(&content, reader, &RowRanges::NONE));
+}
+
+/// A tall tree seen in eight pieces, cold.
+fn pieces(check: impl Fn(&Session, Arc<Sst>)) {
+    let content = Content::of_keys((0..4000u32).map(|i| format!("k{i:05}")));
+    let built = content.build(shapes()[0]);
+    let cache = PageCache::new(16 << 20, 2, validate);
+    let session = Session::new(&cache, Reason::Scan, Admit::Keep);
+    let seen = RowRanges::new((0..8u64).map(|i| i * 500..i * 500 + 250));
+    check(&session, sliced(&built.sst_in(&cache, false), &seen));
+}
+
+fn charge(session: &Session, sst: &Sst, reading: &Reading<'_>) -> u64 {
+    precharge::run(session, precharge::rounds_at_most(sst, reading), |asked: &Asked| {
+        precharge::pass(sst, session, reading, &mut Shares::new(u64::MAX, u64::MAX), asked)
+    })
+    .expect("nothing is damaged");
+    session.page_reads()
+}
+
+#[test]
+fn a_precharge_of_a_range_reads_nothing_of_the_pieces_before_it() {
+    for (direction, low, high) in
+        [(Direction::Forward, b"k03600", b"k03610"), (Direction::Backward, b"k00100", b"k00110")]
+    {
+        pieces(|session, sst| {
+            let (low, high) = (Bound::Included(&low[..]), Bound::Included(&high[..]));
+            charge(session, &sst, &Reading { direction, low, high, ..Reading::ALL });
+            let pages = session.reads_of(PageKind::Data);
+            assert!((6..=7).contains(&pages), "11 rows, two a page, and the row after: {pages} pages {direction:?}");
+        });
+    }
+}
+
+#[test]
+fn a_precharge_of_some_rows_goes_on_from_piece_to_piece() {
+    for limit in [u64::MAX, 100_000, 1900] {
+        pieces(|session, sst| {
+            let reads = charge(session, &sst, &Reading { limits: Limits::rows(limit), ..Reading::ALL });
+            let mut cursor = SstCursor::new(sst);
+            let mut there = retry(session, || cursor.seek_first(session)).expect("nothing is damaged");
+            for _ in 1..limit {
+                if !there {
+                    break;
+                }
+                there = retry(session, || cursor.next(session)).expect("nothing is damaged");
+            }
+            assert_eq!(session.page_reads(), reads, "{limit} rows");
+        });
+    }
 }

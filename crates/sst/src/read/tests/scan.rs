@@ -168,14 +168,7 @@ fn content(rows: u64, groups: usize, history: bool) -> Content {
 
 fn sliced(sst: &Sst, slice: &RowRanges) -> Arc<Sst> {
     let slice = Slice { rows: slice.clone(), bounds: sst.meta.bounds.clone(), bytes: 0 };
-    let Sst { file, meta, version_offset, prefer_flat, .. } = sst;
-    Arc::new(Sst {
-        file: file.clone(),
-        meta: meta.clone(),
-        version_offset: *version_offset,
-        prefer_flat: *prefer_flat,
-        slice: Some(slice),
-    })
+    Arc::new(sst.sliced(Some(slice)))
 }
 
 /// Pairs of bounds of `keys`, of all kinds by `turn`.
