@@ -67,6 +67,16 @@ Examples:
   larch split db people --parts 8
   larch split db people --parts 8 --json | jq -r '.parts[].to'";
 
+const DELETE_RANGE_EXAMPLES: &str = "\
+Examples:
+  larch delete-range db people --from 7 --to 20
+  larch delete-range db trips --prefix Bonn";
+
+const SPLIT_OFF_EXAMPLES: &str = "\
+Examples:
+  larch split db people --parts 2
+  larch split-off db people 500 people2";
+
 const ALTER_EXAMPLES: &str = "\
 Examples:
   larch alter db people --compression lz4
@@ -152,6 +162,9 @@ pub enum Command {
     Load(Load),
     /// Remove the row with a key
     Delete(Delete),
+    /// Remove all rows with keys in a range, in one write whatever their number
+    #[command(after_help = DELETE_RANGE_EXAMPLES)]
+    DeleteRange(DeleteRange),
     /// Print rows in the order of their keys
     #[command(after_help = SCAN_EXAMPLES)]
     Scan(Scan),
@@ -186,6 +199,11 @@ pub enum Command {
     /// Both see the same files, and from here on each goes its own way. The space of what one of them removes is returned
     /// when the other removes it too.
     Clone(CloneTable),
+    /// Move the rows from a key on to a new table, without copying them
+    ///
+    /// All of them or, if it fails, none. `larch split` says where tables have halves of about equal size.
+    #[command(after_help = SPLIT_OFF_EXAMPLES)]
+    SplitOff(SplitOff),
     /// Read everything and verify it
     Check(Inspect),
     /// Show a file of a database as text, an SST, a log or a manifest, or all SSTs of a table
@@ -396,6 +414,33 @@ pub struct KeyRange {
     /// Keys that start with this; a tab after a column says that it is complete
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub prefix: Option<OsString>,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("keys").args(["from", "to", "prefix"]).required(true).multiple(true))]
+pub struct DeleteRange {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    #[command(flatten)]
+    pub range: KeyRange,
+}
+
+#[derive(Debug, Args)]
+pub struct SplitOff {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    /// First key that goes to the new table; of several columns the last may be left out
+    #[arg(allow_hyphen_values = true)]
+    pub key: OsString,
+    /// Name of the new table
+    pub new: String,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -2,7 +2,6 @@
 
 pub mod alter;
 pub mod check;
-pub mod clone;
 pub mod compact;
 pub mod demo;
 pub mod dump;
@@ -11,6 +10,7 @@ pub mod import;
 pub mod load;
 pub mod point;
 pub mod scan;
+pub mod share;
 pub mod split;
 pub mod stats;
 pub mod tables;

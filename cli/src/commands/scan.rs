@@ -1,6 +1,6 @@
-//! `larch scan`: rows in the order of their keys.
+//! `larch scan` and `larch delete-range`: the rows with keys in a range, in their order.
 
-use crate::args::{Common, KeyRange, Scan, ScanFormat};
+use crate::args::{Common, DeleteRange, KeyRange, Scan, ScanFormat};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
@@ -102,6 +102,17 @@ fn print_row(row: &RowRef<'_>, args: &Scan, printer: &mut Printer, output: &mut 
 
 /// Keys from the first on, up to the second.
 pub type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// `larch delete-range`: removes the rows that a scan of the same range would print.
+pub fn delete_range(common: &Common, args: &DeleteRange) -> Result<()> {
+    let database = database::open_to_write(&args.dir, common)?;
+    let table = database::table(&database, &args.dir, &args.table)?;
+    if let Some(range) = range(&args.range, &database::layout(&table)?)? {
+        table.remove_range(range)?;
+    }
+    drop(table);
+    Ok(database.close()?)
+}
 
 /// The keys that were asked for; `None` if there can be none.
 pub fn range(args: &KeyRange, layout: &Layout) -> Result<Option<Range>> {

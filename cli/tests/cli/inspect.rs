@@ -52,6 +52,37 @@ fn a_clone_has_the_rows_and_goes_its_own_way() {
 }
 
 #[test]
+fn rows_split_off_are_in_the_new_table_only() {
+    let rows: String = (0..3_000).map(|number| format!("{number:06}\tsome text\n")).collect();
+    let session = Session::with(&["--format", "tsv", "--key", "1:int"], &rows);
+    let (left, right) = rows.split_at(rows.find("002000").expect("it is there"));
+    let split = session.run(&["split-off", "db", "t", "2000", "u"]).ok();
+    assert!(split.starts_with("u: split off t, 1,000 rows in 1 file of "), "{split}");
+    let numbers = |text: &str| text.lines().map(|line| line[..6].parse::<u32>().expect("a number")).collect::<Vec<_>>();
+    let scanned = |table: &str| session.run(&["scan", "db", table, "--keys"]).ok();
+    let scanned =
+        |table: &str| scanned(table).lines().map(|line| line.parse().expect("a number")).collect::<Vec<u32>>();
+    assert_eq!((scanned("t"), scanned("u")), (numbers(left), numbers(right)));
+    session.run(&["compact", "db"]).ok();
+    assert_eq!((scanned("t"), scanned("u")), (numbers(left), numbers(right)));
+    session.run(&["split-off", "db", "t", "5", "u"]).fails(3, &["there is a table \"u\" already"]);
+    session.run(&["split-off", "db", "t", "five", "v"]).fails(2, &["five"]);
+    session.run(&["check", "db"]).ok();
+}
+
+#[test]
+fn a_range_is_deleted_in_one_write() {
+    let session = Session::with(&["--format", "tsv"], "a\t1\nb\t2\nbc\t3\nc\t4\nd\t5\n");
+    session.run(&["delete-range", "db", "t", "--prefix", "b"]).ok();
+    assert_eq!(session.scan(&[]), "a\t1\nc\t4\nd\t5\n");
+    session.run(&["delete-range", "db", "t", "--from", "d", "--to", "c"]).ok();
+    session.run(&["delete-range", "db", "t", "--to", "d"]).ok();
+    assert_eq!(session.scan(&[]), "d\t5\n");
+    session.run(&["delete-range", "db", "t"]).fails(2, &["--from"]);
+    session.run(&["delete-range", "db", "u", "--from", "d"]).fails(1, &["no table u"]);
+}
+
+#[test]
 fn an_altered_table_is_written_anew_by_compacting() {
     let rows: String = (0..5_000).map(|number| format!("{number:06}\tsome text\n")).collect();
     let session = Session::with(&["--format", "tsv"], &rows);

@@ -1,0 +1,64 @@
+//! `larch clone` and `larch split-off`: tables that see the files of another, without copying rows.
+
+use crate::args::{CloneTable, Common, SplitOff};
+use crate::database;
+use crate::failure::{Failure, Result};
+use crate::output::Output;
+use crate::size;
+use larch::Table;
+use serde::Serialize;
+
+/// What the new table sees.
+#[derive(Serialize)]
+struct Report<'a> {
+    table: &'a str,
+    new: &'a str,
+    /// Its files, seen whole or in part.
+    files: u64,
+    /// Versions of rows in them, deletion marks among them.
+    rows: u64,
+    /// Their bytes, as a whole.
+    file_bytes: u64,
+}
+
+/// Makes a second table with the rows of a first.
+pub fn clone(common: &Common, args: &CloneTable) -> Result<()> {
+    let database = database::open_to_write(&args.dir, common)?;
+    let table = database::table(&database, &args.dir, &args.table)?;
+    let report = report(&args.table, &table.clone_as(&args.new)?)?.print(args.json, "a clone of", "both see");
+    drop(table);
+    database.close()?;
+    report
+}
+
+/// Moves the rows from a key on to a table of their own.
+pub fn split_off(common: &Common, args: &SplitOff) -> Result<()> {
+    let database = database::open_to_write(&args.dir, common)?;
+    let table = database::table(&database, &args.dir, &args.table)?;
+    let key = database::layout(&table)?.bound_from_text(args.key.as_encoded_bytes()).map_err(Failure::Usage)?;
+    let report = report(&args.table, &table.split_off(key, &args.new)?)?.print(args.json, "split off", "it sees");
+    drop(table);
+    database.close()?;
+    report
+}
+
+fn report<'a>(table: &'a str, new: &'a Table) -> Result<Report<'a>> {
+    let stats = new.stats()?;
+    let (files, rows, file_bytes) = (stats.files, stats.rows, stats.file_bytes);
+    Ok(Report { table, new: new.name(), files, rows, file_bytes })
+}
+
+impl Report<'_> {
+    fn print(&self, json: bool, how: &str, who: &str) -> Result<()> {
+        let mut output = Output::new();
+        if json {
+            output.json(self)?;
+        } else {
+            let Self { table, new, .. } = self;
+            let (rows, files) = (size::of(self.rows, "row"), size::of(self.files, "file"));
+            let bytes = size::bytes(self.file_bytes);
+            output.line(format!("{new}: {how} {table}, {rows} in {files} of {bytes} that {who}"))?;
+        }
+        output.finish()
+    }
+}
