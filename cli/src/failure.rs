@@ -67,8 +67,8 @@ impl fmt::Display for Failure {
 
 /// Whether the engine refuses what the command line asked for.
 fn is_of_arguments(error: &larch::Error) -> bool {
-    use larch::Error::{BadOptions, BadTableName, KeyTooLong, ValueTooLong};
-    matches!(error, BadTableName(_) | BadOptions(_) | KeyTooLong { .. } | ValueTooLong { .. })
+    use larch::Error::{BadOptions, BadTableName, KeyTooLong, TableExists, ValueTooLong};
+    matches!(error, BadTableName(_) | TableExists(_) | BadOptions(_) | KeyTooLong { .. } | ValueTooLong { .. })
 }
 
 /// An error of the engine, with what to do in words of the command line.

@@ -58,6 +58,8 @@ pub struct Stats {
     pub files: u64,
     /// Bytes of files.
     pub file_bytes: u64,
+    /// Of these, about those of rows that the table does not see. Sizes are of whole files.
+    pub unseen_bytes: u64,
     /// Levels that have files.
     pub levels: Vec<Level>,
     /// Memory of the index.
@@ -127,6 +129,7 @@ impl Stats {
             range_erase_bytes: stats.range_erase_bytes,
             files: stats.files,
             file_bytes: stats.file_bytes,
+            unseen_bytes: stats.unseen_bytes,
             levels: stats
                 .levels
                 .iter()
@@ -246,6 +249,9 @@ fn print(stats: &Stats, line: &mut dyn FnMut(String) -> Result<()>) -> Result<()
         row("range erases", size::bytes(stats.range_erase_bytes))?;
     }
     row("files", format!("{}, {}", size::count(stats.files), size::bytes(stats.file_bytes)))?;
+    if stats.unseen_bytes > 0 {
+        row("  not seen", format!("{}, of rows of other tables or none", size::bytes(stats.unseen_bytes)))?;
+    }
     for level in stats.levels.iter().filter(|level| level.files > 0) {
         let name = format!("  level {}", level.level);
         let files = size::of(level.files, "file");
