@@ -5,6 +5,8 @@
 //!   keeps it or not: so each run of a step gets further than the one before.
 //! * A hit in the cache is not pinned by the session, only by the [`PageRef`] it returns. Should it be evicted before
 //!   the next run of the step, it faults there and is pinned then.
+//! * What was asked for first is needed first: where there is no room for all that is asked ahead, what was asked for
+//!   last is not read. What waits goes only when nobody takes any of it while others are turned away.
 //! * A hit takes one shard's lock and allocates nothing.
 //! * A thread that has two sessions releases one before it fetches in the other: the first may have the only right to
 //!   overdraw, for which the second would wait.
@@ -43,6 +45,10 @@ const MAX_HINTS: usize = 1 << 16;
 /// most a sixteenth of the budget, unless told otherwise.
 const MAX_AHEAD_BYTES: u64 = 1 << 20;
 
+/// Rounds that turn hints away, and between which no page that waits was taken, after which the reader is held
+/// to have gone elsewhere: the trees of a step that fault one by one are fewer as a rule.
+const GIVEN_UP_ROUNDS: u32 = 4;
+
 /// Hits counted before they are added to the cache's counters.
 const TALLY_HITS: u32 = 256;
 
@@ -79,20 +85,34 @@ struct Step {
     ahead: Vec<Request>,
     /// Pages fetched for this step, sorted by key.
     pins: Vec<(Key, PageRef)>,
-    /// Pages read ahead that the cache does not keep, and nodes, which serve many steps; each with its number in the order
-    /// they came or, for nodes, were last looked at. They outlive the step.
-    waiting: HashMap<Key, (u64, PageRef), KeyHash>,
-    /// Pages that ever came to `waiting`.
-    came: u64,
+    /// Pages read ahead that the cache does not keep, and nodes, which serve many steps. They outlive the step.
+    waiting: HashMap<Key, Waiting, KeyHash>,
+    /// Pages asked for and nodes looked at so far.
+    clock: u64,
+    /// The clock at the end of the last round.
+    round_ended: u64,
+    /// Rounds that turned hints away since a page that waits was taken.
+    in_vain: u32,
     /// The right to exceed the budget, from the round that needed it until the end of the step.
     turn: Option<Turn>,
     tally: Tally,
+}
+
+/// A page kept for later steps.
+struct Waiting {
+    /// When it was asked for or, once it was looked at, when that was last.
+    time: u64,
+    /// It is a node, and somebody has had it.
+    was_looked_at: bool,
+    page: PageRef,
 }
 
 /// A page asked for.
 #[derive(Clone)]
 struct Request {
     key: Key,
+    /// When, by the clock of the step.
+    time: u64,
     /// The step needs it; otherwise it is read ahead.
     needed: bool,
     file: Arc<PagedFile>,
@@ -149,7 +169,7 @@ impl Session {
         }
         let ahead_bytes = match self.admit {
             Admit::Keep => u64::MAX,
-            Admit::Pass => self.ahead_bytes,
+            Admit::Pass => step.make_room(&requests, self.ahead_bytes),
         };
         let outcome = round::run(&self.cache, self.admit, &requests, ahead_bytes, &mut step.turn);
         for read in &outcome.reads {
@@ -167,20 +187,22 @@ impl Session {
         self.add_up(&mut step.tally);
         let nodes = outcome.needed.iter().filter(|(_, page)| is_node(page.kind()));
         let nodes: Vec<(Key, PageRef)> = if self.admit == Admit::Pass { nodes.cloned().collect() } else { Vec::new() };
+        step.in_vain = step.in_vain.saturating_add(outcome.turned_away.into());
         step.pins.extend(outcome.needed);
         step.pins.sort_unstable_by_key(|(key, _)| *key);
         if step.turn.is_some() {
             // Others queue for memory: nothing is kept for later.
             step.waiting.clear();
         } else if self.admit == Admit::Pass {
-            step.keep_ahead(outcome.ahead.into_iter().chain(nodes), ahead_bytes);
+            step.keep_ahead(outcome.ahead, nodes, self.ahead_bytes);
         }
+        step.round_ended = step.clock;
         outcome.error.map_or(Ok(()), Err)
     }
 
-    fn request(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind, needed: bool) -> Request {
+    fn request(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind, time: u64, needed: bool) -> Request {
         debug_assert!(file.is_at_home(&self.cache), "{file:?} is registered with another cache");
-        Request { key: Key::new(file, at), needed, file: Arc::clone(file), at: *at, kind }
+        Request { key: Key::new(file, at), time, needed, file: Arc::clone(file), at: *at, kind }
     }
 
     /// A page in the cache; counts the hit.
@@ -209,7 +231,8 @@ impl PageSource for Session {
                 Some(page) => page,
                 None => {
                     verify_address(at).map_err(|why| file.corrupt(kind, at.offset, why))?;
-                    step.needed.push(self.request(file, at, kind, true));
+                    let time = step.tick();
+                    step.needed.push(self.request(file, at, kind, time, true));
                     return Err(Stop::Fault);
                 }
             },
@@ -247,8 +270,16 @@ impl PageSource for Session {
         if step.ahead.len() == 2 * MAX_HINTS {
             step.forget_old_hints();
         }
-        step.ahead.push(self.request(file, at, kind, false));
+        let time = step.tick();
+        step.ahead.push(self.request(file, at, kind, time, false));
         true
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        match self.admit {
+            Admit::Keep => self.cache.budget().limit() / 16,
+            Admit::Pass => self.ahead_bytes,
+        }
     }
 
     fn fetch(&self) -> Result<()> {
@@ -269,6 +300,11 @@ impl PageSource for Session {
 }
 
 impl Step {
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
     /// A page fetched for this step. One read ahead for it becomes one; a node stays for later steps, too.
     fn pinned(&mut self, key: Key) -> Option<PageRef> {
         match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
@@ -276,7 +312,11 @@ impl Step {
             Err(place) => {
                 let page = match self.waiting_node(key) {
                     Some(node) => node,
-                    None => self.waiting.remove(&key)?.1,
+                    None => {
+                        let Waiting { page, .. } = self.waiting.remove(&key)?;
+                        self.in_vain = 0;
+                        page
+                    }
                 };
                 self.pins.insert(place, (key, page.clone()));
                 Some(page)
@@ -286,17 +326,17 @@ impl Step {
 
     /// A node that is kept, which is looked at now.
     fn waiting_node(&mut self, key: Key) -> Option<PageRef> {
-        let (number, page) = self.waiting.get_mut(&key).filter(|(_, page)| is_node(page.kind()))?;
-        self.came += 1;
-        *number = self.came;
-        Some(page.clone())
+        let waiting = self.waiting.get_mut(&key).filter(|waiting| is_node(waiting.page.kind()))?;
+        self.clock += 1;
+        (waiting.time, waiting.was_looked_at) = (self.clock, true);
+        Some(waiting.page.clone())
     }
 
     /// A page fetched for this step or read ahead, left where it is.
     fn pinned_or_waiting(&self, key: Key) -> Option<&PageRef> {
         match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
             Ok(place) => Some(&self.pins[place].1),
-            Err(_) => self.waiting.get(&key).map(|(_, page)| page),
+            Err(_) => self.waiting.get(&key).map(|waiting| &waiting.page),
         }
     }
 
@@ -323,24 +363,58 @@ impl Step {
         requests
     }
 
-    /// Keeps pages for later steps; the oldest go when there are too many.
-    fn keep_ahead(&mut self, pages: impl Iterator<Item = (Key, PageRef)>, most_bytes: u64) {
-        for (key, page) in pages {
-            self.came += 1;
-            self.waiting.insert(key, (self.came, page));
+    /// Bytes for those of `requests` that are not needed, of the `most_bytes` for all that waits. Nodes that were not looked
+    /// at for a whole round make room for them; other pages only when the reader has given them up.
+    fn make_room(&mut self, requests: &[Request], most_bytes: u64) -> u64 {
+        let stays = |request: &&Request| !request.needed || is_node(request.kind);
+        let nodes = |request: &&Request| request.needed && is_node(request.kind);
+        let bytes_of = |request: &Request| request.at.memory_bytes();
+        let wanted_bytes: u64 = requests.iter().filter(stays).map(bytes_of).sum();
+        let is_given_up = self.in_vain >= GIVEN_UP_ROUNDS;
+        let round_ended = self.round_ended;
+        self.drop_waiting(most_bytes.saturating_sub(wanted_bytes), |waiting| {
+            let is_old = waiting.was_looked_at && waiting.time <= round_ended;
+            (is_old || is_given_up).then_some((!is_old, waiting.time))
+        });
+        let node_bytes: u64 = requests.iter().filter(nodes).map(bytes_of).sum();
+        most_bytes.saturating_sub(self.waiting_bytes()).saturating_sub(node_bytes)
+    }
+
+    /// Keeps pages for later steps. When they turn out to be too many, nodes that were looked at go first, then what was
+    /// asked for last.
+    fn keep_ahead(&mut self, ahead: Vec<(Key, u64, PageRef)>, nodes: Vec<(Key, PageRef)>, most_bytes: u64) {
+        for (key, time, page) in ahead {
+            self.waiting.insert(key, Waiting { time, was_looked_at: false, page });
         }
-        let mut bytes: u64 = self.waiting.values().map(|(_, page)| page.cost_bytes()).sum();
+        for (key, page) in nodes {
+            let time = self.tick();
+            self.waiting.insert(key, Waiting { time, was_looked_at: true, page });
+        }
+        self.drop_waiting(most_bytes, |waiting| {
+            Some(if waiting.was_looked_at { (false, waiting.time) } else { (true, u64::MAX - waiting.time) })
+        });
+    }
+
+    fn waiting_bytes(&self) -> u64 {
+        self.waiting.values().map(|waiting| waiting.page.cost_bytes()).sum()
+    }
+
+    /// Drops pages that wait, in the order that `rank` says, until they take `most_bytes` at most; those without a rank
+    /// stay.
+    fn drop_waiting<R: Ord>(&mut self, most_bytes: u64, rank: impl Fn(&Waiting) -> Option<R>) {
+        let mut bytes = self.waiting_bytes();
         if bytes <= most_bytes {
             return;
         }
-        let mut oldest_first: Vec<(u64, Key)> = self.waiting.iter().map(|(key, (number, _))| (*number, *key)).collect();
-        oldest_first.sort_unstable();
-        for (_, key) in oldest_first {
-            let (_, page) = self.waiting.remove(&key).expect("the list was made of what waits");
-            bytes -= page.cost_bytes();
+        let ranked = self.waiting.iter().filter_map(|(key, waiting)| Some((rank(waiting)?, *key)));
+        let mut ranked: Vec<(R, Key)> = ranked.collect();
+        ranked.sort_unstable();
+        for (_, key) in ranked {
             if bytes <= most_bytes {
                 break;
             }
+            let Waiting { page, .. } = self.waiting.remove(&key).expect("the list was made of what waits");
+            bytes -= page.cost_bytes();
         }
     }
 }

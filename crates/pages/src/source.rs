@@ -22,9 +22,15 @@ pub trait PageSource {
     ///
     /// `true` if the page was noted; `false` if it is in memory, or on its way there already, or the address is none.
     /// Noting looks for no duplicates: a page asked for twice before a round may be `true` twice, and is brought once.
-    /// Nor is it a promise: a source forgets the oldest hints when there are many, and leaves out those it has no room
-    /// for, so who waits until nothing is noted any more may wait forever.
+    /// Nor is it a promise: a source forgets the oldest hints when there are many, and where it has no room for all
+    /// leaves out those asked for last, so who waits until nothing is noted any more may wait forever.
     fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool;
+
+    /// Memory for what was asked for ahead and not needed yet, in bytes: who asks for no more is not turned away. Nothing
+    /// where pages need not be asked for ahead.
+    fn ahead_bytes(&self) -> u64 {
+        0
+    }
 
     /// Brings everything noted since the last round into memory, pinned until [`PageSource::release`].
     fn fetch(&self) -> Result<()>;

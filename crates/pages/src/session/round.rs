@@ -23,8 +23,10 @@ const MAX_RUN_BYTES: u64 = 1 << 20;
 pub(super) struct Outcome {
     /// The needed pages, in no order.
     pub needed: Vec<(Key, PageRef)>,
-    /// The pages read ahead, in the order of files and offsets.
-    pub ahead: Vec<(Key, PageRef)>,
+    /// The pages read ahead, each with the time it was asked for, in the order of files and offsets.
+    pub ahead: Vec<(Key, u64, PageRef)>,
+    /// Whether there was no room for some of the pages that are not needed.
+    pub turned_away: bool,
     /// The pages this round read from disk, whatever came of it.
     pub reads: Vec<PageRead>,
     /// Whether the round waited for the disk, reading or for others who read.
@@ -54,8 +56,8 @@ struct Reading<'r, 'c> {
     claim: Option<Claim<'c>>,
 }
 
-/// Brings `requests` (sorted, each page once) into memory, at most `ahead_bytes` of those that are not needed. `turn`
-/// is the right to exceed the budget if the step has it already, or gets it here.
+/// Brings `requests` (sorted, each page once) into memory, at most `ahead_bytes` of those that are not needed,
+/// for which there is room in the order they were asked for. `turn` is the right to exceed the budget if the step has it already, or gets it here.
 pub(super) fn run(
     cache: &PageCache,
     admit: Admit,
@@ -86,18 +88,25 @@ pub(super) fn run(
         },
     };
 
+    let split = |request: &&Request| request.needed.then(|| reserved.split(request.at.memory_bytes()));
+    let mut charges: Vec<Option<Charge>> = missing.iter().map(split).collect();
+    let mut ahead: Vec<usize> = (0..missing.len()).filter(|&i| !missing[i].needed).collect();
+    ahead.sort_unstable_by_key(|&i| missing[i].time);
     let mut ahead_left = if turn.is_some() { 0 } else { ahead_bytes };
+    for i in ahead {
+        let bytes = missing[i].at.memory_bytes();
+        let charge = if bytes <= ahead_left { cache.try_reserve(bytes) } else { None };
+        if charge.is_none() {
+            outcome.turned_away = true;
+            break;
+        }
+        ahead_left -= bytes;
+        charges[i] = charge;
+    }
+
     let mut readings: Vec<Reading> = Vec::new();
-    for request in missing {
-        let bytes = request.at.memory_bytes();
-        let charge = if request.needed {
-            reserved.split(bytes)
-        } else {
-            let Some(left) = ahead_left.checked_sub(bytes) else { continue };
-            let Some(charge) = cache.try_reserve(bytes) else { continue };
-            ahead_left = left;
-            charge
-        };
+    for (request, charge) in missing.into_iter().zip(charges) {
+        let Some(charge) = charge else { continue };
         // Others may have brought or claimed it since the first look.
         let known = match shared {
             true => cache.claim(request.key, keep, first_heat(request.kind, request.needed)),
@@ -197,7 +206,7 @@ fn land(
     }
     match (made, request.needed) {
         (Ok(made), true) => outcome.needed.push((request.key, made.page)),
-        (Ok(made), false) if made.fits => outcome.ahead.push((request.key, made.page)),
+        (Ok(made), false) if made.fits => outcome.ahead.push((request.key, request.time, made.page)),
         // Nobody needs it yet, and it is beyond the budget.
         (Ok(_), false) => {}
         (Err(error), true) => outcome.fail(error),

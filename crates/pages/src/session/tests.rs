@@ -177,12 +177,55 @@ fn pages_read_ahead_take_a_bounded_share_of_memory() {
     (1..100).for_each(|number| assert!(numbered.ahead(&session, &file, number)));
     all_of(&session, &numbered, &file, &[0]).expect("no faults");
     assert_eq!((session.page_reads(), cache.usage().used_bytes), (11, 10 * BLOCK_COST));
-    // Never read, they make room for others and go with the session.
-    (50..100).for_each(|number| assert!(numbered.ahead(&session, &file, number)));
-    all_of(&session, &numbered, &file, &[40]).expect("no faults");
-    assert_eq!((session.page_reads(), cache.usage().used_bytes), (22, 10 * BLOCK_COST));
+    // While none of them is taken, others are turned away; in the end they make room for those, and go with the session.
+    for round in 1..=GIVEN_UP_ROUNDS as usize {
+        (50..100).for_each(|number| assert!(numbered.ahead(&session, &file, number)));
+        all_of(&session, &numbered, &file, &[39 + round]).expect("no faults");
+        let reads = if round < GIVEN_UP_ROUNDS as usize { 11 + round } else { 21 + round };
+        assert_eq!((session.page_reads(), cache.usage().used_bytes), (reads as u64, 10 * BLOCK_COST));
+    }
     drop(session);
     assert_eq!(cache.usage().used_bytes, 0);
+}
+
+#[test]
+fn what_was_asked_for_first_is_read_and_kept_where_there_is_no_room_for_all() {
+    for (admit, backward) in [Admit::Keep, Admit::Pass].into_iter().flat_map(|admit| [(admit, false), (admit, true)]) {
+        let numbered = Numbered::blocks(100);
+        let (cache, file) = setup(&numbered, if admit == Admit::Keep { 11 } else { 160 });
+        let session = Session::new(&cache, Reason::Scan, admit);
+        let place = |number: usize| if backward { 99 - number } else { number };
+        (1..100).for_each(|number| assert!(numbered.ahead(&session, &file, place(number))));
+        all_of(&session, &numbered, &file, &[place(0)]).expect("no faults");
+        assert_eq!(session.page_reads(), 11, "{admit:?}");
+        assert!((1..11).all(|number| numbered.peek(&session, &file, place(number)).is_some()), "the nearest came");
+        if admit == Admit::Pass {
+            // Half of them are needed; what comes after the other half does not drive it out.
+            for number in 1..6 {
+                all_of(&session, &numbered, &file, &[place(number)]).expect("no faults");
+            }
+            (11..100).for_each(|number| assert!(numbered.ahead(&session, &file, place(number))));
+            all_of(&session, &numbered, &file, &[place(99)]).expect("no faults");
+            assert!((6..16).all(|number| numbered.peek(&session, &file, place(number)).is_some()));
+            assert_eq!((session.rounds(), session.page_reads()), (2, 17));
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_asks_for_more_than_there_is_room_for_reads_each_page_once() {
+    let numbered = Numbered::blocks(200);
+    for room_pages in [0, 1, 2, 3, 10] {
+        let (cache, file) = setup(&numbered, 1000);
+        let session = Session::new(&cache, Reason::Scan, Admit::Pass).with_ahead_bytes(room_pages * BLOCK_COST);
+        for number in 0..200 {
+            for next in (number + 1..200).take(20) {
+                numbered.ahead(&session, &file, next);
+            }
+            all_of(&session, &numbered, &file, &[number]).expect("no faults");
+        }
+        assert_eq!((session.page_reads(), session.rounds()), (200, 200u64.div_ceil(room_pages + 1)));
+    }
 }
 
 #[test]
