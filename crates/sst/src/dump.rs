@@ -8,12 +8,12 @@ use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue, Record};
 use crate::format::filter::FilterLayout;
 use crate::format::group_page::GroupLayout;
-use crate::format::meta::{FilterTree, Meta, Root, TreeKind};
+use crate::format::meta::{FilterTree, Meta, Root, Tree, TreeKind};
 use crate::format::node::{Child, Node, Totals};
-use crate::read::{Sst, decode_range_erase};
+use crate::read::{Sst, Whole, WholeTree, decode_range_erase};
 use crate::row::RowKind;
 use os::{BLOCK_BYTES, Buffer, File};
-use pages::{Address, Error, PageHeader, PageKind, PageRef, PageSource, Result, retry};
+use pages::{Address, Error, PageHeader, PageKind, PageRef, PageSource, Result};
 use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -34,10 +34,10 @@ pub enum DumpDetail {
     Rows,
 }
 
-/// Prints `sst`, read through `source`, to `out`. One page of each level is held at a time; a session that passes pages by
-/// suits.
+/// Prints `sst`, read through `source`, to `out`. One page of each level is held at a time, and as much is asked for ahead
+/// as the source keeps, with the nodes above that; a session that passes pages by suits.
 pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, out: &mut dyn io::Write) -> Result<()> {
-    let mut out = Printer { sst, source, detail, out };
+    let mut out = Printer { sst, source, whole: Whole::new(sst, source), walk: None, detail, out };
     let meta = &sst.meta;
     out.footer(meta)?;
     for (kind, tree) in meta.trees() {
@@ -51,12 +51,14 @@ pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, o
         if let Some(root) = tree.btree {
             out.line(1, format_args!("btree: {}", Printed(&root)))?;
             let index = Index { tree: kind, nodes: PageKind::Index, show: Show::Pages };
+            out.walk = out.walk_of(kind, tree);
             out.page(index, &root.address, root.height, rows.clone(), 2)?;
         }
         if let Some(root) = tree.flat {
             out.line(1, format_args!("flat: {}", Printed(&root)))?;
             // Under a list beside a tree everything has been printed already.
             let show = if tree.btree.is_some() { Show::Addresses } else { Show::Pages };
+            out.walk = if tree.btree.is_some() { None } else { out.walk_of(kind, tree) };
             let index = Index { tree: kind, nodes: PageKind::Flat, show };
             out.page(index, &root.address, root.height, rows, 2)?;
         }
@@ -96,6 +98,9 @@ struct Index {
 struct Printer<'a, S: ?Sized> {
     sst: &'a Sst,
     source: &'a S,
+    whole: Whole<'a, S>,
+    /// The tree whose data pages are printed; none if only what is in memory is, and for a list beside a tree.
+    walk: Option<WholeTree>,
     detail: DumpDetail,
     out: &'a mut dyn Write,
 }
@@ -105,19 +110,27 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         writeln!(self.out, "{:1$}{text}", "", depth * 2).map_err(|error| Error::io("write", "output", error))
     }
 
-    /// A page `height` levels above the data pages; `None` if it is not in memory and only those are wanted, which is
+    /// The walk over a tree, if its pages are read.
+    fn walk_of(&self, kind: TreeKind, tree: Tree) -> Option<WholeTree> {
+        (self.detail != DumpDetail::Loaded).then(|| WholeTree::new(kind, tree, self.whole.readahead()))
+    }
+
+    /// A page `height` levels above the data pages, with rows from `row` on; `None` if it is not in memory and only those are wanted, which is
     /// said.
     fn read(
         &mut self,
         at: &Address,
         kind: PageKind,
         height: u8,
+        row: u64,
         depth: usize,
     ) -> Result<Option<(PageRef, PageHeader)>> {
         let file = &self.sst.file;
-        let page = match self.detail {
-            DumpDetail::Loaded => self.source.peek(file, at, kind),
-            DumpDetail::Pages | DumpDetail::Rows => Some(retry(self.source, || self.source.page(file, at, kind))?),
+        let page = match (self.detail, &mut self.walk) {
+            (DumpDetail::Loaded, _) => self.source.peek(file, at, kind),
+            (_, None) => Some(self.whole.page_at(at, kind)?),
+            (_, Some(walk)) if height == 0 => Some(walk.data(&self.whole, at, row)?),
+            (_, Some(walk)) => Some(walk.node(&self.whole, at, kind, row)?),
         };
         let Some(page) = page else {
             self.line(depth, format_args!("{} page at {}: not in memory", kind.name(), Printed(at)))?;
@@ -156,7 +169,7 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
                 Show::Pages => self.data(index.tree, at, rows, depth),
             };
         }
-        let Some((page, header)) = self.read(at, index.nodes, height, depth)? else { return Ok(()) };
+        let Some((page, header)) = self.read(at, index.nodes, height, rows.start, depth)? else { return Ok(()) };
         let node = Node::new(&page);
         let children = node.children();
         let (first, last) = (node.rows_through(0), node.rows_through(children - 1));
@@ -188,12 +201,13 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
             self.line(depth + 1, format_args!("child {i} from {from}: at {to}, through it {totals}"))?;
             self.page(index, &address, height - 1, rows, depth + 2)?;
         }
+        self.whole.leave(at);
         Ok(())
     }
 
     fn data(&mut self, tree: TreeKind, at: &Address, rows: Range<u64>, depth: usize) -> Result<()> {
         let kind = tree.page_kind();
-        let Some((page, header)) = self.read(at, kind, 0, depth)? else { return Ok(()) };
+        let Some((page, header)) = self.read(at, kind, 0, rows.start, depth)? else { return Ok(()) };
         let layout = Layout::of(&page);
         self.check_rows(&layout, rows, kind, at)?;
         let mut key = Vec::new();
@@ -231,7 +245,7 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
     /// A partition of the filter.
     fn partition(&mut self, at: &Address, rows: Range<u64>, depth: usize) -> Result<()> {
         let kind = PageKind::Filter;
-        let Some((page, _)) = self.read(at, kind, 0, depth)? else { return Ok(()) };
+        let Some((page, _)) = self.read(at, kind, 0, rows.start, depth)? else { return Ok(()) };
         let layout = FilterLayout::of(&page);
         self.check_rows(&layout, rows, kind, at)?;
         let (rows, count, bits) = (Span(&layout), layout.fingerprints(), layout.fingerprint_bits());
@@ -241,7 +255,7 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
     /// A page of a column group.
     fn parts(&mut self, tree: TreeKind, at: &Address, rows: Range<u64>, depth: usize) -> Result<()> {
         let kind = tree.page_kind();
-        let Some((page, header)) = self.read(at, kind, 0, depth)? else { return Ok(()) };
+        let Some((page, header)) = self.read(at, kind, 0, rows.start, depth)? else { return Ok(()) };
         let layout = GroupLayout::of(&page);
         self.check_rows(&layout, rows, kind, at)?;
         let (name, rows, codec) = (kind.name(), Span(&layout), Codec(&header));
@@ -258,9 +272,13 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         Ok(())
     }
 
-    fn check_rows(&self, layout: &impl PageRows, rows: Range<u64>, kind: PageKind, at: &Address) -> Result<()> {
+    /// The data page at `at` has the `rows` that its parent says: it is one more of the walk.
+    fn check_rows(&mut self, layout: &impl PageRows, rows: Range<u64>, kind: PageKind, at: &Address) -> Result<()> {
         let found = layout.first_row()..layout.first_row() + layout.rows() as u64;
         if found == rows {
+            if let Some(walk) = &mut self.walk {
+                walk.arrived(&self.whole, at, &rows);
+            }
             return Ok(());
         }
         let why = format!("it holds rows {found:?}, its parent says {rows:?}");

@@ -6,6 +6,7 @@ mod filter;
 mod parts;
 mod readahead;
 mod tree;
+mod whole;
 
 pub use cursor::SstCursor;
 pub use filter::FilterUse;
@@ -14,6 +15,7 @@ pub use readahead::Readahead;
 pub(crate) use tree::Descent;
 use tree::Under;
 pub use tree::{PartCursor, Seek, TreeCursor};
+pub(crate) use whole::{Whole, WholeTree};
 
 use crate::build::history_key;
 use crate::format::PageRows;

@@ -3,8 +3,9 @@
 //!
 //! * Every page is reached from its parent, so its checksum, its structure and its place are checked; the footer has a
 //!   checksum of its own; what is left of the file must be the zeros between pages.
-//! * Memory: a node for each level, the flat list, a data page, a partition of the filter, and 16 bytes for each page of the file, 32 for those of
-//!   column groups; where there are groups, a bit for each row and each older version too.
+//! * Memory: what the source keeps ahead and the nodes above that, a node for each level, the flat list, a data page, a
+//!   partition of the filter, and 16 bytes for each page of the file, 32 for those of column groups; where there are
+//!   groups, a bit for each row and each older version too.
 
 mod filter;
 mod groups;
@@ -12,20 +13,14 @@ mod tree_walk;
 
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue, Record};
-use crate::format::meta::{Meta, TreeKind};
-use crate::read::{RowPlace, Sst};
+use crate::format::meta::{Meta, Tree, TreeKind};
+use crate::read::{RowPlace, Sst, Whole};
 use crate::row::{RowKind, Version};
 use filter::FilterWalk;
 use groups::Beside;
 use os::{BLOCK_BYTES, Buffer, File};
 use pages::{Address, Error, HEADER_BYTES, PageKind, PageRef, PageSource, Result, retry};
 use tree_walk::{DataPage, TreeWalk, check_level};
-
-/// What is asked for ahead in one round: large enough for the disk's sequential rate, and small enough for a session that
-/// passes pages by to find room for it unpacked.
-const AHEAD_BYTES: u64 = 256 << 10;
-/// Pages asked for ahead in one round, below what a session remembers.
-const AHEAD_PAGES: usize = 128;
 
 /// What a file holds, as [`verify`] counted it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,15 +67,21 @@ impl FileReport {
 /// Reads all of `sst` through `source` and says what it holds, or what is wrong with it first.
 ///
 /// `raw` is the same file for what lies outside pages. `progress` hears how many bytes are checked, now and then.
-/// A session that passes pages by suits: nothing is read twice.
+/// A session that passes pages by suits: nothing is read twice. As much is asked for ahead as the source keeps.
 pub fn verify<S: PageSource + ?Sized>(
     sst: &Sst,
     source: &S,
     raw: &dyn File,
     progress: &mut dyn FnMut(u64),
 ) -> Result<FileReport> {
-    let mut check =
-        Check { sst, source, progress, extents: Vec::new(), report: FileReport::default(), found: Found::default() };
+    let mut check = Check {
+        sst,
+        whole: Whole::new(sst, source),
+        progress,
+        extents: Vec::new(),
+        report: FileReport::default(),
+        found: Found::default(),
+    };
     check.footer(raw)?;
     let groups = check.groups()?;
     check.rows(groups)?;
@@ -93,7 +94,7 @@ pub fn verify<S: PageSource + ?Sized>(
 /// A check in progress.
 struct Check<'a, S: ?Sized> {
     sst: &'a Sst,
-    source: &'a S,
+    whole: Whole<'a, S>,
     progress: &'a mut dyn FnMut(u64),
     /// Offset, length and kind of every page.
     extents: Vec<(u64, u32, PageKind)>,
@@ -137,28 +138,25 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         Ok(())
     }
 
-    /// A page, verified by being read. Counted as a part of the file.
+    /// A page of no tree, verified by being read.
     fn page(&mut self, at: &Address, kind: PageKind) -> Result<PageRef> {
-        let page = retry(self.source, || self.source.page(&self.sst.file, at, kind))?;
+        let page = self.whole.page_at(at, kind)?;
+        self.count(at, kind);
+        Ok(page)
+    }
+
+    /// Counts a page as a part of the file.
+    fn count(&mut self, at: &Address, kind: PageKind) {
         self.extents.push((at.offset, at.bytes, kind));
         let totals = &mut self.report.pages[kind.index()];
         totals.pages += 1;
         totals.bytes += u64::from(at.bytes);
         (self.progress)(self.report.all_pages().bytes);
-        Ok(page)
     }
 
-    /// Asks for some of the pages from number `from` on, of `count`; says which is the first not asked for.
-    fn ahead(&self, kind: PageKind, from: usize, count: usize, address: impl Fn(usize) -> Address) -> usize {
-        let mut bytes = 0;
-        let mut next = from;
-        while next < count && next - from < AHEAD_PAGES && bytes < AHEAD_BYTES {
-            let at = address(next);
-            self.source.ahead(&self.sst.file, &at, kind);
-            bytes += u64::from(at.bytes);
-            next += 1;
-        }
-        next
+    /// A walk over a tree that is read beside others, which have `all_bytes` of data pages with it.
+    fn walk(&self, kind: TreeKind, tree: Tree, all_bytes: u64) -> TreeWalk {
+        TreeWalk::new(kind, tree, self.whole.readahead().share(tree.totals.bytes, all_bytes))
     }
 
     /// The main tree and, in step with it, the filter over its keys and the history: an older version belongs to a row that
@@ -166,10 +164,13 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
     fn rows(&mut self, mut groups: Beside) -> Result<()> {
         let meta = &self.sst.meta;
         let value_bytes_of_groups = self.found.value_bytes;
-        let mut history = History::new(meta.history.map(|tree| TreeWalk::new(TreeKind::History, tree)));
-        let mut filter = FilterWalk::new(meta.filter);
+        let filter_tree = meta.filter.map(|filter| filter.tree);
+        let trees = [meta.main, meta.history, filter_tree].into_iter().flatten();
+        let all_bytes = trees.map(|tree| tree.totals.bytes).fold(0, u64::saturating_add);
+        let mut history = History::new(meta.history.map(|tree| self.walk(TreeKind::History, tree, all_bytes)));
+        let mut filter = FilterWalk::new(meta.filter, |filter| self.walk(TreeKind::Filter, filter.tree, all_bytes));
         if let Some(tree) = meta.main {
-            let mut walk = TreeWalk::new(TreeKind::Main, tree);
+            let mut walk = self.walk(TreeKind::Main, tree, all_bytes);
             let mut key = Vec::new();
             while let Some(data) = walk.next(self)? {
                 let DataPage { page, layout, at } = &data;
@@ -285,8 +286,10 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         let reference = OutsideValue::new(stored).expect("a validated page's references decode");
         let (mut bytes, mut stored_bytes) = (0, 0);
         for at in reference.chunks() {
-            if values.next == values.asked {
-                values.asked = self.ahead(PageKind::Value, values.next, values.chunks.len(), |i| values.chunks[i]);
+            if values.next >= values.asked {
+                // The first is read in this round anyway.
+                let next = values.chunks.get(values.next + 1..).unwrap_or_default();
+                values.asked = values.next + 1 + self.whole.ask_next(PageKind::Value, next);
             }
             values.next += 1;
             let chunk = self.page(&at, PageKind::Value)?;
@@ -305,13 +308,13 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
 
     fn range_erases(&mut self) -> Result<()> {
         let Some(tree) = self.sst.meta.range_erases else { return Ok(()) };
-        let mut walk = TreeWalk::new(TreeKind::RangeErases, tree);
+        let mut walk = self.walk(TreeKind::RangeErases, tree, tree.totals.bytes);
         let mut last_end = Some(Vec::new());
         while let Some(data) = walk.next::<_, Layout>(self)? {
             for i in 0..data.layout.rows() {
                 let record = data.layout.record(&data.page, i);
                 let plain = record.kind == RowKind::Erase && !record.outside && !record.has_history;
-                let erase = retry(self.source, || self.sst.decode_range_erase(&data.page, &data.layout, i))?;
+                let erase = retry(&self.whole, || self.sst.decode_range_erase(&data.page, &data.layout, i))?;
                 let bounds = &self.sst.meta.bounds;
                 let is_bounded = match &erase.end {
                     Some(end) => bounds.contains(end),

@@ -2,13 +2,14 @@
 
 use super::*;
 use crate::build::{BuildOptions, Compression};
-use crate::fixture::{Built, Content, ID, PATH, SeenNode, tiny};
+use crate::fixture::{Built, Content, ID, PATH, SeenNode, shapes, tiny};
+use crate::format::filter::FilterKind;
 use crate::format::meta::IndexKind;
 use crate::format::node::NodeBuilder;
 use crate::format::validate;
 use os::{Access, Disk};
 use pages::page::checksum;
-use pages::{Admit, Loaded, Packing, PageCache, Reason, Resident, Session, encode_page};
+use pages::{Admit, Loaded, Packing, PageCache, Reason, Resident, Session, encode_page, retry};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 fn dumped(built: &Built) -> Result<String> {
@@ -80,6 +81,48 @@ fn dumped_with(which: usize, level: u8, change: impl FnOnce(&mut [Child])) -> Re
     let tree = built.meta.main.as_mut().expect("it has rows");
     tree.btree.as_mut().expect("it has a tree").address = at;
     dumped(&built)
+}
+
+#[test]
+fn a_dump_reads_every_page_once_however_little_may_be_read_ahead() {
+    for (seed, options) in (0..).zip(shapes()) {
+        println!("seed {seed}");
+        let mut content = Content::random(&mut StdRng::seed_from_u64(seed), 80);
+        content.groups = 3;
+        let built = content.build(BuildOptions { filter: FilterKind::Bits16, ..options });
+        let whole = dumped(&built).expect("it is whole");
+        let report = crate::verify(&built.sst(), &Resident::new(validate), &*built.raw(), &mut |_| {});
+        let report = report.expect("it is whole");
+        // Values outside are named, not read.
+        let pages = report.all_pages().pages - report.pages_of(PageKind::Value).pages;
+        for room_bytes in [0, 1, 5 << 10, 9 << 10, 14 << 10, 50 << 10, 200 << 10, 1 << 20, 8 << 20] {
+            let cache = PageCache::new(16 << 20, 2, validate);
+            let session = Session::new(&cache, Reason::Check, Admit::Pass).with_ahead_bytes(room_bytes);
+            let mut out = Vec::new();
+            dump(&built.sst_in(&cache, false), &session, DumpDetail::Rows, &mut out).expect("it is whole");
+            assert_eq!(out, whole.as_bytes());
+            assert_eq!(session.page_reads(), pages, "each page is read once with {room_bytes} bytes ahead");
+            println!("{room_bytes} bytes ahead: {} rounds for {pages} pages", session.rounds());
+            assert!(session.rounds() <= pages);
+        }
+    }
+}
+
+#[test]
+fn a_dump_takes_as_many_rounds_as_windows() {
+    let row = |row: u32| (row.to_be_bytes().to_vec(), vec![(5, RowKind::Put, vec![b'v'; 800])]);
+    let content = Content { rows: (0..12_000).map(row).collect(), groups: 2, ..Content::default() };
+    let built = content.build(BuildOptions { page_bytes: 4096, node_bytes: 4096, ..BuildOptions::default() });
+    let window: u64 = 1 << 20;
+    let cache = PageCache::new(64 << 20, 2, validate);
+    let session = Session::new(&cache, Reason::Check, Admit::Pass).with_ahead_bytes(window / 3 * 4);
+    dump(&built.sst_in(&cache, false), &session, DumpDetail::Pages, &mut io::sink()).expect("it is whole");
+    let pages: u64 = built.meta.trees().map(|(_, tree)| tree.data_pages).sum::<u64>() + built.nodes().len() as u64;
+    assert_eq!(session.page_reads(), pages);
+    let starts: u64 = built.meta.trees().map(|(_, tree)| u64::from(tree.root(false).height) + 3).sum();
+    let bound = (pages * (4096 + 224)).div_ceil(window) + starts;
+    println!("{} rounds of at most {bound} for {pages} pages", session.rounds());
+    assert!(session.rounds() <= bound, "{} rounds instead of {bound}", session.rounds());
 }
 
 #[test]

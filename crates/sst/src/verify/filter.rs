@@ -5,7 +5,7 @@ use super::Check;
 use super::tree_walk::{DataPage, TreeWalk};
 use crate::format::PageRows;
 use crate::format::filter::{FilterLayout, hash_key, hash_prefix};
-use crate::format::meta::{FilterTree, TreeKind};
+use crate::format::meta::FilterTree;
 use pages::{PageKind, PageSource, Result};
 
 /// The walk; nothing where a file has no filter.
@@ -20,9 +20,8 @@ struct Walk {
 }
 
 impl FilterWalk {
-    pub fn new(filter: Option<FilterTree>) -> Self {
-        let walk = |filter: FilterTree| TreeWalk::new(TreeKind::Filter, filter.tree);
-        Self(filter.map(|filter| Walk { filter, walk: walk(filter), here: None, prefix: Vec::new() }))
+    pub fn new(filter: Option<FilterTree>, walk: impl FnOnce(&FilterTree) -> TreeWalk) -> Self {
+        Self(filter.map(|filter| Walk { walk: walk(&filter), filter, here: None, prefix: Vec::new() }))
     }
 
     /// The next row of the main tree has this key.

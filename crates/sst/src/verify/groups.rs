@@ -1,7 +1,7 @@
 //! The column groups of a file: their own trees, when each of their pages and values began to count in the main tree's
 //! totals, and that erases have no part in them. Whether a row is one, the main tree or the history says later.
 
-use super::tree_walk::{DataPage, TreeWalk};
+use super::tree_walk::DataPage;
 use super::{Check, Values, chunks_of};
 use crate::format::PageRows;
 use crate::format::group_page::GroupLayout;
@@ -101,7 +101,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         }
         for group in 1..=self.sst.meta.groups.len() as u8 {
             let descent = self.sst.descent(kind(group)).expect("a part of the row was met, so groups have trees");
-            let (page, layout): (PageRef, GroupLayout) = retry(self.source, || descent.page_of_row(self.source, row))?;
+            let (page, layout): (PageRef, GroupLayout) = retry(&self.whole, || descent.page_of_row(&self.whole, row))?;
             let part = layout.part(&page, (row - layout.first_row()) as usize);
             if part.bytes > 0 {
                 let why = format!("row {row} is an erase and has a part");
@@ -112,7 +112,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
     }
 
     fn group(&mut self, kind: TreeKind, tree: Tree, side: &mut Side) -> Result<()> {
-        let mut walk = TreeWalk::new(kind, tree);
+        let mut walk = self.walk(kind, tree, tree.totals.bytes);
         while let Some(DataPage { page, layout, at }) = walk.next::<_, GroupLayout>(self)? {
             let parts = || (0..layout.rows()).map(|i| layout.part(&page, i));
             let chunks: Vec<Address> =

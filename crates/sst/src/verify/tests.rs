@@ -10,6 +10,7 @@ use crate::format::meta::{IndexKind, KeyBounds, Tree};
 use crate::format::node::{Child, Node, NodeBuilder};
 use crate::format::validate;
 use crate::read::RangeErase;
+use crate::slice::Slice;
 use os::sync::Arc;
 use os::{Access, Disk};
 use pages::{Admit, Codec, Packing, PageCache, Reason, Resident, Session, encode_page};
@@ -75,6 +76,59 @@ fn a_check_through_a_small_cache_reads_every_page_once() {
         drop(session);
         assert_eq!(cache.usage().kind_bytes.iter().sum::<u64>(), 0, "the check leaves nothing in the cache");
     }
+}
+
+#[test]
+fn a_check_reads_every_page_once_however_little_may_be_read_ahead() {
+    for (seed, options) in (0..).zip(shapes()) {
+        println!("seed {seed}");
+        let mut content = Content::random(&mut StdRng::seed_from_u64(seed), 80);
+        content.groups = 3;
+        let built = content.build(BuildOptions { filter: FilterKind::Bits16, ..options });
+        let pages = verified(&built).expect("it is whole").all_pages().pages;
+        let mut rounds_before = u64::MAX;
+        for room_bytes in [0, 1, 5 << 10, 9 << 10, 14 << 10, 50 << 10, 200 << 10, 1 << 20, 8 << 20] {
+            let cache = PageCache::new(16 << 20, 2, crate::validate);
+            let session = Session::new(&cache, Reason::Check, Admit::Pass).with_ahead_bytes(room_bytes);
+            verify(&built.sst_in(&cache, false), &session, &*built.raw(), &mut |_| {}).expect("it is whole");
+            assert_eq!(session.page_reads(), pages, "each page is read once with {room_bytes} bytes ahead");
+            println!("{room_bytes} bytes ahead: {} rounds for {pages} pages", session.rounds());
+            assert!(session.rounds() <= if room_bytes == 0 { pages } else { rounds_before });
+            // One more window may come at a worse time, and many more do not.
+            rounds_before = session.rounds() + session.rounds() / 8;
+        }
+        // A slice is checked as the file it is of.
+        let cache = PageCache::new(16 << 20, 2, crate::validate);
+        let session = Session::new(&cache, Reason::Check, Admit::Pass);
+        let slice = Slice { rows: (1..3).into(), bounds: built.meta.bounds.clone(), bytes: 0 };
+        let sst = built.sst_in(&cache, false).sliced(Some(slice));
+        verify(&sst, &session, &*built.raw(), &mut |_| {}).expect("it is whole");
+        assert_eq!(session.page_reads(), pages);
+    }
+}
+
+#[test]
+fn a_check_takes_as_many_rounds_as_windows() {
+    let row = |row: u32| {
+        let older = row.is_multiple_of(4).then(|| (3, RowKind::Put, vec![b'o'; 800]));
+        (row.to_be_bytes().to_vec(), [(5, RowKind::Put, vec![b'v'; 800])].into_iter().chain(older).collect())
+    };
+    let content = Content { rows: (0..12_000).map(row).collect(), groups: 2, ..Content::default() };
+    let options =
+        BuildOptions { page_bytes: 4096, node_bytes: 4096, filter: FilterKind::Bits16, ..BuildOptions::default() };
+    let built = content.build(options);
+    let window: u64 = 1 << 20;
+    let cache = PageCache::new(64 << 20, 2, crate::validate);
+    let session = Session::new(&cache, Reason::Check, Admit::Pass).with_ahead_bytes(window / 3 * 4);
+    let report = verify(&built.sst_in(&cache, false), &session, &*built.raw(), &mut |_| {}).expect("it is whole");
+    let pages = report.all_pages().pages;
+    assert_eq!(session.page_reads(), pages);
+    // A tree starts with a round for each level, and its first and its last window are not whole.
+    let starts: u64 = built.meta.trees().map(|(_, tree)| u64::from(tree.root(false).height) + 3).sum();
+    let memory_bytes = pages * (4096 + 224);
+    let bound = memory_bytes.div_ceil(window) + starts;
+    println!("{} rounds of at most {bound} for {pages} pages", session.rounds());
+    assert!(session.rounds() <= bound, "{} rounds instead of {bound}", session.rounds());
 }
 
 /// A small file with a page of every kind.

@@ -9,12 +9,15 @@ use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::meta::{Root, Tree, TreeKind};
 use crate::format::node::{Node, Totals};
+use crate::read::{Readahead, WholeTree};
 use pages::{Address, PageHeader, PageKind, PageRef, PageSource, Result};
 
 /// A walk in progress.
 pub(super) struct TreeWalk {
     kind: TreeKind,
     tree: Tree,
+    /// The same tree as its pages are read.
+    whole: WholeTree,
     state: State,
     /// Nodes from the root to the page given last.
     path: Vec<OpenNode>,
@@ -50,8 +53,6 @@ struct OpenNode {
     at: Address,
     /// The child on the path; none before the first.
     child: Option<usize>,
-    /// First child not asked for ahead.
-    asked: usize,
     /// Separators before and after the whole node, where there are any.
     low: Option<Vec<u8>>,
     high: Option<Vec<u8>>,
@@ -84,10 +85,11 @@ impl OpenNode {
 }
 
 impl TreeWalk {
-    pub fn new(kind: TreeKind, tree: Tree) -> Self {
+    pub fn new(kind: TreeKind, tree: Tree, readahead: Readahead) -> Self {
         Self {
             kind,
             tree,
+            whole: WholeTree::new(kind, tree, readahead),
             state: State::Start,
             path: Vec::new(),
             low: None,
@@ -132,7 +134,6 @@ impl TreeWalk {
             node.child = Some(0);
             step = node.step(0);
         }
-        self.ask_ahead(check);
         let data = self.open_data(check, &step)?;
         (self.low, self.high) = (step.low, step.high);
         Ok(Some(data))
@@ -167,21 +168,13 @@ impl TreeWalk {
     fn open_node<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>, step: Step) -> Result<()> {
         let Step { at, low, high } = step;
         let kind = self.node_kind();
-        let page = check.page(&at, kind)?;
+        let page = self.whole.node(&check.whole, &at, kind, self.totals.rows)?;
+        check.count(&at, kind);
         check_level(check, &page, &at, usize::from(self.root().height) - self.path.len())?;
         self.check_form(check, &page)?;
         self.index_bytes += u64::from(at.bytes);
-        self.path.push(OpenNode { page, at, child: None, asked: 1, low, high });
+        self.path.push(OpenNode { page, at, child: None, low, high });
         Ok(())
-    }
-
-    /// Data pages that follow in their node.
-    fn ask_ahead<S: PageSource + ?Sized>(&mut self, check: &Check<'_, S>) {
-        let Some(OpenNode { page, child: Some(child), asked, .. }) = self.path.last_mut() else { return };
-        if *child + 1 >= *asked {
-            let node = Node::new(page);
-            *asked = check.ahead(self.kind.page_kind(), *asked, node.children(), |i| node.address(i));
-        }
     }
 
     /// Nodes have separators where rows have keys.
@@ -199,7 +192,8 @@ impl TreeWalk {
         step: &Step,
     ) -> Result<DataPage<L>> {
         let at = step.at;
-        let page = check.page(&at, self.kind.page_kind())?;
+        let page = self.whole.data(&check.whole, &at, self.totals.rows)?;
+        check.count(&at, self.kind.page_kind());
         check_level(check, &page, &at, 0)?;
         let layout = L::of(&page);
         let why = if layout.first_row() != self.totals.rows {
@@ -214,6 +208,8 @@ impl TreeWalk {
         if !why.is_empty() {
             return Err(check.corrupt(self.kind.page_kind(), at.offset, why));
         }
+        let rows = layout.first_row()..layout.first_row() + layout.rows() as u64;
+        self.whole.arrived(&check.whole, &at, &rows);
         self.data_pages += 1;
         self.totals.rows += layout.rows() as u64;
         self.totals.bytes += u64::from(at.bytes);
@@ -256,6 +252,7 @@ impl TreeWalk {
                 open.child = Some(child + 1);
                 return Ok(Some(open.step(child + 1)));
             }
+            check.whole.leave(&open.at);
             self.path.pop();
         }
         Ok(None)

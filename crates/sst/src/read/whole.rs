@@ -1,0 +1,215 @@
+//! Reading all of a file in the order of its trees, each page once, for those who walk trees their own way: check and dump.
+//! It knows how far ahead pages are asked for, and no rows.
+//!
+//! * Of what the source keeps ahead, three quarters are a window shared by trees that are walked side by side; the rest is
+//!   for nodes and for values. No more is asked for than there is room for, so nothing that came is dropped again.
+//! * Nodes that the window has looked into are held here until the walk has left them: a source may forget them.
+
+use super::Sst;
+use super::readahead::{Ahead, Readahead, Wanted};
+use super::tree::Descent;
+use crate::format::meta::{Tree, TreeKind};
+use crate::slice::RowRanges;
+use os::sync::Arc;
+use pages::{Address, PageKind, PageRef, PageSource, PagedFile, Result, Stop, retry};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// All of one file through `source`.
+pub(crate) struct Whole<'a, S: ?Sized> {
+    file: &'a Arc<PagedFile>,
+    source: &'a S,
+    /// Memory for what was asked for, in bytes.
+    room_bytes: u64,
+    state: RefCell<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Memory of pages that were asked for and not yet given, by their offsets.
+    asked: HashMap<u64, u64>,
+    asked_bytes: u64,
+    /// Nodes among them that came: the source keeps them for one more round.
+    looked_at: Vec<u64>,
+    /// Nodes of the walks, and of the windows ahead of them, by their offsets.
+    nodes: HashMap<u64, PageRef>,
+}
+
+impl State {
+    fn ask(&mut self, at: &Address) {
+        let bytes = at.memory_bytes();
+        if self.asked.insert(at.offset, bytes).is_none() {
+            self.asked_bytes += bytes;
+        }
+    }
+
+    fn given(&mut self, offset: u64) {
+        self.asked_bytes -= self.asked.remove(&offset).unwrap_or(0);
+    }
+
+    fn node(&self, at: &Address, kind: PageKind) -> Option<PageRef> {
+        self.nodes.get(&at.offset).filter(|page| page.kind() == kind && page.address() == *at).cloned()
+    }
+}
+
+impl<'a, S: PageSource + ?Sized> Whole<'a, S> {
+    pub fn new(sst: &'a Sst, source: &'a S) -> Self {
+        Self { file: &sst.file, source, room_bytes: source.ahead_bytes(), state: RefCell::default() }
+    }
+
+    /// The window of all trees that are walked side by side.
+    pub fn readahead(&self) -> Readahead {
+        Readahead::full(self.room_bytes / 4 * 3)
+    }
+
+    /// A page that belongs to no tree, or to one that nothing is asked ahead for.
+    pub fn page_at(&self, at: &Address, kind: PageKind) -> Result<PageRef> {
+        retry(self, || self.page(self.file, at, kind))
+    }
+
+    /// Asks for pages of `kind` that are next, as many as there is room for; says how many those are.
+    pub fn ask_next(&self, kind: PageKind, next: &[Address]) -> usize {
+        let fits = |at: &&Address| {
+            let fits = self.has_room(at);
+            self.ahead(self.file, at, kind);
+            fits
+        };
+        next.iter().take_while(fits).count()
+    }
+
+    /// The walk has left the node at `at`.
+    pub fn leave(&self, at: &Address) {
+        self.state.borrow_mut().nodes.remove(&at.offset);
+    }
+
+    fn has_room(&self, at: &Address) -> bool {
+        self.state.borrow().asked_bytes.saturating_add(at.memory_bytes()) <= self.room_bytes
+    }
+}
+
+impl<S: PageSource + ?Sized> PageSource for Whole<'_, S> {
+    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
+        let page = self.source.page(file, at, kind)?;
+        self.state.borrow_mut().given(at.offset);
+        Ok(page)
+    }
+
+    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
+        if !matches!(kind, PageKind::Index | PageKind::Flat) {
+            return self.source.peek(file, at, kind);
+        }
+        let state = &mut *self.state.borrow_mut();
+        if let Some(node) = state.node(at, kind) {
+            return Some(node);
+        }
+        let node = self.source.peek(file, at, kind)?;
+        state.nodes.insert(at.offset, node.clone());
+        state.looked_at.push(at.offset);
+        Some(node)
+    }
+
+    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
+        if self.state.borrow().asked.contains_key(&at.offset) || !self.has_room(at) {
+            return false;
+        }
+        let noted = self.source.ahead(file, at, kind);
+        if noted {
+            self.state.borrow_mut().ask(at);
+        }
+        noted
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        self.room_bytes
+    }
+
+    fn fetch(&self) -> Result<()> {
+        let outcome = self.source.fetch();
+        let state = &mut *self.state.borrow_mut();
+        for offset in std::mem::take(&mut state.looked_at) {
+            state.given(offset);
+        }
+        outcome
+    }
+
+    fn release(&self) {
+        self.source.release();
+    }
+}
+
+/// One tree of the file, for a walk from its first page to its last.
+pub(crate) struct WholeTree {
+    kind: TreeKind,
+    tree: Tree,
+    rows: RowRanges,
+    ahead: Ahead,
+}
+
+impl WholeTree {
+    /// `tree` by its B-tree, or by its flat list if it has none.
+    pub fn new(kind: TreeKind, tree: Tree, readahead: Readahead) -> Self {
+        let mut ahead = Ahead::NONE;
+        ahead.set(readahead);
+        ahead.begin(true);
+        Self { kind, tree, rows: RowRanges::from(0..tree.totals.rows), ahead }
+    }
+
+    /// The node at `at`, whose first row is `row`. It is held until the walk leaves it.
+    pub fn node<S: PageSource + ?Sized>(
+        &mut self,
+        whole: &Whole<'_, S>,
+        at: &Address,
+        kind: PageKind,
+        row: u64,
+    ) -> Result<PageRef> {
+        if let Some(node) = whole.state.borrow().node(at, kind) {
+            return Ok(node);
+        }
+        let page = retry(whole, || {
+            let page = whole.page(whole.file, at, kind);
+            if matches!(page, Err(Stop::Fault)) {
+                let state = &mut *whole.state.borrow_mut();
+                // It takes room beside what is asked ahead, until the round after it.
+                state.ask(at);
+                state.looked_at.push(at.offset);
+            }
+            self.noting(whole, page, row, None)
+        })?;
+        whole.state.borrow_mut().nodes.insert(at.offset, page.clone());
+        Ok(page)
+    }
+
+    /// The data page at `at`, whose first row is `row`.
+    pub fn data<S: PageSource + ?Sized>(&mut self, whole: &Whole<'_, S>, at: &Address, row: u64) -> Result<PageRef> {
+        retry(whole, || {
+            let page = whole.page(whole.file, at, self.kind.page_kind());
+            self.noting(whole, page, row, Some(at))
+        })
+    }
+
+    /// The walk has come to the data page at `at`, which has `rows` as its parent says.
+    pub fn arrived<S: PageSource + ?Sized>(&mut self, whole: &Whole<'_, S>, at: &Address, rows: &Range<u64>) {
+        let Self { kind, tree, rows: all, ahead } = self;
+        if !ahead.is_none() && ahead.arrived(all, tree.totals.rows, rows, at) {
+            let descent = Descent::new(whole.file, *kind, tree, false);
+            ahead.top_up(whole, &descent, &Wanted { rows: all, far: None, edge: None });
+        }
+    }
+
+    /// Passes `found` on; what is missing is an occasion to ask ahead.
+    fn noting<S: PageSource + ?Sized>(
+        &mut self,
+        whole: &Whole<'_, S>,
+        found: Result<PageRef, Stop>,
+        row: u64,
+        data: Option<&Address>,
+    ) -> Result<PageRef, Stop> {
+        let Self { kind, tree, rows, ahead } = self;
+        if matches!(found, Err(Stop::Fault)) && !ahead.is_none() {
+            let descent = Descent::new(whole.file, *kind, tree, false);
+            ahead.missed(whole, &descent, &Wanted { rows, far: None, edge: None }, row, data);
+        }
+        found
+    }
+}
