@@ -3,6 +3,7 @@
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::manifest::{TableFiles, TableId};
+use crate::read::range::ahead_bytes;
 use os::Access;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
@@ -69,7 +70,8 @@ pub fn check(core: &Arc<Core>, table: Option<TableId>, progress: &mut dyn FnMut(
             let done_before = report.bytes;
             let tell = &mut |done: u64| progress(CheckProgress { done_bytes: done_before + done, total_bytes });
             // A session of its own for each file: one that failed is not asked again.
-            let session = Session::new(&core.cache, Reason::Check, Admit::Pass);
+            let session =
+                Session::new(&core.cache, Reason::Check, Admit::Pass).with_ahead_bytes(ahead_bytes(&core.cache));
             let found = core
                 .machine
                 .disk

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::manifest::file_set::sst_name;
 use crate::manifest::{Edit, TableFiles};
 use crate::options::TableOptions;
+use crate::read::range::ahead_bytes;
 use crate::record::{Kind, LogError, RecordReader};
 use crate::wal::LogReader;
 use os::sync::Arc;
@@ -36,12 +37,16 @@ pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn
     let cache = PageCache::new(CACHE_BYTES, 1, sst::validate);
     let file = cache.register(path, meta.file_id, machine.disk.clone());
     let sst = Sst::new(file, meta, 0, false);
-    let session = Session::new(&cache, Reason::Check, Admit::Pass);
-    Ok(sst::dump(&sst, &session, detail, out)?)
+    Ok(sst::dump(&sst, &passing(&cache), detail, out)?)
 }
 
-/// Room for the largest page, unpacked, beside a node of each level.
+/// Room for the largest page, unpacked, beside a node of each level and what is read ahead.
 const CACHE_BYTES: u64 = 32 << 20;
+
+/// A session that leaves nothing in `cache` and asks ahead as a range does.
+fn passing(cache: &Arc<PageCache>) -> Session {
+    Session::new(cache, Reason::Check, Admit::Pass).with_ahead_bytes(ahead_bytes(cache))
+}
 
 /// Prints the files of a table, from the newest to the oldest.
 pub fn dump_table(files: &TableFiles, cache: &Arc<PageCache>, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
@@ -58,7 +63,7 @@ pub fn dump_table(files: &TableFiles, cache: &Arc<PageCache>, detail: DumpDetail
         match detail {
             DumpDetail::Loaded => sst::dump(&file.sst, &Loaded::new(cache), detail, out)?,
             DumpDetail::Pages | DumpDetail::Rows => {
-                sst::dump(&file.sst, &Session::new(cache, Reason::Check, Admit::Pass), detail, out)?;
+                sst::dump(&file.sst, &passing(cache), detail, out)?;
             }
         }
         line(out, format_args!(""))?;

@@ -28,7 +28,12 @@ const MAX_AHEAD_BYTES: u64 = 128 << 20;
 
 /// How far a range asks ahead in `cache`.
 pub(crate) fn readahead(cache: &PageCache) -> Readahead {
-    Readahead::growing(MAX_AHEAD_BYTES.min(cache.budget_bytes() / 8))
+    Readahead::growing(ahead_bytes(cache))
+}
+
+/// Memory for what one reader asks ahead in `cache`.
+pub(crate) fn ahead_bytes(cache: &PageCache) -> u64 {
+    MAX_AHEAD_BYTES.min(cache.budget_bytes() / 8)
 }
 
 /// Rows of a key range in order, as of one version. Double-ended; yields `Result` and stays failed after an error.
@@ -406,8 +411,7 @@ impl<R: Reader> Rows<R> {
             Some(end) if end.generation == core.generation() => end,
             _ => {
                 let view = core.view();
-                let readahead =
-                    Readahead::growing(MAX_AHEAD_BYTES.min(self.reader.session().cache().budget_bytes() / 8));
+                let readahead = readahead(self.reader.session().cache());
                 let (low, high) = match direction {
                     Direction::Forward => (&*near, far),
                     Direction::Backward => (far, &*near),
