@@ -143,10 +143,22 @@ impl Layout {
         self.decode(page, i).expect("a validated record decodes").1
     }
 
-    /// Key suffix of row `i`.
+    /// Key suffix of row `i`: what a search looks at, and nothing else.
     #[inline]
     pub fn suffix<'p>(&self, page: &'p [u8], i: usize) -> Suffix<'p> {
-        self.decode(page, i).expect("a validated record decodes").0
+        self.suffix_at(page, i).expect("a validated record decodes")
+    }
+
+    #[inline]
+    fn suffix_at<'p>(&self, page: &'p [u8], i: usize) -> Option<Suffix<'p>> {
+        let (&tag, mut rest) = page.get(self.records_at + self.offset(page, i)..)?.split_first()?;
+        let suffix_bytes = usize::try_from(varint::take(&mut rest)?).ok()?;
+        if tag & TAG_BASE_VERSION == 0 {
+            varint::take(&mut rest)?;
+        }
+        let head_bytes = suffix_bytes.min(key::HEAD_BYTES);
+        let tail = rest.get(..suffix_bytes - head_bytes)?;
+        Some(Suffix { head: u32_at(page, HEADS_AT + i * 4), head_bytes: head_bytes as u8, tail })
     }
 
     /// Replaces `key` with the whole key of row `i` and returns the rest of the row.
@@ -173,12 +185,15 @@ impl Layout {
     /// Position of `wanted`: `Ok(i)` if row `i` has this key, else `Err(i)` with the first row whose key is greater.
     #[inline]
     pub fn search(&self, page: &[u8], wanted: &[u8]) -> Result<usize, usize> {
-        let suffix = match key::strip_prefix(wanted, self.prefix(page)) {
+        let suffix = match key::strip_prefix(wanted, page, self.prefix_at..self.records_at) {
             Ok(suffix) => suffix,
             Err(std::cmp::Ordering::Less) => return Err(0),
             Err(_) => return Err(self.rows),
         };
         let (mut low, mut high) = key::equal_heads(self.heads(page), suffix.head);
+        if high - low == 1 && self.suffix(page, low).is(&suffix) {
+            return Ok(low);
+        }
         while low < high {
             let middle = usize::midpoint(low, high);
             match self.suffix(page, middle).cmp(&suffix) {

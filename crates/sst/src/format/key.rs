@@ -5,6 +5,8 @@
 //! *tail*: whatever is left. Two suffixes order as the triples (head, bytes in the head, tail).
 
 use std::cmp::Ordering;
+use std::hint;
+use std::ops::Range;
 
 /// Bytes of a key kept in its head.
 pub const HEAD_BYTES: usize = 4;
@@ -33,6 +35,27 @@ impl<'a> Suffix<'a> {
         }
     }
 
+    /// What follows the first `prefix_bytes` of `key`, which has as many.
+    #[inline]
+    fn after(key: &'a [u8], prefix_bytes: usize) -> Self {
+        let Some(last) = key.len().checked_sub(HEAD_BYTES) else { return Self::new(&key[prefix_bytes..]) };
+        // The head is read within the key, and what is before it shifted out: no length is branched on.
+        let at = prefix_bytes.min(last);
+        let word = u32::from_be_bytes(*key[at..].first_chunk().expect("four bytes follow"));
+        let head = (u64::from(word) << (8 * (prefix_bytes - at))) as u32;
+        let end = (prefix_bytes + HEAD_BYTES).min(key.len());
+        Self { head, head_bytes: (end - prefix_bytes) as u8, tail: &key[end..] }
+    }
+
+    /// Whether these are the same bytes.
+    #[inline]
+    pub fn is(&self, other: &Self) -> bool {
+        self.head == other.head
+            && self.head_bytes == other.head_bytes
+            && self.tail.len() == other.tail.len()
+            && equal(self.tail, other.tail)
+    }
+
     /// Appends the bytes again.
     pub fn append_to(&self, key: &mut Vec<u8>) {
         key.extend_from_slice(&self.head.to_be_bytes()[..usize::from(self.head_bytes)]);
@@ -40,14 +63,41 @@ impl<'a> Suffix<'a> {
     }
 }
 
-/// Where `key` lies relative to all keys that begin with `prefix`: before them, after them, or among them with its own
-/// suffix.
-pub fn strip_prefix<'k>(key: &'k [u8], prefix: &[u8]) -> Result<Suffix<'k>, Ordering> {
-    let common = key.len().min(prefix.len());
-    match key[..common].cmp(&prefix[..common]) {
-        Ordering::Equal if key.len() >= prefix.len() => Ok(Suffix::new(&key[prefix.len()..])),
-        Ordering::Equal => Err(Ordering::Less),
-        other => Err(other),
+/// Where `key` lies relative to all keys that begin with the prefix, which is the bytes `prefix` of `page`: before them,
+/// after them, or among them with its own suffix.
+///
+/// What follows the prefix in the page is compared along with a short one and masked out, so that its length, which differs
+/// from page to page, is not branched on.
+#[inline]
+pub fn strip_prefix<'k>(key: &'k [u8], page: &[u8], prefix: Range<usize>) -> Result<Suffix<'k>, Ordering> {
+    let len = prefix.len();
+    let is_equal = match (key.first_chunk::<8>(), page[prefix.start..].first_chunk::<8>()) {
+        (Some(start), Some(prefix)) if len < 8 => {
+            let differs = u64::from_le_bytes(*start) ^ u64::from_le_bytes(*prefix);
+            differs & ((1 << (8 * len)) - 1) == 0
+        }
+        _ => key.get(..len).is_some_and(|start| equal(start, &page[prefix.clone()])),
+    };
+    if is_equal { Ok(Suffix::after(key, len)) } else { Err(apart_from(key, &page[prefix])) }
+}
+
+/// Where a key that does not begin with `prefix` lies relative to all that do.
+#[cold]
+fn apart_from(key: &[u8], prefix: &[u8]) -> Ordering {
+    if prefix.starts_with(key) { Ordering::Less } else { key.cmp(prefix) }
+}
+
+/// Whether `a` and `b`, of one length, are the same bytes. Eight at a time and inline: they are few, and how many is
+/// hard to predict.
+#[inline]
+fn equal(a: &[u8], b: &[u8]) -> bool {
+    let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+    match (a.last_chunk::<8>(), b.last_chunk::<8>()) {
+        (Some(a_end), Some(b_end)) => {
+            let (a, b) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0);
+            word(a_end) == word(b_end) && a.iter().zip(b).all(|(a, b)| word(a) == word(b))
+        }
+        _ => a == b,
     }
 }
 
@@ -63,26 +113,40 @@ pub fn separator<'k>(last: &[u8], first: &'k [u8]) -> &'k [u8] {
     &first[..common_prefix(last, first) + 1]
 }
 
-/// How many of the sorted `heads` (little-endian u32 each) are less than `head`. Branch-free: the loop's only
-/// dependence on the data is an addition.
+/// Heads that are compared together at the end of a search: those of a cache line.
+const BLOCK: usize = 16;
+/// Most blocks whose last heads are compared together.
+const BLOCKS: usize = 32;
+
+/// How many of the sorted `heads` (little-endian u32 each) are less than `head`.
+///
+/// A long array is halved a few times; then the last head of every block is compared, then all heads of one block. No
+/// comparison decides a jump, so nothing is predicted wrongly, and the lines of a page that is in no cache are fetched
+/// together instead of one after the other.
 #[inline]
-pub fn heads_below(heads: &[[u8; 4]], head: u32) -> usize {
-    let mut base = 0;
-    let mut len = heads.len();
-    if len == 0 {
-        return 0;
-    }
-    while len > 1 {
+pub fn heads_below(heads: &[[u8; HEAD_BYTES]], head: u32) -> usize {
+    let is_below = |bytes: &[u8; HEAD_BYTES]| usize::from(u32::from_le_bytes(*bytes) < head);
+    let (mut base, mut len) = (0, heads.len());
+    while len > BLOCK * BLOCKS {
         let half = len / 2;
-        base += usize::from(u32::from_le_bytes(heads[base + half - 1]) < head) * half;
+        let is_above_half = is_below(&heads[base + half - 1]) == 1;
+        base += hint::select_unpredictable(is_above_half, half, 0);
         len -= half;
     }
-    base + usize::from(u32::from_le_bytes(heads[base]) < head)
+    let heads = &heads[base..base + len];
+    let blocks: usize = heads.as_chunks::<BLOCK>().0.iter().map(|block| is_below(&block[BLOCK - 1])).sum();
+    // The last block begins early instead of ending early, so that it is as long as the others.
+    let start = (blocks * BLOCK).min(len.saturating_sub(BLOCK));
+    let in_block: usize = match heads[start..].first_chunk::<BLOCK>() {
+        Some(block) => block.iter().map(is_below).sum(),
+        None => heads.iter().map(is_below).sum(),
+    };
+    base + start + in_block
 }
 
 /// The run of entries whose head equals `head`: everything before it is less, everything after it is greater.
 #[inline]
-pub fn equal_heads(heads: &[[u8; 4]], head: u32) -> (usize, usize) {
+pub fn equal_heads(heads: &[[u8; HEAD_BYTES]], head: u32) -> (usize, usize) {
     let low = heads_below(heads, head);
     // Nearly always none or one is equal: look before searching again.
     let is_equal = |i: usize| heads.get(i).is_some_and(|bytes| u32::from_le_bytes(*bytes) == head);
@@ -134,18 +198,59 @@ mod tests {
     }
 
     #[test]
-    fn a_key_shorter_than_the_prefix_lies_before_or_after_it() {
-        assert_eq!(strip_prefix(b"ab", b"abc"), Err(Ordering::Less));
-        assert_eq!(strip_prefix(b"b", b"abc"), Err(Ordering::Greater));
-        assert_eq!(strip_prefix(b"", b"abc"), Err(Ordering::Less));
-        assert_eq!(strip_prefix(b"abc", b"abc"), Ok(Suffix::new(b"")));
+    fn a_key_lies_before_among_or_after_those_with_the_prefix() {
+        let strip = |key: &'static [u8], prefix: &[u8]| strip_prefix(key, prefix, 0..prefix.len());
+        assert_eq!(strip(b"ab", b"abc"), Err(Ordering::Less));
+        assert_eq!(strip(b"b", b"abc"), Err(Ordering::Greater));
+        assert_eq!(strip(b"", b"abc"), Err(Ordering::Less));
+        assert_eq!(strip(b"abc", b"abc"), Ok(Suffix::new(b"")));
+        let mut rng = StdRng::seed_from_u64(4);
+        for _ in 0..50_000 {
+            let mut page = random_key(&mut rng);
+            let prefix = page.len()..page.len() + rng.random_range(0..20);
+            page.resize_with(prefix.end + rng.random_range(0..9), || rng.random());
+            let mut key = page[prefix.clone()].to_vec();
+            match rng.random_range(0..4) {
+                0 => key.truncate(rng.random_range(0..=key.len())),
+                1 if !key.is_empty() => {
+                    let at = rng.random_range(0..key.len());
+                    key[at] ^= 1 << rng.random_range(0..8);
+                }
+                _ => {}
+            }
+            key.extend(random_key(&mut rng));
+            let expected = match key.strip_prefix(&page[prefix.clone()]) {
+                Some(suffix) => Ok(Suffix::new(suffix)),
+                None => Err(key.as_slice().cmp(&page[prefix.clone()])),
+            };
+            assert_eq!(strip_prefix(&key, &page, prefix.clone()), expected, "{key:?} {page:?} {prefix:?}");
+        }
+    }
+
+    #[test]
+    fn suffixes_are_the_same_when_their_bytes_are() {
+        let mut rng = StdRng::seed_from_u64(5);
+        for _ in 0..50_000 {
+            let a: Vec<u8> = (0..4).flat_map(|_| random_key(&mut rng)).collect();
+            let mut b = a.clone();
+            match rng.random_range(0..3) {
+                0 => b.truncate(rng.random_range(0..=b.len())),
+                1 if !b.is_empty() => {
+                    let at = rng.random_range(0..b.len());
+                    b[at] ^= 1 << rng.random_range(0..8);
+                }
+                _ => {}
+            }
+            assert_eq!(Suffix::new(&a).is(&Suffix::new(&b)), a == b, "{a:?} {b:?}");
+        }
     }
 
     #[test]
     fn head_search_agrees_with_a_linear_one() {
         let mut rng = StdRng::seed_from_u64(3);
         for _ in 0..5_000 {
-            let len = rng.random_range(0..40);
+            let most = [40, 100, 2_000][rng.random_range(0..3)];
+            let len = rng.random_range(0..most);
             let top = [4, 50, u32::MAX][rng.random_range(0..3)];
             let mut heads: Vec<u32> =
                 (0..len).map(|_| if rng.random_bool(0.1) { u32::MAX } else { rng.random_range(0..=top) }).collect();

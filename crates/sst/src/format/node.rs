@@ -221,7 +221,7 @@ impl<'p> Node<'p> {
     /// separators.
     #[inline]
     pub fn search(&self, wanted: &[u8]) -> usize {
-        let suffix = match key::strip_prefix(wanted, self.prefix()) {
+        let suffix = match key::strip_prefix(wanted, self.page, self.tails_at - self.prefix_bytes..self.tails_at) {
             Ok(suffix) => suffix,
             Err(std::cmp::Ordering::Less) => return 0,
             Err(_) => return self.children - 1,
