@@ -5,6 +5,7 @@ mod allocations;
 mod cold_scan;
 mod erased_rows;
 mod eviction;
+mod filters;
 mod index_bytes;
 mod level;
 mod not_yet;
@@ -13,7 +14,9 @@ mod page_search;
 mod point_reads;
 mod precharged;
 mod readers;
+mod slices;
 mod small_cache;
+mod statistics;
 
 use crate::workplace::Workplace;
 use crate::{Result, Size};
@@ -72,21 +75,35 @@ impl Line {
 /// Measures one subject.
 pub type Goal = fn(&Workplace, Size) -> Result<Vec<Line>>;
 
+/// A goal that can be asked for by name.
+pub type Named = (&'static str, Goal);
+
 /// In the order of the goals.
-pub const ALL: [Goal; 15] = [
-    point_reads::measure,
-    index_bytes::measure,
-    opening::resident_memory,
-    level::measure,
-    page_search::measure,
-    allocations::measure,
-    opening::measure,
-    not_yet::statistics,
-    precharged::measure,
-    cold_scan::measure,
-    readers::measure,
-    not_yet::sharing,
-    eviction::measure,
-    small_cache::measure,
-    erased_rows::measure,
+const ALL: [Named; 17] = [
+    ("point_reads", point_reads::measure),
+    ("index_bytes", index_bytes::measure),
+    ("resident_memory", opening::resident_memory),
+    ("level", level::measure),
+    ("page_search", page_search::measure),
+    ("allocations", allocations::measure),
+    ("opening", opening::measure),
+    ("statistics", statistics::measure),
+    ("precharged", precharged::measure),
+    ("cold_scan", cold_scan::measure),
+    ("readers", readers::measure),
+    ("sharing", not_yet::sharing),
+    ("eviction", eviction::measure),
+    ("small_cache", small_cache::measure),
+    ("erased_rows", erased_rows::measure),
+    ("slices", slices::measure),
+    ("filters", filters::measure),
 ];
+
+/// The goals that are called `names`, in the order of all; all if there are no names.
+pub fn named(names: &[String]) -> Result<Vec<Named>> {
+    if let Some(name) = names.iter().find(|name| ALL.iter().all(|(known, _)| known != name)) {
+        return Err(format!("no goal is called {name}; there are {}", ALL.map(|(name, _)| name).join(", ")).into());
+    }
+    let is_asked = |(known, _): &Named| names.is_empty() || names.iter().any(|name| name == known);
+    Ok(ALL.into_iter().filter(is_asked).collect())
+}

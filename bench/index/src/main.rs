@@ -53,6 +53,9 @@ struct Arguments {
     /// Times and instructions of the parts only.
     #[arg(long)]
     parts: bool,
+    /// Only these goals; may be given again. A name that is none lists all.
+    #[arg(long, value_name = "NAME", conflicts_with = "parts")]
+    only: Vec<String>,
     /// Writes the results as JSON, too.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -100,12 +103,13 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         operations::run_all_for_counting(&data::DataSet::at(directory)?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let goals = goals::named(&arguments.only)?;
     let started = Instant::now();
     let size = Size { quick: arguments.quick };
     let workplace = Workplace::new(arguments.directory.as_deref())?;
     let mut report = Report::new(arguments.quick);
     report.print_machine();
-    if !arguments.goals {
+    if !arguments.goals && arguments.only.is_empty() {
         let counter = instructions::Counter::find();
         report.print_counter(&counter);
         for shape in data::Shape::all(size) {
@@ -115,13 +119,11 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
             workplace.clear()?;
         }
         report.print_nodes(operations::measure_nodes(&counter, size)?);
-        for line in statistics::NOT_YET {
-            println!("{line}");
-        }
     }
     if !arguments.parts {
         report.print_goals_head();
-        for goal in goals::ALL {
+        for (name, goal) in goals {
+            eprintln!("measuring {name}");
             let lines = goal(&workplace, size)?;
             report.print_goals(lines);
             workplace.clear()?;

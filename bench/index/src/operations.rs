@@ -7,6 +7,7 @@ use crate::data::{DataSet, Opened};
 use crate::instructions::{Counter, counted_region};
 use crate::measure::{Timed, in_turns};
 use crate::rows::{Key, Probe, key, probes, stamp, stamp_of};
+use crate::statistics;
 use crate::workplace::Workplace;
 use crate::{Result, Size};
 use pages::retry;
@@ -36,10 +37,16 @@ pub enum Operation {
     Read(u64),
     /// The index is walked ahead of reading so many rows from a key on.
     Precharge(u64),
+    /// About how many rows and bytes a range has, in all files.
+    Count,
+    /// How many rows a range has, in all files.
+    CountExact,
+    /// All rows of all files in some buckets.
+    Histogram,
 }
 
 /// In the order of the report.
-const ALL: [Operation; 13] = [
+const ALL: [Operation; 16] = [
     Operation::Nothing,
     Operation::SeekRow,
     Operation::SeekKey,
@@ -53,6 +60,9 @@ const ALL: [Operation; 13] = [
     Operation::Precharge(1),
     Operation::Precharge(50),
     Operation::Precharge(1000),
+    Operation::Count,
+    Operation::CountExact,
+    Operation::Histogram,
 ];
 
 /// A row of the report.
@@ -88,6 +98,9 @@ impl Operation {
             Self::Prev => "prev".into(),
             Self::Read(rows) => format!("read {rows}"),
             Self::Precharge(rows) => format!("precharge {rows}"),
+            Self::Count => "count and size of a range".into(),
+            Self::CountExact => "count of a range, exact".into(),
+            Self::Histogram => format!("histogram of {} buckets", statistics::BUCKETS),
         }
     }
 
@@ -98,8 +111,8 @@ impl Operation {
     /// Probes to count instructions for: few, for they are interpreted, and enough for a mean.
     fn counted_probes(self) -> usize {
         match self {
-            Self::Read(1000) | Self::Precharge(1000) => 20,
-            Self::Read(50) | Self::Precharge(50) => 100,
+            Self::Read(1000) | Self::Precharge(1000) | Self::Histogram => 20,
+            Self::Read(50) | Self::Precharge(50) | Self::Count | Self::CountExact => 100,
             _ => 500,
         }
     }
@@ -227,6 +240,9 @@ impl<'d> Runner<'d> {
                     add(prefetched.page_reads + 1);
                 }
             }
+            Operation::Count => add(statistics::count(data, probes)?),
+            Operation::CountExact => add(statistics::exact(data, probes)?),
+            Operation::Histogram => add(statistics::histograms(data, probes)?),
         }
         Ok(sum)
     }

@@ -1,0 +1,161 @@
+//! Page reads of gets in a table of several levels, with filters and without, with a cache that is smaller than the data.
+
+use super::Line;
+use crate::report::count;
+use crate::rows::{random, sequential_key, value};
+use crate::workplace::Workplace;
+use crate::{Result, Size};
+use larch::{Database, Durability, FilterKind, Filters, LevelOptions, PageKind, Table, TableOptions};
+use std::path::{Path, PathBuf};
+
+/// Files of level 0.
+const FLUSHES: u64 = 6;
+/// Page reads of an absent key, at most.
+const MOST_ABSENT: f64 = 0.01;
+/// Rows that are looked for, once to bring filters and pages and once counted.
+const GETS: u64 = 100_000;
+
+/// The key of row `number`; the one after it is absent.
+fn key(number: u64) -> [u8; 24] {
+    sequential_key(number * 2)
+}
+
+fn absent_key(number: u64) -> [u8; 24] {
+    sequential_key(number * 2 + 1)
+}
+
+/// A level below, one above it with a twelfth of its keys, and files of level 0 with a hundredth each. No compaction
+/// changes it, so both tables are the same but for the filters.
+fn build(directory: &Path, rows: u64, filters: Filters) -> Result<()> {
+    let levels =
+        LevelOptions { level0_files: 1000, slow_files: 1000, base_bytes: rows * 20, ..LevelOptions::default() };
+    let database = Database::builder(directory).durability(Durability::Buffered).levels(levels).open()?;
+    let table = database.table_with("t", TableOptions { filters, ..TableOptions::default() })?;
+    for step in [1, 12] {
+        let mut import = table.import()?;
+        for number in (0..rows).step_by(step) {
+            import.add(&key(number), &value(number))?;
+        }
+        import.finish(&mut |_, _| {})?;
+    }
+    for flush in 0..FLUSHES {
+        for i in 0..rows / 100 {
+            let number = random(flush, i, rows);
+            table.insert(key(number), value(number))?;
+        }
+        database.flush()?;
+    }
+    database.close()?;
+    Ok(())
+}
+
+/// Pages that looking for `gets` random keys of `table` reads, and of these, of filters.
+fn reads(database: &Database, table: &Table, seed: u64, gets: u64, rows: u64, is_absent: bool) -> Result<(u64, u64)> {
+    let before = database.metrics();
+    for i in 0..gets {
+        let number = random(seed, i, rows);
+        let found = table.get(if is_absent { absent_key(number) } else { key(number) })?;
+        let expected = value(number);
+        if found.as_deref() != (!is_absent).then_some(&expected[..]) {
+            return Err(format!("row {number} was not found as it was written").into());
+        }
+    }
+    let after = database.metrics();
+    let read = after.pages.since(&before.pages);
+    Ok((read.total().faults, read.of_kind(PageKind::Filter).faults))
+}
+
+/// Two databases with the same rows in the same places, opened read-only.
+pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
+    let (rows, gets) = (size.of(1_000_000), size.of(GETS));
+    let directories: [PathBuf; 2] = [workplace.join("with"), workplace.join("without")];
+    for (directory, filters) in directories.iter().zip([Filters::default(), Filters::all(FilterKind::None)]) {
+        eprintln!("  building {} rows, filters {filters}", count(rows));
+        build(directory, rows, filters)?;
+    }
+    let open = |directory: &Path, cache_bytes: u64| -> Result<(Database, Table)> {
+        let database = Database::builder(directory).read_only(true).cache_bytes(cache_bytes).open()?;
+        let table = database.existing_table("t")?.ok_or("the table is gone")?;
+        Ok((database, table))
+    };
+    let (database, table) = open(&directories[0], 1 << 20)?;
+    let (stats, without) = (table.stats()?, open(&directories[1], 1 << 20)?.1.stats()?);
+    drop((database, table));
+    let shape = |stats: &larch::TableStats| -> Vec<(usize, u64)> {
+        stats.levels.iter().map(|level| (level.level, level.rows)).collect()
+    };
+    if shape(&stats) != shape(&without) || stats.levels.len() < 3 || without.filter_bytes != 0 {
+        return Err(format!("levels of {:?} and {:?}", shape(&stats), shape(&without)).into());
+    }
+    let levels: Vec<String> =
+        stats.levels.iter().map(|level| format!("{} files in level {}", level.files, level.level)).collect();
+    let data = format!(
+        "{} rows, {}: {} bytes of data, {} of filters, {} of index",
+        count(rows),
+        levels.join(", "),
+        count(stats.data_bytes),
+        count(stats.filter_bytes),
+        count(stats.index_bytes)
+    );
+
+    // Filters and indexes and a twentieth of the data.
+    let cache_bytes = 2 * (stats.filter_bytes + stats.index_bytes) + stats.data_bytes / 20;
+    eprintln!("  absent keys");
+    let mut absent = Vec::new();
+    for directory in &directories {
+        let (database, table) = open(directory, cache_bytes)?;
+        let cold = reads(&database, &table, 1, gets, rows, true)?;
+        let warm = reads(&database, &table, 2, gets, rows, true)?;
+        absent.push((cold, warm, database.metrics().cached_filter_bytes));
+    }
+    let (cold, warm, resident) = absent[0];
+    let a_key = |pages: u64| pages as f64 / gets as f64;
+    let mut lines = vec![
+        Line::new(
+            "page reads of an absent key, filters resident",
+            format!("<= {MOST_ABSENT}"),
+            format!("{:.5}", a_key(warm.0)),
+            a_key(warm.0) <= MOST_ABSENT && resident >= stats.filter_bytes,
+        )
+        .note(data)
+        .note(format!(
+            "{} gets, a cache of {} bytes, {} of it filters: {} pages read, {} without filters; in as many gets before, \
+             while filters came, {}, of these {} of filters",
+            count(gets),
+            count(cache_bytes),
+            count(resident),
+            count(warm.0),
+            count(absent[1].1.0),
+            count(cold.0),
+            count(cold.1)
+        )),
+    ];
+    for part in [40, 10, 4] {
+        let cache_bytes = stats.data_bytes / part;
+        eprintln!("  present keys, a cache of {} bytes", count(cache_bytes));
+        let mut present = Vec::new();
+        for directory in &directories {
+            let (database, table) = open(directory, cache_bytes)?;
+            reads(&database, &table, 3, gets, rows, false)?;
+            present.push(reads(&database, &table, 4, gets, rows, false)?);
+        }
+        let [with, without] = present[..] else { return Err("two databases were read".into()) };
+        lines.push(
+            Line::new(
+                "page reads of a present key",
+                "with filters <= without",
+                format!("{:.3} with, {:.3} without", a_key(with.0), a_key(without.0)),
+                with.0 <= without.0,
+            )
+            .note(format!(
+                "a cache of {} bytes, 1/{part} of the data; {} gets after as many: {} pages, of these {} of filters, and {}",
+                count(cache_bytes),
+                count(gets),
+                count(with.0),
+                count(with.1),
+                count(without.0)
+            )),
+        );
+    }
+    Ok(lines)
+}

@@ -1,0 +1,190 @@
+//! Tables that see parts of files: removing most of a table, and cloning one, without writing rows.
+
+use super::Line;
+use crate::report::count;
+use crate::rows::{sequential_key, value};
+use crate::workplace::Workplace;
+use crate::{Result, Size};
+use larch::{Database, Metrics, Readable, Table};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Most that removing or cloning may take.
+const MOST_MILLIS: f64 = 100.0;
+/// Most that the file of one range erase has: a page and a footer, not a data page for each of many rows.
+const MOST_ERASE_BYTES: u64 = 16 << 10;
+/// How long a cut may be waited for before it is an error.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// 20 digits.
+fn key(number: u64) -> [u8; 20] {
+    *sequential_key(number).last_chunk().expect("a key has 24 bytes")
+}
+
+/// Bytes of rows and files that were written, whoever did; the log is not among them.
+fn written(metrics: &Metrics) -> u64 {
+    metrics.flush_bytes + metrics.compaction_bytes + metrics.import_bytes
+}
+
+/// Bytes of the SSTs in `directory`.
+fn disk_bytes(directory: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().ends_with(".sst") {
+            bytes += entry.metadata()?.len();
+        }
+    }
+    Ok(bytes)
+}
+
+fn millis(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e3
+}
+
+/// One table of imported rows, its clone, and nine tenths removed of each: first of the clone, with no older reader, then
+/// of the table itself under a snapshot.
+pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
+    let rows = size.of(10_000_000);
+    let (first, end) = (rows / 20, rows / 20 + rows / 10 * 9);
+    let directory = workplace.join("database");
+    let database = Database::open(&directory)?;
+    let table = database.table("t")?;
+    eprintln!("  importing {} rows", count(rows));
+    let mut import = table.import()?;
+    for number in 0..rows {
+        import.add(&key(number), &value(number)[..100])?;
+    }
+    let imported = import.finish(&mut |_, _| {})?;
+    let mut lines = Vec::new();
+
+    let before = database.metrics();
+    let start = Instant::now();
+    let clone = table.clone_as("clone")?;
+    let cloned = millis(start);
+    let after = database.metrics();
+    if clone.stats()?.rows != rows || clone.get(key(rows - 1))?.is_none() {
+        return Err("the clone has not the rows of its table".into());
+    }
+    let metric = if size.quick { "clone of a table of 0.1 GB" } else { "clone of a table of 1 GB" };
+    lines.push(Line::new(metric, format!("< {MOST_MILLIS} ms"), format!("{cloned:.1} ms"), cloned < MOST_MILLIS).note(
+        format!(
+            "{} rows, {} bytes in {} files; a synced edit of the manifest",
+            count(rows),
+            count(imported.bytes),
+            imported.files
+        ),
+    ));
+    let copied = written(&after) - written(&before);
+    lines.push(Line::new(
+        metric,
+        "no file copied",
+        format!("{copied} bytes written, {} files before, {} after", before.files, after.files),
+        (copied, before.files, before.file_bytes) == (0, after.files, after.file_bytes),
+    ));
+
+    eprintln!("  removing nine tenths of the clone");
+    let before = database.metrics();
+    let start = Instant::now();
+    clone.remove_range(key(first)..key(end))?;
+    check_gap(&clone, first, end)?;
+    let seen = millis(start);
+    database.flush()?;
+    let flushed = millis(start);
+    while clone.stats()?.rows > rows / 5 {
+        if start.elapsed() > PATIENCE {
+            return Err("what was removed is not cut off the files".into());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let cut = millis(start);
+    let after = database.metrics();
+    let metric = if size.quick { "remove_range of 90 % of 1 M rows" } else { "remove_range of 90 % of 10 M rows" };
+    lines.push(
+        Line::new(metric, format!("< {MOST_MILLIS} ms, with what makes it visible"), format!("{cut:.1} ms"), cut < MOST_MILLIS)
+            .note(format!(
+                "{seen:.1} ms until a reader passed over it, commit synced; {flushed:.1} ms until it was in a file; {cut:.1} ms \
+                 until the files were slices"
+            )),
+    );
+    let (flush_bytes, merged) =
+        (after.flush_bytes - before.flush_bytes, after.compaction_bytes - before.compaction_bytes);
+    let left = clone.count_exact::<&[u8]>(..)?;
+    if left != rows - (end - first) {
+        return Err(format!("{left} rows are left of {rows}").into());
+    }
+    let sees = clone.stats()?;
+    lines.push(
+        Line::new(
+            metric,
+            "no data page written",
+            format!("{merged} bytes by compactions, {flush_bytes} by the flush of the erase"),
+            merged == 0 && flush_bytes <= MOST_ERASE_BYTES,
+        )
+        .note(format!(
+            "the clone sees {} rows in {} files then, {} readable",
+            count(sees.rows),
+            sees.files,
+            count(left)
+        )),
+    );
+    drop(clone);
+    database.drop_table("clone")?;
+
+    eprintln!("  removing nine tenths of the table under a snapshot");
+    let full = database.metrics().file_bytes;
+    let snapshot = database.snapshot();
+    table.remove_range(key(first)..key(end))?;
+    check_gap(&table, first, end)?;
+    eprintln!("  compacting it");
+    table.compact()?;
+    let held = (database.metrics().file_bytes, disk_bytes(&directory)?);
+    let removed = (first + end) / 2;
+    let is_seen = snapshot.get(&table, key(removed))?.as_deref() == Some(&value(removed)[..100]);
+    drop(snapshot);
+    eprintln!("  compacting it again, without the snapshot");
+    let before = database.metrics();
+    let start = Instant::now();
+    table.compact()?;
+    let took = millis(start);
+    let after = database.metrics();
+    let freed = (after.file_bytes, disk_bytes(&directory)?);
+    let left = table.count_exact::<&[u8]>(..)?;
+    if left != rows - (end - first) {
+        return Err(format!("{left} rows are left of {rows}").into());
+    }
+    check_gap(&table, first, end)?;
+    let least = full / 100 * 99;
+    let most = full / 100 * 12;
+    lines.push(
+        Line::new(
+            metric,
+            "space returned by the next compaction once no snapshot sees it, not before",
+            format!(
+                "{} bytes on disk, {} after a compaction under a snapshot, {} after one without",
+                count(full),
+                count(held.1),
+                count(freed.1)
+            ),
+            is_seen && held.0 >= least && held.1 >= least && freed.0 <= most && freed.1 <= most,
+        )
+        .note(format!(
+            "the snapshot {} a row that was removed; the last compaction wrote {} bytes in {took:.0} ms",
+            if is_seen { "read" } else { "DID NOT READ" },
+            count(after.compaction_bytes - before.compaction_bytes)
+        )),
+    );
+    Ok(lines)
+}
+
+/// A reader goes from the row before what was removed to the one after it.
+fn check_gap(table: &Table, first: u64, end: u64) -> Result<()> {
+    let mut range = table.range(key(first - 1)..);
+    for number in [first - 1, end] {
+        let row = range.next_row()?.ok_or("a row that was not removed is gone")?;
+        if row.key() != key(number) {
+            return Err("a row that was removed is still there, or one that was not is gone".into());
+        }
+    }
+    Ok(())
+}
