@@ -87,10 +87,9 @@ pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
     if shape(&stats) != shape(&without) || stats.levels.len() < 3 || without.filter_bytes != 0 {
         return Err(format!("levels of {:?} and {:?}", shape(&stats), shape(&without)).into());
     }
-    let levels: Vec<String> =
-        stats.levels.iter().map(|level| format!("{} files in level {}", level.files, level.level)).collect();
+    let levels: Vec<String> = stats.levels.iter().map(|level| format!("{}: {}", level.level, level.files)).collect();
     let data = format!(
-        "{} rows, {}: {} bytes of data, {} of filters, {} of index",
+        "{} rows, files by level {}; {} bytes of data, {} of filters, {} of index",
         count(rows),
         levels.join(", "),
         count(stats.data_bytes),
