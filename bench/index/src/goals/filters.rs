@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 const FLUSHES: u64 = 6;
 /// Page reads of an absent key, at most.
 const MOST_ABSENT: f64 = 0.01;
-/// Rows that are looked for, once to bring filters and pages and once counted.
-const GETS: u64 = 100_000;
+/// Rows that are looked for, once to bring filters and pages and once counted. A quick run takes [`QUICK_GETS`].
+const GETS: u64 = 40_000;
+const QUICK_GETS: u64 = 10_000;
 
 /// The key of row `number`; the one after it is absent.
 fn key(number: u64) -> [u8; 24] {
@@ -67,7 +68,7 @@ fn reads(database: &Database, table: &Table, seed: u64, gets: u64, rows: u64, is
 
 /// Two databases with the same rows in the same places, opened read-only.
 pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
-    let (rows, gets) = (size.of(1_000_000), size.of(GETS));
+    let (rows, gets) = (size.of(1_000_000), if size.quick { QUICK_GETS } else { GETS });
     let directories: [PathBuf; 2] = [workplace.join("with"), workplace.join("without")];
     for (directory, filters) in directories.iter().zip([Filters::default(), Filters::all(FilterKind::None)]) {
         eprintln!("  building {} rows, filters {filters}", count(rows));
