@@ -178,7 +178,7 @@ fn ranges_mixed(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
     let database = Database::builder(&directory).durability(Durability::Buffered).levels(levels).open()?;
     let table = database.table("t")?;
     for file in 0..FILES {
-        let numbers: Vec<u64> = (0..rows).filter(|&number| mix(number ^ (file << 40)) % 4 == 0).collect();
+        let numbers: Vec<u64> = (0..rows).filter(|&number| mix(number ^ (file << 40)).is_multiple_of(4)).collect();
         for numbers in numbers.chunks(BATCH_ROWS) {
             let mut batch = database.batch();
             for &number in numbers {
