@@ -6,6 +6,7 @@ use crate::rows::{sequential_key, value};
 use crate::workplace::Workplace;
 use crate::{Result, Size};
 use larch::{Database, Metrics, Readable, Table};
+use os::Machine;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -99,7 +100,7 @@ pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
         if flushing.elapsed() > PATIENCE {
             return Err("what was removed is not cut off the files".into());
         }
-        std::thread::sleep(Duration::from_millis(1));
+        Machine::real().clock.sleep(Duration::from_millis(1));
     }
     let cut = millis(flushing);
     let after = database.metrics();
