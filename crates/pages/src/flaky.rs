@@ -113,6 +113,10 @@ impl<S: PageSource> PageSource for Flaky<S> {
         self.source.ahead(file, at, kind)
     }
 
+    fn take_read(&self, file: &Arc<PagedFile>, at: &Address) -> bool {
+        self.source.take_read(file, at)
+    }
+
     fn fetch(&self) -> Result<()> {
         self.source.fetch()?;
         let state = &mut *self.state.borrow_mut();

@@ -173,7 +173,7 @@ impl Notes {
     }
 
     fn read(&mut self, read: &PageRead) {
-        let PageRead { file, at, kind, needed } = *read;
+        let PageRead { file, at, kind, needed, .. } = *read;
         let touched = self.touched(file, kind);
         *if needed { &mut touched.faults } else { &mut touched.ahead } += 1;
         touched.read_bytes += u64::from(at.bytes);
@@ -235,6 +235,10 @@ impl PageSource for Recorder {
             self.notes.borrow_mut().meet(file);
         }
         is_noted
+    }
+
+    fn take_read(&self, file: &Arc<PagedFile>, at: &Address) -> bool {
+        self.session.take_read(file, at)
     }
 
     fn fetch(&self) -> Result<()> {

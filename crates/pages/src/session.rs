@@ -85,6 +85,8 @@ struct Step {
     ahead: Vec<Request>,
     /// Pages fetched for this step, sorted by key.
     pins: Vec<(Key, PageRef)>,
+    /// Of these, those read from disk for it of which [`PageSource::take_read`] was not told yet.
+    read: HashSet<Key, KeyHash>,
     /// Pages read ahead that the cache does not keep, and nodes, which serve many steps. They outlive the step.
     waiting: HashMap<Key, Waiting, KeyHash>,
     /// Pages asked for and nodes looked at so far.
@@ -178,6 +180,9 @@ impl Session {
             pages.read_bytes += u64::from(read.at.bytes);
             let reads = &self.reads[read.kind.index()];
             reads.set(reads.get() + 1);
+            if read.needed {
+                step.read.insert(read.key);
+            }
             tell(read);
         }
         if outcome.waited {
@@ -286,9 +291,15 @@ impl PageSource for Session {
         self.fetch_telling(|_| {})
     }
 
+    fn take_read(&self, file: &Arc<PagedFile>, at: &Address) -> bool {
+        let read = &mut self.step.borrow_mut().read;
+        !read.is_empty() && read.remove(&Key::new(file, at))
+    }
+
     fn release(&self) {
         let step = &mut *self.step.borrow_mut();
         step.needed.clear();
+        step.read.clear();
         let had_pins = !step.pins.is_empty();
         step.pins.clear();
         // The pages beyond the budget are gone with the pins, before the next step may exceed it.

@@ -35,6 +35,12 @@ pub trait PageSource {
     /// Brings everything noted since the last round into memory, pinned until [`PageSource::release`].
     fn fetch(&self) -> Result<()>;
 
+    /// Whether the step had to read the page at `at` from disk: `true` once for each read of a page that it needed. A source
+    /// that cannot tell says `false`; one that stands around another passes the question on.
+    fn take_read(&self, _file: &Arc<PagedFile>, _at: &Address) -> bool {
+        false
+    }
+
     /// The step is done: its pins are given back.
     fn release(&self);
 }

@@ -285,6 +285,10 @@ impl PageSource for Rounds<'_> {
         self.source.ahead(file, at, kind)
     }
 
+    fn take_read(&self, file: &Arc<PagedFile>, at: &Address) -> bool {
+        self.source.take_read(file, at)
+    }
+
     fn fetch(&self) -> Result<()> {
         self.rounds.set(self.rounds.get() + 1);
         self.source.fetch()

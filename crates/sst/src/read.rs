@@ -235,19 +235,36 @@ impl Sst {
     /// The newest version of `key` that is not newer than `at`. A step; allocates nothing.
     pub fn get<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Row>, Stop> {
         let Some(descent) = self.descent(TreeKind::Main) else { return Ok(None) };
-        let (page, layout) = match &self.slice {
-            None => descent.page_of_key(source, key)?,
-            // What is seen goes by row ids, so the page must have those that its parent says.
-            Some(slice) => match descent.page_among(source, key, &slice.rows)? {
-                Under::Page(page, layout) => (page, layout),
-                Under::Hidden(_) => return Ok(None),
-            },
-        };
+        let Some((page, layout)) = self.page_of_key(&descent, source, key)? else { return Ok(None) };
         let Ok(i) = layout.search(&page, key) else { return Ok(None) };
-        if self.slice.as_ref().is_some_and(|slice| !slice.rows.contains(layout.first_row() + i as u64)) {
+        if self.hides(layout.first_row() + i as u64) {
             return Ok(None);
         }
         self.visible(source, &page, &layout, i, at)
+    }
+
+    /// The main page under which `key` lies if it exists; `None` if none of its rows is seen.
+    #[inline]
+    fn page_of_key<S: PageSource + ?Sized>(
+        &self,
+        main: &Descent<'_>,
+        source: &S,
+        key: &[u8],
+    ) -> Result<Option<(PageRef, Layout)>, Stop> {
+        match &self.slice {
+            None => main.page_of_key(source, key).map(Some),
+            // What is seen goes by row ids, so the page must have those that its parent says.
+            Some(slice) => Ok(match main.page_among(source, key, &slice.rows)? {
+                Under::Page(page, layout) => Some((page, layout)),
+                Under::Hidden(_) => None,
+            }),
+        }
+    }
+
+    /// Whether main row `row` is not seen.
+    #[inline]
+    fn hides(&self, row: u64) -> bool {
+        self.slice.as_ref().is_some_and(|slice| !slice.rows.contains(row))
     }
 
     /// The newest version of row `i` of a main page that is not newer than `at`.

@@ -592,6 +592,10 @@ impl PageSource for Watched {
         self.session.ahead(file, at, kind)
     }
 
+    fn take_read(&self, file: &Arc<PagedFile>, at: &Address) -> bool {
+        self.session.take_read(file, at)
+    }
+
     fn fetch(&self) -> pages::Result<()> {
         self.session.fetch()?;
         let pinned = self.session.cache().usage().pinned_bytes;

@@ -46,6 +46,7 @@ pub struct PageRead {
     pub kind: PageKind,
     /// Whether the step needs it; otherwise it was read ahead.
     pub needed: bool,
+    pub(crate) key: Key,
 }
 
 /// A page this round reads.
@@ -194,8 +195,8 @@ fn land(
     outcome: &mut Outcome,
     read: impl FnOnce(&Request) -> Result<(os::Buffer, crate::PageHeader)>,
 ) {
-    let Request { file, at, kind, needed, .. } = request;
-    outcome.reads.push(PageRead { file: file.id(), at: *at, kind: *kind, needed: *needed });
+    let Request { file, at, kind, needed, key } = request;
+    outcome.reads.push(PageRead { file: file.id(), at: *at, kind: *kind, needed: *needed, key: *key });
     let made = read(request).and_then(|page| {
         cache
             .make_page(page, request.at, charge)

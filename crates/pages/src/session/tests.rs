@@ -101,6 +101,27 @@ fn a_damaged_page_among_others_read_with_it_fails_alone() {
 }
 
 #[test]
+fn a_step_is_told_once_of_each_page_that_it_had_to_read() {
+    let numbered = Numbered::blocks(8);
+    let (cache, file) = setup(&numbered, 10);
+    let session = Session::new(&cache, Reason::Point, Admit::Keep);
+    let told = |number: usize| session.take_read(&file, &numbered.pages[number].1);
+    let step = |numbers: &[usize]| {
+        retry(&session, || {
+            for &number in numbers {
+                numbered.page(&session, &file, number)?;
+            }
+            Ok(numbers.iter().map(|&number| [told(number), told(number)]).collect::<Vec<_>>())
+        })
+        .expect("the disk works")
+    };
+    numbered.ahead(&session, &file, 2);
+    assert_eq!(step(&[0, 1]), [[true, false], [true, false]]);
+    assert!(!told(0), "the step is done");
+    assert_eq!(step(&[0, 2, 3]), [[false, false], [false, false], [true, false]], "read before, ahead, and now");
+}
+
+#[test]
 fn a_failed_read_is_said_once_and_tried_again_later() {
     let numbered = Numbered::blocks(2);
     let (cache, file) = setup(&numbered, 10);

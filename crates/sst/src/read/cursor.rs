@@ -198,7 +198,8 @@ impl SstCursor {
             Ok(there) => &Ok(*there && self.key.starts_with(prefix)),
             fault_or_failure => fault_or_failure,
         };
-        self.sst.note_seek(source, prefix, row, found);
+        let page = self.main.as_ref().and_then(TreeCursor::place).map(|(page, ..)| page.address());
+        self.sst.note_seek(source, prefix, row, page.as_ref(), found);
     }
 
     /// Whether the cursor is at a row.

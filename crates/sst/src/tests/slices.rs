@@ -110,6 +110,10 @@ impl PageSource for Noting<'_> {
         self.session.ahead(file, at, kind)
     }
 
+    fn take_read(&self, file: &Arc<PagedFile>, at: &Address) -> bool {
+        self.session.take_read(file, at)
+    }
+
     fn fetch(&self) -> Result<()> {
         self.session.fetch()
     }
