@@ -195,7 +195,7 @@ fn land(
     outcome: &mut Outcome,
     read: impl FnOnce(&Request) -> Result<(os::Buffer, crate::PageHeader)>,
 ) {
-    let Request { file, at, kind, needed, key } = request;
+    let Request { file, at, kind, needed, key, .. } = request;
     outcome.reads.push(PageRead { file: file.id(), at: *at, kind: *kind, needed: *needed, key: *key });
     let made = read(request).and_then(|page| {
         cache
