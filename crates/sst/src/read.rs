@@ -41,7 +41,7 @@ pub struct Sst {
     /// Whether the flat index is read where the file has both.
     pub prefer_flat: bool,
     /// What is seen of it; `None`: all.
-    pub slice: Option<Slice>,
+    pub slice: Option<Box<Slice>>,
     /// Where its filter is of use; default at first.
     pub filter_use: FilterUse,
 }
@@ -196,7 +196,10 @@ impl Sst {
     /// The same file, of which `slice` is seen; `None`: all.
     #[must_use]
     pub fn sliced(&self, slice: Option<Slice>) -> Self {
-        Self { slice, ..Self::new(self.file.clone(), self.meta.clone(), self.version_offset, self.prefer_flat) }
+        Self {
+            slice: slice.map(Box::new),
+            ..Self::new(self.file.clone(), self.meta.clone(), self.version_offset, self.prefer_flat)
+        }
     }
 
     /// The main rows that are seen.
@@ -316,7 +319,8 @@ impl Sst {
         if self.meta.range_erases.is_none() {
             return Ok(None);
         }
-        Ok(self.range_erase(source, key)?.and_then(|erase| erase.newest(at)))
+        let erase = self.range_erase(source, key)?.and_then(|erase| self.seen_of(erase));
+        Ok(erase.filter(|erase| erase.covers(key)).and_then(|erase| erase.newest(at)))
     }
 
     /// Range erase number `i` in the file, all of it: see [`Sst::seen_of`]. A step.

@@ -1,5 +1,6 @@
 //! The part of a file that a table sees: some of its main rows, and with them their older versions and their parts in
-//! column groups. Range erases are seen whole: what they hide beyond the slice is hidden from the table anyway.
+//! column groups. Range erases are seen as far as the bounds of the slice; in gaps between its rows too, for what they hide
+//! there is hidden from the table anyway.
 //!
 //! The bytes of the others stay in the file, and are read by nobody, until a compaction writes the rest anew or another
 //! table that sees them is gone.

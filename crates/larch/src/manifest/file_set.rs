@@ -8,7 +8,7 @@ use crate::options::TableOptions;
 use os::Disk;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use pages::PageCache;
+use pages::{PageCache, PagedFile};
 use sst::{KeyBounds, Meta, Slice, Sst, Version};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -38,7 +38,7 @@ pub struct TableInfo {
 /// A file on the disk, seen by one table or by several. Removed when no table sees it any more and nobody reads it.
 #[derive(Debug)]
 struct DiskFile {
-    path: PathBuf,
+    file: Arc<PagedFile>,
     disk: Arc<dyn Disk>,
     obsolete: AtomicBool,
     /// Whether more than one table ever saw it since the database was opened.
@@ -49,7 +49,7 @@ impl Drop for DiskFile {
     fn drop(&mut self) {
         if self.obsolete.load(Ordering::Acquire) {
             // A file that cannot be removed now is an orphan that the next open removes.
-            self.disk.remove(&self.path).ok();
+            self.disk.remove(self.file.path()).ok();
         }
     }
 }
@@ -186,13 +186,13 @@ impl FileOpener {
     /// A live file; nothing is read.
     pub fn open(&self, number: u64, epoch: u64, version_offset: u64, meta: Meta) -> Arc<DbFile> {
         let file = self.cache.register(self.path(number, epoch), meta.file_id, self.disk.clone());
-        let sst = Arc::new(Sst::new(file, meta, version_offset, self.prefer_flat));
         let on_disk = DiskFile {
-            path: self.path(number, epoch),
+            file: file.clone(),
             disk: self.disk.clone(),
             obsolete: AtomicBool::new(false),
             shared: AtomicBool::new(false),
         };
+        let sst = Arc::new(Sst::new(file, meta, version_offset, self.prefer_flat));
         Arc::new(DbFile { number, epoch, sst, cut_through: AtomicU64::new(0), on_disk: Arc::new(on_disk) })
     }
 }
@@ -275,7 +275,7 @@ impl FileSet {
                 if from.info.options.groups != to_groups.info.options.groups {
                     return Err(format!("tables {} and {} have other groups, they share no file", table.0, to.0).into());
                 }
-                let slice = file.sst.slice.clone();
+                let slice = file.sst.slice.as_deref().cloned();
                 self.add_file(*to, *level, Arc::new(file.sliced(slice)))?;
             }
             Edit::SliceFile { table, level, number, slice } => {
@@ -410,7 +410,7 @@ impl FileSet {
                 }
                 // Shared whole, then cut.
                 if sst.slice.is_some() {
-                    slices.push(Edit::SliceFile { table: *id, level, number, slice: sst.slice.clone() });
+                    slices.push(Edit::SliceFile { table: *id, level, number, slice: sst.slice.as_deref().cloned() });
                 }
             }
         }

@@ -28,6 +28,9 @@ pub enum Resolution {
     Units(u64),
 }
 
+/// Most buckets that are told apart where their number is asked for: each may cost a way down the index of every file.
+const MAX_BUCKETS: u64 = 1 << 16;
+
 /// A histogram of `span`.
 pub fn histogram(
     session: &Session,
@@ -42,7 +45,7 @@ pub fn histogram(
         Resolution::Buckets(buckets) => {
             let held = memory::held(table, span);
             let units = stored(session, &files, held, metric)?;
-            units.middle().div_ceil(buckets.max(1))
+            units.middle().div_ceil(buckets.clamp(1, MAX_BUCKETS))
         }
     };
     let resolution = resolution.max(1);
@@ -81,6 +84,7 @@ pub fn split_points(session: &Session, table: TableView<'_>, span: &Span, parts:
     if parts < 2 {
         return Ok(Vec::new());
     }
+    let parts = parts.min(MAX_BUCKETS);
     let buckets = Resolution::Buckets(parts.saturating_mul(BUCKETS_A_PART));
     let histogram = histogram(session, table, span, Metric::Bytes, buckets)?;
     let total = histogram.buckets.last().map_or(0, |bucket| bucket.value);

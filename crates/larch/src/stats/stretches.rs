@@ -154,6 +154,7 @@ fn covers_of(session: &Session, placed: &Placed<'_>, at: Version, covers: &mut V
             covers.push(Cover { source: placed.source, span: placed.span.clone(), is_certain: false });
             break;
         }
+        let Some(erase) = sst.seen_of(erase) else { continue };
         let is_seen = erase.newest(at).is_some();
         if let Some(span) = Span::new(erase.start, erase.end).filter(|_| is_seen)
             && let Some(span) = span.meet(&placed.span)

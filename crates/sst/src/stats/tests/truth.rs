@@ -164,7 +164,7 @@ pub fn slice(rng: &mut StdRng, sst: &mut Sst, main: &Tree) -> u64 {
     {
         bounds.high = KeyBounds::cut(&[], key(last + 1)).high;
     }
-    sst.slice = Some(Slice { rows, bounds, bytes: 0 });
+    sst.slice = Some(Box::new(Slice { rows, bounds, bytes: 0 }));
     2 * ranges.len() as u64
 }
 
