@@ -18,7 +18,7 @@ pub struct Slice {
     /// Bounds of their keys and of the range erases that matter, cut outward. Where a side was cut off, the bound on that
     /// side is where it was cut: nothing the table sees of the file is at or beyond a high one, or before a low one.
     pub bounds: KeyBounds,
-    /// Stored bytes of what is seen, to a data page at each cut.
+    /// Of the file's bytes about those of what is seen: its rows' share.
     pub bytes: u64,
 }
 
