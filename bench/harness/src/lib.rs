@@ -1,0 +1,29 @@
+//! How a store is driven and measured. It knows no workload and no engine: a workload makes [`Client`]s, an engine is a
+//! [`Store`].
+//!
+//! ```text
+//!   Workload ──makes──> Client ──Request──> Session of a Store
+//!                          ^                     │
+//!                          └── Reply, Outcome ───┘    times into histograms
+//! ```
+//!
+//! What happens once an operation takes no lock, touches no counter that another thread writes, and allocates nothing.
+
+pub mod client;
+pub mod clock;
+pub mod key_value;
+pub mod noop;
+pub mod reply;
+pub mod request;
+pub mod store;
+pub mod strings;
+pub mod target;
+
+pub use client::{Client, Extra, Kind, Next, Workload};
+pub use clock::Clock;
+pub use key_value::{KeyValue, Records};
+pub use reply::Reply;
+pub use request::{Fields, Request, Table};
+pub use store::{Blocking, Counter, Failure, Flights, Harm, Outcome, Rows, Served, Session, Setting, Store};
+pub use strings::Strings;
+pub use target::{Opening, Options, Scheme, Target};

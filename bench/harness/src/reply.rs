@@ -1,0 +1,95 @@
+//! What a store answers with.
+
+use crate::request::Fields;
+use crate::strings::{NotARow, Strings};
+
+/// The rows that a request was answered with. A session fills it; every row is really copied, as a program that uses
+/// the store would have to, but only the last stays unless all are [kept](Reply::keeping).
+#[derive(Debug, Default)]
+pub struct Reply {
+    rows: u64,
+    bytes: u64,
+    key: Vec<u8>,
+    record: Strings,
+    kept: Option<Vec<(Vec<u8>, Strings)>>,
+}
+
+impl Reply {
+    /// An empty reply.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A reply that keeps every row it is given, for tests: it allocates.
+    pub fn keeping() -> Self {
+        Self { kept: Some(Vec::new()), ..Self::default() }
+    }
+
+    /// Makes it empty for the next request.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.rows = 0;
+        self.bytes = 0;
+        self.key.clear();
+        self.record.clear();
+        if let Some(kept) = &mut self.kept {
+            kept.clear();
+        }
+    }
+
+    /// Takes a row of a key-value store, whose `value` holds `of` fields as [`Strings::encode`] writes them.
+    #[inline]
+    pub fn row(&mut self, key: &[u8], value: &[u8], of: usize, fields: Fields) -> Result<(), NotARow> {
+        self.record.clear();
+        match fields {
+            Fields::All => self.record.decode(value, of)?,
+            Fields::One(field) => self.record.decode_one(value, of, field as usize)?,
+        }
+        self.end_row(key);
+        Ok(())
+    }
+
+    /// Takes a row of a store that has fields of its own: `fill` adds those that were asked for, in order.
+    #[inline]
+    pub fn row_of_fields<E>(&mut self, key: &[u8], fill: impl FnOnce(&mut Strings) -> Result<(), E>) -> Result<(), E> {
+        self.record.clear();
+        fill(&mut self.record)?;
+        self.end_row(key);
+        Ok(())
+    }
+
+    fn end_row(&mut self, key: &[u8]) {
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.rows += 1;
+        self.bytes += (key.len() + self.record.bytes()) as u64;
+        if let Some(kept) = &mut self.kept {
+            kept.push((self.key.clone(), self.record.clone()));
+        }
+    }
+
+    /// How many rows there were.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Bytes of their keys and of the fields asked for.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Key of the last row; empty if there was none.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// The fields asked for of the last row, in order; none if there was no row.
+    pub fn record(&self) -> &Strings {
+        &self.record
+    }
+
+    /// All rows since [`Reply::clear`], in the order they were given. Panics unless made by [`Reply::keeping`].
+    pub fn kept(&self) -> &[(Vec<u8>, Strings)] {
+        self.kept.as_deref().expect("a reply that keeps rows")
+    }
+}

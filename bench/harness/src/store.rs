@@ -1,0 +1,201 @@
+//! The face that every store shows to a benchmark.
+//!
+//! A store is opened by its [`Scheme`](crate::Scheme) on one table. Every thread of a run takes a session of its own. A
+//! store whose calls wait has [`Blocking`] sessions; one that can have many requests under way on one thread has
+//! [`Flights`].
+
+use crate::clock::Clock;
+use crate::reply::Reply;
+use crate::request::Request;
+use std::fmt;
+
+/// A database that is measured.
+pub trait Store: Send + Sync {
+    /// What it is and how it is set, as it really is and not as it was asked for: engine and version, durability, cache,
+    /// compression, page size, …
+    fn settings(&self) -> Vec<Setting>;
+
+    /// A session for the calling thread.
+    fn session(&self, clock: Clock) -> Result<Session<'_>, Failure>;
+
+    /// A session that loads: it is given inserts only, and may gather them ([`Outcome::Batched`]).
+    fn loader(&self, clock: Clock) -> Result<Session<'_>, Failure> {
+        self.session(clock)
+    }
+
+    /// Takes rows whose keys rise in the fastest way there is for many at once, into an empty table. `None`: there is no
+    /// such way.
+    fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
+        let _ = rows;
+        Ok(None)
+    }
+
+    /// Whether the table has no row.
+    fn is_empty(&self) -> Result<bool, Failure>;
+
+    /// Counts since the store was opened: page reads, cache hits, bytes written, …
+    fn counters(&self) -> Vec<Counter>;
+
+    /// Waits until what was written is where it stays, and nothing goes on in the background.
+    fn settle(&self) -> Result<(), Failure>;
+
+    /// Ends it in good order.
+    fn close(self: Box<Self>) -> Result<(), Failure>;
+}
+
+/// One thread's way to a store.
+pub enum Session<'s> {
+    /// Calls that wait for the answer.
+    Blocking(Box<dyn Blocking + 's>),
+    /// Many requests under way.
+    Flights(Box<dyn Flights + 's>),
+}
+
+/// A session whose calls wait for the answer.
+pub trait Blocking {
+    /// Does what `request` asks. `reply` is empty and takes the rows. Allocates nothing that the engine does not.
+    fn call(&mut self, request: &Request<'_>, reply: &mut Reply) -> Result<Outcome, Failure>;
+
+    /// Writes what was gathered. Called once, after the last request.
+    fn finish(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// A session with many requests under way.
+pub trait Flights {
+    /// How many may be under way at once; at least 1.
+    fn depth(&self) -> usize;
+
+    /// Takes a request, whose bytes are copied before it returns. `slot` is less than the depth, and none that is under
+    /// way. What is taken need not be sent before [`Flights::wait`].
+    fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure>;
+
+    /// Sends what was taken and gives what was answered to `served`, each slot once. Returns when at least one was
+    /// answered, or it is `until`, a time of the session's clock (`None`: no such time). Returns at once if none is under
+    /// way and `until` has come. An error here loses the session and all that was under way.
+    fn wait(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<(), Failure>;
+
+    /// Writes what was gathered. Called once, when nothing is under way.
+    fn finish(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// The answer to one request of [`Flights`].
+#[derive(Debug)]
+pub struct Served<'r> {
+    /// The slot that the request was given.
+    pub slot: u32,
+    /// When it went to the store, by the session's clock.
+    pub sent: u64,
+    /// When its answer was there.
+    pub served: u64,
+    /// What came of it.
+    pub result: Result<Outcome, Failure>,
+    /// The rows.
+    pub reply: &'r Reply,
+}
+
+/// What came of a request that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was done.
+    Ok,
+    /// There is no such row.
+    NotFound,
+    /// An insert that waits for others to be written with it.
+    Batched,
+}
+
+/// A request that failed, or a store that cannot be opened.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// A short name under which such failures are counted: `serialization_failure`, `io`, …
+    pub kind: &'static str,
+    /// What happened, to what, and what to do about it.
+    pub text: String,
+    /// What it means for those after it.
+    pub harm: Harm,
+}
+
+/// What a failure means for the requests after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Harm {
+    /// The same request may succeed if it is made again: a conflict, a deadlock.
+    Again,
+    /// This request failed; others may succeed.
+    Request,
+    /// The session, or the whole store, is of no more use.
+    Session,
+}
+
+impl Failure {
+    /// A failure of one request.
+    pub fn request(kind: &'static str, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into(), harm: Harm::Request }
+    }
+
+    /// A failure after which the session is of no more use.
+    pub fn session(kind: &'static str, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into(), harm: Harm::Session }
+    }
+
+    /// A failure that may not happen again.
+    pub fn again(kind: &'static str, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into(), harm: Harm::Again }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// One line of how a store is set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// `durability`, `cache`, …: the same name for the same thing in every store.
+    pub name: &'static str,
+    /// As people read it: `64 MiB`, `buffered: log written, not synced`.
+    pub value: String,
+}
+
+impl Setting {
+    /// `name` and `value`.
+    pub fn new(name: &'static str, value: impl Into<String>) -> Self {
+        Self { name, value: value.into() }
+    }
+}
+
+/// A count that a store keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// `page reads`, `cache hits`, `bytes written`, …: the same name for the same thing in every store.
+    pub name: &'static str,
+    /// Since the store was opened.
+    pub value: u64,
+    /// Whether it goes up and down, as memory in use does: then a difference of two says nothing.
+    pub gauge: bool,
+}
+
+impl Counter {
+    /// A count of what happened.
+    pub fn of(name: &'static str, value: u64) -> Self {
+        Self { name, value, gauge: false }
+    }
+
+    /// How much there is now.
+    pub fn now(name: &'static str, value: u64) -> Self {
+        Self { name, value, gauge: true }
+    }
+}
+
+/// Rows in the order of their keys.
+pub trait Rows {
+    /// Puts the next row into `key` and `record`, which hold the one before. `false`: there are no more.
+    fn next_row(&mut self, key: &mut Vec<u8>, record: &mut crate::strings::Strings) -> bool;
+}

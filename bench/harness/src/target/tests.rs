@@ -1,0 +1,47 @@
+use super::{Target, parse_bytes};
+
+#[test]
+fn a_target_is_taken_apart() {
+    let target = Target::parse("larch:/data/db?cache=64MiB&durability=synced").expect("a good target");
+    assert_eq!((target.scheme.as_str(), target.place.as_str()), ("larch", "/data/db"));
+    let mut options = target.options().expect("good options");
+    assert_eq!(options.bytes("cache", 0).expect("a size"), 64 << 20);
+    assert!(options.choice("durability", &[("buffered", false), ("synced", true)]).expect("a choice"));
+    options.finish().expect("all were taken");
+
+    let target = Target::parse("postgres://me:secret@localhost:5433/bench").expect("a good target");
+    assert_eq!(target.place, "//me:secret@localhost:5433/bench");
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let said = |text: &str| Target::parse(text).expect_err("a bad target").text;
+    assert_eq!(said("larch"), "target `larch`: has no scheme; write `larch:DIR`, or see `larch bench targets`");
+    assert_eq!(said("larch:d?cache"), "target `larch:d?cache`: an option is `name=value`");
+    assert_eq!(said("larch:d?a=1&a=2"), "target `larch:d?a=1&a=2`: option `a` is there twice");
+
+    let target = Target::parse("larch:?cash=1&cache=much").expect("taken apart");
+    assert_eq!(
+        target.directory().expect_err("no directory").text,
+        "target `larch:?cash=1&cache=much` names no directory: write `larch:DIR`"
+    );
+    let mut options = target.options().expect("good options");
+    assert_eq!(
+        options.bytes("cache", 0).expect_err("not a size").text,
+        "target `larch:?cash=1&cache=much`: option `cache` is `much` and should be a size, like 4096, 64KiB, 256MiB or 1GiB"
+    );
+    assert_eq!(
+        options.finish().expect_err("one is left").text,
+        "target `larch:?cash=1&cache=much`: there is no option `cash`; there is: cache"
+    );
+}
+
+#[test]
+fn sizes_are_read() {
+    assert_eq!(parse_bytes("4096"), Some(4096));
+    assert_eq!(parse_bytes("64K"), Some(64 << 10));
+    assert_eq!(parse_bytes("3GiB"), Some(3 << 30));
+    for bad in ["", "KiB", "1.5M", "-1", "1 MiB", "1TiB", "99999999999G"] {
+        assert_eq!(parse_bytes(bad), None, "{bad}");
+    }
+}
