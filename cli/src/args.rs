@@ -210,6 +210,8 @@ pub enum Command {
     Dump(Dump),
     /// Make a database of a million rows, read it back and say what that took
     Demo(Demo),
+    /// Measure Larch and other stores
+    Bench(suite::Bench),
 }
 
 #[derive(Debug, Args)]

@@ -1,57 +1,7 @@
-//! The `larch` command: parses its arguments, runs the one command they name, and ends with an exit code.
-//!
-//! `args` says what can be asked, `commands` do it. Rows go from text to bytes through `input → rows → layout`, and back
-//! through `layout → output`; `schema` says what the rows of a table are made of and `keys` how they are ordered.
-//!
-//! There is no handler for ^C: the process ends, and the engine's promise is that nothing is lost and no half of an
-//! import is there.
+//! The `larch` binary as the default workspace builds it: the stores it can measure are Larch, PostgreSQL and none.
 
-use clap::Parser;
 use std::process::ExitCode;
 
-mod args;
-mod commands;
-mod database;
-mod demo_rows;
-mod escape;
-mod failure;
-mod input;
-mod keys;
-mod layout;
-mod object;
-mod output;
-mod progress;
-mod rows;
-mod schema;
-mod size;
-mod storage;
-
-use args::Command;
-
 fn main() -> ExitCode {
-    let args::Cli { common, command } = args::Cli::parse();
-    let done = match command {
-        Command::Import(args) => commands::import::run(&common, &args),
-        Command::Get(args) => commands::point::get(&common, &args),
-        Command::Put(args) => commands::point::put(&common, &args),
-        Command::Load(args) => commands::load::run(&common, &args),
-        Command::Delete(args) => commands::point::delete(&common, &args),
-        Command::DeleteRange(args) => commands::scan::delete_range(&common, &args),
-        Command::Scan(args) => commands::scan::run(&common, &args),
-        Command::Tables(args) => commands::tables::run(&common, &args),
-        Command::Stats(args) => commands::stats::run(&common, &args),
-        Command::Explain(args) => commands::explain::run(&common, &args),
-        Command::Split(args) => commands::split::run(&common, &args),
-        Command::Compact(args) => commands::compact::run(&common, &args),
-        Command::Alter(args) => commands::alter::run(&common, &args),
-        Command::Clone(args) => commands::share::clone(&common, &args),
-        Command::SplitOff(args) => commands::share::split_off(&common, &args),
-        Command::Check(args) => commands::check::run(&common, &args),
-        Command::Dump(args) => commands::dump::run(&common, &args),
-        Command::Demo(args) => commands::demo::run(&common, &args),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
-    }
+    larch_cli::main(&larch_cli::SCHEMES)
 }

@@ -1,0 +1,117 @@
+//! `larch bench targets`: every store that is known, whether this binary has it, and what it takes to have it.
+
+#[cfg(test)]
+mod tests;
+
+use harness::{Failure, Scheme, Target};
+use std::fmt::Write as _;
+
+/// A store that this suite knows of.
+struct Known {
+    scheme: &'static str,
+    form: &'static str,
+    about: &'static str,
+    /// What brings it into the binary, and where it was run.
+    place: Place,
+}
+
+/// Where a store is to be had.
+enum Place {
+    /// In every binary.
+    Default,
+    /// In a binary that was built with it.
+    With,
+    /// Nowhere yet: why.
+    Not(&'static str),
+}
+
+const NO_SERVER: &str = "no server of it can be had here";
+
+const KNOWN: [Known; 13] = [
+    Known { scheme: "larch", form: "larch:DIR", about: "Larch, embedded", place: Place::Default },
+    Known { scheme: "noop", form: "noop:", about: "nothing: what the client costs by itself", place: Place::Default },
+    Known {
+        scheme: "postgres",
+        form: "postgres://user@host:port/database",
+        about: "PostgreSQL; its server is Debian's package postgresql",
+        place: Place::Default,
+    },
+    Known { scheme: "rocksdb", form: "rocksdb:DIR", about: "RocksDB, embedded", place: Place::With },
+    Known { scheme: "fjall", form: "fjall:DIR", about: "fjall, embedded", place: Place::With },
+    Known { scheme: "redb", form: "redb:DIR", about: "redb, embedded", place: Place::With },
+    Known { scheme: "lmdb", form: "lmdb:DIR", about: "LMDB, embedded", place: Place::With },
+    Known { scheme: "sqlite", form: "sqlite:DIR", about: "SQLite, embedded", place: Place::With },
+    Known {
+        scheme: "cockroach",
+        form: "cockroach://user@host:port/database",
+        about: "CockroachDB, by PostgreSQL's protocol",
+        place: Place::Not(NO_SERVER),
+    },
+    Known {
+        scheme: "yugabyte",
+        form: "yugabyte://user@host:port/database",
+        about: "YugabyteDB, by PostgreSQL's protocol",
+        place: Place::Not(NO_SERVER),
+    },
+    Known {
+        scheme: "cassandra",
+        form: "cassandra://host:port/keyspace",
+        about: "Cassandra",
+        place: Place::Not("not written yet"),
+    },
+    Known { scheme: "scylla", form: "scylla://host:port/keyspace", about: "ScyllaDB", place: Place::Not(NO_SERVER) },
+    Known { scheme: "ydb", form: "ydb://host:port/database", about: "YDB", place: Place::Not(NO_SERVER) },
+];
+
+/// Other names of schemes.
+const ALIASES: [(&str, &str); 1] = [("postgresql", "postgres")];
+
+/// The scheme of `target` among `schemes`, those that this binary has.
+pub fn find<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s Scheme, Failure> {
+    let name = canonical(&target.scheme);
+    if let Some(scheme) = schemes.iter().find(|scheme| scheme.name == name) {
+        return Ok(scheme);
+    }
+    let why = match KNOWN.iter().find(|known| known.scheme == name) {
+        Some(Known { place: Place::Not(why), .. }) => format!("`{name}` cannot be measured: {why}"),
+        Some(_) => format!("this binary has no `{name}`: run it with {}", command(name)),
+        None => format!("there is no scheme `{name}`; `larch bench targets` lists them"),
+    };
+    Err(Failure::session("target", format!("target `{}`: {why}", target.text)))
+}
+
+fn canonical(scheme: &str) -> &str {
+    ALIASES.iter().find(|(alias, _)| *alias == scheme).map_or(scheme, |(_, name)| name)
+}
+
+fn command(scheme: &str) -> String {
+    format!("cargo x bench --with {scheme} …")
+}
+
+/// The list, as text.
+pub fn list(schemes: &[Scheme]) -> String {
+    let built = |known: &Known| schemes.iter().find(|scheme| scheme.name == known.scheme);
+    let form = KNOWN.iter().map(|known| known.form.len()).max().unwrap_or_default();
+    let mut text = format!("{:form$}  {:9}  {:8}  what it is\n", "target", "built", "run here");
+    for known in &KNOWN {
+        let (state, run, rest) = match (built(known), &known.place) {
+            (Some(_), Place::Not(why)) => ("built", "not", format!(": not run here, {why}")),
+            (Some(_), _) => ("built", "run", String::new()),
+            (None, Place::Not(why)) => ("not built", "not", format!(": not run here, {why}")),
+            (None, _) => ("not built", "run", format!(": {}", command(known.scheme))),
+        };
+        put(&mut text, format_args!("{:form$}  {state:9}  {run:8}  {}{rest}\n", known.form, known.about));
+    }
+    text.push_str("\noptions, after `?` and between `&`, as in larch:DIR?cache=64MiB&durability=synced\n");
+    for scheme in schemes.iter().filter(|scheme| !scheme.options.is_empty()) {
+        put(&mut text, format_args!("  {}\n", scheme.name));
+        for (name, about) in scheme.options {
+            put(&mut text, format_args!("    {name:18} {about}\n"));
+        }
+    }
+    text
+}
+
+fn put(text: &mut String, more: std::fmt::Arguments<'_>) {
+    text.write_fmt(more).expect("a string takes all");
+}
