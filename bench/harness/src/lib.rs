@@ -11,19 +11,27 @@
 
 pub mod client;
 pub mod clock;
+pub mod cost;
 pub mod key_value;
+pub mod measured;
 pub mod noop;
 pub mod reply;
 pub mod request;
+pub mod run;
 pub mod store;
 pub mod strings;
 pub mod target;
+pub mod times;
 
 pub use client::{Client, Extra, Kind, Next, Workload};
 pub use clock::Clock;
+pub use cost::Cost;
 pub use key_value::{KeyValue, Records};
+pub use measured::{Change, Interval, Measure, Measured};
 pub use reply::Reply;
 pub use request::{Fields, Request, Table};
+pub use run::{Length, Pace, Plan, RunError, run};
 pub use store::{Blocking, Counter, Failure, Flights, Harm, Outcome, Rows, Served, Session, Setting, Store};
 pub use strings::Strings;
 pub use target::{Opening, Options, Scheme, Target};
+pub use times::Times;

@@ -1,0 +1,177 @@
+//! What a run came to.
+
+use crate::cost::Cost;
+use crate::times::Times;
+use std::collections::BTreeMap;
+
+/// The result of a run. What it counts lies inside the window: it began after the window did and was served before the
+/// window's end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// When the window began: milliseconds since 1970, by the clock on the wall.
+    pub began_unix_millis: u64,
+    /// Length of the window, in nanoseconds.
+    pub nanos: u64,
+    /// Clients there were.
+    pub clients: u64,
+    /// Operations that were done.
+    pub operations: u64,
+    /// Operations that failed.
+    pub failed: u64,
+    /// New attempts of requests.
+    pub retries: u64,
+    /// Each kind, in the order of [`Workload::kinds`](crate::Workload::kinds).
+    pub kinds: Vec<Measure>,
+    /// The run piece by piece, warm-up first. Those of the window add up to the rest of this.
+    pub intervals: Vec<Interval>,
+    /// Operations left out because they began before the window and ended in it.
+    pub warmed: u64,
+    /// Operations left out because they were served after the end of the window.
+    pub cut: u64,
+    /// Whether it was stopped before it was done.
+    pub interrupted: bool,
+    /// What it took from the machine.
+    pub cost: Cost,
+    /// What the store counted.
+    pub counters: Vec<Change>,
+    /// By kind of failure: the text of the first one, at any time of the run.
+    pub failures: BTreeMap<String, String>,
+}
+
+impl Measured {
+    /// Operations that were done, a second of the window. 0 for an empty window.
+    pub fn per_second(&self) -> f64 {
+        per_second(self.operations, self.nanos)
+    }
+
+    /// The kind called `name`, if there is one.
+    pub fn kind(&self, name: &str) -> Option<&Measure> {
+        self.kinds.iter().find(|kind| kind.name == name)
+    }
+
+    /// Intervals of the window, without those of ramp and warm-up.
+    pub fn window(&self) -> impl Iterator<Item = &Interval> {
+        self.intervals.iter().filter(|interval| !interval.warming)
+    }
+}
+
+fn per_second(operations: u64, nanos: u64) -> f64 {
+    if nanos == 0 { 0.0 } else { operations as f64 * 1e9 / nanos as f64 }
+}
+
+/// Requests of one kind. The times of requests that did not fail and of those that did are apart.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measure {
+    /// Its name.
+    pub name: String,
+    /// From when it was sent until it was served, in nanoseconds.
+    pub service: Times,
+    /// From when it should have been sent until it was served: what a user waits. There in an open loop, and where
+    /// clients wait for a place in a session; else it is the same as `service` and left out.
+    pub response: Option<Times>,
+    /// From when it should have been sent until it was. There if `response` is.
+    pub waited: Option<Times>,
+    /// From when it was sent until it failed.
+    pub failed: Times,
+    /// Those that were done.
+    pub oks: u64,
+    /// Those that met no row.
+    pub not_found: u64,
+    /// Those that were gathered, to be written with others.
+    pub batched: u64,
+    /// Those that failed, by kind of failure.
+    pub failures: BTreeMap<String, u64>,
+    /// Rows that were read.
+    pub rows: u64,
+    /// Bytes of those rows that were asked for, with their keys.
+    pub bytes: u64,
+}
+
+impl Measure {
+    /// Response times in an open loop, else service times: what stands in tables.
+    pub fn times(&self) -> &Times {
+        self.response.as_ref().unwrap_or(&self.service)
+    }
+
+    /// Requests that failed.
+    pub fn failed_count(&self) -> u64 {
+        self.failures.values().sum()
+    }
+
+    /// All that are of the same kind, together. Its name is that of the first.
+    pub fn sum<'m>(all: impl IntoIterator<Item = &'m Self>) -> Self {
+        let all: Vec<&Self> = all.into_iter().collect();
+        let optional = |of: fn(&Self) -> &Option<Times>| {
+            all.iter().any(|one| of(one).is_some()).then(|| Times::sum(all.iter().filter_map(|one| of(one).as_ref())))
+        };
+        let mut failures = BTreeMap::new();
+        for (name, count) in all.iter().flat_map(|one| &one.failures) {
+            *failures.entry(name.clone()).or_default() += count;
+        }
+        Self {
+            name: all.first().map(|one| one.name.clone()).unwrap_or_default(),
+            service: Times::sum(all.iter().map(|one| &one.service)),
+            response: optional(|one| &one.response),
+            waited: optional(|one| &one.waited),
+            failed: Times::sum(all.iter().map(|one| &one.failed)),
+            oks: all.iter().map(|one| one.oks).sum(),
+            not_found: all.iter().map(|one| one.not_found).sum(),
+            batched: all.iter().map(|one| one.batched).sum(),
+            failures,
+            rows: all.iter().map(|one| one.rows).sum(),
+            bytes: all.iter().map(|one| one.bytes).sum(),
+        }
+    }
+}
+
+/// A piece of a run. What it counts was served in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// Whether it lies before the window.
+    pub warming: bool,
+    /// Where it begins, in nanoseconds from the start of the window; if it lies before the window, from the start of
+    /// the run.
+    pub from_nanos: u64,
+    /// Where it ends, counted like its beginning.
+    pub to_nanos: u64,
+    /// Operations that were done.
+    pub operations: u64,
+    /// Operations that failed.
+    pub failed: u64,
+    /// New attempts of requests.
+    pub retries: u64,
+    /// Processor time of the client threads, in nanoseconds.
+    pub client_nanos: u64,
+    /// Threads that had not yet told what they did in it when it was shown, since they were waiting for the store. What
+    /// they tell later is in the result, where this is 0.
+    pub late: u64,
+    /// Each kind.
+    pub kinds: Vec<Measure>,
+}
+
+impl Interval {
+    /// Operations that were done, a second.
+    pub fn per_second(&self) -> f64 {
+        per_second(self.operations, self.to_nanos - self.from_nanos)
+    }
+}
+
+/// What became of a count that the store keeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Its name.
+    pub name: String,
+    /// When the window began.
+    pub before: u64,
+    /// When it ended.
+    pub after: u64,
+    /// Whether it goes up and down, so that only `after` says something.
+    pub gauge: bool,
+}
+
+impl Change {
+    /// What was counted in the window; `None` for a gauge.
+    pub fn counted(&self) -> Option<u64> {
+        (!self.gauge).then(|| self.after.saturating_sub(self.before))
+    }
+}

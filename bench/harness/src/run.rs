@@ -1,0 +1,538 @@
+//! Runs a workload on a store and measures it.
+//!
+//! Each thread counts for itself; the calling thread gathers what they hand over once an interval, shows it, and ends
+//! the run. Where sessions block, every client has a thread; where one session has many requests under way, a few
+//! threads have all clients.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
+
+mod blocking;
+mod gather;
+mod recorder;
+mod timeline;
+
+#[cfg(test)]
+mod tests;
+
+use crate::client::Workload;
+use crate::clock::Clock;
+use crate::cost::{Cost, Snapshot};
+use crate::measured::{Change, Interval, Measure, Measured};
+use crate::store::{Counter, Failure, Session, Store};
+use gather::Gathered;
+use recorder::{Desk, End, Opened, Recorder, Why};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::{Duration, SystemTime};
+use timeline::Timeline;
+
+/// How a workload is run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Clients there are; at least 1.
+    pub clients: usize,
+    /// Threads for them all where a session has many requests under way. Where it has not, each client has a thread.
+    pub workers: usize,
+    /// When operations begin.
+    pub pace: Pace,
+    /// The clients begin one after the other in this time.
+    pub ramp: Duration,
+    /// How long they then work before what they do counts.
+    pub warmup: Duration,
+    /// How long it counts.
+    pub length: Length,
+    /// The window is at most so long; then the run ends as if it were done.
+    pub limit: Option<Duration>,
+    /// The pieces that the run is shown and kept in.
+    pub interval: Duration,
+    /// Whether the sessions are those of [`Store::loader`]. What they gathered is written within the window.
+    pub loading: bool,
+}
+
+impl Default for Plan {
+    /// One client that does all it has, at once.
+    fn default() -> Self {
+        Self {
+            clients: 1,
+            workers: 1,
+            pace: Pace::Closed,
+            ramp: Duration::ZERO,
+            warmup: Duration::ZERO,
+            length: Length::All,
+            limit: None,
+            interval: Duration::from_secs(1),
+            loading: false,
+        }
+    }
+}
+
+/// When operations begin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// Each when the one before it is over.
+    Closed,
+    /// On a schedule, so many a second of all clients together, whether the store is ready for it or not.
+    Open {
+        /// Operations a second.
+        per_second: f64,
+    },
+}
+
+/// How long a run counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// So long.
+    Time(Duration),
+    /// Until the clients together have done so many operations of the window.
+    Operations(u64),
+    /// Until no client has one left.
+    All,
+}
+
+/// Why there is no result, or one that must not be taken for a good one.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// It cannot be run like this.
+    #[error("{0}")]
+    Plan(String),
+    /// A thread could not be started.
+    #[error("cannot start a thread for client {client}: {error}; fewer clients may do")]
+    Thread {
+        /// Its first client.
+        client: usize,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// The store gave no session.
+    #[error("client {client} has no session: {failure}")]
+    Session {
+        /// The first client of the session.
+        client: usize,
+        /// What the store says.
+        failure: Failure,
+    },
+    /// The store lost a session in the run.
+    #[error("client {client} lost its session: {failure}")]
+    Lost {
+        /// The client whose request it was, or the first of the session.
+        client: usize,
+        /// What the store says.
+        failure: Failure,
+        /// What was measured until then.
+        partial: Box<Measured>,
+    },
+    /// A client or the store panicked.
+    #[error("the thread of client {client} panicked: {text}")]
+    Panicked {
+        /// The first client of the thread.
+        client: usize,
+        /// What it said.
+        text: String,
+        /// What was measured without that thread.
+        partial: Box<Measured>,
+    },
+    /// No operation was done in the window.
+    #[error("nothing was measured: {}", nothing(.partial))]
+    NothingMeasured {
+        /// What was counted otherwise.
+        partial: Box<Measured>,
+    },
+}
+
+impl RunError {
+    /// What was measured nevertheless.
+    pub fn partial(&self) -> Option<&Measured> {
+        match self {
+            Self::Plan(_) | Self::Thread { .. } | Self::Session { .. } => None,
+            Self::Lost { partial, .. } | Self::Panicked { partial, .. } | Self::NothingMeasured { partial } => {
+                Some(partial)
+            }
+        }
+    }
+}
+
+fn nothing(partial: &Measured) -> String {
+    let mut text = format!(
+        "no operation was done in the window of {:.3} s, {} failed, {} began before it and {} ended after it",
+        partial.nanos as f64 / 1e9,
+        partial.failed,
+        partial.warmed,
+        partial.cut
+    );
+    if partial.interrupted {
+        text.push_str("; the run was interrupted");
+    }
+    for (kind, first) in &partial.failures {
+        text.push_str(&format!("; first {kind}: {first}"));
+    }
+    text
+}
+
+/// How long the calling thread sleeps at most before it looks at `stop`.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Lets the clients of `workload` work on `store` as `plan` says. `watch` is shown every interval soon after its end. A run
+/// ends within a moment of `stop` being set, or when the store lets go of the requests under way; its result is then
+/// marked interrupted.
+pub fn run<W: Workload>(
+    store: &dyn Store,
+    workload: &W,
+    plan: &Plan,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(&Interval),
+) -> Result<Measured, RunError> {
+    plan.check()?;
+    let kinds = workload.kinds();
+    let desk = Desk::new(kinds.len());
+    let crew = Crew { store, workload, plan, desk: &desk, clock: Clock::start() };
+    std::thread::scope(|scope| crew.run(scope, stop, watch))
+}
+
+impl Plan {
+    fn check(&self) -> Result<(), RunError> {
+        let bad = |text: &str| Err(RunError::Plan(text.to_owned()));
+        if self.clients == 0 || self.workers == 0 {
+            return bad("a run needs a client and a thread at least");
+        }
+        if self.interval < Duration::from_millis(1) {
+            return bad("an interval is a millisecond at least");
+        }
+        match self.pace {
+            // 10^-6 a second is one in eleven days; 10^12 a second is no rate of a machine.
+            Pace::Open { per_second } if !(1e-6..1e12).contains(&per_second) => {
+                bad("the rate of an open loop is a number of operations a second, above 0")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What all threads of a run share.
+struct Crew<'r, W> {
+    store: &'r dyn Store,
+    workload: &'r W,
+    plan: &'r Plan,
+    desk: &'r Desk,
+    clock: Clock,
+}
+
+impl<W> Clone for Crew<'_, W> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<W> Copy for Crew<'_, W> {}
+
+/// Tells the desk that a thread is gone, however it went.
+struct Running<'d>(&'d Desk);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.halt();
+        }
+        self.0.state().running -= 1;
+        self.0.wake();
+    }
+}
+
+impl<'r, W: Workload> Crew<'r, W> {
+    fn run<'scope>(
+        self,
+        scope: &'scope Scope<'scope, 'r>,
+        stop: &AtomicBool,
+        watch: &mut dyn FnMut(&Interval),
+    ) -> Result<Measured, RunError> {
+        let mut threads = Vec::new();
+        let started = self.start(scope, &mut threads, stop);
+        let result = match started {
+            Ok(opened) => self.measure(opened, &threads, stop, watch),
+            Err(error) => Err(error),
+        };
+        self.halt(&threads);
+        let mut panicked = None;
+        for (client, thread) in threads.into_iter().enumerate() {
+            if let Err(panic) = thread.join() {
+                panicked.get_or_insert((client, said(&*panic)));
+            }
+        }
+        match (result, panicked) {
+            (result, None) => result,
+            (Err(RunError::NothingMeasured { partial } | RunError::Lost { partial, .. }), Some((client, text))) => {
+                Err(RunError::Panicked { client, text, partial })
+            }
+            (Ok(partial), Some((client, text))) => Err(RunError::Panicked { client, text, partial: Box::new(partial) }),
+            (Err(_), Some((client, text))) => Err(RunError::Panicked { client, text, partial: Box::default() }),
+        }
+    }
+
+    /// Starts the threads and waits until each has its session. The first tells what sessions there are, and so how many
+    /// threads it takes.
+    fn start<'scope>(
+        self,
+        scope: &'scope Scope<'scope, 'r>,
+        threads: &mut Vec<ScopedJoinHandle<'scope, ()>>,
+        stop: &AtomicBool,
+    ) -> Result<Opened, RunError> {
+        let clients = self.plan.clients;
+        let workers = self.plan.workers.min(clients);
+        self.spawn(scope, threads, workers)?;
+        let first = self.opened(1, stop)?;
+        let count = if first.flights { workers } else { clients };
+        while threads.len() < count {
+            self.spawn(scope, threads, count)?;
+        }
+        let last = self.opened(count, stop)?;
+        if last != first {
+            return Err(RunError::Plan("the store gave sessions of two kinds".to_owned()));
+        }
+        Ok(first)
+    }
+
+    /// Waits until so many threads have a session.
+    fn opened(&self, count: usize, stop: &AtomicBool) -> Result<Opened, RunError> {
+        loop {
+            let mut state = self
+                .desk
+                .wait(LOOK, |state| state.opened.len() >= count || state.refused.is_some() || state.running < count);
+            if let Some((client, failure)) = state.refused.take() {
+                return Err(RunError::Session { client, failure });
+            }
+            if state.opened.len() >= count {
+                let first = state.opened[0];
+                let odd = state.opened.iter().find(|opened| **opened != first);
+                return Ok(*odd.unwrap_or(&first));
+            }
+            if state.running < count || stop.load(Ordering::Relaxed) {
+                let interrupted = stop.load(Ordering::Relaxed);
+                return Err(RunError::NothingMeasured {
+                    partial: Box::new(Measured { interrupted, ..Measured::default() }),
+                });
+            }
+        }
+    }
+
+    fn spawn<'scope>(
+        self,
+        scope: &'scope Scope<'scope, 'r>,
+        threads: &mut Vec<ScopedJoinHandle<'scope, ()>>,
+        count: usize,
+    ) -> Result<(), RunError> {
+        let number = threads.len();
+        self.desk.state().running += 1;
+        let thread = std::thread::Builder::new().name(format!("client {number}"));
+        let spawned = thread.spawn_scoped(scope, move || {
+            let _running = Running(self.desk);
+            self.work(number, count);
+        });
+        match spawned {
+            Ok(thread) => {
+                threads.push(thread);
+                Ok(())
+            }
+            Err(error) => {
+                self.desk.state().running -= 1;
+                Err(RunError::Thread { client: number, error })
+            }
+        }
+    }
+
+    /// What thread `number` does. With sessions that block, it is that of client `number`.
+    fn work(self, number: usize, threads: usize) {
+        let _ = threads;
+        crate::cost::wake_on_time();
+        let session = match self.plan.loading {
+            true => self.store.loader(self.clock),
+            false => self.store.session(self.clock),
+        };
+        let mut session = match session {
+            Ok(session) => session,
+            Err(failure) => return self.desk.refuse(number, failure),
+        };
+        let queued = match &session {
+            Session::Blocking(_) => self.plan.pace != Pace::Closed,
+            Session::Flights(_) => {
+                let failure = Failure::session("flights", "sessions with many requests under way cannot be driven");
+                return self.desk.refuse(number, failure);
+            }
+        };
+        let flights = matches!(session, Session::Flights(_));
+        let mut client = self.workload.client(number, self.plan.clients);
+        let Some(timeline) = self.desk.ready(Opened { flights, queued }) else { return };
+        let mut recorder = Recorder::new(self.desk, self.clock, timeline, number, queued);
+        let driven = match &mut session {
+            Session::Blocking(session) => match recorder.pause(timeline.ramp(number)) {
+                Some(why) => Ok(why),
+                None => {
+                    let schedule = timeline.schedule(number);
+                    let left = self.quota(number);
+                    let why = blocking::drive(&mut **session, &mut client, &mut recorder, schedule, left);
+                    why.and_then(|why| session.finish().map(|()| why))
+                }
+            },
+            Session::Flights(_) => unreachable!("refused above"),
+        };
+        let finished = self.clock.nanos();
+        let last = recorder.finish();
+        let last = if self.plan.loading { last.max(finished) } else { last };
+        self.desk.end(match driven {
+            Ok(why) => End::Stopped { why, last },
+            Err(failure) => End::Lost { client: number, failure, last },
+        });
+    }
+
+    /// How many operations of the window client `number` does.
+    fn quota(&self, number: usize) -> u64 {
+        let clients = self.plan.clients as u64;
+        match self.plan.length {
+            Length::Operations(all) => all / clients + u64::from((number as u64) < all % clients),
+            Length::Time(_) | Length::All => u64::MAX,
+        }
+    }
+
+    fn halt(&self, threads: &[ScopedJoinHandle<'_, ()>]) {
+        self.desk.halt();
+        self.desk.wake();
+        threads.iter().for_each(|thread| thread.thread().unpark());
+    }
+
+    /// Starts the clock and gathers until all threads have ended.
+    fn measure(
+        self,
+        opened: Opened,
+        threads: &[ScopedJoinHandle<'_, ()>],
+        stop: &AtomicBool,
+        watch: &mut dyn FnMut(&Interval),
+    ) -> Result<Measured, RunError> {
+        let kinds = self.workload.kinds();
+        let immediate = self.plan.ramp.is_zero() && self.plan.warmup.is_zero();
+        let mut before = immediate.then(|| self.look());
+        let timeline = Timeline::new(self.plan, self.clock.nanos());
+        let mut gathered = Gathered::new(kinds, timeline, opened.queued, threads.len());
+        let mut after = None;
+        let mut halted_at = None;
+        self.desk.go(timeline);
+        loop {
+            let now = self.clock.nanos();
+            let next = [timeline.start, timeline.end].into_iter().find(|edge| *edge > now).unwrap_or(u64::MAX);
+            let time = LOOK.min(Duration::from_nanos(next - now));
+            let (parcels, running) = {
+                let mut state = self.desk.wait(time, |state| !state.parcels.is_empty() || state.running == 0);
+                (std::mem::take(&mut state.parcels), state.running)
+            };
+            let now = self.clock.nanos();
+            if now >= timeline.start && before.is_none() {
+                before = Some(self.look());
+            }
+            if (now >= timeline.end || running == 0) && after.is_none() {
+                after = Some(self.look());
+            }
+            for parcel in parcels {
+                let tallies = gathered.add(parcel);
+                self.desk.give_back(tallies);
+            }
+            if halted_at.is_none() && (stop.load(Ordering::Relaxed) || self.desk.halted()) {
+                halted_at = Some(now);
+                self.halt(threads);
+            }
+            while let Some(interval) = gathered.next(now) {
+                watch(&interval);
+            }
+            if running == 0 {
+                break;
+            }
+        }
+        let ended = std::mem::take(&mut self.desk.state().ended);
+        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        let mut over = false;
+        let mut last = timeline.start;
+        let mut lost = None;
+        for end in ended {
+            match end {
+                End::Stopped { why, last: answer } => {
+                    over |= why == Why::Over;
+                    last = last.max(answer);
+                }
+                End::Lost { client, failure, last: answer } => {
+                    last = last.max(answer);
+                    lost.get_or_insert((client, failure));
+                }
+            }
+        }
+        if let Some(at) = halted_at {
+            last = last.max(at);
+        }
+        let end = if over { timeline.end } else { last.min(timeline.end) };
+        let nanos = end - timeline.start;
+        let interrupted = stop.load(Ordering::Relaxed) && halted_at.is_some() && !over;
+        let (warmed, cut) = (gathered.warmed, gathered.cut);
+        let failures = std::mem::take(&mut gathered.failures);
+        let (intervals, unshown) = gathered.finish(nanos);
+        intervals.iter().skip(unshown).for_each(&mut *watch);
+        let measured = Measured {
+            began_unix_millis: before.unix_millis,
+            nanos,
+            clients: self.plan.clients as u64,
+            warmed,
+            cut,
+            interrupted,
+            cost: Cost::between(&before.snapshot, &after.snapshot),
+            counters: changes(&before.counters, &after.counters),
+            failures,
+            ..summed(kinds, intervals)
+        };
+        match lost {
+            Some((client, failure)) => Err(RunError::Lost { client, failure, partial: Box::new(measured) }),
+            None if measured.operations == 0 => Err(RunError::NothingMeasured { partial: Box::new(measured) }),
+            None => Ok(measured),
+        }
+    }
+
+    /// How machine and store stand now.
+    fn look(&self) -> Look {
+        let counters = self.store.counters();
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Look { counters, unix_millis: since.as_millis() as u64, snapshot: Snapshot::take() }
+    }
+}
+
+/// How machine and store stand at an edge of the window.
+#[derive(Default)]
+struct Look {
+    counters: Vec<Counter>,
+    unix_millis: u64,
+    snapshot: Snapshot,
+}
+
+fn changes(before: &[Counter], after: &[Counter]) -> Vec<Change> {
+    let change = |after: &Counter| {
+        let before = before.iter().find(|before| before.name == after.name);
+        let before = before.map_or(0, |before| before.value);
+        Change { name: after.name.to_owned(), before, after: after.value, gauge: after.gauge }
+    };
+    after.iter().map(change).collect()
+}
+
+/// The sums of a window's intervals.
+fn summed(kinds: &[&str], intervals: Vec<Interval>) -> Measured {
+    let window: Vec<&Interval> = intervals.iter().filter(|interval| !interval.warming).collect();
+    let kind = |(number, name): (usize, &&str)| Measure {
+        name: (*name).to_owned(),
+        ..Measure::sum(window.iter().map(|interval| &interval.kinds[number]))
+    };
+    let measured = Measured {
+        operations: window.iter().map(|interval| interval.operations).sum(),
+        failed: window.iter().map(|interval| interval.failed).sum(),
+        retries: window.iter().map(|interval| interval.retries).sum(),
+        kinds: kinds.iter().enumerate().map(kind).collect(),
+        ..Measured::default()
+    };
+    Measured { intervals, ..measured }
+}
+
+/// What a panic said.
+fn said(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "something that is no text".to_owned())
+}

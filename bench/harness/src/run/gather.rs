@@ -1,0 +1,171 @@
+//! Puts together what the threads hand over.
+
+use super::recorder::{AFTER, Parcel, Tallies};
+use super::timeline::Timeline;
+use crate::measured::{Interval, Measure};
+use crate::times::Tally;
+use std::collections::BTreeMap;
+
+/// Sums of one kind in one interval.
+#[derive(Default)]
+struct KindSum {
+    measure: Measure,
+    service: Tally<u64>,
+    response: Tally<u64>,
+    waited: Tally<u64>,
+    failed: Tally<u64>,
+}
+
+/// Sums of one interval.
+struct Sum {
+    kinds: Vec<KindSum>,
+    interval: Interval,
+}
+
+/// What came so far.
+pub(crate) struct Gathered {
+    kinds: &'static [&'static str],
+    timeline: Timeline,
+    queued: bool,
+    /// The interval that each thread is in.
+    reached: Vec<usize>,
+    /// Intervals that were shown, in order from 0.
+    shown: Vec<Interval>,
+    /// Those that were not.
+    open: BTreeMap<usize, Sum>,
+    pub(crate) warmed: u64,
+    pub(crate) cut: u64,
+    pub(crate) failures: BTreeMap<String, String>,
+}
+
+impl Gathered {
+    pub(crate) fn new(kinds: &'static [&'static str], timeline: Timeline, queued: bool, threads: usize) -> Self {
+        let (shown, open, failures) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        Self { kinds, timeline, queued, reached: vec![0; threads], shown, open, warmed: 0, cut: 0, failures }
+    }
+
+    /// Adds a parcel, and gives its tallies back.
+    pub(crate) fn add(&mut self, parcel: Parcel) -> Tallies {
+        self.reached[parcel.thread] = parcel.reached;
+        let tallies = parcel.tallies;
+        self.warmed += tallies.warmed;
+        self.cut += tallies.cut;
+        for (kind, text) in &tallies.texts {
+            self.failures.entry((*kind).to_owned()).or_insert_with(|| text.clone());
+        }
+        if parcel.interval == AFTER {
+            return tallies;
+        }
+        if parcel.interval < self.shown.len() {
+            // It comes late.
+            let mut sum = self.empty(parcel.interval);
+            sum.add(&tallies);
+            let late = self.close(sum);
+            let shown = &mut self.shown[parcel.interval];
+            *shown = together(shown, &late);
+            return tallies;
+        }
+        let empty = self.empty(parcel.interval);
+        self.open.entry(parcel.interval).or_insert(empty).add(&tallies);
+        tallies
+    }
+
+    fn empty(&self, number: usize) -> Sum {
+        let (from, to, warming) = self.timeline.bounds(number);
+        let zero = if warming { self.timeline.origin } else { self.timeline.start };
+        let kinds = self.kinds.iter().map(|name| KindSum {
+            measure: Measure { name: (*name).to_owned(), ..Measure::default() },
+            ..KindSum::default()
+        });
+        let kinds = kinds.collect();
+        Sum {
+            kinds,
+            interval: Interval { warming, from_nanos: from - zero, to_nanos: to - zero, ..Interval::default() },
+        }
+    }
+
+    fn close(&self, sum: Sum) -> Interval {
+        let kinds = sum.kinds.into_iter().map(|kind| Measure {
+            service: kind.service.times(),
+            response: self.queued.then(|| kind.response.times()),
+            waited: self.queued.then(|| kind.waited.times()),
+            failed: kind.failed.times(),
+            ..kind.measure
+        });
+        Interval { kinds: kinds.collect(), ..sum.interval }
+    }
+
+    /// The next interval that nothing can come to any more at `now`, or that will not be waited for any longer.
+    pub(crate) fn next(&mut self, now: u64) -> Option<Interval> {
+        let number = self.shown.len();
+        let (from, to, _) = self.timeline.bounds(number);
+        if from >= self.timeline.end || now < to {
+            return None;
+        }
+        let late = self.reached.iter().filter(|reached| **reached <= number).count();
+        let patience = (to - from) / 4;
+        if late > 0 && now < to.saturating_add(patience) {
+            return None;
+        }
+        let sum = self.open.remove(&number);
+        let interval = self.close(sum.unwrap_or_else(|| self.empty(number)));
+        self.shown.push(interval.clone());
+        Some(Interval { late: late as u64, ..interval })
+    }
+
+    /// All intervals of a run whose window was `nanos` long, and those among them that were not shown yet from which
+    /// number on.
+    pub(crate) fn finish(mut self, nanos: u64) -> (Vec<Interval>, usize) {
+        let shown = self.shown.len();
+        let last = self.open.keys().next_back().map_or(0, |last| last + 1);
+        let covered = nanos.checked_sub(1).map_or(0, |inside| self.timeline.interval(self.timeline.start + inside) + 1);
+        for number in shown..last.max(covered) {
+            let sum = self.open.remove(&number);
+            let interval = self.close(sum.unwrap_or_else(|| self.empty(number)));
+            self.shown.push(interval);
+        }
+        self.shown.retain(|interval| interval.warming || interval.from_nanos < nanos);
+        if let Some(last) = self.shown.last_mut()
+            && !last.warming
+        {
+            last.to_nanos = last.to_nanos.min(nanos);
+        }
+        (self.shown, shown)
+    }
+}
+
+impl Sum {
+    fn add(&mut self, tallies: &Tallies) {
+        self.interval.operations += tallies.operations;
+        self.interval.failed += tallies.failed;
+        self.interval.retries += tallies.retries;
+        self.interval.client_nanos += tallies.cpu_nanos;
+        for (mine, theirs) in self.kinds.iter_mut().zip(&tallies.kinds) {
+            mine.service.add(&theirs.service);
+            mine.response.add(&theirs.response);
+            mine.waited.add(&theirs.waited);
+            mine.failed.add(&theirs.failed);
+            mine.measure.oks += theirs.oks;
+            mine.measure.not_found += theirs.not_found;
+            mine.measure.batched += theirs.batched;
+            mine.measure.rows += theirs.rows;
+            mine.measure.bytes += theirs.bytes;
+            for (name, count) in &theirs.failures {
+                *mine.measure.failures.entry((*name).to_owned()).or_default() += count;
+            }
+        }
+    }
+}
+
+/// Two parts of one interval.
+fn together(one: &Interval, other: &Interval) -> Interval {
+    let kinds = one.kinds.iter().zip(&other.kinds).map(|(one, other)| Measure::sum([one, other]));
+    Interval {
+        operations: one.operations + other.operations,
+        failed: one.failed + other.failed,
+        retries: one.retries + other.retries,
+        client_nanos: one.client_nanos + other.client_nanos,
+        kinds: kinds.collect(),
+        ..*one
+    }
+}

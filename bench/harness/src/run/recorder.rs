@@ -1,0 +1,479 @@
+//! What one thread counts, and how it hands it over once an interval.
+//!
+//! A thread counts in memory of its own. When it sees a time past the end of its interval, it puts what it has on the
+//! [`Desk`] and takes empty tallies from there: one lock an interval.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
+
+use super::timeline::Timeline;
+use crate::client::Kind;
+use crate::clock::Clock;
+use crate::reply::Reply;
+use crate::store::{Failure, Outcome};
+use crate::times::Tally;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The "interval" after the end of the window.
+pub(crate) const AFTER: usize = usize::MAX;
+
+/// Requests of one kind in one thread and interval.
+pub(crate) struct KindTally {
+    pub(crate) service: Tally<u32>,
+    pub(crate) response: Tally<u32>,
+    pub(crate) waited: Tally<u32>,
+    pub(crate) failed: Tally<u32>,
+    pub(crate) oks: u64,
+    pub(crate) not_found: u64,
+    pub(crate) batched: u64,
+    pub(crate) rows: u64,
+    pub(crate) bytes: u64,
+    pub(crate) failures: Vec<(&'static str, u64)>,
+}
+
+impl KindTally {
+    fn new() -> Self {
+        let tally = Tally::new;
+        let (service, response, waited, failed) = (tally(), tally(), tally(), tally());
+        let (oks, not_found, batched, rows, bytes) = (0, 0, 0, 0, 0);
+        Self { service, response, waited, failed, oks, not_found, batched, rows, bytes, failures: Vec::new() }
+    }
+
+    fn clear(&mut self) {
+        for tally in [&mut self.service, &mut self.response, &mut self.waited, &mut self.failed] {
+            tally.clear();
+        }
+        for count in [&mut self.oks, &mut self.not_found, &mut self.batched, &mut self.rows, &mut self.bytes] {
+            *count = 0;
+        }
+        self.failures.clear();
+    }
+
+    #[inline]
+    fn count(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Ok => self.oks += 1,
+            Outcome::NotFound => self.not_found += 1,
+            Outcome::Batched => self.batched += 1,
+        }
+    }
+
+    #[cold]
+    fn count_failure(&mut self, nanos: u64, kind: &'static str) {
+        self.failed.record(nanos);
+        match self.failures.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, count)) => *count += 1,
+            None => self.failures.push((kind, 1)),
+        }
+    }
+}
+
+/// All that one thread counts in one interval.
+pub(crate) struct Tallies {
+    pub(crate) kinds: Vec<KindTally>,
+    pub(crate) operations: u64,
+    pub(crate) failed: u64,
+    pub(crate) retries: u64,
+    pub(crate) warmed: u64,
+    pub(crate) cut: u64,
+    pub(crate) cpu_nanos: u64,
+    /// First text of a kind of failure.
+    pub(crate) texts: Vec<(&'static str, String)>,
+}
+
+impl Tallies {
+    fn new(kinds: usize) -> Self {
+        let kinds = (0..kinds).map(|_| KindTally::new()).collect();
+        let (operations, failed, retries, warmed, cut, cpu_nanos) = (0, 0, 0, 0, 0, 0);
+        Self { kinds, operations, failed, retries, warmed, cut, cpu_nanos, texts: Vec::new() }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.kinds.iter_mut().for_each(KindTally::clear);
+        for count in [&mut self.operations, &mut self.failed, &mut self.retries] {
+            *count = 0;
+        }
+        for count in [&mut self.warmed, &mut self.cut, &mut self.cpu_nanos] {
+            *count = 0;
+        }
+        self.texts.clear();
+    }
+}
+
+/// What a thread hands over.
+pub(crate) struct Parcel {
+    pub(crate) thread: usize,
+    /// The interval it is of.
+    pub(crate) interval: usize,
+    /// The interval the thread is in now; [`AFTER`] if it has ended.
+    pub(crate) reached: usize,
+    pub(crate) tallies: Tallies,
+}
+
+/// Why a thread stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// Its clients have done what they were to do, or have nothing left.
+    Done,
+    /// The window is over.
+    Over,
+    /// It was told to.
+    Halted,
+}
+
+/// How a thread ended.
+pub(crate) enum End {
+    /// In good order; with the time of its last answer inside the window.
+    Stopped { why: Why, last: u64 },
+    /// It lost its session.
+    Lost { client: usize, failure: Failure, last: u64 },
+}
+
+/// What a thread says of its session once it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Opened {
+    /// Whether it has many requests under way.
+    pub(crate) flights: bool,
+    /// Whether its clients have to wait for a place.
+    pub(crate) queued: bool,
+}
+
+/// Where threads and the one that gathers meet.
+pub(crate) struct Desk {
+    halt: AtomicBool,
+    kinds: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) parcels: Vec<Parcel>,
+    spare: Vec<Tallies>,
+    pub(crate) opened: Vec<Opened>,
+    pub(crate) ended: Vec<End>,
+    pub(crate) refused: Option<(usize, Failure)>,
+    /// Threads that were started and have not ended.
+    pub(crate) running: usize,
+    go: Option<Timeline>,
+}
+
+impl Desk {
+    pub(crate) fn new(kinds: usize) -> Self {
+        Self { halt: AtomicBool::new(false), kinds, state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// What is on it. A thread that panicked holding it left nothing half done: all is pushed and taken whole.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, after something came or the time was over.
+    pub(crate) fn wait(&self, time: Duration, ready: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+        let state = self.state();
+        let waited = self.changed.wait_timeout_while(state, time, |state| !ready(state));
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Tells all threads to stop. Those that are parked have to be woken.
+    pub(crate) fn halt(&self) {
+        self.halt.store(true, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn halted(&self) -> bool {
+        self.halt.load(Ordering::Relaxed)
+    }
+
+    /// Lets the threads begin.
+    pub(crate) fn go(&self, timeline: Timeline) {
+        self.state().go = Some(timeline);
+        self.changed.notify_all();
+    }
+
+    /// For threads: tells what they opened and waits for the start. `None`: there is none.
+    pub(crate) fn ready(&self, opened: Opened) -> Option<Timeline> {
+        let mut state = self.state();
+        state.opened.push(opened);
+        self.changed.notify_all();
+        loop {
+            if self.halted() {
+                return None;
+            }
+            if state.go.is_some() {
+                return state.go;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Wakes all who wait here.
+    pub(crate) fn wake(&self) {
+        // Under the lock: nobody is between looking and waiting.
+        let _state = self.state();
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn refuse(&self, client: usize, failure: Failure) {
+        self.state().refused.get_or_insert((client, failure));
+        self.halt();
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn end(&self, end: End) {
+        if matches!(end, End::Lost { .. }) {
+            self.halt();
+        }
+        self.state().ended.push(end);
+    }
+
+    /// Takes tallies back for the next who needs some.
+    pub(crate) fn give_back(&self, mut tallies: Tallies) {
+        tallies.clear();
+        self.state().spare.push(tallies);
+    }
+}
+
+/// One thread's way to count. Times are those of the run's clock.
+pub(crate) struct Recorder<'d> {
+    desk: &'d Desk,
+    pub(crate) clock: Clock,
+    pub(crate) timeline: Timeline,
+    thread: usize,
+    tallies: Tallies,
+    interval: usize,
+    /// When the interval ends.
+    edge: u64,
+    /// What began before this does not count.
+    floor: u64,
+    /// Whether response times are counted too.
+    queued: bool,
+    cpu_nanos: u64,
+    last: u64,
+}
+
+/// When the operation at hand began, and how it stands to its schedule.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Begun {
+    /// When it should have begun, or did if there was no such time: what decides whether it counts.
+    pub(crate) at: u64,
+    /// When its first request was sent.
+    pub(crate) sent: u64,
+    /// How much later than it should have been. A later request of the operation would have been sent so much earlier.
+    pub(crate) delay: u64,
+}
+
+impl<'d> Recorder<'d> {
+    pub(crate) fn new(desk: &'d Desk, clock: Clock, timeline: Timeline, thread: usize, queued: bool) -> Self {
+        let mut recorder = Self {
+            desk,
+            clock,
+            timeline,
+            thread,
+            tallies: Tallies::new(desk.kinds),
+            interval: 0,
+            edge: 0,
+            floor: 0,
+            queued,
+            cpu_nanos: crate::cost::thread_nanos(),
+            last: 0,
+        };
+        recorder.place(timeline.origin);
+        recorder
+    }
+
+    /// Whether the thread was told to stop.
+    #[inline]
+    pub(crate) fn halted(&self) -> bool {
+        self.desk.halted()
+    }
+
+    /// Whether the window is over.
+    #[inline]
+    pub(crate) fn over(&self) -> bool {
+        self.interval == AFTER
+    }
+
+    /// When something has to be done at the latest, though no answer comes: [`Recorder::pass`].
+    pub(crate) fn edge(&self) -> u64 {
+        self.edge
+    }
+
+    /// It is `now`.
+    #[inline]
+    pub(crate) fn pass(&mut self, now: u64) {
+        if now >= self.edge {
+            self.turn(now);
+        }
+    }
+
+    #[cold]
+    fn turn(&mut self, now: u64) {
+        let interval = self.interval;
+        self.place(now);
+        self.hand_over(interval);
+    }
+
+    fn place(&mut self, now: u64) {
+        if now >= self.timeline.end {
+            (self.interval, self.edge, self.floor) = (AFTER, u64::MAX, u64::MAX);
+            return;
+        }
+        self.interval = self.timeline.interval(now);
+        let (_, to, warming) = self.timeline.bounds(self.interval);
+        (self.edge, self.floor) = (to, if warming { 0 } else { self.timeline.start });
+    }
+
+    fn hand_over(&mut self, interval: usize) {
+        let cpu_nanos = crate::cost::thread_nanos();
+        self.tallies.cpu_nanos = cpu_nanos - self.cpu_nanos;
+        self.cpu_nanos = cpu_nanos;
+        let mut state = self.desk.state();
+        let empty = state.spare.pop();
+        let empty = empty.unwrap_or_else(|| Tallies::new(self.desk.kinds));
+        let tallies = std::mem::replace(&mut self.tallies, empty);
+        state.parcels.push(Parcel { thread: self.thread, interval, reached: self.interval, tallies });
+    }
+
+    /// A request was sent and served.
+    #[inline]
+    pub(crate) fn request(
+        &mut self,
+        kind: Kind,
+        begun: Begun,
+        sent: u64,
+        served: u64,
+        result: &Result<Outcome, Failure>,
+        reply: &Reply,
+    ) {
+        self.pass(served);
+        if let Err(failure) = result {
+            self.keep_text(failure);
+        }
+        if begun.at < self.floor {
+            return;
+        }
+        self.last = served;
+        let tally = &mut self.tallies.kinds[usize::from(kind.0)];
+        let nanos = served.saturating_sub(sent);
+        match result {
+            Ok(outcome) => {
+                tally.count(*outcome);
+                tally.service.record(nanos);
+                if self.queued {
+                    tally.response.record(nanos + begun.delay);
+                    tally.waited.record(begun.delay);
+                }
+                tally.rows += reply.rows();
+                tally.bytes += reply.bytes();
+            }
+            Err(failure) => tally.count_failure(nanos, failure.kind),
+        }
+    }
+
+    #[cold]
+    fn keep_text(&mut self, failure: &Failure) {
+        if self.tallies.texts.iter().all(|(kind, _)| *kind != failure.kind) {
+            self.tallies.texts.push((failure.kind, failure.text.clone()));
+        }
+    }
+
+    /// The client noted something of its own.
+    pub(crate) fn note(&mut self, begun: Begun, kind: Kind, nanos: u64, result: Result<Outcome, &'static str>) {
+        if begun.at < self.floor {
+            return;
+        }
+        let tally = &mut self.tallies.kinds[usize::from(kind.0)];
+        match result {
+            Ok(outcome) => {
+                tally.count(outcome);
+                tally.service.record(nanos);
+                if self.queued {
+                    tally.response.record(nanos);
+                    tally.waited.record(0);
+                }
+            }
+            Err(name) => tally.count_failure(nanos, name),
+        }
+    }
+
+    /// The client made requests again.
+    #[inline]
+    pub(crate) fn retried(&mut self, begun: Begun, retries: u64) {
+        if begun.at >= self.floor {
+            self.tallies.retries += retries;
+        }
+    }
+
+    /// An operation is over. Says whether it began in the window, so that it is one of those that were asked for.
+    #[inline]
+    pub(crate) fn operation(&mut self, begun: Begun, done: bool) -> bool {
+        if begun.at < self.floor {
+            self.leave_out();
+            return false;
+        }
+        match done {
+            true => self.tallies.operations += 1,
+            false => self.tallies.failed += 1,
+        }
+        // Before the window the floor is 0.
+        self.floor > 0
+    }
+
+    #[cold]
+    fn leave_out(&mut self) {
+        match self.over() {
+            true => self.tallies.cut += 1,
+            false => self.tallies.warmed += 1,
+        }
+    }
+
+    /// An operation will not be ended.
+    pub(crate) fn abandon(&mut self, begun: Begun) {
+        if begun.at < self.floor {
+            self.leave_out();
+        }
+    }
+
+    /// An operation that is done counts as a whole for `kind` too.
+    #[inline]
+    pub(crate) fn whole(&mut self, kind: Kind, begun: Begun, served: u64) {
+        if begun.at < self.floor {
+            return;
+        }
+        let tally = &mut self.tallies.kinds[usize::from(kind.0)];
+        let nanos = served.saturating_sub(begun.sent);
+        tally.oks += 1;
+        tally.service.record(nanos);
+        if self.queued {
+            tally.response.record(nanos + begun.delay);
+            tally.waited.record(begun.delay);
+        }
+    }
+
+    /// Sleeps until `until`. `Some`: no operation may begin any more, and why.
+    pub(crate) fn pause(&mut self, until: u64) -> Option<Why> {
+        loop {
+            if self.halted() {
+                return Some(Why::Halted);
+            }
+            let now = self.clock.nanos();
+            self.pass(now);
+            if self.over() {
+                return Some(Why::Over);
+            }
+            if now >= until {
+                return None;
+            }
+            std::thread::park_timeout(Duration::from_nanos(until.min(self.edge) - now));
+        }
+    }
+
+    /// The last thing a thread does: hands over what it has.
+    pub(crate) fn finish(mut self) -> u64 {
+        let interval = std::mem::replace(&mut self.interval, AFTER);
+        self.hand_over(interval);
+        self.last
+    }
+}

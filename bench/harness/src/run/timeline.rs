@@ -1,0 +1,119 @@
+//! When things happen in a run: ramp, warm-up, window, intervals, and the schedule of an open loop. Pure arithmetic on
+//! nanoseconds of the run's clock.
+//!
+//! ```text
+//!   origin          start                                end
+//!     | ramp, warm-up | window                            |
+//!     |  0  |  1  | 2 |  3  |  4  |  5  |  …              |     intervals; the last before the window may be short
+//! ```
+
+use super::{Length, Pace, Plan};
+
+/// The times of one run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timeline {
+    /// When the first client may begin.
+    pub(crate) origin: u64,
+    /// When the window begins.
+    pub(crate) start: u64,
+    /// When it ends at the latest; `u64::MAX` if something else ends it.
+    pub(crate) end: u64,
+    interval: u64,
+    ramp: u64,
+    clients: u64,
+    /// Operations of an open loop in a million seconds: whole, so that the schedule is exact.
+    rate: Option<u64>,
+}
+
+/// Since a rate is kept as operations in 10^6 seconds: nanoseconds in those.
+const NANOS_OF_RATE: u128 = 1_000_000_000_000_000;
+
+impl Timeline {
+    pub(crate) fn new(plan: &Plan, origin: u64) -> Self {
+        let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let start = origin.saturating_add(nanos(plan.ramp)).saturating_add(nanos(plan.warmup));
+        let length = match plan.length {
+            Length::Time(time) => nanos(time),
+            Length::Operations(_) | Length::All => u64::MAX,
+        };
+        let length = length.min(plan.limit.map_or(u64::MAX, nanos));
+        let rate = match plan.pace {
+            Pace::Closed => None,
+            Pace::Open { per_second } => Some((per_second * 1e6).round() as u64),
+        };
+        Self {
+            origin,
+            start,
+            end: start.saturating_add(length),
+            interval: nanos(plan.interval),
+            ramp: nanos(plan.ramp),
+            clients: plan.clients as u64,
+            rate,
+        }
+    }
+
+    /// Number of the interval that `at` lies in, which is not before the origin.
+    pub(crate) fn interval(&self, at: u64) -> usize {
+        let number = match at.checked_sub(self.start) {
+            Some(since) => self.warming() + since / self.interval,
+            None => (at - self.origin) / self.interval,
+        };
+        number as usize
+    }
+
+    /// Where interval `number` begins and ends, and whether it lies before the window.
+    pub(crate) fn bounds(&self, number: usize) -> (u64, u64, bool) {
+        match (number as u64).checked_sub(self.warming()) {
+            Some(number) => {
+                let from = self.start.saturating_add(number.saturating_mul(self.interval));
+                (from, from.saturating_add(self.interval).min(self.end), false)
+            }
+            None => {
+                let from = self.origin + number as u64 * self.interval;
+                (from, from.saturating_add(self.interval).min(self.start), true)
+            }
+        }
+    }
+
+    /// Intervals before the window.
+    fn warming(&self) -> u64 {
+        (self.start - self.origin).div_ceil(self.interval)
+    }
+
+    /// When client `number` begins.
+    pub(crate) fn ramp(&self, number: usize) -> u64 {
+        let share = u128::from(self.ramp) * number as u128 / u128::from(self.clients);
+        self.origin + share as u64
+    }
+
+    /// The schedule of client `number`; `None` in a closed loop.
+    pub(crate) fn schedule(&self, number: usize) -> Option<Schedule> {
+        let rate = u128::from(self.rate?);
+        let (clients, number) = (u128::from(self.clients), number as u128);
+        let mut schedule = Schedule { origin: self.origin, rate, clients, next: number };
+        // The first that does not lie before the client's own beginning.
+        let ramp = u128::from(self.ramp(number as usize) - self.origin);
+        let first = (ramp * rate).div_ceil(NANOS_OF_RATE);
+        schedule.next += first.saturating_sub(number).div_ceil(clients) * clients;
+        Some(schedule)
+    }
+}
+
+/// When the operations of one client should begin: operation n of all clients together at n/rate after the origin, and
+/// client i of C has n = i, C + i, 2C + i, … However late the client is, none is left out.
+#[derive(Clone, Debug)]
+pub(crate) struct Schedule {
+    origin: u64,
+    rate: u128,
+    clients: u128,
+    next: u128,
+}
+
+impl Schedule {
+    /// The next time.
+    pub(crate) fn next(&mut self) -> u64 {
+        let nanos = self.next * NANOS_OF_RATE / self.rate;
+        self.next += self.clients;
+        self.origin.saturating_add(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,270 @@
+//! Distributions of times in whole nanoseconds. They are added, never averaged.
+//!
+//! The buckets are those of HdrHistogram with three significant digits from 1 ns on:
+//!
+//! ```text
+//!   group 0    0 ..  1023 ns   1024 buckets of 1 ns
+//!   group 1 1024 ..  2047 ns   1024 buckets of 1 ns
+//!   group 2 2048 ..  4095 ns   1024 buckets of 2 ns
+//!   group g                    1024 buckets of 2^(g-1) ns
+//! ```
+//!
+//! A [`Tally`] is counted in; the 4 KiB of a group come when a time falls into it, so that a hundred threads with a few
+//! of them each do not need the memory of the whole range. [`Times`] is what is kept of it.
+
+#[cfg(test)]
+mod tests;
+
+use hdrhistogram::Histogram;
+
+/// Buckets of a group; half of what three digits need, rounded up to a power of two.
+const GROUP: usize = 1024;
+/// Groups of all `u64`: the last begins at 2^63.
+const GROUPS: usize = 55;
+
+/// Bucket of a time.
+#[inline]
+fn bucket(nanos: u64) -> usize {
+    let octave = 53 - (nanos | (2 * GROUP as u64 - 1)).leading_zeros() as usize;
+    octave * GROUP + (nanos >> octave) as usize
+}
+
+/// Least time of a bucket.
+fn least(bucket: usize) -> u64 {
+    let octave = (bucket / GROUP).saturating_sub(1);
+    ((bucket - octave * GROUP) as u64) << octave
+}
+
+/// Greatest time of a bucket.
+fn greatest(bucket: usize) -> u64 {
+    least(bucket) + ((1 << (bucket / GROUP).saturating_sub(1)) - 1)
+}
+
+/// What a tally counts with: `u32` for one thread and interval, `u64` for sums.
+pub(crate) trait Count: Copy + Default + Into<u64> {
+    fn add(&mut self, count: u64);
+}
+
+impl Count for u32 {
+    fn add(&mut self, count: u64) {
+        *self += count as u32;
+    }
+}
+
+impl Count for u64 {
+    fn add(&mut self, count: u64) {
+        *self += count;
+    }
+}
+
+/// Times being counted.
+pub(crate) struct Tally<C> {
+    groups: [Option<Box<[C; GROUP]>>; GROUPS],
+}
+
+impl<C: Count> Default for Tally<C> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<C: Count> Tally<C> {
+    pub(crate) fn new() -> Self {
+        Self { groups: [const { None }; GROUPS] }
+    }
+
+    /// Counts one time. Allocates only if none was as long or short.
+    #[inline]
+    pub(crate) fn record(&mut self, nanos: u64) {
+        self.record_many(nanos, 1);
+    }
+
+    #[inline]
+    fn record_many(&mut self, nanos: u64, count: u64) {
+        let bucket = bucket(nanos);
+        let group = &mut self.groups[bucket / GROUP];
+        let counts = match group {
+            Some(counts) => counts,
+            None => Self::grow(group),
+        };
+        counts[bucket % GROUP].add(count);
+    }
+
+    #[cold]
+    fn grow(group: &mut Option<Box<[C; GROUP]>>) -> &mut Box<[C; GROUP]> {
+        group.insert(Box::new([C::default(); GROUP]))
+    }
+
+    /// Forgets all, keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        for counts in self.groups.iter_mut().flatten() {
+            counts.fill(C::default());
+        }
+    }
+
+    fn counts(&self) -> impl Iterator<Item = (usize, u64)> {
+        let groups = self.groups.iter().enumerate();
+        let groups = groups.filter_map(|(number, counts)| Some((number, counts.as_ref()?)));
+        groups.flat_map(|(number, counts)| {
+            let counts = counts.iter().enumerate().map(move |(index, count)| (number * GROUP + index, *count));
+            counts.map(|(bucket, count)| (bucket, count.into())).filter(|(_, count)| *count > 0)
+        })
+    }
+
+    /// What was counted.
+    pub(crate) fn times(&self) -> Times {
+        let mut times = Times::default();
+        let mut before = 0;
+        for (bucket, count) in self.counts() {
+            put(&mut times.packed, (bucket - before) as u64);
+            put(&mut times.packed, count);
+            times.count += count;
+            before = bucket;
+        }
+        times.packed.shrink_to_fit();
+        times
+    }
+}
+
+impl Tally<u64> {
+    /// Adds what a thread counted.
+    pub(crate) fn add(&mut self, other: &Tally<u32>) {
+        for (mine, theirs) in self.groups.iter_mut().zip(&other.groups) {
+            let Some(theirs) = theirs else { continue };
+            let mine = mine.get_or_insert_with(|| Box::new([0; GROUP]));
+            for (mine, theirs) in mine.iter_mut().zip(theirs.iter()) {
+                *mine += u64::from(*theirs);
+            }
+        }
+    }
+
+    /// Adds what was kept.
+    pub(crate) fn add_times(&mut self, other: &Times) {
+        for (bucket, count) in other.buckets() {
+            self.record_many(least(bucket), count);
+        }
+    }
+}
+
+/// Times that were counted: how many fell into each bucket, the empty ones left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    count: u64,
+    /// For each bucket that is not empty: how far it is from the one before, and its count, both as LEB128. A second of
+    /// requests is a few KiB this way, and a run keeps every second.
+    packed: Vec<u8>,
+}
+
+impl Times {
+    /// Those of a histogram with buckets like ours: three digits from 1 ns on.
+    pub fn from_hdr(histogram: &Histogram<u64>) -> Self {
+        let mut tally = Tally::<u64>::new();
+        for value in histogram.iter_recorded() {
+            tally.record_many(value.value_iterated_to(), value.count_at_value());
+        }
+        tally.times()
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Those of both.
+    pub fn merged(&self, other: &Self) -> Self {
+        Self::sum([self, other])
+    }
+
+    /// Those of all.
+    pub fn sum<'t>(all: impl IntoIterator<Item = &'t Self>) -> Self {
+        let mut tally = Tally::<u64>::new();
+        for times in all {
+            tally.add_times(times);
+        }
+        tally.times()
+    }
+
+    /// The time below or at which the share `quantile` (0 to 1) of them is, in nanoseconds; of its bucket the greatest,
+    /// as in every HdrHistogram. 0 if there are none.
+    pub fn quantile(&self, quantile: f64) -> u64 {
+        let wanted = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
+        let mut seen = 0;
+        let found = self.buckets().find(|(_, count)| {
+            seen += count;
+            seen >= wanted
+        });
+        found.map_or(0, |(bucket, _)| greatest(bucket))
+    }
+
+    /// The shortest, in nanoseconds; of its bucket the least. 0 if there are none.
+    pub fn min(&self) -> u64 {
+        self.buckets().next().map_or(0, |(bucket, _)| least(bucket))
+    }
+
+    /// The longest, in nanoseconds; of its bucket the greatest. 0 if there are none.
+    pub fn max(&self) -> u64 {
+        self.buckets().last().map_or(0, |(bucket, _)| greatest(bucket))
+    }
+
+    /// Their mean, in nanoseconds, each taken as the middle of its bucket. 0 if there are none.
+    pub fn mean(&self) -> f64 {
+        if self.is_empty() {
+            return 0.0;
+        }
+        let middle = |bucket| least(bucket) as f64 + ((greatest(bucket) - least(bucket)).div_ceil(2)) as f64;
+        let total: f64 = self.buckets().map(|(bucket, count)| middle(bucket) * count as f64).sum();
+        total / self.count as f64
+    }
+
+    /// The buckets that are not empty, in rising order: least and greatest time in nanoseconds, and how many.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64, u64)> {
+        self.buckets().map(|(bucket, count)| (least(bucket), greatest(bucket), count))
+    }
+
+    /// The same as a histogram of the `hdrhistogram` crate, for its tools.
+    pub fn hdr(&self) -> Histogram<u64> {
+        let mut histogram = Histogram::new(3).expect("three digits are allowed");
+        for (least, _, count) in self.iter() {
+            histogram.record_n(least, count).expect("a histogram that grows takes every time");
+        }
+        histogram
+    }
+
+    fn buckets(&self) -> impl Iterator<Item = (usize, u64)> {
+        let mut rest = self.packed.as_slice();
+        let mut bucket = 0;
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            bucket += take(&mut rest) as usize;
+            Some((bucket, take(&mut rest)))
+        })
+    }
+}
+
+fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn take(rest: &mut &[u8]) -> u64 {
+    let mut value = 0;
+    for shift in (0..).step_by(7) {
+        let (byte, after) = rest.split_first().expect("only whole numbers were put");
+        *rest = after;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    value
+}
