@@ -1,0 +1,35 @@
+//! One of a few things, each with a weight: `DiscreteGenerator`.
+
+use crate::random::Random;
+
+/// Chooses among things by their weights.
+#[derive(Clone, Debug)]
+pub struct Discrete<T> {
+    /// Shares of the whole, in order.
+    shares: Vec<(f64, T)>,
+}
+
+impl<T: Copy> Discrete<T> {
+    /// Things in order, with weights that need not add up to 1. Those whose weight is not above 0 are never chosen; none
+    /// if that leaves nothing.
+    pub fn new(weights: impl IntoIterator<Item = (f64, T)>) -> Option<Discrete<T>> {
+        let weights: Vec<(f64, T)> = weights.into_iter().filter(|(weight, _)| *weight > 0.0).collect();
+        let sum = weights.iter().fold(0.0, |sum, (weight, _)| sum + weight);
+        let shares: Vec<(f64, T)> = weights.into_iter().map(|(weight, thing)| (weight / sum, thing)).collect();
+        (!shares.is_empty()).then_some(Discrete { shares })
+    }
+
+    /// The next thing.
+    #[inline]
+    pub fn next(&self, random: &mut Random) -> T {
+        let mut draw = random.double();
+        for &(share, thing) in &self.shares {
+            if draw < share {
+                return thing;
+            }
+            draw -= share;
+        }
+        // Shares that add up to a hair less than 1 leave a gap. The original dies in it.
+        self.shares.last().expect("there is a thing: the constructor looked").1
+    }
+}

@@ -1,0 +1,22 @@
+//! Numbers that get rarer the larger they are: `ExponentialGenerator`.
+
+use crate::random::Random;
+
+/// Numbers from 0 without an end.
+#[derive(Clone, Debug)]
+pub struct Exponential {
+    gamma: f64,
+}
+
+impl Exponential {
+    /// `percentile` percent of the numbers are less than `range`.
+    pub fn new(percentile: f64, range: f64) -> Exponential {
+        Exponential { gamma: -(1.0 - percentile / 100.0).ln() / range }
+    }
+
+    /// The next number.
+    #[inline]
+    pub fn next(&self, random: &mut Random) -> f64 {
+        -random.double().ln() / self.gamma
+    }
+}

@@ -1,0 +1,35 @@
+//! A part of the range gets a part of the draws, both uniform: `HotspotIntegerGenerator`.
+
+use super::modulo;
+use crate::random::Random;
+
+/// Numbers from `min` to `max`, both included; the hot ones come first.
+#[derive(Clone, Debug)]
+pub struct Hotspot {
+    min: i64,
+    hot: i64,
+    cold: i64,
+    hot_draws: f64,
+}
+
+impl Hotspot {
+    /// `hot_part` of the range gets `hot_draws` of the draws, both from 0 to 1. None where a draw could find no number:
+    /// the hot part or the rest is empty, and draws go there.
+    pub fn new(min: i64, max: i64, hot_part: f64, hot_draws: f64) -> Option<Hotspot> {
+        let interval = max - min + 1;
+        // Through 32 bits, as in the original.
+        let hot = i64::from((interval as f64 * hot_part) as i32);
+        let cold = interval - hot;
+        let is_possible = (hot > 0 || hot_draws <= 0.0) && (cold > 0 || hot_draws >= 1.0);
+        (interval > 0 && is_possible).then_some(Hotspot { min, hot, cold, hot_draws })
+    }
+
+    /// The next number.
+    pub fn next(&self, random: &mut Random) -> i64 {
+        if random.double() < self.hot_draws {
+            self.min + modulo(random.long(), self.hot)
+        } else {
+            self.min + self.hot + modulo(random.long(), self.cold)
+        }
+    }
+}

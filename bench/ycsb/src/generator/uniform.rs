@@ -1,0 +1,27 @@
+//! Every number of a range is as likely as any other: `UniformLongGenerator`.
+
+use super::modulo;
+use crate::random::Random;
+
+/// Numbers from `min` to `max`, both included.
+#[derive(Clone, Debug)]
+pub struct Uniform {
+    min: i64,
+    interval: i64,
+}
+
+impl Uniform {
+    /// # Panics
+    ///
+    /// If `max` is less than `min`.
+    pub fn new(min: i64, max: i64) -> Uniform {
+        assert!(min <= max, "a range has a number in it");
+        Uniform { min, interval: max - min + 1 }
+    }
+
+    /// The next number.
+    #[inline]
+    pub fn next(&self, random: &mut Random) -> i64 {
+        modulo(random.long(), self.interval) + self.min
+    }
+}

@@ -1,0 +1,104 @@
+//! Numbers of records and the keys they have.
+
+#[cfg(test)]
+mod tests;
+
+const PREFIX: &[u8; 4] = b"user";
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 1_099_511_628_211;
+/// What hashing four zero bytes multiplies by.
+const FNV_PRIME_4: u64 = FNV_PRIME.wrapping_pow(4);
+
+/// `Utils.fnvhash64`: FNV-1a over the eight bytes of `number`, the lowest first, without its sign.
+#[inline]
+pub fn fnv(number: i64) -> i64 {
+    let mut rest = number.cast_unsigned();
+    let mut hash = FNV_OFFSET;
+    let take_four = |rest: u64, hash: &mut u64| {
+        for byte in 0..4 {
+            *hash = (*hash ^ ((rest >> (8 * byte)) & 0xff)).wrapping_mul(FNV_PRIME);
+        }
+    };
+    take_four(rest, &mut hash);
+    // Numbers of records are nearly always less than 2^32: multiplications wait for each other.
+    rest >>= 32;
+    if rest == 0 {
+        hash = hash.wrapping_mul(FNV_PRIME_4);
+    } else {
+        take_four(rest, &mut hash);
+    }
+    hash.cast_signed().wrapping_abs()
+}
+
+/// How keys are made of numbers: `insertorder`, `zeropadding`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyNames {
+    /// Keys in the order of their numbers, not of the hashes of these.
+    pub ordered: bool,
+    /// Digits at least, filled up with zeros.
+    pub zero_padding: usize,
+}
+
+impl KeyNames {
+    /// Bytes of the longest key.
+    pub fn max_bytes(&self) -> usize {
+        PREFIX.len() + self.zero_padding.max(20)
+    }
+
+    /// Writes the key of record `number` into `key`, over what is there.
+    #[inline]
+    pub fn write(&self, number: i64, key: &mut Vec<u8>) {
+        let number = if self.ordered { number } else { fnv(number) };
+        let mut digits = [0; 20];
+        let digits = decimal(number, &mut digits);
+        key.clear();
+        key.extend_from_slice(PREFIX);
+        if digits.len() < self.zero_padding {
+            key.resize(PREFIX.len() + self.zero_padding - digits.len(), b'0');
+        }
+        key.extend_from_slice(digits);
+    }
+}
+
+/// Pairs of digits from 00 to 99.
+const PAIRS: [u8; 200] = {
+    let mut pairs = [0; 200];
+    let mut number = 0;
+    while number < 100 {
+        pairs[2 * number] = b'0' + (number / 10) as u8;
+        pairs[2 * number + 1] = b'0' + (number % 10) as u8;
+        number += 1;
+    }
+    pairs
+};
+
+/// `number` in decimal, at the end of `buffer`.
+pub(crate) fn decimal(number: i64, buffer: &mut [u8; 20]) -> &[u8] {
+    let mut at = buffer.len();
+    let mut rest = number.unsigned_abs();
+    while rest >= 10_000 {
+        let four = (rest % 10_000) as usize;
+        rest /= 10_000;
+        at -= 4;
+        buffer[at..at + 2].copy_from_slice(&PAIRS[four / 100 * 2..][..2]);
+        buffer[at + 2..at + 4].copy_from_slice(&PAIRS[four % 100 * 2..][..2]);
+    }
+    let mut rest = rest as usize;
+    while rest >= 100 {
+        at -= 2;
+        buffer[at..at + 2].copy_from_slice(&PAIRS[rest % 100 * 2..][..2]);
+        rest /= 100;
+    }
+    if rest >= 10 {
+        at -= 2;
+        buffer[at..at + 2].copy_from_slice(&PAIRS[rest * 2..][..2]);
+    } else {
+        at -= 1;
+        buffer[at] = b'0' + rest as u8;
+    }
+    if number < 0 {
+        at -= 1;
+        buffer[at] = b'-';
+    }
+    &buffer[at..]
+}

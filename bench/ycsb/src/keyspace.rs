@@ -1,0 +1,174 @@
+//! Which records there are while clients insert: what the clients of a run share.
+//!
+//! Clients of a workload without inserts share nothing: their [`View`] holds the numbers themselves.
+//!
+//! Any thread may call anything. An insert takes its number by one atomic addition and gives it back by one atomic store;
+//! then whoever gets the lock moves the limit, and nobody waits for it.
+
+#[cfg(test)]
+mod tests;
+
+use crate::generator::{Constants, Zipfian};
+use os::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use os::sync::{Arc, Mutex};
+use std::collections::BTreeSet;
+
+/// Inserts that may be under way or behind one that is, before acknowledging takes a lock.
+const WINDOW: i64 = 1 << 20;
+
+/// Numbers of records that are inserted: `AcknowledgedCounterGenerator`. All up to the limit are there.
+pub struct Inserts {
+    next: AtomicI64,
+    limit: AtomicI64,
+    window: Box<[AtomicBool]>,
+    /// Acknowledged numbers too far beyond the limit for the window. The original dies when there is one.
+    far: Mutex<BTreeSet<i64>>,
+}
+
+impl Inserts {
+    /// Inserts after `records` records.
+    pub fn after(records: i64) -> Inserts {
+        Inserts {
+            next: AtomicI64::new(records),
+            limit: AtomicI64::new(records - 1),
+            window: (0..WINDOW).map(|_| AtomicBool::new(false)).collect(),
+            far: Mutex::new(BTreeSet::new()),
+        }
+    }
+
+    /// The number of the next record, which the caller inserts and then acknowledges.
+    pub fn take(&self) -> i64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The last record such that it and all before it are there.
+    #[inline]
+    pub fn limit(&self) -> i64 {
+        self.limit.load(Ordering::Acquire)
+    }
+
+    /// The insert of `number` is over. (It may have failed, as in the original: the record is then missing.)
+    pub fn acknowledge(&self, number: i64) {
+        if number - self.limit() >= WINDOW {
+            let mut far = self.far.lock();
+            far.insert(number);
+            self.advance(&mut far);
+            return;
+        }
+        self.slot(number).store(true, Ordering::Release);
+        if let Some(mut far) = self.far.try_lock() {
+            self.advance(&mut far);
+        }
+    }
+
+    /// Moves the limit; the lock keeps others from it.
+    fn advance(&self, far: &mut BTreeSet<i64>) {
+        let before = self.limit();
+        let mut limit = before;
+        loop {
+            while far.first().is_some_and(|number| number - limit < WINDOW) {
+                let number = far.pop_first().expect("it was there to look at");
+                self.slot(number).store(true, Ordering::Relaxed);
+            }
+            let next = self.slot(limit + 1);
+            if !next.load(Ordering::Acquire) {
+                break;
+            }
+            next.store(false, Ordering::Relaxed);
+            limit += 1;
+        }
+        if limit != before {
+            self.limit.store(limit, Ordering::Release);
+        }
+    }
+
+    fn slot(&self, number: i64) -> &AtomicBool {
+        &self.window[(number & (WINDOW - 1)) as usize]
+    }
+}
+
+/// The constants of the zipfian numbers over all records: whoever sees that there are more carries them on for all, so
+/// that an insert costs one power and not one for each client.
+pub struct Growth {
+    zipfian: Zipfian,
+    /// Odd while the constants are written.
+    version: AtomicU64,
+    count: AtomicI64,
+    zetan: AtomicU64,
+    eta: AtomicU64,
+    writing: Mutex<()>,
+}
+
+impl Growth {
+    /// Over `records` records.
+    pub fn from(zipfian: Zipfian) -> Growth {
+        let Constants { count, zetan, eta } = zipfian.constants();
+        Growth {
+            zipfian,
+            version: AtomicU64::new(0),
+            count: AtomicI64::new(count),
+            zetan: AtomicU64::new(zetan.to_bits()),
+            eta: AtomicU64::new(eta.to_bits()),
+            writing: Mutex::new(()),
+        }
+    }
+
+    /// Brings `zipfian` to `items` items. While another thread is about it, the constants of a moment ago stay.
+    #[inline]
+    pub fn follow(&self, zipfian: &mut Zipfian, items: i64) {
+        if items > zipfian.constants().count {
+            self.catch_up(zipfian, items);
+        }
+    }
+
+    fn catch_up(&self, zipfian: &mut Zipfian, items: i64) {
+        if let Some(read) = self.read()
+            && read.count >= items
+        {
+            zipfian.set_constants(read);
+            return;
+        }
+        let Some(_writing) = self.writing.try_lock() else { return };
+        let before = self.read().expect("only the holder of the lock writes");
+        let constants = if before.count < items { self.zipfian.grown(before, items) } else { before };
+        self.write(constants);
+        zipfian.set_constants(constants);
+    }
+
+    fn read(&self) -> Option<Constants> {
+        let version = self.version.load(Ordering::SeqCst);
+        let count = self.count.load(Ordering::SeqCst);
+        let zetan = f64::from_bits(self.zetan.load(Ordering::SeqCst));
+        let eta = f64::from_bits(self.eta.load(Ordering::SeqCst));
+        let is_whole = version.is_multiple_of(2) && self.version.load(Ordering::SeqCst) == version;
+        is_whole.then_some(Constants { count, zetan, eta })
+    }
+
+    fn write(&self, constants: Constants) {
+        self.version.fetch_add(1, Ordering::SeqCst);
+        self.count.store(constants.count, Ordering::SeqCst);
+        self.zetan.store(constants.zetan.to_bits(), Ordering::SeqCst);
+        self.eta.store(constants.eta.to_bits(), Ordering::SeqCst);
+        self.version.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Which records a client may ask for.
+#[derive(Clone)]
+pub enum View {
+    /// Nobody inserts: this is the last for good.
+    Fixed(i64),
+    /// Clients insert.
+    Growing(Arc<Inserts>),
+}
+
+impl View {
+    /// The last record that may be asked for.
+    #[inline]
+    pub fn last(&self) -> i64 {
+        match self {
+            View::Fixed(last) => *last,
+            View::Growing(inserts) => inserts.limit(),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! YCSB.
+
+mod generator;
+mod key;
+mod keyspace;
+mod random;
+mod value;
+#[cfg(test)]
+mod vectors;

@@ -1,0 +1,92 @@
+//! Java's `ThreadLocalRandom`, step for step as in Java 17, so that a seed draws here what it draws there.
+//!
+//! The state is a counter: every draw of 32 or 64 bits adds the golden ratio and mixes what comes out. (Java adds twice
+//! the number of the thread, too; ours is that of a thread with number 0.) A client has its own; it is shared with nobody.
+
+#[cfg(test)]
+mod tests;
+
+/// 2^64 divided by the golden ratio, odd.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A stream of random numbers.
+#[derive(Clone, Debug)]
+pub struct Random {
+    state: u64,
+}
+
+impl Random {
+    /// The stream of Java's generator whose `threadLocalRandomSeed` is `state`.
+    pub fn with_state(state: u64) -> Random {
+        Random { state }
+    }
+
+    /// The stream of client number `client` of a run with seed `seed`. Streams of different clients start far from
+    /// each other: both numbers are mixed, not added.
+    pub fn of_client(seed: u64, client: u64) -> Random {
+        Random { state: mix(mix(seed ^ GOLDEN).wrapping_add(client)) }
+    }
+
+    fn step(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(GOLDEN);
+        self.state
+    }
+
+    /// `nextLong()`.
+    #[inline]
+    pub fn long(&mut self) -> i64 {
+        mix(self.step()).cast_signed()
+    }
+
+    /// `nextInt()`.
+    #[inline]
+    pub fn int(&mut self) -> i32 {
+        self.bits(32).cast_signed()
+    }
+
+    /// `next(count)`: the upper `count` bits of 32.
+    fn bits(&mut self, count: u32) -> u32 {
+        let z = self.step();
+        let z = (z ^ (z >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        let z = (z ^ (z >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        ((z >> 32) as u32) >> (32 - count)
+    }
+
+    /// `nextDouble()`: at least 0, less than 1, a multiple of 2^-53. Takes two steps.
+    #[inline]
+    pub fn double(&mut self) -> f64 {
+        let high = u64::from(self.bits(26));
+        let low = u64::from(self.bits(27));
+        const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
+        ((high << 27) + low) as f64 * UNIT
+    }
+
+    /// `nextInt(bound)`: at least 0, less than `bound`.
+    ///
+    /// # Panics
+    ///
+    /// If `bound` is not positive.
+    pub fn below(&mut self, bound: i32) -> i32 {
+        assert!(bound > 0, "a bound is positive");
+        let mask = bound - 1;
+        let mut bits = self.bits(31).cast_signed();
+        if bound & mask == 0 {
+            return ((i64::from(bound) * i64::from(bits)) >> 31) as i32;
+        }
+        loop {
+            let value = bits % bound;
+            // The last bits that do not make a whole bound would favour small values.
+            if bits.wrapping_sub(value).wrapping_add(mask) >= 0 {
+                return value;
+            }
+            bits = self.bits(31).cast_signed();
+        }
+    }
+}
+
+/// The 64-bit finalizer of MurmurHash3, `mixMurmur64` in Java.
+fn mix(z: u64) -> u64 {
+    let z = (z ^ (z >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let z = (z ^ (z >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    z ^ (z >> 33)
+}

@@ -1,0 +1,78 @@
+//! What is in the fields: random text, or text that says whose it is.
+
+#[cfg(test)]
+mod tests;
+
+use crate::key::decimal;
+use crate::random::Random;
+
+/// Random printable text. It has a stream of its own, so that what is written does not change which keys are drawn; its
+/// bytes are not those of the original, but as many bits of them are random: 5, 6 and 6 of three.
+#[derive(Clone, Debug)]
+pub struct Text {
+    state: u64,
+}
+
+/// Bytes that are made at once: three words of eight.
+const BLOCK: usize = 24;
+const SPACES: u64 = 0x2020_2020_2020_2020;
+/// 31, 63, 63 and again, over three words: characters from 32 to 95.
+const MASKS: [u64; 3] = [0x3f1f_3f3f_1f3f_3f1f, 0x1f3f_3f1f_3f3f_1f3f, 0x3f3f_1f3f_3f1f_3f3f];
+
+impl Text {
+    /// The text that client number `client` writes in a run with seed `seed`.
+    pub fn of_client(seed: u64, client: u64) -> Text {
+        // Any constant that differs from 0 makes it another stream than that of the keys.
+        Text { state: Random::of_client(!seed, client).long().cast_unsigned() }
+    }
+
+    /// Fills `out` with text.
+    #[inline]
+    pub fn fill(&mut self, out: &mut [u8]) {
+        let mut blocks = out.chunks_exact_mut(BLOCK);
+        for block in &mut blocks {
+            self.block(block.try_into().expect("chunks have this length"));
+        }
+        let rest = blocks.into_remainder();
+        if !rest.is_empty() {
+            let mut block = [0; BLOCK];
+            self.block(&mut block);
+            rest.copy_from_slice(&block[..rest.len()]);
+        }
+    }
+
+    #[inline]
+    fn block(&mut self, out: &mut [u8; BLOCK]) {
+        for (word, mask) in MASKS.into_iter().enumerate() {
+            // A counter, multiplied and folded: words do not wait for each other, and a byte needs no more.
+            self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let z = (self.state ^ (self.state >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+            let z = (z ^ (z >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+            let text = ((z ^ (z >> 32)) & mask) + SPACES;
+            out[8 * word..][..8].copy_from_slice(&text.to_le_bytes());
+        }
+    }
+}
+
+/// Writes into `out`, over what is there, the `bytes` bytes that `field` of the record `key` has with `dataintegrity`: key
+/// and field, then Java's `hashCode` of the text so far until it is long enough.
+pub fn write_checkable(key: &[u8], field: &[u8], bytes: usize, out: &mut Vec<u8>) {
+    out.clear();
+    out.extend_from_slice(key);
+    out.push(b':');
+    out.extend_from_slice(field);
+    let mut hash = 0;
+    let mut hashed = 0;
+    while out.len() < bytes {
+        out.push(b':');
+        hash = java_hash(hash, &out[hashed..]);
+        hashed = out.len();
+        out.extend_from_slice(decimal(i64::from(hash), &mut [0; 20]));
+    }
+    out.truncate(bytes);
+}
+
+/// `String.hashCode` of a text whose beginning has the hash `before`. Keys and names of fields are ASCII.
+fn java_hash(before: i32, text: &[u8]) -> i32 {
+    text.iter().fold(before, |hash, byte| hash.wrapping_mul(31).wrapping_add(i32::from(*byte)))
+}
