@@ -3,7 +3,28 @@
 mod generator;
 mod key;
 mod keyspace;
+mod properties;
 mod random;
+mod settings;
 mod value;
 #[cfg(test)]
 mod vectors;
+
+pub use properties::{BadSyntax, Properties};
+pub use settings::{BadProperty, Settings};
+
+/// The properties of the official workload `name`, from `a` to `f`.
+pub fn built_in(name: &str) -> Option<Properties> {
+    let file = match name {
+        "a" => include_str!("../workloads/a.properties"),
+        "b" => include_str!("../workloads/b.properties"),
+        "c" => include_str!("../workloads/c.properties"),
+        "d" => include_str!("../workloads/d.properties"),
+        "e" => include_str!("../workloads/e.properties"),
+        "f" => include_str!("../workloads/f.properties"),
+        _ => return None,
+    };
+    let mut properties = Properties::new();
+    properties.load(file.as_bytes()).expect("the tests read all of them");
+    Some(properties)
+}
