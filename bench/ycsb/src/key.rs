@@ -60,6 +60,18 @@ impl KeyNames {
     }
 }
 
+impl KeyNames {
+    /// Two numbers that order records as their keys do: compare the first, then the second.
+    pub fn rank(&self, number: i64) -> (u64, u32) {
+        let number = if self.ordered { number } else { fnv(number) };
+        // The one hash without an absolute value has a minus sign, which comes before digits.
+        let number = u64::try_from(number).unwrap_or(0);
+        let digits = number.checked_ilog10().map_or(1, |power| power + 1).max(self.zero_padding.min(19) as u32);
+        // As text, 12 is 1200…; of 1 and 10 the shorter comes first. No number of 63 bits has more than 19 digits.
+        (number * 10_u64.pow(19 - digits), digits)
+    }
+}
+
 /// Pairs of digits from 00 to 99.
 const PAIRS: [u8; 200] = {
     let mut pairs = [0; 200];

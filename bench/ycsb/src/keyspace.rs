@@ -171,4 +171,15 @@ impl View {
             View::Growing(inserts) => inserts.limit(),
         }
     }
+
+    /// Draws until there is a record that may be asked for.
+    #[inline]
+    pub fn redraw(&self, mut draw: impl FnMut() -> i64) -> i64 {
+        loop {
+            let number = draw();
+            if number <= self.last() {
+                return number;
+            }
+        }
+    }
 }

@@ -1,17 +1,25 @@
 //! YCSB.
 
+mod draw;
 mod generator;
 mod key;
 mod keyspace;
+mod kinds;
+mod load;
 mod properties;
 mod random;
+mod run;
 mod settings;
 mod value;
 #[cfg(test)]
 mod vectors;
 
+pub use load::{Load, LoadClient, LoadRows};
 pub use properties::{BadSyntax, Properties};
-pub use settings::{BadProperty, Settings};
+pub use run::{Run, RunClient};
+pub use settings::{
+    BadProperty, Drive, FieldLength, Format, Interval, KeyDistribution, Measure, Operations, Output, Records, Settings,
+};
 
 /// The properties of the official workload `name`, from `a` to `f`.
 pub fn built_in(name: &str) -> Option<Properties> {

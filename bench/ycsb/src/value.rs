@@ -54,22 +54,22 @@ impl Text {
     }
 }
 
-/// Writes into `out`, over what is there, the `bytes` bytes that `field` of the record `key` has with `dataintegrity`: key
-/// and field, then Java's `hashCode` of the text so far until it is long enough.
-pub fn write_checkable(key: &[u8], field: &[u8], bytes: usize, out: &mut Vec<u8>) {
-    out.clear();
+/// Appends the `bytes` bytes that `field` of the record `key` has with `dataintegrity`: key and field, then Java's
+/// `hashCode` of the text so far until it is long enough.
+pub fn push_checkable(key: &[u8], field: &[u8], bytes: usize, out: &mut Vec<u8>) {
+    let start = out.len();
     out.extend_from_slice(key);
     out.push(b':');
     out.extend_from_slice(field);
     let mut hash = 0;
-    let mut hashed = 0;
-    while out.len() < bytes {
+    let mut hashed = start;
+    while out.len() - start < bytes {
         out.push(b':');
         hash = java_hash(hash, &out[hashed..]);
         hashed = out.len();
         out.extend_from_slice(decimal(i64::from(hash), &mut [0; 20]));
     }
-    out.truncate(bytes);
+    out.truncate(start + bytes);
 }
 
 /// `String.hashCode` of a text whose beginning has the hash `before`. Keys and names of fields are ASCII.

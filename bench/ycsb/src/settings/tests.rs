@@ -173,3 +173,8 @@ fn the_built_in_workloads_are_the_official_ones() {
     assert_eq!(shares("f"), (0.5, 0.0, 0.0, 0.0, 0.5, "zipfian", 1000));
     assert!(crate::built_in("g").is_none());
 }
+
+#[test]
+fn names_that_are_read_are_in_order() {
+    assert!(super::known::READ.is_sorted(), "they are searched");
+}

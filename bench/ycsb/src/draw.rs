@@ -1,0 +1,336 @@
+//! What a client draws: operations, records, fields, lengths and values, in the order in which the original draws them.
+
+use crate::generator::{Discrete, Exponential, Histogram, Hotspot, Scrambled, Uniform, Zipfian};
+use crate::key::KeyNames;
+use crate::keyspace::{Growth, Inserts, View};
+use crate::random::Random;
+use crate::settings::{FieldLength, KeyDistribution, Operations, Records, Settings};
+use crate::value::{Text, push_checkable};
+use harness::{Fields, Strings};
+use os::sync::Arc;
+
+/// What is done in one operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Reads a record.
+    Read,
+    /// Writes fields of a record.
+    Update,
+    /// Adds a record.
+    Insert,
+    /// Reads records that follow each other.
+    Scan,
+    /// Reads a record and writes fields of it.
+    ReadModifyWrite,
+}
+
+/// What all clients of a run draw from; nobody changes it but through `keyspace`.
+pub struct Deck {
+    choice: Discrete<Operation>,
+    keys: Keys,
+    view: View,
+    field: Uniform,
+    scan: ScanLength,
+    /// `None`: all fields.
+    reads_one_field: bool,
+    /// Updates write the whole record.
+    pub writes_all_fields: bool,
+    values: Values,
+}
+
+/// What values and keys are made with.
+#[derive(Clone)]
+pub struct Values {
+    length: Length,
+    field_names: Arc<[Vec<u8>]>,
+    key_names: KeyNames,
+    /// Values say whose they are.
+    pub checkable: bool,
+}
+
+#[derive(Clone)]
+enum Length {
+    Constant(usize),
+    Uniform(Uniform),
+    Zipfian(Zipfian),
+    Histogram(Histogram),
+}
+
+enum ScanLength {
+    Uniform(Uniform),
+    Zipfian(Zipfian),
+}
+
+/// Chooses records. A client has its own, since some of them move.
+#[derive(Clone)]
+enum Keys {
+    Uniform(Uniform),
+    Zipfian(Scrambled),
+    Latest { zipfian: Zipfian, growth: Option<Arc<Growth>> },
+    Hotspot(Hotspot),
+    Sequential { min: i64, interval: i64, next: i64, step: i64 },
+    Exponential(Exponential),
+}
+
+impl Values {
+    pub fn new(records: &Records) -> Values {
+        let length = match &records.field_length {
+            FieldLength::Constant(bytes) => Length::Constant(usize::try_from(*bytes).expect("settings check it")),
+            FieldLength::Uniform(min, max) => Length::Uniform(Uniform::new(*min, *max)),
+            FieldLength::Zipfian(min, max) => Length::Zipfian(Zipfian::new(*min, *max)),
+            FieldLength::Histogram(histogram) => Length::Histogram(histogram.clone()),
+        };
+        let field_names = (0..records.fields).map(|field| format!("{}{field}", records.field_prefix).into_bytes());
+        Values {
+            length,
+            field_names: field_names.collect(),
+            key_names: records.key_names,
+            checkable: records.checkable,
+        }
+    }
+
+    /// Writes the key of record `number` over `key`.
+    #[inline]
+    pub fn key(&self, number: i64, key: &mut Vec<u8>) {
+        self.key_names.write(number, key);
+    }
+
+    #[inline]
+    fn length(&self, random: &mut Random) -> usize {
+        let bytes = match &self.length {
+            Length::Constant(bytes) => return *bytes,
+            Length::Uniform(uniform) => uniform.next(random),
+            Length::Zipfian(zipfian) => zipfian.next(random),
+            Length::Histogram(histogram) => histogram.next(random),
+        };
+        bytes.unsigned_abs() as usize
+    }
+
+    /// Appends a value of `field`.
+    #[inline]
+    pub fn push(&self, key: &[u8], field: usize, random: &mut Random, text: &mut Text, out: &mut Vec<u8>) {
+        let bytes = self.length(random);
+        if self.checkable {
+            push_checkable(key, &self.field_names[field], bytes, out);
+        } else {
+            let start = out.len();
+            out.resize(start + bytes, 0);
+            text.fill(&mut out[start..]);
+        }
+    }
+
+    /// Makes `record` a record with values of all fields.
+    #[inline]
+    pub fn fill(&self, key: &[u8], random: &mut Random, text: &mut Text, record: &mut Strings) {
+        record.clear();
+        for field in 0..self.field_names.len() {
+            record.push_with(|out| self.push(key, field, random, text, out));
+        }
+    }
+
+    /// Whether `record`, which was read, has the values that its key tells.
+    pub fn are_right(&self, key: &[u8], fields: Fields, record: &Strings, scratch: &mut Vec<u8>) -> bool {
+        let Length::Constant(bytes) = self.length else { return true };
+        let mut is_right = |field: usize, value: &[u8]| {
+            scratch.clear();
+            push_checkable(key, &self.field_names[field], bytes, scratch);
+            scratch == value
+        };
+        match fields {
+            Fields::One(field) => record.len() == 1 && record.get(0).is_some_and(|it| is_right(field as usize, it)),
+            Fields::All => {
+                record.len() == self.field_names.len()
+                    && record.iter().enumerate().all(|(field, value)| is_right(field, value))
+            }
+        }
+    }
+}
+
+impl Deck {
+    /// What `settings` say. Over `requestdistribution=latest` it counts a power for each record, as the original does.
+    pub fn new(settings: &Settings) -> Deck {
+        let Settings { records, operations, .. } = settings;
+        let choice = Discrete::new([
+            (operations.read, Operation::Read),
+            (operations.update, Operation::Update),
+            (operations.insert, Operation::Insert),
+            (operations.scan, Operation::Scan),
+            (operations.read_modify_write, Operation::ReadModifyWrite),
+        ]);
+        let (min, max) = (operations.min_scan, operations.max_scan);
+        Deck {
+            choice: choice.expect("settings have an operation"),
+            keys: Keys::new(records, operations),
+            view: if operations.insert > 0.0 {
+                View::Growing(Arc::new(Inserts::after(records.count)))
+            } else {
+                View::Fixed(records.count - 1)
+            },
+            field: Uniform::new(0, i64::from(records.fields) - 1),
+            scan: if operations.scan_is_zipfian {
+                ScanLength::Zipfian(Zipfian::new(min, max))
+            } else {
+                ScanLength::Uniform(Uniform::new(min, max))
+            },
+            reads_one_field: !operations.read_all_fields,
+            writes_all_fields: operations.write_all_fields,
+            values: Values::new(records),
+        }
+    }
+
+    /// Keys and values.
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+}
+
+/// One client's hand: its random numbers and what moves with them.
+pub struct Hand {
+    deck: Arc<Deck>,
+    keys: Keys,
+    view: View,
+    pub random: Random,
+    text: Text,
+}
+
+impl Hand {
+    /// The hand of client `number` of `clients` with `seed`.
+    pub fn new(deck: &Arc<Deck>, seed: u64, number: usize, clients: usize) -> Hand {
+        Hand {
+            keys: deck.keys.of_client(number, clients),
+            view: deck.view.clone(),
+            random: Random::of_client(seed, number as u64),
+            text: Text::of_client(seed, number as u64),
+            deck: Arc::clone(deck),
+        }
+    }
+
+    /// What all draw from.
+    pub fn deck(&self) -> &Deck {
+        &self.deck
+    }
+
+    /// The next operation.
+    #[inline]
+    pub fn operation(&mut self) -> Operation {
+        self.deck.choice.next(&mut self.random)
+    }
+
+    /// A record that is there.
+    #[inline]
+    pub fn record(&mut self) -> i64 {
+        let random = &mut self.random;
+        match &mut self.keys {
+            Keys::Uniform(uniform) => self.view.redraw(|| uniform.next(random)),
+            Keys::Zipfian(scrambled) => self.view.redraw(|| scrambled.next(random)),
+            Keys::Hotspot(hotspot) => self.view.redraw(|| hotspot.next(random)),
+            Keys::Sequential { min, interval, next, step } => self.view.redraw(|| {
+                let number = *min + *next % *interval;
+                *next += *step;
+                number
+            }),
+            Keys::Latest { zipfian, growth } => {
+                let last = self.view.last();
+                if let Some(growth) = growth {
+                    growth.follow(zipfian, last);
+                }
+                last - zipfian.next_of(last, random)
+            }
+            Keys::Exponential(exponential) => loop {
+                let number = self.view.last() - exponential.next(random) as i64;
+                if number >= 0 {
+                    break number;
+                }
+            },
+        }
+    }
+
+    /// A field, of those that are written one at a time.
+    #[inline]
+    pub fn field(&mut self) -> u32 {
+        self.deck.field.next(&mut self.random).unsigned_abs() as u32
+    }
+
+    /// Which fields are read.
+    #[inline]
+    pub fn fields(&mut self) -> Fields {
+        if self.deck.reads_one_field { Fields::One(self.field()) } else { Fields::All }
+    }
+
+    /// How many records a scan reads.
+    pub fn rows(&mut self) -> u64 {
+        let rows = match &self.deck.scan {
+            ScanLength::Uniform(uniform) => uniform.next(&mut self.random),
+            ScanLength::Zipfian(zipfian) => zipfian.next(&mut self.random),
+        };
+        rows.unsigned_abs()
+    }
+
+    /// Puts a value of `field` in the place of `value`.
+    #[inline]
+    pub fn value(&mut self, key: &[u8], field: u32, value: &mut Vec<u8>) {
+        value.clear();
+        self.deck.values.push(key, field as usize, &mut self.random, &mut self.text, value);
+    }
+
+    /// Puts a whole record in the place of `record`.
+    #[inline]
+    pub fn whole(&mut self, key: &[u8], record: &mut Strings) {
+        self.deck.values.fill(key, &mut self.random, &mut self.text, record);
+    }
+
+    /// The number of a record to insert.
+    pub fn insert(&mut self) -> i64 {
+        self.inserts().take()
+    }
+
+    /// The insert of record `number` is over.
+    pub fn acknowledge(&mut self, number: i64) {
+        self.inserts().acknowledge(number);
+    }
+
+    fn inserts(&self) -> &Inserts {
+        match &self.view {
+            View::Growing(inserts) => inserts,
+            View::Fixed(_) => unreachable!("a deck without inserts gives none"),
+        }
+    }
+}
+
+impl Keys {
+    fn new(records: &Records, operations: &Operations) -> Keys {
+        let (first, last) = (records.start, records.start + records.span - 1);
+        match operations.keys {
+            KeyDistribution::Uniform => Keys::Uniform(Uniform::new(first, last)),
+            KeyDistribution::Zipfian => {
+                // The range has room for what is going to be inserted, so that the likely records stay the same; twice,
+                // for there may be more of it than its share says.
+                let expected = (operations.count.unwrap_or(0) as f64 * operations.insert * 2.0) as i64;
+                Keys::Zipfian(Scrambled::new(first, last + 1 + expected))
+            }
+            KeyDistribution::Latest => {
+                let zipfian = Zipfian::new(0, records.count - 2);
+                let growth = (operations.insert > 0.0).then(|| Arc::new(Growth::from(zipfian.clone())));
+                Keys::Latest { zipfian, growth }
+            }
+            KeyDistribution::Hotspot { data, operations } => {
+                let hotspot = Hotspot::new(first, last, data, operations);
+                Keys::Hotspot(hotspot.expect("settings check that it can draw"))
+            }
+            KeyDistribution::Sequential => Keys::Sequential { min: first, interval: records.span, next: 0, step: 1 },
+            KeyDistribution::Exponential { percentile, fraction } => {
+                Keys::Exponential(Exponential::new(percentile, records.count as f64 * fraction))
+            }
+        }
+    }
+
+    /// Clients that go on one after the other share the records: each takes every so many.
+    fn of_client(&self, number: usize, clients: usize) -> Keys {
+        let mut own = self.clone();
+        if let Keys::Sequential { next, step, .. } = &mut own {
+            *next = number as i64;
+            *step = clients as i64;
+        }
+        own
+    }
+}

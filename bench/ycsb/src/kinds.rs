@@ -1,0 +1,13 @@
+//! What is measured under a name of its own, in the order in which it is printed.
+
+use harness::Kind;
+
+/// The names; [`Kind`]s are indexes into them.
+pub const NAMES: &[&str] = &["READ", "READ-MODIFY-WRITE", "UPDATE", "VERIFY", "INSERT", "SCAN"];
+
+pub const READ: Kind = Kind(0);
+pub const READ_MODIFY_WRITE: Kind = Kind(1);
+pub const UPDATE: Kind = Kind(2);
+pub const VERIFY: Kind = Kind(3);
+pub const INSERT: Kind = Kind(4);
+pub const SCAN: Kind = Kind(5);
