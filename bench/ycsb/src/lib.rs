@@ -1,5 +1,6 @@
 //! YCSB.
 
+mod ceiling;
 mod draw;
 mod generator;
 mod key;
@@ -14,6 +15,9 @@ mod value;
 #[cfg(test)]
 mod vectors;
 
+pub use ceiling::Ceiling;
+pub use generator::{BadHistogram, Histogram};
+pub use key::KeyNames;
 pub use load::{Load, LoadClient, LoadRows};
 pub use properties::{BadSyntax, Properties};
 pub use run::{Run, RunClient};

@@ -61,7 +61,7 @@ impl Zipfian {
         self.next_of(self.items, random)
     }
 
-    /// The next number of `items` items, which may be more than the constants know: then [`Self::grow`] comes first.
+    /// The next number of `items` items, which may be more than the constants know: then [`Self::grown`] comes first.
     /// As in the original, fewer items than they know are drawn with the constants of more.
     #[inline]
     pub fn next_of(&self, items: i64, random: &mut Random) -> i64 {
@@ -75,13 +75,6 @@ impl Zipfian {
             return self.base + 1;
         }
         self.base + (items as f64 * (eta * u - eta + 1.0).powf(self.alpha)) as i64
-    }
-
-    /// Carries the constants on to `items` items, if they know fewer.
-    pub fn grow(&mut self, items: i64) {
-        if items > self.constants.count {
-            self.constants = self.grown(self.constants, items);
-        }
     }
 
     /// `from`, carried on to `items` items.
