@@ -1,32 +1,204 @@
 //! `cargo x bench`: the benchmarks, in release mode. They measure by themselves and say whether goals are reached.
+//!
+//! `index` is a program of its own; everything else is `larch bench …`. Other engines are not in the default build: what
+//! `--with` names is built from the workspace `bench/engines`, whose output goes to `engines` in the target folder.
 
-use std::path::Path;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// What can be measured, and the package that does it.
-const BENCHMARKS: [(&str, &str); 1] = [("index", "larch-bench-index")];
+/// Engines that `--with` can name: features of `bench/engines`, folders of `bench/stores`.
+const ENGINES: [&str; 5] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite"];
 
-/// Runs the benchmark that `arguments` begin with, on the rest of them, and ends as it ends.
+const ENGINES_MANIFEST: &str = "bench/engines/Cargo.toml";
+
+/// What is asked for.
+#[derive(Debug, PartialEq, Eq)]
+enum Plan<'a> {
+    /// The benchmark of the index.
+    Index(Vec<&'a str>),
+    /// `larch bench` on these arguments, with what the default build has.
+    Default(Vec<&'a str>),
+    /// `larch bench` on these arguments, with other engines beside that.
+    With(Vec<&'static str>, Vec<&'a str>),
+    /// Format, lints and tests of the stores of these engines.
+    Check(Vec<&'static str>),
+}
+
+/// Does what `arguments` say and ends as it ends.
 pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
-    let names = || BENCHMARKS.map(|(name, _)| name).join(", ");
-    let Some((name, arguments)) = arguments.split_first() else {
-        eprintln!("bench: say what to measure: {}", names());
-        return ExitCode::from(2);
+    let plan = match plan(arguments) {
+        Ok(plan) => plan,
+        Err(why) => {
+            eprintln!("bench: {why}");
+            return ExitCode::from(2);
+        }
     };
-    let Some((_, package)) = BENCHMARKS.iter().find(|(known, _)| known == name) else {
-        eprintln!("bench: there is no benchmark `{name}`: {}", names());
-        return ExitCode::from(2);
+    match plan {
+        Plan::Index(arguments) => {
+            let mut cargo = cargo();
+            cargo.args(["run", "--quiet", "--release", "--package", "larch-bench-index", "--"]);
+            ends_as(cargo.args(arguments).current_dir(root))
+        }
+        Plan::Default(arguments) => {
+            let mut cargo = cargo();
+            cargo.args(["run", "--release", "--package", "larch-cli", "--bin", "larch", "--manifest-path"]);
+            ends_as(cargo.arg(root.join("Cargo.toml")).args(["--", "bench"]).args(arguments))
+        }
+        Plan::With(engines, arguments) => {
+            let place = match Place::prepare(root, &engines) {
+                Ok(place) => place,
+                Err(ended) => return ended,
+            };
+            let mut cargo = place.cargo("run");
+            cargo.args(["--release", "--features", &engines.join(",")]);
+            ends_as(cargo.args(["--", "bench"]).args(arguments))
+        }
+        Plan::Check(engines) => check(root, &engines),
+    }
+}
+
+/// Takes `--with` and `--check` out of the arguments, wherever they stand; the rest is for the benchmark.
+fn plan<'a>(arguments: &[&'a str]) -> Result<Plan<'a>, String> {
+    let mut engines = Vec::new();
+    let mut is_check = false;
+    let mut rest = Vec::new();
+    let mut arguments = arguments.iter().copied();
+    while let Some(argument) = arguments.next() {
+        if argument == "--with" {
+            let names = arguments.next().ok_or_else(|| format!("--with wants names: {}", known()))?;
+            add_engines(&mut engines, names)?;
+        } else if let Some(names) = argument.strip_prefix("--with=") {
+            add_engines(&mut engines, names)?;
+        } else if argument == "--check" {
+            is_check = true;
+        } else {
+            rest.push(argument);
+        }
+    }
+    match (rest.as_slice(), engines.is_empty(), is_check) {
+        ([], false, true) => Ok(Plan::Check(engines)),
+        (_, true, true) => Err(format!("--check is for the stores of other engines: --with {}", known())),
+        ([_, ..], false, true) => Err(format!("--check measures nothing: leave out `{}`", rest.join(" "))),
+        ([], ..) => Err("say what to measure: index, or what `larch bench` knows, such as ycsb or targets".to_owned()),
+        (["index", rest @ ..], true, false) => Ok(Plan::Index(rest.to_vec())),
+        (["index", ..], false, false) => Err("`index` has no other engines: leave out --with".to_owned()),
+        (_, true, false) => Ok(Plan::Default(rest)),
+        (_, false, false) => Ok(Plan::With(engines, rest)),
+    }
+}
+
+/// Adds the engines of a list with commas, each once.
+fn add_engines(engines: &mut Vec<&'static str>, names: &str) -> Result<(), String> {
+    for name in names.split(',') {
+        let named: &[&'static str] = match ENGINES.iter().position(|known| *known == name) {
+            Some(at) => &ENGINES[at..=at],
+            None if name == "all" => &ENGINES,
+            None => {
+                return Err(format!("no engine `{name}` for --with: {}; larch, noop and postgres always are", known()));
+            }
+        };
+        for &engine in named {
+            if !engines.contains(&engine) {
+                engines.push(engine);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn known() -> String {
+    format!("there are {} and all", ENGINES.join(", "))
+}
+
+/// What CI is too short for: builds the stores as they measure, and runs their tests.
+fn check(root: &Path, engines: &[&'static str]) -> ExitCode {
+    let place = match Place::prepare(root, engines) {
+        Ok(place) => place,
+        Err(ended) => return ended,
     };
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["run", "--quiet", "--release", "--package", package, "--"])
-        .args(arguments)
-        .current_dir(root)
-        .status();
-    match status {
+    let packages = || engines.iter().map(|engine| format!("--package=larch-store-{engine}"));
+    let features = engines.join(",");
+    let mut format = place.cargo("fmt");
+    format.args(["--check", "--package=larch-bench-engines"]).args(packages());
+    // In release mode all of them, so that the engines are compiled once.
+    let mut clippy = place.cargo("clippy");
+    clippy.args(["--release", "--all-targets", "--package=larch-bench-engines", "--features", &features]);
+    clippy.args(packages()).args(["--", "-D", "warnings"]);
+    let mut test = place.cargo("test");
+    test.args(["--release", "--package=larch-bench-engines", "--features", &features]).args(packages());
+    for (name, command) in [("format", &mut format), ("clippy", &mut clippy), ("test", &mut test)] {
+        println!("bench: {name} of {}", engines.join(", "));
+        let ended = ends_as(command);
+        if ended != ExitCode::SUCCESS {
+            eprintln!("bench: {name} failed");
+            return ended;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Where the other engines are built.
+struct Place {
+    manifest: PathBuf,
+    target: PathBuf,
+    /// The folder of RocksDB's library, if RocksDB is asked for.
+    rocksdb: Option<PathBuf>,
+}
+
+impl Place {
+    /// Gets what `engines` need and cargo does not bring. What is missing has been told when this is an error.
+    fn prepare(root: &Path, engines: &[&str]) -> Result<Self, ExitCode> {
+        let target = engines_target(root, std::env::var_os("CARGO_TARGET_DIR"));
+        let mut place = Self { manifest: root.join(ENGINES_MANIFEST), target, rocksdb: None };
+        if engines.contains(&"rocksdb") {
+            let folder = match std::env::var_os("ROCKSDB_LIB_DIR") {
+                Some(folder) => PathBuf::from(folder),
+                None => {
+                    let folder = place.target.join("rocksdb");
+                    let ended = ends_as(Command::new(root.join("bench/stores/rocksdb/fetch")).arg(&folder));
+                    if ended != ExitCode::SUCCESS {
+                        return Err(ended);
+                    }
+                    folder
+                }
+            };
+            place.rocksdb = Some(folder);
+        }
+        Ok(place)
+    }
+
+    /// A command of cargo in the workspace of the engines.
+    fn cargo(&self, command: &str) -> Command {
+        let mut cargo = cargo();
+        cargo.arg(command).arg("--manifest-path").arg(&self.manifest).env("CARGO_TARGET_DIR", &self.target);
+        if let Some(folder) = &self.rocksdb {
+            cargo.env("ROCKSDB_LIB_DIR", folder);
+        }
+        cargo
+    }
+}
+
+/// The target folder of `bench/engines`, inside that of everything else. Absolute: build scripts run elsewhere.
+fn engines_target(root: &Path, target: Option<OsString>) -> PathBuf {
+    let target = target.map_or_else(|| root.join("target"), PathBuf::from).join("engines");
+    std::path::absolute(&target).unwrap_or(target)
+}
+
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Runs a command and hands its exit code on.
+fn ends_as(command: &mut Command) -> ExitCode {
+    match command.status() {
         Ok(status) => status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from),
         Err(error) => {
-            eprintln!("bench: cannot start cargo: {error}; install Rust or put cargo in PATH");
+            let program = command.get_program().to_string_lossy();
+            eprintln!("bench: cannot start {program}: {error}; install Rust or put cargo in PATH");
             ExitCode::FAILURE
         }
     }

@@ -43,9 +43,19 @@ const FUZZ: [Step; 2] = [
     },
 ];
 
+/// The stores of other engines are a workspace of their own, too. Their engines take minutes to build and one is fetched:
+/// `cargo x bench --with all --check` does that, with lints and tests.
+const ENGINES: [Step; 1] = [Step {
+    name: "format of other engines",
+    variable: None,
+    arguments: "fmt --check --manifest-path bench/engines/Cargo.toml --package larch-bench-engines \
+        --package larch-store-rocksdb --package larch-store-fjall --package larch-store-redb \
+        --package larch-store-lmdb --package larch-store-sqlite",
+}];
+
 /// Runs all steps in `root`; stops at the first that fails.
 pub fn run(root: &Path) -> ExitCode {
-    let steps: Vec<&Step> = STEPS.iter().chain(&FUZZ).collect();
+    let steps: Vec<&Step> = STEPS.iter().chain(&FUZZ).chain(&ENGINES).collect();
     let start = Instant::now();
     match first_failure(&steps, |step| passes(step, root)) {
         None => {

@@ -25,7 +25,8 @@ The project's own commands.
   cargo x miri    the tests of unsafe code, interpreted by Miri
   cargo x shuttle what threads do together, under random schedules
   cargo x loom    the same of two threads and a little code, under all schedules
-  cargo x bench   what things cost, beside the goals: cargo x bench index [--quick] [--json FILE]
+  cargo x bench   what things cost, beside the goals: cargo x bench index [--quick] [--json FILE], and `larch bench …` as
+                  cargo x bench [--with rocksdb,fjall,redb,lmdb,sqlite|all] …; --with … --check tests those stores
   cargo x help    this list
 ";
 

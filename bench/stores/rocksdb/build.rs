@@ -1,0 +1,8 @@
+//! Tells the tests where the library of RocksDB lies, so that they start without LD_LIBRARY_PATH.
+
+fn main() {
+    println!("cargo::rerun-if-env-changed=ROCKSDB_LIB_DIR");
+    if let Ok(folder) = std::env::var("ROCKSDB_LIB_DIR") {
+        println!("cargo::rustc-link-arg=-Wl,-rpath,{folder}");
+    }
+}

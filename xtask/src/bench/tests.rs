@@ -1,0 +1,49 @@
+use super::*;
+
+fn check(arguments: &str, expected: Result<Plan, &str>) {
+    let words: Vec<&str> = arguments.split_whitespace().collect();
+    assert_eq!(plan(&words), expected.map_err(str::to_owned), "cargo x bench {arguments}");
+}
+
+#[test]
+fn the_engines_are_named_anywhere_and_the_rest_is_for_the_benchmark() {
+    check("index --quick", Ok(Plan::Index(vec!["--quick"])));
+    check("ycsb run --time 5s", Ok(Plan::Default(vec!["ycsb", "run", "--time", "5s"])));
+    check("--with redb,lmdb ycsb run", Ok(Plan::With(vec!["redb", "lmdb"], vec!["ycsb", "run"])));
+    check("peers --with=sqlite --quick", Ok(Plan::With(vec!["sqlite"], vec!["peers", "--quick"])));
+    check("--with redb --with redb,fjall targets", Ok(Plan::With(vec!["redb", "fjall"], vec!["targets"])));
+    check("targets --with all", Ok(Plan::With(ENGINES.to_vec(), vec!["targets"])));
+    check("--with all --check", Ok(Plan::Check(ENGINES.to_vec())));
+}
+
+#[test]
+fn what_cannot_be_done_is_told_with_what_there_is() {
+    const KNOWN: &str = "there are rocksdb, fjall, redb, lmdb, sqlite and all";
+    let unknown = format!("no engine `sled` for --with: {KNOWN}; larch, noop and postgres always are");
+    check("--with redb,sled ycsb", Err(&unknown));
+    check("ycsb --with", Err(&format!("--with wants names: {KNOWN}")));
+    check("", Err("say what to measure: index, or what `larch bench` knows, such as ycsb or targets"));
+    check("--with redb", Err("say what to measure: index, or what `larch bench` knows, such as ycsb or targets"));
+    check("--with redb index", Err("`index` has no other engines: leave out --with"));
+    check("--check", Err(&format!("--check is for the stores of other engines: --with {KNOWN}")));
+    check("--with redb --check ycsb run", Err("--check measures nothing: leave out `ycsb run`"));
+}
+
+#[test]
+fn the_engines_are_built_inside_the_target_folder() {
+    assert_eq!(engines_target(Path::new("/repo"), None), Path::new("/repo/target/engines"));
+    assert_eq!(engines_target(Path::new("/repo"), Some("/elsewhere".into())), Path::new("/elsewhere/engines"));
+    assert!(engines_target(Path::new("/repo"), Some("here".into())).is_absolute());
+}
+
+/// Every engine is a feature and a member of `bench/engines`, and has its folder.
+#[test]
+fn the_workspace_has_the_engines_that_are_named() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository");
+    let manifest = std::fs::read_to_string(root.join(ENGINES_MANIFEST)).expect("bench/engines is in the tree");
+    for engine in ENGINES {
+        assert!(manifest.contains(&format!("\n{engine} = [\"dep:store_{engine}\"]")), "{engine} is no feature");
+        assert!(manifest.contains(&format!("\"../stores/{engine}\"")), "{engine} is no member");
+        assert!(root.join(format!("bench/stores/{engine}/Cargo.toml")).is_file(), "{engine} has no folder");
+    }
+}
