@@ -65,6 +65,24 @@ fn compact_once(core: &Arc<Core>) -> Result<bool> {
     Ok(done)
 }
 
+/// Compacts until no table wants it.
+pub fn settle(core: &Arc<Core>) -> Result<()> {
+    loop {
+        core.check_writable()?;
+        let outcome = {
+            let _turn = core.compacting.lock();
+            compact_once(core)
+        };
+        match outcome {
+            Ok(true) | Err(Error::NoSuchTable(_)) => {}
+            Ok(false) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    core.wake_compact();
+    Ok(())
+}
+
 /// Merges everything a table has into its deepest level. `progress` is told bytes read and bytes to read.
 pub fn compact_table(core: &Arc<Core>, table: TableId, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
     crate::flush::flush_all(core)?;

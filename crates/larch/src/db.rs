@@ -255,6 +255,24 @@ impl Database {
         Ok(())
     }
 
+    /// Writes everything in memory to files and waits until the levels are in shape, so that nothing is left for the
+    /// background to do. Far less work than [`Database::compact`] where much of the data has not changed.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let db = larch::Database::open(larch::doc::directory("settle"))?;
+    /// let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// db.settle()?;
+    /// assert_eq!(db.metrics().files, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn settle(&self) -> Result<()> {
+        flush::flush_all(self.core())?;
+        compact::settle(self.core())
+    }
+
     /// Reads every page of every file and compares them with each other and with the manifest.
     pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
         crate::check::check(self.core(), None, progress)

@@ -124,6 +124,39 @@ fn a_long_log_is_recovered_in_parts_that_fit_the_write_buffer() {
 }
 
 #[test]
+fn a_settled_database_has_nothing_left_to_compact() {
+    let (machine, _) = Machine::simulated(7);
+    let open = |level0_files| {
+        let levels = larch::LevelOptions { level0_files, slow_files: 100, ..Default::default() };
+        Database::builder(DIRECTORY).machine(machine.clone()).levels(levels).open().expect("a database")
+    };
+    let db = open(100);
+    let table = db.table("t").expect("a table");
+    for flush in 0..10 {
+        table.insert("first", format!("{flush}")).expect("a row");
+        table.insert("last", format!("{flush}")).expect("a row");
+        db.flush().expect("the disk works");
+    }
+    let level0 = |db: &Database| {
+        let stats = db.table("t").expect("a table").stats().expect("the table is there");
+        stats.levels.iter().filter(|level| level.level == 0).map(|level| level.files).sum::<u64>()
+    };
+    assert_eq!(level0(&db), 10);
+    db.close().expect("the disk works");
+    drop(table);
+
+    let db = open(4);
+    db.table("t").expect("a table").insert("middle", "not in a file").expect("a row");
+    db.settle().expect("the disk works");
+    assert!(level0(&db) < 4, "{} files of level 0", level0(&db));
+    let metrics = db.metrics();
+    db.settle().expect("the disk works");
+    let again = db.metrics();
+    assert_eq!((again.compactions, again.trivial_moves), (metrics.compactions, metrics.trivial_moves));
+    assert_eq!(db.table("t").expect("a table").iter().count(), 3);
+}
+
+#[test]
 fn an_import_beside_writers_flushes_once_and_ends() {
     let directory = std::env::temp_dir().join(format!("larch-import-beside-{}", Machine::real().random.next_u64()));
     let db = Database::builder(&directory).durability(Durability::Buffered).open().expect("a new database");
