@@ -12,6 +12,8 @@
 pub mod client;
 pub mod clock;
 pub mod cost;
+pub mod conformance;
+pub mod directory;
 pub mod key_value;
 pub mod measured;
 pub mod noop;
@@ -26,6 +28,7 @@ pub mod times;
 pub use client::{Client, Extra, Kind, Next, Workload};
 pub use clock::Clock;
 pub use cost::Cost;
+pub use directory::Directory;
 pub use key_value::{KeyValue, Records};
 pub use measured::{Change, Interval, Measure, Measured};
 pub use reply::Reply;
