@@ -1,0 +1,343 @@
+//! Larch under the benchmarks, called as a program that embeds it would.
+//!
+//! The directory is an ordinary database, whose table has the name that the workload gives it: the other commands of
+//! `larch` work on it.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
+
+#[cfg(test)]
+mod tests;
+
+use harness::directory::{bytes_text, failure, io_kind};
+use harness::key_value::encoded;
+use harness::{
+    Clock, Counter, Failure, KeyValue, Opening, Options, Records, Rows, Scheme, Session, Setting, Store, Strings,
+    Table, Target,
+};
+use larch::{Compression, Database, Durability, Error, FilterKind, Filters, IndexKind, LogError, TableOptions};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// `larch:DIR`.
+pub const SCHEME: Scheme = Scheme {
+    name: "larch",
+    form: "larch:DIR",
+    about: "Larch, embedded",
+    options: &[
+        ("cache", "page cache in bytes: 256MiB"),
+        ("write_buffer", "memory for rows not yet in files: 64MiB"),
+        ("durability", "buffered: log written, not synced; synced: every commit"),
+        ("compression", "none or lz4, of a new table: none"),
+        ("page", "bytes of a page, of a new table: 16KiB"),
+        ("index", "btree, flat or both, of a new table: btree"),
+        ("filters", "bits a key in upper and deepest files of a new table, none, 8 or 16 each: 16,8"),
+        ("settle", "levels: compactions that are wanted; compact: everything to the deepest level"),
+    ],
+    networked: false,
+    open,
+};
+
+/// An open database.
+struct Larch {
+    db: Database,
+    table: larch::Table,
+    fields: usize,
+    cache_bytes: u64,
+    write_buffer_bytes: u64,
+    durability: Durability,
+    compacts: bool,
+}
+
+fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Store>, Failure> {
+    let mut options = target.options()?;
+    let cache_bytes = options.bytes("cache", 256 << 20)?;
+    let write_buffer_bytes = options.bytes("write_buffer", 64 << 20)?;
+    let durability =
+        options.choice("durability", &[("buffered", Durability::Buffered), ("synced", Durability::Synced)])?;
+    let asked = Asked::take(&mut options)?;
+    let compacts = options.choice("settle", &[("levels", false), ("compact", true)])?;
+    options.finish()?;
+
+    let place = target.directory()?;
+    let builder = || {
+        let builder = Database::builder(place).durability(durability);
+        builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes)
+    };
+    let none = || Failure::session("no_store", format!("there is no table {} in {}", table.name, place.display()));
+    let db = match builder().create(false).open() {
+        Err(Error::NotADatabase(_)) if is_empty(place)? => match opening {
+            Opening::Existing => return Err(none()),
+            Opening::OrCreate | Opening::Recreate => builder().open().map_err(broken)?,
+        },
+        Err(Error::NotADatabase(_)) => {
+            let text = format!("{} is not empty, and not a database of Larch: name a new directory", place.display());
+            return Err(Failure::session("not_a_store", text));
+        }
+        opened => opened.map_err(broken)?,
+    };
+    if opening == Opening::Recreate {
+        db.drop_table(&table.name).map_err(broken)?;
+    }
+    let existing = db.existing_table(&table.name).map_err(broken)?;
+    let rows = match existing {
+        Some(rows) => {
+            asked.check(&rows.options(), place)?;
+            rows
+        }
+        None if opening == Opening::Existing => return Err(none()),
+        None => db.table_with(&table.name, asked.options()).map_err(broken)?,
+    };
+    let fields = table.fields.len();
+    Ok(Box::new(Larch { db, table: rows, fields, cache_bytes, write_buffer_bytes, durability, compacts }))
+}
+
+/// Whether a database may be made in `place`: it is an empty directory, or not there.
+fn is_empty(place: &Path) -> Result<bool, Failure> {
+    match fs::read_dir(place) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(failure(&error, "read", place)),
+    }
+}
+
+/// How the table is to be made, as far as it was said. A table that is there keeps what it has.
+struct Asked {
+    page_bytes: Option<u32>,
+    compression: Option<Compression>,
+    index: Option<IndexKind>,
+    filters: Option<Filters>,
+}
+
+impl Asked {
+    fn take(options: &mut Options) -> Result<Self, Failure> {
+        let page_bytes = match options.bytes("page", 0)? {
+            0 => None,
+            bytes => Some(u32::try_from(bytes).map_err(|_| options.bad("page", &bytes.to_string(), "at most 1MiB"))?),
+        };
+        let compression = options
+            .choice("compression", &[("", None), ("none", Some(Compression::None)), ("lz4", Some(Compression::Lz4))])?;
+        let index = options.choice(
+            "index",
+            &[
+                ("", None),
+                ("btree", Some(IndexKind::Btree)),
+                ("flat", Some(IndexKind::Flat)),
+                ("both", Some(IndexKind::Both)),
+            ],
+        )?;
+        let filters = match options.text("filters") {
+            None => None,
+            Some(text) => {
+                let bits = |bits| match bits {
+                    "none" => Some(FilterKind::None),
+                    "8" => Some(FilterKind::Bits8),
+                    "16" => Some(FilterKind::Bits16),
+                    _ => None,
+                };
+                let (upper, deepest) = text.split_once(',').unwrap_or((&text, &text));
+                let filters = bits(upper).zip(bits(deepest)).map(|(upper, deepest)| Filters { upper, deepest });
+                Some(
+                    filters
+                        .ok_or_else(|| options.bad("filters", &text, "none, 8 or 16, or two of them with a comma"))?,
+                )
+            }
+        };
+        Ok(Self { page_bytes, compression, index, filters })
+    }
+
+    /// Of a new table.
+    fn options(&self) -> TableOptions {
+        let usual = TableOptions::default();
+        let page_bytes = self.page_bytes.unwrap_or(usual.page_bytes);
+        TableOptions {
+            page_bytes,
+            compression: self.compression.unwrap_or(usual.compression),
+            index: self.index.unwrap_or(usual.index),
+            filters: self.filters.unwrap_or(usual.filters),
+            ..usual
+        }
+    }
+
+    /// Refuses a table that was made otherwise.
+    fn check(&self, found: &TableOptions, place: &Path) -> Result<(), Failure> {
+        let fits = self.page_bytes.is_none_or(|asked| asked == found.page_bytes)
+            && self.compression.is_none_or(|asked| asked == found.compression)
+            && self.index.is_none_or(|asked| asked == found.index)
+            && self.filters.is_none_or(|asked| asked == found.filters);
+        if fits {
+            return Ok(());
+        }
+        let text = format!(
+            "the table in {} was made with other options (page {}, compression {}, index {}, filters {}): say the same, \
+             leave them out, or load it anew with --recreate",
+            place.display(),
+            bytes_text(found.page_bytes.into()),
+            compression_name(found.compression),
+            index_name(found.index),
+            found.filters
+        );
+        Err(Failure::session("other_options", text))
+    }
+}
+
+fn compression_name(compression: Compression) -> &'static str {
+    match compression {
+        Compression::None => "none",
+        Compression::Lz4 => "lz4",
+    }
+}
+
+fn index_name(index: IndexKind) -> &'static str {
+    match index {
+        IndexKind::Btree => "btree",
+        IndexKind::Flat => "flat",
+        IndexKind::Both => "both",
+    }
+}
+
+impl Store for Larch {
+    fn settings(&self) -> Vec<Setting> {
+        let options = self.table.options();
+        let durability = match self.durability {
+            Durability::Buffered => "buffered: every write in the log, with the system, not synced",
+            Durability::Synced => "synced: a write returns once the log is synced",
+        };
+        vec![
+            Setting::new("engine", concat!("Larch ", env!("CARGO_PKG_VERSION"))),
+            Setting::new("durability", durability),
+            Setting::new("cache", bytes_text(self.cache_bytes)),
+            Setting::new("compression", compression_name(options.compression)),
+            Setting::new("page", bytes_text(options.page_bytes.into())),
+            Setting::new("index", index_name(options.index)),
+            Setting::new("filters", format!("{} bits", options.filters)),
+            Setting::new("write buffer", bytes_text(self.write_buffer_bytes)),
+            Setting::new("settle", if self.compacts { "compact" } else { "levels" }),
+        ]
+    }
+
+    fn session(&self, _: Clock) -> Result<Session<'_>, Failure> {
+        Ok(Session::Blocking(Box::new(Records::new(Pairs { table: &self.table }, self.fields))))
+    }
+
+    fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
+        let mut import = self.table.import().map_err(broken)?;
+        let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
+        let mut count = 0;
+        while rows.next_row(&mut key, &mut record) {
+            import.add(&key, encoded(&record, &mut value)).map_err(broken)?;
+            count += 1;
+        }
+        import.finish(&mut |_, _| {}).map_err(broken)?;
+        Ok(Some(count))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        let first = self.table.first_key_value().map_err(broken)?;
+        Ok(first.is_none())
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        let metrics = self.db.metrics();
+        let written = metrics.flush_bytes + metrics.compaction_bytes + metrics.import_bytes;
+        vec![
+            Counter::of("page reads", metrics.page_reads),
+            Counter::of("index page reads", metrics.index_page_reads),
+            Counter::of("cache hits", metrics.page_hits),
+            Counter::of("bytes read", metrics.page_read_bytes),
+            Counter::of("log bytes", metrics.log_bytes),
+            Counter::of("bytes written", written),
+            Counter::of("flushes", metrics.flushes),
+            Counter::of("compactions", metrics.compactions),
+            Counter::of("stalled micros", metrics.slowed_micros),
+            Counter::now("cache bytes", metrics.cache.used_bytes),
+            Counter::now("memtable bytes", metrics.memtable_bytes),
+            Counter::now("files", metrics.files),
+            Counter::now("file bytes", metrics.file_bytes),
+        ]
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        if self.compacts {
+            self.table.compact().map_err(broken)?;
+        }
+        self.db.settle().map_err(broken)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        let Self { db, table, .. } = *self;
+        drop(table);
+        db.close().map_err(broken)
+    }
+}
+
+struct Pairs<'s> {
+    table: &'s larch::Table,
+}
+
+impl KeyValue for Pairs<'_> {
+    #[inline]
+    fn get(&mut self, key: &[u8], mut found: impl FnMut(&[u8])) -> Result<bool, Failure> {
+        let value = self.table.get(key).map_err(broken)?;
+        if let Some(value) = &value {
+            found(value);
+        }
+        Ok(value.is_some())
+    }
+
+    fn get_many(&mut self, keys: &Strings, mut found: impl FnMut(usize, &[u8])) -> Result<(), Failure> {
+        let values = self.table.multi_get(keys.iter()).map_err(broken)?;
+        for (number, value) in values.iter().enumerate() {
+            if let Some(value) = value {
+                found(number, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn scan(&mut self, start: &[u8], rows: u64, mut each: impl FnMut(&[u8], &[u8]) -> bool) -> Result<(), Failure> {
+        let mut range = self.table.range(start..).limit(rows);
+        while let Some(row) = range.next_row().map_err(broken)? {
+            let wants_more = match row.inline_value() {
+                Some(value) => each(row.key(), value),
+                None => each(row.key(), &row.value().map_err(broken)?),
+            };
+            if !wants_more {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        self.table.insert(key, value).map_err(broken)
+    }
+
+    #[inline]
+    fn delete(&mut self, key: &[u8]) -> Result<bool, Failure> {
+        self.table.remove(key).map_err(broken)?;
+        Ok(true)
+    }
+}
+
+/// Larch's errors name file and remedy themselves.
+#[cold]
+fn broken(error: Error) -> Failure {
+    let text = error.to_string();
+    match &error {
+        Error::Page(pages::Error::Io { source, .. }) | Error::Log(LogError::Io { source, .. }) => {
+            Failure::session(io_kind(source), text)
+        }
+        Error::Page(pages::Error::Corrupt { .. }) | Error::Log(LogError::Corrupt { .. }) => {
+            Failure::session("corrupt", text)
+        }
+        Error::Locked(_) => Failure::session("locked", text),
+        Error::WritesStopped(_) => Failure::session("writes_stopped", text),
+        Error::BadOptions(_) => Failure::session("target", text),
+        Error::KeyTooLong { .. } | Error::ValueTooLong { .. } | Error::BatchTooLarge { .. } => {
+            Failure::request("too_long", text)
+        }
+        _ => Failure::session("larch", text),
+    }
+}
