@@ -1,0 +1,248 @@
+//! What an address `postgres://…` says: where the server is, who asks, and how many connections and requests at a time.
+//!
+//! ```text
+//! postgres://user:password@host:port/database?connections=16&pipeline=1&synchronous_commit=off
+//! ```
+//!
+//! What it leaves out is taken from the variables that all PostgreSQL clients know (PGHOST, PGPORT, PGUSER, PGPASSWORD,
+//! PGDATABASE). A parameter that is not ours is a setting of the server for our sessions.
+
+use crate::error::Error;
+use std::fmt;
+use std::path::PathBuf;
+
+#[cfg(test)]
+mod tests;
+
+/// Most connections of one session: more than any server takes, fewer than a mistake asks for.
+const CONNECTIONS_MAX: u32 = 10_000;
+/// Most requests in flight on one connection. Answers wait in the socket while we write, and both sides have buffers for
+/// some hundred kilobytes.
+const PIPELINE_MAX: u32 = 1_000;
+/// Where Debian's packages put the server's socket.
+const SOCKET_DIRECTORY: &str = "/var/run/postgresql";
+
+/// A server, a database in it, and how to ask it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Address {
+    /// Where it listens.
+    pub place: Place,
+    /// Who asks.
+    pub user: String,
+    /// With which password, if the server wants one.
+    pub password: Option<String>,
+    /// The database in which the table is.
+    pub database: String,
+    /// Connections of a session.
+    pub connections: u32,
+    /// Requests in flight on each connection at most.
+    pub pipeline: u32,
+    /// Seconds to wait for a server that does not answer the start of a session.
+    pub connect_timeout_secs: u64,
+    /// Settings of the server for our sessions, in the order of the address.
+    pub settings: Vec<(String, String)>,
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A name or number of a machine, and a port.
+    Tcp {
+        /// Name or number.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// A Unix socket in this directory; the port is part of its name.
+    Unix {
+        /// The directory.
+        directory: PathBuf,
+        /// Part of the file's name.
+        port: u16,
+    },
+}
+
+impl Address {
+    /// Reads an address; `variable` gives the environment.
+    ///
+    /// # Errors
+    ///
+    /// `Address`, with what is wrong in it.
+    pub fn parse(address: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
+        Parts::split(address).and_then(|parts| parts.address(variable)).map_err(|what| {
+            Error::Address(format!(
+                "{what} in `{}`; an address is postgres://user:password@host:port/database?connections=16&pipeline=1",
+                without_password(address)
+            ))
+        })
+    }
+
+    /// [`Address::parse`] with the environment of this process.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn from_environment(address: &str) -> Result<Self, Error> {
+        Self::parse(address, |name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    }
+}
+
+impl fmt::Debug for Address {
+    /// Without the password, for logs.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} in {} as {}", self.database, self.place, self.user)
+    }
+}
+
+impl Place {
+    /// The file of a Unix socket.
+    pub fn socket_file(&self) -> Option<PathBuf> {
+        match self {
+            Self::Tcp { .. } => None,
+            Self::Unix { directory, port } => Some(directory.join(format!(".s.PGSQL.{port}"))),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } if host.contains(':') => write!(out, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(out, "{host}:{port}"),
+            Self::Unix { .. } => {
+                write!(out, "{}", self.socket_file().expect("a Unix socket has a file").display())
+            }
+        }
+    }
+}
+
+/// An address taken apart and decoded; nothing filled in yet.
+#[derive(Default)]
+struct Parts {
+    user: Option<String>,
+    password: Option<String>,
+    host: Option<String>,
+    port: Option<String>,
+    database: Option<String>,
+    parameters: Vec<(String, String)>,
+}
+
+impl Parts {
+    fn split(address: &str) -> Result<Self, String> {
+        let rest = ["postgres://", "postgresql://"].iter().find_map(|scheme| address.strip_prefix(scheme));
+        let rest = rest.ok_or("no postgres:// at the start")?;
+        let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+        let (who, place) = authority.rsplit_once('@').unwrap_or(("", authority));
+        let (user, password) = match who.split_once(':') {
+            Some((user, password)) => (user, Some(decoded(password)?)),
+            None => (who, None),
+        };
+        let (host, port) = match place.strip_prefix('[') {
+            Some(rest) => {
+                let (host, after) = rest.split_once(']').ok_or("no `]` after the `[` of a host")?;
+                (host, after.strip_prefix(':').unwrap_or(after))
+            }
+            None => place.split_once(':').unwrap_or((place, "")),
+        };
+        if database.contains('/') {
+            return Err("a `/` after the database".to_owned());
+        }
+        let mut pairs = Vec::new();
+        for pair in parameters.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').ok_or_else(|| format!("no value for `{pair}`"))?;
+            pairs.push((decoded(name)?, decoded(value)?));
+        }
+        let filled = |text: &str| decoded(text).map(|text| (!text.is_empty()).then_some(text));
+        Ok(Self {
+            user: filled(user)?,
+            password,
+            host: filled(host)?,
+            port: filled(port)?,
+            database: filled(database)?,
+            parameters: pairs,
+        })
+    }
+
+    fn address(mut self, variable: impl Fn(&str) -> Option<String>) -> Result<Address, String> {
+        let (mut connections, mut pipeline, mut connect_timeout_secs) = (1, 1, 10);
+        let mut settings = vec![("application_name".to_owned(), "larch bench".to_owned())];
+        for (name, value) in std::mem::take(&mut self.parameters) {
+            match name.as_str() {
+                "user" => self.user = Some(value),
+                "password" => self.password = Some(value),
+                "host" => self.host = Some(value),
+                "port" => self.port = Some(value),
+                "dbname" => self.database = Some(value),
+                "connections" => connections = number(&name, &value, CONNECTIONS_MAX)?,
+                "pipeline" => pipeline = number(&name, &value, PIPELINE_MAX)?,
+                "connect_timeout" => connect_timeout_secs = u64::from(number(&name, &value, 3_600)?),
+                "sslmode" if matches!(value.as_str(), "disable" | "allow" | "prefer") => {}
+                "sslmode" => return Err(format!("sslmode={value}: TLS is not spoken here, say sslmode=disable,")),
+                "application_name" => settings[0].1 = value,
+                _ => settings.push((name, value)),
+            }
+        }
+        let port = self.port.or_else(|| variable("PGPORT")).unwrap_or_else(|| "5432".to_owned());
+        let port = port.parse().ok().filter(|port| *port != 0).ok_or_else(|| format!("no port `{port}`"))?;
+        let host = self.host.or_else(|| variable("PGHOST")).unwrap_or_else(|| {
+            let is_here = std::path::Path::new(SOCKET_DIRECTORY).is_dir();
+            if is_here { SOCKET_DIRECTORY } else { "localhost" }.to_owned()
+        });
+        let place = if host.starts_with('/') {
+            Place::Unix { directory: PathBuf::from(host), port }
+        } else {
+            Place::Tcp { host, port }
+        };
+        let user = self.user.or_else(|| variable("PGUSER")).or_else(|| variable("USER"));
+        let user = user.ok_or("no user, and neither PGUSER nor USER is set,")?;
+        let database = self.database.or_else(|| variable("PGDATABASE")).unwrap_or_else(|| user.clone());
+        let password = self.password.or_else(|| variable("PGPASSWORD"));
+        Ok(Address { place, user, password, database, connections, pipeline, connect_timeout_secs, settings })
+    }
+}
+
+/// A number from 1 to `most`.
+fn number(name: &str, value: &str, most: u32) -> Result<u32, String> {
+    value
+        .parse()
+        .ok()
+        .filter(|number| (1..=most).contains(number))
+        .ok_or_else(|| format!("{name}={value} is not from 1 to {most}"))
+}
+
+/// `%41` is `A`.
+fn decoded(text: &str) -> Result<String, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = after;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        let byte = byte.ok_or("no two hexadecimal digits after a `%`")?;
+        bytes.push(u8::from_str_radix(byte, 16).expect("two hexadecimal digits make a byte"));
+        rest = &after[2..];
+    }
+    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or_else(|| "bytes that are no text".to_owned())
+}
+
+/// An address as it may be shown.
+fn without_password(address: &str) -> String {
+    let (place, parameters) = address.split_once('?').unwrap_or((address, ""));
+    let who_has_one = place.split_once("://").and_then(|(scheme, rest)| {
+        let authority = rest.split_once('/').map_or(rest, |(authority, _)| authority);
+        let (who, _) = authority.rsplit_once('@')?;
+        let (user, _) = who.split_once(':')?;
+        Some(format!("{scheme}://{user}:***{}", &rest[who.len()..]))
+    });
+    let mut shown = who_has_one.unwrap_or_else(|| place.to_owned());
+    for (index, pair) in parameters.split('&').filter(|pair| !pair.is_empty()).enumerate() {
+        shown.push(if index == 0 { '?' } else { '&' });
+        shown.push_str(if pair.starts_with("password=") { "password=***" } else { pair });
+    }
+    shown
+}

@@ -1,0 +1,456 @@
+//! One session with a server: its socket, how it begins, and statements that wait for their answer. One thread at a time
+//! uses it. Sessions with many requests under way take the same socket and buffers and wait for many at once.
+
+use crate::address::{Address, Place};
+use crate::error::{Error, ServerError, SqlState};
+use crate::wire::{self, Frame, Inbox, Malformed, Values, tag};
+use bytes::BytesMut;
+use postgres_protocol::authentication::md5_hash;
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::message::frontend;
+use rustix::net::{RecvFlags, SendFlags};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// A session with a server.
+pub struct Connection {
+    socket: OwnedFd,
+    inbox: Inbox,
+    /// What is to be sent. Kept, so that its memory is used again.
+    pub(crate) outbox: Vec<u8>,
+    /// Where the server is, for messages.
+    place: String,
+    /// What the server said of itself: `server_version`, …
+    parameters: BTreeMap<String, String>,
+}
+
+/// A row of a statement that was sent as text; `None` is a null.
+pub type Row = Vec<Option<String>>;
+
+/// What a receive or a send that does not wait came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moved {
+    /// All that was there, or was to go.
+    All,
+    /// Not all: the other side has to take or bring more.
+    Part,
+}
+
+impl Connection {
+    /// Connects and begins a session.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps a session from beginning: no server, a wrong password, no such database, …
+    pub fn open(address: &Address) -> Result<Self, Error> {
+        let place = address.place.to_string();
+        let timeout = Duration::from_secs(address.connect_timeout_secs);
+        let socket = connect(&address.place, timeout).map_err(|source| {
+            let advice = connect_advice(&source, &address.place);
+            Error::Connect { place: place.clone(), source, advice }
+        })?;
+        let mut connection =
+            Self { socket, inbox: Inbox::default(), outbox: Vec::new(), place, parameters: BTreeMap::new() };
+        connection.wait_at_most(Some(timeout))?;
+        connection.begin(address)?;
+        connection.wait_at_most(None)?;
+        Ok(connection)
+    }
+
+    /// A parameter that the server told at the start, such as `server_version`.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.get(name).map(String::as_str)
+    }
+
+    /// Runs statements of SQL, separated by semicolons, and gives the rows of all of them.
+    ///
+    /// # Errors
+    ///
+    /// The first statement that fails ends it; nothing of the others is kept, if they did not say otherwise.
+    pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
+        self.put(|out| frontend::query(sql, out))?;
+        self.flush()?;
+        let mut rows = Vec::new();
+        self.until_ready(|frame| {
+            if frame.tag == tag::DATA_ROW {
+                let mut values = Values::new(frame.body)?;
+                let mut row = Row::new();
+                while values.left() > 0 {
+                    row.push(values.value()?.map(|text| String::from_utf8_lossy(text).into_owned()));
+                }
+                rows.push(row);
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// [`Connection::query`] for a statement that gives one value.
+    ///
+    /// # Errors
+    ///
+    /// As there, and if there is no such value.
+    pub fn value(&mut self, sql: &str) -> Result<String, Error> {
+        let first = self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next()).flatten();
+        first.ok_or_else(|| self.protocol(&format!("no value for `{sql}`")))
+    }
+
+    /// Prepares statements under their names in one round trip.
+    ///
+    /// # Errors
+    ///
+    /// The first that the server refuses; those before it stay prepared.
+    pub fn prepare<'s>(&mut self, statements: impl IntoIterator<Item = (&'s str, &'s str)>) -> Result<(), Error> {
+        for (name, sql) in statements {
+            self.put(|out| frontend::parse(name, sql, [], out))?;
+        }
+        self.outbox.extend_from_slice(&wire::SYNC);
+        self.flush()?;
+        self.until_ready(|_| Ok(()))
+    }
+
+    /// Begins a COPY from us without waiting for the server: the messages of the data and of their end may follow at once,
+    /// because a server that refuses the statement ignores them.
+    ///
+    /// # Errors
+    ///
+    /// If the statement is too long for a message.
+    pub(crate) fn put_query(&mut self, sql: &str) -> Result<(), Error> {
+        self.put(|out| frontend::query(sql, out))
+    }
+
+    /// Waits for the end of a statement that was sent. The rows that it touched.
+    ///
+    /// # Errors
+    ///
+    /// If the server refused it.
+    pub(crate) fn finish_query(&mut self) -> Result<u64, Error> {
+        let mut rows = 0;
+        self.until_ready(|frame| {
+            if frame.tag == tag::COMMAND_COMPLETE {
+                rows = wire::rows_touched(frame.body);
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Sends all that is in the outbox, and waits until it is taken.
+    ///
+    /// # Errors
+    ///
+    /// A lost connection.
+    pub(crate) fn flush(&mut self) -> Result<(), Error> {
+        let mut sent = 0;
+        while sent < self.outbox.len() {
+            match rustix::net::send(&self.socket, &self.outbox[sent..], SendFlags::NOSIGNAL) {
+                Ok(bytes) => sent += bytes,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => {
+                    self.outbox.clear();
+                    return Err(self.lost_in_send(error));
+                }
+            }
+        }
+        self.outbox.clear();
+        Ok(())
+    }
+
+    /// Sends what the socket takes of the outbox, without waiting.
+    ///
+    /// # Errors
+    ///
+    /// A lost connection.
+    #[inline]
+    pub(crate) fn send(&mut self) -> Result<Moved, Error> {
+        loop {
+            match rustix::net::send(&self.socket, &self.outbox, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(bytes) if bytes == self.outbox.len() => {
+                    self.outbox.clear();
+                    return Ok(Moved::All);
+                }
+                Ok(bytes) => {
+                    self.outbox.drain(..bytes);
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return Ok(Moved::Part),
+                Err(error) => return Err(self.lost_in_send(error)),
+            }
+        }
+    }
+
+    /// Takes what came: [`Moved::All`] if that was all there is, [`Moved::Part`] if there may be more. Nothing at all is
+    /// `None`; with `wait`, only after the socket's time limit.
+    ///
+    /// # Errors
+    ///
+    /// A lost connection.
+    #[inline]
+    pub(crate) fn receive(&mut self, wait: bool) -> Result<Option<Moved>, Error> {
+        let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
+        loop {
+            let room = self.inbox.room();
+            let most = room.len();
+            match rustix::net::recv(&self.socket, room, flags) {
+                Ok((0, _)) => return Err(self.lost("the server closed it")),
+                Ok((bytes, _)) => {
+                    self.inbox.filled(bytes);
+                    return Ok(Some(if bytes < most { Moved::All } else { Moved::Part }));
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return Ok(None),
+                Err(error) => return Err(self.lost(&io::Error::from(error).to_string())),
+            }
+        }
+    }
+
+    /// The next message that is here, but for those that come at any time and ask nothing of us.
+    ///
+    /// # Errors
+    ///
+    /// Bytes that are no message.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<Frame<'_>>, Error> {
+        match self.inbox.next() {
+            Ok(frame) => Ok(frame),
+            Err(Malformed(what)) => Err(Error::Protocol { place: self.place.clone(), what: what.to_owned() }),
+        }
+    }
+
+    /// Limits how long a receive waits; `None`: for ever.
+    ///
+    /// # Errors
+    ///
+    /// If the system refuses.
+    pub(crate) fn wait_at_most(&self, limit: Option<Duration>) -> Result<(), Error> {
+        rustix::net::sockopt::set_socket_timeout(&self.socket, rustix::net::sockopt::Timeout::Recv, limit)
+            .map_err(|error| self.lost(&io::Error::from(error).to_string()))
+    }
+
+    /// An error that the server sent.
+    #[cold]
+    pub(crate) fn refused(&self, error: ServerError) -> Error {
+        Error::Refused { place: self.place.clone(), error: Box::new(error) }
+    }
+
+    /// Bytes that the protocol does not have here.
+    #[cold]
+    pub(crate) fn protocol(&self, what: &str) -> Error {
+        Error::Protocol { place: self.place.clone(), what: what.to_owned() }
+    }
+
+    #[cold]
+    fn lost(&self, why: &str) -> Error {
+        Error::Lost { place: self.place.clone(), why: why.to_owned() }
+    }
+
+    /// The server's last words say more than a broken pipe.
+    #[cold]
+    fn lost_in_send(&mut self, error: rustix::io::Errno) -> Error {
+        while let Ok(Some(_)) = self.receive(false) {}
+        while let Ok(Some(frame)) = self.inbox.next() {
+            if frame.tag == tag::ERROR_RESPONSE {
+                let error = wire::server_error(frame.body);
+                return self.refused(error);
+            }
+        }
+        self.lost(&io::Error::from(error).to_string())
+    }
+
+    /// Adds a message that `postgres-protocol` builds to the outbox.
+    fn put(&mut self, build: impl FnOnce(&mut BytesMut) -> io::Result<()>) -> Result<(), Error> {
+        let mut message = BytesMut::new();
+        build(&mut message).map_err(|error| self.protocol(&format!("a message cannot be sent: {error}")))?;
+        self.outbox.extend_from_slice(&message);
+        Ok(())
+    }
+
+    /// Waits for the next message.
+    fn wait(&mut self) -> Result<Frame<'_>, Error> {
+        // Asked for twice, because a borrow that is returned lasts on the other way, too.
+        while !self.inbox.has_next().map_err(|Malformed(what)| self.protocol(what))? {
+            if self.receive(true)?.is_none() {
+                return Err(self.lost("it does not answer in time"));
+            }
+        }
+        let frame = self.inbox.next().ok().flatten();
+        Ok(frame.expect("a whole message is here"))
+    }
+
+    /// Takes messages up to the server's word that it is ready, gives those of answers to `each`.
+    fn until_ready(&mut self, mut each: impl FnMut(Frame<'_>) -> Result<(), Malformed>) -> Result<(), Error> {
+        let mut failed = None;
+        loop {
+            let frame = self.wait()?;
+            match frame.tag {
+                tag::READY_FOR_QUERY => break,
+                tag::ERROR_RESPONSE => {
+                    let error = wire::server_error(frame.body);
+                    if error.ends_session() {
+                        return Err(self.refused(error));
+                    }
+                    failed.get_or_insert(error);
+                }
+                tag::PARAMETER_STATUS => {
+                    let status = parameter_status(frame.body);
+                    self.parameters.extend(status);
+                }
+                _ => {
+                    if let Err(Malformed(what)) = each(frame) {
+                        return Err(self.protocol(what));
+                    }
+                }
+            }
+        }
+        failed.map_or(Ok(()), |error| Err(self.refused(error)))
+    }
+
+    /// Says who we are, proves it, and waits until the server is ready.
+    fn begin(&mut self, address: &Address) -> Result<(), Error> {
+        let who = [("user", address.user.as_str()), ("database", address.database.as_str())];
+        let settings = address.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let encoding = [("client_encoding", "UTF8")];
+        self.put(|out| frontend::startup_message(who.into_iter().chain(encoding).chain(settings), out))?;
+        self.flush()?;
+        self.authenticate(address)?;
+        self.until_ready(|frame| match frame.tag {
+            tag::NEGOTIATE_PROTOCOL_VERSION => Err(Malformed("it wants an older version of the protocol")),
+            _ => Ok(()),
+        })
+    }
+
+    fn authenticate(&mut self, address: &Address) -> Result<(), Error> {
+        let password = address.password.as_deref();
+        let mut scram: Option<ScramSha256> = None;
+        loop {
+            let frame = self.wait()?;
+            if frame.tag == tag::ERROR_RESPONSE {
+                let error = wire::server_error(frame.body);
+                return Err(self.refused(error));
+            }
+            if frame.tag == tag::NOTICE_RESPONSE {
+                continue;
+            }
+            let Some((code, data)) = frame.body.split_first_chunk::<4>().filter(|_| frame.tag == tag::AUTHENTICATION)
+            else {
+                return Err(self.protocol("something else than the start of a session; is it another service?"));
+            };
+            let data = data.to_vec();
+            let secret = || password.ok_or_else(|| bad_password(address, "it wants a password and none is given"));
+            let bad = |error: io::Error| bad_password(address, &format!("authentication failed: {error}"));
+            match (u32::from_be_bytes(*code), &mut scram) {
+                (0, _) => return Ok(()),
+                (3, _) => {
+                    let password = secret()?;
+                    self.put(|out| frontend::password_message(password.as_bytes(), out))?;
+                }
+                (5, _) => {
+                    let password = secret()?;
+                    let salt = data.try_into().map_err(|_| self.protocol("a salt that is not 4 bytes"))?;
+                    let hash = md5_hash(address.user.as_bytes(), password.as_bytes(), salt);
+                    self.put(|out| frontend::password_message(hash.as_bytes(), out))?;
+                }
+                (10, None) => {
+                    if !data.split(|byte| *byte == 0).any(|name| name == SCRAM_SHA_256.as_bytes()) {
+                        return Err(self.unknown_method("SASL without SCRAM-SHA-256"));
+                    }
+                    let password = secret()?;
+                    let begun = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
+                    self.put(|out| frontend::sasl_initial_response(SCRAM_SHA_256, begun.message(), out))?;
+                    scram = Some(begun);
+                }
+                (11, Some(scram)) => {
+                    scram.update(&data).map_err(bad)?;
+                    self.put(|out| frontend::sasl_response(scram.message(), out))?;
+                }
+                (12, Some(scram)) => scram.finish(&data).map_err(bad)?,
+                (2, _) => return Err(self.unknown_method("Kerberos")),
+                (7 | 8, _) => return Err(self.unknown_method("GSSAPI")),
+                (9, _) => return Err(self.unknown_method("SSPI")),
+                (other, _) => return Err(self.unknown_method(&format!("method {other}"))),
+            }
+            self.flush()?;
+        }
+    }
+
+    fn unknown_method(&self, method: &str) -> Error {
+        Error::Authentication { place: self.place.clone(), method: method.to_owned() }
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for Connection {
+    /// Tells the server, so that it does not log a lost client. Nothing depends on it.
+    fn drop(&mut self) {
+        self.outbox.clear();
+        let mut message = BytesMut::new();
+        frontend::terminate(&mut message);
+        if rustix::net::send(&self.socket, &message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_err() {
+            // The server is gone already.
+        }
+    }
+}
+
+fn connect(place: &Place, timeout: Duration) -> io::Result<OwnedFd> {
+    match place {
+        Place::Unix { .. } => {
+            let file = place.socket_file().expect("a Unix socket has a file");
+            Ok(UnixStream::connect(file)?.into())
+        }
+        Place::Tcp { host, port } => {
+            let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+            for address in (host.as_str(), *port).to_socket_addrs()? {
+                match TcpStream::connect_timeout(&address, timeout) {
+                    Ok(stream) => {
+                        stream.set_nodelay(true)?;
+                        return Ok(stream.into());
+                    }
+                    Err(error) => last = error,
+                }
+            }
+            Err(last)
+        }
+    }
+}
+
+fn connect_advice(error: &io::Error, place: &Place) -> &'static str {
+    match (error.kind(), place) {
+        (io::ErrorKind::NotFound, Place::Unix { .. }) => {
+            "there is no such socket: start the server, or give its unix_socket_directories as ?host=/directory"
+        }
+        (io::ErrorKind::PermissionDenied, _) => "this user may not open the socket",
+        (io::ErrorKind::ConnectionRefused, _) => "start the server, or name its port",
+        (io::ErrorKind::TimedOut, _) => "name a server that can be reached from here",
+        _ => "see whether host and port are right and the server runs",
+    }
+}
+
+/// What the server says of a wrong password, said by us.
+fn bad_password(address: &Address, message: &str) -> Error {
+    let error = ServerError {
+        severity: "FATAL".to_owned(),
+        sqlstate: SqlState::INVALID_PASSWORD,
+        message: message.to_owned(),
+        detail: String::new(),
+        hint: String::new(),
+    };
+    Error::Refused { place: address.place.to_string(), error: Box::new(error) }
+}
+
+/// `name 0 value 0`.
+fn parameter_status(body: &[u8]) -> Option<(String, String)> {
+    let mut words = body.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    Some((words.next()?, words.next()?))
+}

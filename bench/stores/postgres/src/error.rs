@@ -1,0 +1,199 @@
+//! What can go wrong between us and a PostgreSQL server. Each message names the thing and says what to do about it.
+
+use std::fmt;
+use std::io;
+
+/// Something broke, or the server refused.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address cannot be used as it is.
+    #[error("{0}")]
+    Address(String),
+    /// No connection came about.
+    #[error("cannot connect to PostgreSQL at {place}: {source}; {advice}")]
+    Connect {
+        /// Host and port, or the socket's file.
+        place: String,
+        /// What the operating system said.
+        source: io::Error,
+        /// What to try.
+        advice: &'static str,
+    },
+    /// The server wants a way of authentication that we do not speak.
+    #[error(
+        "PostgreSQL at {place} wants authentication by {method}, which is not spoken here; in its pg_hba.conf, allow \
+         scram-sha-256, md5, password or trust for this user"
+    )]
+    Authentication {
+        /// Host and port, or the socket's file.
+        place: String,
+        /// The method's name.
+        method: String,
+    },
+    /// The server answered a statement, or the start of a session, with an error.
+    #[error("PostgreSQL at {place}: {error}")]
+    Refused {
+        /// Host and port, or the socket's file.
+        place: String,
+        /// What it said.
+        error: Box<ServerError>,
+    },
+    /// The session is over: nothing can be asked on this connection any more.
+    #[error("the connection to PostgreSQL at {place} is lost: {why}; see whether the server still runs, and its log")]
+    Lost {
+        /// Host and port, or the socket's file.
+        place: String,
+        /// What was seen of it.
+        why: String,
+    },
+    /// The other side does not speak the protocol, version 3.
+    #[error("the server at {place} does not answer as PostgreSQL does: {what}")]
+    Protocol {
+        /// Host and port, or the socket's file.
+        place: String,
+        /// What was wrong with its bytes.
+        what: String,
+    },
+}
+
+impl Error {
+    /// The SQLSTATE, if it was the server that refused.
+    pub fn sqlstate(&self) -> Option<SqlState> {
+        match self {
+            Self::Refused { error, .. } => Some(error.sqlstate),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing can be asked on this connection any more.
+    pub fn is_lost(&self) -> bool {
+        match self {
+            Self::Refused { error, .. } => error.ends_session(),
+            _ => true,
+        }
+    }
+}
+
+/// An error of the server, as it said it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerError {
+    /// ERROR, FATAL or PANIC.
+    pub severity: String,
+    /// What kind of error it is.
+    pub sqlstate: SqlState,
+    /// One line.
+    pub message: String,
+    /// More of it, or empty.
+    pub detail: String,
+    /// What the server advises, or empty.
+    pub hint: String,
+}
+
+impl ServerError {
+    /// Whether the server ended the session with it.
+    pub fn ends_session(&self) -> bool {
+        matches!(self.severity.as_str(), "FATAL" | "PANIC")
+    }
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {} ({})", self.severity, self.message, self.sqlstate)?;
+        for more in [self.detail.as_str(), self.hint.as_str(), self.sqlstate.advice()] {
+            if !more.is_empty() {
+                write!(out, "; {more}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The five characters by which PostgreSQL tells errors apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SqlState(pub [u8; 5]);
+
+impl SqlState {
+    /// What the server's answer lacks one of, which does not happen.
+    pub const UNKNOWN: Self = Self(*b"XX000");
+    /// A password that is wrong, or none where one is wanted.
+    pub const INVALID_PASSWORD: Self = Self(*b"28P01");
+    /// Two transactions could not be put in an order.
+    pub const SERIALIZATION_FAILURE: Self = Self(*b"40001");
+    /// Two transactions waited for each other.
+    pub const DEADLOCK: Self = Self(*b"40P01");
+    /// No such table.
+    pub const UNDEFINED_TABLE: Self = Self(*b"42P01");
+
+    /// Whether the same request may succeed when sent again.
+    pub fn may_succeed_again(self) -> bool {
+        matches!(self, Self::SERIALIZATION_FAILURE | Self::DEADLOCK)
+    }
+
+    /// The condition's name in PostgreSQL's manual, for those that a benchmark meets; by its class for others.
+    pub fn name(self) -> &'static str {
+        match &self.0 {
+            b"40001" => "serialization_failure",
+            b"40P01" => "deadlock_detected",
+            b"23505" => "unique_violation",
+            b"22021" => "character_not_in_repertoire",
+            b"22001" => "string_data_right_truncation",
+            b"54000" => "program_limit_exceeded",
+            b"53100" => "disk_full",
+            b"53200" => "out_of_memory",
+            b"53300" => "too_many_connections",
+            b"55P03" => "lock_not_available",
+            b"57014" => "query_canceled",
+            b"57P01" => "admin_shutdown",
+            b"57P02" => "crash_shutdown",
+            b"57P03" => "cannot_connect_now",
+            b"42501" => "insufficient_privilege",
+            b"42P01" => "undefined_table",
+            b"42703" => "undefined_column",
+            b"3D000" => "invalid_catalog_name",
+            b"28000" => "invalid_authorization_specification",
+            b"28P01" => "invalid_password",
+            b"25006" => "read_only_sql_transaction",
+            [b'0', b'8', ..] => "connection_exception",
+            [b'2', b'2', ..] => "data_exception",
+            [b'2', b'3', ..] => "integrity_constraint_violation",
+            [b'2', b'8', ..] => "invalid_authorization",
+            [b'4', b'0', ..] => "transaction_rollback",
+            [b'4', b'2', ..] => "syntax_error_or_access_rule_violation",
+            [b'5', b'3', ..] => "insufficient_resources",
+            [b'5', b'4', ..] => "program_limit_exceeded",
+            [b'5', b'7', ..] => "operator_intervention",
+            [b'5', b'8', ..] => "system_error",
+            [b'X', b'X', ..] => "internal_error",
+            _ => "server_error",
+        }
+    }
+
+    /// What a user of the benchmark can do about it, where the server's own words do not say.
+    fn advice(self) -> &'static str {
+        match &self.0 {
+            b"3D000" => "make the database with createdb, or name another one in the address",
+            b"28P01" => "put the right password in the address or in PGPASSWORD",
+            b"28000" => "see pg_hba.conf of the server; TLS is not spoken here",
+            b"42501" => "grant this user the right, or name another user in the address",
+            b"53300" => "lower connections= in the address or raise max_connections of the server",
+            b"57P01" | b"57P02" => "the server was stopped",
+            b"42P01" => "load the data first",
+            _ => "",
+        }
+    }
+}
+
+impl fmt::Display for SqlState {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in self.0 {
+            write!(out, "{}", byte as char)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for SqlState {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{self}")
+    }
+}

@@ -1,0 +1,22 @@
+//! PostgreSQL as a store of the benchmark: its wire protocol, spoken with as few system calls and as little work a request
+//! as we can, because the client must not be what is measured.
+//!
+//! From the bottom up: `wire` knows the bytes of messages and no socket; `address` what a target says; `connection` is
+//! one session with a server, used by one thread, that waits for each answer; `server` starts a PostgreSQL of our own for
+//! tests and comparisons.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a benchmark takes real time on a real machine, and its server lies on the real disk"
+)]
+
+pub mod address;
+pub mod connection;
+pub mod error;
+pub mod server;
+pub mod wire;
+
+pub use address::Address;
+pub use connection::Connection;
+pub use error::{Error, ServerError};

@@ -1,0 +1,328 @@
+//! A PostgreSQL server of our own, for tests and comparisons: a fresh cluster in a temporary directory, reached by a Unix
+//! socket in that directory (and, if asked for, by a port of the loopback), stopped and removed when it is dropped.
+//!
+//! It is also stopped and removed when our process ends in any other way. A watchdog sees to both: a shell of its own
+//! process group that waits for the end of a pipe of which only we have the other end.
+//!
+//! PostgreSQL refuses to run as root. If we are root, the server is run as the user `postgres`, which its package makes.
+
+use crate::address::Address;
+use crate::connection::Connection;
+use crate::error::Error;
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+#[cfg(test)]
+mod tests;
+
+/// The server did not come about.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is no PostgreSQL on this machine.
+    #[error("there is no PostgreSQL server here ({missing}); on Debian: apt-get install postgresql")]
+    NotInstalled {
+        /// What was looked for.
+        missing: String,
+    },
+    /// Something with its directory or its processes.
+    #[error("cannot {what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A program of PostgreSQL failed.
+    #[error("{program} failed: {output}")]
+    Failed {
+        /// Its name.
+        program: &'static str,
+        /// What it said.
+        output: String,
+    },
+}
+
+/// How to run the server.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Settings of the server: name and value.
+    pub settings: Vec<(String, String)>,
+    /// Also listen on a free port of 127.0.0.1, with this method of authentication: `trust`, `scram-sha-256`, `md5` or
+    /// `password`. The Unix socket trusts everybody who can open it: root and the server's user.
+    pub loopback: Option<&'static str>,
+}
+
+/// A running server.
+pub struct Server {
+    directory: PathBuf,
+    programs: PathBuf,
+    port: u16,
+    server: Child,
+    watchdog: Child,
+}
+
+/// Waits for the end of its input, then stops the server whose data are in `$2` and removes `$3`.
+const WATCHDOG: &str = r#"
+read -r nothing
+"$1/pg_ctl" stop --silent --mode immediate --pgdata "$2" >"$3/stop.log" 2>&1
+rm -rf "$3"
+"#;
+
+/// How long a start may take. A machine that is busy with other builds needs some seconds.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// Part of the socket's name only, where no port is listened to.
+const SOCKET_PORT: u16 = 5432;
+/// The user of every cluster that is made here.
+const USER: &str = "postgres";
+
+impl Server {
+    /// Makes a cluster and starts it. Nothing of it is durable but what the settings say: `initdb` does not sync.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError::NotInstalled`] names the package that is missing.
+    pub fn start(options: &Options) -> Result<Self, StartError> {
+        let programs = programs()?;
+        let owner = if rustix::process::geteuid().is_root() { Some(owner()?) } else { None };
+        let directory = make_directory(owner)?;
+        let made = Self::start_in(&directory, programs, owner, options);
+        if made.is_err() {
+            // What is left of it is of no use, and the first error is the one to tell.
+            drop(fs::remove_dir_all(&directory));
+        }
+        made
+    }
+
+    fn start_in(
+        directory: &Path,
+        programs: PathBuf,
+        owner: Option<Owner>,
+        options: &Options,
+    ) -> Result<Self, StartError> {
+        let data = directory.join("data");
+        let port = if options.loopback.is_some() { free_port()? } else { SOCKET_PORT };
+        let initdb = as_owner(Command::new(programs.join("initdb")), owner)
+            .args(["--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--username", USER, "--pgdata"])
+            .arg(&data)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|source| StartError::System { what: "run initdb".to_owned(), source })?;
+        if !initdb.status.success() {
+            let output = String::from_utf8_lossy(&initdb.stderr).into_owned();
+            return Err(StartError::Failed { program: "initdb", output });
+        }
+        if let Some(method) = options.loopback {
+            let access = format!("local all all trust\nhost all all 127.0.0.1/32 {method}\n");
+            let file = data.join("pg_hba.conf");
+            fs::write(&file, access)
+                .map_err(|source| StartError::System { what: format!("write {}", file.display()), source })?;
+        }
+        let log_file = directory.join("log");
+        let log = fs::File::create(&log_file)
+            .map_err(|source| StartError::System { what: format!("create {}", log_file.display()), source })?;
+        let error_log = log
+            .try_clone()
+            .map_err(|source| StartError::System { what: "open the server's log twice".to_owned(), source })?;
+        let mut command = as_owner(Command::new(programs.join("postgres")), owner);
+        command.arg("-D").arg(&data).arg("-p").arg(port.to_string()).arg("-k").arg(directory);
+        let listen = if options.loopback.is_some() { "127.0.0.1" } else { "" };
+        let ours = [("listen_addresses", listen), ("lc_messages", "C"), ("logging_collector", "off")];
+        let theirs = options.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (name, value) in ours.into_iter().chain(theirs) {
+            command.arg("-c").arg(format!("{name}={value}"));
+        }
+        // A process group of its own: ^C is for us, who then end the server.
+        let server = command
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(error_log)
+            .process_group(0)
+            .spawn()
+            .map_err(|source| StartError::System { what: "run postgres".to_owned(), source })?;
+        let watchdog = as_owner(Command::new("/bin/sh"), owner)
+            .args(["-c", WATCHDOG, "watchdog"])
+            .args([&programs, &data, directory])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn();
+        let watchdog = match watchdog {
+            Ok(watchdog) => watchdog,
+            Err(source) => {
+                let mut server = server;
+                drop(server.kill());
+                drop(server.wait());
+                return Err(StartError::System { what: "run a shell to watch the server".to_owned(), source });
+            }
+        };
+        let mut this = Self { directory: directory.to_owned(), programs, port, server, watchdog };
+        this.wait_until_ready()?;
+        Ok(this)
+    }
+
+    fn wait_until_ready(&mut self) -> Result<(), StartError> {
+        let address = Address::parse(&self.url("postgres"), |_| None).expect("our own address is a good one");
+        let begin = Instant::now();
+        loop {
+            let ended = self.server.try_wait();
+            if !matches!(ended, Ok(None)) || begin.elapsed() > START_LIMIT {
+                return Err(StartError::Failed { program: "postgres", output: self.log() });
+            }
+            match Connection::open(&address) {
+                Ok(_) => return Ok(()),
+                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+
+    /// The address of a database of this server, by its socket. `postgres` is there from the start.
+    pub fn url(&self, database: &str) -> String {
+        let directory = self.directory.display();
+        format!("postgres://{USER}@/{database}?host={directory}&port={}", self.port)
+    }
+
+    /// The address of a database of this server, by the loopback; with a user and perhaps a password: `ann:secret`.
+    pub fn loopback_url(&self, who: &str, database: &str) -> String {
+        format!("postgres://{who}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// A session of its superuser in database `postgres`.
+    ///
+    /// # Errors
+    ///
+    /// If the server is gone.
+    pub fn connect(&self) -> Result<Connection, Error> {
+        Connection::open(&Address::parse(&self.url("postgres"), |_| None)?)
+    }
+
+    /// The directory of its socket, for other clients.
+    pub fn socket_directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The port in the name of its socket, for other clients.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The directory of its programs; `pgbench` is among them.
+    pub fn programs(&self) -> &Path {
+        &self.programs
+    }
+
+    /// What it logged.
+    pub fn log(&self) -> String {
+        let log = fs::read(self.directory.join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&log).into_owned()
+    }
+
+    /// Ends it at once, as a crash would, while sessions wait for it.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be sent a signal.
+    pub fn kill(&mut self) -> io::Result<()> {
+        let pid = rustix::process::Pid::from_child(&self.server);
+        // SIGQUIT: its sessions end without a word of rollback. SIGKILL would leave them running.
+        rustix::process::kill_process(pid, rustix::process::Signal::QUIT)?;
+        self.server.wait().map(|_| ())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.watchdog.stdin.take());
+        // Errors would say that there is nothing left to wait for.
+        drop(self.watchdog.wait());
+        drop(self.server.wait());
+    }
+}
+
+/// Where PostgreSQL's programs are: Debian keeps those of the server out of PATH.
+fn programs() -> Result<PathBuf, StartError> {
+    let in_path = std::env::var_os("PATH").unwrap_or_default();
+    let in_path = std::env::split_paths(&in_path).filter_map(|folder| {
+        // A link in PATH leads to where the others are.
+        let program = fs::canonicalize(folder.join("postgres")).ok()?;
+        program.parent().map(Path::to_owned)
+    });
+    let mut of_debian: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
+        .map(|versions| versions.flatten().map(|version| version.path().join("bin")).collect())
+        .unwrap_or_default();
+    of_debian.sort_by_key(|path| std::cmp::Reverse(version_of(path)));
+    let has_all = |folder: &PathBuf| ["initdb", "postgres", "pg_ctl"].iter().all(|name| folder.join(name).is_file());
+    in_path.chain(of_debian).find(has_all).ok_or_else(|| StartError::NotInstalled {
+        missing: "no initdb, postgres and pg_ctl in PATH or /usr/lib/postgresql/*/bin".to_owned(),
+    })
+}
+
+/// `15` of `/usr/lib/postgresql/15/bin`.
+fn version_of(programs: &Path) -> u32 {
+    let version = programs.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+    version.and_then(|version| version.parse().ok()).unwrap_or(0)
+}
+
+/// Who runs the server when we are root.
+#[derive(Clone, Copy)]
+struct Owner {
+    user: u32,
+    group: u32,
+}
+
+fn owner() -> Result<Owner, StartError> {
+    let users = fs::read_to_string("/etc/passwd")
+        .map_err(|source| StartError::System { what: "read /etc/passwd".to_owned(), source })?;
+    users.lines().find_map(owner_of_line).ok_or_else(|| StartError::NotInstalled {
+        missing: format!("root may not run it, and there is no user `{USER}` to run it as"),
+    })
+}
+
+/// `postgres:x:101:104:…`.
+fn owner_of_line(line: &str) -> Option<Owner> {
+    let mut words = line.split(':');
+    let is_it = words.next()? == USER;
+    let (user, group) = (words.nth(1)?.parse().ok()?, words.next()?.parse().ok()?);
+    is_it.then_some(Owner { user, group })
+}
+
+fn as_owner(mut command: Command, owner: Option<Owner>) -> Command {
+    if let Some(Owner { user, group }) = owner {
+        command.uid(user).gid(group);
+    }
+    // Where we are may be closed to that user.
+    command.current_dir("/");
+    command
+}
+
+fn make_directory(owner: Option<Owner>) -> Result<PathBuf, StartError> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let failed = |path: &Path, source| StartError::System { what: format!("make {}", path.display()), source };
+    loop {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("larch-postgres-{}-{number}", std::process::id()));
+        match fs::create_dir(&path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(failed(&path, error)),
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).map_err(|error| failed(&path, error))?;
+        if let Some(Owner { user, group }) = owner {
+            std::os::unix::fs::chown(&path, Some(user), Some(group)).map_err(|error| failed(&path, error))?;
+        }
+        return Ok(path);
+    }
+}
+
+fn free_port() -> Result<u16, StartError> {
+    let failed = |source| StartError::System { what: "find a free port of 127.0.0.1".to_owned(), source };
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
+    Ok(listener.local_addr().map_err(failed)?.port())
+}

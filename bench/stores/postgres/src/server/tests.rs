@@ -1,0 +1,59 @@
+//! That a server comes and goes with its owner.
+
+use super::*;
+
+#[test]
+fn a_server_answers_and_is_gone_when_dropped() {
+    let server = Server::start(&Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    let directory = server.socket_directory().to_owned();
+    let mut connection = server.connect().expect("it runs");
+    assert_eq!(connection.value("SELECT 6 * 7").expect("it counts"), "42");
+    let pid = server.server.id();
+    drop(server);
+    assert!(!directory.exists(), "{} is left", directory.display());
+    assert!(!Path::new(&format!("/proc/{pid}")).exists(), "process {pid} is left");
+    let error = connection.query("SELECT 1").expect_err("nobody is there");
+    assert!(error.is_lost(), "{error}");
+}
+
+#[test]
+fn a_server_is_gone_when_its_owner_was_killed() {
+    // The watchdog knows of its owner only by the pipe.
+    let mut server = Server::start(&Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    let directory = server.socket_directory().to_owned();
+    drop(server.watchdog.stdin.take());
+    let ended = server.watchdog.wait().expect("it is our child");
+    assert!(ended.success(), "{ended}");
+    server.server.wait().expect("it is our child");
+    assert!(!directory.exists(), "{} is left", directory.display());
+}
+
+#[test]
+fn settings_reach_the_server() {
+    let settings = vec![("shared_buffers".to_owned(), "16MB".to_owned()), ("fsync".to_owned(), "off".to_owned())];
+    let server = Server::start(&Options { settings, loopback: None }).unwrap_or_else(|error| panic!("{error}"));
+    let mut connection = server.connect().expect("it runs");
+    assert_eq!(connection.value("SHOW shared_buffers").expect("it is a setting"), "16MB");
+    assert_eq!(connection.value("SHOW fsync").expect("it is a setting"), "off");
+}
+
+#[test]
+fn a_server_that_does_not_start_says_why() {
+    let settings = vec![("no_such_setting".to_owned(), "1".to_owned())];
+    let error = Server::start(&Options { settings, loopback: None }).err().expect("there is no such setting");
+    assert!(error.to_string().contains("no_such_setting"), "{error}");
+}
+
+#[test]
+fn a_missing_server_is_told_with_its_package() {
+    let error = StartError::NotInstalled { missing: "no initdb".to_owned() }.to_string();
+    assert!(error.contains("apt-get install postgresql"), "{error}");
+}
+
+#[test]
+fn the_user_of_the_server_is_found_in_the_list_of_users() {
+    let owner = owner_of_line("postgres:x:101:104:PostgreSQL administrator,,,:/var/lib/postgresql:/bin/bash");
+    assert_eq!(owner.map(|owner| (owner.user, owner.group)), Some((101, 104)));
+    assert!(owner_of_line("postgresql:x:1:2::/:/bin/sh").is_none());
+    assert!(owner_of_line("").is_none());
+}

@@ -1,0 +1,326 @@
+//! Bytes of PostgreSQL's protocol, version 3, as far as a request that is sent a million times needs them: framing of what
+//! comes, and the messages of a prepared statement. What is sent once a session is built by `postgres-protocol`.
+//!
+//! Every message is a tag, a length that counts itself and the body but not the tag, and the body; numbers are big-endian.
+//! Nothing here trusts what came: a length or a count that does not fit its message is [`Malformed`].
+
+use crate::error::{ServerError, SqlState};
+
+#[cfg(test)]
+mod tests;
+
+/// Bytes before the body of a message: tag and length.
+const HEADER_BYTES: usize = 5;
+/// The most that a server can send in one message: what it can allocate.
+const MESSAGE_BYTES_MAX: usize = 1 << 30;
+/// Room for what one receive brings. The server sends in pieces of 8 KiB; more than that comes only if it was faster than
+/// we were.
+const RECEIVE_BYTES: usize = 64 << 10;
+
+/// What was wrong with the server's bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Malformed(pub &'static str);
+
+/// A message of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// What it is.
+    pub tag: u8,
+    /// What it says.
+    pub body: &'a [u8],
+}
+
+/// Tags of what the server sends.
+pub mod tag {
+    #![allow(missing_docs, reason = "their names are those of the protocol's manual")]
+    pub const AUTHENTICATION: u8 = b'R';
+    pub const BACKEND_KEY_DATA: u8 = b'K';
+    pub const BIND_COMPLETE: u8 = b'2';
+    pub const COMMAND_COMPLETE: u8 = b'C';
+    pub const COPY_IN_RESPONSE: u8 = b'G';
+    pub const DATA_ROW: u8 = b'D';
+    pub const EMPTY_QUERY_RESPONSE: u8 = b'I';
+    pub const ERROR_RESPONSE: u8 = b'E';
+    pub const NEGOTIATE_PROTOCOL_VERSION: u8 = b'v';
+    pub const NOTICE_RESPONSE: u8 = b'N';
+    pub const NOTIFICATION_RESPONSE: u8 = b'A';
+    pub const PARAMETER_STATUS: u8 = b'S';
+    pub const PARSE_COMPLETE: u8 = b'1';
+    pub const READY_FOR_QUERY: u8 = b'Z';
+    pub const ROW_DESCRIPTION: u8 = b'T';
+}
+
+/// What has come and was not yet looked at. Its memory grows to the largest message and is used again.
+#[derive(Default)]
+pub struct Inbox {
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Inbox {
+    /// The next message, if all of it is here.
+    ///
+    /// # Errors
+    ///
+    /// A length that no message has.
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<Frame<'_>>, Malformed> {
+        let Some(bytes) = self.next_bytes()? else { return Ok(None) };
+        let message = &self.bytes[self.start..][..bytes];
+        self.start += bytes;
+        Ok(Some(Frame { tag: message[0], body: &message[HEADER_BYTES..] }))
+    }
+
+    /// Whether all of the next message is here.
+    ///
+    /// # Errors
+    ///
+    /// A length that no message has.
+    pub fn has_next(&self) -> Result<bool, Malformed> {
+        Ok(self.next_bytes()?.is_some())
+    }
+
+    /// Length of the next message, if all of it is here.
+    #[inline]
+    fn next_bytes(&self) -> Result<Option<usize>, Malformed> {
+        let waiting = &self.bytes[self.start..self.end];
+        let [_, a, b, c, d, ..] = *waiting else { return Ok(None) };
+        let bytes = u32::from_be_bytes([a, b, c, d]) as usize + 1;
+        if !(HEADER_BYTES..=MESSAGE_BYTES_MAX).contains(&bytes) {
+            return Err(Malformed("a message of impossible length"));
+        }
+        Ok((bytes <= waiting.len()).then_some(bytes))
+    }
+
+    /// Where to put what comes: as much room as one receive should have, or as the rest of a begun message needs.
+    #[inline]
+    pub fn room(&mut self) -> &mut [u8] {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
+        if self.bytes.len() - self.end < RECEIVE_BYTES / 2 {
+            self.make_room();
+        }
+        &mut self.bytes[self.end..]
+    }
+
+    #[cold]
+    fn make_room(&mut self) {
+        self.bytes.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        let begun = match self.bytes[..self.end] {
+            [_, a, b, c, d, ..] => u32::from_be_bytes([a, b, c, d]) as usize + 1,
+            _ => 0,
+        };
+        let wanted = begun.min(MESSAGE_BYTES_MAX).max(self.end) + RECEIVE_BYTES;
+        if self.bytes.len() < wanted {
+            self.bytes.resize(wanted, 0);
+        }
+    }
+
+    /// `bytes` of [`Inbox::room`] were filled.
+    #[inline]
+    pub fn filled(&mut self, bytes: usize) {
+        assert!(bytes <= self.bytes.len() - self.end, "no more was received than there was room for");
+        self.end += bytes;
+    }
+}
+
+/// A prepared statement, with the bytes that all its requests have in common.
+///
+/// A request is a Bind, which names the statement, gives the parameters' values and asks for binary results, and an
+/// Execute without a limit of rows:
+///
+/// ```text
+/// 'B' length  portal 0  statement 0  1 1 (all parameters are binary)  parameters  {length value}*  1 1 (so are results)
+///             ""        name                                          u16          i32
+/// 'E' length  portal 0  limit
+///             ""        i32: 0
+/// ```
+#[derive(Debug, Clone)]
+pub struct Statement {
+    /// From the portal to the number of parameters.
+    begin: Vec<u8>,
+    parameters: usize,
+}
+
+/// Formats of the results, and the Execute.
+const BIND_END_AND_EXECUTE: [u8; 14] = [0, 1, 0, 1, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0];
+/// What of [`BIND_END_AND_EXECUTE`] belongs to the Bind.
+const BIND_END_BYTES: usize = 4;
+/// After this the server answers what it has, commits, and forgets the error of the requests before.
+pub const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
+
+impl Statement {
+    /// A statement that was prepared under this name.
+    pub fn new(name: &str, parameters: u16) -> Self {
+        assert!(!name.contains('\0'), "statements are named by us");
+        let mut begin = vec![0];
+        begin.extend_from_slice(name.as_bytes());
+        begin.extend_from_slice(&[0, 0, 1, 0, 1]);
+        begin.extend_from_slice(&parameters.to_be_bytes());
+        Self { begin, parameters: usize::from(parameters) }
+    }
+
+    /// Begins a request at the end of `out`. Its values follow, then [`Binding::finish`].
+    #[inline]
+    pub fn bind<'o>(&self, out: &'o mut Vec<u8>) -> Binding<'o> {
+        out.extend_from_slice(&[b'B', 0, 0, 0, 0]);
+        let length_at = out.len() - 4;
+        out.extend_from_slice(&self.begin);
+        Binding { out, length_at, missing: self.parameters }
+    }
+}
+
+/// A request to which values are given.
+#[must_use = "a request without its end is no message"]
+pub struct Binding<'o> {
+    out: &'o mut Vec<u8>,
+    length_at: usize,
+    missing: usize,
+}
+
+impl Binding<'_> {
+    /// The next parameter is these bytes: of a text, its UTF-8.
+    #[inline]
+    pub fn bytes(&mut self, value: &[u8]) {
+        self.missing -= 1;
+        put_bytes(self.out, value);
+    }
+
+    /// The next parameter is a 64-bit number.
+    #[inline]
+    pub fn number(&mut self, value: i64) {
+        self.bytes(&value.to_be_bytes());
+    }
+
+    /// The next parameter is an array of texts:
+    ///
+    /// ```text
+    /// length  dimensions  has nulls  type of elements  elements  first index  {length value}*
+    ///         1           0          25 (text)                   1
+    /// ```
+    pub fn texts<'v>(&mut self, values: impl ExactSizeIterator<Item = &'v [u8]>) {
+        const TEXT_TYPE: u32 = 25;
+        self.missing -= 1;
+        let length_at = self.out.len();
+        let count = u32::try_from(values.len()).expect("a request has fewer keys than bytes");
+        for word in [0, 1, 0, TEXT_TYPE, count, 1] {
+            self.out.extend_from_slice(&word.to_be_bytes());
+        }
+        for value in values {
+            put_bytes(self.out, value);
+        }
+        patch_length(self.out, length_at, length_at + 4);
+    }
+
+    /// All values are given.
+    #[inline]
+    pub fn finish(self) {
+        assert_eq!(self.missing, 0, "a request gives a value to every parameter");
+        self.out.extend_from_slice(&BIND_END_AND_EXECUTE);
+        let bind_end = self.out.len() - (BIND_END_AND_EXECUTE.len() - BIND_END_BYTES);
+        let bytes = u32::try_from(bind_end - self.length_at).expect("requests are far below 4 GiB");
+        self.out[self.length_at..][..4].copy_from_slice(&bytes.to_be_bytes());
+    }
+}
+
+/// A value with its length before it.
+#[inline]
+pub fn put_bytes(out: &mut Vec<u8>, value: &[u8]) {
+    let bytes = i32::try_from(value.len()).expect("values are far below 2 GiB");
+    out.extend_from_slice(&bytes.to_be_bytes());
+    out.extend_from_slice(value);
+}
+
+/// Writes at `at` how many bytes there are from `from` to the end.
+pub fn patch_length(out: &mut [u8], at: usize, from: usize) {
+    let bytes = u32::try_from(out.len() - from).expect("messages are far below 4 GiB");
+    out[at..][..4].copy_from_slice(&bytes.to_be_bytes());
+}
+
+/// The values of a row, in the order of its columns; `None` is a null.
+#[derive(Debug, Clone)]
+pub struct Values<'a> {
+    rest: &'a [u8],
+    left: u16,
+}
+
+impl<'a> Values<'a> {
+    /// Of the body of a [`tag::DATA_ROW`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no number of columns.
+    #[inline]
+    pub fn new(body: &'a [u8]) -> Result<Self, Malformed> {
+        let [a, b, rest @ ..] = body else { return Err(Malformed("a row without a number of columns")) };
+        Ok(Self { rest, left: u16::from_be_bytes([*a, *b]) })
+    }
+
+    /// The next value; an error if the row has no more.
+    ///
+    /// # Errors
+    ///
+    /// If the row ends too early.
+    #[inline]
+    pub fn value(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
+        const SHORT: Malformed = Malformed("a row that ends before its last value");
+        if self.left == 0 {
+            return Err(Malformed("a row with fewer columns than asked for"));
+        }
+        self.left -= 1;
+        let (length, rest) = self.rest.split_first_chunk::<4>().ok_or(SHORT)?;
+        self.rest = rest;
+        match i32::from_be_bytes(*length) {
+            -1 => Ok(None),
+            bytes => {
+                let bytes = usize::try_from(bytes).map_err(|_| SHORT)?;
+                let (value, rest) = rest.split_at_checked(bytes).ok_or(SHORT)?;
+                self.rest = rest;
+                Ok(Some(value))
+            }
+        }
+    }
+
+    /// Values not yet taken.
+    pub fn left(&self) -> u16 {
+        self.left
+    }
+}
+
+/// How many rows a command touched: the last word of the body of a [`tag::COMMAND_COMPLETE`], as in `UPDATE 1` or
+/// `INSERT 0 1`; none for commands that count nothing.
+#[inline]
+pub fn rows_touched(body: &[u8]) -> u64 {
+    let words = body.strip_suffix(&[0]).unwrap_or(body);
+    let digits = words.len() - words.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    words[digits..].iter().fold(0_u64, |sum, digit| sum.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
+}
+
+/// What the body of a [`tag::ERROR_RESPONSE`] says: fields that begin with a letter and end with a zero, then a zero.
+pub fn server_error(body: &[u8]) -> ServerError {
+    let mut error = ServerError {
+        severity: String::new(),
+        sqlstate: SqlState::UNKNOWN,
+        message: String::new(),
+        detail: String::new(),
+        hint: String::new(),
+    };
+    for field in body.split(|byte| *byte == 0) {
+        let Some((kind, text)) = field.split_first() else { continue };
+        let words = || String::from_utf8_lossy(text).into_owned();
+        match kind {
+            // In the language of the server's messages, and since version 9.6 in English, too.
+            b'S' if error.severity.is_empty() => error.severity = words(),
+            b'V' => error.severity = words(),
+            b'C' => error.sqlstate = text.try_into().map_or(SqlState::UNKNOWN, SqlState),
+            b'M' => error.message = words(),
+            b'D' => error.detail = words(),
+            b'H' => error.hint = words(),
+            _ => {}
+        }
+    }
+    error
+}
