@@ -11,8 +11,8 @@
 
 pub mod client;
 pub mod clock;
-pub mod cost;
 pub mod conformance;
+pub mod cost;
 pub mod directory;
 pub mod key_value;
 pub mod measured;

@@ -1,6 +1,17 @@
 //! The command line of `larch bench`.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const YCSB_EXAMPLES: &str = "\
+Examples:
+  larch bench ycsb
+  larch bench ycsb load --workload a -p recordcount=1000000 --target larch:db --recreate
+  larch bench ycsb run --workload a -p recordcount=1000000 --target larch:db --threads 2 --time 30s
+  larch bench ycsb run --workload c --target larch:db --rate 20000 --time 30s --out c.json
+  larch bench ycsb all -p recordcount=100000 --target postgres://me@localhost/bench --threads 16 --time 10s
+  larch bench ycsb run --workload a --target noop: --operations 10000000";
 
 /// Measure stores
 #[derive(Debug, Args)]
@@ -15,4 +26,151 @@ pub struct Bench {
 pub enum Measurement {
     /// List the stores that can be measured, and what the others take
     Targets,
+    /// YCSB: load a store, run a workload on it, or all six; without a word, all six on Larch in a temporary directory
+    #[command(after_help = YCSB_EXAMPLES)]
+    Ycsb(Box<YcsbArgs>),
+    /// Larch beside the other engines, rows that fit in memory
+    Peers(PeersArgs),
+    /// Larch beside the other engines, rows that do not fit in memory
+    Cold(PeersArgs),
+    /// Hold an engine for `peers` and `cold`
+    #[command(hide = true)]
+    Peer {
+        /// The store.
+        target: String,
+    },
+}
+
+/// What YCSB does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Action {
+    /// Insert the records of a workload
+    Load,
+    /// Run a workload on what was loaded
+    Run,
+    /// Load, run A, B, C, F and D, load again, run E
+    All,
+}
+
+/// How YCSB tells what it measured, on standard output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Exporter {
+    /// A table of our own
+    #[default]
+    Table,
+    /// Lines as YCSB prints them
+    Text,
+    /// JSON objects as YCSB prints them, one after the other
+    Json,
+    /// The same in one array
+    JsonArray,
+}
+
+/// Options of `larch bench ycsb`.
+#[derive(Debug, Args)]
+pub struct YcsbArgs {
+    /// What to do
+    pub action: Option<Action>,
+    /// Workload: a to f, or a file of properties; later ones go over earlier ones
+    #[arg(short = 'P', long, value_name = "a..f|FILE")]
+    pub workload: Vec<String>,
+    /// A property of the workload, over what its file says
+    #[arg(short, long = "property", value_name = "NAME=VALUE")]
+    pub property: Vec<String>,
+    /// The store; `larch bench targets` lists them
+    #[arg(long)]
+    pub target: Option<String>,
+    /// Clients [default: threadcount of the workload, or 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub threads: Option<u32>,
+    /// Threads that the clients share, for stores that have many requests under way on one
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub workers: u32,
+    /// Operations a second of all clients together, each with its time on a schedule, so that a stall is counted
+    #[arg(long, value_name = "OPS")]
+    pub rate: Option<f64>,
+    /// Clients begin one after the other in this time
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]
+    pub ramp: Duration,
+    /// Runs so long before it measures
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]
+    pub warmup: Duration,
+    /// Measures so long [default: operationcount of the workload]
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "operations")]
+    pub time: Option<Duration>,
+    /// Measures so many operations
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub operations: Option<u64>,
+    /// Decides every operation of every client
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Empties the table before a load
+    #[arg(long)]
+    pub recreate: bool,
+    /// Writes the whole result as JSON
+    #[arg(long, value_name = "FILE.json")]
+    pub out: Option<PathBuf>,
+    /// Writes a line for each interval and kind of operation
+    #[arg(long, value_name = "FILE.csv")]
+    pub csv: Option<PathBuf>,
+    /// Writes the histograms of intervals as a log of HdrHistogram
+    #[arg(long, value_name = "FILE.hlog")]
+    pub hdr: Option<PathBuf>,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Exporter,
+    /// Prints a line as YCSB does every status.interval (10 s); without it a line of our own every second
+    #[arg(short, long)]
+    pub status: bool,
+    /// Prints no line while it runs
+    #[arg(short, long, conflicts_with = "status")]
+    pub quiet: bool,
+}
+
+/// Options of `larch bench peers` and `larch bench cold`.
+#[derive(Debug, Args)]
+pub struct PeersArgs {
+    /// Fewer rows and one short repeat: a look, not a result
+    #[arg(long)]
+    pub quick: bool,
+    /// Rows of the table
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
+    pub records: Option<u64>,
+    /// Where the databases lie while it runs [default: beside this program's directory]
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+    /// Writes the table as Markdown too
+    #[arg(long, value_name = "FILE.md")]
+    pub out: Option<PathBuf>,
+}
+
+/// `500ms`, `60s`, `5m`; a number alone is seconds.
+fn time(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let nanos_of_unit = match &text[digits.len()..] {
+        "ms" => 1e6,
+        "" | "s" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        unit => return Err(format!("`{unit}` is not a unit of time; write 500ms, 60s, 5m or 1h")),
+    };
+    let number: f64 = digits.parse().map_err(|_| "a time is a number with ms, s, m or h: 500ms, 60s, 5m")?;
+    if !(0.0..=1e6).contains(&number) {
+        return Err("a time is at least 0 and not years".to_owned());
+    }
+    Ok(Duration::from_nanos((number * nanos_of_unit) as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+    use std::time::Duration;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(time("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(time("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(time("2m"), Ok(Duration::from_secs(120)));
+        assert!(time("-1s").is_err() && time("5 s").is_err() && time("5d").is_err() && time("s").is_err());
+    }
 }

@@ -2,11 +2,12 @@
 //! the binary hands it the schemes that it was built with.
 
 pub mod args;
+mod peers;
 pub mod targets;
 
 pub use args::Bench;
 
-use args::Measurement;
+use args::{Measurement, PeersArgs};
 use harness::{Failure, Scheme};
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -14,16 +15,37 @@ use std::process::ExitCode;
 /// Does what `bench` says; `schemes` are the stores that can be opened. The exit code is 0 if all was measured, 1 if a
 /// goal was missed or nothing was measured, 2 if what was asked for makes no sense, 3 if a store failed.
 pub fn run(bench: &Bench, schemes: &[Scheme]) -> ExitCode {
-    let done = match &bench.what {
-        Measurement::Targets => print(&targets::list(schemes)),
-    };
+    match &bench.what {
+        Measurement::Targets => ended(print(&targets::list(schemes)).map(|()| true)),
+        Measurement::Ycsb(_) => ExitCode::FAILURE,
+        Measurement::Peers(args) => ended(compared(args, peers::in_memory(args, schemes))),
+        Measurement::Cold(args) => ended(compared(args, peers::cold(args, schemes))),
+        Measurement::Peer { target } => peers::serve(target, schemes),
+    }
+}
+
+/// The exit code of a command that did what it should (`true`), missed a goal (`false`) or failed.
+fn ended(done: Result<bool, Failure>) -> ExitCode {
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(failure) => {
             eprintln!("larch: {failure}");
             ExitCode::from(if failure.kind == "target" { 2 } else { 3 })
         }
     }
+}
+
+/// Prints how a comparison ended, and writes it where it is wanted.
+#[allow(clippy::disallowed_methods, reason = "a report of the user's, never simulated")]
+fn compared(args: &PeersArgs, ending: Result<peers::Ending, String>) -> Result<bool, Failure> {
+    let ending = ending.map_err(|why| Failure::session("peers", why))?;
+    print(&ending.text)?;
+    if let Some(out) = &args.out {
+        let failed = |error| Failure::session("output", format!("cannot write {}: {error}", out.display()));
+        std::fs::write(out, &ending.text).map_err(failed)?;
+    }
+    Ok(ending.is_good)
 }
 
 fn print(text: &str) -> Result<(), Failure> {

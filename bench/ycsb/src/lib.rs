@@ -20,10 +20,12 @@ pub use generator::{BadHistogram, Histogram};
 pub use key::KeyNames;
 pub use load::{Load, LoadClient, LoadRows};
 pub use properties::{BadSyntax, Properties};
+pub use random::Random;
 pub use run::{Run, RunClient};
 pub use settings::{
     BadProperty, Drive, FieldLength, Format, Interval, KeyDistribution, Measure, Operations, Output, Records, Settings,
 };
+pub use value::Text;
 
 /// The properties of the official workload `name`, from `a` to `f`.
 pub fn built_in(name: &str) -> Option<Properties> {

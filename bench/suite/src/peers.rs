@@ -1,0 +1,105 @@
+//! `larch bench peers` and `larch bench cold`: Larch beside the other engines, in turns, row by row, with goals.
+//!
+//! Each engine has a process of its own, which holds its database open through the whole run and is stopped while others
+//! are measured. A row is measured on every engine before it is repeated; rows that only read come before those that
+//! write, and loads come last.
+
+mod child;
+mod cold;
+mod disk;
+mod herd;
+mod memory;
+mod memory_limit;
+mod orders;
+mod raw;
+mod table;
+mod tasks;
+mod workplace;
+
+pub use child::serve;
+pub use cold::run as cold;
+pub use memory::run as in_memory;
+
+use herd::Peer;
+use orders::{Measure, Order, Sample};
+use table::{Row, Table};
+
+/// Tells how far a run is, on stderr.
+struct Tale {
+    started: harness::Clock,
+}
+
+impl Tale {
+    fn new() -> Self {
+        Self { started: harness::Clock::start() }
+    }
+
+    fn tell(&self, what: &str) {
+        eprintln!("{:6.0} s  {what}", self.started.nanos() as f64 / 1e9);
+    }
+}
+
+/// Measures `measure` on every peer, `repeats` times in turns, with another seed each time; `figure` makes of what came
+/// a number of the row. What fails on one engine is told and leaves its place empty.
+fn in_turns(
+    peers: &mut [Peer],
+    repeats: usize,
+    measure: &Measure,
+    row: &mut Row,
+    figure: &dyn Fn(&Sample) -> f64,
+    tale: &Tale,
+) -> Vec<Vec<Sample>> {
+    let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); peers.len()];
+    for repeat in 0..repeats {
+        for (at, peer) in peers.iter_mut().enumerate() {
+            if samples[at].len() < repeat {
+                // It failed before.
+                continue;
+            }
+            let order = Order::Measure(Measure { seed: measure.seed + repeat as u64, ..measure.clone() });
+            match peer.obey(&order) {
+                Ok(sample) => {
+                    let number = figure(&sample);
+                    tale.tell(&format!("{:24} {:24} {number:12.2} {}", row.name, peer.name(), row.unit));
+                    row.figures[at].push(number);
+                    samples[at].push(sample);
+                }
+                Err(why) => {
+                    tale.tell(&format!("{:24} {why}", row.name));
+                    row.figures[at].clear();
+                }
+            }
+        }
+    }
+    samples
+}
+
+/// Thousand operations a second.
+fn thousands(sample: &Sample) -> f64 {
+    sample.operations as f64 / sample.nanos as f64 * 1e6
+}
+
+/// Million rows a second.
+fn million_rows(sample: &Sample) -> f64 {
+    sample.rows as f64 / sample.nanos as f64 * 1e3
+}
+
+/// What is printed at the end, and how the run ends.
+fn verdict(table: &Table) -> Ending {
+    let short = table.verdicts().iter().filter(|verdict| !verdict.reached).count();
+    let measured = table.rows.iter().any(|row| row.figures.first().is_some_and(|ours| !ours.is_empty()));
+    let mut text = table.markdown();
+    for goal in table.unmeasured() {
+        text.push_str(&format!("not measured: {goal}\n"));
+    }
+    text.push_str(&format!("falls short: {short}\n"));
+    Ending { text, is_good: short == 0 && measured }
+}
+
+/// How a run of peers ends.
+pub struct Ending {
+    /// The table and what fell short.
+    pub text: String,
+    /// Whether every goal that could be looked at was reached, and something was measured.
+    pub is_good: bool,
+}

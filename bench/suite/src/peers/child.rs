@@ -1,0 +1,210 @@
+//! A process that holds an engine and does what it is told, line by line.
+
+use super::disk::{self, DiskCounts};
+use super::orders::{Answer, Fill, Measure, Order, Sample, Task};
+use super::raw;
+use super::tasks::{KEYS, Single, Singles, SortedRows, VALUE_BYTES};
+use crate::targets;
+use harness::{Clock, Length, Measured, Opening, Plan, Scheme, Store, Table, Target, Workload};
+use std::io::{BufRead as _, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use ycsb::{Load, Run, Settings};
+
+/// Holds the store `target`, obeys the orders on standard input and answers on standard output, until there are no more
+/// orders.
+pub fn serve(target: &str, schemes: &[Scheme]) -> ExitCode {
+    die_with_the_parent();
+    let mut schemes = schemes.to_vec();
+    schemes.push(raw::SCHEME);
+    let mut held = match Held::new(target, schemes) {
+        Ok(held) => held,
+        Err(failure) => {
+            eprintln!("larch: {failure}");
+            return ExitCode::from(2);
+        }
+    };
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        let answer: Answer = match serde_json::from_str(&line) {
+            Ok(order) => held.obey(&order),
+            Err(error) => Err(format!("cannot read the order `{line}`: {error}")),
+        };
+        let mut text = serde_json::to_string(&answer).expect("answers are plain data");
+        text.push('\n');
+        let mut out = std::io::stdout().lock();
+        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+            // Nobody is there any more who asked.
+            break;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Lets the system kill this process when the one that started it ends, however it ends.
+fn die_with_the_parent() {
+    let signal = Some(rustix::process::Signal::KILL);
+    if let Err(error) = rustix::process::set_parent_process_death_signal(signal) {
+        eprintln!("larch: this process may outlive the one that started it: {error}");
+    }
+}
+
+struct Held {
+    target: Target,
+    schemes: Vec<Scheme>,
+    directory: PathBuf,
+    table: Table,
+    store: Option<Box<dyn Store>>,
+}
+
+impl Held {
+    fn new(target: &str, schemes: Vec<Scheme>) -> Result<Self, harness::Failure> {
+        let target = Target::parse(target)?;
+        let directory = target.directory()?.to_owned();
+        targets::find(&schemes, &target)?;
+        Ok(Self { target, schemes, directory, table: Table::numbered("usertable", "field", 1), store: None })
+    }
+
+    fn obey(&mut self, order: &Order) -> Answer {
+        match order {
+            Order::Open { anew } => self.open(*anew),
+            Order::Close => self.close().map(|()| Sample::default()),
+            Order::Settle => {
+                self.store()?.settle().map_err(|failure| failure.to_string())?;
+                Ok(Sample::default())
+            }
+            Order::Fill { how, records } => self.fill(*how, *records),
+            Order::Measure(measure) => self.measure(measure),
+        }
+    }
+
+    fn store(&self) -> Result<&dyn Store, String> {
+        self.store.as_deref().ok_or_else(|| "no store is open".to_owned())
+    }
+
+    fn open(&mut self, anew: bool) -> Answer {
+        self.close()?;
+        let opening = if anew { Opening::Recreate } else { Opening::Existing };
+        let scheme = targets::find(&self.schemes, &self.target).map_err(|failure| failure.to_string())?;
+        let store = (scheme.open)(&self.target, &self.table, opening).map_err(|failure| failure.to_string())?;
+        let settings = told(&*store);
+        self.store = Some(store);
+        Ok(Sample { settings, ..Sample::default() })
+    }
+
+    fn close(&mut self) -> Result<(), String> {
+        self.store.take().map_or(Ok(()), |store| store.close().map_err(|failure| failure.to_string()))
+    }
+
+    fn fill(&self, how: Fill, records: u64) -> Answer {
+        let store = self.store()?;
+        let before = DiskCounts::of(&self.directory);
+        let clock = Clock::start();
+        let loaded = match how {
+            Fill::Sorted => store.bulk_load(&mut SortedRows::new(records)).map_err(|failure| failure.to_string())?,
+            Fill::Random => None,
+        };
+        let rows = match loaded {
+            Some(rows) => rows,
+            None => {
+                let order = if how == Fill::Sorted { "ordered" } else { "hashed" };
+                let properties = [("recordcount", records.to_string()), ("insertorder", order.to_owned())];
+                let settings = settings("a", &properties)?;
+                let plan = Plan { loading: true, ..Plan::default() };
+                let measured = run(store, &Load::new(&settings, 0), &plan)?;
+                if measured.failed > 0 {
+                    return Err(format!("{} inserts failed: {:?}", measured.failed, measured.failures));
+                }
+                measured.operations
+            }
+        };
+        let nanos = clock.nanos();
+        store.settle().map_err(|failure| failure.to_string())?;
+        let mut sample = Sample { operations: rows, rows, nanos, settings: told(store), ..Sample::default() };
+        sample.file_bytes = disk::bytes_under(&self.directory);
+        since(&mut sample, before, DiskCounts::of(&self.directory));
+        Ok(sample)
+    }
+
+    fn measure(&self, measure: &Measure) -> Answer {
+        let store = self.store()?;
+        let plan = Plan {
+            clients: measure.threads,
+            warmup: Duration::from_millis(measure.warmup_millis),
+            length: Length::Time(Duration::from_millis(measure.millis)),
+            ..Plan::default()
+        };
+        let before = DiskCounts::of(&self.directory);
+        let single = |what| Singles { what, records: measure.records, seed: measure.seed };
+        let measured = match &measure.task {
+            Task::Workload { name, keys } => {
+                let records = measure.records.to_string();
+                let mut properties = vec![("recordcount", records), ("insertorder", "ordered".to_owned())];
+                if !keys.is_empty() {
+                    properties.push(("requestdistribution", keys.clone()));
+                }
+                // Inserts go behind the records of the load; those of a later repeat meet rows of an earlier one.
+                let settings = settings(name, &properties)?;
+                run(store, &Run::new(&settings, measure.seed), &plan)
+            }
+            Task::Absent => run(store, &single(Single::Absent), &plan),
+            Task::Many(keys) => run(store, &single(Single::Many(*keys)), &plan),
+            Task::Puts => run(store, &single(Single::Put), &plan),
+            Task::Scan => {
+                let once = Plan { length: Length::Operations(1), warmup: Duration::ZERO, ..plan };
+                run(store, &single(Single::Scan), &once)
+            }
+        }?;
+        if measured.failed > 0 {
+            return Err(format!("{} operations failed: {:?}", measured.failed, measured.failures));
+        }
+        let cost = &measured.cost;
+        let mut sample = Sample {
+            operations: measured.operations,
+            rows: measured.kinds.iter().map(|kind| kind.rows).sum(),
+            nanos: measured.nanos,
+            cpu_nanos: cost.user_nanos + cost.system_nanos,
+            resident_bytes: cost.resident_bytes,
+            ..Sample::default()
+        };
+        since(&mut sample, before, DiskCounts::of(&self.directory));
+        // The disk was read in the warm-up too: its part is taken to be what its operations are of all.
+        let all = measured.operations + measured.warmed + measured.cut;
+        sample.disk_reads = sample.disk_reads.map(|reads| reads * measured.operations / all.max(1));
+        Ok(sample)
+    }
+}
+
+/// How the store is set.
+fn told(store: &dyn Store) -> Vec<(String, String)> {
+    store.settings().into_iter().map(|setting| (setting.name.to_owned(), setting.value)).collect()
+}
+
+/// A workload of YCSB with one field of 100 bytes and keys of 20 bytes.
+fn settings(name: &str, more: &[(&str, String)]) -> Result<Settings, String> {
+    let mut properties = ycsb::built_in(name).ok_or_else(|| format!("there is no workload `{name}`"))?;
+    properties.set("fieldcount", "1");
+    properties.set("fieldlength", VALUE_BYTES.to_string());
+    properties.set("zeropadding", KEYS.zero_padding.to_string());
+    properties.set("operationcount", "0");
+    for (name, value) in more {
+        properties.set(*name, value.clone());
+    }
+    Settings::new(&properties, &|_| Err("no file is named".to_owned())).map_err(|error| error.to_string())
+}
+
+fn run<W: Workload>(store: &dyn Store, workload: &W, plan: &Plan) -> Result<Measured, String> {
+    let never = AtomicBool::new(false);
+    harness::run(store, workload, plan, &never, &mut |_| ()).map_err(|error| error.to_string())
+}
+
+fn since(sample: &mut Sample, before: Option<DiskCounts>, after: Option<DiskCounts>) {
+    if let (Some(before), Some(after)) = (before, after) {
+        let counts = after.since(before);
+        sample.disk_reads = Some(counts.reads);
+        sample.disk_read_bytes = counts.read_bytes;
+        sample.disk_written_bytes = counts.written_bytes;
+    }
+}

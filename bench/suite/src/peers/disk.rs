@@ -1,0 +1,78 @@
+//! What a disk was asked for, as the system counts it: for every engine in the same way, whatever it tells itself.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "files of the system, never simulated")]
+
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Reads and writes of one disk since the system started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskCounts {
+    /// Reads that were completed, after the system merged neighbours.
+    pub reads: u64,
+    /// Bytes they brought.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+}
+
+impl DiskCounts {
+    /// Of the disk that holds `path`; `None` where the system does not tell.
+    pub fn of(path: &Path) -> Option<Self> {
+        let device = fs::metadata(path).ok()?.dev();
+        Self::parse(&fs::read_to_string("/proc/diskstats").ok()?, device)
+    }
+
+    /// From the text of `/proc/diskstats`: major, minor, name, reads, reads merged, sectors read, milliseconds, writes,
+    /// writes merged, sectors written, … A sector there is 512 bytes.
+    fn parse(text: &str, device: u64) -> Option<Self> {
+        // The C library's encoding of a device number.
+        let major = (device >> 8 & 0xfff) | (device >> 32 & !0xfff);
+        let minor = (device & 0xff) | (device >> 12 & !0xff);
+        let line = text.lines().find_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            (words.first()?.parse() == Ok(major) && words.get(1)?.parse() == Ok(minor)).then_some(words)
+        })?;
+        let number = |at: usize| line.get(at)?.parse::<u64>().ok();
+        Some(Self { reads: number(3)?, read_bytes: number(5)? * 512, written_bytes: number(9)? * 512 })
+    }
+
+    /// What came since `before`.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            reads: self.reads.saturating_sub(before.reads),
+            read_bytes: self.read_bytes.saturating_sub(before.read_bytes),
+            written_bytes: self.written_bytes.saturating_sub(before.written_bytes),
+        }
+    }
+}
+
+/// Lets the system forget what it has cached of the files under `folder`, written or read.
+pub fn forget(folder: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            forget(&entry.path())?;
+            continue;
+        }
+        let file = fs::File::open(entry.path())?;
+        file.sync_all()?;
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
+    }
+    Ok(())
+}
+
+/// Bytes of the files under `folder`, as the disk holds them.
+pub fn bytes_under(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    let size = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(about) if about.is_dir() => bytes_under(&entry.path()),
+        Ok(about) => about.blocks() * 512,
+        Err(_) => 0,
+    };
+    entries.flatten().map(size).sum()
+}

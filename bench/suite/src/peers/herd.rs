@@ -1,0 +1,79 @@
+//! The processes that hold an engine each. One runs at a time: the others are stopped, so that what they do behind
+//! their backs is not measured with it.
+
+#![allow(clippy::disallowed_methods, reason = "starts processes; never simulated")]
+
+use super::memory_limit::MemoryLimit;
+use super::orders::{Answer, Order, Sample};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// A process with an engine.
+pub struct Peer {
+    name: String,
+    child: Child,
+    orders: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    /// Held as long as the process lives.
+    _limit: Option<MemoryLimit>,
+}
+
+impl Peer {
+    /// Starts this program again as a peer with the store `target`, and stops it. `limit` bounds its memory.
+    pub fn start(name: &str, target: &str, limit: Option<MemoryLimit>) -> Result<Self, String> {
+        let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+        let mut child = Command::new(program)
+            .args(["bench", "peer", target])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("cannot start a process for {name}: {error}"))?;
+        if let Some(limit) = &limit {
+            limit.admit(child.id())?;
+        }
+        let orders = child.stdin.take().expect("it was piped");
+        let answers = BufReader::new(child.stdout.take().expect("it was piped"));
+        let peer = Self { name: name.to_owned(), child, orders, answers, _limit: limit };
+        peer.signal(Signal::STOP)?;
+        Ok(peer)
+    }
+
+    /// How it is called in tables.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Lets it run, until it has done what `order` says.
+    pub fn obey(&mut self, order: &Order) -> Result<Sample, String> {
+        self.signal(Signal::CONT)?;
+        let mut line = serde_json::to_string(order).expect("orders are plain data");
+        line.push('\n');
+        let ended = |why: String| format!("{}: {why}", self.name);
+        self.orders.write_all(line.as_bytes()).map_err(|error| ended(format!("its process has ended: {error}")))?;
+        let mut answer = String::new();
+        let read = self.answers.read_line(&mut answer).map_err(|error| ended(error.to_string()))?;
+        if read == 0 {
+            let how = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+            return Err(format!("{}: its process ended without an answer: {how}", self.name));
+        }
+        let answer: Answer = serde_json::from_str(&answer)
+            .map_err(|error| ended(format!("cannot read its answer `{answer}`: {error}")))?;
+        let sample = answer.map_err(ended)?;
+        self.signal(Signal::STOP)?;
+        Ok(sample)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), String> {
+        let process = Pid::from_child(&self.child);
+        kill_process(process, signal).map_err(|error| format!("{}: cannot signal its process: {error}", self.name))
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // A process that has ended already is as good.
+        self.child.kill().unwrap_or_default();
+        self.child.wait().map(drop).unwrap_or_default();
+    }
+}

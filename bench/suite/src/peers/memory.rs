@@ -1,0 +1,199 @@
+//! The table of what fits in memory: reads, mixes, scans and loads of small rows, one thread and two.
+
+use super::herd::Peer;
+use super::orders::{Fill, Measure, Order, Sample, Task};
+use super::table::{Against, Goal, Row, Table};
+use super::workplace::Workplace;
+use super::{Ending, Tale, in_turns, million_rows, thousands, verdict};
+use crate::args::PeersArgs;
+use harness::Scheme;
+
+/// Memory for pages that every engine gets: more than all rows need.
+const CACHE: &str = "3GiB";
+
+/// An engine of the table, with its settings: the same durability (a crash of the process loses nothing, one of the
+/// machine may), no compression, room for everything in its cache.
+struct Engine {
+    name: &'static str,
+    scheme: &'static str,
+    options: String,
+}
+
+fn engines(schemes: &[Scheme]) -> Vec<Engine> {
+    let all = ["larch", "rocksdb", "fjall", "redb", "lmdb", "sqlite"];
+    let built = |scheme: &&str| schemes.iter().any(|known| known.name == *scheme);
+    let engine = |scheme| Engine { name: scheme, scheme, options: format!("cache={CACHE}&durability=buffered") };
+    all.into_iter().filter(built).map(engine).collect()
+}
+
+/// How large a run is.
+struct Scale {
+    records: u64,
+    repeats: usize,
+    warmup_millis: u64,
+    millis: u64,
+}
+
+/// Measures the table on all engines that are there.
+pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
+    let scale = match args.quick {
+        true => Scale { records: args.records.unwrap_or(1_000_000), repeats: 1, warmup_millis: 500, millis: 1_000 },
+        false => Scale { records: args.records.unwrap_or(10_000_000), repeats: 3, warmup_millis: 1_000, millis: 4_000 },
+    };
+    let engines = engines(schemes);
+    let place = Workplace::new(args.dir.as_deref(), "bench-peers")?;
+    // Rows and what a compaction or a second copy of pages takes beside them.
+    let needed = engines.len() as u64 * scale.records * 120 * 4;
+    let room = place.room_bytes()?;
+    if room < needed {
+        return Err(format!(
+            "the databases may take {} MiB and the disk has room for {} MiB: name a directory with more by --dir, or \
+             measure fewer rows with --records",
+            needed >> 20,
+            room >> 20
+        ));
+    }
+    let tale = Tale::new();
+    let mut peers = Vec::new();
+    for engine in &engines {
+        let directory = place.join(engine.name);
+        let target = format!("{}:{}?{}", engine.scheme, directory.display(), engine.options);
+        peers.push(Peer::start(engine.name, &target, None)?);
+    }
+    let names: Vec<String> = engines.iter().map(|engine| engine.name.to_owned()).collect();
+    let mut table = Table { engines: names, rows: rows() };
+    for row in &mut table.rows {
+        row.figures = vec![Vec::new(); engines.len()];
+    }
+    let mut settings = Vec::new();
+    fill(&mut peers, &scale, Fill::Sorted, &mut table, &tale, &mut settings);
+    measure(&mut peers, &scale, &mut table, &tale);
+    fill(&mut peers, &scale, Fill::Random, &mut table, &tale, &mut Vec::new());
+    let mut ending = verdict(&table);
+    ending.text = format!("{}\n{}", head(args, &scale, &settings), ending.text);
+    Ok(ending)
+}
+
+fn head(args: &PeersArgs, scale: &Scale, settings: &[String]) -> String {
+    let mut text = format!(
+        "{} records of 20-byte keys and 100-byte values, {} repeats of {:.1} s after {:.1} s of warm-up{}\n\n",
+        scale.records,
+        scale.repeats,
+        scale.millis as f64 / 1e3,
+        scale.warmup_millis as f64 / 1e3,
+        if args.quick { " (quick: figures are rough)" } else { "" }
+    );
+    for line in settings {
+        text.push_str(&format!("* {line}\n"));
+    }
+    text
+}
+
+fn against(engine: &'static str, ratio: f64) -> Goal {
+    Goal { against: Against::Engine(engine), ratio }
+}
+
+fn best(ratio: f64) -> Goal {
+    Goal { against: Against::Best, ratio }
+}
+
+fn own(row: &'static str, ratio: f64) -> Goal {
+    Goal { against: Against::Own(row), ratio }
+}
+
+fn row(name: &'static str, unit: &'static str, goals: Vec<Goal>) -> Row {
+    Row { name, unit, less_is_better: unit == "bytes a row", goals, figures: Vec::new() }
+}
+
+/// The rows with their goals.
+fn rows() -> Vec<Row> {
+    vec![
+        row("uniform get", "K/s", vec![against("rocksdb", 3.5), against("lmdb", 1.6)]),
+        row("zipfian get (C)", "K/s", vec![against("rocksdb", 3.0), against("lmdb", 1.2)]),
+        row("read of 16, uniform", "K rows/s", vec![own("uniform get", 2.5)]),
+        row("get of an absent key", "K/s", vec![against("rocksdb", 1.0)]),
+        row("uniform get, 2 threads", "K/s", vec![own("uniform get", 1.9)]),
+        row("zipfian get, 2 threads", "K/s", vec![own("zipfian get (C)", 1.9)]),
+        row("full scan", "M rows/s", vec![against("rocksdb", 8.0), against("redb", 1.0)]),
+        row("B (95/5)", "K/s", vec![against("rocksdb", 2.0), against("lmdb", 1.4)]),
+        row("A (50/50)", "K/s", vec![best(1.5)]),
+        row("F (read-modify-write)", "K/s", vec![best(1.5)]),
+        row("D (latest)", "K/s", vec![best(1.5)]),
+        row("E (scan 1-100)", "K/s", vec![against("rocksdb", 4.0), against("lmdb", 1.0)]),
+        row("random load", "K/s", vec![against("rocksdb", 1.3)]),
+        row("random load, written", "bytes a row", vec![against("rocksdb", 1.0)]),
+        row("sorted bulk load", "M rows/s", vec![against("rocksdb", 1.2)]),
+    ]
+}
+
+fn workload(name: &str, keys: &str) -> Task {
+    Task::Workload { name: name.to_owned(), keys: keys.to_owned() }
+}
+
+/// A figure made of a sample.
+type Figure = fn(&Sample) -> f64;
+
+/// Everything that is measured on databases that are filled and settled.
+fn measure(peers: &mut [Peer], scale: &Scale, table: &mut Table, tale: &Tale) {
+    let thousand_rows: Figure = |sample| sample.rows as f64 / sample.nanos as f64 * 1e6;
+    let tasks: [(&str, Task, usize, Figure); 12] = [
+        ("uniform get", workload("c", "uniform"), 1, thousands),
+        ("zipfian get (C)", workload("c", ""), 1, thousands),
+        ("read of 16, uniform", Task::Many(16), 1, thousand_rows),
+        ("get of an absent key", Task::Absent, 1, thousands),
+        ("uniform get, 2 threads", workload("c", "uniform"), 2, thousands),
+        ("zipfian get, 2 threads", workload("c", ""), 2, thousands),
+        ("full scan", Task::Scan, 1, million_rows),
+        ("B (95/5)", workload("b", ""), 1, thousands),
+        ("A (50/50)", workload("a", ""), 1, thousands),
+        ("F (read-modify-write)", workload("f", ""), 1, thousands),
+        ("D (latest)", workload("d", ""), 1, thousands),
+        ("E (scan 1-100)", workload("e", ""), 1, thousands),
+    ];
+    for (name, task, threads, figure) in tasks {
+        let row = table.rows.iter_mut().find(|row| row.name == name).expect("every task has a row");
+        let measure = Measure {
+            task,
+            records: scale.records,
+            threads,
+            warmup_millis: scale.warmup_millis,
+            millis: scale.millis,
+            seed: 1,
+        };
+        in_turns(peers, scale.repeats, &measure, row, &figure, tale);
+    }
+}
+
+/// Fills the databases anew, in turns, and puts down how fast that was.
+fn fill(peers: &mut [Peer], scale: &Scale, how: Fill, table: &mut Table, tale: &Tale, settings: &mut Vec<String>) {
+    let (name, figure): (_, Figure) = match how {
+        Fill::Sorted => ("sorted bulk load", million_rows),
+        Fill::Random => ("random load", |sample| sample.rows as f64 / sample.nanos as f64 * 1e6),
+    };
+    for repeat in 0..scale.repeats {
+        for (at, peer) in peers.iter_mut().enumerate() {
+            let filled = peer
+                .obey(&Order::Open { anew: true })
+                .and_then(|_| peer.obey(&Order::Fill { how, records: scale.records }));
+            let sample = match filled {
+                Ok(sample) => sample,
+                Err(why) => {
+                    tale.tell(&format!("{name:24} {why}"));
+                    continue;
+                }
+            };
+            let number = figure(&sample);
+            tale.tell(&format!("{name:24} {:24} {number:12.2}", peer.name()));
+            table.rows.iter_mut().find(|row| row.name == name).expect("loads have rows").figures[at].push(number);
+            if how == Fill::Random && sample.disk_reads.is_some() {
+                let written = sample.disk_written_bytes as f64 / sample.rows.max(1) as f64;
+                let row = table.rows.iter_mut().find(|row| row.name == "random load, written").expect("a row");
+                row.figures[at].push(written);
+            }
+            if repeat == 0 {
+                let list: Vec<String> = sample.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+                settings.push(format!("{}: {}", peer.name(), list.join("; ")));
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The disk alone, as a store: a get is one direct read of a block at a random place of one file. It shows what a read
+//! costs before any engine adds to it.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "the machine's disk is what is measured")]
+
+use harness::{
+    Blocking, Clock, Counter, Failure, Opening, Outcome, Reply, Request, Rows, Scheme, Session, Setting, Store,
+    Strings, Table, Target,
+};
+use rustix::fs::{Mode, OFlags};
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+
+/// Only for comparisons: it answers nothing that was asked.
+pub const SCHEME: Scheme = Scheme {
+    name: "disk",
+    form: "disk:DIR",
+    about: "the disk alone: a read is one block of a file",
+    options: &[("page", "bytes of a read: 16KiB")],
+    networked: false,
+    open,
+};
+
+/// What direct I/O asks of memory and offsets.
+const ALIGNMENT: usize = 4096;
+
+struct Raw {
+    path: PathBuf,
+    page_bytes: usize,
+}
+
+fn open(target: &Target, _: &Table, opening: Opening) -> Result<Box<dyn Store>, Failure> {
+    let mut options = target.options()?;
+    let page_bytes = options.bytes("page", 16 << 10)? as usize;
+    options.finish()?;
+    if page_bytes == 0 || !page_bytes.is_multiple_of(ALIGNMENT) {
+        return Err(Failure::session(
+            "target",
+            format!("a read of {page_bytes} bytes is not a multiple of {ALIGNMENT}"),
+        ));
+    }
+    let directory = target.directory()?;
+    let path = directory.join("blocks");
+    if opening != Opening::Existing {
+        fs::create_dir_all(directory).map_err(|error| failed(&path, &error))?;
+        if opening == Opening::Recreate || !path.exists() {
+            File::create(&path).map_err(|error| failed(&path, &error))?;
+        }
+    }
+    Ok(Box::new(Raw { path, page_bytes }))
+}
+
+fn failed(path: &std::path::Path, error: &dyn std::fmt::Display) -> Failure {
+    Failure::session("io", format!("{}: {error}", path.display()))
+}
+
+impl Store for Raw {
+    fn settings(&self) -> Vec<Setting> {
+        vec![
+            Setting::new("engine", "none: direct reads of one file"),
+            Setting::new("page", format!("{} bytes", self.page_bytes)),
+        ]
+    }
+
+    fn session(&self, _: Clock) -> Result<Session<'_>, Failure> {
+        let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC;
+        let file = rustix::fs::open(&self.path, flags, Mode::empty()).map_err(|error| failed(&self.path, &error))?;
+        let file = File::from(file);
+        let length = file.metadata().map_err(|error| failed(&self.path, &error))?.len();
+        let blocks = length / self.page_bytes as u64;
+        let memory = vec![0; self.page_bytes + ALIGNMENT];
+        Ok(Session::Blocking(Box::new(Reader { file, blocks, page_bytes: self.page_bytes, memory })))
+    }
+
+    fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
+        let file = File::create(&self.path).map_err(|error| failed(&self.path, &error))?;
+        let mut out = std::io::BufWriter::with_capacity(1 << 20, file);
+        let (mut key, mut record, mut count) = (Vec::new(), Strings::new(), 0);
+        while rows.next_row(&mut key, &mut record) {
+            out.write_all(&key).map_err(|error| failed(&self.path, &error))?;
+            for field in record.iter() {
+                out.write_all(field).map_err(|error| failed(&self.path, &error))?;
+            }
+            count += 1;
+        }
+        let file = out.into_inner().map_err(|error| failed(&self.path, &error))?;
+        file.sync_all().map_err(|error| failed(&self.path, &error))?;
+        Ok(Some(count))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(fs::metadata(&self.path).map_err(|error| failed(&self.path, &error))?.len() == 0)
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        Vec::new()
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+struct Reader {
+    file: File,
+    blocks: u64,
+    page_bytes: usize,
+    /// A page, somewhere in it where direct I/O wants it.
+    memory: Vec<u8>,
+}
+
+impl Blocking for Reader {
+    fn call(&mut self, request: &Request<'_>, reply: &mut Reply) -> Result<Outcome, Failure> {
+        let Request::Read { key, .. } = request else {
+            return Err(Failure::request("unsupported", "the disk alone is only read"));
+        };
+        if self.blocks == 0 {
+            return Ok(Outcome::NotFound);
+        }
+        // Keys of a run differ in their last digits: spread them.
+        let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        let block = ((u128::from(hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)) * u128::from(self.blocks)) >> 64) as u64;
+        let start = self.memory.as_ptr().align_offset(ALIGNMENT);
+        let page = &mut self.memory[start..start + self.page_bytes];
+        self.file
+            .read_exact_at(page, block * self.page_bytes as u64)
+            .map_err(|error| Failure::request("io", error.to_string()))?;
+        let row = &page[..100];
+        reply.row_of_fields(key, |fields| {
+            fields.push(row);
+            Ok(())
+        })?;
+        Ok(Outcome::Ok)
+    }
+}

@@ -1,0 +1,204 @@
+//! A table of rows and engines, with goals beside what was measured.
+
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// What a row is held against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Against {
+    /// An engine, in the same row.
+    Engine(&'static str),
+    /// The best of the other engines in the same row.
+    Best,
+    /// Our own figure in another row.
+    Own(&'static str),
+    /// Nothing: our figure itself has a bound.
+    Figure,
+    /// Nothing: the figure of this engine, which is ours too, has a bound.
+    FigureOf(&'static str),
+    /// Our figure less that of an engine has a bound.
+    Above(&'static str),
+    /// The first of these two, ours too, in figures of the second.
+    Between(&'static str, &'static str),
+}
+
+/// What a row is to reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Goal {
+    /// The other side.
+    pub against: Against,
+    /// Our figure in figures of the other side, or the bound of what is looked at: at least, or at most where less is
+    /// better.
+    pub ratio: f64,
+}
+
+/// A row: what is measured, in what unit, and what it is to reach.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Its name.
+    pub name: &'static str,
+    /// Of its figures: `K/s`, `M rows/s`, `reads`.
+    pub unit: &'static str,
+    /// Whether less is better.
+    pub less_is_better: bool,
+    /// What it is to reach.
+    pub goals: Vec<Goal>,
+    /// By engine, in the order of the table's engines: a figure for each repeat. None: it was not measured.
+    pub figures: Vec<Vec<f64>>,
+}
+
+/// Rows over engines. The first engine is the one whose goals these are.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Names of the engines.
+    pub engines: Vec<String>,
+    /// Its rows.
+    pub rows: Vec<Row>,
+}
+
+/// A goal with what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The row.
+    pub row: String,
+    /// The other side.
+    pub against: String,
+    /// The goal.
+    pub goal: f64,
+    /// What was measured: the median of the repeats' own ratios, since a repeat's sides ran one after the other.
+    pub ratio: f64,
+    /// Whether it was reached.
+    pub reached: bool,
+}
+
+impl Table {
+    /// Every goal whose two sides were measured.
+    pub fn verdicts(&self) -> Vec<Verdict> {
+        let mut verdicts = Vec::new();
+        for row in &self.rows {
+            for goal in &row.goals {
+                let Some((against, ratio)) = self.ratio(row, goal) else { continue };
+                let reached = if row.less_is_better { ratio <= goal.ratio } else { ratio >= goal.ratio };
+                verdicts.push(Verdict { row: row.name.to_owned(), against, goal: goal.ratio, ratio, reached });
+            }
+        }
+        verdicts
+    }
+
+    /// Goals that could not be looked at, because a side is not there.
+    pub fn unmeasured(&self) -> Vec<String> {
+        let goals = self.rows.iter().flat_map(|row| row.goals.iter().map(move |goal| (row, goal)));
+        goals
+            .filter(|(row, goal)| self.ratio(row, goal).is_none())
+            .map(|(row, goal)| match goal.against {
+                Against::Engine(name) | Against::Above(name) => format!("{} against {name}", row.name),
+                Against::Best => format!("{} against the best", row.name),
+                Against::Own(other) => format!("{} against our own {other}", row.name),
+                Against::Figure => row.name.to_owned(),
+                Against::FigureOf(name) => format!("{} of {name}", row.name),
+                Against::Between(ours, theirs) => format!("{} of {ours} against {theirs}", row.name),
+            })
+            .collect()
+    }
+
+    /// Figures of an engine in a row, if it was measured.
+    fn figures<'r>(&self, row: &'r Row, engine: &str) -> Option<&'r Vec<f64>> {
+        let at = self.engines.iter().position(|known| known == engine)?;
+        row.figures.get(at).filter(|figures| !figures.is_empty())
+    }
+
+    /// The other side of a goal, and the ratio or figure that was measured. `None`: a side is not there.
+    fn ratio(&self, row: &Row, goal: &Goal) -> Option<(String, f64)> {
+        let mut ours = row.figures.first().filter(|ours| !ours.is_empty())?;
+        let (name, theirs): (String, Vec<f64>) = match goal.against {
+            Against::Engine(name) => (name.to_owned(), self.figures(row, name)?.clone()),
+            Against::Figure => return Some(("its bound".to_owned(), median(ours))),
+            Against::FigureOf(name) => return Some((format!("the bound of {name}"), median(self.figures(row, name)?))),
+            Against::Above(name) => {
+                return Some((format!("{name}, above it"), median(ours) - median(self.figures(row, name)?)));
+            }
+            Against::Between(first, second) => {
+                ours = self.figures(row, first)?;
+                (format!("{second}, of {first}"), self.figures(row, second)?.clone())
+            }
+            Against::Own(other) => {
+                let other = self.rows.iter().find(|row| row.name == other)?;
+                (format!("our {}", other.name), other.figures.first()?.clone())
+            }
+            Against::Best => {
+                let measured = (1..self.engines.len()).filter(|at| !row.figures[*at].is_empty());
+                let by_median = |a: &usize, b: &usize| median(&row.figures[*a]).total_cmp(&median(&row.figures[*b]));
+                let best = if row.less_is_better { measured.min_by(by_median) } else { measured.max_by(by_median) }?;
+                (format!("the best, {}", self.engines[best]), row.figures[best].clone())
+            }
+        };
+        let ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs).collect();
+        (!ratios.is_empty()).then(|| (name, median(&ratios)))
+    }
+
+    /// As Markdown: medians with spreads, then goals.
+    pub fn markdown(&self) -> String {
+        let mut text = String::from("| | unit |");
+        for engine in &self.engines {
+            put(&mut text, format_args!(" {engine} |"));
+        }
+        text.push_str("\n|---|---|");
+        text.push_str(&"---|".repeat(self.engines.len()));
+        for row in &self.rows {
+            put(&mut text, format_args!("\n| {} | {} |", row.name, row.unit));
+            for figures in &row.figures {
+                match figures.is_empty() {
+                    true => text.push_str(" - |"),
+                    false => put(&mut text, format_args!(" {} |", cell(figures))),
+                }
+            }
+        }
+        text.push_str("\n\n| goal | at least | measured | |\n|---|---|---|---|\n");
+        for verdict in self.verdicts() {
+            let less = self.rows.iter().any(|row| row.name == verdict.row && row.less_is_better);
+            let bound = if less { "at most " } else { "" };
+            let word = if verdict.reached { "reached" } else { "falls short" };
+            put(
+                &mut text,
+                format_args!(
+                    "| {} against {} | {bound}{} | {:.2} | {word} |\n",
+                    verdict.row, verdict.against, verdict.goal, verdict.ratio
+                ),
+            );
+        }
+        text
+    }
+}
+
+/// A median, with the spread from the least to the most as a part of it.
+fn cell(figures: &[f64]) -> String {
+    let middle = median(figures);
+    let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = figures.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let digits = if middle >= 100.0 {
+        0
+    } else if middle >= 10.0 {
+        1
+    } else {
+        2
+    };
+    match figures.len() {
+        1 => format!("{middle:.digits$}"),
+        _ => format!("{middle:.digits$} ±{:.0} %", 50.0 * (most - least) / middle.max(f64::MIN_POSITIVE)),
+    }
+}
+
+/// The middle figure, or the mean of the two in the middle. There must be one.
+pub fn median(figures: &[f64]) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
+}
+
+fn put(text: &mut String, more: std::fmt::Arguments<'_>) {
+    text.write_fmt(more).expect("a string takes all");
+}

@@ -1,0 +1,52 @@
+use super::{Against, Goal, Row, Table};
+
+fn row(name: &'static str, goals: &[(Against, f64)], figures: &[&[f64]]) -> Row {
+    Row {
+        name,
+        unit: "K/s",
+        less_is_better: name == "bytes",
+        goals: goals.iter().map(|(against, ratio)| Goal { against: *against, ratio: *ratio }).collect(),
+        figures: figures.iter().map(|figures| figures.to_vec()).collect(),
+    }
+}
+
+fn table(rows: Vec<Row>) -> Table {
+    Table { engines: ["larch", "rocksdb", "lmdb"].map(str::to_owned).to_vec(), rows }
+}
+
+#[test]
+fn a_ratio_is_the_median_of_the_repeats_own_ratios() {
+    // The machine was slow in the second repeat, for both sides.
+    let gets = row("get", &[(Against::Engine("rocksdb"), 3.0)], &[&[300.0, 30.0, 310.0], &[100.0, 10.0, 100.0], &[]]);
+    let verdicts = table(vec![gets]).verdicts();
+    assert_eq!(verdicts.len(), 1);
+    assert_eq!((verdicts[0].ratio, verdicts[0].reached), (3.0, true));
+}
+
+#[test]
+fn the_best_is_one_of_the_others() {
+    let gets = row("get", &[(Against::Best, 1.5)], &[&[100.0], &[50.0], &[80.0]]);
+    let bytes = row("bytes", &[(Against::Best, 1.0)], &[&[100.0], &[50.0], &[80.0]]);
+    let verdicts = table(vec![gets, bytes]).verdicts();
+    assert_eq!((verdicts[0].against.as_str(), verdicts[0].ratio, verdicts[0].reached), ("the best, lmdb", 1.25, false));
+    assert_eq!(
+        (verdicts[1].against.as_str(), verdicts[1].ratio, verdicts[1].reached),
+        ("the best, rocksdb", 2.0, false)
+    );
+}
+
+#[test]
+fn a_goal_without_its_other_side_is_told_and_not_counted() {
+    let gets = row("get", &[(Against::Engine("lmdb"), 1.0), (Against::Own("two"), 1.0)], &[&[100.0], &[50.0], &[]]);
+    let table = table(vec![gets]);
+    assert_eq!(table.verdicts(), []);
+    assert_eq!(table.unmeasured(), ["get against lmdb", "get against our own two"]);
+}
+
+#[test]
+fn a_table_in_text_has_medians_and_spreads() {
+    let gets = row("get", &[(Against::Engine("lmdb"), 1.0)], &[&[90.0, 100.0, 110.0], &[5.0], &[200.0, 200.0, 200.0]]);
+    let text = table(vec![gets]).markdown();
+    assert!(text.contains("| get | K/s | 100 ±10 % | 5.00 | 200 ±0 % |"), "{text}");
+    assert!(text.contains("| get against lmdb | 1 | 0.50 | falls short |"), "{text}");
+}

@@ -1,0 +1,157 @@
+//! What peers do that no workload of YCSB does.
+
+use harness::{Client, Extra, Failure, Fields, Kind, Next, Outcome, Reply, Request, Rows, Strings, Workload};
+use ycsb::{KeyNames, Random, Text};
+
+/// Keys of 20 bytes in the order of their numbers.
+pub const KEYS: KeyNames = KeyNames { ordered: true, zero_padding: 16 };
+
+/// Bytes of the one field of a row.
+pub const VALUE_BYTES: usize = 100;
+
+/// The rows of a sorted load.
+pub struct SortedRows {
+    next: u64,
+    records: u64,
+    text: Text,
+    value: [u8; VALUE_BYTES],
+}
+
+impl SortedRows {
+    /// Rows 0 to before `records`.
+    pub fn new(records: u64) -> Self {
+        Self { next: 0, records, text: Text::of_client(0, 0), value: [0; VALUE_BYTES] }
+    }
+}
+
+impl Rows for SortedRows {
+    fn next_row(&mut self, key: &mut Vec<u8>, record: &mut Strings) -> bool {
+        if self.next == self.records {
+            return false;
+        }
+        KEYS.write(self.next.cast_signed(), key);
+        self.next += 1;
+        self.text.fill(&mut self.value);
+        record.clear();
+        record.push(&self.value);
+        true
+    }
+}
+
+/// An operation that is one request, again and again.
+#[derive(Clone, Copy, Debug)]
+pub enum Single {
+    /// A read of a key that lies between two that are there.
+    Absent,
+    /// A read of so many keys.
+    Many(usize),
+    /// A scan of the whole table.
+    Scan,
+    /// An insert of a row behind all others.
+    Put,
+}
+
+/// Clients that do one thing.
+pub struct Singles {
+    /// What they do.
+    pub what: Single,
+    /// Rows of the table.
+    pub records: u64,
+    /// Decides every operation.
+    pub seed: u64,
+}
+
+impl Workload for Singles {
+    type Client = One;
+
+    fn kinds(&self) -> &'static [&'static str] {
+        match self.what {
+            Single::Absent | Single::Many(_) => &["READ"],
+            Single::Scan => &["SCAN"],
+            Single::Put => &["INSERT"],
+        }
+    }
+
+    fn client(&self, number: usize, clients: usize) -> One {
+        One {
+            what: self.what,
+            records: self.records,
+            random: Random::of_client(self.seed, number as u64),
+            put: self.records + number as u64,
+            stride: clients as u64,
+            key: Vec::new(),
+            strings: Strings::new(),
+            text: Text::of_client(self.seed, number as u64),
+        }
+    }
+}
+
+/// A client that does one thing.
+pub struct One {
+    what: Single,
+    records: u64,
+    random: Random,
+    put: u64,
+    stride: u64,
+    key: Vec<u8>,
+    strings: Strings,
+    text: Text,
+}
+
+impl One {
+    fn draw(&mut self) {
+        // The upper bits of a product are uniform enough: 2^64 is far more than there are rows.
+        let random = u128::from(self.random.long().cast_unsigned());
+        KEYS.write(((random * u128::from(self.records)) >> 64) as i64, &mut self.key);
+    }
+}
+
+impl Client for One {
+    fn begin(&mut self) -> bool {
+        match self.what {
+            Single::Absent => {
+                self.draw();
+                self.key.push(b'!');
+            }
+            Single::Many(keys) => {
+                self.strings.clear();
+                for _ in 0..keys {
+                    self.draw();
+                    self.strings.push(&self.key);
+                }
+            }
+            Single::Scan => {}
+            Single::Put => {
+                KEYS.write(self.put.cast_signed(), &mut self.key);
+                self.put += self.stride;
+                let mut value = [0; VALUE_BYTES];
+                self.text.fill(&mut value);
+                self.strings.clear();
+                self.strings.push(&value);
+            }
+        }
+        true
+    }
+
+    fn request(&mut self) -> (Kind, Request<'_>) {
+        let request = match self.what {
+            Single::Absent => Request::Read { key: &self.key, fields: Fields::All },
+            Single::Many(_) => Request::ReadMany { keys: &self.strings, fields: Fields::All },
+            Single::Scan => Request::Scan { start: &[], rows: u64::MAX, fields: Fields::All },
+            Single::Put => Request::Insert { key: &self.key, record: &self.strings },
+        };
+        (Kind(0), request)
+    }
+
+    fn served(&mut self, result: Result<Outcome, &Failure>, reply: &Reply, _: &mut Extra<'_>) -> Next {
+        let as_wanted = match (self.what, result) {
+            (_, Err(_)) => false,
+            (Single::Absent, Ok(outcome)) => outcome == Outcome::NotFound,
+            (Single::Many(keys), Ok(_)) => reply.rows() == keys as u64,
+            // Rows that were inserted meanwhile come too.
+            (Single::Scan, Ok(_)) => reply.rows() >= self.records,
+            (Single::Put, Ok(_)) => true,
+        };
+        if as_wanted { Next::Done } else { Next::Failed }
+    }
+}
