@@ -1,7 +1,19 @@
-//! What a run takes from the machine.
+//! What a run takes from the machine: processor time, memory, context switches, and how much of it is the client's own.
 
+#![allow(clippy::disallowed_methods, reason = "the process is asked of the machine")]
+
+#[cfg(test)]
+mod tests;
+
+use crate::client::Workload;
+use crate::measured::Measured;
+use crate::noop::Noop;
+use crate::run::{Length, Plan, RunError, run};
+use nix::sys::resource::{Usage, UsageWho, getrusage};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Processor time, memory and context switches of this process in the window of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,7 +28,7 @@ pub struct Cost {
     pub gathering_nanos: u64,
     /// Processor time of all other threads, in nanoseconds: what a store does in the background.
     pub background_nanos: u64,
-    /// The same by name of thread, where the system tells and the thread was there at the end.
+    /// The same by name of thread, in nanoseconds, where the system tells and the thread was there at the end.
     pub background: BTreeMap<String, u64>,
     /// Client threads there were.
     pub client_threads: u64,
@@ -24,29 +36,167 @@ pub struct Cost {
     pub voluntary_switches: u64,
     /// Times a thread was put aside for another.
     pub involuntary_switches: u64,
-    /// Memory in use at the end, in bytes.
+    /// Memory in use at the end, in bytes; 0 where the system does not tell.
     pub resident_bytes: u64,
-    /// Greatest memory in use, in bytes.
+    /// Greatest memory in use, in bytes; 0 where the system does not tell.
     pub peak_bytes: u64,
     /// Whether `peak_bytes` is that of the window; if not, the system does not let it be reset, and it is that of the
     /// process since its start.
     pub peak_of_window: bool,
 }
 
-/// How the process stands at one moment.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Snapshot {}
+/// Share of the processors it could use from which on a client may be what limits a run.
+const BUSY: f64 = 0.7;
 
-impl Snapshot {
-    pub(crate) fn take() -> Self {
-        Self {}
+impl Cost {
+    /// What was used from `before` to `after`, of which the client threads used `client_nanos`.
+    pub(crate) fn between(before: &Snapshot, after: &Snapshot, client_threads: u64, client_nanos: u64) -> Self {
+        let grown = |of: fn(&Snapshot) -> u64| of(after).saturating_sub(of(before));
+        let (user_nanos, system_nanos) = (grown(|at| at.user_nanos), grown(|at| at.system_nanos));
+        let gathering_nanos = grown(|at| at.gathering_nanos);
+        let mut background = BTreeMap::new();
+        for (id, (name, nanos)) in &after.threads {
+            let nanos = nanos - before.threads.get(id).map_or(0, |(_, before)| (*before).min(*nanos));
+            *background.entry(name.clone()).or_default() += nanos;
+        }
+        background.retain(|_, nanos| *nanos > 0);
+        let ours = client_nanos + gathering_nanos;
+        Self {
+            user_nanos,
+            system_nanos,
+            client_nanos,
+            gathering_nanos,
+            background_nanos: (user_nanos + system_nanos).saturating_sub(ours),
+            background,
+            client_threads,
+            voluntary_switches: grown(|at| at.voluntary_switches),
+            involuntary_switches: grown(|at| at.involuntary_switches),
+            resident_bytes: after.resident_bytes,
+            peak_bytes: after.peak_bytes,
+            peak_of_window: before.peak_was_reset,
+        }
+    }
+
+    /// Processor time of the whole process, in nanoseconds.
+    pub fn process_nanos(&self) -> u64 {
+        self.user_nanos + self.system_nanos
+    }
+
+    /// Share of the client threads' processor time that is the client's own, if an operation costs it `noop_nanos` on a
+    /// store that does nothing, and there were so many. The rest is the store's.
+    pub fn client_share(&self, noop_nanos: f64, operations: u64) -> f64 {
+        let own = noop_nanos * operations as f64;
+        if self.client_nanos == 0 { 0.0 } else { (own / self.client_nanos as f64).min(1.0) }
+    }
+
+    /// How busy the client threads were in a window of `nanos`, as a share of the processors they could use on a machine
+    /// of `processors`.
+    pub fn busy(&self, nanos: u64, processors: usize) -> f64 {
+        let used = self.client_threads.min(processors as u64) as f64 * nanos as f64;
+        if used == 0.0 { 0.0 } else { self.client_nanos as f64 / used }
+    }
+
+    /// What has to be said of a run over a network whose clients were so busy that they, and not the store, may have set
+    /// its pace. The window was `nanos` long, the machine has `processors`.
+    pub fn warning(&self, nanos: u64, processors: usize) -> Option<String> {
+        let busy = self.busy(nanos, processors);
+        (busy > BUSY).then(|| {
+            format!(
+                "the client threads were busy {:.0} % of the time they could have ({} threads, {processors} \
+                 processors): the client may be what limits this result; use more threads or another machine for it",
+                busy * 100.0,
+                self.client_threads,
+            )
+        })
     }
 }
 
-impl Cost {
-    pub(crate) fn between(_: &Snapshot, _: &Snapshot) -> Self {
-        Self::default()
+/// Processor time an operation of `workload` costs by itself, in nanoseconds: made, measured and forgotten by one client
+/// on a store that does nothing, for `time`. The workload is used up as in any run.
+pub fn noop_nanos<W: Workload>(workload: &W, time: Duration) -> Result<f64, RunError> {
+    let plan = Plan { length: Length::Time(time), ..Plan::default() };
+    let measured = match run(&Noop, workload, &plan, &AtomicBool::new(false), &mut |_| {}) {
+        // A store that has nothing may be one that nothing succeeds on.
+        Err(RunError::NothingMeasured { partial }) if partial.failed > 0 => *partial,
+        measured => measured?,
+    };
+    let Measured { operations, failed, .. } = measured;
+    Ok(measured.cost.client_nanos as f64 / (operations + failed) as f64)
+}
+
+/// How the process stands at one moment, seen from the thread that gathers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Snapshot {
+    user_nanos: u64,
+    system_nanos: u64,
+    gathering_nanos: u64,
+    voluntary_switches: u64,
+    involuntary_switches: u64,
+    resident_bytes: u64,
+    peak_bytes: u64,
+    peak_was_reset: bool,
+    /// Name and processor time of all threads but this one and the clients', by thread id.
+    threads: BTreeMap<String, (String, u64)>,
+}
+
+/// What names of client threads begin with.
+pub(crate) const CLIENT: &str = "client ";
+
+impl Snapshot {
+    /// For the beginning of a window: the peak of memory begins anew too, where that is allowed.
+    pub(crate) fn first() -> Self {
+        // 5: forget the peak of resident memory (proc_pid_clear_refs(5)).
+        let peak_was_reset = std::fs::write("/proc/self/clear_refs", "5").is_ok();
+        Self { peak_was_reset, ..Self::take() }
     }
+
+    /// For the end of a window.
+    pub(crate) fn take() -> Self {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
+        let nanos = |of: fn(&Usage) -> nix::sys::time::TimeVal| {
+            usage
+                .as_ref()
+                .map_or(0, |usage| of(usage).tv_sec() as u64 * 1_000_000_000 + of(usage).tv_usec() as u64 * 1000)
+        };
+        let switches = |of: fn(&Usage) -> nix::libc::c_long| usage.as_ref().map_or(0, |usage| of(usage) as u64);
+        Self {
+            user_nanos: nanos(Usage::user_time),
+            system_nanos: nanos(Usage::system_time),
+            gathering_nanos: thread_nanos(),
+            voluntary_switches: switches(Usage::voluntary_context_switches),
+            involuntary_switches: switches(Usage::involuntary_context_switches),
+            resident_bytes: bytes_in(&status, "VmRSS:").unwrap_or(0),
+            peak_bytes: bytes_in(&status, "VmHWM:").unwrap_or(0),
+            peak_was_reset: false,
+            threads: threads(),
+        }
+    }
+}
+
+/// Bytes of a line like `VmRSS:     1234 kB`.
+fn bytes_in(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// All threads but the calling one and the clients'. Empty where the system does not tell.
+fn threads() -> BTreeMap<String, (String, u64)> {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return BTreeMap::new() };
+    let this = rustix::thread::gettid().as_raw_nonzero().to_string();
+    let one = |task: std::fs::DirEntry| {
+        let id = task.file_name().into_string().ok()?;
+        let name = std::fs::read_to_string(task.path().join("comm")).ok()?.trim_end().to_owned();
+        if id == this || name.starts_with(CLIENT) {
+            return None;
+        }
+        // Nanoseconds on a processor come first (scheduler statistics, proc-schedstat); `stat` has hundredths of a second.
+        let times = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        let nanos = times.split_whitespace().next()?.parse().ok()?;
+        Some((id, (name, nanos)))
+    };
+    tasks.filter_map(|task| one(task.ok()?)).collect()
 }
 
 /// Processor time of the calling thread, in nanoseconds.

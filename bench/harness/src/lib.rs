@@ -27,7 +27,7 @@ pub mod times;
 
 pub use client::{Client, Extra, Kind, Next, Workload};
 pub use clock::Clock;
-pub use cost::Cost;
+pub use cost::{Cost, noop_nanos};
 pub use directory::Directory;
 pub use key_value::{KeyValue, Records};
 pub use measured::{Change, Interval, Measure, Measured};

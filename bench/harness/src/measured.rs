@@ -28,6 +28,9 @@ pub struct Measured {
     pub warmed: u64,
     /// Operations left out because they were served after the end of the window.
     pub cut: u64,
+    /// Operations of an open loop that should have begun in the window and had not when it ended: what clients and store
+    /// could not keep up with.
+    pub unsent: u64,
     /// Whether it was stopped before it was done.
     pub interrupted: bool,
     /// What it took from the machine.

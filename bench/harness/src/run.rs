@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
 mod blocking;
+mod flights;
 mod gather;
 mod recorder;
 mod timeline;
@@ -16,9 +17,10 @@ mod tests;
 
 use crate::client::Workload;
 use crate::clock::Clock;
-use crate::cost::{Cost, Snapshot};
+use crate::cost::{CLIENT, Cost, Snapshot};
 use crate::measured::{Change, Interval, Measure, Measured};
-use crate::store::{Counter, Failure, Session, Store};
+use crate::store::{Blocking, Counter, Failure, Flights, Session, Store};
+use flights::Seat;
 use gather::Gathered;
 use recorder::{Desk, End, Opened, Recorder, Why};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -283,11 +285,7 @@ impl<'r, W: Workload> Crew<'r, W> {
         while threads.len() < count {
             self.spawn(scope, threads, count)?;
         }
-        let last = self.opened(count, stop)?;
-        if last != first {
-            return Err(RunError::Plan("the store gave sessions of two kinds".to_owned()));
-        }
-        Ok(first)
+        self.opened(count, stop)
     }
 
     /// Waits until so many threads have a session.
@@ -300,9 +298,11 @@ impl<'r, W: Workload> Crew<'r, W> {
                 return Err(RunError::Session { client, failure });
             }
             if state.opened.len() >= count {
-                let first = state.opened[0];
-                let odd = state.opened.iter().find(|opened| **opened != first);
-                return Ok(*odd.unwrap_or(&first));
+                let flights = state.opened[0].flights;
+                if state.opened.iter().any(|opened| opened.flights != flights) {
+                    return Err(RunError::Plan("the store gave sessions of two kinds".to_owned()));
+                }
+                return Ok(Opened { flights, queued: state.opened.iter().any(|opened| opened.queued) });
             }
             if state.running < count || stop.load(Ordering::Relaxed) {
                 let interrupted = stop.load(Ordering::Relaxed);
@@ -321,7 +321,7 @@ impl<'r, W: Workload> Crew<'r, W> {
     ) -> Result<(), RunError> {
         let number = threads.len();
         self.desk.state().running += 1;
-        let thread = std::thread::Builder::new().name(format!("client {number}"));
+        let thread = std::thread::Builder::new().name(format!("{CLIENT}{number}"));
         let spawned = thread.spawn_scoped(scope, move || {
             let _running = Running(self.desk);
             self.work(number, count);
@@ -338,47 +338,67 @@ impl<'r, W: Workload> Crew<'r, W> {
         }
     }
 
-    /// What thread `number` does. With sessions that block, it is that of client `number`.
+    /// What thread `number` does. With sessions that block, it is that of client `number`; otherwise it has that client
+    /// and every `threads`th after it.
     fn work(self, number: usize, threads: usize) {
-        let _ = threads;
         crate::cost::wake_on_time();
         let session = match self.plan.loading {
             true => self.store.loader(self.clock),
             false => self.store.session(self.clock),
         };
-        let mut session = match session {
+        let session = match session {
             Ok(session) => session,
             Err(failure) => return self.desk.refuse(number, failure),
         };
-        let queued = match &session {
-            Session::Blocking(_) => self.plan.pace != Pace::Closed,
-            Session::Flights(_) => {
-                let failure = Failure::session("flights", "sessions with many requests under way cannot be driven");
-                return self.desk.refuse(number, failure);
+        match session {
+            Session::Blocking(session) => self.block(number, session),
+            Session::Flights(session) => self.fly(number, threads, session),
+        }
+    }
+
+    fn block(self, number: usize, mut session: Box<dyn Blocking + '_>) {
+        let mut client = self.workload.client(number, self.plan.clients);
+        let queued = self.plan.pace != Pace::Closed;
+        let Some((timeline, queued)) = self.desk.ready(Opened { flights: false, queued }) else { return };
+        let mut recorder = Recorder::new(self.desk, self.clock, timeline, number, queued);
+        let driven = match recorder.pause(timeline.ramp(number)) {
+            Some(why) => Ok(why),
+            None => {
+                let (schedule, left) = (timeline.schedule(number), self.quota(number));
+                blocking::drive(&mut *session, &mut client, &mut recorder, schedule, left)
             }
         };
-        let flights = matches!(session, Session::Flights(_));
-        let mut client = self.workload.client(number, self.plan.clients);
-        let Some(timeline) = self.desk.ready(Opened { flights, queued }) else { return };
+        let driven = driven.and_then(|why| session.finish().map(|()| why));
+        self.end(recorder, driven.map_err(|failure| (number, failure)));
+    }
+
+    fn fly(self, number: usize, threads: usize, mut session: Box<dyn Flights + '_>) {
+        let clients: Vec<_> = (number..self.plan.clients)
+            .step_by(threads)
+            .map(|number| (number, self.workload.client(number, self.plan.clients)))
+            .collect();
+        let queued = self.plan.pace != Pace::Closed || clients.len() > session.depth();
+        let Some((timeline, queued)) = self.desk.ready(Opened { flights: true, queued }) else { return };
         let mut recorder = Recorder::new(self.desk, self.clock, timeline, number, queued);
-        let driven = match &mut session {
-            Session::Blocking(session) => match recorder.pause(timeline.ramp(number)) {
-                Some(why) => Ok(why),
-                None => {
-                    let schedule = timeline.schedule(number);
-                    let left = self.quota(number);
-                    let why = blocking::drive(&mut **session, &mut client, &mut recorder, schedule, left);
-                    why.and_then(|why| session.finish().map(|()| why))
-                }
-            },
-            Session::Flights(_) => unreachable!("refused above"),
+        let seat = |(number, client)| {
+            let (schedule, left) = (timeline.schedule(number), self.quota(number));
+            Seat::new(number, client, schedule, left, timeline.ramp(number))
         };
-        let finished = self.clock.nanos();
-        let last = recorder.finish();
-        let last = if self.plan.loading { last.max(finished) } else { last };
+        let seats = clients.into_iter().map(seat).collect();
+        let driven = flights::drive(&mut *session, seats, &mut recorder);
+        let driven = driven.and_then(|why| session.finish().map(|()| why).map_err(|failure| (number, failure)));
+        self.end(recorder, driven);
+    }
+
+    fn end(&self, recorder: Recorder<'_>, driven: Result<Why, (usize, Failure)>) {
+        let written = self.clock.nanos();
+        let mut finish = recorder.finish();
+        if self.plan.loading {
+            finish.last = finish.last.max(written);
+        }
         self.desk.end(match driven {
-            Ok(why) => End::Stopped { why, last },
-            Err(failure) => End::Lost { client: number, failure, last },
+            Ok(why) => End::Stopped(why, finish),
+            Err((client, failure)) => End::Lost(client, failure, finish),
         });
     }
 
@@ -407,12 +427,12 @@ impl<'r, W: Workload> Crew<'r, W> {
     ) -> Result<Measured, RunError> {
         let kinds = self.workload.kinds();
         let immediate = self.plan.ramp.is_zero() && self.plan.warmup.is_zero();
-        let mut before = immediate.then(|| self.look());
+        let mut before = immediate.then(|| self.look(Snapshot::first));
         let timeline = Timeline::new(self.plan, self.clock.nanos());
         let mut gathered = Gathered::new(kinds, timeline, opened.queued, threads.len());
         let mut after = None;
         let mut halted_at = None;
-        self.desk.go(timeline);
+        self.desk.go(timeline, opened.queued);
         loop {
             let now = self.clock.nanos();
             let next = [timeline.start, timeline.end].into_iter().find(|edge| *edge > now).unwrap_or(u64::MAX);
@@ -423,10 +443,10 @@ impl<'r, W: Workload> Crew<'r, W> {
             };
             let now = self.clock.nanos();
             if now >= timeline.start && before.is_none() {
-                before = Some(self.look());
+                before = Some(self.look(Snapshot::first));
             }
             if (now >= timeline.end || running == 0) && after.is_none() {
-                after = Some(self.look());
+                after = Some(self.look(Snapshot::take));
             }
             for parcel in parcels {
                 let tallies = gathered.add(parcel);
@@ -448,17 +468,20 @@ impl<'r, W: Workload> Crew<'r, W> {
         let mut over = false;
         let mut last = timeline.start;
         let mut lost = None;
+        let mut unsent = 0;
         for end in ended {
-            match end {
-                End::Stopped { why, last: answer } => {
+            let finish = match end {
+                End::Stopped(why, finish) => {
                     over |= why == Why::Over;
-                    last = last.max(answer);
+                    finish
                 }
-                End::Lost { client, failure, last: answer } => {
-                    last = last.max(answer);
+                End::Lost(client, failure, finish) => {
                     lost.get_or_insert((client, failure));
+                    finish
                 }
-            }
+            };
+            last = last.max(finish.last);
+            unsent += finish.unsent;
         }
         if let Some(at) = halted_at {
             last = last.max(at);
@@ -470,14 +493,17 @@ impl<'r, W: Workload> Crew<'r, W> {
         let failures = std::mem::take(&mut gathered.failures);
         let (intervals, unshown) = gathered.finish(nanos);
         intervals.iter().skip(unshown).for_each(&mut *watch);
+        let client_nanos = intervals.iter().filter(|interval| !interval.warming).map(|interval| interval.client_nanos);
+        let cost = Cost::between(&before.snapshot, &after.snapshot, threads.len() as u64, client_nanos.sum());
         let measured = Measured {
             began_unix_millis: before.unix_millis,
             nanos,
             clients: self.plan.clients as u64,
             warmed,
             cut,
+            unsent,
             interrupted,
-            cost: Cost::between(&before.snapshot, &after.snapshot),
+            cost,
             counters: changes(&before.counters, &after.counters),
             failures,
             ..summed(kinds, intervals)
@@ -490,10 +516,10 @@ impl<'r, W: Workload> Crew<'r, W> {
     }
 
     /// How machine and store stand now.
-    fn look(&self) -> Look {
+    fn look(&self, process: fn() -> Snapshot) -> Look {
         let counters = self.store.counters();
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Look { counters, unix_millis: since.as_millis() as u64, snapshot: Snapshot::take() }
+        Look { counters, unix_millis: since.as_millis() as u64, snapshot: process() }
     }
 }
 

@@ -3,7 +3,7 @@
 //! The clock is read before and after each call, so that what the client does in between — drawing keys, checking rows —
 //! is not taken for the store's.
 
-use super::recorder::{Begun, Recorder, Why};
+use super::recorder::{Answer, Begun, Recorder, Why};
 use super::timeline::Schedule;
 use crate::client::{Client, Extra, Next};
 use crate::reply::Reply;
@@ -20,11 +20,10 @@ pub(crate) fn drive<C: Client>(
     let clock = recorder.clock;
     let mut reply = Reply::new();
     loop {
-        if recorder.halted() {
-            return Ok(Why::Halted);
-        }
-        if recorder.over() {
-            return Ok(Why::Over);
+        if recorder.halted() || recorder.over() {
+            let now = clock.nanos();
+            schedule.iter().for_each(|rest| recorder.all_unsent(rest, now));
+            return Ok(if recorder.halted() { Why::Halted } else { Why::Over });
         }
         if left == 0 || !client.begin() {
             return Ok(Why::Done);
@@ -39,6 +38,9 @@ pub(crate) fn drive<C: Client>(
             if let Some(due) = due
                 && let Some(why) = recorder.pause(due)
             {
+                let now = clock.nanos();
+                recorder.unsent(due, now);
+                schedule.iter().for_each(|rest| recorder.all_unsent(rest, now));
                 return Ok(why);
             }
             reply.clear();
@@ -49,7 +51,7 @@ pub(crate) fn drive<C: Client>(
                 let at = due.unwrap_or(sent);
                 Begun { at, sent, delay: sent.saturating_sub(at) }
             });
-            recorder.request(kind, begun, sent, served, &result, &reply);
+            recorder.request(Answer { kind, sent, served, delay: begun.delay }, begun, &result, &reply);
             let mut retries = 0;
             let next = {
                 let mut note = |kind, nanos, result| recorder.note(begun, kind, nanos, result);

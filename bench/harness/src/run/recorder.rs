@@ -5,7 +5,7 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
-use super::timeline::Timeline;
+use super::timeline::{Schedule, Timeline};
 use crate::client::Kind;
 use crate::clock::Clock;
 use crate::reply::Reply;
@@ -17,6 +17,10 @@ use std::time::Duration;
 
 /// The "interval" after the end of the window.
 pub(crate) const AFTER: usize = usize::MAX;
+
+/// The last 10 us before a time are not slept: about what it costs a processor to put a thread to sleep and wake it. So
+/// waiting costs a client twice that for each operation it is not late for, and it is less late where nothing else runs.
+const SPIN_NANOS: u64 = 10_000;
 
 /// Requests of one kind in one thread and interval.
 pub(crate) struct KindTally {
@@ -124,10 +128,10 @@ pub(crate) enum Why {
 
 /// How a thread ended.
 pub(crate) enum End {
-    /// In good order; with the time of its last answer inside the window.
-    Stopped { why: Why, last: u64 },
-    /// It lost its session.
-    Lost { client: usize, failure: Failure, last: u64 },
+    /// In good order.
+    Stopped(Why, Finish),
+    /// Client so and so lost its session.
+    Lost(usize, Failure, Finish),
 }
 
 /// What a thread says of its session once it has one.
@@ -156,7 +160,7 @@ pub(crate) struct State {
     pub(crate) refused: Option<(usize, Failure)>,
     /// Threads that were started and have not ended.
     pub(crate) running: usize,
-    go: Option<Timeline>,
+    go: Option<(Timeline, bool)>,
 }
 
 impl Desk {
@@ -186,14 +190,14 @@ impl Desk {
         self.halt.load(Ordering::Relaxed)
     }
 
-    /// Lets the threads begin.
-    pub(crate) fn go(&self, timeline: Timeline) {
-        self.state().go = Some(timeline);
+    /// Lets the threads begin, with the times of the run and whether response times are counted too.
+    pub(crate) fn go(&self, timeline: Timeline, queued: bool) {
+        self.state().go = Some((timeline, queued));
         self.changed.notify_all();
     }
 
     /// For threads: tells what they opened and waits for the start. `None`: there is none.
-    pub(crate) fn ready(&self, opened: Opened) -> Option<Timeline> {
+    pub(crate) fn ready(&self, opened: Opened) -> Option<(Timeline, bool)> {
         let mut state = self.state();
         state.opened.push(opened);
         self.changed.notify_all();
@@ -222,7 +226,7 @@ impl Desk {
     }
 
     pub(crate) fn end(&self, end: End) {
-        if matches!(end, End::Lost { .. }) {
+        if matches!(end, End::Lost(..)) {
             self.halt();
         }
         self.state().ended.push(end);
@@ -251,6 +255,26 @@ pub(crate) struct Recorder<'d> {
     queued: bool,
     cpu_nanos: u64,
     last: u64,
+    unsent: u64,
+}
+
+/// What came of a thread besides what it counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Finish {
+    /// The time of its last answer inside the window.
+    pub(crate) last: u64,
+    /// Operations of an open loop that should have begun in the window and never did.
+    pub(crate) unsent: u64,
+}
+
+/// When a request was sent and served, and what it counts for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    pub(crate) kind: Kind,
+    pub(crate) sent: u64,
+    pub(crate) served: u64,
+    /// How much later than it should have been it was sent.
+    pub(crate) delay: u64,
 }
 
 /// When the operation at hand began, and how it stands to its schedule.
@@ -260,7 +284,7 @@ pub(crate) struct Begun {
     pub(crate) at: u64,
     /// When its first request was sent.
     pub(crate) sent: u64,
-    /// How much later than it should have been. A later request of the operation would have been sent so much earlier.
+    /// How much later than it should have been that was.
     pub(crate) delay: u64,
 }
 
@@ -278,6 +302,7 @@ impl<'d> Recorder<'d> {
             queued,
             cpu_nanos: crate::cost::thread_nanos(),
             last: 0,
+            unsent: 0,
         };
         recorder.place(timeline.origin);
         recorder
@@ -338,32 +363,24 @@ impl<'d> Recorder<'d> {
 
     /// A request was sent and served.
     #[inline]
-    pub(crate) fn request(
-        &mut self,
-        kind: Kind,
-        begun: Begun,
-        sent: u64,
-        served: u64,
-        result: &Result<Outcome, Failure>,
-        reply: &Reply,
-    ) {
-        self.pass(served);
+    pub(crate) fn request(&mut self, answer: Answer, begun: Begun, result: &Result<Outcome, Failure>, reply: &Reply) {
+        self.pass(answer.served);
         if let Err(failure) = result {
             self.keep_text(failure);
         }
         if begun.at < self.floor {
             return;
         }
-        self.last = served;
-        let tally = &mut self.tallies.kinds[usize::from(kind.0)];
-        let nanos = served.saturating_sub(sent);
+        self.last = answer.served;
+        let tally = &mut self.tallies.kinds[usize::from(answer.kind.0)];
+        let nanos = answer.served.saturating_sub(answer.sent);
         match result {
             Ok(outcome) => {
                 tally.count(*outcome);
                 tally.service.record(nanos);
                 if self.queued {
-                    tally.response.record(nanos + begun.delay);
-                    tally.waited.record(begun.delay);
+                    tally.response.record(nanos + answer.delay);
+                    tally.waited.record(answer.delay);
                 }
                 tally.rows += reply.rows();
                 tally.bytes += reply.bytes();
@@ -466,14 +483,32 @@ impl<'d> Recorder<'d> {
             if now >= until {
                 return None;
             }
-            std::thread::park_timeout(Duration::from_nanos(until.min(self.edge) - now));
+            match until.min(self.edge) - now {
+                ..=SPIN_NANOS => std::hint::spin_loop(),
+                nanos => std::thread::park_timeout(Duration::from_nanos(nanos - SPIN_NANOS)),
+            }
         }
     }
 
+    /// Whether response times are counted too.
+    pub(crate) fn queued(&self) -> bool {
+        self.queued
+    }
+
+    /// An operation that was due at `due` had not begun at `now`, and will not.
+    pub(crate) fn unsent(&mut self, due: u64, now: u64) {
+        self.unsent += u64::from((self.timeline.start..now.min(self.timeline.end)).contains(&due));
+    }
+
+    /// None of those that are left on `schedule` had begun at `now`, and none will.
+    pub(crate) fn all_unsent(&mut self, schedule: &Schedule, now: u64) {
+        self.unsent += schedule.left_between(self.timeline.start, now.min(self.timeline.end));
+    }
+
     /// The last thing a thread does: hands over what it has.
-    pub(crate) fn finish(mut self) -> u64 {
+    pub(crate) fn finish(mut self) -> Finish {
         let interval = std::mem::replace(&mut self.interval, AFTER);
         self.hand_over(interval);
-        self.last
+        Finish { last: self.last, unsent: self.unsent }
     }
 }

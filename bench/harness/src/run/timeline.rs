@@ -116,4 +116,13 @@ impl Schedule {
         self.next += self.clients;
         self.origin.saturating_add(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
+
+    /// How many of those that are left lie at `from` or later and before `to`.
+    pub(crate) fn left_between(&self, from: u64, to: u64) -> u64 {
+        // floor(n * N / rate) < t  <=>  n < ceil(t * rate / N), for whole t
+        let before = |time: u64| (u128::from(time.saturating_sub(self.origin)) * self.rate).div_ceil(NANOS_OF_RATE);
+        // Operations of this client before number n.
+        let mine = |n: u128| n.saturating_sub(self.next).div_ceil(self.clients);
+        u64::try_from(mine(before(to)).saturating_sub(mine(before(from)))).unwrap_or(u64::MAX)
+    }
 }

@@ -1,0 +1,227 @@
+//! Many clients on one thread, over a session that has many requests under way.
+//!
+//! A client is in one place: it waits for a time (its schedule, a new attempt), or it is ready and waits for a slot, or
+//! its request is under way, or it has nothing left. What it waits for a slot is counted as waiting.
+
+use super::recorder::{Answer, Begun, Recorder, Why};
+use super::timeline::Schedule;
+use crate::client::{Client, Extra, Kind, Next};
+use crate::reply::Reply;
+use crate::store::{Failure, Flights, Harm, Outcome, Served};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// How long a thread waits for answers at most before it looks whether it is to stop: 50 ms.
+const LOOK_NANOS: u64 = 50_000_000;
+
+/// A client and how far it is.
+pub(crate) struct Seat<C> {
+    number: usize,
+    client: C,
+    schedule: Option<Schedule>,
+    /// Operations of the window it has to do yet.
+    left: u64,
+    /// When the request at hand should be sent.
+    due: u64,
+    /// What the request at hand counts for.
+    kind: Kind,
+    /// The operation at hand, once its first request was answered.
+    begun: Option<Begun>,
+    /// How much later than it should have been the last request was sent.
+    delay: u64,
+}
+
+impl<C: Client> Seat<C> {
+    /// Client `number`, which begins at `due` if it has no schedule.
+    pub(crate) fn new(number: usize, client: C, schedule: Option<Schedule>, left: u64, due: u64) -> Self {
+        let (kind, begun, delay) = (Kind(0), None, 0);
+        Self { number, client, schedule, left, due, kind, begun, delay }
+    }
+
+    /// Goes on to the next operation, at once or when the schedule says. `false`: there is none.
+    fn begin(&mut self, now: u64) -> bool {
+        if self.left == 0 || !self.client.begin() {
+            self.schedule = None;
+            return false;
+        }
+        (self.begun, self.delay) = (None, 0);
+        self.due = self.schedule.as_mut().map_or(now, Schedule::next);
+        true
+    }
+}
+
+/// All clients of a thread.
+struct Seats<C> {
+    seats: Vec<Seat<C>>,
+    /// Those that wait for a time.
+    waiting: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Those that wait for a slot, in order.
+    ready: VecDeque<u32>,
+    /// Whether waiting for a slot delays an operation. Else each client has a slot of its own, and an operation begins
+    /// when its request is sent.
+    queued: bool,
+    /// Whether no operation may begin any more.
+    stopping: bool,
+}
+
+impl<C: Client> Seats<C> {
+    /// Takes what came of a request of client `index`; `Some` if the session is lost.
+    fn answered(
+        &mut self,
+        index: u32,
+        (sent, served): (u64, u64),
+        result: Result<Outcome, Failure>,
+        reply: &Reply,
+        recorder: &mut Recorder<'_>,
+    ) -> Option<Failure> {
+        let seat = &mut self.seats[index as usize];
+        let late = if self.queued { sent.saturating_sub(seat.due) } else { 0 };
+        let begun = *seat.begun.get_or_insert_with(|| Begun { at: sent - late.min(sent), sent, delay: late });
+        seat.delay += late;
+        recorder.request(Answer { kind: seat.kind, sent, served, delay: seat.delay }, begun, &result, reply);
+        let mut retries = 0;
+        let next = {
+            let mut note = |kind, nanos, result| recorder.note(begun, kind, nanos, result);
+            seat.client.served(result.as_ref().copied(), reply, &mut Extra::new(&mut note, &mut retries))
+        };
+        if retries > 0 {
+            recorder.retried(begun, retries);
+        }
+        if let Err(failure) = result
+            && failure.harm == Harm::Session
+        {
+            recorder.operation(begun, false);
+            return Some(failure);
+        }
+        let measured = match next {
+            Next::More | Next::Wait(_) if self.stopping => {
+                recorder.abandon(begun);
+                return None;
+            }
+            Next::More => {
+                seat.due = served;
+                self.ready.push_back(index);
+                return None;
+            }
+            Next::Wait(nanos) => {
+                seat.due = served.saturating_add(nanos);
+                self.waiting.push(Reverse((seat.due, index)));
+                return None;
+            }
+            Next::Done => recorder.operation(begun, true),
+            Next::DoneAs(kind) => {
+                recorder.whole(kind, begun, served);
+                recorder.operation(begun, true)
+            }
+            Next::Failed => recorder.operation(begun, false),
+        };
+        seat.left -= u64::from(measured);
+        if !self.stopping && seat.begin(served) {
+            match seat.schedule {
+                Some(_) => self.waiting.push(Reverse((seat.due, index))),
+                None => self.ready.push_back(index),
+            }
+        }
+        None
+    }
+
+    /// Lets those go on whose time has come.
+    fn wake(&mut self, now: u64) {
+        while let Some(Reverse((due, index))) = self.waiting.peek()
+            && *due <= now
+        {
+            self.ready.push_back(*index);
+            self.waiting.pop();
+        }
+    }
+
+    /// Nothing more is to be sent after `now`.
+    fn stop(&mut self, now: u64, recorder: &mut Recorder<'_>) {
+        self.stopping = true;
+        let waiting = self.waiting.drain().map(|Reverse((_, index))| index);
+        for index in waiting.chain(self.ready.drain(..)) {
+            let seat = &self.seats[index as usize];
+            match seat.begun {
+                Some(begun) => recorder.abandon(begun),
+                None if seat.schedule.is_some() => recorder.unsent(seat.due, now),
+                None => {}
+            }
+        }
+        self.seats.iter().filter_map(|seat| seat.schedule.as_ref()).for_each(|rest| recorder.all_unsent(rest, now));
+    }
+}
+
+/// Lets the clients of `seats` work until they are done, the window is over, or they are told to stop. A lost session is
+/// told with a client that had to do with it.
+pub(crate) fn drive<C: Client>(
+    session: &mut dyn Flights,
+    seats: Vec<Seat<C>>,
+    recorder: &mut Recorder<'_>,
+) -> Result<Why, (usize, Failure)> {
+    let queued = recorder.queued();
+    let clock = recorder.clock;
+    let first = seats.first().map_or(0, |seat| seat.number);
+    let depth = u32::try_from(session.depth()).unwrap_or(u32::MAX).min(seats.len() as u32);
+    // Slots in which nothing is under way, and the clients of the others.
+    let mut free: Vec<u32> = (0..depth).rev().collect();
+    let mut owners: Vec<u32> = vec![u32::MAX; depth as usize];
+    let count = seats.len();
+    let (waiting, ready) = (BinaryHeap::with_capacity(count), VecDeque::with_capacity(count));
+    let mut seats = Seats { seats, waiting, ready, queued, stopping: false };
+    for (index, seat) in seats.seats.iter_mut().enumerate() {
+        if seat.begin(seat.due) {
+            seats.waiting.push(Reverse((seat.due, index as u32)));
+        }
+    }
+    let empty = Reply::new();
+    let mut why = Why::Done;
+    loop {
+        let now = clock.nanos();
+        recorder.pass(now);
+        if !seats.stopping && (recorder.halted() || recorder.over()) {
+            why = if recorder.halted() { Why::Halted } else { Why::Over };
+            seats.stop(now, recorder);
+        }
+        seats.wake(now);
+        while let (Some(&index), Some(&slot)) = (seats.ready.front(), free.last()) {
+            seats.ready.pop_front();
+            let seat = &mut seats.seats[index as usize];
+            let (kind, request) = seat.client.request();
+            let started = session.start(slot, &request);
+            seat.kind = kind;
+            match started {
+                Ok(()) => {
+                    owners[slot as usize] = index;
+                    free.pop();
+                }
+                Err(failure) => {
+                    let number = seat.number;
+                    let at = clock.nanos();
+                    if let Some(failure) = seats.answered(index, (at, at), Err(failure), &empty, recorder) {
+                        return Err((number, failure));
+                    }
+                }
+            }
+        }
+        if free.len() == depth as usize && seats.ready.is_empty() && seats.waiting.is_empty() {
+            return Ok(why);
+        }
+        let next = seats.waiting.peek().map_or(u64::MAX, |Reverse((due, _))| *due);
+        let until = next.min(recorder.edge()).min(now.saturating_add(LOOK_NANOS));
+        let mut lost = None;
+        let waited = session.wait(Some(until), &mut |answer: Served<'_>| {
+            let index = owners[answer.slot as usize];
+            owners[answer.slot as usize] = u32::MAX;
+            assert!(index != u32::MAX, "an answer in slot {}, where nothing is under way", answer.slot);
+            free.push(answer.slot);
+            let times = (answer.sent, answer.served);
+            if let Some(failure) = seats.answered(index, times, answer.result, answer.reply, recorder) {
+                lost.get_or_insert((seats.seats[index as usize].number, failure));
+            }
+        });
+        waited.map_err(|failure| (first, failure))?;
+        if let Some(lost) = lost {
+            return Err(lost);
+        }
+    }
+}
