@@ -2,17 +2,52 @@
 
 mod clients;
 mod closed;
+mod edges;
+mod ends;
+mod many;
+mod stall;
 
 use super::*;
 use crate::noop::Noop;
 use crate::reply::Reply;
 use crate::request::{Fields, Request};
-use crate::store::{Blocking, Outcome, Setting};
-use crate::{Client, Extra, Kind, Next};
+use crate::store::{Outcome, Served, Setting};
+use crate::{Client, Extra, Kind, Next, Times};
 use clients::*;
+use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
 
 /// Runs `workload` on `store`; nobody watches, nobody stops it.
 fn run_quietly<W: Workload>(store: &dyn Store, workload: &W, plan: &Plan) -> Result<Measured, RunError> {
-    run(store, workload, plan, &AtomicBool::new(false), &mut |_| {})
+    let measured = run(store, workload, plan, &AtomicBool::new(false), &mut |_| {});
+    if let Some(measured) = measured.as_ref().ok().or_else(|| measured.as_ref().err()?.partial()) {
+        check_sums(measured);
+    }
+    measured
+}
+
+/// What the intervals of the window have is what the whole has.
+fn check_sums(measured: &Measured) {
+    let sum = |of: fn(&Interval) -> u64| measured.window().map(of).sum::<u64>();
+    assert_eq!(measured.operations, sum(|interval| interval.operations));
+    assert_eq!(measured.failed, sum(|interval| interval.failed));
+    assert_eq!(measured.retries, sum(|interval| interval.retries));
+    for (number, kind) in measured.kinds.iter().enumerate() {
+        let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+        for (least, _, count) in measured.window().flat_map(|interval| interval.kinds[number].service.iter()) {
+            *counts.entry(least).or_default() += count;
+        }
+        let whole: BTreeMap<u64, u64> = kind.service.iter().map(|(least, _, count)| (least, count)).collect();
+        assert_eq!(whole, counts, "times of {}", kind.name);
+        assert_eq!(kind.service.count(), kind.oks + kind.not_found + kind.batched, "times of {}", kind.name);
+        assert_eq!(kind.failed.count(), kind.failed_count(), "failures of {}", kind.name);
+    }
+    let mut at = 0;
+    for interval in measured.window() {
+        assert_eq!(interval.from_nanos, at, "no gap");
+        assert_eq!(interval.late, 0);
+        at = interval.to_nanos;
+    }
+    assert_eq!(at, measured.nanos);
 }

@@ -7,6 +7,9 @@
 //!     |  0  |  1  | 2 |  3  |  4  |  5  |  …              |     intervals; the last before the window may be short
 //! ```
 
+#[cfg(test)]
+mod tests;
+
 use super::{Length, Pace, Plan};
 
 /// The times of one run.

@@ -90,3 +90,194 @@ impl<F: Fn(&Request<'_>) -> Result<Outcome, Failure>> Blocking for Answers<'_, F
         (self.0)(request)
     }
 }
+
+/// Clients with one operation, which they try until it succeeds, waiting as long as a function of their number says.
+pub(super) struct Stubborn {
+    pub(super) wait_nanos: fn(usize) -> u64,
+}
+
+pub(super) struct Trier {
+    wait_nanos: u64,
+    key: [u8; 8],
+    begun: bool,
+}
+
+impl Workload for Stubborn {
+    type Client = Trier;
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &["TRY"]
+    }
+
+    fn client(&self, number: usize, _: usize) -> Trier {
+        Trier { wait_nanos: (self.wait_nanos)(number), key: (number as u64).to_be_bytes(), begun: false }
+    }
+}
+
+impl Client for Trier {
+    fn begin(&mut self) -> bool {
+        !std::mem::replace(&mut self.begun, true)
+    }
+
+    fn request(&mut self) -> (Kind, Request<'_>) {
+        (Kind(0), Request::Read { key: &self.key, fields: Fields::All })
+    }
+
+    fn served(&mut self, result: Result<Outcome, &Failure>, _: &Reply, extra: &mut Extra<'_>) -> Next {
+        match result {
+            Ok(_) => Next::Done,
+            Err(_) => {
+                extra.retry();
+                Next::Wait(self.wait_nanos)
+            }
+        }
+    }
+}
+
+/// A store that gives so many sessions.
+pub(super) struct Refusing(pub(super) AtomicU64);
+
+impl Store for Refusing {
+    fn settings(&self) -> Vec<Setting> {
+        Vec::new()
+    }
+
+    fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
+        let left = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        match left {
+            Ok(_) => Noop.session(clock).map(|session| match session {
+                Session::Blocking(_) => Session::Blocking(Box::new(Answers(&|_: &Request<'_>| Ok(Outcome::Ok)))),
+                flights => flights,
+            }),
+            Err(_) => Err(Failure::session("refused", "there are too many clients already")),
+        }
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        Vec::new()
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// A store that counts requests.
+pub(super) struct Counting(pub(super) AtomicU64);
+
+impl Store for Counting {
+    fn settings(&self) -> Vec<Setting> {
+        Vec::new()
+    }
+
+    fn session(&self, _: Clock) -> Result<Session<'_>, Failure> {
+        Ok(Session::Blocking(Box::new(Counts(&self.0))))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        vec![Counter::of("page reads", self.0.load(Ordering::SeqCst)), Counter::now("memory", 7)]
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+struct Counts<'s>(&'s AtomicU64);
+
+impl Blocking for Counts<'_> {
+    fn call(&mut self, _: &Request<'_>, _: &mut Reply) -> Result<Outcome, Failure> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(Outcome::Ok)
+    }
+}
+
+/// A store with many requests under way, answered in an order of its own.
+pub(super) struct Shuffling<F> {
+    pub(super) depth: usize,
+    pub(super) answer: F,
+}
+
+impl<F: Fn(&[u8]) -> Result<Outcome, Failure> + Send + Sync> Store for Shuffling<F> {
+    fn settings(&self) -> Vec<Setting> {
+        Vec::new()
+    }
+
+    fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
+        let (reply, under_way) = (Reply::new(), Vec::with_capacity(self.depth));
+        Ok(Session::Flights(Box::new(Shuffles { store: self, clock, reply, under_way, state: 1 })))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        Vec::new()
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+struct Shuffles<'s, F> {
+    store: &'s Shuffling<F>,
+    clock: Clock,
+    reply: Reply,
+    /// Slot, when it was sent, key.
+    under_way: Vec<(u32, u64, Vec<u8>)>,
+    state: u64,
+}
+
+impl<F: Fn(&[u8]) -> Result<Outcome, Failure>> Flights for Shuffles<'_, F> {
+    fn depth(&self) -> usize {
+        self.store.depth
+    }
+
+    fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure> {
+        let Request::Read { key, .. } = request else { panic!("only reads") };
+        assert!((slot as usize) < self.store.depth, "slot {slot} of {}", self.store.depth);
+        assert!(self.under_way.iter().all(|(taken, ..)| *taken != slot), "slot {slot} is taken");
+        self.under_way.push((slot, self.clock.nanos(), key.to_vec()));
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<(), Failure> {
+        if self.under_way.is_empty() {
+            let left = until.expect("there is something to wait for").saturating_sub(self.clock.nanos());
+            std::thread::sleep(Duration::from_nanos(left));
+        }
+        let mut draw = |below: usize| {
+            self.state = self.state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (self.state >> 33) as usize % below
+        };
+        let count = if self.under_way.is_empty() { 0 } else { 1 + draw(self.under_way.len()) };
+        for _ in 0..count {
+            let (slot, sent, key) = self.under_way.swap_remove(draw(self.under_way.len()));
+            let result = (self.store.answer)(&key);
+            served(Served { slot, sent, served: self.clock.nanos(), result, reply: &self.reply });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! How runs end: well, badly, early, or with nothing.
+
+use super::*;
+
+fn reads() -> Reads {
+    Reads { each: u64::MAX, requests: 1 }
+}
+
+#[test]
+fn failures_are_counted_by_kind_and_the_first_of_each_is_kept() {
+    let calls = AtomicU64::new(0);
+    let store = Answering(|_: &Request<'_>| match calls.fetch_add(1, Ordering::SeqCst) {
+        call if call % 10 == 3 => Err(Failure::request("io", format!("call {call}: no such page"))),
+        call if call % 10 == 7 => Err(Failure::again("conflict", format!("call {call}: another was first"))),
+        call if call % 2 == 0 => Ok(Outcome::NotFound),
+        _ => Ok(Outcome::Ok),
+    });
+    let measured = run_quietly(&store, &Reads { each: 100, requests: 1 }, &Plan::default()).expect("runs");
+    assert_eq!((measured.operations, measured.failed), (80, 20));
+    let read = measured.kind("READ").expect("reads");
+    assert_eq!((read.oks, read.not_found, read.failed_count()), (30, 50, 20));
+    assert_eq!(read.failures, BTreeMap::from([("io".to_owned(), 10), ("conflict".to_owned(), 10)]));
+    let first = |kind: &str| measured.failures[kind].as_str();
+    assert_eq!((first("io"), first("conflict")), ("call 3: no such page", "call 7: another was first"));
+}
+
+#[test]
+fn a_run_in_which_nothing_succeeds_is_an_error() {
+    let store = Answering(|_: &Request<'_>| Err(Failure::request("io", "the disk is gone")));
+    let error = run_quietly(&store, &Reads { each: 10, requests: 1 }, &Plan::default()).expect_err("nothing succeeds");
+    assert!(matches!(error, RunError::NothingMeasured { .. }), "{error}");
+    assert_eq!(error.partial().map(|partial| partial.failed), Some(10));
+    let text = error.to_string();
+    assert!(text.contains("10 failed") && text.contains("first io: the disk is gone"), "{text}");
+}
+
+#[test]
+fn a_run_without_operations_is_an_error() {
+    let error = run_quietly(&Noop, &Reads { each: 0, requests: 1 }, &Plan::default()).expect_err("there is nothing");
+    assert!(matches!(error, RunError::NothingMeasured { .. }), "{error}");
+    let short = Plan { length: Length::Operations(0), ..Plan::default() };
+    let error = run_quietly(&Noop, &reads(), &short).expect_err("there is nothing");
+    assert!(matches!(error, RunError::NothingMeasured { .. }), "{error}");
+}
+
+#[test]
+fn a_lost_session_ends_the_run_of_all() {
+    let calls = AtomicU64::new(0);
+    let store = Answering(|_: &Request<'_>| match calls.fetch_add(1, Ordering::SeqCst) {
+        100 => Err(Failure::session("gone", "the server closed the connection")),
+        _ => Ok(Outcome::Ok),
+    });
+    let error = run_quietly(&store, &reads(), &Plan { clients: 3, ..Plan::default() }).expect_err("a session is lost");
+    assert!(error.to_string().contains("lost its session: the server closed the connection"), "{error}");
+    let RunError::Lost { partial, .. } = error else { panic!("{error}") };
+    assert!(partial.operations >= 98, "{} before", partial.operations);
+    assert_eq!(partial.failed, 1);
+    assert!(!partial.interrupted);
+}
+
+#[test]
+fn a_session_that_is_refused_is_an_error() {
+    let store = Refusing(AtomicU64::new(3));
+    let error = run_quietly(&store, &reads(), &Plan { clients: 5, ..Plan::default() }).expect_err("no fourth session");
+    assert!(matches!(error, RunError::Session { .. }), "{error}");
+    assert!(error.to_string().contains("too many"), "{error}");
+}
+
+#[test]
+fn a_panic_of_a_client_thread_is_an_error() {
+    let calls = AtomicU64::new(0);
+    let store = Answering(|_: &Request<'_>| {
+        assert!(calls.fetch_add(1, Ordering::SeqCst) != 50, "a store with a bug");
+        Ok(Outcome::Ok)
+    });
+    let error = run_quietly(&store, &reads(), &Plan { clients: 2, ..Plan::default() }).expect_err("it panics");
+    let RunError::Panicked { text, .. } = &error else { panic!("{error}") };
+    assert!(text.contains("a store with a bug"), "{text}");
+}
+
+#[test]
+fn a_stopped_run_is_marked_and_keeps_what_it_has() {
+    let stop = AtomicBool::new(false);
+    let calls = AtomicU64::new(0);
+    let store = Answering(|_: &Request<'_>| {
+        stop.store(calls.fetch_add(1, Ordering::SeqCst) > 1000, Ordering::SeqCst);
+        Ok(Outcome::Ok)
+    });
+    let plan = Plan { clients: 2, length: Length::Time(Duration::from_secs(1_000_000)), ..Plan::default() };
+    let measured = run(&store, &reads(), &plan, &stop, &mut |_| {}).expect("what it has is good");
+    check_sums(&measured);
+    assert!(measured.interrupted);
+    assert!(measured.operations > 1000);
+}
+
+#[test]
+fn a_run_is_stopped_while_its_clients_sleep() {
+    let (stop, called) = (AtomicBool::new(false), AtomicBool::new(false));
+    let store = Answering(|_: &Request<'_>| {
+        called.store(true, Ordering::SeqCst);
+        Ok(Outcome::Ok)
+    });
+    // One operation at once, and the next in a year.
+    let plan = Plan { pace: Pace::Open { per_second: 3e-8 }, interval: Duration::from_millis(10), ..Plan::default() };
+    let bad = run_quietly(&store, &reads(), &plan).expect_err("that is no rate");
+    assert!(matches!(bad, RunError::Plan(_)), "{bad}");
+    let plan = Plan { pace: Pace::Open { per_second: 1e-6 }, ..plan };
+    let mut watch = |_: &Interval| stop.store(called.load(Ordering::SeqCst), Ordering::SeqCst);
+    let measured = run(&store, &reads(), &plan, &stop, &mut watch).expect("one operation");
+    check_sums(&measured);
+    assert!(measured.interrupted);
+    assert_eq!((measured.operations, measured.unsent), (1, 0));
+}
+
+#[test]
+fn a_client_that_waits_for_a_new_attempt_makes_it() {
+    let calls = AtomicU64::new(0);
+    let store = Answering(|_: &Request<'_>| match calls.fetch_add(1, Ordering::SeqCst) {
+        call if call < 3 => Err(Failure::again("conflict", "another was first")),
+        _ => Ok(Outcome::Ok),
+    });
+    let measured = run_quietly(&store, &Stubborn { wait_nanos: |_| 1000 }, &Plan::default()).expect("runs");
+    assert_eq!((measured.operations, measured.failed, measured.retries), (1, 0, 3));
+    assert_eq!(measured.kinds[0].failures["conflict"], 3);
+}
+
+#[test]
+fn counts_of_the_store_are_those_of_the_window() {
+    let store = Counting(AtomicU64::new(1_000));
+    let plan = Plan { length: Length::Operations(100), ..Plan::default() };
+    let measured = run_quietly(&store, &reads(), &plan).expect("runs");
+    let change = |name: &str, before, after, gauge| Change { name: name.to_owned(), before, after, gauge };
+    assert_eq!(measured.counters, [change("page reads", 1_000, 1_100, false), change("memory", 7, 7, true)]);
+    assert_eq!(measured.counters[0].counted(), Some(100));
+    assert_eq!(measured.counters[1].counted(), None);
+}
+
+#[test]
+fn a_plan_that_cannot_be_run_is_refused() {
+    for plan in [
+        Plan { clients: 0, ..Plan::default() },
+        Plan { workers: 0, ..Plan::default() },
+        Plan { interval: Duration::ZERO, ..Plan::default() },
+        Plan { pace: Pace::Open { per_second: 0.0 }, ..Plan::default() },
+        Plan { pace: Pace::Open { per_second: f64::NAN }, ..Plan::default() },
+    ] {
+        let error = run_quietly(&Noop, &reads(), &plan).expect_err("cannot be run");
+        assert!(matches!(error, RunError::Plan(_)), "{error}");
+    }
+}
+
+#[test]
+fn an_operation_of_nothing_has_a_cost() {
+    let nanos = crate::noop_nanos(&reads(), Duration::from_millis(50)).expect("runs");
+    assert!(nanos > 0.0 && nanos < 1e6, "{nanos}");
+}

@@ -1,0 +1,208 @@
+//! The loops allocate nothing once an operation.
+
+#![allow(clippy::disallowed_methods, reason = "the machine's own allocator is counted")]
+
+use harness::{
+    Blocking, Client, Clock, Counter, Extra, Failure, Fields, Flights, Kind, Length, Next, Outcome, Pace, Plan, Reply,
+    Request, Served, Session, Setting, Store, Workload,
+};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Counts what each thread asks for.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: all requests go to the system's allocator unchanged; the counter is a plain cell without a destructor, whose
+// access allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promises about `layout` are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        // SAFETY: `start` came from the above, that is from the system's allocator, with this layout.
+        unsafe { System.dealloc(start, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Operations of two requests, with a check of its own after each.
+struct Pairs;
+
+struct Pair {
+    state: u64,
+    key: [u8; 8],
+    second: bool,
+}
+
+impl Workload for Pairs {
+    type Client = Pair;
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &["READ", "PAIR", "CHECK"]
+    }
+
+    fn client(&self, number: usize, _: usize) -> Pair {
+        Pair { state: number as u64, key: [0; 8], second: false }
+    }
+}
+
+impl Client for Pair {
+    fn begin(&mut self) -> bool {
+        self.second = false;
+        true
+    }
+
+    fn request(&mut self) -> (Kind, Request<'_>) {
+        self.state = self.state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.key = self.state.to_be_bytes();
+        (Kind(0), Request::Read { key: &self.key, fields: Fields::All })
+    }
+
+    fn served(&mut self, _: Result<Outcome, &Failure>, _: &Reply, extra: &mut Extra<'_>) -> Next {
+        extra.note(Kind(2), 5, Ok(Outcome::Ok));
+        match std::mem::replace(&mut self.second, true) {
+            false => Next::More,
+            true => Next::DoneAs(Kind(1)),
+        }
+    }
+}
+
+/// Counts allocations between its first requests and its last.
+struct Quiet {
+    flights: bool,
+    allocations: AtomicU64,
+}
+
+/// Requests before counting begins, by when what is kept has its size, and how many follow.
+const FIRST: u64 = 10_000;
+const COUNTED: u64 = 190_000;
+
+struct QuietSession<'s> {
+    clock: Clock,
+    requests: u64,
+    before: u64,
+    allocations: &'s AtomicU64,
+    under_way: Vec<(u32, u64)>,
+    reply: Reply,
+}
+
+impl QuietSession<'_> {
+    fn count(&mut self) {
+        self.requests += 1;
+        match self.requests {
+            FIRST => self.before = ALLOCATIONS.get(),
+            all if all == FIRST + COUNTED => {
+                self.allocations.store(ALLOCATIONS.get() - self.before, Ordering::SeqCst);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Store for Quiet {
+    fn settings(&self) -> Vec<Setting> {
+        Vec::new()
+    }
+
+    fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
+        let (reply, under_way, allocations) = (Reply::new(), Vec::with_capacity(16), &self.allocations);
+        let session = QuietSession { clock, requests: 0, before: 0, allocations, under_way, reply };
+        Ok(match self.flights {
+            true => Session::Flights(Box::new(session)),
+            false => Session::Blocking(Box::new(session)),
+        })
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        Vec::new()
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl Blocking for QuietSession<'_> {
+    fn call(&mut self, _: &Request<'_>, _: &mut Reply) -> Result<Outcome, Failure> {
+        self.count();
+        Ok(Outcome::Ok)
+    }
+}
+
+impl Flights for QuietSession<'_> {
+    fn depth(&self) -> usize {
+        16
+    }
+
+    fn start(&mut self, slot: u32, _: &Request<'_>) -> Result<(), Failure> {
+        self.count();
+        self.under_way.push((slot, self.clock.nanos()));
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<(), Failure> {
+        while self.under_way.is_empty() && until.is_some_and(|until| self.clock.nanos() < until) {
+            std::hint::spin_loop();
+        }
+        for (slot, sent) in self.under_way.drain(..).rev() {
+            served(Served { slot, sent, served: self.clock.nanos(), result: Ok(Outcome::Ok), reply: &self.reply });
+        }
+        Ok(())
+    }
+}
+
+/// The only allocations left are those of groups of buckets that no time fell into before: a page each, for each kind and
+/// for service, response and waiting. Where a thread is put aside, a new one may come.
+const GROUPS: u64 = 100;
+
+fn check(flights: bool, clients: usize, pace: Pace) {
+    let store = Quiet { flights, allocations: AtomicU64::new(u64::MAX) };
+    let plan = Plan {
+        clients,
+        pace,
+        length: Length::Operations((FIRST + COUNTED) / 2),
+        // Handing over may make new tallies.
+        interval: Duration::from_secs(3600),
+        ..Plan::default()
+    };
+    let measured = harness::run(&store, &Pairs, &plan, &AtomicBool::new(false), &mut |_| {}).expect("runs");
+    assert_eq!(measured.operations, (FIRST + COUNTED) / 2);
+    let allocations = store.allocations.load(Ordering::SeqCst);
+    assert!(allocations <= GROUPS, "{allocations} allocations in {COUNTED} requests of {plan:?}");
+}
+
+#[test]
+fn a_closed_loop_allocates_nothing_once_an_operation() {
+    check(false, 1, Pace::Closed);
+}
+
+#[test]
+fn an_open_loop_allocates_nothing_once_an_operation() {
+    check(false, 1, Pace::Open { per_second: 200_000.0 });
+}
+
+#[test]
+fn many_clients_on_one_thread_allocate_nothing_once_an_operation() {
+    check(true, 10, Pace::Closed);
+    check(true, 100, Pace::Closed);
+    check(true, 100, Pace::Open { per_second: 200_000.0 });
+}
