@@ -87,6 +87,10 @@ public final class Vectors {
     open(folder, "properties.txt");
     properties(folder);
     out.close();
+    open(folder, "numbers.txt");
+    numbers();
+    out.close();
+    outputs(folder);
   }
 
   private static void open(String folder, String name) throws Exception {
@@ -469,6 +473,84 @@ public final class Vectors {
     out.println("[syntax]");
     for (String name : new TreeSet<>(set.stringPropertyNames())) {
       out.println(escaped(name) + "=" + escaped(set.getProperty(name)));
+    }
+  }
+
+  private static void numbers() throws Exception {
+    out.println("[double]");
+    double[] doubles = {0, 1, -1, 0.5, 0.1, 1.0 / 3, 100, 1e6, 9999999, 1e7, 12345678.9, 1e-3, 0.00099, 5.915747764946143E-4,
+        28571.428571428572, 1344537.8151260505, 1e21, 1e22, 123456789012345680.0, 4.0186363427343653E-4};
+    for (double value : doubles) {
+      out.println(bits(value) + "=" + value);
+    }
+    out.println("[short]");
+    for (double value : new double[] {0, 0.04, 0.005, 0.015, 0.5, 1, 1.5, 2.446, 73605, 1570984.126, 3652819.41, 0.125, 0.375, 1e9}) {
+      out.println(bits(value) + "=" + new java.text.DecimalFormat("#.##", new java.text.DecimalFormatSymbols(Locale.ROOT)).format(value));
+    }
+    out.println("[remaining]");
+    Class<?> formatter = Class.forName("site.ycsb.RemainingFormatter");
+    Method format = formatter.getDeclaredMethod("format", long.class);
+    format.setAccessible(true);
+    for (long seconds : new long[] {0, 1, 2, 59, 60, 61, 119, 120, 3599, 3600, 3661, 7322, 86399, 86400, 90061, 200000}) {
+      out.println(seconds + "=" + format.invoke(null, seconds) + "|");
+    }
+  }
+
+  /** What the original prints of times that `report/tests.rs` knows, too. */
+  private static void outputs(String folder) throws Exception {
+    String[][] sets = {
+        {"hdr", "TextMeasurementsExporter", "measurement.interval", "both", "hdrhistogram.percentiles", "50,95,99,99.9"},
+        {"hdr-verbose", "TextMeasurementsExporter", "measurement.histogram.verbose", "true"},
+        {"hdr-json", "JSONMeasurementsExporter"},
+        {"hdr-array", "JSONArrayMeasurementsExporter"},
+        {"intended", "TextMeasurementsExporter", "measurement.interval", "intended"},
+        {"buckets", "TextMeasurementsExporter", "measurementtype", "histogram", "histogram.buckets", "5"},
+        {"buckets-verbose", "TextMeasurementsExporter", "measurementtype", "histogram", "histogram.buckets", "5",
+            "measurement.histogram.verbose", "true"},
+        {"two", "TextMeasurementsExporter", "measurementtype", "hdrhistogram+histogram"},
+    };
+    for (String[] set : sets) {
+      Properties properties = new Properties();
+      for (int i = 2; i < set.length; i += 2) {
+        properties.setProperty(set[i], set[i + 1]);
+      }
+      Field singleton = Measurements.class.getDeclaredField("singleton");
+      singleton.setAccessible(true);
+      singleton.set(null, null);
+      Measurements.setProperties(properties);
+      Measurements measurements = Measurements.getMeasurements();
+      long unit = set[0].startsWith("buckets") ? 1000 : 1;
+      String[] names = {"READ", "UPDATE", "INSERT", "SCAN", "READ-MODIFY-WRITE", "VERIFY"};
+      for (int place = 0; place < names.length; place++) {
+        String name = names[place];
+        for (int i = 0; i < 500 * (place + 1); i++) {
+          int micros = (int) (i * 7919L * (place + 1) % 450 % (unit == 1 ? 450 : 8) * unit);
+          measurements.measure(name, micros);
+          if (!name.equals("VERIFY")) {
+            measurements.measureIntended(name, 2 * micros);
+          }
+          if (!name.equals("READ-MODIFY-WRITE")) {
+            measurements.reportStatus(name, Status.OK);
+          }
+        }
+      }
+      for (int i = 0; i < 50; i++) {
+        measurements.measure("UPDATE-FAILED", (int) (i * unit));
+        measurements.measureIntended("UPDATE-FAILED", (int) (i * unit));
+        measurements.reportStatus("UPDATE", Status.ERROR);
+        measurements.measure("VERIFY", 0);
+        measurements.reportStatus("VERIFY", Status.UNEXPECTED_STATE);
+      }
+      try (java.io.FileOutputStream file = new java.io.FileOutputStream(folder + "/output-" + set[0] + ".txt")) {
+        site.ycsb.measurements.exporter.MeasurementsExporter exporter =
+            (site.ycsb.measurements.exporter.MeasurementsExporter) Class
+                .forName("site.ycsb.measurements.exporter." + set[1])
+                .getConstructor(java.io.OutputStream.class).newInstance(file);
+        exporter.write("OVERALL", "RunTime(ms)", 2500L);
+        exporter.write("OVERALL", "Throughput(ops/sec)", 4200.0);
+        measurements.exportMeasurements(exporter);
+        exporter.close();
+      }
     }
   }
 }
