@@ -9,6 +9,7 @@ mod kinds;
 mod load;
 mod properties;
 mod random;
+mod report;
 mod run;
 mod settings;
 mod value;
@@ -21,6 +22,7 @@ pub use key::KeyNames;
 pub use load::{Load, LoadClient, LoadRows};
 pub use properties::{BadSyntax, Properties};
 pub use random::Random;
+pub use report::{Status, export, seed_line};
 pub use run::{Run, RunClient};
 pub use settings::{
     BadProperty, Drive, FieldLength, Format, Interval, KeyDistribution, Measure, Operations, Output, Records, Settings,

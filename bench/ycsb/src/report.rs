@@ -1,0 +1,75 @@
+//! What YCSB prints, made from what was measured.
+
+mod java;
+mod lines;
+mod seed_line;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use crate::settings::{Format, Output};
+use harness::Measured;
+use java::double;
+use lines::{Line, Value};
+use std::fmt::Write;
+
+pub use seed_line::seed_line;
+pub use status::Status;
+
+/// The result as `exporter` prints it.
+///
+/// Times are whole microseconds, rounded down, as there; averages and variances are from times in nanoseconds. There are
+/// no lines of garbage collection, since nothing collects, and none of `CLEANUP`. Requests that met no row are in their
+/// operation's own times and counted as `Return=NOT_FOUND`, where the original has them under `-FAILED`. Throughput is of
+/// operations that were done.
+pub fn export(measured: &Measured, output: &Output) -> String {
+    let lines = lines::of(measured, output);
+    match output.format {
+        Format::Text => text(&lines),
+        Format::Json => json(&lines, " "),
+        Format::JsonArray => format!("[ {} ]", json(&lines, ", ")),
+    }
+}
+
+fn text(lines: &[Line]) -> String {
+    let mut text = String::new();
+    for Line { metric, measurement, value } in lines {
+        let value = match value {
+            Value::Whole(number) => number.to_string(),
+            Value::Real(number) => double(*number),
+        };
+        writeln!(text, "[{metric}], {measurement}, {value}").expect("a string takes everything");
+    }
+    text
+}
+
+/// Objects as Jackson's pretty printer writes them.
+fn json(lines: &[Line], between: &str) -> String {
+    let object = |Line { metric, measurement, value }: &Line| {
+        let value = match value {
+            Value::Whole(number) => number.to_string(),
+            // JSON has no such numbers.
+            Value::Real(number) if !number.is_finite() => format!("\"{}\"", double(*number)),
+            Value::Real(number) => double(*number),
+        };
+        format!(
+            "{{\n  \"metric\" : {},\n  \"measurement\" : {},\n  \"value\" : {value}\n}}",
+            quoted(metric),
+            quoted(measurement)
+        )
+    };
+    lines.iter().map(object).collect::<Vec<_>>().join(between)
+}
+
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c < ' ' => write!(quoted, "\\u{:04x}", u32::from(c)).expect("a string takes everything"),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

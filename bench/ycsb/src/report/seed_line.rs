@@ -1,0 +1,43 @@
+//! One line for a whole workload, as published results of distributed databases have it:
+//!
+//! ```text
+//! 2024-03-26 12:18 UTC zipfian workload a: 345.4K Op/s, latency 99% 133.119 ms: 414848.7K oks, 0 not_found, 448 errors, 1201089 ms run time
+//! ```
+
+use super::java::date;
+use harness::{Measured, Times};
+
+/// The line for `workload` with keys drawn by `distribution`. Its latency is that of all requests that did not fail, from
+/// when they should have been sent where that is known.
+pub fn seed_line(measured: &Measured, distribution: &str, workload: &str) -> String {
+    let [year, month, day, hour, minute, ..] = date(measured.began_unix_millis);
+    let requests =
+        || measured.kinds.iter().filter(|kind| !matches!(kind.name.as_str(), "VERIFY" | "READ-MODIFY-WRITE"));
+    let not_found: u64 = requests().map(|kind| kind.not_found).sum();
+    let wrong: u64 = measured.kind("VERIFY").map_or(0, |checks| checks.failed_count());
+    let times = Times::sum(requests().map(|kind| kind.times()));
+    let nanos = times.quantile(0.99);
+    format!(
+        "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC {distribution} workload {workload}: {} Op/s, latency 99% \
+         {}.{:03} ms: {} oks, {} not_found, {} errors, {} ms run time",
+        thousands(measured.per_second()),
+        nanos / 1_000_000,
+        nanos / 1000 % 1000,
+        thousands(measured.operations.saturating_sub(not_found) as f64),
+        thousands(not_found as f64),
+        thousands((measured.failed + wrong) as f64),
+        measured.nanos / 1_000_000
+    )
+}
+
+/// `448`, `9.9K`, `80124K`.
+fn thousands(number: f64) -> String {
+    if number < 1000.0 {
+        return format!("{}", number.floor());
+    }
+    let tenths = (number / 100.0).round() as u64;
+    match tenths % 10 {
+        0 => format!("{}K", tenths / 10),
+        tenth => format!("{}.{tenth}K", tenths / 10),
+    }
+}
