@@ -1,2 +1,15 @@
-//! The binary.
-fn main() {}
+//! The command `larch` with other engines to measure: those that it was built with.
+
+use harness::Scheme;
+use std::process::ExitCode;
+
+/// One for each feature.
+const ENGINES: &[Scheme] = &[
+    #[cfg(feature = "rocksdb")]
+    store_rocksdb::SCHEME,
+];
+
+fn main() -> ExitCode {
+    let schemes: Vec<Scheme> = larch_cli::SCHEMES.into_iter().chain(ENGINES.iter().copied()).collect();
+    larch_cli::main(&schemes)
+}

@@ -1,1 +1,379 @@
-//! rocksdb.
+//! RocksDB under the benchmarks, by its C interface.
+//!
+//! Index and filters are had in the two ways that people choose between: `index=default` keeps those of every open file in
+//! the heap, outside the cache; `index=partitioned` cuts them in pieces that are pages of the cache, of which the top stays.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
+
+#[cfg(test)]
+mod tests;
+
+use harness::directory::{bytes_text, failure};
+use harness::key_value::encoded;
+use harness::{
+    Clock, Counter, Directory, Failure, KeyValue, Opening, Records, Rows, Scheme, Session, Setting, Store, Strings,
+    Table, Target,
+};
+use rocksdb::statistics::Ticker;
+use rocksdb::{
+    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, CompactOptions, DB,
+    DBCompressionType, Error, ErrorKind, IngestExternalFileOptions, Options, ReadOptions, SstFileWriter,
+    WaitForCompactOptions, WriteOptions, properties,
+};
+use std::fs;
+use std::path::Path;
+
+/// `rocksdb:DIR`.
+pub const SCHEME: Scheme = Scheme {
+    name: "rocksdb",
+    form: "rocksdb:DIR",
+    about: "RocksDB, embedded",
+    options: &[
+        ("cache", "HyperClock cache in bytes: 256MiB"),
+        ("write_buffer", "memory for rows not yet in files: 64MiB"),
+        ("durability", "buffered: log written, not synced; synced: every commit"),
+        ("compression", "none, lz4 or zstd: none"),
+        ("page", "bytes of a block: 16KiB"),
+        ("index", "default: whole, in the heap; partitioned: in the cache, its top pinned"),
+        ("filter_bits", "bits a key of the full Bloom filters, 0 for none: 10"),
+        ("direct", "0: reads go through the system's page cache; 1: they do not"),
+        ("settle", "levels: compactions that are wanted; compact: everything to the deepest level"),
+        ("statistics", "0; 1: counters of the cache and of stalls, which cost some time"),
+    ],
+    networked: false,
+    open,
+};
+
+/// The only column family.
+const FAMILY: &str = "default";
+
+/// Size of the files of a bulk load, as of those that compactions write.
+const LOADED_FILE_BYTES: u64 = 64 << 20;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Index {
+    Default,
+    Partitioned,
+}
+
+/// What can be chosen.
+#[derive(Clone)]
+struct Choices {
+    cache_bytes: u64,
+    write_buffer_bytes: u64,
+    synced: bool,
+    compression: &'static str,
+    page_bytes: u64,
+    index: Index,
+    filter_bits: u64,
+    direct: bool,
+    compacts: bool,
+    statistics: bool,
+}
+
+impl Choices {
+    fn take(target: &Target) -> Result<Self, Failure> {
+        let mut options = target.options()?;
+        let choices = Self {
+            cache_bytes: options.bytes("cache", 256 << 20)?,
+            write_buffer_bytes: options.bytes("write_buffer", 64 << 20)?,
+            synced: options.choice("durability", &[("buffered", false), ("synced", true)])?,
+            compression: options.choice("compression", &[("none", "none"), ("lz4", "lz4"), ("zstd", "zstd")])?,
+            page_bytes: options.bytes("page", 16 << 10)?,
+            index: options.choice("index", &[("default", Index::Default), ("partitioned", Index::Partitioned)])?,
+            filter_bits: options.number("filter_bits", 10)?,
+            direct: options.choice("direct", &[("0", false), ("1", true)])?,
+            compacts: options.choice("settle", &[("levels", false), ("compact", true)])?,
+            statistics: options.choice("statistics", &[("0", false), ("1", true)])?,
+        };
+        options.finish()?;
+        Ok(choices)
+    }
+
+    /// What of it stays in the files.
+    fn shape(&self) -> [(&'static str, String); 4] {
+        [
+            ("compression", self.compression.to_owned()),
+            ("page", bytes_text(self.page_bytes)),
+            ("index", self.index_text().to_owned()),
+            ("filter", self.filter_text()),
+        ]
+    }
+
+    fn index_text(&self) -> &'static str {
+        match self.index {
+            Index::Default => "default: whole, in the heap beside the cache",
+            Index::Partitioned => "partitioned: index and filter in the cache, their top and level 0 pinned",
+        }
+    }
+
+    fn filter_text(&self) -> String {
+        match self.filter_bits {
+            0 => "none".to_owned(),
+            bits => format!("full Bloom, {bits} bits a key"),
+        }
+    }
+
+    fn options(&self, cache: &Cache, create: bool) -> Options {
+        let mut tables = BlockBasedOptions::default();
+        tables.set_block_cache(cache);
+        tables.set_block_size(self.page_bytes as usize);
+        if self.filter_bits > 0 {
+            tables.set_bloom_filter(self.filter_bits as f64, false);
+        }
+        if self.index == Index::Partitioned {
+            tables.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+            tables.set_partition_filters(self.filter_bits > 0);
+            tables.set_cache_index_and_filter_blocks(true);
+            tables.set_cache_index_and_filter_blocks_with_high_priority(true);
+            tables.set_pin_l0_filter_and_index_blocks_in_cache(true);
+            tables.set_pin_top_level_index_and_filter(true);
+        }
+        let mut options = Options::default();
+        options.create_if_missing(create);
+        options.set_block_based_table_factory(&tables);
+        options.set_write_buffer_size(self.write_buffer_bytes as usize);
+        options.set_compression_type(match self.compression {
+            "lz4" => DBCompressionType::Lz4,
+            "zstd" => DBCompressionType::Zstd,
+            _ => DBCompressionType::None,
+        });
+        options.set_use_direct_reads(self.direct);
+        options.set_use_direct_io_for_flush_and_compaction(self.direct);
+        if self.statistics {
+            options.enable_statistics();
+        }
+        options
+    }
+}
+
+/// An open database.
+struct RocksDb {
+    // Closed before the directory is unlocked.
+    db: DB,
+    options: Options,
+    cache: Cache,
+    choices: Choices,
+    fields: usize,
+    version: String,
+    directory: Directory,
+}
+
+fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Store>, Failure> {
+    let choices = Choices::take(target)?;
+    let directory = Directory::open(target, table, opening, &choices.shape())?;
+    // An entry has about the size of a page; 0 lets the cache find out.
+    let cache = Cache::new_hyper_clock_cache(choices.cache_bytes as usize, 0);
+    let options = choices.options(&cache, opening != Opening::Existing);
+    let family = ColumnFamilyDescriptor::new(FAMILY, options.clone());
+    let db = DB::open_cf_descriptors(&options, directory.data(), [family]).map_err(|error| {
+        let Failure { kind, text, harm } = broken(error);
+        Failure { kind, text: format!("{} in {}", text, directory.data().display()), harm }
+    })?;
+    let version = version(directory.data())?;
+    let fields = table.fields.len();
+    Ok(Box::new(RocksDb { db, options, cache, choices, fields, version, directory }))
+}
+
+/// The version of the library, which writes it into the file of its options.
+fn version(data: &Path) -> Result<String, Failure> {
+    let read = |error: &std::io::Error| failure(error, "read the options in", data);
+    for entry in fs::read_dir(data).map_err(|error| read(&error))? {
+        let entry = entry.map_err(|error| read(&error))?;
+        if entry.file_name().to_string_lossy().starts_with("OPTIONS-") {
+            let text = fs::read_to_string(entry.path()).map_err(|error| read(&error))?;
+            let version = text.lines().find_map(|line| line.trim().strip_prefix("rocksdb_version="));
+            return Ok(version.unwrap_or("of unknown version").to_owned());
+        }
+    }
+    Ok("of unknown version".to_owned())
+}
+
+impl RocksDb {
+    fn family(&self) -> &ColumnFamily {
+        self.db.cf_handle(FAMILY).expect("the database was opened with it")
+    }
+
+    fn gauge(&self, name: &'static str, property: &'static rocksdb::properties::PropName) -> Counter {
+        Counter::now(name, self.db.property_int_value(property).ok().flatten().unwrap_or_default())
+    }
+}
+
+impl Store for RocksDb {
+    fn settings(&self) -> Vec<Setting> {
+        let choices = &self.choices;
+        let durability = match choices.synced {
+            false => "buffered: every write in the log, with the system, not synced",
+            true => "synced: a write returns once the log is synced",
+        };
+        vec![
+            Setting::new("engine", format!("RocksDB {}", self.version)),
+            Setting::new("durability", durability),
+            Setting::new("cache", format!("{}, HyperClock", bytes_text(choices.cache_bytes))),
+            Setting::new("compression", choices.compression),
+            Setting::new("page", bytes_text(choices.page_bytes)),
+            Setting::new("index", choices.index_text()),
+            Setting::new("filters", choices.filter_text()),
+            Setting::new("write buffer", bytes_text(choices.write_buffer_bytes)),
+            Setting::new("reads", if choices.direct { "direct" } else { "through the system's page cache" }),
+            Setting::new("settle", if choices.compacts { "compact" } else { "levels" }),
+            Setting::new("statistics", if choices.statistics { "on" } else { "off" }),
+        ]
+    }
+
+    fn session(&self, _: Clock) -> Result<Session<'_>, Failure> {
+        let mut writes = WriteOptions::default();
+        writes.set_sync(self.choices.synced);
+        let pairs = Pairs { db: &self.db, family: self.family(), reads: ReadOptions::default(), writes };
+        Ok(Session::Blocking(Box::new(Records::new(pairs, self.fields))))
+    }
+
+    /// Files written in order and taken in as they are.
+    fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
+        let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
+        let mut paths = Vec::new();
+        let mut count = 0;
+        let mut more = rows.next_row(&mut key, &mut record);
+        while more {
+            let path = self.directory.data().join(format!("loaded-{}.sst", paths.len()));
+            let mut file = SstFileWriter::create(&self.options);
+            file.open(&path).map_err(broken)?;
+            while more {
+                file.put(&key, encoded(&record, &mut value)).map_err(broken)?;
+                count += 1;
+                more = rows.next_row(&mut key, &mut record);
+                // Asking for the size costs more than a row.
+                if count % 1024 == 0 && file.file_size() >= LOADED_FILE_BYTES {
+                    break;
+                }
+            }
+            file.finish().map_err(broken)?;
+            paths.push(path);
+        }
+        if !paths.is_empty() {
+            let mut ingestion = IngestExternalFileOptions::default();
+            ingestion.set_move_files(true);
+            self.db.ingest_external_file_opts(&ingestion, paths).map_err(broken)?;
+        }
+        Ok(Some(count))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        let mut rows = self.db.raw_iterator_opt(ReadOptions::default());
+        rows.seek_to_first();
+        rows.status().map_err(broken)?;
+        Ok(!rows.valid())
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        let mut counters = Vec::new();
+        if self.choices.statistics {
+            let ticker = |ticker| self.options.get_ticker_count(ticker);
+            let written = ticker(Ticker::FlushWriteBytes) + ticker(Ticker::CompactWriteBytes);
+            counters.extend([
+                Counter::of("page reads", ticker(Ticker::BlockCacheMiss)),
+                Counter::of(
+                    "index page reads",
+                    ticker(Ticker::BlockCacheIndexMiss) + ticker(Ticker::BlockCacheFilterMiss),
+                ),
+                Counter::of("cache hits", ticker(Ticker::BlockCacheHit)),
+                Counter::of("log bytes", ticker(Ticker::WalFileBytes)),
+                Counter::of("bytes written", written),
+                Counter::of("stalled micros", ticker(Ticker::StallMicros)),
+            ]);
+        }
+        counters.extend([
+            Counter::now("cache bytes", self.cache.get_usage() as u64),
+            self.gauge("memtable bytes", properties::CUR_SIZE_ALL_MEM_TABLES),
+            self.gauge("index and filter bytes in the heap", properties::ESTIMATE_TABLE_READERS_MEM),
+            self.gauge("file bytes", properties::TOTAL_SST_FILES_SIZE),
+        ]);
+        counters
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        self.db.flush().map_err(broken)?;
+        if self.choices.compacts {
+            self.db.compact_range_opt(None::<&[u8]>, None::<&[u8]>, &CompactOptions::default());
+        }
+        self.db.wait_for_compact(&WaitForCompactOptions::default()).map_err(broken)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        self.db.flush().map_err(broken)?;
+        self.db.cancel_all_background_work(true);
+        Ok(())
+    }
+}
+
+struct Pairs<'s> {
+    db: &'s DB,
+    family: &'s ColumnFamily,
+    reads: ReadOptions,
+    writes: WriteOptions,
+}
+
+impl KeyValue for Pairs<'_> {
+    #[inline]
+    fn get(&mut self, key: &[u8], mut found: impl FnMut(&[u8])) -> Result<bool, Failure> {
+        let value = self.db.get_pinned_opt(key, &self.reads).map_err(broken)?;
+        if let Some(value) = &value {
+            found(value);
+        }
+        Ok(value.is_some())
+    }
+
+    fn get_many(&mut self, keys: &Strings, mut found: impl FnMut(usize, &[u8])) -> Result<(), Failure> {
+        let values = self.db.batched_multi_get_cf_opt(self.family, keys.iter(), false, &self.reads);
+        for (number, value) in values.into_iter().enumerate() {
+            if let Some(value) = value.map_err(broken)? {
+                found(number, &value);
+            }
+        }
+        Ok(())
+    }
+
+    fn scan(&mut self, start: &[u8], rows: u64, mut each: impl FnMut(&[u8], &[u8]) -> bool) -> Result<(), Failure> {
+        if rows == 0 {
+            return Ok(());
+        }
+        let mut iterator = self.db.raw_iterator_opt(ReadOptions::default());
+        iterator.seek(start);
+        let mut left = rows;
+        while let Some((key, value)) = iterator.item() {
+            left -= 1;
+            if !each(key, value) || left == 0 {
+                break;
+            }
+            iterator.next();
+        }
+        iterator.status().map_err(broken)
+    }
+
+    #[inline]
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        self.db.put_opt(key, value, &self.writes).map_err(broken)
+    }
+
+    #[inline]
+    fn delete(&mut self, key: &[u8]) -> Result<bool, Failure> {
+        self.db.delete_opt(key, &self.writes).map_err(broken)?;
+        Ok(true)
+    }
+}
+
+/// RocksDB says in words what the system refused.
+#[cold]
+fn broken(error: Error) -> Failure {
+    let kind = match error.kind() {
+        ErrorKind::Corruption => "corrupt",
+        ErrorKind::Busy | ErrorKind::TryAgain => return Failure::again("busy", format!("RocksDB: {error}")),
+        _ if error.as_ref().contains("No space left on device") => "disk_full",
+        _ if error.as_ref().contains("Read-only file system") => "read_only",
+        _ if error.as_ref().contains("Permission denied") => "not_allowed",
+        _ if error.as_ref().contains("lock hold by current process") => "locked",
+        ErrorKind::IOError => "io",
+        _ => "rocksdb",
+    };
+    Failure::session(kind, format!("RocksDB: {error}"))
+}
