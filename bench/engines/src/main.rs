@@ -7,6 +7,8 @@ use std::process::ExitCode;
 const ENGINES: &[Scheme] = &[
     #[cfg(feature = "rocksdb")]
     store_rocksdb::SCHEME,
+    #[cfg(feature = "lmdb")]
+    store_lmdb::SCHEME,
 ];
 
 fn main() -> ExitCode {

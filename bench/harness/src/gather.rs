@@ -1,0 +1,86 @@
+//! Inserts that are written many at a time, for stores where a transaction costs more than a row.
+
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::store::{Blocking, Failure, Outcome};
+use crate::strings::Strings;
+
+/// A store of keys and values that takes many rows in one transaction.
+pub trait WriteMany {
+    /// Makes each of `values` the value of the key with its number, all of them or none.
+    fn write(&mut self, keys: &Strings, values: &Strings) -> Result<(), Failure>;
+}
+
+/// A session that gathers inserts and takes nothing else.
+pub struct Gather<W> {
+    writes: W,
+    rows: usize,
+    keys: Strings,
+    values: Strings,
+}
+
+impl<W: WriteMany> Gather<W> {
+    /// Writes to `writes`, so many rows at a time.
+    pub fn new(writes: W, rows: u64) -> Self {
+        Self { writes, rows: usize::try_from(rows).unwrap_or(usize::MAX), keys: Strings::new(), values: Strings::new() }
+    }
+}
+
+impl<W: WriteMany> Blocking for Gather<W> {
+    fn call(&mut self, request: &Request<'_>, _: &mut Reply) -> Result<Outcome, Failure> {
+        let Request::Insert { key, record } = *request else {
+            return Err(Failure::request("not_an_insert", "a session that loads takes inserts only"));
+        };
+        self.keys.push(key);
+        self.values.push_with(|value| record.encode(value));
+        if self.keys.len() < self.rows {
+            return Ok(Outcome::Batched);
+        }
+        self.finish()?;
+        Ok(Outcome::Ok)
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        if self.keys.is_empty() {
+            return Ok(());
+        }
+        let written = self.writes.write(&self.keys, &self.values);
+        self.keys.clear();
+        self.values.clear();
+        written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Written(Vec<usize>);
+
+    impl WriteMany for &mut Written {
+        fn write(&mut self, keys: &Strings, values: &Strings) -> Result<(), Failure> {
+            assert!(keys.iter().eq(values.iter()), "each value belongs to its key");
+            self.0.push(keys.len());
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn rows_are_written_together_and_the_last_in_the_end() {
+        let mut written = Written::default();
+        let mut gather = Gather::new(&mut written, 3);
+        let outcomes = (0..8).map(|number: u8| {
+            let mut record = Strings::new();
+            record.push(&[number]);
+            gather.call(&Request::Insert { key: &[number], record: &record }, &mut Reply::new()).expect("taken")
+        });
+        let outcomes: Vec<Outcome> = outcomes.collect();
+        use Outcome::{Batched, Ok};
+        assert_eq!(outcomes, [Batched, Batched, Ok, Batched, Batched, Ok, Batched, Batched]);
+        gather.finish().expect("written");
+        gather.finish().expect("nothing is left");
+        assert!(gather.call(&Request::Delete { key: b"a" }, &mut Reply::new()).is_err());
+        assert_eq!(written.0, [3, 3, 2]);
+    }
+}
