@@ -217,8 +217,8 @@ impl Connection {
     ///
     /// Bytes that are no message.
     #[inline]
-    pub(crate) fn next(&mut self) -> Result<Option<Frame<'_>>, Error> {
-        match self.inbox.next() {
+    pub(crate) fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Error> {
+        match self.inbox.next_frame() {
             Ok(frame) => Ok(frame),
             Err(Malformed(what)) => Err(Error::Protocol { place: self.place.clone(), what: what.to_owned() }),
         }
@@ -246,8 +246,9 @@ impl Connection {
         Error::Protocol { place: self.place.clone(), what: what.to_owned() }
     }
 
+    /// The end of the session.
     #[cold]
-    fn lost(&self, why: &str) -> Error {
+    pub(crate) fn lost(&self, why: &str) -> Error {
         Error::Lost { place: self.place.clone(), why: why.to_owned() }
     }
 
@@ -255,7 +256,7 @@ impl Connection {
     #[cold]
     fn lost_in_send(&mut self, error: rustix::io::Errno) -> Error {
         while let Ok(Some(_)) = self.receive(false) {}
-        while let Ok(Some(frame)) = self.inbox.next() {
+        while let Ok(Some(frame)) = self.inbox.next_frame() {
             if frame.tag == tag::ERROR_RESPONSE {
                 let error = wire::server_error(frame.body);
                 return self.refused(error);
@@ -280,7 +281,7 @@ impl Connection {
                 return Err(self.lost("it does not answer in time"));
             }
         }
-        let frame = self.inbox.next().ok().flatten();
+        let frame = self.inbox.next_frame().ok().flatten();
         Ok(frame.expect("a whole message is here"))
     }
 

@@ -1,5 +1,6 @@
 //! What can go wrong between us and a PostgreSQL server. Each message names the thing and says what to do about it.
 
+use harness::Failure;
 use std::fmt;
 use std::io;
 
@@ -74,6 +75,29 @@ impl Error {
     }
 }
 
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let text = error.to_string();
+        match &error {
+            Error::Address(_) => Self::session("target", text),
+            Error::Connect { .. } => Self::session("connect", text),
+            Error::Authentication { .. } => Self::session("authentication", text),
+            Error::Lost { .. } => Self::session("connection_lost", text),
+            Error::Protocol { .. } => Self::session("protocol", text),
+            Error::Refused { error, .. } => {
+                let kind = error.sqlstate.name();
+                if error.ends_session() {
+                    Self::session(kind, text)
+                } else if error.sqlstate.may_succeed_again() {
+                    Self::again(kind, text)
+                } else {
+                    Self::request(kind, text)
+                }
+            }
+        }
+    }
+}
+
 /// An error of the server, as it said it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerError {
@@ -121,6 +145,10 @@ impl SqlState {
     pub const SERIALIZATION_FAILURE: Self = Self(*b"40001");
     /// Two transactions waited for each other.
     pub const DEADLOCK: Self = Self(*b"40P01");
+    /// Not allowed to this user.
+    pub const INSUFFICIENT_PRIVILEGE: Self = Self(*b"42501");
+    /// No such column.
+    pub const UNDEFINED_COLUMN: Self = Self(*b"42703");
     /// No such table.
     pub const UNDEFINED_TABLE: Self = Self(*b"42P01");
 
@@ -177,7 +205,6 @@ impl SqlState {
             b"42501" => "grant this user the right, or name another user in the address",
             b"53300" => "lower connections= in the address or raise max_connections of the server",
             b"57P01" | b"57P02" => "the server was stopped",
-            b"42P01" => "load the data first",
             _ => "",
         }
     }

@@ -2,8 +2,9 @@
 //! as we can, because the client must not be what is measured.
 //!
 //! From the bottom up: `wire` knows the bytes of messages and no socket; `address` what a target says; `connection` is
-//! one session with a server, used by one thread, that waits for each answer; `server` starts a PostgreSQL of our own for
-//! tests and comparisons.
+//! one session with a server, used by one thread, that waits for each answer; `statements` is the SQL of a table;
+//! `flights` has many requests under way on several connections, `loader` fills a table; `store` puts them together.
+//! `server` starts a PostgreSQL of our own for tests and comparisons; `comparison` is the one with pgbench.
 
 #![allow(
     clippy::disallowed_types,
@@ -12,11 +13,17 @@
 )]
 
 pub mod address;
+pub mod comparison;
 pub mod connection;
 pub mod error;
+pub mod flights;
+pub mod loader;
 pub mod server;
+pub mod statements;
+pub mod store;
 pub mod wire;
 
 pub use address::Address;
 pub use connection::Connection;
 pub use error::{Error, ServerError};
+pub use store::SCHEME;

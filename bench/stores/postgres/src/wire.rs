@@ -65,7 +65,7 @@ impl Inbox {
     ///
     /// A length that no message has.
     #[inline]
-    pub fn next(&mut self) -> Result<Option<Frame<'_>>, Malformed> {
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Malformed> {
         let Some(bytes) = self.next_bytes()? else { return Ok(None) };
         let message = &self.bytes[self.start..][..bytes];
         self.start += bytes;

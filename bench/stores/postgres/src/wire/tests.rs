@@ -66,7 +66,7 @@ fn messages_come_out_whole_however_they_came_in() {
         let mut seen = Vec::new();
         for bytes in sent.chunks(piece) {
             receive(&mut inbox, bytes);
-            while let Some(frame) = inbox.next().expect("all lengths are right") {
+            while let Some(frame) = inbox.next_frame().expect("all lengths are right") {
                 assert!(frame.body.iter().enumerate().all(|(at, byte)| *byte == (at % 251) as u8));
                 seen.push((frame.tag, frame.body.len()));
             }
@@ -83,7 +83,7 @@ fn an_impossible_length_is_told() {
         let mut bytes = vec![b'D'];
         bytes.extend_from_slice(&length.to_be_bytes());
         receive(&mut inbox, &bytes);
-        assert!(inbox.next().is_err(), "{length}");
+        assert!(inbox.next_frame().is_err(), "{length}");
     }
 }
 

@@ -1,0 +1,410 @@
+//! Point reads beside pgbench: how many queries each client does in a second of its own processor time.
+//!
+//! Both ask the same statement of the same table, prepared, by random keys, over the same Unix socket, with as many
+//! connections and one thread, in turns: first one request at a time on each connection, then groups that end with one
+//! Sync (`\startpipeline … \endpipeline`). Processor time is user and system time of the client, with what it takes to
+//! connect; for us it is that of this process, in which nothing else should run meanwhile.
+
+use crate::address::Address;
+use crate::error::Error;
+use crate::server::{Options as ServerOptions, Server, StartError};
+use crate::store::Postgres;
+use harness::{Clock, Failure, Fields, Opening, Request, Rows, Session, Store, Strings, Table};
+use rustix::process::{WaitId, WaitIdOptions};
+use rustix::time::{ClockId, clock_gettime};
+use std::fmt;
+use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// How much to measure.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Rows of the table.
+    pub rows: u64,
+    /// Connections of each client.
+    pub connections: u32,
+    /// Requests of a group.
+    pub group: u32,
+    /// How long one run takes.
+    pub run: Duration,
+    /// Runs of each kind by each client.
+    pub repeats: u32,
+    /// What our keys are drawn from; pgbench draws its own.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { rows: 100_000, connections: 16, group: 10, run: Duration::from_secs(4), repeats: 3, seed: 1 }
+    }
+}
+
+/// What both clients did.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// One request at a time on each connection.
+    pub single: Sides,
+    /// Groups of requests.
+    pub grouped: Sides,
+    /// How it was measured, in a line.
+    pub about: String,
+}
+
+/// Runs of both clients.
+#[derive(Debug, Clone, Default)]
+pub struct Sides {
+    /// Ours.
+    pub ours: Vec<Run>,
+    /// Theirs.
+    pub pgbench: Vec<Run>,
+}
+
+/// One run of a client.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Run {
+    /// Queries that were answered.
+    pub queries: u64,
+    /// Processor time of the client.
+    pub processor: Duration,
+    /// How long it took.
+    pub time: Duration,
+}
+
+impl Run {
+    /// Queries in a second of the client's processor time.
+    pub fn per_processor_second(&self) -> f64 {
+        self.queries as f64 / self.processor.as_secs_f64()
+    }
+
+    /// Queries in a second.
+    pub fn per_second(&self) -> f64 {
+        self.queries as f64 / self.time.as_secs_f64()
+    }
+}
+
+impl Sides {
+    /// Median of ours by median of theirs, in queries a second of processor time.
+    pub fn ratio(&self) -> f64 {
+        median(&self.ours, Run::per_processor_second) / median(&self.pgbench, Run::per_processor_second)
+    }
+}
+
+/// Why there is no comparison.
+#[derive(Debug, thiserror::Error)]
+pub enum ComparisonError {
+    /// No server of our own.
+    #[error(transparent)]
+    Server(#[from] StartError),
+    /// Our side failed.
+    #[error("{0}")]
+    Ours(Failure),
+    /// pgbench failed, or says what we do not understand.
+    #[error("pgbench failed: {0}")]
+    Pgbench(String),
+}
+
+impl From<Failure> for ComparisonError {
+    fn from(failure: Failure) -> Self {
+        Self::Ours(failure)
+    }
+}
+
+impl From<Error> for ComparisonError {
+    fn from(error: Error) -> Self {
+        Self::Ours(error.into())
+    }
+}
+
+const VALUE_BYTES: usize = 100;
+const STATEMENT: &str = "SELECT \"field0\" FROM \"usertable\" WHERE ycsb_key = :n";
+
+/// Starts a server, fills a table, and lets both clients read it in turns. `told` hears of each run.
+///
+/// # Errors
+///
+/// What keeps either client from measuring; a failed query is one.
+pub fn run(options: &Options, mut told: impl FnMut(&str)) -> Result<Comparison, ComparisonError> {
+    let settings = vec![("max_connections".to_owned(), (options.connections + 10).to_string())];
+    let server = Server::start(&ServerOptions { settings, loopback: None })?;
+    let open = |pipeline: u32, opening| -> Result<Postgres, ComparisonError> {
+        let url = format!("{}&connections={}&pipeline={pipeline}", server.url("postgres"), options.connections);
+        Ok(Postgres::open(Address::parse(&url, |_| None)?, &Table::numbered("usertable", "field", 1), opening)?)
+    };
+    let store = open(1, Opening::Recreate)?;
+    store.bulk_load(&mut Numbers { next: 0, end: options.rows })?;
+    store.settle()?;
+
+    let script = server.socket_directory().join("script.sql");
+    let mut comparison = Comparison { single: Sides::default(), grouped: Sides::default(), about: String::new() };
+    for (group, sides, name) in
+        [(1, &mut comparison.single, "one at a time"), (options.group, &mut comparison.grouped, "grouped")]
+    {
+        let store = open(group, Opening::Existing)?;
+        write_script(&script, options, group).map_err(|error| ComparisonError::Pgbench(error.to_string()))?;
+        for repeat in 0..options.repeats {
+            let theirs = pgbench(&server, options, &script, u64::from(group))?;
+            told(&format!("{name}, pgbench: {theirs}"));
+            let ours = ours(&store, options, u64::from(repeat))?;
+            told(&format!("{name}, larch bench: {ours}"));
+            sides.pgbench.push(theirs);
+            sides.ours.push(ours);
+        }
+    }
+    let of_server: Vec<String> = store
+        .settings()
+        .iter()
+        .filter(|setting| ["engine", "durability", "cache"].contains(&setting.name))
+        .map(|setting| format!("{} {}", setting.name, setting.value))
+        .collect();
+    comparison.about = format!(
+        "{}; {} rows of {VALUE_BYTES} bytes, {} connections in one thread, Unix socket, groups of {}, {} runs of {:?} \
+         each in turns",
+        of_server.join(", "),
+        options.rows,
+        options.connections,
+        options.group,
+        options.repeats,
+        options.run
+    );
+    Ok(comparison)
+}
+
+/// One run of ours, through the session that every benchmark uses.
+fn ours(store: &Postgres, options: &Options, repeat: u64) -> Result<Run, Failure> {
+    let clock = Clock::start();
+    let before = processor_time();
+    let Session::Flights(mut session) = store.session(clock)? else {
+        unreachable!("a session with PostgreSQL has many requests under way");
+    };
+    let mut keys = Keys::new(options.seed.wrapping_add(repeat), options.rows);
+    let mut free: Vec<u32> = (0..session.depth() as u32).collect();
+    let mut under_way = 0;
+    let mut queries = 0_u64;
+    let begin = clock.nanos();
+    let end = begin + options.run.as_nanos() as u64;
+    let mut is_over = false;
+    while under_way > 0 || !is_over {
+        if !is_over {
+            for slot in free.drain(..) {
+                let key = keys.draw();
+                session.start(slot, &Request::Read { key, fields: Fields::All })?;
+                under_way += 1;
+            }
+        }
+        let mut failed = None;
+        session.wait(if is_over { None } else { Some(end) }, &mut |served| {
+            under_way -= 1;
+            queries += 1;
+            free.push(served.slot);
+            let is_right = served.reply.record().bytes() == VALUE_BYTES;
+            match served.result {
+                Ok(_) if is_right => {}
+                Ok(outcome) => failed = Some(Failure::request("wrong", format!("a read came to {outcome:?}"))),
+                Err(failure) => failed = Some(failure),
+            }
+        })?;
+        if let Some(failure) = failed {
+            return Err(failure);
+        }
+        is_over = clock.nanos() >= end;
+    }
+    let time = Duration::from_nanos(clock.nanos() - begin);
+    drop(session);
+    Ok(Run { queries, processor: processor_time() - before, time })
+}
+
+/// One run of pgbench.
+fn pgbench(
+    server: &Server,
+    options: &Options,
+    script: &std::path::Path,
+    queries_each: u64,
+) -> Result<Run, ComparisonError> {
+    let failed = |what: String| ComparisonError::Pgbench(what);
+    let clock = Clock::start();
+    let mut child = Command::new(server.programs().join("pgbench"))
+        .args(["--no-vacuum", "--protocol=prepared", "--jobs=1", "--username=postgres"])
+        .arg(format!("--client={}", options.connections))
+        .arg(format!("--time={}", options.run.as_secs().max(1)))
+        .arg(format!("--host={}", server.socket_directory().display()))
+        .arg(format!("--port={}", server.port()))
+        .arg(format!("--random-seed={}", options.seed))
+        .arg("--file")
+        .arg(script)
+        .arg("postgres")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(format!("{error}; on Debian: apt-get install postgresql")))?;
+    // Its time is read while it has ended and nobody has asked for its status. It says too little to fill a pipe.
+    let pid = rustix::process::Pid::from_child(&child);
+    let ended = rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+    ended.map_err(|error| failed(error.to_string()))?;
+    let time = Duration::from_nanos(clock.nanos());
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).map_err(|error| failed(error.to_string()))?;
+    let processor = processor_time_of(&stat).ok_or_else(|| failed(format!("no processor time in `{stat}`")))?;
+    let (out, error_out) = (child.stdout.take(), child.stderr.take());
+    let status = child.wait().map_err(|error| failed(error.to_string()))?;
+    let text = |pipe: Option<&mut dyn std::io::Read>| {
+        let mut bytes = Vec::new();
+        if let Some(pipe) = pipe
+            && pipe.read_to_end(&mut bytes).is_err()
+        {
+            bytes.clear();
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let out = text(out.map(Box::new).as_deref_mut().map(|pipe| pipe as &mut dyn std::io::Read));
+    let error_out = text(error_out.map(Box::new).as_deref_mut().map(|pipe| pipe as &mut dyn std::io::Read));
+    if !status.success() {
+        return Err(failed(error_out));
+    }
+    let transactions = transactions_of(&out).ok_or_else(|| failed(format!("no count of transactions in: {out}")))?;
+    if transactions == 0 {
+        return Err(failed("it did nothing".to_owned()));
+    }
+    Ok(Run { queries: transactions * queries_each, processor, time })
+}
+
+/// What pgbench runs as a transaction.
+fn write_script(path: &std::path::Path, options: &Options, group: u32) -> std::io::Result<()> {
+    let mut file = fs::File::create(path)?;
+    let draw = format!("\\set n random(0, {})", options.rows - 1);
+    if group > 1 {
+        writeln!(file, "\\startpipeline")?;
+    }
+    for _ in 0..group {
+        writeln!(file, "{draw}\n{STATEMENT};")?;
+    }
+    if group > 1 {
+        writeln!(file, "\\endpipeline")?;
+    }
+    Ok(())
+}
+
+/// `number of transactions actually processed: 230575`.
+fn transactions_of(out: &str) -> Option<u64> {
+    let line = out.lines().find_map(|line| line.strip_prefix("number of transactions actually processed: "))?;
+    line.split('/').next()?.trim().parse().ok()
+}
+
+/// User and system time of a process: words 14 and 15 of its `stat`, in hundredths of a second. The second word is its
+/// name in parentheses.
+fn processor_time_of(stat: &str) -> Option<Duration> {
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let mut words = after_name.split_whitespace().skip(11);
+    let ticks = words.next()?.parse::<u64>().ok()? + words.next()?.parse::<u64>().ok()?;
+    Some(Duration::from_millis(10 * ticks))
+}
+
+/// User and system time of this process.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(time).expect("processor time is not negative")
+}
+
+/// Random keys, as text.
+struct Keys {
+    state: u64,
+    rows: u64,
+    digits: [u8; 20],
+}
+
+impl Keys {
+    fn new(seed: u64, rows: u64) -> Self {
+        Self { state: seed, rows, digits: [0; 20] }
+    }
+
+    /// By splitmix64 (Steele, Lea, Flood, 2014), brought into range by a multiplication.
+    fn draw(&mut self) -> &[u8] {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        let mut number = ((u128::from(mixed) * u128::from(self.rows)) >> 64) as u64;
+        let mut begin = self.digits.len();
+        loop {
+            begin -= 1;
+            self.digits[begin] = b'0' + (number % 10) as u8;
+            number /= 10;
+            if number == 0 {
+                return &self.digits[begin..];
+            }
+        }
+    }
+}
+
+/// Rows whose keys are numbers as text, in the order of numbers.
+struct Numbers {
+    next: u64,
+    end: u64,
+}
+
+impl Rows for Numbers {
+    fn next_row(&mut self, key: &mut Vec<u8>, record: &mut Strings) -> bool {
+        if self.next == self.end {
+            return false;
+        }
+        key.clear();
+        key.extend_from_slice(self.next.to_string().as_bytes());
+        record.clear();
+        record.push(&[b'x'; VALUE_BYTES]);
+        self.next += 1;
+        true
+    }
+}
+
+fn median(runs: &[Run], figure: impl Fn(&Run) -> f64) -> f64 {
+    let mut figures: Vec<f64> = runs.iter().map(figure).collect();
+    figures.sort_by(f64::total_cmp);
+    match figures.len() {
+        0 => f64::NAN,
+        count if count % 2 == 1 => figures[count / 2],
+        count => f64::midpoint(figures[count / 2 - 1], figures[count / 2]),
+    }
+}
+
+/// Half of what lies between the least and the most, by the median.
+fn spread(runs: &[Run]) -> f64 {
+    let figures = runs.iter().map(Run::per_processor_second);
+    let (least, most) =
+        figures.fold((f64::MAX, f64::MIN), |(least, most), figure| (least.min(figure), most.max(figure)));
+    (most - least) / 2.0 / median(runs, Run::per_processor_second)
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "{:.0} K queries/s, {:.0} K queries a second of processor time",
+            self.per_second() / 1e3,
+            self.per_processor_second() / 1e3
+        )
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "point reads, thousand queries a second of the client's processor time (and a second)")?;
+        writeln!(out, "{:14} {:>24} {:>24} {:>7}", "", "larch bench", "pgbench", "ratio")?;
+        for (name, sides) in [("one at a time", &self.single), ("grouped", &self.grouped)] {
+            let cell = |runs: &[Run]| {
+                format!(
+                    "{:.0} ±{:.0} % ({:.0})",
+                    median(runs, Run::per_processor_second) / 1e3,
+                    100.0 * spread(runs),
+                    median(runs, Run::per_second) / 1e3
+                )
+            };
+            writeln!(out, "{name:14} {:>24} {:>24} {:>7.2}", cell(&sides.ours), cell(&sides.pgbench), sides.ratio())?;
+        }
+        writeln!(out, "{}", self.about)
+    }
+}

@@ -1,0 +1,546 @@
+//! A session with many requests under way: several connections, several requests on each, one thread.
+//!
+//! A request costs a send and a receive; waiting for many connections at once is one call for all that are ready then. One
+//! connection needs no such call, its receive waits. Buffers are kept, so a request allocates nothing.
+//!
+//! The server works on what it got up to a Sync, then commits, answers and forgets errors; each Sync costs it a
+//! transaction and a send. So reads that go out together share one: a *group*. If one of them fails, the server skips the
+//! rest of its group, and we ask for these again; nobody hears of it. A write is a group of its own, because what failed
+//! after it would undo it.
+//!
+//! An answer is given to the caller when it is complete, the last one of a group only when the server says that the
+//! transaction is over: until then it may still fail.
+
+use crate::connection::{Connection, Moved};
+use crate::error::Error;
+use crate::statements::Statements;
+use crate::wire::{self, Malformed, Values, tag};
+use harness::{Clock, Failure, Flights, Outcome, Reply, Request, Served};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll};
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// How long one receive waits on a session's only connection before it looks at the time again.
+const RECEIVE_LIMIT: Duration = Duration::from_millis(50);
+/// Answers looked for at once.
+const EVENTS_MAX: usize = 256;
+/// What we want to hear of every socket: that something came, or that the other end is closed. Once when it happens, not as
+/// long as it is so: the kernel then has not to look at the socket again.
+const INTEREST: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
+/// The other end is closed.
+const CLOSED: epoll::EventFlags = epoll::EventFlags::HUP.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ERR);
+
+/// A session with many requests under way.
+pub struct Session<'s> {
+    statements: &'s Statements,
+    clock: Clock,
+    /// Most requests on a connection.
+    pipeline: usize,
+    /// Whether reads share a Sync.
+    groups: bool,
+    lines: Vec<Line>,
+    slots: Vec<Slot>,
+    /// Lines with nothing under way.
+    idle: Vec<usize>,
+    /// Lines that had something under way and room for more when they were put here.
+    roomy: Vec<usize>,
+    /// Lines with something to send.
+    dirty: Vec<usize>,
+    /// `None` with a single line.
+    epoll: Option<OwnedFd>,
+    events: Vec<epoll::Event>,
+    under_way: usize,
+    /// Why nothing can be asked any more.
+    lost: Option<Failure>,
+}
+
+/// A connection with what is under way on it.
+struct Line {
+    connection: Connection,
+    /// What the server will answer, in this order.
+    steps: VecDeque<Step>,
+    under_way: usize,
+    /// Whether the last group waits for its Sync.
+    is_open: bool,
+    is_dirty: bool,
+    is_roomy: bool,
+    /// Whether the socket did not take all, and we asked to hear when it takes more.
+    is_choked: bool,
+    /// Slots of requests that were not yet sent.
+    unsent: Vec<u32>,
+    /// Rows of the request that is being answered.
+    reply: Reply,
+    /// The answer to the last request of a group, until the group is over.
+    held: Option<(u32, Result<Outcome, Failure>)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// The answer to the request of this slot.
+    Answer(u32),
+    /// The end of a group.
+    Ready,
+}
+
+/// A request under way.
+struct Slot {
+    sent: u64,
+    shape: Shape,
+    /// Of the row asked for; the server does not send it back.
+    key: Vec<u8>,
+    /// Its messages, if it may have to be sent again.
+    message: Vec<u8>,
+}
+
+/// What an answer looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// One row without its key, or none.
+    Row,
+    /// Rows that begin with their keys.
+    Rows,
+    /// A row that was added.
+    Added,
+    /// A row that was changed or removed, if there was one.
+    Changed,
+}
+
+impl<'s> Session<'s> {
+    /// A session over these connections, on which the statements are prepared. `groups`: reads may share a transaction.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives nothing to wait with.
+    pub fn new(
+        statements: &'s Statements,
+        connections: Vec<Connection>,
+        pipeline: usize,
+        groups: bool,
+        clock: Clock,
+    ) -> Result<Self, Failure> {
+        assert!(!connections.is_empty() && pipeline > 0, "a session can have one request under way at least");
+        let slots = (0..connections.len() * pipeline).map(|_| Slot::new()).collect();
+        let lines: Vec<Line> = connections.into_iter().map(Line::new).collect();
+        let epoll = match lines.as_slice() {
+            [line] => {
+                line.connection.wait_at_most(Some(RECEIVE_LIMIT))?;
+                None
+            }
+            _ => Some(wait_for_all(&lines).map_err(no_epoll)?),
+        };
+        Ok(Self {
+            statements,
+            clock,
+            pipeline,
+            groups: groups && pipeline > 1,
+            idle: (0..lines.len()).rev().collect(),
+            roomy: Vec::with_capacity(lines.len()),
+            dirty: Vec::with_capacity(lines.len()),
+            events: Vec::with_capacity(EVENTS_MAX.min(lines.len())),
+            lines,
+            slots,
+            epoll,
+            under_way: 0,
+            lost: None,
+        })
+    }
+
+    /// A line for the next request: an idle one, or else one with room.
+    #[inline]
+    fn line_with_room(&mut self) -> usize {
+        if let Some(index) = self.idle.pop() {
+            self.note_room(index);
+            return index;
+        }
+        loop {
+            let index = *self.roomy.last().expect("fewer requests are under way than there is room for");
+            if (1..self.pipeline).contains(&self.lines[index].under_way) {
+                return index;
+            }
+            self.roomy.pop();
+            self.lines[index].is_roomy = false;
+        }
+    }
+
+    #[inline]
+    fn note_room(&mut self, index: usize) {
+        let line = &mut self.lines[index];
+        if self.pipeline > 1 && !line.is_roomy {
+            line.is_roomy = true;
+            self.roomy.push(index);
+        }
+    }
+
+    /// Sends all that is to be sent.
+    fn flush(&mut self) -> Result<(), Error> {
+        while let Some(index) = self.dirty.pop() {
+            let line = &mut self.lines[index];
+            line.is_dirty = false;
+            line.close();
+            let now = self.clock.nanos();
+            for slot in line.unsent.drain(..) {
+                self.slots[slot as usize].sent = now;
+            }
+            // Until a choked socket takes more, all waits behind what it did not take.
+            if !line.is_choked {
+                self.send(index)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn send(&mut self, index: usize) -> Result<(), Error> {
+        let line = &mut self.lines[index];
+        let is_choked = line.connection.send()? == Moved::Part;
+        if is_choked != line.is_choked {
+            line.is_choked = is_choked;
+            if let Some(epoll) = &self.epoll {
+                let more = if is_choked { epoll::EventFlags::OUT } else { epoll::EventFlags::empty() };
+                epoll::modify(epoll, &line.connection, epoll::EventData::new_u64(index as u64), INTEREST | more)
+                    .map_err(|error| line.connection.lost(&std::io::Error::from(error).to_string()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until answers come or `until` has come, and gives those that are complete to `served`; says how many.
+    fn receive(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<usize, Error> {
+        let left = until.map(|until| Duration::from_nanos(until.saturating_sub(self.clock.nanos())));
+        let Some(epoll) = &self.epoll else { return self.receive_alone(left, served) };
+        // Whole milliseconds are what the call for many waits for; what is left of them waits more exactly.
+        let mut wait = left.map(|left| timespec(Duration::from_millis(left.as_millis() as u64)));
+        if let Some(left) = left.filter(|left| *left < Duration::from_millis(1)) {
+            let mut sockets = [PollFd::new(epoll, PollFlags::IN)];
+            match rustix::event::poll(&mut sockets, Some(&timespec(left))) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(self.lines[0].connection.lost(&std::io::Error::from(error).to_string())),
+            }
+            wait = Some(timespec(Duration::ZERO));
+        }
+        self.events.clear();
+        match epoll::wait(epoll, rustix::buffer::spare_capacity(&mut self.events), wait.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(self.lines[0].connection.lost(&std::io::Error::from(error).to_string())),
+        }
+        let mut count = 0;
+        for at in 0..self.events.len() {
+            let event = self.events[at];
+            let index = usize::try_from(event.data.u64()).expect("we numbered the lines");
+            if self.lines[index].is_choked {
+                self.send(index)?;
+            }
+            while let Some(moved) = self.lines[index].connection.receive(false)? {
+                count += self.answers(index, served)?;
+                // What comes after all that was there is told by the next wait. The end of it all is told once.
+                if moved == Moved::All && !{ event.flags }.intersects(CLOSED) {
+                    break;
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    /// [`Session::receive`] with a single line.
+    fn receive_alone(&mut self, left: Option<Duration>, served: &mut dyn FnMut(Served<'_>)) -> Result<usize, Error> {
+        let line = &mut self.lines[0];
+        let may_wait = !line.is_choked && left.is_none_or(|left| left >= 2 * RECEIVE_LIMIT);
+        if !may_wait {
+            let out = if line.is_choked { PollFlags::OUT } else { PollFlags::empty() };
+            let mut sockets = [PollFd::new(&line.connection, PollFlags::IN | out)];
+            match rustix::event::poll(&mut sockets, left.map(timespec).as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(line.connection.lost(&std::io::Error::from(error).to_string())),
+            }
+            if line.is_choked {
+                self.send(0)?;
+            }
+        }
+        match self.lines[0].connection.receive(may_wait)? {
+            Some(_) => self.answers(0, served),
+            None => Ok(0),
+        }
+    }
+
+    /// Takes the answers that are here on a line.
+    fn answers(&mut self, index: usize, served: &mut dyn FnMut(Served<'_>)) -> Result<usize, Error> {
+        let now = self.clock.nanos();
+        let line = &mut self.lines[index];
+        let before = line.under_way;
+        while line.take(&mut self.slots, now, served)? {}
+        let (count, left) = (before - line.under_way, line.under_way);
+        self.under_way -= count;
+        if line.is_open && !line.is_dirty {
+            line.is_dirty = true;
+            self.dirty.push(index);
+        }
+        if count > 0 {
+            if left == 0 { self.idle.push(index) } else { self.note_room(index) }
+        }
+        Ok(count)
+    }
+
+    /// Keeps why the session is lost.
+    #[cold]
+    fn lose(&mut self, error: Error) -> Failure {
+        let failure = Failure::from(error);
+        let failure = Failure::session(failure.kind, failure.text);
+        self.lost = Some(failure.clone());
+        failure
+    }
+}
+
+impl Flights for Session<'_> {
+    fn depth(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure> {
+        if let Some(failure) = &self.lost {
+            return Err(failure.clone());
+        }
+        let index = self.line_with_room();
+        let line = &mut self.lines[index];
+        let this = &mut self.slots[slot as usize];
+        let key: &[u8] = match *request {
+            Request::Read { key, .. } => {
+                this.shape = Shape::Row;
+                key
+            }
+            Request::ReadMany { .. } | Request::Scan { .. } => {
+                this.shape = Shape::Rows;
+                b""
+            }
+            Request::Insert { .. } => {
+                this.shape = Shape::Added;
+                b""
+            }
+            Request::Replace { .. } | Request::Update { .. } | Request::Delete { .. } => {
+                this.shape = Shape::Changed;
+                b""
+            }
+        };
+        this.key.clear();
+        this.key.extend_from_slice(key);
+        let may_share = self.groups && matches!(this.shape, Shape::Row | Shape::Rows);
+        if !may_share {
+            line.close();
+        }
+        let out = &mut line.connection.outbox;
+        let begin = out.len();
+        self.statements.put(request, out);
+        if may_share {
+            this.message.clear();
+            this.message.extend_from_slice(&out[begin..]);
+        }
+        line.steps.push_back(Step::Answer(slot));
+        line.is_open = true;
+        if !may_share {
+            line.close();
+        }
+        line.unsent.push(slot);
+        line.under_way += 1;
+        self.under_way += 1;
+        if !line.is_dirty {
+            line.is_dirty = true;
+            self.dirty.push(index);
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<(), Failure> {
+        if let Some(failure) = &self.lost {
+            return Err(failure.clone());
+        }
+        self.flush().map_err(|error| self.lose(error))?;
+        loop {
+            if self.under_way == 0 {
+                let Some(until) = until else { return Ok(()) };
+                let left = until.saturating_sub(self.clock.nanos());
+                if left > 0 {
+                    std::thread::sleep(Duration::from_nanos(left));
+                }
+                return Ok(());
+            }
+            if self.receive(until, served).map_err(|error| self.lose(error))? > 0 {
+                return Ok(());
+            }
+            // What a failed request kept from being answered is asked for again.
+            self.flush().map_err(|error| self.lose(error))?;
+            if until.is_some_and(|until| self.clock.nanos() >= until) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Line {
+    fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            steps: VecDeque::new(),
+            under_way: 0,
+            is_open: false,
+            is_dirty: false,
+            is_roomy: false,
+            is_choked: false,
+            unsent: Vec::new(),
+            reply: Reply::new(),
+            held: None,
+        }
+    }
+
+    /// Ends the group, if one is open.
+    #[inline]
+    fn close(&mut self) {
+        if self.is_open {
+            self.is_open = false;
+            self.connection.outbox.extend_from_slice(&wire::SYNC);
+            self.steps.push_back(Step::Ready);
+        }
+    }
+
+    /// Takes a message, if there is one.
+    #[inline]
+    fn take(&mut self, slots: &mut [Slot], now: u64, served: &mut dyn FnMut(Served<'_>)) -> Result<bool, Error> {
+        let Some(frame) = self.connection.next_frame()? else { return Ok(false) };
+        let front = self.steps.front().copied();
+        match (frame.tag, front) {
+            (tag::BIND_COMPLETE, Some(Step::Answer(_))) => {}
+            (tag::DATA_ROW, Some(Step::Answer(slot))) => {
+                if let Err(Malformed(what)) = slots[slot as usize].take_row(frame.body, &mut self.reply) {
+                    return Err(self.connection.protocol(what));
+                }
+            }
+            (tag::COMMAND_COMPLETE, Some(Step::Answer(slot))) => {
+                let outcome = slots[slot as usize].outcome(wire::rows_touched(frame.body), &self.reply);
+                self.steps.pop_front();
+                if self.steps.front() == Some(&Step::Ready) {
+                    self.held = Some((slot, Ok(outcome)));
+                } else {
+                    self.serve(slots, slot, Ok(outcome), now, served);
+                }
+            }
+            (tag::READY_FOR_QUERY, Some(Step::Ready)) => {
+                self.steps.pop_front();
+                if let Some((slot, result)) = self.held.take() {
+                    self.serve(slots, slot, result, now, served);
+                }
+            }
+            (tag::ERROR_RESPONSE, front) => {
+                let error = wire::server_error(frame.body);
+                self.refuse(error, front, slots)?;
+            }
+            (tag::NOTICE_RESPONSE | tag::NOTIFICATION_RESPONSE | tag::PARAMETER_STATUS, _) => {}
+            (other, _) => {
+                let what = format!("a message `{}` where none is expected", other.escape_ascii());
+                return Err(self.connection.protocol(&what));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gives an answer away, and is ready for the next.
+    #[inline]
+    fn serve(
+        &mut self,
+        slots: &[Slot],
+        slot: u32,
+        result: Result<Outcome, Failure>,
+        now: u64,
+        served: &mut dyn FnMut(Served<'_>),
+    ) {
+        self.under_way -= 1;
+        if result.is_err() {
+            // Rows that came before the error are none.
+            self.reply.clear();
+        }
+        served(Served { slot, sent: slots[slot as usize].sent, served: now, result, reply: &self.reply });
+        self.reply.clear();
+    }
+
+    /// The server refused the request at hand, or failed to commit the group that it answered.
+    #[cold]
+    fn refuse(&mut self, error: crate::ServerError, front: Option<Step>, slots: &[Slot]) -> Result<(), Error> {
+        let is_over = error.ends_session();
+        let error = self.connection.refused(error);
+        if is_over {
+            return Err(error);
+        }
+        match front {
+            Some(Step::Answer(slot)) => {
+                self.steps.pop_front();
+                self.held = Some((slot, Err(error.into())));
+                self.ask_again(slots);
+                Ok(())
+            }
+            Some(Step::Ready) => match &mut self.held {
+                Some((_, result)) => {
+                    *result = Err(error.into());
+                    Ok(())
+                }
+                None => Err(error),
+            },
+            None => Err(error),
+        }
+    }
+
+    /// Asks again for what the server skips up to the end of the group at hand.
+    fn ask_again(&mut self, slots: &[Slot]) {
+        while let Some(step @ Step::Answer(slot)) = self.steps.front().copied() {
+            self.steps.pop_front();
+            self.connection.outbox.extend_from_slice(&slots[slot as usize].message);
+            self.steps.push_back(step);
+            self.is_open = true;
+        }
+    }
+}
+
+impl Slot {
+    fn new() -> Self {
+        Self { sent: 0, shape: Shape::Row, key: Vec::new(), message: Vec::new() }
+    }
+
+    #[inline]
+    fn take_row(&self, body: &[u8], reply: &mut Reply) -> Result<(), Malformed> {
+        let mut values = Values::new(body)?;
+        let key = if self.shape == Shape::Rows { values.value()?.unwrap_or_default() } else { &self.key };
+        reply.row_of_fields(key, |record| {
+            while values.left() > 0 {
+                // A null was put there by somebody else; here it is an empty value.
+                record.push(values.value()?.unwrap_or_default());
+            }
+            Ok(())
+        })
+    }
+
+    #[inline]
+    fn outcome(&self, touched: u64, reply: &Reply) -> Outcome {
+        let is_there = match self.shape {
+            Shape::Row => reply.rows() > 0,
+            Shape::Changed => touched > 0,
+            Shape::Rows | Shape::Added => true,
+        };
+        if is_there { Outcome::Ok } else { Outcome::NotFound }
+    }
+}
+
+fn wait_for_all(lines: &[Line]) -> rustix::io::Result<OwnedFd> {
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    for (index, line) in lines.iter().enumerate() {
+        epoll::add(&epoll, &line.connection, epoll::EventData::new_u64(index as u64), INTEREST)?;
+    }
+    Ok(epoll)
+}
+
+fn no_epoll(error: rustix::io::Errno) -> Failure {
+    Failure::session("system", format!("cannot wait for several connections: {}", std::io::Error::from(error)))
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    duration.try_into().unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
+}

@@ -1,0 +1,171 @@
+//! The SQL of a table and of every request on it. Plain enough for databases that speak PostgreSQL's protocol only.
+//!
+//! The table is the one of YCSB's own binding for SQL: a key of characters and fields of text. Text, and not bytes, so that
+//! the server does the same work as in results measured elsewhere; it refuses values that are not UTF-8. Keys are ordered
+//! as bytes (collation "C"), for scans mean this order.
+
+use crate::wire::Statement;
+use harness::{Fields, Request, Table};
+
+#[cfg(test)]
+mod tests;
+
+/// Name of the column of keys, as YCSB calls it.
+const KEY: &str = "ycsb_key";
+
+/// The prepared statements of a table. Each session prepares all of them under their numbers.
+pub struct Statements {
+    sql: Vec<String>,
+    prepared: Vec<Statement>,
+    /// As SQL writes them.
+    fields: Vec<String>,
+    table: String,
+}
+
+impl Statements {
+    /// Those of `table`.
+    pub fn new(table: &Table) -> Self {
+        let name = quoted(&table.name);
+        let fields: Vec<String> = table.fields.iter().map(|field| quoted(field)).collect();
+        let columns = fields.join(", ");
+        // What to give: all fields, or one.
+        let given: Vec<&str> = std::iter::once(columns.as_str()).chain(fields.iter().map(String::as_str)).collect();
+
+        let mut all: Vec<(String, usize)> = Vec::new();
+        for given in &given {
+            all.push((format!("SELECT {given} FROM {name} WHERE {KEY} = $1"), 1));
+        }
+        for given in &given {
+            all.push((format!("SELECT {KEY}, {given} FROM {name} WHERE {KEY} = ANY($1::text[])"), 1));
+        }
+        for given in &given {
+            let sql = format!("SELECT {KEY}, {given} FROM {name} WHERE {KEY} >= $1 ORDER BY {KEY} LIMIT $2");
+            all.push((sql, 2));
+        }
+        for field in &fields {
+            all.push((format!("UPDATE {name} SET {field} = $2 WHERE {KEY} = $1"), 2));
+        }
+        let numbered = |join: &dyn Fn(usize, &String) -> String| {
+            fields.iter().enumerate().map(|(index, field)| join(index + 2, field)).collect::<Vec<_>>().join(", ")
+        };
+        let values = numbered(&|number, _| format!("${number}"));
+        all.push((format!("INSERT INTO {name} ({KEY}, {columns}) VALUES ($1, {values})"), 1 + fields.len()));
+        let assignments = numbered(&|number, field| format!("{field} = ${number}"));
+        all.push((format!("UPDATE {name} SET {assignments} WHERE {KEY} = $1"), 1 + fields.len()));
+        all.push((format!("DELETE FROM {name} WHERE {KEY} = $1"), 1));
+
+        let prepared = all.iter().enumerate().map(|(number, (_, parameters))| {
+            let parameters = u16::try_from(*parameters).expect("a table has fewer fields than statements may have");
+            Statement::new(&number.to_string(), parameters)
+        });
+        let prepared = prepared.collect();
+        let sql = all.into_iter().map(|(sql, _)| sql).collect();
+        Self { sql, prepared, fields, table: name }
+    }
+
+    /// Name and SQL of each, to be prepared.
+    pub fn all(&self) -> impl Iterator<Item = (String, &str)> {
+        self.sql.iter().enumerate().map(|(number, sql)| (number.to_string(), sql.as_str()))
+    }
+
+    /// Makes the table if there is none of this name.
+    pub fn create(&self) -> String {
+        let fields = self.fields.iter().map(|field| format!("{field} text")).collect::<Vec<_>>().join(", ");
+        format!("CREATE TABLE IF NOT EXISTS {} ({KEY} varchar COLLATE \"C\" PRIMARY KEY, {fields})", self.table)
+    }
+
+    /// Removes the table.
+    pub fn remove(&self) -> String {
+        format!("DROP TABLE IF EXISTS {}", self.table)
+    }
+
+    /// Fails unless there is such a table with these fields; gives no row.
+    pub fn probe(&self) -> String {
+        format!("SELECT {KEY}, {} FROM {} LIMIT 0", self.fields.join(", "), self.table)
+    }
+
+    /// Whether there is a row: `t` or `f`.
+    pub fn has_rows(&self) -> String {
+        format!("SELECT EXISTS (SELECT 1 FROM {})", self.table)
+    }
+
+    /// Takes rows in the binary format.
+    pub fn copy(&self) -> String {
+        format!("COPY {} ({KEY}, {}) FROM STDIN (FORMAT binary)", self.table, self.fields.join(", "))
+    }
+
+    /// Removes dead versions, and looks how values are spread.
+    pub fn vacuum(&self) -> String {
+        format!("VACUUM (ANALYZE) {}", self.table)
+    }
+
+    /// The table's name as SQL writes it.
+    pub fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// Adds the messages of `request` to `out`, without the end that lets the server answer.
+    #[inline]
+    pub fn put(&self, request: &Request<'_>, out: &mut Vec<u8>) {
+        let of_fields = 1 + self.fields.len();
+        match *request {
+            Request::Read { key, fields } => {
+                let mut binding = self.prepared[self.given(fields)].bind(out);
+                binding.bytes(key);
+                binding.finish();
+            }
+            Request::ReadMany { keys, fields } => {
+                let mut binding = self.prepared[of_fields + self.given(fields)].bind(out);
+                binding.texts(keys.iter());
+                binding.finish();
+            }
+            Request::Scan { start, rows, fields } => {
+                let mut binding = self.prepared[2 * of_fields + self.given(fields)].bind(out);
+                binding.bytes(start);
+                binding.number(i64::try_from(rows).unwrap_or(i64::MAX));
+                binding.finish();
+            }
+            Request::Update { key, field, value } => {
+                assert!((field as usize) < self.fields.len(), "the table has this field");
+                let mut binding = self.prepared[3 * of_fields + field as usize].bind(out);
+                binding.bytes(key);
+                binding.bytes(value);
+                binding.finish();
+            }
+            Request::Insert { key, record } => {
+                let mut binding = self.prepared[3 * of_fields + self.fields.len()].bind(out);
+                binding.bytes(key);
+                record.iter().for_each(|value| binding.bytes(value));
+                binding.finish();
+            }
+            Request::Replace { key, record } => {
+                let mut binding = self.prepared[3 * of_fields + self.fields.len() + 1].bind(out);
+                binding.bytes(key);
+                record.iter().for_each(|value| binding.bytes(value));
+                binding.finish();
+            }
+            Request::Delete { key } => {
+                let mut binding = self.prepared[3 * of_fields + self.fields.len() + 2].bind(out);
+                binding.bytes(key);
+                binding.finish();
+            }
+        }
+    }
+
+    /// 0 for all fields, then one number for each.
+    #[inline]
+    fn given(&self, fields: Fields) -> usize {
+        match fields {
+            Fields::All => 0,
+            Fields::One(field) => {
+                assert!((field as usize) < self.fields.len(), "the table has this field");
+                1 + field as usize
+            }
+        }
+    }
+}
+
+/// A name as SQL writes it, whatever is in it.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

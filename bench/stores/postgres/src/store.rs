@@ -1,0 +1,257 @@
+//! A table in a PostgreSQL database as a [`Store`].
+
+use crate::address::Address;
+use crate::connection::Connection;
+use crate::error::{Error, SqlState};
+use crate::flights;
+use crate::loader::{self, Loader};
+use crate::statements::Statements;
+use harness::{Clock, Counter, Failure, Opening, Rows, Scheme, Session, Setting, Store, Table, Target};
+use std::sync::{Mutex, MutexGuard};
+
+#[cfg(test)]
+mod tests;
+
+/// `postgres://…`.
+pub const SCHEME: Scheme = Scheme {
+    name: "postgres",
+    form: "postgres://user:password@host:port/database",
+    about: "PostgreSQL; its server is Debian's package postgresql",
+    options: &[
+        ("host", "host, or directory of the server's Unix socket [PGHOST, /var/run/postgresql or localhost]"),
+        ("port", "its port [PGPORT or 5432]; likewise user, password, dbname"),
+        ("connections", "connections of each thread [1]"),
+        (
+            "pipeline",
+            "requests under way on each connection at most; reads that go out together share a transaction [1]",
+        ),
+        ("connect_timeout", "seconds to wait for a server that does not answer [10]"),
+        ("NAME", "a setting of the server for our sessions: synchronous_commit, default_transaction_isolation, …"),
+    ],
+    networked: true,
+    open,
+};
+
+fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Store>, Failure> {
+    Ok(Box::new(Postgres::open(Address::from_environment(&target.text)?, table, opening)?))
+}
+
+/// A table in a PostgreSQL database.
+pub struct Postgres {
+    address: Address,
+    statements: Statements,
+    /// For everything that is not measured.
+    control: Mutex<Connection>,
+    settings: Vec<Setting>,
+    /// Counts when it was opened.
+    before: Vec<Counter>,
+    /// Whether reads may share a transaction: not where the order of transactions is looked at, for there a commit of
+    /// reads may fail after they were answered.
+    groups: bool,
+}
+
+/// What the server counts for a database, under the names of the benchmark.
+const DATABASE_COUNTERS: [(&str, &str); 9] = [
+    ("page reads", "blks_read"),
+    ("cache hits", "blks_hit"),
+    ("commits", "xact_commit"),
+    ("rollbacks", "xact_rollback"),
+    ("rows fetched", "tup_fetched"),
+    ("rows inserted", "tup_inserted"),
+    ("rows updated", "tup_updated"),
+    ("rows deleted", "tup_deleted"),
+    ("deadlocks", "deadlocks"),
+];
+
+impl Postgres {
+    /// Opens the table.
+    ///
+    /// # Errors
+    ///
+    /// No server, no such database, no such table, or not the rights that `opening` needs.
+    pub fn open(address: Address, table: &Table, opening: Opening) -> Result<Self, Failure> {
+        let statements = Statements::new(table);
+        let mut control = Connection::open(&address)?;
+        match opening {
+            Opening::Existing => {}
+            Opening::OrCreate => drop(control.query(&statements.create())?),
+            Opening::Recreate => {
+                control.query(&statements.remove())?;
+                control.query(&statements.create())?;
+            }
+        }
+        control.query(&statements.probe()).map_err(|error| no_table(&address, table, error))?;
+        let isolation = setting(&mut control, "default_transaction_isolation")?;
+        let settings = settings(&mut control, &address, &statements, &isolation)?;
+        let before = counts(&mut control)?;
+        let groups = isolation != "serializable";
+        Ok(Self { address, statements, control: Mutex::new(control), settings, before, groups })
+    }
+
+    fn control(&self) -> MutexGuard<'_, Connection> {
+        // A connection whose user panicked between two messages tells so itself.
+        self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn prepared(&self) -> Result<Connection, Error> {
+        let mut connection = Connection::open(&self.address)?;
+        let statements: Vec<(String, &str)> = self.statements.all().collect();
+        connection.prepare(statements.iter().map(|(name, sql)| (name.as_str(), *sql)))?;
+        Ok(connection)
+    }
+}
+
+impl Store for Postgres {
+    fn settings(&self) -> Vec<Setting> {
+        self.settings.clone()
+    }
+
+    fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
+        let connections = (0..self.address.connections).map(|_| self.prepared()).collect::<Result<_, _>>()?;
+        let pipeline = self.address.pipeline as usize;
+        let session = flights::Session::new(&self.statements, connections, pipeline, self.groups, clock)?;
+        Ok(Session::Flights(Box::new(session)))
+    }
+
+    /// One connection, whatever the address says: a COPY waits for nothing.
+    fn loader(&self, _: Clock) -> Result<Session<'_>, Failure> {
+        let connection = Connection::open(&self.address)?;
+        Ok(Session::Blocking(Box::new(Loader::new(connection, &self.statements))))
+    }
+
+    fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
+        let mut connection = Connection::open(&self.address)?;
+        Ok(Some(loader::copy_all(&mut connection, &self.statements, rows)?))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(self.control().value(&self.statements.has_rows())? == "f")
+    }
+
+    /// What the server has told of itself: a session tells what it did at most once a second, and when it ends.
+    fn counters(&self) -> Vec<Counter> {
+        let mut control = self.control();
+        let now = counts(&mut control).unwrap_or_default();
+        let mut counters: Vec<Counter> = now
+            .iter()
+            .map(|now| {
+                let before = self.before.iter().find(|before| before.name == now.name).map_or(0, |before| before.value);
+                Counter::of(now.name, now.value.saturating_sub(before))
+            })
+            .collect();
+        let size = format!("SELECT pg_total_relation_size('{}')", self.statements.table().replace('\'', "''"));
+        if let Some(bytes) = control.value(&size).ok().and_then(|bytes| bytes.parse().ok()) {
+            counters.push(Counter::now("bytes on disk", bytes));
+        }
+        counters
+    }
+
+    /// Removes dead versions, looks how values are spread, and writes all pages; the last where this user may.
+    fn settle(&self) -> Result<(), Failure> {
+        let mut control = self.control();
+        control.query(&self.statements.vacuum())?;
+        match control.query("CHECKPOINT") {
+            Ok(_) => Ok(()),
+            Err(error) if error.sqlstate() == Some(SqlState::INSUFFICIENT_PRIVILEGE) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// What it means that the table cannot be read as it should be.
+fn no_table(address: &Address, table: &Table, error: Error) -> Failure {
+    let advice = match error.sqlstate() {
+        Some(SqlState::UNDEFINED_TABLE) => "load it first",
+        Some(SqlState::UNDEFINED_COLUMN) => "it was made with other fields: load it anew with --recreate",
+        _ => return error.into(),
+    };
+    let mut failure = Failure::from(error);
+    failure.text = format!("table `{}` of {address:?}: {advice}; {}", table.name, failure.text);
+    failure
+}
+
+/// A setting as it holds in our sessions; empty if the server has none of this name.
+fn setting(control: &mut Connection, name: &str) -> Result<String, Error> {
+    let rows = control.query(&format!("SELECT current_setting('{name}', true)"))?;
+    Ok(rows.into_iter().flatten().next().flatten().unwrap_or_default())
+}
+
+fn settings(
+    control: &mut Connection,
+    address: &Address,
+    statements: &Statements,
+    isolation: &str,
+) -> Result<Vec<Setting>, Error> {
+    let mut get = |name: &str| setting(control, name);
+    let (fsync, commit) = (get("fsync")?, get("synchronous_commit")?);
+    let durability = match (fsync.as_str(), commit.as_str()) {
+        ("off", _) => "none: the server never syncs".to_owned(),
+        (_, "off") => "buffered: the log is synced some time after the commit".to_owned(),
+        _ => format!("synced: the log is synced before a commit is answered, with {}", get("wal_sync_method")?),
+    };
+    let durability = format!(
+        "{durability} (fsync {fsync}, synchronous_commit {commit}, full_page_writes {})",
+        get("full_page_writes")?
+    );
+    let compression = get("default_toast_compression")?;
+    let mut settings = vec![
+        Setting::new("durability", durability),
+        Setting::new("cache", format!("{} (shared_buffers)", get("shared_buffers")?)),
+        Setting::new(
+            "compression",
+            format!("values of rows over 2 kB: {compression}; log: {}", get("wal_compression")?),
+        ),
+        Setting::new("page size", format!("{} bytes", get("block_size")?)),
+        Setting::new("isolation", isolation),
+        Setting::new(
+            "log",
+            format!("max_wal_size {}, checkpoint_timeout {}", get("max_wal_size")?, get("checkpoint_timeout")?),
+        ),
+        Setting::new("background", format!("autovacuum {}, jit {}", get("autovacuum")?, get("jit")?)),
+    ];
+    let engine = format!("PostgreSQL {}", control.parameter("server_version").unwrap_or("of unknown version"));
+    settings.insert(0, Setting::new("engine", engine));
+    settings.push(Setting::new("key order", key_order(control, statements)?));
+    let (connections, pipeline) = (address.connections, address.pipeline);
+    settings.push(Setting::new(
+        "client",
+        format!(
+            "{} at {}, a thread: {connections} connections with {pipeline} requests each",
+            address.database, address.place
+        ),
+    ));
+    Ok(settings)
+}
+
+/// The collation of the key's column: a table that another program made may have another one than ours.
+fn key_order(control: &mut Connection, statements: &Statements) -> Result<String, Error> {
+    let sql = format!(
+        "SELECT CASE collname WHEN 'default' THEN 'of the database: ' || \
+         (SELECT datcollate FROM pg_database WHERE datname = current_database()) \
+         WHEN 'C' THEN 'bytes' ELSE collname END \
+         FROM pg_attribute JOIN pg_collation ON pg_collation.oid = attcollation \
+         WHERE attrelid = '{}'::regclass AND attname = 'ycsb_key'",
+        statements.table().replace('\'', "''")
+    );
+    let rows = control.query(&sql)?;
+    Ok(rows.into_iter().flatten().next().flatten().unwrap_or_else(|| "unknown".to_owned()))
+}
+
+/// Counts of the database since the server last forgot them, and of the server's log where it counts it.
+fn counts(control: &mut Connection) -> Result<Vec<Counter>, Error> {
+    let columns = DATABASE_COUNTERS.map(|(_, column)| column).join(", ");
+    let sql = format!("SELECT {columns} FROM pg_stat_database WHERE datname = current_database()");
+    let row = control.query(&sql)?.into_iter().next().unwrap_or_default();
+    let number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let mut counters: Vec<Counter> =
+        DATABASE_COUNTERS.iter().zip(&row).map(|((name, _), text)| Counter::of(name, number(text))).collect();
+    // Not before version 14.
+    if let Ok(rows) = control.query("SELECT wal_bytes FROM pg_stat_wal") {
+        counters.extend(rows.iter().flatten().map(|text| Counter::of("log bytes written", number(text))));
+    }
+    Ok(counters)
+}
