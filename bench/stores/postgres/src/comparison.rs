@@ -9,7 +9,7 @@ use crate::address::Address;
 use crate::error::Error;
 use crate::server::{Options as ServerOptions, Server, StartError};
 use crate::store::Postgres;
-use harness::{Clock, Failure, Fields, Opening, Request, Rows, Session, Store, Strings, Table};
+use harness::{Clock, Failure, Fields, Flights, Opening, Request, Rows, Store, Strings, Table};
 use rustix::process::{WaitId, WaitIdOptions};
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
@@ -178,9 +178,7 @@ pub fn run(options: &Options, mut told: impl FnMut(&str)) -> Result<Comparison, 
 fn ours(store: &Postgres, options: &Options, repeat: u64) -> Result<Run, Failure> {
     let clock = Clock::start();
     let before = processor_time();
-    let Session::Flights(mut session) = store.session(clock)? else {
-        unreachable!("a session with PostgreSQL has many requests under way");
-    };
+    let mut session = store.flights(clock)?;
     let mut keys = Keys::new(options.seed.wrapping_add(repeat), options.rows);
     let mut free: Vec<u32> = (0..session.depth() as u32).collect();
     let mut under_way = 0;

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// The server did not come about.
 #[derive(Debug, thiserror::Error)]

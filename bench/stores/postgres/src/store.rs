@@ -93,6 +93,13 @@ impl Postgres {
         self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    /// A session with as many connections as the address says.
+    pub(crate) fn flights(&self, clock: Clock) -> Result<flights::Session<'_>, Failure> {
+        let connections = (0..self.address.connections).map(|_| self.prepared()).collect::<Result<_, _>>()?;
+        let pipeline = self.address.pipeline as usize;
+        flights::Session::new(&self.statements, connections, pipeline, self.groups, clock)
+    }
+
     fn prepared(&self) -> Result<Connection, Error> {
         let mut connection = Connection::open(&self.address)?;
         let statements: Vec<(String, &str)> = self.statements.all().collect();
@@ -107,10 +114,7 @@ impl Store for Postgres {
     }
 
     fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
-        let connections = (0..self.address.connections).map(|_| self.prepared()).collect::<Result<_, _>>()?;
-        let pipeline = self.address.pipeline as usize;
-        let session = flights::Session::new(&self.statements, connections, pipeline, self.groups, clock)?;
-        Ok(Session::Flights(Box::new(session)))
+        Ok(Session::Flights(Box::new(self.flights(clock)?)))
     }
 
     /// One connection, whatever the address says: a COPY waits for nothing.

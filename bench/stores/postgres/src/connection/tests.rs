@@ -1,23 +1,7 @@
 //! Sessions with a real server.
 
 use super::*;
-use crate::server::{Options, Server};
-use std::sync::OnceLock;
-
-/// One server for all tests that do not harm it. The watchdog removes it after the last.
-fn server() -> &'static Server {
-    static SERVER: OnceLock<Server> = OnceLock::new();
-    SERVER.get_or_init(|| {
-        let server = start("scram-sha-256");
-        let users = "CREATE ROLE ann LOGIN PASSWORD 'pa%ss'";
-        server.connect().expect("it runs").query(users).expect("the superuser may");
-        server
-    })
-}
-
-fn start(method: &'static str) -> Server {
-    Server::start(&Options { settings: Vec::new(), loopback: Some(method) }).unwrap_or_else(|error| panic!("{error}"))
-}
+use crate::server::tests::{shared as server, start};
 
 fn open(url: &str) -> Result<Connection, Error> {
     Connection::open(&Address::parse(url, |_| None)?)
@@ -62,7 +46,7 @@ fn a_password_is_proved_by_scram() {
 #[test]
 fn a_password_is_proved_by_md5_and_in_the_clear() {
     for method in ["md5", "password"] {
-        let server = start(method);
+        let server = start(&[], Some(method));
         let role = "SET password_encryption = 'md5'; CREATE ROLE old LOGIN PASSWORD 'secret'";
         server.connect().expect("it runs").query(role).expect("the superuser may");
         open(&server.loopback_url("old:secret", "postgres")).expect("the password is right");

@@ -1,10 +1,29 @@
 //! That a server comes and goes with its owner.
 
 use super::*;
+use std::sync::OnceLock;
+
+/// One server for all tests that do not harm it; the watchdog removes it after the last. By the loopback, `ann` may come
+/// in with password `pa%ss`; she owns nothing.
+pub fn shared() -> &'static Server {
+    static SERVER: OnceLock<Server> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let server = start(&[], Some("scram-sha-256"));
+        let ann = "CREATE ROLE ann LOGIN PASSWORD 'pa%ss'; REVOKE CREATE ON SCHEMA public FROM PUBLIC";
+        server.connect().expect("it runs").query(ann).expect("the superuser may");
+        server
+    })
+}
+
+/// A server of a test's own.
+pub fn start(settings: &[(&str, &str)], loopback: Option<&'static str>) -> Server {
+    let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Server::start(&Options { settings, loopback }).unwrap_or_else(|error| panic!("{error}"))
+}
 
 #[test]
 fn a_server_answers_and_is_gone_when_dropped() {
-    let server = Server::start(&Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    let server = start(&[], None);
     let directory = server.socket_directory().to_owned();
     let mut connection = server.connect().expect("it runs");
     assert_eq!(connection.value("SELECT 6 * 7").expect("it counts"), "42");
@@ -19,7 +38,7 @@ fn a_server_answers_and_is_gone_when_dropped() {
 #[test]
 fn a_server_is_gone_when_its_owner_was_killed() {
     // The watchdog knows of its owner only by the pipe.
-    let mut server = Server::start(&Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    let mut server = start(&[], None);
     let directory = server.socket_directory().to_owned();
     drop(server.watchdog.stdin.take());
     let ended = server.watchdog.wait().expect("it is our child");
@@ -30,8 +49,7 @@ fn a_server_is_gone_when_its_owner_was_killed() {
 
 #[test]
 fn settings_reach_the_server() {
-    let settings = vec![("shared_buffers".to_owned(), "16MB".to_owned()), ("fsync".to_owned(), "off".to_owned())];
-    let server = Server::start(&Options { settings, loopback: None }).unwrap_or_else(|error| panic!("{error}"));
+    let server = start(&[("shared_buffers", "16MB"), ("fsync", "off")], None);
     let mut connection = server.connect().expect("it runs");
     assert_eq!(connection.value("SHOW shared_buffers").expect("it is a setting"), "16MB");
     assert_eq!(connection.value("SHOW fsync").expect("it is a setting"), "off");
