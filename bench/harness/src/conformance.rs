@@ -313,9 +313,15 @@ impl Test<'_> {
         const THREADS: u64 = 4;
         const ROWS: u64 = 100;
         let store = self.open(Opening::Recreate);
+        let mut session = store.session(Clock::start()).expect("a session");
+        let last = self.key(THREADS * ROWS);
+        // A store may replace only what is there.
+        call(&mut session, &Request::Insert { key: &last, record: &strings(&self.record(0)) });
+        finish(&mut session);
+        drop(session);
         std::thread::scope(|scope| {
             for thread in 0..THREADS {
-                let store = &*store;
+                let (store, last) = (&*store, &last);
                 scope.spawn(move || {
                     let mut session = store.session(Clock::start()).expect("a session");
                     for number in (0..ROWS).map(|row| row * THREADS + thread) {
@@ -323,15 +329,13 @@ impl Test<'_> {
                         until_done(&mut session, &Request::Insert { key: &key, record: &record });
                         until_done(&mut session, &Request::Read { key: &key, fields: Fields::All });
                         // The same row for all threads.
-                        let all = self.key(THREADS * ROWS);
-                        until_done(&mut session, &Request::Replace { key: &all, record: &record });
+                        until_done(&mut session, &Request::Replace { key: last, record: &record });
                     }
                     finish(&mut session);
                 });
             }
         });
         let mut session = store.session(Clock::start()).expect("a session");
-        let last = self.key(THREADS * ROWS);
         let answer = call(&mut session, &Request::Read { key: &last, fields: Fields::All });
         let possible = (0..THREADS).map(|thread| self.record((ROWS - 1) * THREADS + thread));
         assert!(possible.into_iter().any(|record| answer.rows == [(last.clone(), record)]), "one of the last writes");
