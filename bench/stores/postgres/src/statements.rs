@@ -35,8 +35,11 @@ impl Statements {
         for given in &given {
             all.push((format!("SELECT {given} FROM {name} WHERE {KEY} = $1"), 1));
         }
+        // A lookup for each key asked for, also for one that is there twice; the limit keeps the planner from joining.
         for given in &given {
-            all.push((format!("SELECT {KEY}, {given} FROM {name} WHERE {KEY} = ANY($1::text[])"), 1));
+            let lookup = format!("SELECT {given} FROM {name} WHERE {KEY} = wanted.key LIMIT 1");
+            let keys = "unnest($1::text[]) AS wanted (key)";
+            all.push((format!("SELECT wanted.key, found.* FROM {keys} CROSS JOIN LATERAL ({lookup}) AS found"), 1));
         }
         for given in &given {
             let sql = format!("SELECT {KEY}, {given} FROM {name} WHERE {KEY} >= $1 ORDER BY {KEY} LIMIT $2");

@@ -1,1 +1,55 @@
+//! What is read of pgbench and made of figures. The comparison itself is run once, for a moment.
 
+use super::*;
+
+#[test]
+fn both_clients_do_the_same_queries() {
+    let options = Options { rows: 1_000, connections: 2, group: 3, run: Duration::from_secs(1), repeats: 1, seed: 1 };
+    let mut told = 0;
+    let comparison = run(&options, |_| told += 1).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(told, 4);
+    for sides in [&comparison.single, &comparison.grouped] {
+        for run in sides.ours.iter().chain(&sides.pgbench) {
+            assert!(run.queries > 100 && !run.processor.is_zero(), "{run:?}");
+            assert!(run.processor < 2 * run.time, "one thread has one processor: {run:?}");
+        }
+        assert!(sides.ratio() > 0.0);
+    }
+    let text = comparison.to_string();
+    assert!(text.contains("one at a time") && text.contains("PostgreSQL"), "{text}");
+}
+
+#[test]
+fn the_output_of_pgbench_is_read() {
+    let out = "scaling factor: 1\nnumber of transactions actually processed: 230575\nlatency average = 0.2 ms\n";
+    assert_eq!(transactions_of(out), Some(230_575));
+    let limited = "number of transactions actually processed: 100/200\n";
+    assert_eq!(transactions_of(limited), Some(100));
+    assert_eq!(transactions_of("tps = 5"), None);
+}
+
+#[test]
+fn processor_time_is_read_after_any_name() {
+    let stat = "4242 (a) b (c)) Z 1 4242 4242 0 -1 4194304 1500 0 0 0 32 127 0 0 20 0 1 0 99 0 0";
+    assert_eq!(processor_time_of(stat), Some(Duration::from_millis(1_590)));
+    assert_eq!(processor_time_of("4242 (x) Z 1"), None);
+}
+
+#[test]
+fn a_ratio_is_that_of_medians() {
+    let run = |queries| Run { queries, processor: Duration::from_secs(1), time: Duration::from_secs(2) };
+    let sides = Sides { ours: vec![run(90), run(220), run(1_000)], pgbench: vec![run(100), run(120)] };
+    assert_eq!(sides.ratio(), 2.0);
+    assert_eq!(spread(&[run(90), run(100), run(110)]), 0.1);
+}
+
+#[test]
+fn keys_are_spread_over_all_rows() {
+    let mut keys = Keys::new(7, 16);
+    let mut seen = [0_u32; 16];
+    for _ in 0..16_000 {
+        let key = std::str::from_utf8(keys.draw()).expect("digits");
+        seen[key.parse::<usize>().expect("a number")] += 1;
+    }
+    assert!(seen.iter().all(|count| (800..1_200).contains(count)), "{seen:?}");
+}

@@ -95,10 +95,10 @@ fn every_request_does_what_it_says() {
         assert_eq!(one(Request::Read { key: b"b", fields: second }), (Outcome::Ok, rows(&[("b", &[b"b1"])])));
         assert_eq!(one(Request::Read { key: b"d", fields: all }), (Outcome::NotFound, Vec::new()));
 
-        let keys = record(&[b"c", b"d", b"a"]);
+        let keys = record(&[b"c", b"d", b"a", b"c"]);
         let (many, mut found) = one(Request::ReadMany { keys: &keys, fields: second });
         found.sort_by(|a, b| a.0.cmp(&b.0));
-        assert_eq!((many, found), (Outcome::Ok, rows(&[("a", &[b"a1"]), ("c", &[b""])])));
+        assert_eq!((many, found), (Outcome::Ok, rows(&[("a", &[b"a1"]), ("c", &[b""]), ("c", &[b""])])));
 
         // In the order of bytes, in which capital letters come first.
         let scan = |start, rows| Request::Scan { start, rows, fields: Fields::One(0) };

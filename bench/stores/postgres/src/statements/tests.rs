@@ -28,7 +28,8 @@ fn every_request_has_its_statement() {
         (Request::Read { key, fields: one }, r#"SELECT "field1" FROM "usertable" WHERE ycsb_key = $1"#),
         (
             Request::ReadMany { keys: &record, fields: one },
-            r#"SELECT ycsb_key, "field1" FROM "usertable" WHERE ycsb_key = ANY($1::text[])"#,
+            "SELECT wanted.key, found.* FROM unnest($1::text[]) AS wanted (key) CROSS JOIN LATERAL \
+             (SELECT \"field1\" FROM \"usertable\" WHERE ycsb_key = wanted.key LIMIT 1) AS found",
         ),
         (
             Request::Scan { start: key, rows: 3, fields: all },

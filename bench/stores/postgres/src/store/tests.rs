@@ -40,6 +40,19 @@ fn count(store: &Postgres) -> String {
 }
 
 #[test]
+fn it_keeps_the_promises_of_every_store() {
+    for (database, more) in [
+        ("plain", ""),
+        ("many", "&connections=2&pipeline=3"),
+        ("strict", "&default_transaction_isolation=serializable"),
+    ] {
+        shared().connect().expect("it runs").query(&format!("CREATE DATABASE {database}")).expect("the superuser may");
+        let target = format!("{}&synchronous_commit=off{more}", shared().url(database));
+        harness::conformance::check(&SCHEME, &target, harness::conformance::Content::Text);
+    }
+}
+
+#[test]
 fn a_table_is_made_when_it_is_not_there_and_emptied_when_asked() {
     let url = shared().url("postgres");
     let one = table("opened", 2);

@@ -1,0 +1,81 @@
+//! A request allocates nothing: not when it is taken, sent, answered or given back.
+
+#![allow(unsafe_code, reason = "an allocator can only be written so")]
+#![allow(clippy::disallowed_types, reason = "the requests are real")]
+
+use harness::{Clock, Fields, Opening, Request, Session, Store, Strings, Table};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use store_postgres::server::{Options, Server};
+use store_postgres::store::Postgres;
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: all requests go to the system's allocator unchanged; the counter is a plain cell without a destructor, whose
+// access allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promises about `layout` are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        // SAFETY: `start` came from `alloc`, that is from the system's allocator, with this layout.
+        unsafe { System.dealloc(start, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[test]
+fn requests_allocate_nothing() {
+    let settings = vec![("fsync".to_owned(), "off".to_owned())];
+    let server = Server::start(&Options { settings, loopback: None }).unwrap_or_else(|error| panic!("{error}"));
+    for (connections, pipeline) in [(1, 1), (3, 1), (2, 8)] {
+        let url = format!("{}&connections={connections}&pipeline={pipeline}", server.url("postgres"));
+        let address = store_postgres::Address::from_environment(&url).expect("a good address");
+        let table = Table::numbered("usertable", "field", 3);
+        let store = Postgres::open(address, &table, Opening::Recreate).expect("the server runs");
+        let Session::Flights(mut session) = store.session(Clock::start()).expect("the server runs") else {
+            panic!("it has flights")
+        };
+        let mut record = Strings::new();
+        (0..3).for_each(|_| record.push(&[b'v'; 100]));
+        let mut keys = Strings::new();
+        (0..20_u8).for_each(|key| keys.push(&[b'a' + key]));
+        let mut free: Vec<u32> = (0..session.depth() as u32).collect();
+        let mut round = |requests: usize| {
+            for number in 0..requests {
+                let key = keys.get(number % 20).expect("there are twenty");
+                let fields = Fields::One(number as u32 % 3);
+                let request = match number / 20 % 6 {
+                    0 => Request::Insert { key, record: &record },
+                    1 => Request::Read { key, fields: Fields::All },
+                    2 => Request::Scan { start: key, rows: 10, fields },
+                    3 => Request::ReadMany { keys: &keys, fields },
+                    4 => Request::Update { key, field: 1, value: key },
+                    _ => Request::Delete { key },
+                };
+                while free.is_empty() {
+                    let waited = session.wait(None, &mut |served| {
+                        assert!(served.result.is_ok(), "{served:?}");
+                        free.push(served.slot);
+                    });
+                    waited.expect("the session lives");
+                }
+                let slot = free.pop().expect("one is free");
+                session.start(slot, &request).expect("the session lives");
+            }
+        };
+        round(2_400);
+        let before = ALLOCATIONS.get();
+        round(2_400);
+        assert_eq!(ALLOCATIONS.get() - before, 0, "{connections} connections, {pipeline} requests on each");
+    }
+}
