@@ -1,24 +1,38 @@
-//! Prints what the clients of each built-in workload can do at most: `cargo run --release --example ceiling`.
+//! Prints what the clients of each built-in workload can do at most, by themselves and driven by the harness on a store
+//! that does nothing: `cargo run --release -p larch-bench-ycsb --example ceiling`.
 
 use harness::Workload;
+use harness::cost::noop_nanos;
 use std::time::Duration;
 use ycsb::{Ceiling, Load, Run, Settings, built_in};
 
+const TIME: Duration = Duration::from_secs(2);
+
 fn main() {
-    let time = Duration::from_secs(1);
-    for name in ["a", "b", "c", "d", "e", "f"] {
+    let settings = |name: &str, more: &[(&str, &str)]| {
         let mut properties = built_in(name).expect("it is built in");
         properties.set("recordcount", "1000000");
-        properties.set("operationcount", "100000000");
-        let settings = Settings::new(&properties, &|_| Err("no files".to_owned())).expect("good values");
-        let run = Ceiling::of(&mut Run::new(&settings, 1).client(0, 1), time);
-        println!("workload {name}: {:.2} M operations per CPU-second", run.operations_per_second() / 1e6);
-        if name == "a" {
-            properties.set("recordcount", "1000000000");
-            properties.set("requestdistribution", "uniform");
-            let settings = Settings::new(&properties, &|_| Err("no files".to_owned())).expect("good values");
-            let load = Ceiling::of(&mut Load::new(&settings, 1).client(0, 1), time);
-            println!("load: {:.2} GB of values per CPU-second", load.value_bytes_per_second() / 1e9);
-        }
+        more.iter().for_each(|(name, value)| properties.set(*name, *value));
+        Settings::new(&properties, &|_| Err("no files".to_owned())).expect("good values")
+    };
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        let run = Run::new(&settings(name, &[("operationcount", "1000000")]), 1);
+        let alone = Ceiling::of(&mut run.client(0, 1), TIME);
+        let driven = noop_nanos(&run, TIME).expect("it is measured");
+        println!(
+            "workload {name}: {:.2} M operations per CPU-second, driven {:.2} M",
+            alone.operations_per_second() / 1e6,
+            1e3 / driven
+        );
     }
+    // So many that neither comes to the end.
+    let load = Load::new(&settings("a", &[("recordcount", "1000000000"), ("requestdistribution", "uniform")]), 1);
+    let alone = Ceiling::of(&mut load.client(0, 1), TIME);
+    let driven = noop_nanos(&load, TIME).expect("it is measured");
+    let bytes = alone.value_bytes as f64 / alone.operations as f64;
+    println!(
+        "load: {:.2} GB of values per CPU-second, driven {:.2} GB",
+        alone.value_bytes_per_second() / 1e9,
+        bytes / driven
+    );
 }

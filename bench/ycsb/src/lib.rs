@@ -1,4 +1,31 @@
-//! YCSB.
+//! The Yahoo! Cloud Serving Benchmark, as its original in Java has it in version 0.17.0: its property files, its core
+//! workload as clients for the harness, its output.
+//!
+//! ```text
+//!   property files, -p name=value ──Properties──> Settings ──> Load, Run: clients draw what Java's draw
+//!                                                    │                     │ the harness drives and measures
+//!                                                    └──> export, Status <─┘
+//! ```
+//!
+//! **What is the same, bit for bit** (compared with what the original's own classes draw and print; see `vectors/`): keys,
+//! distributions, operations and their order, fields, lengths of scans, values with `dataintegrity`. Random numbers are
+//! those of `ThreadLocalRandom` in Java 17. A client has its own stream, made from the seed and its number; so a run can be
+//! repeated, which the original cannot.
+//!
+//! **What is different:**
+//!
+//! * Random values are other bytes, of a stream of their own: with or without them the same keys are drawn.
+//! * Clients share nothing but the number of the last record, and that only if they insert. `sequential` and the load are
+//!   dealt out in turns. With `latest`, a client may for a moment draw with the constants of a few records ago.
+//! * Numbers of records have 63 bits; the original cuts them to 31.
+//! * A read-modify-write whose read fails or finds nothing writes nothing.
+//! * A load without `insertcount` ends where the records do, not `recordcount` records after `insertstart`.
+//! * Wrong values of properties are errors. The original takes some of them for the default, or dies of them later.
+//! * `measurementtype=raw` is refused: the result has a histogram for every second instead.
+//! * Output: see [`export`].
+//!
+//! Powers and logarithms are those of the system's mathematical library. That of glibc gives the same powers as Java in all
+//! vectors; its logarithms differ now and then in the last bit, which no number of a record has shown.
 
 mod ceiling;
 mod draw;
@@ -12,6 +39,8 @@ mod random;
 mod report;
 mod run;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod value;
 #[cfg(test)]
 mod vectors;

@@ -7,7 +7,6 @@ use crate::draw::Values;
 use crate::key::KeyNames;
 use crate::kinds;
 use crate::random::Random;
-use crate::run::share;
 use crate::settings::Settings;
 use crate::value::Text;
 use harness::{Client, Extra, Failure, Kind, Next, Outcome, Reply, Request, Rows, Strings, Workload};
@@ -76,6 +75,12 @@ impl Workload for Load {
             retry_nanos: self.retry_nanos,
         }
     }
+}
+
+/// How many of `count` things client `number` of `clients` does.
+fn share(count: u64, number: usize, clients: usize) -> u64 {
+    let (number, clients) = (number as u64, clients as u64);
+    count / clients + u64::from(number < count % clients)
 }
 
 /// What values are drawn from.

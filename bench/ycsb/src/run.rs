@@ -13,14 +13,14 @@ use os::sync::Arc;
 pub struct Run {
     deck: Arc<Deck>,
     seed: u64,
-    count: Option<u64>,
     clock: Clock,
 }
 
 impl Run {
-    /// What `settings` say, drawn from `seed`. It ends after `operationcount` operations if that is set.
+    /// What `settings` say, drawn from `seed`. Its clients never end: how many operations there are is the plan's,
+    /// see [`Settings::plan`].
     pub fn new(settings: &Settings, seed: u64) -> Run {
-        Run { deck: Arc::new(Deck::new(settings)), seed, count: settings.operations.count, clock: Clock::start() }
+        Run { deck: Arc::new(Deck::new(settings)), seed, clock: Clock::start() }
     }
 }
 
@@ -34,7 +34,6 @@ impl Workload for Run {
     fn client(&self, number: usize, clients: usize) -> RunClient {
         RunClient {
             hand: Hand::new(&self.deck, self.seed, number, clients),
-            left: share(self.count.unwrap_or(u64::MAX), number, clients),
             operation: Operation::Read,
             is_written: false,
             key: Vec::new(),
@@ -50,17 +49,9 @@ impl Workload for Run {
     }
 }
 
-/// How many of `count` things client `number` of `clients` does.
-pub fn share(count: u64, number: usize, clients: usize) -> u64 {
-    let (number, clients) = (number as u64, clients as u64);
-    count / clients + u64::from(number < count % clients)
-}
-
 /// A client that works with records.
 pub struct RunClient {
     hand: Hand,
-    /// Operations it still has to begin.
-    left: u64,
     operation: Operation,
     /// Of a read-modify-write: the read is over.
     is_written: bool,
@@ -118,10 +109,6 @@ impl RunClient {
 impl Client for RunClient {
     #[inline]
     fn begin(&mut self) -> bool {
-        if self.left == 0 {
-            return false;
-        }
-        self.left -= 1;
         self.operation = self.hand.operation();
         match self.operation {
             Operation::Read => {

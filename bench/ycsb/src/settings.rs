@@ -8,8 +8,10 @@ mod tests;
 use crate::generator::Histogram;
 use crate::key::KeyNames;
 use crate::properties::Properties;
+use harness::{Length, Pace, Plan, Table};
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 use thiserror::Error;
 
 /// What a run is to do, and how to tell of it.
@@ -171,8 +173,6 @@ pub struct Output {
     pub format: Format,
     /// `exportfile`; none: standard output.
     pub file: Option<String>,
-    /// `hdrhistogram.fileoutput` with `hdrhistogram.output.path`: where histogram logs go.
-    pub hdr_path: Option<String>,
     /// `status`: a status line now and then.
     pub status: bool,
     /// `status.interval`.
@@ -248,6 +248,37 @@ impl Settings {
         let mut settings = Settings { records, operations, drive, output, warnings };
         settings.warn();
         Ok(settings)
+    }
+
+    /// How a run of the transactions is driven, or a load if `loading`: as far as properties say.
+    pub fn plan(&self, loading: bool) -> Plan {
+        let count = self.operations.count.map_or(Length::All, Length::Operations);
+        let series = self.output.measure == Measure::Series;
+        let interval = if series { self.output.granularity_millis } else { 1000 };
+        Plan {
+            clients: self.drive.threads.unwrap_or(1) as usize,
+            pace: self.drive.rate.map_or(Pace::Closed, |per_second| Pace::Open { per_second }),
+            length: if loading { Length::All } else { count },
+            limit: self.drive.max_seconds.map(Duration::from_secs),
+            interval: Duration::from_millis(interval),
+            loading,
+            ..Plan::default()
+        }
+    }
+
+    /// Whether it can be loaded: the original loads without an end where `recordcount` is not set.
+    ///
+    /// # Errors
+    ///
+    /// `recordcount` is not set.
+    pub fn check_load(&self) -> Result<(), BadProperty> {
+        let is_set = self.records.count_is_set;
+        is_set.then_some(()).ok_or_else(|| bad("recordcount", "0", "set for a load: `-p recordcount=1000000`"))
+    }
+
+    /// The table that the records are in.
+    pub fn table(&self) -> Table {
+        Table::numbered(&self.records.table, &self.records.field_prefix, self.records.fields as usize)
     }
 
     /// What is right by itself and means something else than one may think.
@@ -438,7 +469,6 @@ impl Reader<'_> {
 
     fn output(&self) -> Result<Output, BadProperty> {
         let intervals = [("op", Interval::Operation), ("intended", Interval::Intended), ("both", Interval::Both)];
-        let fileoutput = self.truth("hdrhistogram.fileoutput", false)?;
         Ok(Output {
             measure: self.measure()?,
             interval: self.one_of("measurement.interval", &intervals, Interval::Operation)?,
@@ -448,7 +478,6 @@ impl Reader<'_> {
             granularity_millis: self.number("timeseries.granularity", 1, 86_400_000)?.unwrap_or(1000),
             format: self.one_of("exporter", known::EXPORTERS, Format::Text)?,
             file: self.text("exportfile").map(str::to_owned),
-            hdr_path: fileoutput.then(|| self.text("hdrhistogram.output.path").unwrap_or_default().to_owned()),
             status: self.truth("status", false)?,
             status_seconds: self.number("status.interval", 1, 86_400)?.unwrap_or(10),
             label: self.text("label").unwrap_or_default().to_owned(),

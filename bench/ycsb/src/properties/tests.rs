@@ -1,4 +1,5 @@
 use super::{BadSyntax, Properties};
+use crate::random::Random;
 use crate::vectors::named;
 
 #[test]
@@ -41,4 +42,19 @@ fn arguments_come_over_files() {
     assert_eq!(properties.get("b"), Some("2"));
     assert_eq!(properties.get("c"), Some(""));
     assert_eq!(properties.set_argument("d"), Err(BadSyntax::NoValue("d".to_owned())));
+}
+
+#[test]
+fn any_bytes_are_read_or_refused() {
+    for seed in 0..2000 {
+        let mut random = Random::with_state(seed);
+        let alphabet = b"a1 =:#!\\u\n\r\t\x0c\xe9\0";
+        let bytes: Vec<u8> =
+            (0..random.below(40)).map(|_| alphabet[random.below(alphabet.len() as i32) as usize]).collect();
+        let mut properties = Properties::new();
+        if properties.load(&bytes).is_err() {
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(text.contains("\\u"), "seed {seed}: {text:?}");
+        }
+    }
 }

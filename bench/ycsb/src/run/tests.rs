@@ -109,22 +109,6 @@ fn a_seed_and_a_number_make_the_same_operations() {
 }
 
 #[test]
-fn clients_share_the_operations() {
-    let workload = Run::new(&settings("recordcount=10 operationcount=11"), 0);
-    let counts: Vec<u64> = (0..4)
-        .map(|number| {
-            let mut client = workload.client(number, 4);
-            let mut count = 0;
-            while client.begin() {
-                count += 1;
-            }
-            count
-        })
-        .collect();
-    assert_eq!(counts, [3, 3, 3, 2]);
-}
-
-#[test]
 fn sequential_clients_share_the_records() {
     let workload =
         Run::new(&settings("recordcount=6 requestdistribution=sequential insertorder=ordered updateproportion=0"), 0);

@@ -1,5 +1,7 @@
 use super::{BadProperty, FieldLength, Format, Interval, KeyDistribution, Measure, Settings};
 use crate::properties::Properties;
+use harness::{Length, Pace};
+use std::time::Duration;
 
 fn settings(text: &str) -> Result<Settings, BadProperty> {
     let mut properties = Properties::new();
@@ -52,7 +54,7 @@ fn what_is_set_counts() {
          requestdistribution=hotspot\nhotspotdatafraction=0.5\nhotspotopnfraction=0.9\noperationcount=77\n\
          target=1000\nthreadcount=8\nmaxexecutiontime=60\nmeasurement.interval=both\ninsertorder=ordered\n\
          exporter=site.ycsb.measurements.exporter.JSONArrayMeasurementsExporter\nhdrhistogram.percentiles=50,99.9\n\
-         dotransactions=false\nmeasurementtype=timeseries\nreadallfields=FALSE\nhdrhistogram.fileoutput=true",
+         dotransactions=false\nmeasurementtype=timeseries\nreadallfields=FALSE",
     );
     assert_eq!((all.records.count, all.records.start, all.records.span), (2000, 500, 100));
     assert!(matches!(all.records.field_length, FieldLength::Zipfian(1, 50)));
@@ -62,7 +64,6 @@ fn what_is_set_counts() {
     assert_eq!(all.drive.transactions, Some(false));
     assert_eq!((all.output.interval, all.output.format), (Interval::Both, Format::JsonArray));
     assert_eq!((all.output.percentiles.as_slice(), all.output.measure), ([50.0, 99.9].as_slice(), Measure::Series));
-    assert_eq!(all.output.hdr_path.as_deref(), Some(""));
     let histogram = good("fieldlengthdistribution=histogram\nfieldlengthhistogram=lengths.txt");
     assert!(matches!(histogram.records.field_length, FieldLength::Histogram(_)));
 }
@@ -177,4 +178,28 @@ fn the_built_in_workloads_are_the_official_ones() {
 #[test]
 fn names_that_are_read_are_in_order() {
     assert!(super::known::READ.is_sorted(), "they are searched");
+}
+
+#[test]
+fn properties_say_how_a_run_is_driven() {
+    let plan = good("").plan(false);
+    assert_eq!((plan.clients, plan.pace, plan.length, plan.limit), (1, Pace::Closed, Length::All, None));
+    let set = good("threadcount=4\ntarget=500\noperationcount=9\nmaxexecutiontime=7\ntimeseries.granularity=100");
+    let plan = set.plan(false);
+    assert_eq!((plan.clients, plan.pace), (4, Pace::Open { per_second: 500.0 }));
+    assert_eq!((plan.length, plan.limit), (Length::Operations(9), Some(Duration::from_secs(7))));
+    assert_eq!((plan.interval, plan.loading), (Duration::from_secs(1), false));
+    let plan = set.plan(true);
+    assert_eq!((plan.length, plan.loading), (Length::All, true));
+    let series = good("measurementtype=timeseries\ntimeseries.granularity=100");
+    assert_eq!(series.plan(false).interval, Duration::from_millis(100));
+}
+
+#[test]
+fn a_load_needs_to_know_how_many_records() {
+    good("recordcount=5").check_load().expect("it is set");
+    assert_eq!(
+        good("recordcount=0").check_load().expect_err("it is not set").to_string(),
+        "property `recordcount` is `0` and should be set for a load: `-p recordcount=1000000`"
+    );
 }

@@ -1,0 +1,168 @@
+//! Whole runs: the clients here, driven by the harness, on a store that keeps everything in memory.
+
+use crate::{Load, Properties, Run, Settings, built_in, export};
+use harness::{Clock, Counter, Failure, KeyValue, Measured, Records, Session, Setting, Store, Workload, run};
+use os::sync::Mutex;
+use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::collections::BTreeMap;
+
+/// Rows by key.
+type Map = BTreeMap<Vec<u8>, Vec<u8>>;
+
+#[derive(Default)]
+struct Memory {
+    fields: usize,
+    rows: Mutex<Map>,
+    /// Every so many puts one fails; 0: none.
+    put_fails: u64,
+    puts: AtomicU64,
+}
+
+impl KeyValue for &Memory {
+    fn get(&mut self, key: &[u8], mut found: impl FnMut(&[u8])) -> Result<bool, Failure> {
+        Ok(self.rows.lock().get(key).map(|value| found(value)).is_some())
+    }
+
+    fn scan(&mut self, start: &[u8], rows: u64, mut each: impl FnMut(&[u8], &[u8]) -> bool) -> Result<(), Failure> {
+        let map = self.rows.lock();
+        for (key, value) in map.range(start.to_vec()..).take(rows as usize) {
+            if !each(key, value) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        let put = self.puts.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.put_fails > 0 && put.is_multiple_of(self.put_fails) {
+            return Err(Failure::again("busy", "the store is busy"));
+        }
+        self.rows.lock().insert(key.to_vec(), value.to_vec());
+        Ok(())
+    }
+
+    fn delete(&mut self, key: &[u8]) -> Result<bool, Failure> {
+        Ok(self.rows.lock().remove(key).is_some())
+    }
+}
+
+impl Store for Memory {
+    fn settings(&self) -> Vec<Setting> {
+        vec![Setting::new("engine", "a map")]
+    }
+
+    fn session(&self, _: Clock) -> Result<Session<'_>, Failure> {
+        Ok(Session::Blocking(Box::new(Records::new(self, self.fields))))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(self.rows.lock().is_empty())
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        Vec::new()
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+fn settings(workload: &str, more: &str) -> Settings {
+    let mut properties = if workload.is_empty() { Properties::new() } else { built_in(workload).expect("built in") };
+    more.split_whitespace().for_each(|pair| properties.set_argument(pair).expect("a property"));
+    Settings::new(&properties, &|_| Err("no file".to_owned())).expect("good values")
+}
+
+fn drive<W: Workload>(store: &Memory, workload: &W, settings: &Settings, loading: bool) -> Measured {
+    let stop = AtomicBool::new(false);
+    run(store, workload, &settings.plan(loading), &stop, &mut |_| ()).expect("it is measured")
+}
+
+fn loaded(settings: &Settings) -> Memory {
+    let store = Memory { fields: settings.records.fields as usize, ..Memory::default() };
+    let load = drive(&store, &Load::new(settings, 1), settings, true);
+    assert_eq!((load.operations, load.failed), (settings.records.span as u64, 0));
+    store
+}
+
+#[test]
+fn every_record_of_every_workload_is_found_and_right() {
+    for (workload, threads) in [("a", 1), ("b", 3), ("c", 2), ("d", 4), ("e", 4), ("f", 3), ("d", 1)] {
+        let more = format!(
+            "recordcount=500 operationcount=5000 threadcount={threads} fieldcount=3 fieldlength=40 dataintegrity=true"
+        );
+        let settings = settings(workload, &more);
+        let store = loaded(&settings);
+        let measured = drive(&store, &Run::new(&settings, 1), &settings, false);
+        assert_eq!((measured.operations, measured.failed), (5000, 0), "workload {workload}");
+        let not_found: u64 = measured.kinds.iter().map(|kind| kind.not_found).sum();
+        assert_eq!(not_found, 0, "workload {workload}");
+        let count = |name| measured.kind(name).map_or(0, |kind| kind.service.count());
+        let verify = measured.kind("VERIFY").expect("a kind");
+        assert_eq!((verify.oks, verify.failed_count()), (count("READ"), 0), "workload {workload}");
+        if workload == "f" {
+            assert_eq!(count("READ"), 5000);
+            assert_eq!(count("UPDATE"), count("READ-MODIFY-WRITE"));
+            assert!((2300..2700).contains(&count("UPDATE")), "{}", count("UPDATE"));
+        }
+        let inserted = count("INSERT") as usize;
+        assert_eq!(store.rows.lock().len(), 500 + inserted, "each insert is another record");
+        assert_eq!(inserted > 0, matches!(workload, "d" | "e"));
+    }
+}
+
+#[test]
+fn a_value_that_is_not_what_it_should_be_is_counted() {
+    let settings = settings("c", "recordcount=10 operationcount=100 fieldcount=1 dataintegrity=true");
+    let store = loaded(&settings);
+    store.rows.lock().values_mut().for_each(|value| value[0] ^= 1);
+    let measured = drive(&store, &Run::new(&settings, 1), &settings, false);
+    let verify = measured.kind("VERIFY").expect("a kind");
+    assert_eq!((verify.oks, verify.failures.get("UNEXPECTED_STATE")), (0, Some(&100)));
+    let text = export(&measured, &settings.output);
+    assert!(text.contains("[VERIFY], Return=UNEXPECTED_STATE, 100\n"), "{text}");
+    assert!(!text.contains("VERIFY-FAILED"), "{text}");
+}
+
+#[test]
+fn a_record_that_is_missing_is_counted() {
+    let settings = settings("c", "recordcount=10 operationcount=100 fieldcount=1");
+    let store = loaded(&settings);
+    store.rows.lock().clear();
+    let measured = drive(&store, &Run::new(&settings, 1), &settings, false);
+    let text = export(&measured, &settings.output);
+    assert!(text.contains("[READ], Return=NOT_FOUND, 100\n"), "{text}");
+}
+
+#[test]
+fn an_insert_that_fails_is_made_again() {
+    let more = "recordcount=100 fieldcount=1 core_workload_insertion_retry_limit=1 \
+                core_workload_insertion_retry_interval=0";
+    let settings = settings("", more);
+    let store = Memory { fields: 1, put_fails: 10, ..Memory::default() };
+    let measured = drive(&store, &Load::new(&settings, 1), &settings, true);
+    assert_eq!((measured.operations, measured.failed, measured.retries), (100, 0, 11));
+    assert_eq!(store.rows.lock().len(), 100);
+    let text = export(&measured, &settings.output);
+    assert!(
+        text.contains("[INSERT], Return=OK, 100\n[INSERT], Return=BUSY, 11\n[INSERT-FAILED], Operations, 11\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn one_client_writes_the_same_whatever_the_time() {
+    let settings = settings("d", "recordcount=200 operationcount=3000 fieldcount=2");
+    let rows = || {
+        let store = loaded(&settings);
+        drive(&store, &Run::new(&settings, 9), &settings, false);
+        store.rows.into_inner()
+    };
+    assert_eq!(rows(), rows());
+}
