@@ -7,8 +7,14 @@ use std::process::ExitCode;
 const ENGINES: &[Scheme] = &[
     #[cfg(feature = "rocksdb")]
     store_rocksdb::SCHEME,
+    #[cfg(feature = "fjall")]
+    store_fjall::SCHEME,
+    #[cfg(feature = "redb")]
+    store_redb::SCHEME,
     #[cfg(feature = "lmdb")]
     store_lmdb::SCHEME,
+    #[cfg(feature = "sqlite")]
+    store_sqlite::SCHEME,
 ];
 
 fn main() -> ExitCode {

@@ -25,6 +25,7 @@ pub mod store;
 pub mod strings;
 pub mod target;
 pub mod times;
+pub mod version;
 
 pub use client::{Client, Extra, Kind, Next, Workload};
 pub use clock::Clock;

@@ -1,0 +1,23 @@
+use super::SCHEME;
+use harness::conformance::{self, Content, Scratch};
+
+fn check(options: &str) {
+    let scratch = Scratch::new("sqlite");
+    let target = format!("sqlite:{}{options}", scratch.path().join("store").display());
+    conformance::check(&SCHEME, &target, Content::Bytes);
+}
+
+#[test]
+fn it_does_what_stores_promise() {
+    check("");
+}
+
+#[test]
+fn it_does_so_synced_and_through_the_map() {
+    check("?durability=synced&mmap=64MiB&page=512&batch=1&cache=1MiB&compression=none");
+}
+
+#[test]
+fn it_refuses_what_it_cannot_open() {
+    conformance::check_directory(&SCHEME, "");
+}
