@@ -32,7 +32,7 @@ mod storage;
 use args::Command;
 
 /// The stores that need no other engine.
-pub const SCHEMES: [Scheme; 2] = [store_larch::SCHEME, harness::noop::SCHEME];
+pub const SCHEMES: [Scheme; 3] = [store_larch::SCHEME, store_postgres::SCHEME, harness::noop::SCHEME];
 
 /// Runs the command that the process was started with. `schemes` are the stores that `larch bench` can measure.
 pub fn main(schemes: &[Scheme]) -> ExitCode {

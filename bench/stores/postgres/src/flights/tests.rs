@@ -160,6 +160,9 @@ fn an_error_among_others_is_of_its_request_alone() {
     }
 }
 
+/// Kind of failure or nothing, what comes of it if it does not fail, and the value of a row that is read.
+type Expected = (&'static str, Outcome, Option<Vec<u8>>);
+
 #[test]
 fn no_answer_goes_astray_among_random_requests() {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1_u64);
@@ -178,7 +181,7 @@ fn no_answer_goes_astray_among_random_requests() {
         let depth = session.depth();
         // Every slot has a key of its own, so that what it finds is known.
         let mut model: Vec<Option<Vec<u8>>> = vec![None; depth];
-        let mut expected: Vec<Option<(&str, Outcome, Option<Vec<u8>>)>> = vec![None; depth];
+        let mut expected: Vec<Option<Expected>> = vec![None; depth];
         let mut left = 3_000;
         let mut under_way = 0;
         while left > 0 || under_way > 0 {
