@@ -11,12 +11,13 @@ use crate::noop::Noop;
 use crate::run::{Length, Plan, RunError, run};
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Processor time, memory and context switches of this process in the window of a run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Processor time in user mode, in nanoseconds.
     pub user_nanos: u64,

@@ -19,6 +19,7 @@ pub mod key_value;
 pub mod measured;
 pub mod noop;
 pub mod reply;
+pub mod report;
 pub mod request;
 pub mod run;
 pub mod store;

@@ -2,11 +2,12 @@
 
 use crate::cost::Cost;
 use crate::times::Times;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The result of a run. What it counts lies inside the window: it began after the window did and was served before the
 /// window's end.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// When the window began: milliseconds since 1970, by the clock on the wall.
     pub began_unix_millis: u64,
@@ -63,7 +64,7 @@ fn per_second(operations: u64, nanos: u64) -> f64 {
 }
 
 /// Requests of one kind. The times of requests that did not fail and of those that did are apart.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
     /// Its name.
     pub name: String,
@@ -71,10 +72,13 @@ pub struct Measure {
     pub service: Times,
     /// From when it should have been sent until it was served: what a user waits. There in an open loop, and where
     /// clients wait for a place in a session; else it is the same as `service` and left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Times>,
     /// From when it should have been sent until it was. There if `response` is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited: Option<Times>,
     /// From when it was sent until it failed.
+    #[serde(default, skip_serializing_if = "Times::is_empty")]
     pub failed: Times,
     /// Those that were done.
     pub oks: u64,
@@ -128,7 +132,7 @@ impl Measure {
 }
 
 /// A piece of a run. What it counts was served in it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Whether it lies before the window.
     pub warming: bool,
@@ -147,6 +151,7 @@ pub struct Interval {
     pub client_nanos: u64,
     /// Threads that had not yet told what they did in it when it was shown, since they were waiting for the store. What
     /// they tell later is in the result, where this is 0.
+    #[serde(skip)]
     pub late: u64,
     /// Each kind.
     pub kinds: Vec<Measure>,
@@ -160,7 +165,7 @@ impl Interval {
 }
 
 /// What became of a count that the store keeps.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// Its name.
     pub name: String,

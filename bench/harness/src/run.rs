@@ -9,6 +9,7 @@
 mod blocking;
 mod flights;
 mod gather;
+mod nanos;
 mod recorder;
 mod timeline;
 
@@ -23,13 +24,14 @@ use crate::store::{Blocking, Counter, Failure, Flights, Session, Store};
 use flights::Seat;
 use gather::Gathered;
 use recorder::{Desk, End, Opened, Recorder, Why};
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, SystemTime};
 use timeline::Timeline;
 
 /// How a workload is run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Clients there are; at least 1.
     pub clients: usize,
@@ -38,14 +40,18 @@ pub struct Plan {
     /// When operations begin.
     pub pace: Pace,
     /// The clients begin one after the other in this time.
+    #[serde(rename = "ramp_nanos", with = "nanos")]
     pub ramp: Duration,
     /// How long they then work before what they do counts.
+    #[serde(rename = "warmup_nanos", with = "nanos")]
     pub warmup: Duration,
     /// How long it counts.
     pub length: Length,
     /// The window is at most so long; then the run ends as if it were done.
+    #[serde(rename = "limit_nanos", with = "nanos::optional", default)]
     pub limit: Option<Duration>,
     /// The pieces that the run is shown and kept in.
+    #[serde(rename = "interval_nanos", with = "nanos")]
     pub interval: Duration,
     /// Whether the sessions are those of [`Store::loader`]. What they gathered is written within the window.
     pub loading: bool,
@@ -69,7 +75,8 @@ impl Default for Plan {
 }
 
 /// When operations begin.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Pace {
     /// Each when the one before it is over.
     Closed,
@@ -81,9 +88,11 @@ pub enum Pace {
 }
 
 /// How long a run counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Length {
     /// So long.
+    #[serde(rename = "nanos", with = "nanos")]
     Time(Duration),
     /// Until the clients together have done so many operations of the window.
     Operations(u64),

@@ -12,6 +12,7 @@
 //! A [`Tally`] is counted in; the 4 KiB of a group come when a time falls into it, so that a hundred threads with a few
 //! of them each do not need the memory of the whole range. [`Times`] is what is kept of it.
 
+mod form;
 #[cfg(test)]
 mod tests;
 

@@ -81,3 +81,58 @@ fn a_cleared_tally_counts_anew() {
     tally.record(7);
     assert_eq!(tally.times(), counted(&[7]));
 }
+
+#[test]
+fn times_come_back_from_a_result_file() {
+    for seed in 0..20 {
+        let times = counted(&numbers(seed, 300 * seed as usize));
+        let text = serde_json::to_string(&times).expect("writes");
+        let back: Times = serde_json::from_str(&text).expect("reads");
+        assert_eq!(back, times, "seed {seed}");
+    }
+}
+
+#[test]
+fn the_histogram_of_a_result_file_is_one_that_others_read() {
+    use base64::Engine;
+    let times = counted(&numbers(3, 2000));
+    let value = serde_json::to_value(&times).expect("writes");
+    let text = value["histogram"].as_str().expect("a histogram");
+    let bytes = base64::engine::general_purpose::STANDARD.decode(text).expect("base64");
+    let read = hdrhistogram::serialization::Deserializer::new().deserialize::<u64, _>(&mut bytes.as_slice());
+    assert_eq!(Times::from_hdr(&read.expect("reads")), times);
+    assert_eq!(value["p99_9_nanos"].as_u64(), Some(times.quantile(0.999)));
+}
+
+#[test]
+fn what_is_no_histogram_is_refused() {
+    use base64::Engine;
+    let standard = base64::engine::general_purpose::STANDARD;
+    let times = counted(&numbers(5, 50));
+    let value = serde_json::to_value(&times).expect("writes");
+    let good = standard.decode(value["histogram"].as_str().expect("a histogram")).expect("base64");
+    assert_eq!(form::decode(&good).as_ref(), Ok(&times));
+    for length in 0..good.len() {
+        assert!(form::decode(&good[..length]).is_err(), "cut at {length}");
+    }
+    for bit in 0..8 * good.len() {
+        let mut bad = good.clone();
+        bad[bit / 8] ^= 1 << (bit % 8);
+        // No panic; in the counts another histogram may come of it.
+        if let Ok(other) = form::decode(&bad) {
+            let read = bit / 8 < 24 || (32..40).contains(&(bit / 8));
+            assert!(!read, "bit {bit} of the header is read by nobody");
+            assert!(other.iter().count() <= GROUP * GROUPS);
+        }
+    }
+    let huge = [&good[..4], &5u32.to_be_bytes(), &good[8..40], &[0xff, 0xff, 0xff, 0xff, 0x0f]].concat();
+    assert!(form::decode(&huge).is_ok_and(|none| none.is_empty()), "only empty buckets");
+    let wrong = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut value = value.clone();
+        change(&mut value);
+        serde_json::from_value::<Times>(value).expect_err("is wrong").to_string()
+    };
+    assert!(wrong(&|value| value["count"] = 49.into()).contains("holds 50 times where `count` is 49"));
+    assert!(wrong(&|value| value["histogram"] = "not base64!".into()).contains("a histogram: "));
+    assert!(wrong(&|value| value["histogram"] = "".into()).contains("holds 0 times"));
+}

@@ -1,0 +1,121 @@
+//! The program and the machine of a result.
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::process::Command;
+
+/// What ran, and on what.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Version of Larch.
+    pub version: String,
+    /// Its commit, if that is known; with `+changes` if files differed from it.
+    pub commit: Option<String>,
+    /// Whether it was built without optimisation, so that the numbers mean nothing.
+    pub debug_build: bool,
+    /// The command and its arguments.
+    pub command: Vec<String>,
+    /// The machine.
+    pub machine: Machine,
+}
+
+/// A machine. What it does not tell is empty or 0.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Model of the processor.
+    pub processor: String,
+    /// Processors this process may run on.
+    pub processors: u64,
+    /// Memory, in bytes.
+    pub memory_bytes: u64,
+    /// What this process and its group may use of it, in bytes, if less.
+    pub memory_limit_bytes: Option<u64>,
+    /// Operating system and processor architecture.
+    pub system: String,
+    /// Version of the kernel.
+    pub kernel: String,
+    /// Processes that wanted to run when this was gathered, on the mean of the minute before: others disturb.
+    pub load: f64,
+    /// Free bytes of the disk that data is on.
+    pub disk_free_bytes: u64,
+    /// All bytes of that disk.
+    pub disk_bytes: u64,
+}
+
+impl Environment {
+    /// Of this process, which has its data in `place` or below. `version` is the program's.
+    pub fn gather(version: &str, place: &Path) -> Self {
+        Self {
+            version: version.to_owned(),
+            commit: commit(),
+            debug_build: cfg!(debug_assertions),
+            command: std::env::args().map(|argument| super::without_password(&argument)).collect(),
+            machine: Machine::gather(place),
+        }
+    }
+}
+
+/// The commit that this program was built of: `LARCH_COMMIT` of the environment it was built in, or that of the source
+/// tree if it is still where it was then. `None` outside of a repository.
+fn commit() -> Option<String> {
+    if let Some(commit) = option_env!("LARCH_COMMIT") {
+        return Some(commit.to_owned());
+    }
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    let head = git(&["rev-parse", "HEAD"])?;
+    let changes = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    Some(if changes.is_empty() { head } else { format!("{head}+changes") })
+}
+
+impl Machine {
+    fn gather(place: &Path) -> Self {
+        let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let memory = kib_after(&file("/proc/meminfo"), "MemTotal:").unwrap_or(0);
+        // There is no such file in the root group, and `max` where nothing is limited.
+        let limit = group_file(&file("/proc/self/cgroup"), "memory.max").and_then(|text| text.trim().parse().ok());
+        let disk = existing(place).and_then(|place| rustix::fs::statvfs(place).ok());
+        Self {
+            processor: after(&file("/proc/cpuinfo"), "model name").unwrap_or_default(),
+            processors: std::thread::available_parallelism().map_or(0, |count| count.get() as u64),
+            memory_bytes: memory,
+            memory_limit_bytes: limit.filter(|limit| *limit < memory),
+            system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            kernel: file("/proc/sys/kernel/osrelease").trim().to_owned(),
+            load: file("/proc/loadavg").split(' ').next().and_then(|load| load.parse().ok()).unwrap_or(0.0),
+            disk_free_bytes: disk.as_ref().map_or(0, |disk| disk.f_bavail * disk.f_frsize),
+            disk_bytes: disk.as_ref().map_or(0, |disk| disk.f_blocks * disk.f_frsize),
+        }
+    }
+}
+
+/// `path`, or the nearest folder above it that is there.
+fn existing(path: &Path) -> Option<&Path> {
+    path.ancestors()
+        .map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path })
+        .find(|path| path.exists())
+}
+
+/// What follows `name` and a colon in a file like /proc/cpuinfo.
+fn after(text: &str, name: &str) -> Option<String> {
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+fn kib_after(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// A file of this process's control group (cgroup v2: a line `0::/path`).
+fn group_file(groups: &str, name: &str) -> Option<String> {
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    std::fs::read_to_string(format!("/sys/fs/cgroup{path}/{name}")).ok()
+}

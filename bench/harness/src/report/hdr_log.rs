@@ -1,0 +1,45 @@
+//! Results as an interval log of HdrHistogram, which its own tools and many others show: a line for each interval of the
+//! window and kind, the kind as its tag. Values are nanoseconds; the column of greatest values is in milliseconds, as the
+//! tools expect.
+
+use super::Run;
+use crate::times::Times;
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// The log of a run. In an open loop a kind has response times under its name and service times under `NAME-service`.
+pub fn hdr_log(run: &Run) -> String {
+    let wrote = "a Vec takes every line, and counts are below 2^63";
+    let began = UNIX_EPOCH + Duration::from_millis(run.measured.began_unix_millis);
+    let mut log = Vec::new();
+    let mut serializer = V2DeflateSerializer::new();
+    let mut builder = IntervalLogWriterBuilder::new();
+    builder
+        .add_comment(&one_line(&format!("{} on {}, times in nanoseconds", run.name, run.target)))
+        .with_start_time(began)
+        .with_base_time(began)
+        .with_max_value_divisor(1e6);
+    let mut writer = builder.begin_log_with(&mut log, &mut serializer).expect(wrote);
+    for interval in run.measured.window() {
+        let from = Duration::from_nanos(interval.from_nanos);
+        let length = Duration::from_nanos(interval.to_nanos - interval.from_nanos);
+        let mut line = |name: &str, times: &Times| {
+            if !times.is_empty() {
+                let name = name.replace([' ', ',', '\t', '\n', '\r'], "_");
+                writer.write_histogram(&times.hdr(), from, length, Tag::new(&name)).expect(wrote);
+            }
+        };
+        for kind in &interval.kinds {
+            line(&kind.name, kind.times());
+            if kind.response.is_some() {
+                line(&format!("{}-service", kind.name), &kind.service);
+            }
+        }
+    }
+    String::from_utf8(log).expect("made of text")
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}

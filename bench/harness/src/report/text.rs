@@ -1,0 +1,221 @@
+//! Results for people: a table of times, and what they cost.
+
+use super::Run;
+use crate::measured::{Interval, Measured};
+use crate::times::Times;
+use std::fmt::Write;
+
+/// A run as text of several lines.
+pub fn text(run: &Run) -> String {
+    let measured = &run.measured;
+    let mut out = format!("{} on {}\n", run.name, run.target);
+    let wrote = "a String takes every line";
+    let mut settings = String::new();
+    for setting in &run.settings {
+        write!(settings, "{}{}: {}", if settings.is_empty() { "" } else { "; " }, setting.name, setting.value)
+            .expect(wrote);
+    }
+    if !settings.is_empty() {
+        writeln!(out, "  {settings}").expect(wrote);
+    }
+    if measured.interrupted {
+        writeln!(out, "  INTERRUPTED: what follows is what there was until then").expect(wrote);
+    }
+    if let Some(error) = &run.error {
+        writeln!(out, "  FAILED: {error}").expect(wrote);
+    }
+    writeln!(
+        out,
+        "  {} operations in {}: {}/s{}, {} clients",
+        grouped(measured.operations),
+        nanos(measured.nanos as f64),
+        rate(measured.per_second()),
+        if measured.failed > 0 { format!(", {} failed", grouped(measured.failed)) } else { String::new() },
+        measured.clients,
+    )
+    .expect(wrote);
+    out.push_str(&table(measured));
+    let edges = [
+        (measured.warmed, "began before the window"),
+        (measured.cut, "ended after it"),
+        (measured.unsent, "should have begun in it and did not"),
+        (measured.retries, "new attempts"),
+    ];
+    let edges = edges.iter().filter(|(count, _)| *count > 0);
+    let edges: Vec<_> = edges.map(|(count, what)| format!("{} {what}", grouped(*count))).collect();
+    if !edges.is_empty() {
+        writeln!(out, "  {}", edges.join(", ")).expect(wrote);
+    }
+    out.push_str(&cost(run));
+    let counters = measured.counters.iter().map(|change| match change.counted() {
+        Some(count) => format!("{} {}", grouped(count), change.name),
+        None => format!("{} {} now", grouped(change.after), change.name),
+    });
+    let counters: Vec<_> = counters.collect();
+    if !counters.is_empty() {
+        writeln!(out, "  store: {}", counters.join(", ")).expect(wrote);
+    }
+    for (kind, first) in &measured.failures {
+        writeln!(out, "  first {kind}: {first}").expect(wrote);
+    }
+    for warning in &run.warnings {
+        writeln!(out, "  WARNING: {warning}").expect(wrote);
+    }
+    out
+}
+
+const COLUMNS: [&str; 9] = ["count", "per second", "mean", "p50", "p95", "p99", "p99.9", "max", "failed"];
+
+/// A line for each kind that was asked for, with response times where there are such, and then service times too.
+fn table(measured: &Measured) -> String {
+    let mut lines: Vec<(String, [String; 9])> = vec![(String::new(), COLUMNS.map(str::to_owned))];
+    for kind in measured.kinds.iter().filter(|kind| kind.service.count() + kind.failed_count() > 0) {
+        let mut line = |name: String, times: &Times, failed: u64| {
+            let per_second = times.count() as f64 * 1e9 / measured.nanos.max(1) as f64;
+            let quantile = |quantile| nanos(times.quantile(quantile) as f64);
+            lines.push((
+                name,
+                [
+                    grouped(times.count()),
+                    rate(per_second),
+                    nanos(times.mean()),
+                    quantile(0.5),
+                    quantile(0.95),
+                    quantile(0.99),
+                    quantile(0.999),
+                    nanos(times.max() as f64),
+                    grouped(failed),
+                ],
+            ));
+        };
+        line(kind.name.clone(), kind.times(), kind.failed_count());
+        if kind.response.is_some() {
+            line("  of it service".to_owned(), &kind.service, kind.failed_count());
+        }
+    }
+    let first = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let width = |column: usize| lines.iter().map(|(_, cells)| cells[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
+    let mut out = String::new();
+    for (name, cells) in &lines {
+        write!(out, "    {name:<first$}").expect("a String takes every line");
+        for (cell, width) in cells.iter().zip(&widths) {
+            write!(out, "  {cell:>width$}").expect("a String takes every line");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn cost(run: &Run) -> String {
+    let measured = &run.measured;
+    let cost = &measured.cost;
+    let each = |nanos_spent: u64| nanos(nanos_spent as f64 / (measured.operations + measured.failed).max(1) as f64);
+    let mut out = format!(
+        "  processor: {} ({} user, {} system); clients {} an operation",
+        nanos(cost.process_nanos() as f64),
+        nanos(cost.user_nanos as f64),
+        nanos(cost.system_nanos as f64),
+        each(cost.client_nanos),
+    );
+    let wrote = "a String takes every line";
+    if let Some(noop) = run.noop_nanos {
+        let share = cost.client_share(noop, measured.operations + measured.failed);
+        write!(out, ", of which {:.0} % ({}) are the client's own", 100.0 * share, nanos(noop)).expect(wrote);
+    }
+    if cost.background_nanos > 0 {
+        write!(out, "; background {}", nanos(cost.background_nanos as f64)).expect(wrote);
+    }
+    let peak = if cost.peak_of_window { "at most" } else { "at most since the start" };
+    writeln!(
+        out,
+        "\n  memory: {} at the end, {} {peak}; context switches: {} to wait, {} forced",
+        bytes(cost.resident_bytes),
+        bytes(cost.peak_bytes),
+        grouped(cost.voluntary_switches),
+        grouped(cost.involuntary_switches),
+    )
+    .expect(wrote);
+    out
+}
+
+/// An interval in one line, as it is shown while a run goes on: seconds, operations a second, and of each kind that was
+/// asked for the count, mean, 99th of a hundred and greatest time.
+pub fn line(interval: &Interval) -> String {
+    let mut out = format!(
+        "{:>7.1} s{} {:>10}/s",
+        interval.to_nanos as f64 / 1e9,
+        if interval.warming { " (warm-up)" } else { "" },
+        rate(interval.per_second()),
+    );
+    let wrote = "a String takes every line";
+    for kind in interval.kinds.iter().filter(|kind| kind.service.count() > 0) {
+        let times = kind.times();
+        write!(
+            out,
+            "  {} {} (mean {}, p99 {}, max {})",
+            kind.name,
+            grouped(times.count()),
+            nanos(times.mean()),
+            nanos(times.quantile(0.99) as f64),
+            nanos(times.max() as f64),
+        )
+        .expect(wrote);
+    }
+    if interval.failed > 0 {
+        write!(out, "  {} failed", grouped(interval.failed)).expect(wrote);
+    }
+    if interval.late > 0 {
+        write!(out, "  {} threads wait for the store", interval.late).expect(wrote);
+    }
+    out
+}
+
+/// A time for people, with three digits: `950 ns`, `12.3 us`, `4.56 ms`, `60.0 s`.
+pub fn nanos(nanos: f64) -> String {
+    let (value, unit) = match nanos {
+        _ if nanos < 999.5 => return format!("{nanos:.0} ns"),
+        _ if nanos < 999.5e3 => (nanos / 1e3, "us"),
+        _ if nanos < 999.5e6 => (nanos / 1e6, "ms"),
+        _ => (nanos / 1e9, "s"),
+    };
+    format!("{} {unit}", three(value))
+}
+
+/// Bytes for people: `950 B`, `12.3 KiB`, `4.56 MiB`.
+pub fn bytes(bytes: u64) -> String {
+    let mut value = bytes as f64;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if value < 1023.5 {
+            return if unit == "B" { format!("{bytes} B") } else { format!("{} {unit}", three(value)) };
+        }
+        value /= 1024.0;
+    }
+    format!("{} TiB", three(value))
+}
+
+/// A rate for people: `12.3`, `1,234`.
+pub fn rate(per_second: f64) -> String {
+    if per_second < 99.95 { three(per_second) } else { grouped(per_second.round() as u64) }
+}
+
+fn three(value: f64) -> String {
+    match value {
+        _ if value < 9.995 => format!("{value:.2}"),
+        _ if value < 99.95 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// A number with a comma after every three digits.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
