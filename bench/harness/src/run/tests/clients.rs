@@ -266,7 +266,7 @@ impl<F: Fn(&[u8]) -> Result<Outcome, Failure>> Flights for Shuffles<'_, F> {
     fn wait(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<(), Failure> {
         if self.under_way.is_empty() {
             let left = until.expect("there is something to wait for").saturating_sub(self.clock.nanos());
-            std::thread::sleep(Duration::from_nanos(left));
+            std::thread::park_timeout(Duration::from_nanos(left));
         }
         let mut draw = |below: usize| {
             self.state = self.state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -104,7 +104,7 @@ fn an_open_loop_sends_each_operation_of_its_schedule() {
 fn a_schedule_that_cannot_be_kept_is_told() {
     // A thousand a second are wanted, and each takes 20 ms.
     let slow = |_: &[u8]| {
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::park_timeout(Duration::from_millis(20));
         Ok(Outcome::Ok)
     };
     let plan = Plan {

@@ -13,8 +13,8 @@ fn an_open_loop_reports_a_stall_as_its_users_would() {
         let half_way = *first.get_or_init(|| began) + Duration::from_secs(5);
         let stalls = began >= half_way && !stalled.swap(true, Ordering::SeqCst);
         let service = Duration::from_millis(if stalls { 100 } else { 1 });
-        // A sleep may last longer than it should, and then the store has less capacity: sleep most, spin the rest.
-        std::thread::sleep(service.saturating_sub(Duration::from_micros(300)));
+        // Waiting may last longer than it should, and then the store has less capacity: wait for most, spin the rest.
+        std::thread::park_timeout(service.saturating_sub(Duration::from_micros(300)));
         while began.elapsed() < service {
             std::hint::spin_loop();
         }
