@@ -3,19 +3,24 @@
 //! Both ask the same statement of the same table, prepared, by random keys, over the same Unix socket, with as many
 //! connections and one thread, in turns: first one request at a time on each connection, then groups that end with one
 //! Sync (`\startpipeline … \endpipeline`). Processor time is user and system time of the client, with what it takes to
-//! connect; for us it is that of this process, in which nothing else should run meanwhile.
+//! connect; for us it is that of this process, in which nothing else should run meanwhile, with all that the harness does
+//! to measure every request.
 
 use crate::address::Address;
 use crate::error::Error;
 use crate::server::{Options as ServerOptions, Server, StartError};
 use crate::store::Postgres;
-use harness::{Clock, Failure, Fields, Flights, Opening, Request, Rows, Store, Strings, Table};
+use harness::{
+    Client, Clock, Extra, Failure, Fields, Kind, Length, Next, Opening, Outcome, Plan, Reply, Request, Rows, Store,
+    Strings, Table, Workload,
+};
 use rustix::process::{WaitId, WaitIdOptions};
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
 use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 #[cfg(test)]
@@ -149,7 +154,7 @@ pub fn run(options: &Options, mut told: impl FnMut(&str)) -> Result<Comparison, 
         for repeat in 0..options.repeats {
             let theirs = pgbench(&server, options, &script, u64::from(group))?;
             told(&format!("{name}, pgbench: {theirs}"));
-            let ours = ours(&store, options, u64::from(repeat))?;
+            let ours = ours(&store, options.connections * group, options, repeat)?;
             told(&format!("{name}, larch bench: {ours}"));
             sides.pgbench.push(theirs);
             sides.ours.push(ours);
@@ -174,46 +179,57 @@ pub fn run(options: &Options, mut told: impl FnMut(&str)) -> Result<Comparison, 
     Ok(comparison)
 }
 
-/// One run of ours, through the session that every benchmark uses.
-fn ours(store: &Postgres, options: &Options, repeat: u64) -> Result<Run, Failure> {
-    let clock = Clock::start();
+/// One run of ours, by the harness, with everything that it measures.
+fn ours(store: &Postgres, clients: u32, options: &Options, repeat: u32) -> Result<Run, ComparisonError> {
+    let failed = |what: String| ComparisonError::Ours(Failure::session("wrong", what));
+    let reads = Reads { seed: options.seed.wrapping_add(u64::from(repeat) << 32), rows: options.rows };
+    let plan = Plan { clients: clients as usize, length: Length::Time(options.run), ..Plan::default() };
     let before = processor_time();
-    let mut session = store.flights(clock)?;
-    let mut keys = Keys::new(options.seed.wrapping_add(repeat), options.rows);
-    let mut free: Vec<u32> = (0..session.depth() as u32).collect();
-    let mut under_way = 0;
-    let mut queries = 0_u64;
-    let begin = clock.nanos();
-    let end = begin + options.run.as_nanos() as u64;
-    let mut is_over = false;
-    while under_way > 0 || !is_over {
-        if !is_over {
-            for slot in free.drain(..) {
-                let key = keys.draw();
-                session.start(slot, &Request::Read { key, fields: Fields::All })?;
-                under_way += 1;
-            }
-        }
-        let mut failed = None;
-        session.wait(if is_over { None } else { Some(end) }, &mut |served| {
-            under_way -= 1;
-            queries += 1;
-            free.push(served.slot);
-            let is_right = served.reply.record().bytes() == VALUE_BYTES;
-            match served.result {
-                Ok(_) if is_right => {}
-                Ok(outcome) => failed = Some(Failure::request("wrong", format!("a read came to {outcome:?}"))),
-                Err(failure) => failed = Some(failure),
-            }
-        })?;
-        if let Some(failure) = failed {
-            return Err(failure);
-        }
-        is_over = clock.nanos() >= end;
+    let clock = Clock::start();
+    let measured = harness::run(store, &reads, &plan, &AtomicBool::new(false), &mut |_| {});
+    let (time, processor) = (Duration::from_nanos(clock.nanos()), processor_time() - before);
+    let measured = measured.map_err(|error| failed(error.to_string()))?;
+    let read = measured.kind("READ").ok_or_else(|| failed("nothing was read".to_owned()))?;
+    if measured.failed > 0 || read.not_found > 0 || read.rows != read.oks {
+        return Err(failed(format!("{} reads failed, {} found nothing", measured.failed, read.not_found)));
     }
-    let time = Duration::from_nanos(clock.nanos() - begin);
-    drop(session);
-    Ok(Run { queries, processor: processor_time() - before, time })
+    // The processor time is that of all of them.
+    let queries = measured.operations + measured.warmed + measured.cut;
+    Ok(Run { queries, processor, time })
+}
+
+/// Reads of random rows.
+struct Reads {
+    seed: u64,
+    rows: u64,
+}
+
+impl Workload for Reads {
+    type Client = Keys;
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &["READ"]
+    }
+
+    fn client(&self, number: usize, _: usize) -> Keys {
+        Keys::new(self.seed.wrapping_add(number as u64), self.rows)
+    }
+}
+
+impl Client for Keys {
+    fn begin(&mut self) -> bool {
+        self.draw();
+        true
+    }
+
+    fn request(&mut self) -> (Kind, Request<'_>) {
+        (Kind(0), Request::Read { key: self.key(), fields: Fields::All })
+    }
+
+    fn served(&mut self, result: Result<Outcome, &Failure>, reply: &Reply, _: &mut Extra<'_>) -> Next {
+        let is_right = result.is_ok() && reply.record().bytes() == VALUE_BYTES;
+        if is_right { Next::Done } else { Next::Failed }
+    }
 }
 
 /// One run of pgbench.
@@ -225,7 +241,7 @@ fn pgbench(
 ) -> Result<Run, ComparisonError> {
     let failed = |what: String| ComparisonError::Pgbench(what);
     let clock = Clock::start();
-    let mut child = Command::new(server.programs().join("pgbench"))
+    let child = Command::new(server.programs().join("pgbench"))
         .args(["--no-vacuum", "--protocol=prepared", "--jobs=1", "--username=postgres"])
         .arg(format!("--client={}", options.connections))
         .arg(format!("--time={}", options.run.as_secs().max(1)))
@@ -247,22 +263,11 @@ fn pgbench(
     let time = Duration::from_nanos(clock.nanos());
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).map_err(|error| failed(error.to_string()))?;
     let processor = processor_time_of(&stat).ok_or_else(|| failed(format!("no processor time in `{stat}`")))?;
-    let (out, error_out) = (child.stdout.take(), child.stderr.take());
-    let status = child.wait().map_err(|error| failed(error.to_string()))?;
-    let text = |pipe: Option<&mut dyn std::io::Read>| {
-        let mut bytes = Vec::new();
-        if let Some(pipe) = pipe
-            && pipe.read_to_end(&mut bytes).is_err()
-        {
-            bytes.clear();
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
-    let out = text(out.map(Box::new).as_deref_mut().map(|pipe| pipe as &mut dyn std::io::Read));
-    let error_out = text(error_out.map(Box::new).as_deref_mut().map(|pipe| pipe as &mut dyn std::io::Read));
-    if !status.success() {
-        return Err(failed(error_out));
+    let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
     }
+    let out = String::from_utf8_lossy(&output.stdout);
     let transactions = transactions_of(&out).ok_or_else(|| failed(format!("no count of transactions in: {out}")))?;
     if transactions == 0 {
         return Err(failed("it did nothing".to_owned()));
@@ -312,31 +317,40 @@ struct Keys {
     state: u64,
     rows: u64,
     digits: [u8; 20],
+    /// Where the key begins in `digits`, at whose end it ends.
+    begin: usize,
 }
 
 impl Keys {
     fn new(seed: u64, rows: u64) -> Self {
-        Self { state: seed, rows, digits: [0; 20] }
+        // Seeds that follow each other must not give the same keys, one later.
+        Self { state: mixed(seed), rows, digits: [0; 20], begin: 20 }
     }
 
-    /// By splitmix64 (Steele, Lea, Flood, 2014), brought into range by a multiplication.
-    fn draw(&mut self) -> &[u8] {
+    /// The next key, by splitmix64 (Steele, Lea, Flood, 2014), brought into range by a multiplication.
+    fn draw(&mut self) {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        let mut number = ((u128::from(mixed) * u128::from(self.rows)) >> 64) as u64;
-        let mut begin = self.digits.len();
+        let mut number = ((u128::from(mixed(self.state)) * u128::from(self.rows)) >> 64) as u64;
+        self.begin = self.digits.len();
         loop {
-            begin -= 1;
-            self.digits[begin] = b'0' + (number % 10) as u8;
+            self.begin -= 1;
+            self.digits[self.begin] = b'0' + (number % 10) as u8;
             number /= 10;
             if number == 0 {
-                return &self.digits[begin..];
+                return;
             }
         }
     }
+
+    fn key(&self) -> &[u8] {
+        &self.digits[self.begin..]
+    }
+}
+
+fn mixed(mut number: u64) -> u64 {
+    number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
 }
 
 /// Rows whose keys are numbers as text, in the order of numbers.

@@ -9,6 +9,7 @@
 use crate::address::Address;
 use crate::connection::Connection;
 use crate::error::Error;
+use rustix::event::{PollFd, PollFlags};
 use std::fs;
 use std::io;
 use std::net::TcpListener;
@@ -178,8 +179,23 @@ impl Server {
             }
             match Connection::open(&address) {
                 Ok(_) => return Ok(()),
-                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+                Err(_) => self.wait_for_end(Duration::from_millis(10))?,
             }
+        }
+    }
+
+    /// Waits until the server has ended, but no longer than this.
+    fn wait_for_end(&self, limit: Duration) -> Result<(), StartError> {
+        let failed = |error: rustix::io::Errno| StartError::System {
+            what: "wait for the server".to_owned(),
+            source: error.into(),
+        };
+        let pid = rustix::process::Pid::from_child(&self.server);
+        let server = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).map_err(failed)?;
+        let limit = limit.try_into().expect("it is short");
+        match rustix::event::poll(&mut [PollFd::new(&server, PollFlags::IN)], Some(&limit)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(failed(error)),
         }
     }
 
