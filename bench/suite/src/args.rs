@@ -67,7 +67,7 @@ pub enum Exporter {
 }
 
 /// Options of `larch bench ycsb`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct YcsbArgs {
     /// What to do
     pub action: Option<Action>,

@@ -3,7 +3,9 @@
 
 pub mod args;
 mod peers;
+mod results;
 pub mod targets;
+mod ycsb_command;
 
 pub use args::Bench;
 
@@ -17,7 +19,10 @@ use std::process::ExitCode;
 pub fn run(bench: &Bench, schemes: &[Scheme]) -> ExitCode {
     match &bench.what {
         Measurement::Targets => ended(print(&targets::list(schemes)).map(|()| true)),
-        Measurement::Ycsb(_) => ExitCode::FAILURE,
+        Measurement::Ycsb(args) => match ycsb_command::run(args, schemes) {
+            Ok(ycsb_command::Ending::Interrupted) => ExitCode::from(130),
+            done => ended(done.map(|ending| ending == ycsb_command::Ending::Good)),
+        },
         Measurement::Peers(args) => ended(compared(args, peers::in_memory(args, schemes))),
         Measurement::Cold(args) => ended(compared(args, peers::cold(args, schemes))),
         Measurement::Peer { target } => peers::serve(target, schemes),

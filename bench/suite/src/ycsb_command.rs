@@ -1,0 +1,219 @@
+//! `larch bench ycsb`: loads a store, runs workloads on it, tells and writes what came of it.
+
+mod first;
+mod phase;
+mod stop;
+
+use crate::args::{Action, Exporter, YcsbArgs};
+use crate::{print, results, targets};
+use harness::{Failure, Opening, Scheme, Store, Target};
+use phase::{Done, Phase, Place, Work};
+use std::path::Path;
+use stop::Stop;
+use ycsb::{Format, Properties, Settings};
+
+/// How a command of YCSB ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All was measured.
+    Good,
+    /// Something was wrong with what was measured: operations failed that should not have.
+    Bad,
+    /// ^C.
+    Interrupted,
+}
+
+/// Does what `args` say.
+pub fn run(args: &YcsbArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
+    let stop = Stop::catch()?;
+    match args.action {
+        None => first::run(args, schemes, &stop),
+        Some(action) => on_target(action, args, schemes, &stop),
+    }
+}
+
+/// What a command is asked for that makes no sense.
+fn usage(text: impl Into<String>) -> Failure {
+    Failure::session("target", text)
+}
+
+fn on_target(action: Action, args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, Failure> {
+    let text = args
+        .target
+        .as_deref()
+        .ok_or_else(|| usage("name the store: --target larch:DIR, or see `larch bench targets`"))?;
+    let target = Target::parse(text)?;
+    let scheme = targets::find(schemes, &target)?;
+    let phases = phases(action, args)?;
+    for warning in &phases[0].settings.warnings {
+        eprintln!("larch: {warning}");
+    }
+    if action == Action::Run && args.recreate {
+        return Err(usage("--recreate empties the table: it goes with load and all"));
+    }
+    let mut session = Measuring { args, scheme, target, stop, store: None, done: Vec::new() };
+    let ended = session.all(&phases);
+    let closed = session.store.take().map_or(Ok(()), |store| store.close());
+    let ending = session.tell(action)?;
+    ended?;
+    closed?;
+    Ok(ending)
+}
+
+/// What is done, in order.
+fn phases(action: Action, args: &YcsbArgs) -> Result<Vec<Phase>, Failure> {
+    let workload = |name: &str, work| -> Result<Phase, Failure> { phase(name, work, &[name], args) };
+    match action {
+        Action::All if !args.workload.is_empty() => Err(usage("`all` runs the workloads a to f: leave --workload out")),
+        Action::All => [
+            ("a", Work::Load),
+            ("a", Work::Run),
+            ("b", Work::Run),
+            ("c", Work::Run),
+            ("f", Work::Run),
+            ("d", Work::Run),
+            ("e", Work::Load),
+            ("e", Work::Run),
+        ]
+        .into_iter()
+        .map(|(name, work)| workload(name, work))
+        .collect(),
+        Action::Load | Action::Run if args.workload.is_empty() && args.property.is_empty() => {
+            Err(usage("say what the workload is: --workload a, to f, or a file of properties"))
+        }
+        Action::Load | Action::Run => {
+            let work = if action == Action::Load { Work::Load } else { Work::Run };
+            let names: Vec<&str> = args.workload.iter().map(String::as_str).collect();
+            let name = names.last().map_or("properties", |name| name.rsplit('/').next().unwrap_or(name));
+            Ok(vec![phase(name, work, &names, args)?])
+        }
+    }
+}
+
+/// A phase of what the workloads `names` and the properties of the command line mean, later ones over earlier ones.
+fn phase(name: &str, work: Work, names: &[&str], args: &YcsbArgs) -> Result<Phase, Failure> {
+    let mut properties = Properties::new();
+    for name in names {
+        if let Some(built_in) = ycsb::built_in(name) {
+            built_in.iter().for_each(|(name, value)| properties.set(name, value));
+            continue;
+        }
+        let bytes =
+            read(Path::new(name)).map_err(|why| usage(format!("workload `{name}`: {why}; it is a to f, or a file")))?;
+        properties.load(&bytes).map_err(|error| usage(format!("workload {name}: {error}")))?;
+    }
+    for argument in &args.property {
+        properties.set_argument(argument).map_err(|error| usage(format!("-p {argument}: {error}")))?;
+    }
+    let text = |path: &str| -> Result<String, String> {
+        String::from_utf8(read(Path::new(path))?).map_err(|_| format!("{path} is not text"))
+    };
+    let mut settings = Settings::new(&properties, &text).map_err(|error| usage(error.to_string()))?;
+    match args.format {
+        Exporter::Table => {}
+        Exporter::Text => settings.output.format = Format::Text,
+        Exporter::Json => settings.output.format = Format::Json,
+        Exporter::JsonArray => settings.output.format = Format::JsonArray,
+    }
+    Ok(Phase { name: name.to_owned(), work, settings, properties })
+}
+
+#[allow(clippy::disallowed_methods, reason = "a file of the user's, never simulated")]
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+/// Phases on a target.
+struct Measuring<'a> {
+    args: &'a YcsbArgs,
+    scheme: &'a Scheme,
+    target: Target,
+    stop: &'a Stop,
+    store: Option<Box<dyn Store>>,
+    done: Vec<Done>,
+}
+
+impl Measuring<'_> {
+    fn all(&mut self, phases: &[Phase]) -> Result<(), Failure> {
+        for (number, phase) in phases.iter().enumerate() {
+            let opening = match phase.work {
+                Work::Run => Opening::Existing,
+                // What a later load takes away is what the first of this run loaded.
+                Work::Load if number > 0 || self.args.recreate => Opening::Recreate,
+                Work::Load => Opening::OrCreate,
+            };
+            self.open(phase, opening)?;
+            let store = self.store.as_deref().expect("it was opened");
+            let place = Place { target: &self.target, scheme: self.scheme, args: self.args, stop: self.stop };
+            let done = phase::run(phase, store, place)?;
+            let is_last = done.run.measured.interrupted || done.run.error.is_some();
+            self.done.push(done);
+            if is_last {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the store as the phase needs it.
+    fn open(&mut self, phase: &Phase, opening: Opening) -> Result<(), Failure> {
+        if self.store.is_some() && opening == Opening::Existing {
+            return Ok(());
+        }
+        if let Some(store) = self.store.take() {
+            store.close()?;
+        }
+        let table = phase.settings.table();
+        let store = (self.scheme.open)(&self.target, &table, opening)?;
+        if opening == Opening::OrCreate && !store.is_empty()? {
+            store.close()?;
+            return Err(usage(format!(
+                "target `{}`: table {} is not empty; --recreate empties it first",
+                self.target.text, table.name
+            )));
+        }
+        self.store = Some(store);
+        Ok(())
+    }
+
+    /// Prints and writes what was measured.
+    fn tell(&self, action: Action) -> Result<Ending, Failure> {
+        if self.args.format == Exporter::Table {
+            let text: Vec<String> = self.done.iter().map(Done::table).collect();
+            print(&text.join("\n"))?;
+        } else {
+            for done in &self.done {
+                let text = ycsb::export(&done.run.measured, &done.output);
+                match &done.output.file {
+                    Some(path) => results::write(Path::new(path), text.as_bytes())?,
+                    None => print(&text)?,
+                }
+            }
+        }
+        if action == Action::All {
+            let lines: Vec<String> = self.done.iter().filter_map(Done::seed_line).collect();
+            print(&format!("\n{}\n", lines.join("\n")))?;
+        }
+        results::write_all(self.args, &self.done.iter().map(|done| &done.run).collect::<Vec<_>>())?;
+        Ok(ending(&self.done))
+    }
+}
+
+/// How it ended, of what was done.
+fn ending(done: &[Done]) -> Ending {
+    for Done { run, .. } in done {
+        if let Some(error) = &run.error {
+            eprintln!("larch: {}: {error}", run.name);
+        }
+        for (kind, text) in &run.measured.failures {
+            eprintln!("larch: {}: {kind}: {text}", run.name);
+        }
+    }
+    if done.iter().any(|done| done.run.measured.interrupted) {
+        Ending::Interrupted
+    } else if done.is_empty() || done.iter().any(Done::is_bad) {
+        Ending::Bad
+    } else {
+        Ending::Good
+    }
+}

@@ -1,0 +1,215 @@
+//! One load or one run, with what came of it.
+
+use super::stop::Stop;
+use super::usage;
+use crate::args::YcsbArgs;
+use harness::report::{self, Pair};
+use harness::{Failure, Interval, Length, Pace, Plan, RunError, Scheme, Store, Target, Workload};
+use std::fmt;
+use std::time::Duration;
+use ycsb::{Load, Output, Properties, Run, Settings, Status};
+
+/// What a phase does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Inserts the records.
+    Load,
+    /// Works with them.
+    Run,
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Load => "load",
+            Self::Run => "run",
+        })
+    }
+}
+
+/// A load or a run of a workload.
+pub struct Phase {
+    /// Of the workload.
+    pub name: String,
+    /// Which of the two.
+    pub work: Work,
+    /// What the properties mean.
+    pub settings: Settings,
+    /// The properties themselves.
+    pub properties: Properties,
+}
+
+/// What came of a phase.
+pub struct Done {
+    /// Of the workload.
+    pub name: String,
+    /// Load or run.
+    pub work: Work,
+    /// How keys were drawn.
+    pub distribution: &'static str,
+    /// How the result is told as YCSB tells it.
+    pub output: Output,
+    /// The result, with all that decided it.
+    pub run: report::Run,
+    /// After a load: how long the store went on behind it.
+    pub settled_nanos: Option<u64>,
+}
+
+/// For so long it is measured what a client costs by itself.
+const NOOP_TIME: Duration = Duration::from_millis(200);
+
+/// What phases run on.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The store as it was asked for.
+    pub target: &'a Target,
+    /// Its kind.
+    pub scheme: &'a Scheme,
+    /// The command line.
+    pub args: &'a YcsbArgs,
+    /// ^C.
+    pub stop: &'a Stop,
+}
+
+/// Does a phase on an open store.
+pub fn run(phase: &Phase, store: &dyn Store, place: Place<'_>) -> Result<Done, Failure> {
+    let args = place.args;
+    let settings = &phase.settings;
+    let mut plan = plan(phase, args);
+    match phase.work {
+        Work::Load => {
+            settings.check_load().map_err(|error| usage(error.to_string()))?;
+            let mut done = measured(phase, store, place, plan, &Load::new(settings, args.seed))?;
+            if done.run.error.is_none() && !done.run.measured.interrupted {
+                let clock = harness::Clock::start();
+                store.settle()?;
+                done.settled_nanos = Some(clock.nanos());
+            }
+            Ok(done)
+        }
+        Work::Run => {
+            if let Some(time) = args.time {
+                plan.length = Length::Time(time);
+            } else if let Some(operations) = args.operations {
+                plan.length = Length::Operations(operations);
+            } else if plan.length == Length::All {
+                let limit = plan.limit.ok_or_else(|| {
+                    usage(
+                        "say how long: --time 60s, --operations N, or -p operationcount=N or maxexecutiontime=SECONDS",
+                    )
+                })?;
+                plan.length = Length::Time(limit);
+            }
+            measured(phase, store, place, plan, &Run::new(settings, args.seed))
+        }
+    }
+}
+
+/// How it is run: what the command line says over what the properties say.
+fn plan(phase: &Phase, args: &YcsbArgs) -> Plan {
+    let loads = phase.work == Work::Load;
+    let mut plan = phase.settings.plan(loads);
+    plan.clients = args.threads.map_or(plan.clients, |threads| threads as usize);
+    plan.workers = args.workers as usize;
+    plan.pace = args.rate.map_or(plan.pace, |per_second| Pace::Open { per_second });
+    plan.ramp = args.ramp;
+    plan.warmup = if loads { Duration::ZERO } else { args.warmup };
+    plan
+}
+
+fn measured<W: Workload>(
+    phase: &Phase,
+    store: &dyn Store,
+    place: Place<'_>,
+    plan: Plan,
+    workload: &W,
+) -> Result<Done, Failure> {
+    let args = place.args;
+    let what = title(phase);
+    let expected = match plan.length {
+        Length::Operations(operations) => Some(operations),
+        Length::All => Some(phase.settings.records.span.unsigned_abs()),
+        Length::Time(_) => None,
+    };
+    let mut status = Status::new(&phase.settings.output, expected);
+    let mut watch = |interval: &Interval| {
+        if args.status || phase.settings.output.status {
+            if let Some(line) = status.interval(unix_millis(), interval) {
+                eprintln!("{line}");
+            }
+        } else if !args.quiet {
+            eprintln!("{what:10} {}", report::text::line(interval));
+        }
+    };
+    let ended = harness::run(store, workload, &plan, place.stop.flag(), &mut watch);
+    let (measured, error) = match ended {
+        Ok(measured) => (measured, None),
+        // An interrupted run that had not come to its window yet is told as what it is.
+        Err(RunError::NothingMeasured { partial }) if partial.interrupted => (*partial, None),
+        Err(error) => match error.partial() {
+            Some(partial) => (partial.clone(), Some(error.to_string())),
+            None => return Err(Failure::session("run", error.to_string())),
+        },
+    };
+    let mut run = report::Run::new(what, &place.target.text, &plan, measured);
+    run.settings = store.settings().into_iter().map(Pair::from).collect();
+    run.workload = phase.properties.iter().map(|(name, value)| Pair::new(name, value)).collect();
+    run.seed = args.seed;
+    run.warnings.clone_from(&phase.settings.warnings);
+    if place.scheme.networked {
+        run.warnings.extend(run.measured.cost.warning(run.measured.nanos, processors()));
+    } else if error.is_none() && !run.measured.interrupted {
+        run.noop_nanos = harness::cost::noop_nanos(workload, NOOP_TIME).ok();
+    }
+    run.error = error;
+    Ok(Done {
+        name: phase.name.clone(),
+        work: phase.work,
+        distribution: phase.settings.operations.keys.name(),
+        output: phase.settings.output.clone(),
+        run,
+        settled_nanos: None,
+    })
+}
+
+/// What the phase is called: `load a`, `workload c`.
+fn title(phase: &Phase) -> String {
+    match phase.work {
+        Work::Load => format!("load {}", phase.name),
+        Work::Run => format!("workload {}", phase.name),
+    }
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "status lines say the time of day")]
+fn unix_millis() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+impl Done {
+    /// Whether something is wrong with what was measured: it ended before its time, nothing was done, or rows were not
+    /// what they should have been.
+    pub fn is_bad(&self) -> bool {
+        let measured = &self.run.measured;
+        let wrong = measured.kind("VERIFY").is_some_and(|checks| checks.failed_count() > 0);
+        self.run.error.is_some() || (measured.operations == 0 && !measured.interrupted) || wrong
+    }
+
+    /// The table of the result.
+    pub fn table(&self) -> String {
+        let mut text = report::text::text(&self.run);
+        if let Some(nanos) = self.settled_nanos {
+            let time = report::text::nanos(nanos as f64);
+            text.push_str(&format!("the store went on for {time} before it was settled\n"));
+        }
+        text
+    }
+
+    /// The line of published results, of a run.
+    pub fn seed_line(&self) -> Option<String> {
+        (self.work == Work::Run).then(|| ycsb::seed_line(&self.run.measured, self.distribution, &self.name))
+    }
+}
