@@ -33,6 +33,10 @@ pub enum Measurement {
     Peers(PeersArgs),
     /// Larch beside the other engines, rows that do not fit in memory
     Cold(PeersArgs),
+    /// The client alone: operations of YCSB for a second of processor time, with no store
+    Generator(QuickArgs),
+    /// The client beside pgbench: point reads of PostgreSQL for a second of processor time
+    Pgbench(QuickArgs),
     /// Hold an engine for `peers` and `cold`
     #[command(hide = true)]
     Peer {
@@ -125,6 +129,14 @@ pub struct YcsbArgs {
     /// Prints no line while it runs
     #[arg(short, long, conflicts_with = "status")]
     pub quiet: bool,
+}
+
+/// Options of `larch bench generator` and `larch bench pgbench`.
+#[derive(Debug, Args)]
+pub struct QuickArgs {
+    /// One short run: a look, not a result
+    #[arg(long)]
+    pub quick: bool,
 }
 
 /// Options of `larch bench peers` and `larch bench cold`.

@@ -1,7 +1,8 @@
-//! The command `larch bench`: workloads on stores, and the tables that hold Larch beside its peers. It knows no engine;
-//! the binary hands it the schemes that it was built with.
+//! The command `larch bench`: workloads on stores, and the tables that hold Larch beside its peers. It knows no engine:
+//! the binary hands it the schemes that it was built with. Only pgbench's table has PostgreSQL in it.
 
 pub mod args;
+mod client_cost;
 mod peers;
 mod results;
 pub mod targets;
@@ -25,6 +26,8 @@ pub fn run(bench: &Bench, schemes: &[Scheme]) -> ExitCode {
         },
         Measurement::Peers(args) => ended(compared(args, peers::in_memory(args, schemes))),
         Measurement::Cold(args) => ended(compared(args, peers::cold(args, schemes))),
+        Measurement::Generator(args) => ended(client_cost::generator(args)),
+        Measurement::Pgbench(args) => ended(client_cost::pgbench(args)),
         Measurement::Peer { target } => peers::serve(target, schemes),
     }
 }

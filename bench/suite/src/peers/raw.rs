@@ -136,7 +136,7 @@ impl Blocking for Reader {
         let row = &page[..100];
         reply.row_of_fields(key, |fields| {
             fields.push(row);
-            Ok(())
+            Ok::<(), Failure>(())
         })?;
         Ok(Outcome::Ok)
     }

@@ -1,0 +1,114 @@
+//! `larch bench generator` and `larch bench pgbench`: what the client costs by itself, and beside another client.
+
+use crate::args::QuickArgs;
+use crate::print;
+use harness::report::text;
+use harness::{Failure, Length, Plan, Workload, noop::Noop};
+use std::fmt::Write as _;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use store_postgres::comparison;
+use ycsb::{Ceiling, Load, Run, Settings};
+
+/// Operations a second of a processor that workloads A and C are to reach on a store that does nothing.
+const OPERATIONS_GOAL: f64 = 5e6;
+/// Bytes of values a second of a processor that a load is to reach.
+const BYTES_GOAL: f64 = 1e9;
+/// Values of a record as it is by default: 10 fields of 100 bytes.
+const RECORD_BYTES: f64 = 1000.0;
+/// Queries a second of a processor, in those of pgbench.
+const PGBENCH_GOAL: f64 = 1.1;
+
+/// Measures what YCSB's clients cost without a store: alone, and with the clocks and histograms of the harness. Says
+/// whether the goals are reached.
+pub fn generator(args: &QuickArgs) -> Result<bool, Failure> {
+    let time = Duration::from_millis(if args.quick { 300 } else { 2_000 });
+    let mut text = format!("{:12} {:>22} {:>22}\n", "", "clients alone", "driven and measured");
+    let mut short = Vec::new();
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        let settings = settings(name, &[])?;
+        let alone = Ceiling::of(&mut Run::new(&settings, 1).client(0, 1), time).operations_per_second();
+        let driven = driven(&Run::new(&settings, 1), time)?;
+        let rates = format!("{:>17.2} M op/s {:>17.2} M op/s", alone / 1e6, driven / 1e6);
+        put(&mut text, format_args!("{:12} {rates}\n", format!("workload {name}")));
+        if matches!(name, "a" | "c") && driven < OPERATIONS_GOAL {
+            short.push(format!("workload {name}: {:.2} M of {:.0} M", driven / 1e6, OPERATIONS_GOAL / 1e6));
+        }
+    }
+    let settings = settings("a", &[("recordcount", "1000000000")])?;
+    let alone = Ceiling::of(&mut Load::new(&settings, 1).client(0, 1), time).value_bytes_per_second();
+    let bytes = driven(&Load::new(&settings, 1), time)? * RECORD_BYTES;
+    put(&mut text, format_args!("{:12} {:>19.2} GB/s {:>19.2} GB/s\n", "load", alone / 1e9, bytes / 1e9));
+    if bytes < BYTES_GOAL {
+        short.push(format!("load: {:.2} GB/s of 1", bytes / 1e9));
+    }
+    text.push_str("each for a second of one processor; goals: 5 M op/s of a and c, 1 GB/s of values\n");
+    told(text, &short)
+}
+
+fn settings(name: &str, more: &[(&str, &str)]) -> Result<Settings, Failure> {
+    let mut properties = ycsb::built_in(name).expect("it is built in");
+    for (name, value) in [("recordcount", "1000000"), ("operationcount", "100000000")].iter().chain(more) {
+        properties.set(*name, *value);
+    }
+    let no_files = |_: &str| Err("no file is named".to_owned());
+    Settings::new(&properties, &no_files).map_err(|error| Failure::session("target", error.to_string()))
+}
+
+/// Operations a second of the client thread's processor time on a store that does nothing.
+fn driven<W: Workload>(workload: &W, time: Duration) -> Result<f64, Failure> {
+    let plan = Plan { length: Length::Time(time), ..Plan::default() };
+    let measured = harness::run(&Noop, workload, &plan, &AtomicBool::new(false), &mut |_| ())
+        .map_err(|error| Failure::session("run", error.to_string()))?;
+    Ok(measured.operations as f64 * 1e9 / measured.cost.client_nanos.max(1) as f64)
+}
+
+/// Holds point reads of PostgreSQL beside pgbench: queries a second of the client's processor.
+pub fn pgbench(args: &QuickArgs) -> Result<bool, Failure> {
+    let options = match args.quick {
+        true => comparison::Options { run: Duration::from_secs(1), repeats: 1, ..Default::default() },
+        false => comparison::Options { repeats: 5, ..Default::default() },
+    };
+    let found = comparison::run(&options, |line| eprintln!("{line}"))
+        .map_err(|error| Failure::session("pgbench", error.to_string()))?;
+    let mut text = format!("{}\n\n", found.about);
+    let mut short = Vec::new();
+    put(&mut text, format_args!("{:16} {:>24} {:>24} {:>7}\n", "queries/CPU-s", "larch bench", "pgbench", "ratio"));
+    for (name, sides) in [("one at a time", &found.single), ("grouped", &found.grouped)] {
+        put(
+            &mut text,
+            format_args!(
+                "{name:16} {:>24} {:>24} {:>7.2}\n",
+                spread(&sides.ours),
+                spread(&sides.pgbench),
+                sides.ratio()
+            ),
+        );
+        if sides.ratio() < PGBENCH_GOAL {
+            short.push(format!("{name}: {:.2} of {PGBENCH_GOAL}", sides.ratio()));
+        }
+    }
+    told(text, &short)
+}
+
+/// The median, with least and most.
+fn spread(runs: &[comparison::Run]) -> String {
+    let mut rates: Vec<f64> = runs.iter().map(comparison::Run::per_processor_second).collect();
+    rates.sort_unstable_by(f64::total_cmp);
+    let rate = |at: usize| text::rate(rates[at]);
+    format!("{} ({} to {})", rate(rates.len() / 2), rate(0), rate(rates.len() - 1))
+}
+
+/// Prints a table with what fell short of its goal.
+fn told(mut text: String, short: &[String]) -> Result<bool, Failure> {
+    for line in short {
+        put(&mut text, format_args!("  {line}\n"));
+    }
+    put(&mut text, format_args!("falls short: {}\n", short.len()));
+    print(&text)?;
+    Ok(short.is_empty())
+}
+
+fn put(text: &mut String, more: std::fmt::Arguments<'_>) {
+    text.write_fmt(more).expect("a string takes all");
+}
