@@ -8,7 +8,7 @@ mod tests;
 use crate::client::Workload;
 use crate::measured::Measured;
 use crate::noop::Noop;
-use crate::run::{Length, Plan, RunError, run};
+use crate::run::{Length, Pace, Plan, RunError, run};
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
@@ -112,10 +112,16 @@ impl Cost {
     }
 }
 
-/// Processor time an operation of `workload` costs by itself, in nanoseconds: made, measured and forgotten by one client
-/// on a store that does nothing, for `time`. The workload is used up as in any run.
+/// Processor time an operation of `workload` costs by itself in a closed loop, in nanoseconds: made, measured and
+/// forgotten by one client on a store that does nothing, for `time`. The workload is used up as in any run.
 pub fn noop_nanos<W: Workload>(workload: &W, time: Duration) -> Result<f64, RunError> {
-    let plan = Plan { length: Length::Time(time), ..Plan::default() };
+    noop_nanos_at(workload, Pace::Closed, time)
+}
+
+/// The same at `pace`: in an open loop the client also waits for its schedule, which costs more than an operation that
+/// finds it is late. `pace` is that of one client, which is the whole pace divided by the clients.
+pub fn noop_nanos_at<W: Workload>(workload: &W, pace: Pace, time: Duration) -> Result<f64, RunError> {
+    let plan = Plan { pace, length: Length::Time(time), ..Plan::default() };
     let measured = match run(&Noop, workload, &plan, &AtomicBool::new(false), &mut |_| {}) {
         // A store that has nothing may be one that nothing succeeds on.
         Err(RunError::NothingMeasured { partial }) if partial.failed > 0 => *partial,

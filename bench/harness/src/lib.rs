@@ -30,7 +30,7 @@ pub mod version;
 
 pub use client::{Client, Extra, Kind, Next, Workload};
 pub use clock::Clock;
-pub use cost::{Cost, noop_nanos};
+pub use cost::{Cost, noop_nanos, noop_nanos_at};
 pub use directory::Directory;
 pub use gather::{Gather, WriteMany};
 pub use key_value::{KeyValue, Records};

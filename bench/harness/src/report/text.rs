@@ -26,12 +26,12 @@ pub fn text(run: &Run) -> String {
     }
     writeln!(
         out,
-        "  {} operations in {}: {}/s{}, {} clients",
+        "  {} operations in {}: {}/s{}, {}",
         grouped(measured.operations),
         nanos(measured.nanos as f64),
         rate(measured.per_second()),
         if measured.failed > 0 { format!(", {} failed", grouped(measured.failed)) } else { String::new() },
-        measured.clients,
+        if measured.clients == 1 { "1 client".to_owned() } else { format!("{} clients", measured.clients) },
     )
     .expect(wrote);
     out.push_str(&table(measured));

@@ -281,3 +281,57 @@ impl<F: Fn(&[u8]) -> Result<Outcome, Failure>> Flights for Shuffles<'_, F> {
         Ok(())
     }
 }
+
+/// A store whose loaders gather, and take so long to write what they have.
+pub(super) struct Gathering {
+    pub(super) fails: bool,
+    pub(super) finish_nanos: u64,
+    pub(super) finished: AtomicU64,
+}
+
+impl Store for Gathering {
+    fn settings(&self) -> Vec<Setting> {
+        Vec::new()
+    }
+
+    fn session(&self, _: Clock) -> Result<Session<'_>, Failure> {
+        Err(Failure::session("refused", "there are only loaders"))
+    }
+
+    fn loader(&self, clock: Clock) -> Result<Session<'_>, Failure> {
+        Ok(Session::Blocking(Box::new(Gathers(self, clock))))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        Vec::new()
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+struct Gathers<'s>(&'s Gathering, Clock);
+
+impl Blocking for Gathers<'_> {
+    fn call(&mut self, _: &Request<'_>, _: &mut Reply) -> Result<Outcome, Failure> {
+        Ok(Outcome::Batched)
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        let done = self.1.nanos() + self.0.finish_nanos;
+        while self.1.nanos() < done {
+            std::hint::spin_loop();
+        }
+        self.0.finished.fetch_add(1, Ordering::SeqCst);
+        if self.0.fails { Err(Failure::session("io", "the disk is full")) } else { Ok(()) }
+    }
+}

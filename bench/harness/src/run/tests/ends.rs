@@ -153,4 +153,35 @@ fn a_plan_that_cannot_be_run_is_refused() {
 fn an_operation_of_nothing_has_a_cost() {
     let nanos = crate::noop_nanos(&reads(), Duration::from_millis(50)).expect("runs");
     assert!(nanos > 0.0 && nanos < 1e6, "{nanos}");
+    let nanos = crate::noop_nanos_at(&reads(), Pace::Open { per_second: 1000.0 }, Duration::from_millis(50));
+    assert!(nanos.expect("runs") > 0.0);
+}
+
+#[test]
+fn a_limit_ends_a_run_as_if_it_were_done() {
+    let limit = Some(Duration::from_millis(50));
+    for length in [Length::All, Length::Operations(u64::MAX), Length::Time(Duration::from_secs(1_000_000))] {
+        let plan = Plan { length, limit, interval: Duration::from_millis(20), ..Plan::default() };
+        let measured = run_quietly(&Noop, &reads(), &plan).expect("runs");
+        assert!(!measured.interrupted, "{length:?}");
+        assert_eq!((measured.nanos, measured.window().count()), (50_000_000, 3), "{length:?}");
+    }
+}
+
+#[test]
+fn what_a_load_gathered_is_written_once_and_within_the_window() {
+    for (fails, clients) in [(false, 3), (true, 1)] {
+        let store = Gathering { fails, finish_nanos: 20_000_000, finished: AtomicU64::new(0) };
+        let plan = Plan { clients, loading: true, ..Plan::default() };
+        let result = run_quietly(&store, &Reads { each: 10, requests: 1 }, &plan);
+        assert_eq!(store.finished.into_inner(), clients as u64);
+        match (fails, result) {
+            (false, Ok(measured)) => {
+                assert_eq!((measured.operations, measured.kinds[0].batched), (30, 30));
+                assert!(measured.nanos >= 20_000_000, "{} ns, and writing alone takes 20 ms", measured.nanos);
+            }
+            (true, Err(error)) => assert!(error.to_string().contains("the disk is full"), "{error}"),
+            (_, result) => panic!("{result:?}"),
+        }
+    }
 }
