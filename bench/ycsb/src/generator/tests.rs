@@ -78,7 +78,7 @@ fn the_most_wanted_of_a_million_are_those_of_java() {
     let mut order: Vec<(i64, i64)> = hits.into_iter().collect();
     order.sort_unstable_by_key(|(number, hits)| (-hits, *number));
     let top: Vec<i64> = order[..10].iter().flat_map(|(number, hits)| [*number, *hits]).collect();
-    assert_eq!(top, case.list("values"));
+    assert_eq!(top, case.list::<i64>("values"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn hashes_are_those_of_java() {
     case.check(|| fnv(random.long()));
     let [case] = &named(FILE, "fnv small")[..] else { panic!("one case") };
     let hashes: Vec<i64> = (0..20).map(fnv).collect();
-    assert_eq!(hashes, case.list("values"));
+    assert_eq!(hashes, case.list::<i64>("values"));
 }
 
 #[test]
