@@ -45,7 +45,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { rows: 100_000, connections: 16, group: 10, run: Duration::from_secs(4), repeats: 3, seed: 1 }
+        Self { rows: 100_000, connections: 16, group: 10, run: Duration::from_secs(4), repeats: 5, seed: 1 }
     }
 }
 
@@ -383,14 +383,6 @@ fn median(runs: &[Run], figure: impl Fn(&Run) -> f64) -> f64 {
     }
 }
 
-/// Half of what lies between the least and the most, by the median.
-fn spread(runs: &[Run]) -> f64 {
-    let figures = runs.iter().map(Run::per_processor_second);
-    let (least, most) =
-        figures.fold((f64::MAX, f64::MIN), |(least, most), figure| (least.min(figure), most.max(figure)));
-    (most - least) / 2.0 / median(runs, Run::per_processor_second)
-}
-
 impl fmt::Display for Run {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -399,24 +391,5 @@ impl fmt::Display for Run {
             self.per_second() / 1e3,
             self.per_processor_second() / 1e3
         )
-    }
-}
-
-impl fmt::Display for Comparison {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "point reads, thousand queries a second of the client's processor time (and a second)")?;
-        writeln!(out, "{:14} {:>24} {:>24} {:>7}", "", "larch bench", "pgbench", "ratio")?;
-        for (name, sides) in [("one at a time", &self.single), ("grouped", &self.grouped)] {
-            let cell = |runs: &[Run]| {
-                format!(
-                    "{:.0} ±{:.0} % ({:.0})",
-                    median(runs, Run::per_processor_second) / 1e3,
-                    100.0 * spread(runs),
-                    median(runs, Run::per_second) / 1e3
-                )
-            };
-            writeln!(out, "{name:14} {:>24} {:>24} {:>7.2}", cell(&sides.ours), cell(&sides.pgbench), sides.ratio())?;
-        }
-        writeln!(out, "{}", self.about)
     }
 }

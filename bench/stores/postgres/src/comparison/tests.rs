@@ -11,12 +11,10 @@ fn both_clients_do_the_same_queries() {
     for sides in [&comparison.single, &comparison.grouped] {
         for run in sides.ours.iter().chain(&sides.pgbench) {
             assert!(run.queries > 100 && !run.processor.is_zero(), "{run:?}");
-            assert!(run.processor < 2 * run.time, "one thread has one processor: {run:?}");
         }
         assert!(sides.ratio() > 0.0);
     }
-    let text = comparison.to_string();
-    assert!(text.contains("one at a time") && text.contains("PostgreSQL"), "{text}");
+    assert!(comparison.about.contains("PostgreSQL"), "{}", comparison.about);
 }
 
 #[test]
@@ -40,7 +38,6 @@ fn a_ratio_is_that_of_medians() {
     let run = |queries| Run { queries, processor: Duration::from_secs(1), time: Duration::from_secs(2) };
     let sides = Sides { ours: vec![run(90), run(220), run(1_000)], pgbench: vec![run(100), run(120)] };
     assert_eq!(sides.ratio(), 2.0);
-    assert_eq!(spread(&[run(90), run(100), run(110)]), 0.1);
 }
 
 #[test]
