@@ -98,6 +98,27 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     }))
 }
 
+impl Fjall {
+    /// fjall tells what goes on and has nothing to wait for it by.
+    fn wait_until_quiet(&self) -> Result<(), Failure> {
+        let mut quiet = Duration::ZERO;
+        let mut compactions = self.db.compactions_completed();
+        while quiet < QUIET {
+            // Its workers end when a write of theirs fails, and what they were to do is never done; then this fails.
+            self.db.persist(PersistMode::Buffer).map_err(broken)?;
+            std::thread::sleep(LOOK);
+            let now = self.db.compactions_completed();
+            let is_quiet = self.rows.sealed_memtable_count() == 0
+                && self.db.outstanding_flushes() == 0
+                && self.db.active_compactions() == 0
+                && now == compactions;
+            quiet = if is_quiet { quiet + LOOK } else { Duration::ZERO };
+            compactions = now;
+        }
+        Ok(())
+    }
+}
+
 impl Store for Fjall {
     fn settings(&self) -> Vec<Setting> {
         let durability = match self.synced {
@@ -152,20 +173,11 @@ impl Store for Fjall {
     }
 
     fn settle(&self) -> Result<(), Failure> {
-        self.rows.rotate_memtable_and_wait().map_err(broken)?;
+        self.rows.rotate_memtable().map_err(broken)?;
+        self.wait_until_quiet()?;
         if self.compacts {
             self.rows.major_compact().map_err(broken)?;
-        }
-        // fjall tells what goes on and has nothing to wait for it by.
-        let mut quiet = Duration::ZERO;
-        let mut compactions = self.db.compactions_completed();
-        while quiet < QUIET {
-            std::thread::sleep(LOOK);
-            let now = self.db.compactions_completed();
-            let is_quiet =
-                self.db.outstanding_flushes() == 0 && self.db.active_compactions() == 0 && now == compactions;
-            quiet = if is_quiet { quiet + LOOK } else { Duration::ZERO };
-            compactions = now;
+            self.wait_until_quiet()?;
         }
         Ok(())
     }

@@ -277,6 +277,7 @@ fn broken(error: impl Into<Error>) -> Failure {
     match error {
         Error::Io(error) => Failure::session(io_kind(&error), text),
         Error::Corrupted(_) => Failure::session("corrupt", text),
+        Error::PreviousIo => Failure::session("writes_stopped", text),
         Error::DatabaseAlreadyOpen => Failure::session("locked", text),
         Error::ValueTooLarge(_) => Failure::request("too_long", text),
         _ => Failure::session("redb", text),
