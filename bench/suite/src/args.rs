@@ -105,7 +105,7 @@ pub struct YcsbArgs {
     /// Measures so many operations
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub operations: Option<u64>,
-    /// Decides every operation of every client
+    /// Decides every operation of every client; what follows in `all` has the numbers after it
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Empties the table before a load

@@ -76,7 +76,8 @@ fn phases(action: Action, args: &YcsbArgs) -> Result<Vec<Phase>, Failure> {
             ("e", Work::Run),
         ]
         .into_iter()
-        .map(|(name, work)| workload(name, work))
+        .zip(args.seed..)
+        .map(|((name, work), seed)| Ok(Phase { seed, ..workload(name, work)? }))
         .collect(),
         Action::Load | Action::Run if args.workload.is_empty() && args.property.is_empty() => {
             Err(usage("say what the workload is: --workload a, to f, or a file of properties"))
@@ -115,7 +116,7 @@ fn phase(name: &str, work: Work, names: &[&str], args: &YcsbArgs) -> Result<Phas
         Exporter::Json => settings.output.format = Format::Json,
         Exporter::JsonArray => settings.output.format = Format::JsonArray,
     }
-    Ok(Phase { name: name.to_owned(), work, settings, properties })
+    Ok(Phase { name: name.to_owned(), work, settings, properties, seed: args.seed })
 }
 
 #[allow(clippy::disallowed_methods, reason = "a file of the user's, never simulated")]

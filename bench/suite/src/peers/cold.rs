@@ -110,14 +110,14 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     }
     let mut table =
         Table { engines: engines.iter().map(|engine| engine.name.to_owned()).collect(), rows: rows(engines.len()) };
-    for (threads, names) in THREADS {
+    for (number, (threads, names)) in THREADS.into_iter().enumerate() {
         let measure = Measure {
             task: Task::Workload { name: "c".to_owned(), keys: "uniform".to_owned() },
             records,
             threads,
             warmup_millis,
             millis,
-            seed: 1,
+            seed: 100 * (number as u64 + 1),
         };
         let speed = table.rows.iter_mut().find(|row| row.name == names[0]).expect("every count of threads has rows");
         let samples = in_turns(&mut peers, repeats, &measure, speed, &super::thousands, &tale);

@@ -37,6 +37,9 @@ pub struct Phase {
     pub settings: Settings,
     /// The properties themselves.
     pub properties: Properties,
+    /// Decides every operation. Phases that follow each other have different ones: the same keys in the same order would
+    /// meet what the phase before them left in memory.
+    pub seed: u64,
 }
 
 /// What came of a phase.
@@ -79,7 +82,7 @@ pub fn run(phase: &Phase, store: &dyn Store, place: Place<'_>) -> Result<Done, F
     match phase.work {
         Work::Load => {
             settings.check_load().map_err(|error| usage(error.to_string()))?;
-            let mut done = measured(phase, store, place, plan, &Load::new(settings, args.seed))?;
+            let mut done = measured(phase, store, place, plan, &Load::new(settings, phase.seed))?;
             if done.run.error.is_none() && !done.run.measured.interrupted {
                 let clock = harness::Clock::start();
                 store.settle()?;
@@ -100,7 +103,7 @@ pub fn run(phase: &Phase, store: &dyn Store, place: Place<'_>) -> Result<Done, F
                 })?;
                 plan.length = Length::Time(limit);
             }
-            measured(phase, store, place, plan, &Run::new(settings, args.seed))
+            measured(phase, store, place, plan, &Run::new(settings, phase.seed))
         }
     }
 }
@@ -154,7 +157,7 @@ fn measured<W: Workload>(
     let mut run = report::Run::new(what, &place.target.text, &plan, measured);
     run.settings = store.settings().into_iter().map(Pair::from).collect();
     run.workload = phase.properties.iter().map(|(name, value)| Pair::new(name, value)).collect();
-    run.seed = args.seed;
+    run.seed = phase.seed;
     run.warnings.clone_from(&phase.settings.warnings);
     if place.scheme.networked {
         run.warnings.extend(run.measured.cost.warning(run.measured.nanos, processors()));
