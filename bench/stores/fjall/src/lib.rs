@@ -106,7 +106,7 @@ impl Fjall {
         while quiet < QUIET {
             // Its workers end when a write of theirs fails, and what they were to do is never done; then this fails.
             self.db.persist(PersistMode::Buffer).map_err(broken)?;
-            std::thread::sleep(LOOK);
+            std::thread::park_timeout(LOOK);
             let now = self.db.compactions_completed();
             let is_quiet = self.rows.sealed_memtable_count() == 0
                 && self.db.outstanding_flushes() == 0
