@@ -69,6 +69,8 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     fill(&mut peers, &scale, Fill::Sorted, &mut table, &tale, &mut settings);
     measure(&mut peers, &scale, &mut table, &tale);
     fill(&mut peers, &scale, Fill::Random, &mut table, &tale, &mut Vec::new());
+    drop(peers);
+    synced(&engines, &scale, &place, &mut table, &tale)?;
     let mut ending = verdict(&table);
     ending.text = format!("{}\n{}", head(args, &scale, &settings), ending.text);
     Ok(ending)
@@ -123,6 +125,8 @@ fn rows() -> Vec<Row> {
         row("random load", "K/s", vec![against("rocksdb", 1.3)]),
         row("random load, written", "bytes a row", vec![against("rocksdb", 1.0)]),
         row("sorted bulk load", "M rows/s", vec![against("rocksdb", 1.2)]),
+        row("synced puts, 1 thread", "K/s", vec![against("disk", 0.9)]),
+        row("synced puts, 16 threads", "K/s", vec![against("rocksdb", 1.0)]),
     ]
 }
 
@@ -164,6 +168,40 @@ fn measure(peers: &mut [Peer], scale: &Scale, table: &mut Table, tale: &Tale) {
         };
         in_turns(peers, scale.repeats, &measure, row, &figure, tale);
     }
+}
+
+/// Inserts that are durable when they return, into databases of their own. The disk alone is measured beside them.
+fn synced(engines: &[Engine], scale: &Scale, place: &Workplace, table: &mut Table, tale: &Tale) -> Result<(), String> {
+    const RECORDS: u64 = 100_000;
+    let disk = Engine { name: "disk", scheme: "disk", options: String::new() };
+    let mut peers = Vec::new();
+    for engine in engines.iter().chain([&disk]) {
+        let directory = place.join(&format!("{} synced", engine.name));
+        let target = format!("{}:{}?durability=synced", engine.scheme, directory.display());
+        let mut peer = Peer::start(engine.name, &target, None)?;
+        peer.obey(&Order::Open { anew: true })?;
+        peer.obey(&Order::Fill { how: Fill::Sorted, records: RECORDS })?;
+        peers.push(peer);
+    }
+    table.engines.push(disk.name.to_owned());
+    for row in &mut table.rows {
+        row.figures.push(Vec::new());
+    }
+    for (number, (name, threads)) in
+        [("synced puts, 1 thread", 1), ("synced puts, 16 threads", 16)].into_iter().enumerate()
+    {
+        let row = table.rows.iter_mut().find(|row| row.name == name).expect("both have rows");
+        let measure = Measure {
+            task: Task::Puts,
+            records: RECORDS,
+            threads,
+            warmup_millis: scale.warmup_millis,
+            millis: scale.millis,
+            seed: 10_000 * (number as u64 + 1),
+        };
+        in_turns(&mut peers, scale.repeats, &measure, row, &thousands, tale);
+    }
+    Ok(())
 }
 
 /// Reads at random until nearly all pages were met: a cache that fills by itself as pages are missed would else be filled

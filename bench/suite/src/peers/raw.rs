@@ -1,5 +1,5 @@
-//! The disk alone, as a store: a get is one direct read of a block at a random place of one file. It shows what a read
-//! costs before any engine adds to it.
+//! The disk alone, as a store: a get is one direct read of a block at a random place of one file, an insert is a write
+//! behind the last and a sync. It shows what both cost before any engine adds to it.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "the machine's disk is what is measured")]
 
@@ -17,8 +17,8 @@ use std::path::PathBuf;
 pub const SCHEME: Scheme = Scheme {
     name: "disk",
     form: "disk:DIR",
-    about: "the disk alone: a read is one block of a file",
-    options: &[("page", "bytes of a read: 16KiB")],
+    about: "the disk alone: a read is one block of a file, an insert a synced write",
+    options: &[("page", "bytes of a read: 16KiB"), ("durability", "synced")],
     networked: false,
     open,
 };
@@ -34,6 +34,7 @@ struct Raw {
 fn open(target: &Target, _: &Table, opening: Opening) -> Result<Box<dyn Store>, Failure> {
     let mut options = target.options()?;
     let page_bytes = options.bytes("page", 16 << 10)? as usize;
+    options.choice("durability", &[("synced", ())])?;
     options.finish()?;
     if page_bytes == 0 || !page_bytes.is_multiple_of(ALIGNMENT) {
         return Err(Failure::session(
@@ -71,7 +72,8 @@ impl Store for Raw {
         let length = file.metadata().map_err(|error| failed(&self.path, &error))?.len();
         let blocks = length / self.page_bytes as u64;
         let memory = vec![0; self.page_bytes + ALIGNMENT];
-        Ok(Session::Blocking(Box::new(Reader { file, blocks, page_bytes: self.page_bytes, memory })))
+        let end = File::options().append(true).open(&self.path).map_err(|error| failed(&self.path, &error))?;
+        Ok(Session::Blocking(Box::new(Direct { file, end, blocks, page_bytes: self.page_bytes, memory })))
     }
 
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
@@ -107,19 +109,38 @@ impl Store for Raw {
     }
 }
 
-struct Reader {
+struct Direct {
     file: File,
+    /// The same, written at its end.
+    end: File,
     blocks: u64,
     page_bytes: usize,
     /// A page, somewhere in it where direct I/O wants it.
     memory: Vec<u8>,
 }
 
-impl Blocking for Reader {
+impl Blocking for Direct {
     fn call(&mut self, request: &Request<'_>, reply: &mut Reply) -> Result<Outcome, Failure> {
-        let Request::Read { key, .. } = request else {
-            return Err(Failure::request("unsupported", "the disk alone is only read"));
-        };
+        match request {
+            Request::Read { key, .. } => self.read(key, reply),
+            Request::Insert { key, record } => self.append(key, record),
+            _ => Err(Failure::request("unsupported", "the disk alone is only read, and written at its end")),
+        }
+    }
+}
+
+impl Direct {
+    fn append(&mut self, key: &[u8], record: &Strings) -> Result<Outcome, Failure> {
+        let failed = |error: std::io::Error| Failure::request("io", error.to_string());
+        self.memory.clear();
+        self.memory.extend_from_slice(key);
+        record.encode(&mut self.memory);
+        self.end.write_all(&self.memory).map_err(failed)?;
+        self.end.sync_data().map_err(failed)?;
+        Ok(Outcome::Ok)
+    }
+
+    fn read(&mut self, key: &[u8], reply: &mut Reply) -> Result<Outcome, Failure> {
         if self.blocks == 0 {
             return Ok(Outcome::NotFound);
         }

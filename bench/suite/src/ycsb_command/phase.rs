@@ -162,7 +162,11 @@ fn measured<W: Workload>(
     if place.scheme.networked {
         run.warnings.extend(run.measured.cost.warning(run.measured.nanos, processors()));
     } else if error.is_none() && !run.measured.interrupted {
-        run.noop_nanos = harness::cost::noop_nanos(workload, NOOP_TIME).ok();
+        let pace = match plan.pace {
+            Pace::Closed => Pace::Closed,
+            Pace::Open { per_second } => Pace::Open { per_second: per_second / plan.clients as f64 },
+        };
+        run.noop_nanos = harness::cost::noop_nanos_at(workload, pace, NOOP_TIME).ok();
     }
     run.error = error;
     Ok(Done {
