@@ -75,7 +75,9 @@ impl Held {
                 self.store()?.settle().map_err(|failure| failure.to_string())?;
                 Ok(Sample::default())
             }
-            Order::Fill { how, records } => self.fill(*how, *records),
+            Order::Fill { how, records, limit_millis } => {
+                self.fill(*how, *records, Duration::from_millis(*limit_millis))
+            }
             Order::Measure(measure) => self.measure(measure),
         }
     }
@@ -98,7 +100,7 @@ impl Held {
         self.store.take().map_or(Ok(()), |store| store.close().map_err(|failure| failure.to_string()))
     }
 
-    fn fill(&self, how: Fill, records: u64) -> Answer {
+    fn fill(&self, how: Fill, records: u64, limit: Duration) -> Answer {
         let store = self.store()?;
         let before = DiskCounts::of(&self.directory);
         let clock = Clock::start();
@@ -112,7 +114,8 @@ impl Held {
                 let order = if how == Fill::Sorted { "ordered" } else { "hashed" };
                 let properties = [("recordcount", records.to_string()), ("insertorder", order.to_owned())];
                 let settings = settings("a", &properties)?;
-                let plan = Plan { loading: true, ..Plan::default() };
+                let limit = (how == Fill::Random).then_some(limit);
+                let plan = Plan { loading: true, limit, ..Plan::default() };
                 let measured = run(store, &Load::new(&settings, 0), &plan)?;
                 if measured.failed > 0 {
                     return Err(format!("{} inserts failed: {:?}", measured.failed, measured.failures));
@@ -130,10 +133,12 @@ impl Held {
 
     fn measure(&self, measure: &Measure) -> Answer {
         let store = self.store()?;
+        let time = Duration::from_millis(measure.millis);
         let plan = Plan {
             clients: measure.threads,
             warmup: Duration::from_millis(measure.warmup_millis),
-            length: Length::Time(Duration::from_millis(measure.millis)),
+            length: measure.operations.map_or(Length::Time(time), Length::Operations),
+            limit: Some(time),
             ..Plan::default()
         };
         let before = DiskCounts::of(&self.directory);
@@ -153,7 +158,7 @@ impl Held {
             Task::Many(keys) => run(store, &single(Single::Many(*keys)), &plan),
             Task::Puts => run(store, &single(Single::Put), &plan),
             Task::Scan => {
-                let once = Plan { length: Length::Operations(1), warmup: Duration::ZERO, ..plan };
+                let once = Plan { length: Length::Operations(1), limit: None, warmup: Duration::ZERO, ..plan };
                 run(store, &single(Single::Scan), &once)
             }
         }?;

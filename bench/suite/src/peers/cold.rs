@@ -117,6 +117,7 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
             threads,
             warmup_millis,
             millis,
+            operations: None,
             seed: 100 * (number as u64 + 1),
         };
         let speed = table.rows.iter_mut().find(|row| row.name == names[0]).expect("every count of threads has rows");
@@ -147,7 +148,7 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
 fn make(engine: &Engine, target: &str, records: u64) -> Result<Sample, String> {
     let mut peer = Peer::start(engine.name, target, None)?;
     peer.obey(&Order::Open { anew: true })?;
-    let made = peer.obey(&Order::Fill { how: Fill::Sorted, records })?;
+    let made = peer.obey(&Order::Fill { how: Fill::Sorted, records, limit_millis: 0 })?;
     peer.obey(&Order::Close)?;
     Ok(made)
 }

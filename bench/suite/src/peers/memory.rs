@@ -11,6 +11,9 @@ use harness::Scheme;
 /// Memory for pages that every engine gets: more than all rows need.
 const CACHE: &str = "3GiB";
 
+/// A random load that is not done by then ends with what it has: engines that write pages in place slow down without end.
+const LONGEST_LOAD_MILLIS: u64 = 60_000;
+
 /// An engine of the table, with its settings: the same durability (a crash of the process loses nothing, one of the
 /// machine may), no compression, room for everything in its cache.
 struct Engine {
@@ -38,7 +41,7 @@ struct Scale {
 pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     let scale = match args.quick {
         true => Scale { records: args.records.unwrap_or(1_000_000), repeats: 1, warmup_millis: 500, millis: 1_000 },
-        false => Scale { records: args.records.unwrap_or(10_000_000), repeats: 3, warmup_millis: 1_000, millis: 4_000 },
+        false => Scale { records: args.records.unwrap_or(10_000_000), repeats: 3, warmup_millis: 500, millis: 3_000 },
     };
     let engines = engines(schemes);
     let place = Workplace::new(args.dir.as_deref(), "bench-peers")?;
@@ -163,6 +166,7 @@ fn measure(peers: &mut [Peer], scale: &Scale, table: &mut Table, tale: &Tale) {
             threads,
             warmup_millis: scale.warmup_millis,
             millis: scale.millis,
+            operations: None,
             // A repeat adds one to it; no row draws the keys of another.
             seed: 100 * (number as u64 + 1),
         };
@@ -180,7 +184,7 @@ fn synced(engines: &[Engine], scale: &Scale, place: &Workplace, table: &mut Tabl
         let target = format!("{}:{}?durability=synced", engine.scheme, directory.display());
         let mut peer = Peer::start(engine.name, &target, None)?;
         peer.obey(&Order::Open { anew: true })?;
-        peer.obey(&Order::Fill { how: Fill::Sorted, records: RECORDS })?;
+        peer.obey(&Order::Fill { how: Fill::Sorted, records: RECORDS, limit_millis: 0 })?;
         peers.push(peer);
     }
     table.engines.push(disk.name.to_owned());
@@ -197,6 +201,7 @@ fn synced(engines: &[Engine], scale: &Scale, place: &Workplace, table: &mut Tabl
             threads,
             warmup_millis: scale.warmup_millis,
             millis: scale.millis,
+            operations: None,
             seed: 10_000 * (number as u64 + 1),
         };
         in_turns(&mut peers, scale.repeats, &measure, row, &thousands, tale);
@@ -207,18 +212,18 @@ fn synced(engines: &[Engine], scale: &Scale, place: &Workplace, table: &mut Tabl
 /// Reads at random until nearly all pages were met: a cache that fills by itself as pages are missed would else be filled
 /// by the first rows of the table.
 fn warm_up(peers: &mut [Peer], scale: &Scale, tale: &Tale) {
-    // Pages hold some 120 rows each. After n ln n reads of n pages one is left on the mean, after half as many some are.
+    // Pages hold some 120 rows each. After n ln n reads of n pages one is left on the mean.
     let pages = (scale.records / 120).max(2) as f64;
-    let reads = pages * pages.ln();
-    // At the slowest a read that misses takes 0.2 ms, and few do in the end.
-    let millis = (reads * 0.05) as u64 + 1_000;
+    let reads = (pages * pages.ln()) as u64;
     for peer in peers {
         let measure = Measure {
             task: workload("c", "uniform"),
             records: scale.records,
             threads: 1,
             warmup_millis: 0,
-            millis,
+            // Enough for engines that miss all the time.
+            millis: reads / 5,
+            operations: Some(reads),
             seed: 1,
         };
         match peer.obey(&Order::Measure(measure)) {
@@ -236,9 +241,9 @@ fn fill(peers: &mut [Peer], scale: &Scale, how: Fill, table: &mut Table, tale: &
     };
     for repeat in 0..scale.repeats {
         for (at, peer) in peers.iter_mut().enumerate() {
-            let filled = peer
-                .obey(&Order::Open { anew: true })
-                .and_then(|_| peer.obey(&Order::Fill { how, records: scale.records }));
+            let filled = peer.obey(&Order::Open { anew: true }).and_then(|_| {
+                peer.obey(&Order::Fill { how, records: scale.records, limit_millis: LONGEST_LOAD_MILLIS })
+            });
             let sample = match filled {
                 Ok(sample) => sample,
                 Err(why) => {

@@ -17,6 +17,8 @@ pub enum Order {
         how: Fill,
         /// How many rows.
         records: u64,
+        /// A random load ends after so long, with what it has.
+        limit_millis: u64,
     },
     /// Waits until nothing goes on behind it.
     Settle,
@@ -48,6 +50,8 @@ pub struct Measure {
     pub warmup_millis: u64,
     /// Measured.
     pub millis: u64,
+    /// Ends as soon as so many operations were done.
+    pub operations: Option<u64>,
     /// Decides every operation.
     pub seed: u64,
 }
