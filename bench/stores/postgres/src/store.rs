@@ -193,9 +193,9 @@ fn settings(
     let mut get = |name: &str| setting(control, name);
     let (fsync, commit) = (get("fsync")?, get("synchronous_commit")?);
     let durability = match (fsync.as_str(), commit.as_str()) {
-        ("off", _) => "none: the server never syncs".to_owned(),
-        (_, "off") => "buffered: the log is synced some time after the commit".to_owned(),
-        _ => format!("synced: the log is synced before a commit is answered, with {}", get("wal_sync_method")?),
+        ("off", _) => "buffered: log written, never synced".to_owned(),
+        (_, "off") => "buffered: log written and synced some time after the commit".to_owned(),
+        _ => format!("synced: every commit, with {}", get("wal_sync_method")?),
     };
     let durability = format!(
         "{durability} (fsync {fsync}, synchronous_commit {commit}, full_page_writes {})",
@@ -207,12 +207,12 @@ fn settings(
         Setting::new("cache", format!("{} (shared_buffers)", get("shared_buffers")?)),
         Setting::new(
             "compression",
-            format!("values of rows over 2 kB: {compression}; log: {}", get("wal_compression")?),
+            format!("{compression} for values of rows over 2 kB, {} for the log", get("wal_compression")?),
         ),
         Setting::new("page size", format!("{} bytes", get("block_size")?)),
         Setting::new("isolation", isolation),
         Setting::new(
-            "log",
+            "checkpoints",
             format!("max_wal_size {}, checkpoint_timeout {}", get("max_wal_size")?, get("checkpoint_timeout")?),
         ),
         Setting::new("background", format!("autovacuum {}, jit {}", get("autovacuum")?, get("jit")?)),
