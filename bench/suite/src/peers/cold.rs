@@ -48,7 +48,7 @@ const ENGINES: [Engine; 10] = [
     },
     Engine { name: "fjall", scheme: "fjall", options: "cache=64MiB", cache_bytes: 64 * MIB },
     Engine { name: "redb", scheme: "redb", options: "cache=64MiB", cache_bytes: 64 * MIB },
-    Engine { name: "lmdb", scheme: "lmdb", options: "readahead=off", cache_bytes: 0 },
+    Engine { name: "lmdb", scheme: "lmdb", options: "readahead=0", cache_bytes: 0 },
     Engine { name: "disk 16K", scheme: "disk", options: "page=16KiB", cache_bytes: 0 },
 ];
 
