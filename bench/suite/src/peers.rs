@@ -67,6 +67,7 @@ fn in_turns(
                 Err(why) => {
                     tale.tell(&format!("{:24} {why}", row.name));
                     row.figures[at].clear();
+                    row.failed.push(at);
                 }
             }
         }

@@ -81,35 +81,28 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
         ));
     }
     let tale = Tale::new();
+    let seconds = millis as f64 / 1e3;
     let mut head = format!(
-        "{records} records of 20-byte keys and 100-byte values, uniform gets, {repeats} repeats of {:.1} s\n\n",
-        millis as f64 / 1e3
+        "{records} records of 20-byte keys and 100-byte values, uniform gets, {repeats} repeats of {seconds:.1} s\n\n"
     );
-    let mut peers = Vec::new();
+    let mut targets = Vec::new();
     for (number, engine) in engines.iter().enumerate() {
-        let directory = place.join(&format!("{number}"));
+        let directory = place.join(&number.to_string());
         let target = format!("{}:{}?{}", engine.scheme, directory.display(), engine.options);
         let made = make(engine, &target, records)?;
         tale.tell(&format!("{} is filled and settled: {} MiB", engine.name, made.file_bytes >> 20));
         disk::forget(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
-        let limit = match MemoryLimit::new(&format!("larch-bench-{}-{number}", std::process::id()), LIMIT_BYTES) {
-            Ok(limit) => Some(limit),
-            Err(why) if number == 0 => {
-                let line = format!("memory was NOT limited, so the system's cache helped: {why}");
-                tale.tell(&line);
-                head.push_str(&format!("* {line}\n"));
-                None
-            }
-            Err(_) => None,
-        };
-        let mut peer = Peer::start(engine.name, &target, limit)?;
-        let opened = peer.obey(&Order::Open { anew: false })?;
-        let list: Vec<String> = opened.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let list: Vec<String> = made.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
         head.push_str(&format!("* {}: {}; {} MiB on disk\n", engine.name, list.join("; "), made.file_bytes >> 20));
-        peers.push(peer);
+        targets.push(target);
     }
-    let mut table =
-        Table { engines: engines.iter().map(|engine| engine.name.to_owned()).collect(), rows: rows(engines.len()) };
+    if let Err(why) = MemoryLimit::new(&format!("larch-bench-{}", std::process::id()), LIMIT_BYTES) {
+        let line = format!("memory was NOT limited, so the system's cache helped: {why}");
+        tale.tell(&line);
+        head.push_str(&format!("* {line}\n"));
+    }
+    let names = engines.iter().map(|engine| engine.name.to_owned()).collect();
+    let mut table = Table { engines: names, rows: rows(engines.len()) };
     for (number, (threads, names)) in THREADS.into_iter().enumerate() {
         let measure = Measure {
             task: Task::Workload { name: "c".to_owned(), keys: "uniform".to_owned() },
@@ -120,16 +113,19 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
             operations: None,
             seed: 100 * (number as u64 + 1),
         };
+        let mut peers = start(&engines, &targets)?;
         let speed = table.rows.iter_mut().find(|row| row.name == names[0]).expect("every count of threads has rows");
         let samples = in_turns(&mut peers, repeats, &measure, speed, &super::thousands, &tale);
-        put(&mut table, names[1], &samples, &|sample| {
+        put(&mut table, names, 1, &samples, &|sample| {
             sample.disk_reads.map(|reads| reads as f64 / sample.operations.max(1) as f64)
         });
-        put(&mut table, names[2], &samples, &|sample| {
+        put(&mut table, names, 2, &samples, &|sample| {
             Some(sample.cpu_nanos as f64 / 1e3 / sample.operations.max(1) as f64)
         });
         if threads == 128 {
+            let failed = table.rows.iter().find(|row| row.name == names[0]).map(|row| row.failed.clone());
             let row = table.rows.iter_mut().find(|row| row.name == OUTSIDE).expect("its row");
+            row.failed = failed.unwrap_or_default();
             for (at, samples) in samples.iter().enumerate() {
                 let outside = |sample: &Sample| sample.resident_bytes.saturating_sub(engines[at].cache_bytes) as f64;
                 row.figures[at] = samples.iter().map(|sample| outside(sample) / MIB as f64).collect();
@@ -153,8 +149,31 @@ fn make(engine: &Engine, target: &str, records: u64) -> Result<Sample, String> {
     Ok(made)
 }
 
-fn put(table: &mut Table, name: &str, samples: &[Vec<Sample>], figure: &dyn Fn(&Sample) -> Option<f64>) {
-    let row = table.rows.iter_mut().find(|row| row.name == name).expect("every count of threads has rows");
+/// Processes that hold the databases open, each with its limit. They are new for each count of threads: what the threads
+/// of one left in memory is not counted for the next.
+fn start(engines: &[&Engine], targets: &[String]) -> Result<Vec<Peer>, String> {
+    let mut peers = Vec::new();
+    for (number, (engine, target)) in engines.iter().zip(targets).enumerate() {
+        // That there may be no limit has been said.
+        let limit = MemoryLimit::new(&format!("larch-bench-{}-{number}", std::process::id()), LIMIT_BYTES).ok();
+        let mut peer = Peer::start(engine.name, target, limit)?;
+        peer.obey(&Order::Open { anew: false })?;
+        peers.push(peer);
+    }
+    Ok(peers)
+}
+
+/// Puts what `figure` makes of samples into the row `names[at]`; it failed where the first of them did.
+fn put(
+    table: &mut Table,
+    names: [&str; 3],
+    at: usize,
+    samples: &[Vec<Sample>],
+    figure: &dyn Fn(&Sample) -> Option<f64>,
+) {
+    let failed = table.rows.iter().find(|row| row.name == names[0]).map(|row| row.failed.clone()).unwrap_or_default();
+    let row = table.rows.iter_mut().find(|row| row.name == names[at]).expect("every count of threads has rows");
+    row.failed = failed;
     for (figures, samples) in row.figures.iter_mut().zip(samples) {
         *figures = samples.iter().filter_map(figure).collect();
     }
@@ -167,6 +186,7 @@ fn rows(engines: usize) -> Vec<Row> {
         less_is_better,
         goals,
         figures: vec![Vec::new(); engines],
+        failed: Vec::new(),
     };
     let beside = |name, ratio| Goal { against: Against::Engine(name), ratio };
     let figure = |number| Goal { against: Against::Figure, ratio: number };

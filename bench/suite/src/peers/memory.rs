@@ -107,7 +107,7 @@ fn own(row: &'static str, ratio: f64) -> Goal {
 }
 
 fn row(name: &'static str, unit: &'static str, goals: Vec<Goal>) -> Row {
-    Row { name, unit, less_is_better: unit == "bytes a row", goals, figures: Vec::new() }
+    Row { name, unit, less_is_better: unit == "bytes a row", goals, figures: Vec::new(), failed: Vec::new() }
 }
 
 /// The rows with their goals.
@@ -248,6 +248,8 @@ fn fill(peers: &mut [Peer], scale: &Scale, how: Fill, table: &mut Table, tale: &
                 Ok(sample) => sample,
                 Err(why) => {
                     tale.tell(&format!("{name:24} {why}"));
+                    let row = table.rows.iter_mut().find(|row| row.name == name).expect("loads have rows");
+                    row.failed.push(at);
                     continue;
                 }
             };

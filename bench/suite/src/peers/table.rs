@@ -48,6 +48,8 @@ pub struct Row {
     pub goals: Vec<Goal>,
     /// By engine, in the order of the table's engines: a figure for each repeat. None: it was not measured.
     pub figures: Vec<Vec<f64>>,
+    /// Engines, by number, on which it was tried and failed.
+    pub failed: Vec<usize>,
 }
 
 /// Rows over engines. The first engine is the one whose goals these are.
@@ -80,7 +82,7 @@ impl Table {
         let mut verdicts = Vec::new();
         for row in &self.rows {
             for goal in &row.goals {
-                let Some((against, ratio)) = self.ratio(row, goal) else { continue };
+                let Some((against, ratio)) = self.ratio(row, goal).or_else(|| self.failed(row, goal)) else { continue };
                 let reached = if row.less_is_better { ratio <= goal.ratio } else { ratio >= goal.ratio };
                 verdicts.push(Verdict { row: row.name.to_owned(), against, goal: goal.ratio, ratio, reached });
             }
@@ -88,11 +90,22 @@ impl Table {
         verdicts
     }
 
+    /// A goal whose own side was tried and gave nothing: it failed, and that is no ratio at all.
+    fn failed(&self, row: &Row, goal: &Goal) -> Option<(String, f64)> {
+        let ours = match goal.against {
+            Against::FigureOf(name) | Against::Between(name, _) => {
+                self.engines.iter().position(|known| known == name)?
+            }
+            _ => 0,
+        };
+        row.failed.contains(&ours).then(|| ("what was to be measured, which failed".to_owned(), f64::NAN))
+    }
+
     /// Goals that could not be looked at, because a side is not there.
     pub fn unmeasured(&self) -> Vec<String> {
         let goals = self.rows.iter().flat_map(|row| row.goals.iter().map(move |goal| (row, goal)));
         goals
-            .filter(|(row, goal)| self.ratio(row, goal).is_none())
+            .filter(|(row, goal)| self.ratio(row, goal).is_none() && self.failed(row, goal).is_none())
             .map(|(row, goal)| match goal.against {
                 Against::Engine(name) | Against::Above(name) => format!("{} against {name}", row.name),
                 Against::Best => format!("{} against the best", row.name),
@@ -149,8 +162,9 @@ impl Table {
         text.push_str(&"---|".repeat(self.engines.len()));
         for row in &self.rows {
             put(&mut text, format_args!("\n| {} | {} |", row.name, row.unit));
-            for figures in &row.figures {
+            for (at, figures) in row.figures.iter().enumerate() {
                 match figures.is_empty() {
+                    true if row.failed.contains(&at) => text.push_str(" failed |"),
                     true => text.push_str(" - |"),
                     false => put(&mut text, format_args!(" {} |", cell(figures))),
                 }

@@ -7,6 +7,7 @@ fn row(name: &'static str, goals: &[(Against, f64)], figures: &[&[f64]]) -> Row 
         less_is_better: name == "bytes",
         goals: goals.iter().map(|(against, ratio)| Goal { against: *against, ratio: *ratio }).collect(),
         figures: figures.iter().map(|figures| figures.to_vec()).collect(),
+        failed: Vec::new(),
     }
 }
 
@@ -49,4 +50,13 @@ fn a_table_in_text_has_medians_and_spreads() {
     let text = table(vec![gets]).markdown();
     assert!(text.contains("| get | K/s | 100 ±10 % | 5.00 | 200 ±0 % |"), "{text}");
     assert!(text.contains("| get against lmdb | 1 | 0.50 | falls short |"), "{text}");
+}
+
+#[test]
+fn a_goal_whose_own_side_failed_is_missed() {
+    let mut gets = row("get", &[(Against::Engine("lmdb"), 1.0)], &[&[], &[50.0], &[80.0]]);
+    gets.failed.push(0);
+    let table = table(vec![gets]);
+    assert_eq!(table.verdicts().iter().map(|verdict| verdict.reached).collect::<Vec<_>>(), [false]);
+    assert!(table.markdown().contains("| get | K/s | failed | 50.0 | 80.0 |"), "{}", table.markdown());
 }
