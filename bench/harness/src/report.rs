@@ -19,8 +19,9 @@ use crate::measured::Measured;
 use crate::run::Plan;
 use crate::store::Setting;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What the first member of a file says.
 const FORMAT: &str = "larch-bench-result";
@@ -105,14 +106,21 @@ impl Run {
     }
 }
 
-/// A target whose password, between `user:` and `@`, is replaced by `***`.
+/// A target whose password, between `user:` and `@` or after `password=`, is replaced by `***`.
 pub fn without_password(target: &str) -> String {
-    let hidden = target.split_once("//").and_then(|(scheme, rest)| {
-        let (user, place) = rest.split_once('@')?;
+    let (place, options) = target.split_once('?').map_or((target, None), |(place, options)| (place, Some(options)));
+    let hidden = place.split_once("//").and_then(|(scheme, rest)| {
+        let (user, place) = rest.rsplit_once('@')?;
         let (user, _) = user.split_once(':')?;
         Some(format!("{scheme}//{user}:***@{place}"))
     });
-    hidden.unwrap_or_else(|| target.to_owned())
+    let mut shown = hidden.unwrap_or_else(|| place.to_owned());
+    if let Some(options) = options {
+        let hidden = |option| if str::starts_with(option, "password=") { "password=***" } else { option };
+        shown.push('?');
+        shown.push_str(&options.split('&').map(hidden).collect::<Vec<_>>().join("&"));
+    }
+    shown
 }
 
 /// A result that cannot be read or written.
@@ -181,14 +189,54 @@ impl Report {
     }
 }
 
-/// Writes a file beside `path` and gives it that name, so that no half of a result is ever found there.
+/// Writes a file beside `path` and gives it that name, so that no half of a result is ever found there. What is no file,
+/// such as a pipe or `/dev/null`, is written to.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
+    let (mut file, beside) = begin(path)?;
+    let written = file.write_all(bytes).and_then(|()| match &beside {
+        Some(beside) => file.sync_all().and_then(|()| std::fs::rename(beside, path)),
+        None => Ok(()),
+    });
+    written.map_err(|error| {
+        // The first error is the one to tell.
+        beside.iter().for_each(|beside| std::fs::remove_file(beside).unwrap_or_default());
+        failed(path, error)
+    })
+}
+
+/// Whether [`write_whole`] can write to `path`, as far as that is known before it does.
+pub fn can_write(path: &Path) -> Result<(), ReportError> {
+    if is_special(path) {
+        // Whoever reads from it would take this for the end.
+        return Ok(());
+    }
+    match begin(path)? {
+        (_, Some(beside)) => std::fs::remove_file(beside).map_err(|error| failed(path, error)),
+        (_, None) => Ok(()),
+    }
+}
+
+/// The file to write to and, if it is to get the name `path` when it is whole, its own.
+fn begin(path: &Path) -> Result<(File, Option<PathBuf>), ReportError> {
+    if is_special(path) {
+        let file = File::options().write(true).open(path).map_err(|error| failed(path, error))?;
+        return Ok((file, None));
+    }
+    if path.is_dir() {
+        return Err(failed(path, std::io::ErrorKind::IsADirectory.into()));
+    }
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
-    let written = std::fs::File::create(&beside).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)
-    });
-    written.map_err(|error| ReportError::File { path: path.display().to_string(), error })
+    let beside = PathBuf::from(beside);
+    let file = File::create(&beside).map_err(|error| failed(path, error))?;
+    Ok((file, Some(beside)))
+}
+
+/// Whether `path` is there and neither a file nor a directory.
+fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+fn failed(path: &Path, error: std::io::Error) -> ReportError {
+    ReportError::File { path: path.display().to_string(), error }
 }

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::report::without_password;
 use crate::request::Table;
 use crate::store::{Failure, Store};
 use std::collections::BTreeMap;
@@ -54,7 +55,7 @@ pub struct Target {
 impl Target {
     /// Takes `text` apart.
     pub fn parse(text: &str) -> Result<Self, Failure> {
-        let bad = |why: &str| Failure::session("target", format!("target `{text}`: {why}"));
+        let bad = |why: &str| Failure::session("target", format!("target `{}`: {why}", without_password(text)));
         let (scheme, rest) = text
             .split_once(':')
             .ok_or_else(|| bad("has no scheme; write `larch:DIR`, or see `larch bench targets`"))?;
@@ -106,9 +107,10 @@ impl Options {
     /// One of `choices`, the first if option `name` is not given.
     pub fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Result<T, Failure> {
         let Some(text) = self.text(name) else { return Ok(choices[0].1) };
-        let names = || choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        // What stands for an option that is not given has no name.
+        let names = choices.iter().map(|(name, _)| *name).filter(|name| !name.is_empty());
         let found = choices.iter().find(|(choice, _)| *choice == text).map(|(_, value)| *value);
-        found.ok_or_else(|| self.bad(name, &text, &format!("one of {}", names())))
+        found.ok_or_else(|| self.bad(name, &text, &format!("one of {}", names.collect::<Vec<_>>().join(", "))))
     }
 
     /// A number, `default` if option `name` is not given.

@@ -256,6 +256,8 @@ fn passwords_are_not_written_down() {
         ("postgres://me@host:5432/base", "postgres://me@host:5432/base"),
         ("--target=postgres://me:a@b", "--target=postgres://me:***@b"),
         ("larch:some/folder?cache=64MiB", "larch:some/folder?cache=64MiB"),
+        ("postgres://me:se@cret@host/base?port=5433", "postgres://me:***@host/base?port=5433"),
+        ("postgres:///base?user=me&password=secret&port=1", "postgres:///base?user=me&password=***&port=1"),
     ] {
         assert_eq!(without_password(target), shown);
     }
