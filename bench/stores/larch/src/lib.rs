@@ -64,7 +64,9 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
         let builder = Database::builder(place).durability(durability);
         builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes)
     };
-    let none = || Failure::session("no_store", format!("there is no table {} in {}", table.name, place.display()));
+    let none = || {
+        Failure::session("no_store", format!("there is no table {} in {}: load it first", table.name, place.display()))
+    };
     let db = match builder().create(false).open() {
         Err(Error::NotADatabase(_)) if is_empty(place)? => match opening {
             Opening::Existing => return Err(none()),
