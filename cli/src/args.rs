@@ -4,7 +4,9 @@ use crate::failure::{Failure, Result};
 use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, KeySpec};
 use crate::size;
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgGroup, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use larch::{Compression, Database, Durability, FilterKind, Filters, IndexKind, TableOptions};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -95,7 +97,23 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// Options that every command takes.
+impl Cli {
+    /// The command line of this process; ends it if that is wrong.
+    pub fn of_process() -> Self {
+        let matches = Self::command().get_matches();
+        let cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        let is_given = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
+        let given = ["cache", "write_buffer", "durability", "read_only"].into_iter().find(is_given);
+        if let (Command::Bench(_), Some(name)) = (&cli.command, given) {
+            let name = name.replace('_', "-");
+            let text = format!("--{name} is nothing to `bench`: say it of the target, as in larch:DIR?cache=64MiB");
+            Self::command().error(ErrorKind::ArgumentConflict, text).exit();
+        }
+        cli
+    }
+}
+
+/// Options that every command takes but `bench`, whose targets have their own.
 #[derive(Debug, Args)]
 pub struct Common {
     /// Memory for pages

@@ -8,7 +8,6 @@
 //!
 //! It is a library so that another binary can be the same command with more stores to measure.
 
-use clap::Parser;
 use harness::Scheme;
 use std::process::ExitCode;
 
@@ -36,7 +35,7 @@ pub const SCHEMES: [Scheme; 3] = [store_larch::SCHEME, store_postgres::SCHEME, h
 
 /// Runs the command that the process was started with. `schemes` are the stores that `larch bench` can measure.
 pub fn main(schemes: &[Scheme]) -> ExitCode {
-    let args::Cli { common, command } = args::Cli::parse();
+    let args::Cli { common, command } = args::Cli::of_process();
     let done = match command {
         Command::Import(args) => commands::import::run(&common, &args),
         Command::Get(args) => commands::point::get(&common, &args),
