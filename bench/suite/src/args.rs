@@ -11,7 +11,10 @@ Examples:
   larch bench ycsb run --workload a -p recordcount=1000000 --target larch:db --threads 2 --time 30s
   larch bench ycsb run --workload c --target larch:db --rate 20000 --time 30s --out c.json
   larch bench ycsb all -p recordcount=100000 --target postgres://me@localhost/bench --threads 16 --time 10s
-  larch bench ycsb run --workload a --target noop: --operations 10000000";
+  larch bench ycsb run --workload a --target noop: --operations 10000000
+
+Exit codes: 0 all was measured; 1 nothing was, or rows were not what they should be; 2 wrong arguments; 3 the store failed,
+or a result could not be written; 130 interrupted by ^C, what was measured until then is told and written.";
 
 /// Measure stores
 #[derive(Debug, Args)]
@@ -57,10 +60,9 @@ pub enum Action {
 }
 
 /// How YCSB tells what it measured, on standard output.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Exporter {
     /// A table of our own
-    #[default]
     Table,
     /// Lines as YCSB prints them
     Text,
@@ -91,7 +93,7 @@ pub struct YcsbArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub workers: u32,
     /// Operations a second of all clients together, each with its time on a schedule, so that a stall is counted
-    #[arg(long, value_name = "OPS")]
+    #[arg(long, value_name = "OPS", value_parser = rate)]
     pub rate: Option<f64>,
     /// Clients begin one after the other in this time
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]
@@ -100,7 +102,7 @@ pub struct YcsbArgs {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]
     pub warmup: Duration,
     /// Measures so long [default: operationcount of the workload]
-    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "operations")]
+    #[arg(long, value_name = "TIME", value_parser = length, conflicts_with = "operations")]
     pub time: Option<Duration>,
     /// Measures so many operations
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -120,9 +122,9 @@ pub struct YcsbArgs {
     /// Writes the histograms of intervals as a log of HdrHistogram
     #[arg(long, value_name = "FILE.hlog")]
     pub hdr: Option<PathBuf>,
-    /// How results are printed
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Exporter,
+    /// How results are printed [default: table, or what the property exporter says]
+    #[arg(long, value_enum)]
+    pub format: Option<Exporter>,
     /// Prints a line as YCSB does every status.interval (10 s); without it a line of our own every second
     #[arg(short, long)]
     pub status: bool,
@@ -171,6 +173,20 @@ fn time(text: &str) -> Result<Duration, String> {
         return Err("a time is at least 0 and not years".to_owned());
     }
     Ok(Duration::from_nanos((number * nanos_of_unit) as u64))
+}
+
+/// A time in which something can be measured.
+fn length(text: &str) -> Result<Duration, String> {
+    match time(text)? {
+        Duration::ZERO => Err("in no time nothing is measured: 500ms, 60s, 5m".to_owned()),
+        length => Ok(length),
+    }
+}
+
+/// Operations a second. More than 10^9 is a mistake: each would have less than the clock's nanosecond.
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| (1e-6..=1e9).contains(rate));
+    rate.ok_or_else(|| "a rate is a number of operations a second, above 0: 20000".to_owned())
 }
 
 #[cfg(test)]

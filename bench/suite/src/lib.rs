@@ -16,12 +16,14 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 /// Does what `bench` says; `schemes` are the stores that can be opened. The exit code is 0 if all was measured, 1 if a
-/// goal was missed or nothing was measured, 2 if what was asked for makes no sense, 3 if a store failed.
+/// goal was missed, nothing was measured or rows were not what they should be, 2 if what was asked for makes no sense, 3
+/// if a store failed or the result could not be written, 130 after ^C.
 pub fn run(bench: &Bench, schemes: &[Scheme]) -> ExitCode {
     match &bench.what {
         Measurement::Targets => ended(print(&targets::list(schemes)).map(|()| true)),
         Measurement::Ycsb(args) => match ycsb_command::run(args, schemes) {
             Ok(ycsb_command::Ending::Interrupted) => ExitCode::from(130),
+            Ok(ycsb_command::Ending::Failed) => ExitCode::from(3),
             done => ended(done.map(|ending| ending == ycsb_command::Ending::Good)),
         },
         Measurement::Peers(args) => ended(compared(args, peers::in_memory(args, schemes))),
@@ -38,7 +40,7 @@ fn ended(done: Result<bool, Failure>) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(failure) => {
-            eprintln!("larch: {failure}");
+            say(&format!("larch: {failure}"));
             ExitCode::from(if failure.kind == "target" { 2 } else { 3 })
         }
     }
@@ -54,6 +56,11 @@ fn compared(args: &PeersArgs, ending: Result<peers::Ending, String>) -> Result<b
         std::fs::write(out, &ending.text).map_err(failed)?;
     }
     Ok(ending.is_good)
+}
+
+/// Says something on stderr. Without it there is nobody left to tell, and what is measured goes on.
+fn say(line: &str) {
+    writeln!(std::io::stderr(), "{line}").unwrap_or_default();
 }
 
 fn print(text: &str) -> Result<(), Failure> {

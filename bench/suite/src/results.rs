@@ -2,25 +2,40 @@
 
 use crate::args::YcsbArgs;
 use harness::Failure;
-use harness::report::{Environment, Report, Run, csv, hdr_log, write_whole};
+use harness::report::{Environment, Report, Run, can_write, csv, hdr_log, write_whole};
 use std::path::Path;
 
 /// Version of this program, with the commit it was built of where that is known.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Writes `runs` to the files that `args` name.
-pub fn write_all(args: &YcsbArgs, runs: &[&Run]) -> Result<(), Failure> {
-    if let Some(path) = &args.out {
-        write_report(path, runs)?;
-    }
-    if let Some(path) = &args.csv {
-        write(path, csv::csv(runs.iter().copied()).as_bytes())?;
-    }
-    if let Some(path) = &args.hdr {
-        let logs: Vec<String> = runs.iter().map(|run| hdr_log::hdr_log(run)).collect();
-        write(path, logs.concat().as_bytes())?;
+/// Complains about a file that cannot be written, before anything is measured. `exported` are those of YCSB's output.
+pub fn check<'a>(args: &'a YcsbArgs, exported: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+    let named = [("--out", &args.out), ("--csv", &args.csv), ("--hdr", &args.hdr)];
+    let named = named.into_iter().filter_map(|(name, path)| Some((name, path.as_deref()?)));
+    let mut seen: Vec<(&str, &Path)> = Vec::new();
+    for (name, path) in named.chain(exported.into_iter().map(|path| ("exportfile", path))) {
+        if let Some((other, _)) = seen.iter().find(|(other, before)| *other != name && *before == path) {
+            let text = format!("{other} and {name} both name {}: one would replace the other", path.display());
+            return Err(Failure::session("target", text));
+        }
+        seen.push((name, path));
+        can_write(path).map_err(|error| {
+            let text = format!("{name}: cannot write {error}; name a file in a directory that is there and yours");
+            Failure::session("target", text)
+        })?;
     }
     Ok(())
+}
+
+/// Writes `runs` to the files that `args` name. One that fails does not keep the others from being written.
+pub fn write_all(args: &YcsbArgs, runs: &[&Run]) -> Result<(), Failure> {
+    let out = args.out.as_ref().map_or(Ok(()), |path| write_report(path, runs));
+    let csv = args.csv.as_ref().map_or(Ok(()), |path| write(path, csv::csv(runs.iter().copied()).as_bytes()));
+    let hdr = args.hdr.as_ref().map_or(Ok(()), |path| {
+        let logs: Vec<String> = runs.iter().map(|run| hdr_log::hdr_log(run)).collect();
+        write(path, logs.concat().as_bytes())
+    });
+    out.and(csv).and(hdr)
 }
 
 /// Writes `runs` as one report.

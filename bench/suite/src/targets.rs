@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use harness::report::without_password;
 use harness::{Failure, Scheme, Target};
 use std::fmt::Write as _;
 
@@ -77,7 +78,7 @@ pub fn find<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s Scheme, Fa
         Some(_) => format!("this binary has no `{name}`: run it with {}", command(name)),
         None => format!("there is no scheme `{name}`; `larch bench targets` lists them"),
     };
-    Err(Failure::session("target", format!("target `{}`: {why}", target.text)))
+    Err(Failure::session("target", format!("target `{}`: {why}", without_password(&target.text))))
 }
 
 fn canonical(scheme: &str) -> &str {

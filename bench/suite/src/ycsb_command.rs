@@ -5,7 +5,8 @@ mod phase;
 mod stop;
 
 use crate::args::{Action, Exporter, YcsbArgs};
-use crate::{print, results, targets};
+use crate::{print, results, say, targets};
+use harness::report::without_password;
 use harness::{Failure, Opening, Scheme, Store, Target};
 use phase::{Done, Phase, Place, Work};
 use std::path::Path;
@@ -17,8 +18,10 @@ use ycsb::{Format, Properties, Settings};
 pub enum Ending {
     /// All was measured.
     Good,
-    /// Something was wrong with what was measured: operations failed that should not have.
+    /// Something was wrong with what was measured: nothing was, or rows were not what they should have been.
     Bad,
+    /// The store failed before the end.
+    Failed,
     /// ^C.
     Interrupted,
 }
@@ -44,20 +47,37 @@ fn on_target(action: Action, args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -
         .ok_or_else(|| usage("name the store: --target larch:DIR, or see `larch bench targets`"))?;
     let target = Target::parse(text)?;
     let scheme = targets::find(schemes, &target)?;
+    check_options(action, args)?;
     let phases = phases(action, args)?;
-    for warning in &phases[0].settings.warnings {
-        eprintln!("larch: {warning}");
+    for phase in &phases {
+        phase::check(phase, args)?;
     }
-    if action == Action::Run && args.recreate {
-        return Err(usage("--recreate empties the table: it goes with load and all"));
+    results::check(args, phases[0].settings.output.file.as_ref().map(Path::new))?;
+    for warning in &phases[0].settings.warnings {
+        say(&format!("larch: {warning}"));
     }
     let mut session = Measuring { args, scheme, target, stop, store: None, done: Vec::new() };
     let ended = session.all(&phases);
     let closed = session.store.take().map_or(Ok(()), |store| store.close());
-    let ending = session.tell(action)?;
-    ended?;
-    closed?;
-    Ok(ending)
+    let told = session.tell(action);
+    ended.and(closed).and(told)?;
+    Ok(ending(&session.done))
+}
+
+/// Complains about options that do not go with what is to be done.
+fn check_options(action: Action, args: &YcsbArgs) -> Result<(), Failure> {
+    if action == Action::Run && args.recreate {
+        return Err(usage("--recreate empties the table: it goes with load and all"));
+    }
+    let of_runs = [
+        ("--time", args.time.is_some()),
+        ("--operations", args.operations.is_some()),
+        ("--warmup", !args.warmup.is_zero()),
+    ];
+    match of_runs.iter().find(|(_, is_given)| *is_given && action == Action::Load) {
+        Some((name, _)) => Err(usage(format!("a load ends with its records: leave {name} out, or say run"))),
+        None => Ok(()),
+    }
 }
 
 /// What is done, in order.
@@ -111,10 +131,10 @@ fn phase(name: &str, work: Work, names: &[&str], args: &YcsbArgs) -> Result<Phas
     };
     let mut settings = Settings::new(&properties, &text).map_err(|error| usage(error.to_string()))?;
     match args.format {
-        Exporter::Table => {}
-        Exporter::Text => settings.output.format = Format::Text,
-        Exporter::Json => settings.output.format = Format::Json,
-        Exporter::JsonArray => settings.output.format = Format::JsonArray,
+        None | Some(Exporter::Table) => {}
+        Some(Exporter::Text) => settings.output.format = Format::Text,
+        Some(Exporter::Json) => settings.output.format = Format::Json,
+        Some(Exporter::JsonArray) => settings.output.format = Format::JsonArray,
     }
     Ok(Phase { name: name.to_owned(), work, settings, properties, seed: args.seed })
 }
@@ -170,47 +190,58 @@ impl Measuring<'_> {
             store.close()?;
             return Err(usage(format!(
                 "target `{}`: table {} is not empty; --recreate empties it first",
-                self.target.text, table.name
+                without_password(&self.target.text),
+                table.name
             )));
         }
         self.store = Some(store);
         Ok(())
     }
 
-    /// Prints and writes what was measured.
-    fn tell(&self, action: Action) -> Result<Ending, Failure> {
-        if self.args.format == Exporter::Table {
-            let text: Vec<String> = self.done.iter().map(Done::table).collect();
-            print(&text.join("\n"))?;
-        } else {
-            for done in &self.done {
-                let text = ycsb::export(&done.run.measured, &done.output);
-                match &done.output.file {
-                    Some(path) => results::write(Path::new(path), text.as_bytes())?,
-                    None => print(&text)?,
-                }
-            }
-        }
+    /// Prints and writes what was measured, if something was.
+    fn tell(&self, action: Action) -> Result<(), Failure> {
+        let Some(Done { output, exporter_is_set, .. }) = self.done.first() else { return Ok(()) };
+        let exported = || self.done.iter().map(Done::exported).collect::<String>();
+        let file = output.file.as_ref().map_or(Ok(()), |path| results::write(Path::new(path), exported().as_bytes()));
+        let is_table = match self.args.format {
+            _ if output.file.is_some() => true,
+            None => !exporter_is_set,
+            Some(format) => format == Exporter::Table,
+        };
+        let mut text = match is_table {
+            true => self.done.iter().map(Done::table).collect::<Vec<_>>().join("\n"),
+            false => exported(),
+        };
         if action == Action::All {
             let lines: Vec<String> = self.done.iter().filter_map(Done::seed_line).collect();
-            print(&format!("\n{}\n", lines.join("\n")))?;
+            // They are nothing that reads the other output could read.
+            match is_table {
+                true => text.push_str(&format!("\n{}\n", lines.join("\n"))),
+                false => say(&lines.join("\n")),
+            }
         }
-        results::write_all(self.args, &self.done.iter().map(|done| &done.run).collect::<Vec<_>>())?;
-        Ok(ending(&self.done))
+        let printed = print(&text);
+        let written = results::write_all(self.args, &self.done.iter().map(|done| &done.run).collect::<Vec<_>>());
+        printed.and(file).and(written)
     }
 }
 
-/// How it ended, of what was done.
+/// How it ended, of what was done; what went wrong is said.
 fn ending(done: &[Done]) -> Ending {
-    for Done { run, .. } in done {
+    for Done { run, warnings_before, .. } in done {
+        for warning in run.warnings.iter().skip(*warnings_before) {
+            say(&format!("larch: {}: {warning}", run.name));
+        }
         if let Some(error) = &run.error {
-            eprintln!("larch: {}: {error}", run.name);
+            say(&format!("larch: {}: {error}", run.name));
         }
         for (kind, text) in &run.measured.failures {
-            eprintln!("larch: {}: {kind}: {text}", run.name);
+            say(&format!("larch: {}: {kind}: {text}", run.name));
         }
     }
-    if done.iter().any(|done| done.run.measured.interrupted) {
+    if done.iter().any(|done| done.is_store_lost) {
+        Ending::Failed
+    } else if done.iter().any(|done| done.run.measured.interrupted) {
         Ending::Interrupted
     } else if done.is_empty() || done.iter().any(Done::is_bad) {
         Ending::Bad

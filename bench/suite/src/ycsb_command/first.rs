@@ -3,20 +3,20 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a temporary directory, never simulated")]
 
-use super::phase::{self, Done, Place, Work};
+use super::phase::{self, Done, Phase, Place, Work};
 use super::stop::Stop;
 use super::{Ending, ending, phases, usage};
 use crate::args::{Action, YcsbArgs};
-use crate::{print, results};
+use crate::{print, results, say};
 use harness::report::text;
-use harness::{Failure, Opening, Scheme, Target};
+use harness::{Failure, Opening, Scheme, Store, Target};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// All of it takes no longer, unless the loads alone do.
 const TIME: Duration = Duration::from_secs(80);
-/// A workload is measured at most so long.
+/// A workload is measured at most so long, where `--time` does not say it.
 const LONGEST: Duration = Duration::from_secs(7);
 const SHORTEST: Duration = Duration::from_secs(1);
 /// Of each workload's time: left out.
@@ -41,70 +41,117 @@ impl Drop for Temporary {
 
 /// Measures.
 pub fn run(args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, Failure> {
-    let has_more =
-        args.target.is_some() || !args.workload.is_empty() || args.time.is_some() || args.operations.is_some();
-    if has_more {
-        return Err(usage("say what to do with it: larch bench ycsb load, run or all"));
-    }
-    let started = Instant::now();
+    check_options(args)?;
     let scheme =
         schemes.iter().find(|scheme| scheme.name == "larch").ok_or_else(|| usage("this binary has no Larch"))?;
-    let directory = Temporary(std::env::temp_dir().join(format!("larch-ycsb-{}", std::process::id())));
-    room(&std::env::temp_dir())?;
-    let target = Target::parse(&format!("larch:{}?cache={CACHE}", directory.0.display()))?;
     let args = &defaults(args);
     let phases = phases(Action::All, args)?;
-    eprintln!("YCSB on Larch: {RECORDS} records of 1000 bytes in {}, cache {CACHE}", directory.0.display());
-    let mut done: Vec<Done> = Vec::new();
-    let mut store = None;
-    let mut load_time = Duration::ZERO;
-    for (number, phase) in phases.iter().enumerate() {
-        let loads_again = phase.work == Work::Load && number > 0;
-        if loads_again && load_time > SLOW_LOAD {
-            eprintln!("the load took {:.0} s: workload {} runs on what is there", load_time.as_secs_f64(), phase.name);
-            continue;
-        }
-        if phase.work == Work::Load {
-            drop(store.take());
-            store = Some((scheme.open)(&target, &phase.settings.table(), Opening::Recreate)?);
-        }
-        let store = store.as_deref().expect("the first phase is a load");
-        let mut of_phase = args.clone();
-        if phase.work == Work::Run {
-            let loads_left = if load_time > SLOW_LOAD || number > 6 { Duration::ZERO } else { load_time };
-            let runs_left = phases[number..].iter().filter(|phase| phase.work == Work::Run).count() as u32;
-            let left = TIME.saturating_sub(started.elapsed() + loads_left) / runs_left;
-            of_phase.time = Some(left.saturating_sub(WARMUP).clamp(SHORTEST, LONGEST));
-        }
-        let before = Instant::now();
-        let place = Place { target: &target, scheme, args: &of_phase, stop };
-        let result = phase::run(phase, store, place)?;
-        if phase.work == Work::Load {
-            load_time = before.elapsed();
-        }
-        let is_last = result.run.measured.interrupted || result.run.error.is_some();
-        done.push(result);
-        if is_last {
-            break;
-        }
+    for phase in &phases {
+        phase::check(phase, args)?;
     }
-    if let Some(store) = store {
-        store.close()?;
+    results::check(args, [])?;
+    let directory = Temporary(std::env::temp_dir().join(format!("larch-ycsb-{}", std::process::id())));
+    stop.removes(&directory.0);
+    let records = &phases[0].settings.records;
+    room(&std::env::temp_dir(), records.count.unsigned_abs())?;
+    let target = Target::parse(&format!("larch:{}?cache={CACHE}", directory.0.display()))?;
+    let count = text::grouped(records.count.unsigned_abs());
+    say(&format!("YCSB on Larch: {count} records in {}, cache {CACHE}", directory.0.display()));
+    for warning in &phases[0].settings.warnings {
+        say(&format!("larch: {warning}"));
     }
-    let runs: Vec<_> = done.iter().map(|done| &done.run).collect();
-    let out = args.out.as_deref().unwrap_or_else(|| Path::new(RESULT));
-    results::write_report(out, &runs)?;
-    print(&summary(&done))?;
-    print(&format!("\nall of it: {}\n", out.display()))?;
+
+    let mut measuring = Measuring { args, scheme, target, stop, store: None, done: Vec::new() };
+    let ended = measuring.all(&phases);
+    let closed = measuring.store.take().map_or(Ok(()), |store| store.close());
+    let done = measuring.done;
+    if !done.is_empty() {
+        let written = results::write_all(args, &done.iter().map(|done| &done.run).collect::<Vec<_>>());
+        let mut told = summary(&done);
+        if let (Ok(()), Some(out)) = (&written, &args.out) {
+            told.push_str(&format!("\nall of it: {}\n", out.display()));
+        }
+        let told = print(&told);
+        ended.and(closed).and(written).and(told)?;
+    } else {
+        ended.and(closed)?;
+    }
     Ok(ending(&done))
+}
+
+/// Complains about what only goes with a word more.
+fn check_options(args: &YcsbArgs) -> Result<(), Failure> {
+    let more = [
+        ("--target", args.target.is_some()),
+        ("--workload", !args.workload.is_empty()),
+        ("--operations", args.operations.is_some()),
+        ("--recreate", args.recreate),
+        ("--format", args.format.is_some()),
+    ];
+    match more.iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) => Err(usage(format!("say what to do with {name}: larch bench ycsb load, run or all"))),
+        None => Ok(()),
+    }
 }
 
 /// What the command line does not say.
 fn defaults(args: &YcsbArgs) -> YcsbArgs {
     let mut args = args.clone();
     args.property.insert(0, format!("recordcount={RECORDS}"));
-    args.warmup = WARMUP;
+    if args.warmup.is_zero() {
+        args.warmup = WARMUP;
+    }
+    args.out.get_or_insert_with(|| PathBuf::from(RESULT));
     args
+}
+
+/// Phases on Larch.
+struct Measuring<'a> {
+    args: &'a YcsbArgs,
+    scheme: &'a Scheme,
+    target: Target,
+    stop: &'a Stop,
+    store: Option<Box<dyn Store>>,
+    done: Vec<Done>,
+}
+
+impl Measuring<'_> {
+    fn all(&mut self, phases: &[Phase]) -> Result<(), Failure> {
+        let started = Instant::now();
+        let mut load_time = Duration::ZERO;
+        for (number, phase) in phases.iter().enumerate() {
+            let loads_again = phase.work == Work::Load && number > 0;
+            if loads_again && load_time > SLOW_LOAD {
+                let seconds = load_time.as_secs_f64();
+                say(&format!("the load took {seconds:.0} s: workload {} runs on what is there", phase.name));
+                continue;
+            }
+            if phase.work == Work::Load {
+                self.store.take().map_or(Ok(()), |store| store.close())?;
+                self.store = Some((self.scheme.open)(&self.target, &phase.settings.table(), Opening::Recreate)?);
+            }
+            let store = self.store.as_deref().expect("the first phase is a load");
+            let mut of_phase = self.args.clone();
+            if phase.work == Work::Run && self.args.time.is_none() {
+                let loads_left = if load_time > SLOW_LOAD || number > 6 { Duration::ZERO } else { load_time };
+                let runs_left = phases[number..].iter().filter(|phase| phase.work == Work::Run).count() as u32;
+                let left = TIME.saturating_sub(started.elapsed() + loads_left) / runs_left;
+                of_phase.time = Some(left.saturating_sub(self.args.warmup).clamp(SHORTEST, LONGEST));
+            }
+            let before = Instant::now();
+            let place = Place { target: &self.target, scheme: self.scheme, args: &of_phase, stop: self.stop };
+            let result = phase::run(phase, store, place)?;
+            if phase.work == Work::Load {
+                load_time = before.elapsed();
+            }
+            let is_last = result.run.measured.interrupted || result.run.error.is_some();
+            self.done.push(result);
+            if is_last {
+                break;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A line for each phase.
@@ -142,17 +189,18 @@ fn summary(done: &[Done]) -> String {
 }
 
 /// Complains if the disk has no room for the records, what compactions take beside them, and some more.
-fn room(place: &Path) -> Result<(), Failure> {
-    const NEEDED_BYTES: u64 = 4 << 30;
+fn room(place: &Path, records: u64) -> Result<(), Failure> {
+    // As long as a record has its thousand bytes.
+    let needed_bytes = records.saturating_mul(4 << 10).max(64 << 20);
     let about = rustix::fs::statvfs(place)
         .map_err(|error| Failure::session("io", format!("{}: {error}; set TMPDIR to a directory", place.display())))?;
     let room = about.f_bavail * about.f_frsize;
-    if room < NEEDED_BYTES {
+    if room < needed_bytes {
         let text = format!(
             "{} has room for {} MiB and this takes up to {} MiB: make room, or set TMPDIR to a directory that has more",
             place.display(),
             room >> 20,
-            NEEDED_BYTES >> 20
+            needed_bytes >> 20
         );
         return Err(Failure::session("io", text));
     }

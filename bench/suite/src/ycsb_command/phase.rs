@@ -3,8 +3,9 @@
 use super::stop::Stop;
 use super::usage;
 use crate::args::YcsbArgs;
+use crate::say;
 use harness::report::{self, Pair};
-use harness::{Failure, Interval, Length, Pace, Plan, RunError, Scheme, Store, Target, Workload};
+use harness::{Failure, Interval, Length, Measured, Pace, Plan, RunError, Scheme, Store, Target, Workload};
 use std::fmt;
 use std::time::Duration;
 use ycsb::{Load, Output, Properties, Run, Settings, Status};
@@ -52,6 +53,12 @@ pub struct Done {
     pub distribution: &'static str,
     /// How the result is told as YCSB tells it.
     pub output: Output,
+    /// Whether the properties say how.
+    pub exporter_is_set: bool,
+    /// Whether the store failed.
+    pub is_store_lost: bool,
+    /// Of the warnings: how many were there before it was run.
+    pub warnings_before: usize,
     /// The result, with all that decided it.
     pub run: report::Run,
     /// After a load: how long the store went on behind it.
@@ -74,50 +81,88 @@ pub struct Place<'a> {
     pub stop: &'a Stop,
 }
 
+/// Complains about a phase that cannot be done, before a store is touched.
+pub fn check(phase: &Phase, args: &YcsbArgs) -> Result<(), Failure> {
+    if phase.work == Work::Load {
+        phase.settings.check_load().map_err(|error| usage(error.to_string()))?;
+    }
+    plan(phase, args).map(drop)
+}
+
 /// Does a phase on an open store.
 pub fn run(phase: &Phase, store: &dyn Store, place: Place<'_>) -> Result<Done, Failure> {
-    let args = place.args;
     let settings = &phase.settings;
-    let mut plan = plan(phase, args);
+    let plan = plan(phase, place.args)?;
     match phase.work {
         Work::Load => {
-            settings.check_load().map_err(|error| usage(error.to_string()))?;
             let mut done = measured(phase, store, place, plan, &Load::new(settings, phase.seed))?;
-            if done.run.error.is_none() && !done.run.measured.interrupted {
-                let clock = harness::Clock::start();
-                store.settle()?;
-                done.settled_nanos = Some(clock.nanos());
+            let run = &mut done.run;
+            if run.error.is_some() || run.measured.interrupted {
+                return Ok(done);
+            }
+            let (loaded, wanted) = (run.measured.operations, settings.records.span.unsigned_abs());
+            if loaded < wanted {
+                run.error = Some(format!("only {loaded} of {wanted} records were loaded"));
+                return Ok(done);
+            }
+            let clock = harness::Clock::start();
+            match store.settle() {
+                Ok(()) => done.settled_nanos = Some(clock.nanos()),
+                Err(failure) => {
+                    run.error = Some(format!("what was loaded could not be settled: {failure}"));
+                    done.is_store_lost = true;
+                }
             }
             Ok(done)
         }
         Work::Run => {
-            if let Some(time) = args.time {
-                plan.length = Length::Time(time);
-            } else if let Some(operations) = args.operations {
-                plan.length = Length::Operations(operations);
-            } else if plan.length == Length::All {
-                let limit = plan.limit.ok_or_else(|| {
-                    usage(
-                        "say how long: --time 60s, --operations N, or -p operationcount=N or maxexecutiontime=SECONDS",
-                    )
-                })?;
-                plan.length = Length::Time(limit);
+            let mut done = measured(phase, store, place, plan, &Run::new(settings, phase.seed))?;
+            if place.scheme.name != harness::noop::SCHEME.name && done.run.error.is_none() {
+                let (error, warning) = missing(&done.run.measured);
+                done.run.error = error;
+                done.run.warnings.extend(warning);
             }
-            measured(phase, store, place, plan, &Run::new(settings, phase.seed))
+            Ok(done)
         }
     }
 }
 
+/// What is said of a run whose requests met no rows: an error if none did, a warning if one in a hundred did not.
+fn missing(measured: &Measured) -> (Option<String>, Option<String>) {
+    const ADVICE: &str = "was the table loaded, and with this recordcount, insertstart, insertorder and zeropadding?";
+    let asked = measured.kinds.iter().filter(|kind| matches!(kind.name.as_str(), "READ" | "UPDATE" | "SCAN"));
+    let asked: Vec<_> = asked.filter(|kind| kind.oks + kind.not_found > 0).collect();
+    let met = asked.iter().any(|kind| kind.rows > 0 || (kind.name == "UPDATE" && kind.oks > 0));
+    if !asked.is_empty() && !met {
+        return (Some(format!("no request found a row: {ADVICE}")), None);
+    }
+    let not_found: u64 = asked.iter().map(|kind| kind.not_found).sum();
+    let all: u64 = asked.iter().map(|kind| kind.oks + kind.not_found).sum();
+    let is_much = not_found * 100 > all;
+    (None, is_much.then(|| format!("{not_found} of {all} requests found no row: {ADVICE}")))
+}
+
 /// How it is run: what the command line says over what the properties say.
-fn plan(phase: &Phase, args: &YcsbArgs) -> Plan {
+fn plan(phase: &Phase, args: &YcsbArgs) -> Result<Plan, Failure> {
     let loads = phase.work == Work::Load;
     let mut plan = phase.settings.plan(loads);
     plan.clients = args.threads.map_or(plan.clients, |threads| threads as usize);
     plan.workers = args.workers as usize;
     plan.pace = args.rate.map_or(plan.pace, |per_second| Pace::Open { per_second });
     plan.ramp = args.ramp;
-    plan.warmup = if loads { Duration::ZERO } else { args.warmup };
-    plan
+    if loads {
+        return Ok(plan);
+    }
+    plan.warmup = args.warmup;
+    if let Some(time) = args.time {
+        plan.length = Length::Time(time);
+    } else if let Some(operations) = args.operations {
+        plan.length = Length::Operations(operations);
+    } else if plan.length == Length::All {
+        let text = "say how long: --time 60s, --operations N, or -p operationcount=N or maxexecutiontime=SECONDS";
+        plan.length = Length::Time(plan.limit.ok_or_else(|| usage(text))?);
+    }
+    Ok(plan)
 }
 
 fn measured<W: Workload>(
@@ -136,19 +181,22 @@ fn measured<W: Workload>(
     };
     let mut status = Status::new(&phase.settings.output, expected);
     let mut watch = |interval: &Interval| {
+        if args.quiet {
+            return;
+        }
         if args.status || phase.settings.output.status {
-            if let Some(line) = status.interval(unix_millis(), interval) {
-                eprintln!("{line}");
-            }
-        } else if !args.quiet {
-            eprintln!("{what:10} {}", report::text::line(interval));
+            status.interval(unix_millis(), interval).iter().for_each(|line| say(line));
+        } else {
+            say(&format!("{what:10} {}", report::text::line(interval)));
         }
     };
     let ended = harness::run(store, workload, &plan, place.stop.flag(), &mut watch);
+    let is_store_lost = matches!(&ended, Err(RunError::Lost { .. } | RunError::Panicked { .. }));
     let (measured, error) = match ended {
         Ok(measured) => (measured, None),
         // An interrupted run that had not come to its window yet is told as what it is.
         Err(RunError::NothingMeasured { partial }) if partial.interrupted => (*partial, None),
+        Err(RunError::Plan(text)) => return Err(usage(text)),
         Err(error) => match error.partial() {
             Some(partial) => (partial.clone(), Some(error.to_string())),
             None => return Err(Failure::session("run", error.to_string())),
@@ -174,6 +222,9 @@ fn measured<W: Workload>(
         work: phase.work,
         distribution: phase.settings.operations.keys.name(),
         output: phase.settings.output.clone(),
+        exporter_is_set: phase.properties.get("exporter").is_some(),
+        is_store_lost,
+        warnings_before: phase.settings.warnings.len(),
         run,
         settled_nanos: None,
     })
@@ -211,6 +262,15 @@ impl Done {
         if let Some(nanos) = self.settled_nanos {
             let time = report::text::nanos(nanos as f64);
             text.push_str(&format!("the store went on for {time} before it was settled\n"));
+        }
+        text
+    }
+
+    /// The result as YCSB prints it.
+    pub fn exported(&self) -> String {
+        let mut text = ycsb::export(&self.run.measured, &self.output);
+        if !text.ends_with('\n') {
+            text.push('\n');
         }
         text
     }

@@ -2,29 +2,41 @@
 
 #![allow(clippy::disallowed_methods, reason = "ends the process, never simulated")]
 
+use crate::say;
 use harness::Failure;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Whether ^C was pressed.
 #[derive(Clone, Debug)]
 pub struct Stop {
     pressed: Arc<AtomicBool>,
+    /// Of a directory that is to go with the process.
+    temporary: Arc<OnceLock<PathBuf>>,
 }
 
 impl Stop {
     /// Catches ^C, and being asked to end, from now on.
     pub fn catch() -> Result<Self, Failure> {
-        let stop = Self { pressed: Arc::new(AtomicBool::new(false)) };
-        let pressed = stop.pressed.clone();
+        let stop = Self { pressed: Arc::new(AtomicBool::new(false)), temporary: Arc::default() };
+        let (pressed, temporary) = (stop.pressed.clone(), stop.temporary.clone());
         ctrlc::set_handler(move || {
             if pressed.swap(true, Ordering::Relaxed) {
+                // Whoever works in it may be in the way; there is no time to wait for that.
+                temporary.get().map_or(Ok(()), std::fs::remove_dir_all).unwrap_or_default();
                 std::process::exit(130);
             }
-            eprintln!("larch: ending; what was measured so far is told. Once more ends at once");
+            say("larch: ending; what was measured so far is told. Once more ends at once");
         })
         .map_err(|error| Failure::session("signal", format!("cannot catch ^C: {error}")))?;
         Ok(stop)
+    }
+
+    /// The second ^C removes this directory.
+    pub fn removes(&self, temporary: &Path) {
+        self.temporary.set(temporary.to_owned()).expect("there is one temporary directory");
     }
 
     /// What a run looks at.
