@@ -21,7 +21,9 @@
 //! * A read-modify-write whose read fails or finds nothing writes nothing.
 //! * A load without `insertcount` ends where the records do, not `recordcount` records after `insertstart`.
 //! * Wrong values of properties are errors. The original takes some of them for the default, or dies of them later.
-//! * `measurementtype=raw` is refused: the result has a histogram for every second instead.
+//! * Single times (`raw`) are written while it runs, so that memory stays what it is: lines of different kinds stand between
+//!   each other. What lies outside the window is left out. `intended` times are refused with a rate.
+//! * Logs of histograms (`hdrhistogram.fileoutput`) have a line for every second, not for every status line.
 //! * Output: see [`export`].
 //!
 //! Powers and logarithms are those of the system's mathematical library. That of glibc gives the same powers as Java in all
@@ -36,6 +38,7 @@ mod kinds;
 mod load;
 mod properties;
 mod random;
+mod raw;
 mod report;
 mod run;
 mod settings;
@@ -51,7 +54,8 @@ pub use key::KeyNames;
 pub use load::{Load, LoadClient, LoadRows};
 pub use properties::{BadSyntax, Properties};
 pub use random::Random;
-pub use report::{Status, export, seed_line};
+pub use raw::{RawError, RawLog};
+pub use report::{Status, export, hdr_logs, seed_line};
 pub use run::{Run, RunClient};
 pub use settings::{
     BadProperty, Drive, FieldLength, Format, Interval, KeyDistribution, Measure, Operations, Output, Records, Settings,

@@ -1,5 +1,6 @@
 //! What YCSB prints, made from what was measured.
 
+mod hdr;
 mod java;
 mod lines;
 mod seed_line;
@@ -13,6 +14,7 @@ use java::double;
 use lines::{Line, Value};
 use std::fmt::Write;
 
+pub use hdr::hdr_logs;
 pub use seed_line::seed_line;
 pub use status::Status;
 

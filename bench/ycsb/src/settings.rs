@@ -169,6 +169,12 @@ pub struct Output {
     pub buckets: u32,
     /// `timeseries.granularity`.
     pub granularity_millis: u64,
+    /// `measurement.raw.output_file`: where every single time is written; none: standard output.
+    pub raw_file: Option<String>,
+    /// `measurement.raw.no_summary` is not set: single times have a summary.
+    pub raw_summary: bool,
+    /// `hdrhistogram.output.path`, what names of logs of histograms begin with; none: `hdrhistogram.fileoutput` is not set.
+    pub hdr_path: Option<String>,
     /// `exporter`.
     pub format: Format,
     /// `exportfile`; none: standard output.
@@ -192,6 +198,22 @@ pub enum Measure {
     HdrAndBuckets,
     /// `timeseries`.
     Series,
+    /// `raw`.
+    Raw,
+    /// `hdrhistogram+raw`.
+    HdrAndRaw,
+}
+
+impl Measure {
+    /// Whether every single time is written.
+    pub fn is_raw(self) -> bool {
+        matches!(self, Measure::Raw | Measure::HdrAndRaw)
+    }
+
+    /// Whether times are told of as a histogram of high dynamic range.
+    pub fn is_hdr(self) -> bool {
+        matches!(self, Measure::Hdr | Measure::HdrAndBuckets | Measure::HdrAndRaw)
+    }
 }
 
 /// `measurement.interval`.
@@ -290,6 +312,16 @@ impl Settings {
                  run inserts, as the range of keys is made from the number of inserts expected"
                     .to_owned(),
             );
+        }
+        let output = &self.output;
+        if output.hdr_path.is_some() && !output.measure.is_hdr() {
+            self.warnings.push("`hdrhistogram.fileoutput` needs a `measurementtype` with `hdrhistogram`".to_owned());
+        }
+        if output.raw_file.is_some() && !output.measure.is_raw() {
+            self.warnings.push("`measurement.raw.output_file` needs a `measurementtype` with `raw`".to_owned());
+        }
+        if output.measure.is_raw() {
+            self.warnings.push("single times cost every request two looks at the clock, measured with it".to_owned());
         }
         if self.records.checkable && operations.read + operations.read_modify_write <= 0.0 {
             self.warnings.push("`dataintegrity` checks reads, and there are none".to_owned());
@@ -476,6 +508,11 @@ impl Reader<'_> {
             verbose: self.truth("measurement.histogram.verbose", false)?,
             buckets: self.number("histogram.buckets", 1, 10_000_000)?.unwrap_or(1000),
             granularity_millis: self.number("timeseries.granularity", 1, 86_400_000)?.unwrap_or(1000),
+            raw_file: self.text("measurement.raw.output_file").filter(|file| !file.is_empty()).map(str::to_owned),
+            raw_summary: !self.truth("measurement.raw.no_summary", false)?,
+            hdr_path: self
+                .truth("hdrhistogram.fileoutput", false)?
+                .then(|| self.text("hdrhistogram.output.path").unwrap_or_default().to_owned()),
             format: self.one_of("exporter", known::EXPORTERS, Format::Text)?,
             file: self.text("exportfile").map(str::to_owned),
             status: self.truth("status", false)?,
@@ -489,15 +526,11 @@ impl Reader<'_> {
             ("hdrhistogram", Measure::Hdr),
             ("histogram", Measure::Buckets),
             ("hdrhistogram+histogram", Measure::HdrAndBuckets),
+            ("hdrhistogram+raw", Measure::HdrAndRaw),
             ("timeseries", Measure::Series),
+            ("raw", Measure::Raw),
         ];
-        self.one_of("measurementtype", &kinds, Measure::Hdr).map_err(|mut error| {
-            if error.value.ends_with("raw") {
-                error.allowed +=
-                    "; every single time is not kept here: the result file has a histogram for each second";
-            }
-            error
-        })
+        self.one_of("measurementtype", &kinds, Measure::Hdr)
     }
 
     fn percentiles(&self) -> Result<Vec<f64>, BadProperty> {

@@ -1,10 +1,14 @@
 //! Whole runs: the clients here, driven by the harness, on a store that keeps everything in memory.
 
-use crate::{Load, Properties, Run, Settings, built_in, export};
-use harness::{Clock, Counter, Failure, KeyValue, Measured, Records, Session, Setting, Store, Workload, run};
+#![allow(clippy::disallowed_methods, reason = "files of the machine")]
+
+use crate::{Load, Properties, RawLog, Run, Settings, built_in, export};
+use harness::{Clock, Counter, Failure, KeyValue, Measured, Plan, Records, Session, Setting, Store, Workload, run};
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// Rows by key.
 type Map = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -91,6 +95,29 @@ fn loaded(settings: &Settings) -> Memory {
     store
 }
 
+/// A file that is gone in the end.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new(name: &str) -> Self {
+        Temporary(std::env::temp_dir().join(format!("larch-ycsb-{name}-{}", std::process::id())))
+    }
+
+    /// What is in it; then it is gone.
+    fn take(&self) -> String {
+        let text = std::fs::read_to_string(&self.0).expect("it was written");
+        std::fs::remove_file(&self.0).expect("it is there");
+        text
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // After a test it is gone already.
+        std::fs::remove_file(&self.0).unwrap_or_default();
+    }
+}
+
 #[test]
 fn every_record_of_every_workload_is_found_and_right() {
     for (workload, threads) in [("a", 1), ("b", 3), ("c", 2), ("d", 4), ("e", 4), ("f", 3), ("d", 1)] {
@@ -165,4 +192,115 @@ fn one_client_writes_the_same_whatever_the_time() {
         store.rows.into_inner()
     };
     assert_eq!(rows(), rows());
+}
+
+/// Lines of single times by what they begin with, headers apart; each is checked.
+fn single_times(text: &str) -> (Vec<&str>, BTreeMap<&str, Vec<u64>>) {
+    let (mut headers, mut times) = (Vec::new(), BTreeMap::<_, Vec<u64>>::new());
+    for line in text.lines() {
+        if let Some(name) = line.strip_suffix(" latency raw data: op, timestamp(ms), latency(us)") {
+            headers.push(name);
+            continue;
+        }
+        let parts: Vec<&str> = line.split(',').collect();
+        let [name, millis, micros] = parts[..] else { panic!("no line of a single time: {line}") };
+        assert!(headers.contains(&name), "{name} comes before its header");
+        assert_eq!(millis.len(), 13, "milliseconds since 1970: {line}");
+        times.entry(name).or_default().push(micros.parse().expect("microseconds"));
+    }
+    (headers, times)
+}
+
+#[test]
+fn every_single_time_is_written() {
+    let file = Temporary::new("every");
+    for (workload, more) in [("f", "threadcount=3"), ("d", "threadcount=2 target=100000")] {
+        let more = format!(
+            "{more} recordcount=100 operationcount=9000 fieldcount=1 fieldlength=40 dataintegrity=true \
+             measurementtype=hdrhistogram+raw measurement.raw.output_file={}",
+            file.0.display()
+        );
+        let settings = settings(workload, &more);
+        let store = loaded(&settings);
+        let plan = settings.plan(false);
+        let log = RawLog::open(&settings.output, &plan).expect("a file").expect("it is asked for");
+        let ended = log.run(&store, &Run::new(&settings, 1), &plan, &AtomicBool::new(false), &mut |_| ());
+        let measured = ended.expect("it is measured");
+        log.finish().expect("it is written");
+        assert_eq!(measured.operations, 9000);
+        let text = file.take();
+        let (headers, times) = single_times(&text);
+        let summary = export(&measured, &settings.output);
+        let kinds = measured.kinds.iter().filter(|kind| !kind.service.is_empty());
+        for kind in kinds.clone() {
+            let name = format!("Raw{}", kind.name);
+            let mut micros = times[&name[..]].clone();
+            let line = format!("[{name}], Total Operations, {}\n", micros.len());
+            assert!(summary.contains(&line), "{line}{summary}");
+            // The store's own clock looks are within those of the harness.
+            micros.sort_unstable();
+            let median = micros[micros.len() / 2];
+            assert!(median <= kind.service.quantile(0.55) / 1000 + 1, "{name}: {median}");
+        }
+        assert_eq!(headers.len(), kinds.count());
+        assert_eq!(headers.len(), times.len());
+    }
+}
+
+#[test]
+fn single_times_of_warm_up_are_left_out() {
+    let file = Temporary::new("warm");
+    let more = format!(
+        "recordcount=10 fieldcount=1 operationcount=100 measurementtype=raw measurement.raw.output_file={}",
+        file.0.display()
+    );
+    let settings = settings("c", &more);
+    let store = loaded(&settings);
+    let plan = Plan { warmup: Duration::from_millis(20), ..settings.plan(false) };
+    let log = RawLog::open(&settings.output, &plan).expect("a file").expect("it is asked for");
+    let ended = log.run(&store, &Run::new(&settings, 1), &plan, &AtomicBool::new(false), &mut |_| ());
+    let measured = ended.expect("it is measured");
+    log.finish().expect("it is written");
+    assert_eq!(measured.operations, 100);
+    let text = file.take();
+    let written = single_times(&text).1.get("READ").map_or(0, Vec::len);
+    // In 20 ms there are many thousands; the edge is where the client knows it.
+    assert!(written <= 100, "{written}");
+}
+
+#[test]
+fn single_times_of_requests_that_fail_are_apart() {
+    let file = Temporary::new("failed");
+    let more = format!(
+        "recordcount=100 fieldcount=1 core_workload_insertion_retry_limit=1 core_workload_insertion_retry_interval=0 \
+         measurementtype=raw measurement.interval=both measurement.raw.output_file={}",
+        file.0.display()
+    );
+    let settings = settings("", &more);
+    let store = Memory { fields: 1, put_fails: 10, ..Memory::default() };
+    let plan = settings.plan(true);
+    let log = RawLog::open(&settings.output, &plan).expect("a file").expect("it is asked for");
+    let ended = log.run(&store, &Load::new(&settings, 1), &plan, &AtomicBool::new(false), &mut |_| ());
+    assert_eq!(ended.expect("it is measured").retries, 11);
+    log.finish().expect("it is written");
+    let text = file.take();
+    let (headers, times) = single_times(&text);
+    assert_eq!(headers, ["INSERT", "Intended-INSERT", "INSERT-FAILED"]);
+    assert_eq!(times["INSERT"].len(), 100);
+    assert_eq!(times["INSERT"], times["Intended-INSERT"]);
+    assert_eq!(times["INSERT-FAILED"].len(), 11);
+}
+
+#[test]
+fn a_disk_that_is_full_is_told_of() {
+    let more = "recordcount=10 fieldcount=1 operationcount=20000 measurementtype=raw \
+                measurement.raw.output_file=/dev/full";
+    let settings = settings("c", more);
+    let store = loaded(&settings);
+    let plan = settings.plan(false);
+    let log = RawLog::open(&settings.output, &plan).expect("a file").expect("it is asked for");
+    let ended = log.run(&store, &Run::new(&settings, 1), &plan, &AtomicBool::new(false), &mut |_| ());
+    assert_eq!(ended.expect("it is measured").operations, 20_000);
+    let error = log.finish().expect_err("the disk is full").to_string();
+    assert!(error.starts_with("cannot write single times to /dev/full: No space left"), "{error}");
 }

@@ -3,6 +3,8 @@ import java.io.PrintStream;
 import java.io.Reader;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
@@ -13,6 +15,8 @@ import java.util.TreeSet;
 import java.util.Vector;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.LongSupplier;
+import org.HdrHistogram.Histogram;
+import org.HdrHistogram.HistogramLogReader;
 import site.ycsb.ByteIterator;
 import site.ycsb.DB;
 import site.ycsb.Status;
@@ -508,12 +512,20 @@ public final class Vectors {
         {"buckets-verbose", "TextMeasurementsExporter", "measurementtype", "histogram", "histogram.buckets", "5",
             "measurement.histogram.verbose", "true"},
         {"two", "TextMeasurementsExporter", "measurementtype", "hdrhistogram+histogram"},
+        {"raw", "TextMeasurementsExporter", "measurementtype", "raw"},
+        {"raw-no-summary", "TextMeasurementsExporter", "measurementtype", "raw", "measurement.raw.no_summary", "true"},
+        {"hdr-and-raw", "TextMeasurementsExporter", "measurementtype", "hdrhistogram+raw", "measurement.interval", "both"},
     };
     for (String[] set : sets) {
       Properties properties = new Properties();
       for (int i = 2; i < set.length; i += 2) {
         properties.setProperty(set[i], set[i + 1]);
       }
+      Path raw = Files.createTempFile("raw", ".csv");
+      properties.setProperty("measurement.raw.output_file", raw.toString());
+      Path logs = Files.createTempDirectory("logs");
+      properties.setProperty("hdrhistogram.fileoutput", "" + set[0].equals("hdr"));
+      properties.setProperty("hdrhistogram.output.path", logs + "/");
       Field singleton = Measurements.class.getDeclaredField("singleton");
       singleton.setAccessible(true);
       singleton.set(null, null);
@@ -550,6 +562,50 @@ public final class Vectors {
         exporter.write("OVERALL", "Throughput(ops/sec)", 4200.0);
         measurements.exportMeasurements(exporter);
         exporter.close();
+      }
+      if (set[0].equals("hdr-and-raw")) {
+        singleTimes(folder, raw);
+      }
+      if (set[0].equals("hdr")) {
+        logs(folder, logs);
+      }
+      Files.delete(raw);
+      Files.delete(logs);
+    }
+  }
+
+  /** The first single times of each metric; when they were measured is 0. */
+  private static void singleTimes(String folder, Path raw) throws Exception {
+    try (PrintStream file = new PrintStream(folder + "/raw-lines.txt", "UTF-8")) {
+      int shown = 0;
+      for (String line : Files.readAllLines(raw)) {
+        shown = line.contains(":") ? 0 : shown + 1;
+        if (shown <= 10) {
+          file.println(line.replaceFirst(",[0-9]+,", ",0,"));
+        }
+      }
+    }
+  }
+
+  /** The logs of histograms: first line, then values and counts of each histogram of two of them. */
+  private static void logs(String folder, Path logs) throws Exception {
+    try (PrintStream file = new PrintStream(folder + "/logs.txt", "UTF-8")) {
+      TreeSet<String> names = new TreeSet<>(java.util.Arrays.asList(logs.toFile().list()));
+      for (String name : names) {
+        Path log = logs.resolve(name);
+        file.println(name);
+        file.println("  " + Files.readAllLines(log).get(0));
+        if (name.equals("READ.hdr") || name.equals("UPDATE-FAILED.hdr")) {
+          HistogramLogReader reader = new HistogramLogReader(log.toFile());
+          Histogram histogram;
+          while ((histogram = (Histogram) reader.nextIntervalHistogram()) != null) {
+            StringBuilder line = new StringBuilder(" ");
+            histogram.recordedValues().forEach(value ->
+                line.append(" ").append(value.getValueIteratedTo()).append(" ").append(value.getCountAtValueIteratedTo()));
+            file.println(line);
+          }
+        }
+        Files.delete(log);
       }
     }
   }

@@ -1,7 +1,8 @@
 //! The lines of a result: metric, measurement, value.
 
 use crate::settings::{Interval, Measure, Output};
-use harness::{Measured, Times};
+use harness::{Measure as Kind, Measured, Times};
+use std::borrow::Cow;
 
 /// The original prints kinds in the order in which a hash table of their names has them. This is it.
 pub const ORDER: [&str; 6] = ["READ", "READ-MODIFY-WRITE", "UPDATE", "INSERT", "VERIFY", "SCAN"];
@@ -17,8 +18,66 @@ pub struct Line {
 /// A number, as Java's types have it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    Whole(u64),
+    Whole(i64),
     Real(f64),
+}
+
+/// What lines begin with, and which times it is of.
+pub struct Metric<'m> {
+    pub name: String,
+    /// What the store was asked.
+    pub kind: &'m Kind,
+    /// From when requests should have been sent, not from when they were.
+    intended: bool,
+    /// Of those that failed.
+    failed: bool,
+    /// Whether it tells what came back.
+    has_returns: bool,
+}
+
+impl Metric<'_> {
+    /// Its times among those of `kind`, which is the same as its own and may be of a piece of the run.
+    pub fn times<'k>(&self, kind: &'k Kind) -> Cow<'k, Times> {
+        let times = if self.intended { kind.times() } else { &kind.service };
+        match (self.failed, kind.name.as_str()) {
+            (true, _) => Cow::Borrowed(&kind.failed),
+            // A check that fails took its time all the same, and has no metric of its own.
+            (false, "VERIFY") => Cow::Owned(times.merged(&kind.failed)),
+            (false, _) => Cow::Borrowed(times),
+        }
+    }
+}
+
+/// The metrics of `measured`, in the order in which they are printed.
+pub fn metrics<'m>(measured: &'m Measured, output: &Output) -> Vec<Metric<'m>> {
+    let mut metrics = Vec::new();
+    let passes: &[bool] = match output.interval {
+        Interval::Operation => &[false],
+        Interval::Intended => &[true],
+        Interval::Both => &[false, true],
+    };
+    for &intended in passes {
+        let both = intended && output.interval == Interval::Both;
+        for kind in ORDER.iter().filter_map(|name| measured.kind(name)) {
+            let is_check = kind.name == "VERIFY";
+            // A check is not sent, so it has no time that was meant.
+            if is_check && both {
+                continue;
+            }
+            let name = if both { format!("Intended-{}", kind.name) } else { kind.name.clone() };
+            let has_returns = !both && kind.name != "READ-MODIFY-WRITE";
+            let failed = Metric { name: format!("{name}-FAILED"), kind, intended, failed: true, has_returns: false };
+            let metric = Metric { name, kind, intended, failed: false, has_returns };
+            let is_empty = metric.times(kind).is_empty() && kind.failed.is_empty();
+            if !is_empty || kind.name != "READ-MODIFY-WRITE" && !returns(kind).is_empty() {
+                metrics.push(metric);
+                if !is_check && !intended && !kind.failed.is_empty() {
+                    metrics.push(failed);
+                }
+            }
+        }
+    }
+    metrics
 }
 
 /// All lines of `measured`.
@@ -26,18 +85,7 @@ pub fn of(measured: &Measured, output: &Output) -> Vec<Line> {
     let mut lines = Lines { output, lines: Vec::new() };
     lines.whole("OVERALL", "RunTime(ms)", measured.nanos / 1_000_000);
     lines.real("OVERALL", "Throughput(ops/sec)", measured.per_second());
-    let passes: &[bool] = match output.interval {
-        Interval::Operation => &[false],
-        Interval::Intended => &[true],
-        Interval::Both => &[false, true],
-    };
-    for intended in passes {
-        for name in ORDER {
-            if let Some(measure) = measured.kind(name) {
-                lines.kind(measured, measure, *intended);
-            }
-        }
-    }
+    metrics(measured, output).iter().for_each(|metric| lines.metric(measured, metric));
     lines.lines
 }
 
@@ -52,48 +100,31 @@ impl Lines<'_> {
     }
 
     fn whole(&mut self, metric: &str, measurement: impl Into<String>, value: u64) {
-        self.push(metric, measurement, Value::Whole(value));
+        self.push(metric, measurement, Value::Whole(value.cast_signed()));
     }
 
     fn real(&mut self, metric: &str, measurement: impl Into<String>, value: f64) {
         self.push(metric, measurement, Value::Real(value));
     }
 
-    /// Operations of one kind, from when they were sent or from when they should have been.
-    fn kind(&mut self, measured: &Measured, measure: &harness::Measure, intended: bool) {
-        let is_check = measure.name == "VERIFY";
-        // A check is not sent, so it has no time that was meant.
-        if is_check && intended && self.output.interval == Interval::Both {
-            return;
-        }
-        let times = if intended { measure.times() } else { &measure.service };
-        // A check that fails took its time all the same, and has no metric of its own.
-        let all = is_check.then(|| times.merged(&measure.failed));
-        let times = all.as_ref().unwrap_or(times);
-        let failed = if is_check || intended { None } else { Some(&measure.failed) };
-        let returns = if measure.name == "READ-MODIFY-WRITE" { Vec::new() } else { returns(measure) };
-        if times.is_empty() && returns.is_empty() && measure.failed.is_empty() {
-            return;
-        }
-        let both = intended && self.output.interval == Interval::Both;
-        let name = if both { format!("Intended-{}", measure.name) } else { measure.name.clone() };
-        let returns = if both { &[][..] } else { &returns[..] };
-        self.metric(measured, &name, &measure.name, times, returns);
-        if let Some(failed) = failed.filter(|failed| !failed.is_empty()) {
-            self.metric(measured, &format!("{name}-FAILED"), "", failed, &[]);
-        }
-    }
-
     /// One metric in the form that `measurementtype` asks for.
-    fn metric(&mut self, measured: &Measured, name: &str, kind: &str, times: &Times, returns: &[(String, u64)]) {
+    fn metric(&mut self, measured: &Measured, metric: &Metric<'_>) {
+        let name = &metric.name;
+        let times = &*metric.times(metric.kind);
+        let returns = if metric.has_returns { returns(metric.kind) } else { Vec::new() };
         match self.output.measure {
-            Measure::Hdr => self.hdr(name, times, returns),
-            Measure::Buckets => self.buckets(name, times, returns),
+            Measure::Hdr => self.hdr(name, times, &returns),
+            Measure::Buckets => self.buckets(name, times, &returns),
             Measure::HdrAndBuckets => {
-                self.hdr(&format!("Hdr{name}"), times, returns);
+                self.hdr(&format!("Hdr{name}"), times, &returns);
                 self.buckets(&format!("Bucket{name}"), times, &[]);
             }
-            Measure::Series => self.series(measured, name, kind, times, returns),
+            Measure::Series => self.series(measured, metric, times, &returns),
+            Measure::Raw => self.raw(name, times, &returns),
+            Measure::HdrAndRaw => {
+                self.hdr(&format!("Hdr{name}"), times, &returns);
+                self.raw(&format!("Raw{name}"), times, &[]);
+            }
         }
     }
 
@@ -159,20 +190,45 @@ impl Lines<'_> {
     }
 
     /// The average of each interval; the run has to be kept in intervals of `timeseries.granularity`.
-    fn series(&mut self, measured: &Measured, name: &str, kind: &str, times: &Times, returns: &[(String, u64)]) {
+    fn series(&mut self, measured: &Measured, metric: &Metric<'_>, times: &Times, returns: &[(String, u64)]) {
+        let name = &metric.name;
         self.whole(name, "Operations", times.count());
         self.real(name, "AverageLatency(us)", mean_micros(times));
         self.whole(name, "MinLatency(us)", min_micros(times));
         self.whole(name, "MaxLatency(us)", times.max() / 1000);
         self.returns(name, returns);
-        let intended = name.starts_with("Intended-") || self.output.interval == Interval::Intended;
         for interval in measured.window() {
-            let Some(measure) = interval.kinds.iter().find(|measure| measure.name == kind) else { continue };
-            let times = if intended { measure.times() } else { &measure.service };
+            let Some(kind) = interval.kinds.iter().find(|kind| kind.name == metric.kind.name) else { continue };
+            let times = metric.times(kind);
             if !times.is_empty() {
-                self.real(name, (interval.from_nanos / 1_000_000).to_string(), mean_micros(times));
+                self.real(name, (interval.from_nanos / 1_000_000).to_string(), mean_micros(&times));
             }
         }
+    }
+
+    /// The summary of single times. The original sorts all of them; here a histogram has them.
+    fn raw(&mut self, name: &str, times: &Times, returns: &[(String, u64)]) {
+        self.whole(name, "Total Operations", times.count());
+        if !times.is_empty() && self.output.raw_summary {
+            self.push(name, "Below is a summary of latency in microseconds:", Value::Whole(-1));
+            self.real(name, "Average", mean_micros(times));
+            self.whole(name, "Min", min_micros(times));
+            self.whole(name, "Max", times.max() / 1000);
+            for (percentile, share) in [
+                ("p1", 0.01),
+                ("p5", 0.05),
+                ("p50", 0.5),
+                ("p90", 0.9),
+                ("p95", 0.95),
+                ("p99", 0.99),
+                ("p99.9", 0.999),
+                ("p99.99", 0.9999),
+            ] {
+                let before = (times.count() as f64 * share) as u64;
+                self.whole(name, percentile, nanos_after(times, before) / 1000);
+            }
+        }
+        self.returns(name, returns);
     }
 
     fn returns(&mut self, name: &str, returns: &[(String, u64)]) {
@@ -183,7 +239,7 @@ impl Lines<'_> {
 }
 
 /// How often each status came back.
-fn returns(measure: &harness::Measure) -> Vec<(String, u64)> {
+fn returns(measure: &Kind) -> Vec<(String, u64)> {
     let good = [("OK", measure.oks), ("NOT_FOUND", measure.not_found), ("BATCHED_OK", measure.batched)];
     let good = good.into_iter().map(|(status, count)| (status.to_owned(), count));
     let bad = measure.failures.iter().map(|(kind, count)| (kind.to_uppercase().replace([' ', '-'], "_"), *count));
@@ -192,6 +248,17 @@ fn returns(measure: &harness::Measure) -> Vec<(String, u64)> {
 
 fn mean_micros(times: &Times) -> f64 {
     if times.is_empty() { f64::NAN } else { times.mean() / 1000.0 }
+}
+
+/// The time that `before` others are not above; of its bucket the middle, as it is the time of one request.
+fn nanos_after(times: &Times, before: u64) -> u64 {
+    let mut seen = 0;
+    let mut buckets = times.iter();
+    let found = buckets.find(|(_, _, count)| {
+        seen += count;
+        seen > before
+    });
+    found.map_or(0, |(least, greatest, _)| least + (greatest - least) / 2)
 }
 
 fn min_micros(times: &Times) -> u64 {

@@ -1,11 +1,14 @@
 use super::java::{date, double, remaining, short};
 use super::seed_line::seed_line;
-use super::{Status, export};
+use super::{Status, export, hdr_logs};
 use crate::properties::Properties;
 use crate::settings::{Output, Settings};
 use crate::vectors::named;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use harness::{Interval, Measure, Measured, Times};
 use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
 use std::collections::BTreeMap;
 
 fn times(micros: impl IntoIterator<Item = u64>) -> Times {
@@ -74,7 +77,7 @@ fn check(expected: &str, unit: u64, properties: &str, left_out: &[&str]) {
         let (our_name, our_value) = ours.rsplit_once(", ").expect("a value");
         let (wanted_name, wanted_value) = wanted.rsplit_once(", ").expect("a value");
         assert_eq!(our_name, wanted_name);
-        let is_about = wanted.contains("AverageLatency") || wanted.contains("LatencyVariance");
+        let is_about = wanted.contains(", Average") || wanted.contains("LatencyVariance");
         if is_about || unit > 1 && wanted.contains("Latency(us)") {
             let base = if unit == 1 { 1.0 } else { 6.0 };
             let value = |text: &str| -> f64 { text.parse().expect("a number") };
@@ -109,6 +112,74 @@ fn text_of_buckets_is_that_of_the_original() {
     let verbose = "measurementtype=histogram histogram.buckets=5 measurement.histogram.verbose=true";
     check(printed!("buckets-verbose"), 1000, verbose, &[]);
     check(printed!("two"), 1, "measurementtype=hdrhistogram+histogram", &[]);
+}
+
+#[test]
+fn text_of_single_times_is_that_of_the_original() {
+    check(printed!("raw"), 1, "measurementtype=raw", &[]);
+    check(printed!("raw-no-summary"), 1, "measurementtype=raw measurement.raw.no_summary=true", &[]);
+    let left_out = ["HdrIntended-UPDATE-FAILED", "RawIntended-UPDATE-FAILED"];
+    check(printed!("hdr-and-raw"), 1, "measurementtype=hdrhistogram+raw measurement.interval=both", &left_out);
+}
+
+/// A histogram of a log: seconds from its start, seconds of the interval, values with their counts.
+type Logged = (f64, f64, Vec<(u64, u64)>);
+
+fn histograms(log: &str) -> Vec<Logged> {
+    let lines = log.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
+    let histogram = |line: &str| {
+        let mut parts = line.splitn(4, ',');
+        let mut part = || parts.next().expect("four parts");
+        let (from, length, max) = (part(), part(), part());
+        let number = |text: &str| -> f64 { text.parse().expect("a number") };
+        let bytes = STANDARD.decode(part()).expect("base64");
+        let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut &bytes[..]).expect("a histogram");
+        assert!((number(max) - histogram.max() as f64 / 1e6).abs() < 0.001, "{max}");
+        let values = histogram.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value()));
+        (number(from), number(length), values.collect())
+    };
+    lines.map(histogram).collect()
+}
+
+#[test]
+fn logs_of_histograms_are_those_of_the_original() {
+    let mut measured = measured(1);
+    let interval =
+        |warming| Interval { warming, to_nanos: measured.nanos, kinds: measured.kinds.clone(), ..Interval::default() };
+    measured.intervals = vec![interval(true), interval(false)];
+    let output = output("hdrhistogram.fileoutput=true hdrhistogram.output.path=dir/x- measurement.interval=both");
+    let mut logs = hdr_logs(&measured, &output);
+    logs.sort();
+    let mut expected: Vec<(&str, Vec<&str>)> = Vec::new();
+    for line in include_str!("../../vectors/logs.txt").lines() {
+        match line.strip_prefix("  ") {
+            None => expected.push((line, Vec::new())),
+            Some(line) => expected.last_mut().expect("a file").1.push(line),
+        }
+    }
+    expected.retain(|(name, _)| *name != "Intended-UPDATE-FAILED.hdr");
+    assert_eq!(logs.len(), expected.len());
+    let mut compared = 0;
+    for ((path, ours), (name, expected)) in logs.iter().zip(&expected) {
+        assert_eq!(path.strip_prefix("dir/x-"), Some(*name));
+        assert_eq!(ours.lines().next(), Some(expected[0]));
+        let ours = histograms(ours);
+        assert_eq!((ours[0].0, ours[0].1, ours.len()), (0.0, 2.5, 1), "{path}");
+        if let Some(values) = expected.get(1) {
+            let pairs = ours[0].2.iter().map(|(value, count)| format!("{value} {count}"));
+            assert_eq!(pairs.collect::<Vec<_>>().join(" "), *values, "{path}");
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 2);
+}
+
+#[test]
+fn logs_are_written_only_if_they_are_asked_for() {
+    assert_eq!(hdr_logs(&measured(1), &output("hdrhistogram.output.path=dir/")), []);
+    assert_eq!(hdr_logs(&measured(1), &output("hdrhistogram.fileoutput=true measurementtype=raw")), []);
+    let two = hdr_logs(&measured(1), &output("hdrhistogram.fileoutput=true measurementtype=hdrhistogram+histogram"));
+    assert_eq!(two[0].0, "HdrREAD.hdr");
 }
 
 #[test]

@@ -121,9 +121,9 @@ fn a_bad_value_is_named_with_what_is_allowed() {
              of them go to 0.2 of 3 records",
         ),
         (
-            "measurementtype=raw",
-            "property `measurementtype` is `raw` and should be one of hdrhistogram, histogram, hdrhistogram+histogram, \
-             timeseries; every single time is not kept here: the result file has a histogram for each second",
+            "measurementtype=single",
+            "property `measurementtype` is `single` and should be one of hdrhistogram, histogram, \
+             hdrhistogram+histogram, hdrhistogram+raw, timeseries, raw",
         ),
         (
             "workload=site.ycsb.workloads.RestWorkload",
@@ -152,6 +152,30 @@ fn what_has_no_effect_is_answered() {
              memory and context switches",
             "property `recordcunt` is unknown to the core workload and has no effect",
         ]
+    );
+}
+
+#[test]
+fn files_of_times_are_named() {
+    let output =
+        good("measurementtype=raw\nmeasurement.raw.output_file= times.csv \nmeasurement.raw.no_summary=true").output;
+    assert_eq!(
+        (output.measure, output.raw_file.as_deref(), output.raw_summary),
+        (Measure::Raw, Some("times.csv"), false)
+    );
+    assert_eq!(good("measurementtype=hdrhistogram+raw").output.raw_file, None);
+    assert_eq!(good("hdrhistogram.output.path=dir/").output.hdr_path, None);
+    assert_eq!(good("hdrhistogram.fileoutput=true").output.hdr_path.as_deref(), Some(""));
+    assert_eq!(
+        good("hdrhistogram.fileoutput=true\nmeasurementtype=raw\nrecordcount=5").warnings,
+        [
+            "`hdrhistogram.fileoutput` needs a `measurementtype` with `hdrhistogram`",
+            "single times cost every request two looks at the clock, measured with it",
+        ]
+    );
+    assert_eq!(
+        good("measurement.raw.output_file=times.csv").warnings,
+        ["`measurement.raw.output_file` needs a `measurementtype` with `raw`"]
     );
 }
 

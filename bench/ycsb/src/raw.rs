@@ -1,0 +1,421 @@
+//! Single times: a line for every request, `READ,1711455503042,137`, as `measurementtype=raw` has them: what it was, when
+//! its answer was there in milliseconds since 1970, how long it took in microseconds.
+//!
+//! ```text
+//!   harness ──> Stamping: when a request was sent and served ──> Store
+//!      │                      │ in a cell of the thread
+//!      └────> Noting <────────┘ ──> 64 KiB of lines ──full, or the client is done──> RawLog: one file
+//! ```
+//!
+//! A store between harness and store takes the times, since only there is it known when a request was sent: in an open loop
+//! a client is asked for it long before. That costs every request two looks at the clock more, within what is measured.
+//!
+//! The first request shows when the run began, and with it where the window is. At its edges a request may be in the file
+//! and not in the summary, or the other way around; without warm-up and with a number of operations there are no edges.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "single times are a file of the machine")]
+
+#[cfg(test)]
+mod tests;
+
+use crate::kinds;
+use crate::settings::{BadProperty, Interval, Measure, Output};
+use harness::{
+    Blocking, Client, Clock, Counter, Extra, Failure, Flights, Kind, Length, Measured, Next, Outcome, Pace, Plan,
+    Reply, Request, RunError, Served, Session, Setting, Store, Workload,
+};
+use os::sync::atomic::AtomicBool;
+use os::sync::{Arc, Mutex, OnceLock};
+use std::cell::Cell;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::time::{Duration, SystemTime};
+use thiserror::Error;
+
+/// What a client gathers before it writes.
+const BUFFER_BYTES: usize = 64 << 10;
+/// A line is shorter: two names, a prefix, two numbers of 20 digits.
+const LINE_BYTES: usize = 128;
+
+thread_local! {
+    /// When the request that the thread's client is told of next was sent and served.
+    static STAMP: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+/// Single times that could not be written.
+#[derive(Debug, Error)]
+#[error("cannot write single times to {name}: {error}")]
+pub struct RawError {
+    /// Which file.
+    pub name: String,
+    /// What the system says.
+    pub error: io::Error,
+}
+
+/// Where single times of a run go.
+pub struct RawLog(Arc<Log>);
+
+/// What the clients share.
+struct Log {
+    name: String,
+    /// What lines of a kind begin with, for requests that were done and for those that failed. More than one: each has a
+    /// line.
+    labels: Vec<[Vec<String>; 2]>,
+    /// Ramp and warm-up.
+    skip_nanos: u64,
+    /// The longest that the window may be.
+    length_nanos: u64,
+    /// The window, once the first request was sent.
+    window: OnceLock<Range<u64>>,
+    /// Nanoseconds since 1970 when the run's clock was 0.
+    began_nanos: OnceLock<u64>,
+    file: Mutex<File>,
+}
+
+struct File {
+    out: Box<dyn Write + Send>,
+    /// Which labels have their header: a bit for each.
+    headed: u64,
+    /// The first that was refused. Nothing is written after it.
+    error: Option<io::Error>,
+}
+
+impl RawLog {
+    /// The file that `output` names, to be written behind what it has, for a run as `plan` says. `None`: single times are
+    /// not asked for.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened, or times from when a request should have been sent are asked for in an open loop, whose
+    /// schedule only the harness knows.
+    pub fn open(output: &Output, plan: &Plan) -> Result<Option<RawLog>, BadProperty> {
+        if !output.measure.is_raw() {
+            return Ok(None);
+        }
+        let bad = |name: &str, value: &str, allowed: String| BadProperty {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            allowed,
+        };
+        if plan.pace != Pace::Closed && output.interval != Interval::Operation {
+            let value = if output.interval == Interval::Both { "both" } else { "intended" };
+            let allowed = "`op` for single times with a rate: they are from when a request was sent";
+            return Err(bad("measurement.interval", value, allowed.to_owned()));
+        }
+        let Some(path) = &output.raw_file else {
+            return Ok(Some(RawLog::new("standard output", Box::new(io::stdout()), output, plan)));
+        };
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(path).map_err(|error| {
+            bad("measurement.raw.output_file", path, format!("a file that can be written: {error}"))
+        })?;
+        Ok(Some(RawLog::new(path, Box::new(file), output, plan)))
+    }
+
+    fn new(name: &str, out: Box<dyn Write + Send>, output: &Output, plan: &Plan) -> RawLog {
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let length = match plan.length {
+            Length::Time(time) => nanos(time),
+            Length::Operations(_) | Length::All => u64::MAX,
+        };
+        RawLog(Arc::new(Log {
+            name: name.to_owned(),
+            labels: labels(output),
+            skip_nanos: nanos(plan.ramp).saturating_add(nanos(plan.warmup)),
+            length_nanos: length.min(plan.limit.map_or(u64::MAX, nanos)),
+            window: OnceLock::new(),
+            began_nanos: OnceLock::new(),
+            file: Mutex::new(File { out, headed: 0, error: None }),
+        }))
+    }
+
+    /// [`harness::run`], with every single time in the file.
+    ///
+    /// # Errors
+    ///
+    /// Those of the run. A file that cannot be written ends no run; see [`RawLog::finish`].
+    pub fn run<W: Workload>(
+        &self,
+        store: &dyn Store,
+        workload: &W,
+        plan: &Plan,
+        stop: &AtomicBool,
+        watch: &mut dyn FnMut(&harness::Interval),
+    ) -> Result<Measured, RunError> {
+        let stamping = Stamping { store, log: &self.0 };
+        harness::run(&stamping, &Noting { workload, log: &self.0 }, plan, stop, watch)
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    ///
+    /// Not all of it could be written.
+    pub fn finish(self) -> Result<(), RawError> {
+        let mut file = self.0.file.lock();
+        let ended = file.error.take().map_or_else(|| file.out.flush(), Err);
+        ended.map_err(|error| RawError { name: self.0.name.clone(), error })
+    }
+}
+
+/// What lines begin with, by kind.
+fn labels(output: &Output) -> Vec<[Vec<String>; 2]> {
+    let prefix = if output.measure == Measure::HdrAndRaw { "Raw" } else { "" };
+    let of = |name: &&str| {
+        let mut done = vec![format!("{prefix}{name}")];
+        if *name == "VERIFY" {
+            // A check that fails has no metric of its own, and one that is not sent has no time that was meant.
+            return [done.clone(), done];
+        }
+        if output.interval == Interval::Both {
+            done.push(format!("{prefix}Intended-{name}"));
+        }
+        [done, vec![format!("{prefix}{name}-FAILED")]]
+    };
+    kinds::NAMES.iter().map(of).collect()
+}
+
+impl Log {
+    /// Writes the lines of one client, and before the first of a label what its lines are.
+    fn write(&self, lines: &[u8], labels: u64) {
+        let mut file = self.file.lock();
+        let new = labels & !file.headed;
+        file.headed |= labels;
+        if file.error.is_some() {
+            return;
+        }
+        let written = self.write_headers(&mut *file.out, new).and_then(|()| file.out.write_all(lines));
+        file.error = written.err();
+    }
+
+    fn write_headers(&self, out: &mut dyn Write, labels: u64) -> io::Result<()> {
+        for label in self.labels.iter().flatten().enumerate().filter(|(bit, _)| labels >> bit & 1 == 1) {
+            for name in label.1 {
+                writeln!(out, "{name} latency raw data: op, timestamp(ms), latency(us)")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The clock of the run is this one.
+    fn set_clock(&self, clock: Clock) {
+        self.began_nanos.get_or_init(|| {
+            let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            (since.as_nanos() as u64).saturating_sub(clock.nanos())
+        });
+    }
+
+    /// The window, given that a request was sent at `sent`.
+    fn window(&self, sent: u64) -> &Range<u64> {
+        self.window.get_or_init(|| {
+            // Without warm-up there is nothing to leave out, though another thread's first request was sent before.
+            let start = if self.skip_nanos == 0 { 0 } else { sent.saturating_add(self.skip_nanos) };
+            start..sent.saturating_add(self.skip_nanos).saturating_add(self.length_nanos)
+        })
+    }
+}
+
+/// Lines of one client.
+struct Lines {
+    log: Arc<Log>,
+    bytes: Vec<u8>,
+    /// Which labels are in it: a bit for each.
+    labels: u64,
+    began_nanos: u64,
+}
+
+impl Lines {
+    fn new(log: &Arc<Log>) -> Lines {
+        let began_nanos = log.began_nanos.get().copied().unwrap_or_default();
+        Lines { log: log.clone(), bytes: Vec::with_capacity(BUFFER_BYTES), labels: 0, began_nanos }
+    }
+
+    fn push(&mut self, kind: Kind, failed: bool, served: u64, nanos: u64) {
+        if self.bytes.len() + LINE_BYTES > BUFFER_BYTES {
+            self.flush();
+        }
+        let (kind, failed) = (usize::from(kind.0), usize::from(failed));
+        self.labels |= 1 << (2 * kind + failed);
+        let millis = (self.began_nanos + served) / 1_000_000;
+        for label in &self.log.labels[kind][failed] {
+            writeln!(self.bytes, "{label},{millis},{}", nanos / 1000).expect("a Vec takes every line");
+        }
+    }
+
+    fn flush(&mut self) {
+        if !self.bytes.is_empty() {
+            self.log.write(&self.bytes, self.labels);
+            self.bytes.clear();
+            self.labels = 0;
+        }
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+/// A workload whose clients write down what came of each request.
+struct Noting<'w, W> {
+    workload: &'w W,
+    log: &'w Arc<Log>,
+}
+
+impl<W: Workload> Workload for Noting<'_, W> {
+    type Client = NotingClient<W::Client>;
+
+    fn kinds(&self) -> &'static [&'static str] {
+        self.workload.kinds()
+    }
+
+    fn client(&self, number: usize, clients: usize) -> NotingClient<W::Client> {
+        NotingClient {
+            client: self.workload.client(number, clients),
+            lines: Lines::new(self.log),
+            kind: kinds::READ,
+            began: None,
+        }
+    }
+}
+
+struct NotingClient<C> {
+    client: C,
+    lines: Lines,
+    /// Of the request at hand.
+    kind: Kind,
+    /// When the first request of the operation was sent.
+    began: Option<u64>,
+}
+
+impl<C: Client> Client for NotingClient<C> {
+    fn begin(&mut self) -> bool {
+        self.began = None;
+        self.client.begin()
+    }
+
+    fn request(&mut self) -> (Kind, Request<'_>) {
+        let (kind, request) = self.client.request();
+        self.kind = kind;
+        (kind, request)
+    }
+
+    fn served(&mut self, result: Result<Outcome, &Failure>, reply: &Reply, extra: &mut Extra<'_>) -> Next {
+        let (sent, served) = STAMP.get();
+        let began = *self.began.get_or_insert(sent);
+        let window = self.lines.log.window(began);
+        let counts = window.start <= began && served < window.end;
+        let lines = &mut self.lines;
+        if counts {
+            lines.push(self.kind, result.is_err(), served, served.saturating_sub(sent));
+        }
+        let mut retries = 0;
+        let mut note = |kind, nanos, result: Result<Outcome, &'static str>| {
+            if counts {
+                lines.push(kind, result.is_err(), served, nanos);
+            }
+            extra.note(kind, nanos, result);
+        };
+        let next = self.client.served(result, reply, &mut Extra::new(&mut note, &mut retries));
+        (0..retries).for_each(|_| extra.retry());
+        if let Next::DoneAs(kind) = next
+            && counts
+        {
+            self.lines.push(kind, false, served, served.saturating_sub(began));
+        }
+        next
+    }
+}
+
+/// A store that notes when requests are sent and served.
+struct Stamping<'s> {
+    store: &'s dyn Store,
+    log: &'s Log,
+}
+
+impl Stamping<'_> {
+    fn stamped<'s>(&self, session: Session<'s>, clock: Clock) -> Session<'s> {
+        self.log.set_clock(clock);
+        match session {
+            Session::Blocking(session) => Session::Blocking(Box::new(Stamped { session, clock })),
+            Session::Flights(session) => Session::Flights(Box::new(Stamped { session, clock })),
+        }
+    }
+}
+
+impl Store for Stamping<'_> {
+    fn settings(&self) -> Vec<Setting> {
+        self.store.settings()
+    }
+
+    fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
+        Ok(self.stamped(self.store.session(clock)?, clock))
+    }
+
+    fn loader(&self, clock: Clock) -> Result<Session<'_>, Failure> {
+        Ok(self.stamped(self.store.loader(clock)?, clock))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        self.store.is_empty()
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        self.store.counters()
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        self.store.settle()
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        // The store is another's, who closes it.
+        Ok(())
+    }
+}
+
+/// A session that notes when requests are sent and served.
+struct Stamped<S> {
+    session: S,
+    clock: Clock,
+}
+
+impl Blocking for Stamped<Box<dyn Blocking + '_>> {
+    fn call(&mut self, request: &Request<'_>, reply: &mut Reply) -> Result<Outcome, Failure> {
+        let sent = self.clock.nanos();
+        let result = self.session.call(request, reply);
+        STAMP.set((sent, self.clock.nanos()));
+        result
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        self.session.finish()
+    }
+}
+
+impl Flights for Stamped<Box<dyn Flights + '_>> {
+    fn depth(&self) -> usize {
+        self.session.depth()
+    }
+
+    fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure> {
+        let started = self.session.start(slot, request);
+        if started.is_err() {
+            // The client is told at once.
+            let now = self.clock.nanos();
+            STAMP.set((now, now));
+        }
+        started
+    }
+
+    fn wait(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<(), Failure> {
+        self.session.wait(until, &mut |answer| {
+            STAMP.set((answer.sent, answer.served));
+            served(answer);
+        })
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        self.session.finish()
+    }
+}
