@@ -3,6 +3,8 @@
 mod first;
 mod phase;
 mod stop;
+#[cfg(test)]
+mod tests;
 
 use crate::args::{Action, Exporter, YcsbArgs};
 use crate::{print, results, say, targets};

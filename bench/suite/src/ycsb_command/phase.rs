@@ -3,12 +3,14 @@
 use super::stop::Stop;
 use super::usage;
 use crate::args::YcsbArgs;
+use crate::results;
 use crate::say;
 use harness::report::{self, Pair};
 use harness::{Failure, Interval, Length, Measured, Pace, Plan, RunError, Scheme, Store, Target, Workload};
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
-use ycsb::{Load, Output, Properties, Run, Settings, Status};
+use ycsb::{Load, Output, Properties, RawLog, Run, Settings, Status};
 
 /// What a phase does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +88,13 @@ pub fn check(phase: &Phase, args: &YcsbArgs) -> Result<(), Failure> {
     if phase.work == Work::Load {
         phase.settings.check_load().map_err(|error| usage(error.to_string()))?;
     }
-    plan(phase, args).map(drop)
+    let plan = plan(phase, args)?;
+    raw_log(phase, &plan).map(drop)
+}
+
+/// Where single times go, if they are asked for.
+fn raw_log(phase: &Phase, plan: &Plan) -> Result<Option<RawLog>, Failure> {
+    RawLog::open(&phase.settings.output, plan).map_err(|error| usage(error.to_string()))
 }
 
 /// Does a phase on an open store.
@@ -190,9 +198,14 @@ fn measured<W: Workload>(
             say(&format!("{what:10} {}", report::text::line(interval)));
         }
     };
-    let ended = harness::run(store, workload, &plan, place.stop.flag(), &mut watch);
+    let output = &phase.settings.output;
+    let raw = raw_log(phase, &plan)?;
+    let ended = match &raw {
+        None => harness::run(store, workload, &plan, place.stop.flag(), &mut watch),
+        Some(raw) => raw.run(store, workload, &plan, place.stop.flag(), &mut watch),
+    };
     let is_store_lost = matches!(&ended, Err(RunError::Lost { .. } | RunError::Panicked { .. }));
-    let (measured, error) = match ended {
+    let (measured, mut error) = match ended {
         Ok(measured) => (measured, None),
         // An interrupted run that had not come to its window yet is told as what it is.
         Err(RunError::NothingMeasured { partial }) if partial.interrupted => (*partial, None),
@@ -202,6 +215,14 @@ fn measured<W: Workload>(
             None => return Err(Failure::session("run", error.to_string())),
         },
     };
+    if let Some(Err(unwritten)) = raw.map(RawLog::finish) {
+        error.get_or_insert_with(|| unwritten.to_string());
+    }
+    for (path, log) in ycsb::hdr_logs(&measured, output) {
+        if let Err(unwritten) = results::write(Path::new(&path), log.as_bytes()) {
+            error.get_or_insert_with(|| unwritten.to_string());
+        }
+    }
     let mut run = report::Run::new(what, &place.target.text, &plan, measured);
     run.settings = store.settings().into_iter().map(Pair::from).collect();
     run.workload = phase.properties.iter().map(|(name, value)| Pair::new(name, value)).collect();
@@ -221,7 +242,7 @@ fn measured<W: Workload>(
         name: phase.name.clone(),
         work: phase.work,
         distribution: phase.settings.operations.keys.name(),
-        output: phase.settings.output.clone(),
+        output: output.clone(),
         exporter_is_set: phase.properties.get("exporter").is_some(),
         is_store_lost,
         warnings_before: phase.settings.warnings.len(),

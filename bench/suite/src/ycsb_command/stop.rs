@@ -39,6 +39,12 @@ impl Stop {
         self.temporary.set(temporary.to_owned()).expect("there is one temporary directory");
     }
 
+    /// That nobody presses.
+    #[cfg(test)]
+    pub fn never() -> Self {
+        Self { pressed: Arc::default(), temporary: Arc::default() }
+    }
+
     /// What a run looks at.
     pub fn flag(&self) -> &AtomicBool {
         &self.pressed

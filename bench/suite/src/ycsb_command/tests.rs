@@ -1,0 +1,65 @@
+#![allow(clippy::disallowed_methods, reason = "files of the machine")]
+
+use super::stop::Stop;
+use super::{Ending, on_target};
+use crate::args::{Action, YcsbArgs};
+use clap::{Args, Command, FromArgMatches};
+use harness::Failure;
+use std::path::{Path, PathBuf};
+
+/// A directory that is gone in the end.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("larch-suite-{name}-{}", std::process::id()));
+        std::fs::create_dir(&path).expect("there is no such directory yet");
+        Self(path)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).unwrap_or_default();
+    }
+}
+
+/// Runs a workload of a thousand reads on a store that does nothing.
+fn run(properties: &[String]) -> Result<Ending, Failure> {
+    let words = "run --target noop: --workload c --operations 1000 --quiet";
+    let properties = properties.iter().flat_map(|property| ["-p", property]);
+    let words = ["ycsb"].into_iter().chain(words.split(' ')).chain(properties);
+    let matches = YcsbArgs::augment_args(Command::new("ycsb")).get_matches_from(words);
+    let args = YcsbArgs::from_arg_matches(&matches).expect("they were augmented");
+    on_target(Action::Run, &args, &[harness::noop::SCHEME], &Stop::never())
+}
+
+fn lines(path: &Path, beginning: &str) -> usize {
+    let text = std::fs::read_to_string(path).expect("it was written");
+    text.lines().filter(|line| line.starts_with(beginning)).count()
+}
+
+#[test]
+fn properties_name_the_files_that_are_written() {
+    let directory = Temporary::new("files");
+    let place = directory.0.display();
+    let ending = run(&[
+        "measurementtype=hdrhistogram+raw".to_owned(),
+        format!("measurement.raw.output_file={place}/raw.csv"),
+        "hdrhistogram.fileoutput=true".to_owned(),
+        format!("hdrhistogram.output.path={place}/log-"),
+    ]);
+    assert_eq!(ending.expect("it is measured"), Ending::Good);
+    assert_eq!(lines(&directory.0.join("raw.csv"), "RawREAD,"), 1000);
+    assert_eq!(lines(&directory.0.join("log-HdrREAD.hdr"), "0.000,"), 1);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_no_good_ending() {
+    let full = ["measurementtype=raw".to_owned(), "measurement.raw.output_file=/dev/full".to_owned()];
+    assert_eq!(run(&full).expect("it is measured"), Ending::Bad);
+    let nowhere = ["measurementtype=raw".to_owned(), "measurement.raw.output_file=/no/such/file".to_owned()];
+    assert_eq!(run(&nowhere).expect_err("it is told before a store is touched").kind, "target");
+    let nowhere = ["hdrhistogram.fileoutput=true".to_owned(), "hdrhistogram.output.path=/no/such/".to_owned()];
+    assert_eq!(run(&nowhere).expect("it is measured"), Ending::Bad);
+}
