@@ -9,7 +9,7 @@ Examples:
   larch bench ycsb
   larch bench ycsb load --workload a -p recordcount=1000000 --target larch:db --recreate
   larch bench ycsb run --workload a -p recordcount=1000000 --target larch:db --threads 2 --time 30s
-  larch bench ycsb run --workload c --target larch:db --rate 20000 --time 30s --out c.json
+  larch bench ycsb run --workload c -p recordcount=1000000 --target larch:db --rate 20000 --time 30s --out c.json
   larch bench ycsb all -p recordcount=100000 --target postgres://me@localhost/bench --threads 16 --time 10s
   larch bench ycsb run --workload a --target noop: --operations 10000000
 

@@ -62,8 +62,9 @@ fn on_target(action: Action, args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -
     let ended = session.all(&phases);
     let closed = session.store.take().map_or(Ok(()), |store| store.close());
     let told = session.tell(action);
+    let ending = ending(&session.done);
     ended.and(closed).and(told)?;
-    Ok(ending(&session.done))
+    Ok(ending)
 }
 
 /// Complains about options that do not go with what is to be done.

@@ -65,18 +65,19 @@ pub fn run(args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, F
     let ended = measuring.all(&phases);
     let closed = measuring.store.take().map_or(Ok(()), |store| store.close());
     let done = measuring.done;
-    if !done.is_empty() {
-        let written = results::write_all(args, &done.iter().map(|done| &done.run).collect::<Vec<_>>());
-        let mut told = summary(&done);
-        if let (Ok(()), Some(out)) = (&written, &args.out) {
-            told.push_str(&format!("\nall of it: {}\n", out.display()));
-        }
-        let told = print(&told);
-        ended.and(closed).and(written).and(told)?;
-    } else {
+    if done.is_empty() {
         ended.and(closed)?;
+        return Ok(Ending::Bad);
     }
-    Ok(ending(&done))
+    let written = results::write_all(args, &done.iter().map(|done| &done.run).collect::<Vec<_>>());
+    let mut told = summary(&done);
+    if let (Ok(()), Some(out)) = (&written, &args.out) {
+        told.push_str(&format!("\nall of it: {}\n", out.display()));
+    }
+    let told = print(&told);
+    let ending = ending(&done);
+    ended.and(closed).and(written).and(told)?;
+    Ok(ending)
 }
 
 /// Complains about what only goes with a word more.
