@@ -7,6 +7,10 @@
 )]
 
 mod arguments;
+mod bench;
+mod bench_files;
+mod bench_postgres;
+mod bench_stops;
 mod explain;
 mod full_disk;
 mod groups;

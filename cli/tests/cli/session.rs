@@ -64,6 +64,26 @@ impl Session {
         self.dir.join(name).exists()
     }
 
+    /// What a file holds.
+    #[track_caller]
+    pub fn bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.dir.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Where a file of this name lies for others.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Names of the files in the session's directory, in order.
+    pub fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.dir).expect("a test can list its directory");
+        let names = entries.map(|entry| entry.expect("a test can list its directory").file_name());
+        let mut names: Vec<String> = names.map(|name| name.into_string().expect("names are ASCII")).collect();
+        names.sort();
+        names
+    }
+
     /// `db`, for what another program would do with it.
     pub fn database(&self) -> larch::Database {
         larch::Database::open(self.dir.join("db")).expect("a test can open its database")
@@ -107,11 +127,16 @@ impl Session {
 
     /// Starts a run that is fed and heard while it goes on.
     pub fn start(&self, args: &[&str]) -> Child {
+        self.command_for_signals(args).spawn().expect("env is there, and larch was built")
+    }
+
+    /// A command to change before it is started, fed and heard.
+    pub fn command_for_signals(&self, args: &[&str]) -> Command {
         // Tests run in the background of a script ignore ^C, and so would larch.
         let mut command = Command::new("env");
         command.arg("--default-signal=INT").arg(env!("CARGO_BIN_EXE_larch")).args(args).current_dir(&self.dir);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().expect("env is there, and larch was built")
+        command
     }
 
     /// Names of the files of `db` that end so.
@@ -160,7 +185,7 @@ impl Drop for Session {
 }
 
 impl Ran {
-    fn new(output: std::process::Output) -> Self {
+    pub fn new(output: std::process::Output) -> Self {
         let err = String::from_utf8(output.stderr).expect("messages are UTF-8");
         Self { code: output.status.code(), out: output.stdout, err }
     }

@@ -1,0 +1,89 @@
+//! `larch bench ycsb` on a PostgreSQL that is started for it. Without PostgreSQL these tests fail and name its package.
+
+use crate::bench::{RECORDS, has_seed_lines, oks, runs, ycsb};
+use crate::bench_stops::wait_for;
+use crate::session::Session;
+use store_postgres::server::{Options, Server};
+
+fn server() -> Server {
+    Server::start(&Options::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn postgresql_is_loaded_and_run_on() {
+    let session = Session::new();
+    let server = server();
+    let target = server.url("postgres");
+    let on = ["--target", &target, "-p", RECORDS, "--out", "r.json"];
+
+    let none = ycsb(&session, &[&["run", "-P", "a"], &on[..]].concat());
+    none.fails(3, &["table `usertable`", "load it first"]);
+
+    let told = ycsb(&session, &[&["load", "-P", "a", "--threads", "3"], &on[..]].concat()).ok();
+    assert!(told.contains("engine: PostgreSQL 1") && told.contains("500 operations in"), "{told}");
+    let load = &runs(&session, "r.json")[0];
+    assert_eq!(load["measured"]["operations"], 500);
+    let kinds = load["measured"]["kinds"].as_array().expect("there are kinds");
+    let insert = kinds.iter().find(|kind| kind["name"] == "INSERT").expect("rows were inserted");
+    assert_eq!(insert["batched"], 500, "rows are copied");
+    let count = |sql: &str| server.connect().expect("it runs").value(sql).expect("a number");
+    assert_eq!(count("SELECT count(*) FROM usertable"), "500");
+
+    let again = ycsb(&session, &[&["load", "-P", "a"], &on[..]].concat());
+    again.fails(2, &["table usertable is not empty", "--recreate"]);
+
+    for workload in ["a", "b", "c", "f", "d", "e"] {
+        if workload == "e" {
+            // D has inserted the records that E would insert.
+            ycsb(&session, &[&["load", "-P", "e", "--recreate"], &on[..]].concat()).ok();
+        }
+        let args = [&["run", "-P", workload, "--operations", "300", "--threads", "4"], &on[..]].concat();
+        ycsb(&session, &args).ok();
+        let run = &runs(&session, "r.json")[0];
+        assert_eq!(
+            (&run["measured"]["operations"], &run["measured"]["failed"]),
+            (&300.into(), &0.into()),
+            "{workload}"
+        );
+        let kinds: Vec<String> = oks(run).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(kinds.iter().any(|kind| kind == "SCAN"), workload == "e", "{workload}: {kinds:?}");
+    }
+}
+
+#[test]
+fn all_of_it_runs_on_postgresql() {
+    let session = Session::new();
+    let server = server();
+    let target = format!("{}&connections=2&pipeline=4&synchronous_commit=off", server.url("postgres"));
+    let args = ["all", "-p", RECORDS, "--target", &target, "--threads", "8", "--time", "100ms", "--out", "r.json"];
+    let told = ycsb(&session, &args);
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    let text = String::from_utf8(told.out).expect("tables are UTF-8");
+    assert!(text.contains("durability: buffered") && text.contains("2 connections with 4 requests each"), "{text}");
+    let runs = runs(&session, "r.json");
+    assert_eq!(runs.len(), 8);
+    assert!(runs.iter().all(|run| run["measured"]["operations"].as_u64().is_some_and(|count| count > 0)));
+    has_seed_lines(&text, "abcfde");
+}
+
+#[test]
+fn a_server_that_stops_is_told_with_what_was_measured_until_then() {
+    let session = Session::new();
+    let mut server = server();
+    let target = server.url("postgres");
+    ycsb(&session, &["load", "-P", "a", "--target", &target]).ok();
+    let args = ["bench", "ycsb", "run", "-P", "a", "--time", "10h", "--target", &target, "--out", "r.json"];
+    let mut child = session.start(&args);
+    let rest = wait_for(&mut child, "workload a ");
+    server.kill().expect("it runs");
+    let ran = rest(child);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(ran.err.contains("larch: workload a: client 0 lost its session"), "{}", ran.err);
+    assert!(String::from_utf8(ran.out).expect("tables are UTF-8").contains("FAILED"));
+    let run = &runs(&session, "r.json")[0];
+    assert!(run["error"].as_str().is_some_and(|error| error.contains("lost its session")), "{run}");
+    assert!(run["measured"]["operations"].as_u64().is_some_and(|count| count > 0));
+
+    let refused = ycsb(&session, &["run", "-P", "a", "--target", &target]);
+    refused.fails(3, &["cannot connect to PostgreSQL at", "start the server"]);
+}
