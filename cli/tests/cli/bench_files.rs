@@ -91,7 +91,8 @@ fn lines_of_published_results_do_not_come_between_json() {
     let ran = ycsb(&session, &["all", "-p", RECORDS, "--target", "noop:", "--format", "json-array"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let arrays = serde_json::Deserializer::from_slice(&ran.out).into_iter::<Vec<Value>>();
-    assert_eq!(arrays.map(|array| array.expect("arrays")).count(), 8);
+    let arrays: Vec<Vec<Value>> = arrays.map(|array| array.expect("arrays, and nothing else")).collect();
+    assert_eq!(arrays.len(), 8);
     has_seed_lines(&ran.err, "abcfde");
 }
 
