@@ -10,7 +10,7 @@ Examples:
   larch bench ycsb load --workload a -p recordcount=1000000 --target larch:db --recreate
   larch bench ycsb run --workload a -p recordcount=1000000 --target larch:db --threads 2 --time 30s
   larch bench ycsb run --workload c -p recordcount=1000000 --target larch:db --rate 20000 --time 30s --out c.json
-  larch bench ycsb all -p recordcount=100000 --target postgres://me@localhost/bench --threads 16 --time 10s
+  larch bench ycsb all -p recordcount=100000 --target 'postgres://me@localhost/bench?connections=16' --threads 16 --time 10s
   larch bench ycsb run --workload a --target noop: --operations 10000000
 
 Exit codes: 0 all was measured; 1 nothing was, or rows were not what they should be; 2 wrong arguments; 3 the store failed,

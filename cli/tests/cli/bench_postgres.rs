@@ -13,7 +13,7 @@ fn server() -> Server {
 fn postgresql_is_loaded_and_run_on() {
     let session = Session::new();
     let server = server();
-    let target = server.url("postgres");
+    let target = format!("{}&connections=4", server.url("postgres"));
     let on = ["--target", &target, "-p", RECORDS, "--out", "r.json"];
 
     let none = ycsb(&session, &[&["run", "-P", "a"], &on[..]].concat());
@@ -64,6 +64,23 @@ fn all_of_it_runs_on_postgresql() {
     assert_eq!(runs.len(), 8);
     assert!(runs.iter().all(|run| run["measured"]["operations"].as_u64().is_some_and(|count| count > 0)));
     has_seed_lines(&text, "abcfde");
+}
+
+#[test]
+fn clients_that_wait_for_each_other_are_told() {
+    let session = Session::new();
+    let server = server();
+    let target = server.url("postgres");
+    ycsb(&session, &["load", "-P", "c", "--target", &target]).ok();
+    let run = |more: &[&str]| {
+        let ran = ycsb(&session, &[&["run", "-P", "c", "--threads", "8", "--target"], more].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        ran.err.contains("the 8 clients wait for each other") && ran.err.contains("raise `connections`")
+    };
+    assert!(run(&[&target]));
+    assert!(run(&[&target, "--workers", "2"]));
+    assert!(!run(&[&format!("{target}&connections=8")]));
+    assert!(!run(&[&format!("{target}&connections=2&pipeline=2"), "--workers", "2"]));
 }
 
 #[test]

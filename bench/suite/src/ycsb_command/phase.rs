@@ -237,6 +237,7 @@ fn measured<W: Workload>(
     run.warnings.clone_from(&phase.settings.warnings);
     if place.scheme.networked {
         run.warnings.extend(run.measured.cost.warning(run.measured.nanos, processors()));
+        run.warnings.extend(crowded(&plan, &run.measured));
     } else if error.is_none() && !run.measured.interrupted {
         let pace = match plan.pace {
             Pace::Closed => Pace::Closed,
@@ -255,6 +256,18 @@ fn measured<W: Workload>(
         warnings_before: phase.settings.warnings.len(),
         run,
         settled_nanos: None,
+    })
+}
+
+/// What is said of clients that are more than the requests that may be under way: then they wait for each other.
+fn crowded(plan: &Plan, measured: &Measured) -> Option<String> {
+    let waits = measured.kinds.iter().any(|kind| kind.response.is_some());
+    (plan.pace == Pace::Closed && waits).then(|| {
+        format!(
+            "the {} clients wait for each other, since fewer requests may be under way at once: raise `connections` or \
+             `pipeline` of the target, or --workers",
+            plan.clients
+        )
     })
 }
 
