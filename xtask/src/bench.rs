@@ -13,6 +13,9 @@ use std::process::{Command, ExitCode};
 /// Engines that `--with` can name: features of `bench/engines`, folders of `bench/stores`.
 const ENGINES: [&str; 5] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite"];
 
+/// What `larch bench` measures. A word that it does not know is refused before minutes of compiling.
+const MEASURES: [&str; 6] = ["targets", "ycsb", "peers", "cold", "generator", "pgbench"];
+
 const ENGINES_MANIFEST: &str = "bench/engines/Cargo.toml";
 
 /// What is asked for.
@@ -83,9 +86,12 @@ fn plan<'a>(arguments: &[&'a str]) -> Result<Plan<'a>, String> {
         ([], false, true) => Ok(Plan::Check(engines)),
         (_, true, true) => Err(format!("--check is for the stores of other engines: --with {}", known())),
         ([_, ..], false, true) => Err(format!("--check measures nothing: leave out `{}`", rest.join(" "))),
-        ([], ..) => Err("say what to measure: index, or what `larch bench` knows, such as ycsb or targets".to_owned()),
+        ([], ..) => Err(format!("say what to measure: {}", measures())),
         (["index", rest @ ..], true, false) => Ok(Plan::Index(rest.to_vec())),
         (["index", ..], false, false) => Err("`index` has no other engines: leave out --with".to_owned()),
+        ([word, ..], ..) if !word.starts_with('-') && *word != "help" && !MEASURES.contains(word) => {
+            Err(format!("there is no `{word}` to measure: {}", measures()))
+        }
         (_, true, false) => Ok(Plan::Default(rest)),
         (_, false, false) => Ok(Plan::With(engines, rest)),
     }
@@ -108,6 +114,10 @@ fn add_engines(engines: &mut Vec<&'static str>, names: &str) -> Result<(), Strin
         }
     }
     Ok(())
+}
+
+fn measures() -> String {
+    format!("index, {}", MEASURES.join(", "))
 }
 
 fn known() -> String {

@@ -22,8 +22,11 @@ fn what_cannot_be_done_is_told_with_what_there_is() {
     let unknown = format!("no engine `sled` for --with: {KNOWN}; larch, noop and postgres always are");
     check("--with redb,sled ycsb", Err(&unknown));
     check("ycsb --with", Err(&format!("--with wants names: {KNOWN}")));
-    check("", Err("say what to measure: index, or what `larch bench` knows, such as ycsb or targets"));
-    check("--with redb", Err("say what to measure: index, or what `larch bench` knows, such as ycsb or targets"));
+    const MEASURES: &str = "index, targets, ycsb, peers, cold, generator, pgbench";
+    check("", Err(&format!("say what to measure: {MEASURES}")));
+    check("--with redb", Err(&format!("say what to measure: {MEASURES}")));
+    check("tpcc --time 5s", Err(&format!("there is no `tpcc` to measure: {MEASURES}")));
+    check("--with redb tpcc", Err(&format!("there is no `tpcc` to measure: {MEASURES}")));
     check("--with redb index", Err("`index` has no other engines: leave out --with"));
     check("--check", Err(&format!("--check is for the stores of other engines: --with {KNOWN}")));
     check("--with redb --check ycsb run", Err("--check measures nothing: leave out `ycsb run`"));
@@ -34,6 +37,17 @@ fn the_engines_are_built_inside_the_target_folder() {
     assert_eq!(engines_target(Path::new("/repo"), None), Path::new("/repo/target/engines"));
     assert_eq!(engines_target(Path::new("/repo"), Some("/elsewhere".into())), Path::new("/elsewhere/engines"));
     assert!(engines_target(Path::new("/repo"), Some("here".into())).is_absolute());
+}
+
+/// What `larch bench` is asked for by these words is a variant there.
+#[test]
+fn what_is_measured_is_what_larch_bench_knows() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository");
+    let args = std::fs::read_to_string(root.join("bench/suite/src/args.rs")).expect("it is in the tree");
+    for word in MEASURES {
+        let variant = format!("    {}{}", word[..1].to_uppercase(), &word[1..]);
+        assert!(args.lines().any(|line| line.starts_with(&variant)), "larch bench has no {word}");
+    }
 }
 
 /// Every engine is a feature and a member of `bench/engines`, and has its folder.
