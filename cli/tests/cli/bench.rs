@@ -134,6 +134,40 @@ fn examples_of_the_help_work() {
     assert_eq!(runs(&session, "c.json")[0]["name"], "workload c");
 }
 
+/// The page of docs/benchmarks of this name.
+fn page(name: &str) -> String {
+    let path = format!("{}/../docs/benchmarks/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(path).expect("the page is in the tree")
+}
+
+#[test]
+fn the_pages_name_every_option_and_target() {
+    let session = Session::new();
+    let help = session.run(&["bench", "ycsb", "-h"]).ok();
+    let (own, _) = help.split_once("Common options").expect("they come last");
+    let long = |line: &str| line.split([' ', ',']).find(|word| word.starts_with("--")).map(str::to_owned);
+    let options: Vec<String> = own.lines().filter(|line| line.starts_with("  ")).filter_map(long).collect();
+    assert!(options.len() > 15, "{own}");
+    let ycsb_page = page("ycsb.md");
+    for option in options.iter().filter(|option| *option != "--help") {
+        assert!(ycsb_page.contains(option.as_str()), "docs/benchmarks/ycsb.md has no {option}");
+    }
+
+    let list = session.run(&["bench", "targets"]).ok();
+    let targets_page = page("targets.md");
+    let (targets, options) = list.split_once("\n\n").expect("targets, then options");
+    let schemes = targets.lines().skip(1).filter_map(|line| line.split_once(':')).map(|(scheme, _)| scheme);
+    for scheme in schemes {
+        let is_there = targets_page.lines().any(|line| line.starts_with("## ") && line.contains(scheme));
+        assert!(is_there, "docs/benchmarks/targets.md has no section of {scheme}");
+    }
+    for option in options.lines().filter_map(|line| line.strip_prefix("    ")).filter_map(|line| line.split(' ').next())
+    {
+        let is_there = option == "NAME" || targets_page.contains(&format!("`{option}`"));
+        assert!(is_there, "docs/benchmarks/targets.md has no option `{option}`");
+    }
+}
+
 #[test]
 fn what_is_loaded_is_run_on() {
     let session = Session::new();

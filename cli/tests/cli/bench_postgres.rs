@@ -5,8 +5,10 @@ use crate::bench_stops::wait_for;
 use crate::session::Session;
 use store_postgres::server::{Options, Server};
 
+/// Syncing takes most of the time of a small test.
 fn server() -> Server {
-    Server::start(&Options::default()).unwrap_or_else(|error| panic!("{error}"))
+    let settings = vec![("fsync".to_owned(), "off".to_owned())];
+    Server::start(&Options { settings, ..Options::default() }).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -59,28 +61,24 @@ fn all_of_it_runs_on_postgresql() {
     let told = ycsb(&session, &args);
     assert_eq!(told.code, Some(0), "{}", told.err);
     let text = String::from_utf8(told.out).expect("tables are UTF-8");
-    assert!(text.contains("durability: buffered") && text.contains("2 connections with 4 requests each"), "{text}");
+    assert!(text.contains("durability: buffered") && text.contains("synchronous_commit off"), "{text}");
+    assert!(text.contains("2 connections with 4 requests each"), "{text}");
     let runs = runs(&session, "r.json");
     assert_eq!(runs.len(), 8);
     assert!(runs.iter().all(|run| run["measured"]["operations"].as_u64().is_some_and(|count| count > 0)));
     has_seed_lines(&text, "abcfde");
-}
 
-#[test]
-fn clients_that_wait_for_each_other_are_told() {
-    let session = Session::new();
-    let server = server();
-    let target = server.url("postgres");
-    ycsb(&session, &["load", "-P", "c", "--target", &target]).ok();
-    let run = |more: &[&str]| {
-        let ran = ycsb(&session, &[&["run", "-P", "c", "--threads", "8", "--target"], more].concat());
+    let waits_are_told = |connections: &str, workers: &str| {
+        let target = format!("{}&{connections}", server.url("postgres"));
+        let args = ["run", "-P", "c", "--threads", "8", "--target", &target, "--workers", workers, "-p", RECORDS];
+        let ran = ycsb(&session, &args);
         assert_eq!(ran.code, Some(0), "{}", ran.err);
         ran.err.contains("the 8 clients wait for each other") && ran.err.contains("raise `connections`")
     };
-    assert!(run(&[&target]));
-    assert!(run(&[&target, "--workers", "2"]));
-    assert!(!run(&[&format!("{target}&connections=8")]));
-    assert!(!run(&[&format!("{target}&connections=2&pipeline=2"), "--workers", "2"]));
+    assert!(waits_are_told("connections=1", "1"));
+    assert!(waits_are_told("connections=1", "2"));
+    assert!(!waits_are_told("connections=8", "1"));
+    assert!(!waits_are_told("connections=2&pipeline=2", "2"));
 }
 
 #[test]
@@ -89,17 +87,25 @@ fn a_server_that_stops_is_told_with_what_was_measured_until_then() {
     let mut server = server();
     let target = server.url("postgres");
     ycsb(&session, &["load", "-P", "a", "--target", &target]).ok();
-    let args = ["bench", "ycsb", "run", "-P", "a", "--time", "10h", "--target", &target, "--out", "r.json"];
-    let mut child = session.start(&args);
-    let rest = wait_for(&mut child, "workload a ");
+    // A load and a run meet the same end.
+    let more = ["-p", "table=another", "-p", "recordcount=1000000000"];
+    let load = [&["bench", "ycsb", "load", "-P", "a", "--target", &target, "--out", "load.json"], &more[..]].concat();
+    let run = ["bench", "ycsb", "run", "-P", "a", "--target", &target, "--out", "run.json", "--time", "10h"];
+    let mut loads = session.start(&load);
+    let mut runs_on = session.start(&run);
+    let rest_of_load = wait_for(&mut loads, "load a ");
+    let rest_of_run = wait_for(&mut runs_on, "workload a ");
     server.kill().expect("it runs");
-    let ran = rest(child);
-    assert_eq!(ran.code, Some(3), "{}", ran.err);
-    assert!(ran.err.contains("larch: workload a: client 0 lost its session"), "{}", ran.err);
-    assert!(String::from_utf8(ran.out).expect("tables are UTF-8").contains("FAILED"));
-    let run = &runs(&session, "r.json")[0];
-    assert!(run["error"].as_str().is_some_and(|error| error.contains("lost its session")), "{run}");
-    assert!(run["measured"]["operations"].as_u64().is_some_and(|count| count > 0));
+    for (ran, name, file) in
+        [(rest_of_load(loads), "load a", "load.json"), (rest_of_run(runs_on), "workload a", "run.json")]
+    {
+        assert_eq!(ran.code, Some(3), "{}", ran.err);
+        assert!(ran.err.contains(&format!("larch: {name}: client 0 lost its session")), "{}", ran.err);
+        assert!(String::from_utf8(ran.out).expect("tables are UTF-8").contains("FAILED"));
+        let run = &runs(&session, file)[0];
+        assert!(run["error"].as_str().is_some_and(|error| error.contains("lost its session")), "{run}");
+        assert!(run["measured"]["operations"].as_u64().is_some_and(|count| count > 0), "{run}");
+    }
 
     let refused = ycsb(&session, &["run", "-P", "a", "--target", &target]);
     refused.fails(3, &["cannot connect to PostgreSQL at", "start the server"]);
