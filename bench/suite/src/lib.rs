@@ -26,8 +26,8 @@ pub fn run(bench: &Bench, schemes: &[Scheme]) -> ExitCode {
             Ok(ycsb_command::Ending::Failed) => ExitCode::from(3),
             done => ended(done.map(|ending| ending == ycsb_command::Ending::Good)),
         },
-        Measurement::Peers(args) => ended(compared(args, peers::in_memory(args, schemes))),
-        Measurement::Cold(args) => ended(compared(args, peers::cold(args, schemes))),
+        Measurement::Peers(args) => ended(compared(args, || peers::in_memory(args, schemes))),
+        Measurement::Cold(args) => ended(compared(args, || peers::cold(args, schemes))),
         Measurement::Generator(args) => ended(client_cost::generator(args)),
         Measurement::Pgbench(args) => ended(client_cost::pgbench(args)),
         Measurement::Peer { target } => peers::serve(target, schemes),
@@ -46,15 +46,15 @@ fn ended(done: Result<bool, Failure>) -> ExitCode {
     }
 }
 
-/// Prints how a comparison ended, and writes it where it is wanted.
-#[allow(clippy::disallowed_methods, reason = "a report of the user's, never simulated")]
-fn compared(args: &PeersArgs, ending: Result<peers::Ending, String>) -> Result<bool, Failure> {
-    let ending = ending.map_err(|why| Failure::session("peers", why))?;
-    print(&ending.text)?;
+/// Compares, prints how it ended, and writes it where it is wanted.
+fn compared(args: &PeersArgs, compare: impl FnOnce() -> Result<peers::Ending, String>) -> Result<bool, Failure> {
     if let Some(out) = &args.out {
-        let failed = |error| Failure::session("output", format!("cannot write {}: {error}", out.display()));
-        std::fs::write(out, &ending.text).map_err(failed)?;
+        results::check_one("--out", out)?;
     }
+    let ending = compare().map_err(|why| Failure::session("peers", why))?;
+    let printed = print(&ending.text);
+    let written = args.out.as_ref().map_or(Ok(()), |out| results::write(out, ending.text.as_bytes()));
+    printed.and(written)?;
     Ok(ending.is_good)
 }
 

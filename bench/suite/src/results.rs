@@ -19,12 +19,17 @@ pub fn check<'a>(args: &'a YcsbArgs, exported: impl IntoIterator<Item = &'a Path
             return Err(Failure::session("target", text));
         }
         seen.push((name, path));
-        can_write(path).map_err(|error| {
-            let text = format!("{name}: cannot write {error}; name a file in a directory that is there and yours");
-            Failure::session("target", text)
-        })?;
+        check_one(name, path)?;
     }
     Ok(())
+}
+
+/// Complains about a file, that option `name` says, if it cannot be written.
+pub fn check_one(name: &str, path: &Path) -> Result<(), Failure> {
+    can_write(path).map_err(|error| {
+        let text = format!("{name}: cannot write {error}; name a file in a directory that is there and yours");
+        Failure::session("target", text)
+    })
 }
 
 /// Writes `runs` to the files that `args` name. One that fails does not keep the others from being written.

@@ -114,6 +114,9 @@ fn wrong_arguments_exit_with_2_and_touch_nothing() {
     ] {
         ycsb(&session, &[first, args].concat()).fails(2, parts);
     }
+    for comparison in ["peers", "cold"] {
+        session.run(&["bench", comparison, "--out", "no/t.md"]).fails(2, &["--out: cannot write no/t.md"]);
+    }
     session.run(&["bench"]).fails(2, &["targets", "ycsb", "peers", "Usage: larch bench"]);
     session.run(&["bench", "tpcc"]).fails(2, &["unrecognized subcommand 'tpcc'"]);
     assert_eq!(session.names(), ["bad.properties"]);
