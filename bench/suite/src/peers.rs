@@ -48,11 +48,12 @@ fn in_turns(
     row: &mut Row,
     figure: &dyn Fn(&Sample) -> f64,
     tale: &Tale,
+    failures: &mut Vec<String>,
 ) -> Vec<Vec<Sample>> {
     let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); peers.len()];
     for repeat in 0..repeats {
         for (at, peer) in peers.iter_mut().enumerate() {
-            if samples[at].len() < repeat {
+            if row.figures[at].len() < repeat {
                 // It failed before.
                 continue;
             }
@@ -65,14 +66,21 @@ fn in_turns(
                     samples[at].push(sample);
                 }
                 Err(why) => {
-                    tale.tell(&format!("{:24} {why}", row.name));
+                    failed(row.name, why, failures, tale);
                     row.figures[at].clear();
                     row.failed.push(at);
+                    samples[at].clear();
                 }
             }
         }
     }
     samples
+}
+
+/// Tells and keeps what went wrong with an engine in the row `name`.
+fn failed(name: &str, why: String, failures: &mut Vec<String>, tale: &Tale) {
+    tale.tell(&format!("{name:24} {why}"));
+    failures.push(format!("{name}: {why}"));
 }
 
 /// Thousand operations a second.
@@ -93,14 +101,17 @@ fn verdict(table: &Table) -> Ending {
     for goal in table.unmeasured() {
         text.push_str(&format!("not measured: {goal}\n"));
     }
+    for failure in &table.failures {
+        text.push_str(&format!("failed: {failure}\n"));
+    }
     text.push_str(&format!("falls short: {short}\n"));
-    Ending { text, is_good: short == 0 && measured }
+    Ending { text, is_good: short == 0 && measured && table.failures.is_empty() }
 }
 
 /// How a run of peers ends.
 pub struct Ending {
     /// The table and what fell short.
     pub text: String,
-    /// Whether every goal that could be looked at was reached, and something was measured.
+    /// Whether every goal that could be looked at was reached, no engine failed, and something was measured.
     pub is_good: bool,
 }

@@ -1,4 +1,7 @@
-//! A process that holds an engine and does what it is told, line by line.
+//! A process that holds an engine and does what it is told, line by line. Before the first line it says that it is there.
+
+#[cfg(test)]
+mod tests;
 
 use super::disk::{self, DiskCounts};
 use super::orders::{Answer, Fill, Measure, Order, Sample, Task};
@@ -26,21 +29,28 @@ pub fn serve(target: &str, schemes: &[Scheme]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    // Whoever started this process may stop it now: it will not outlive them.
+    let mut is_heard = tell(&Ok(Sample::default()));
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
+        if !is_heard {
+            break;
+        }
         let answer: Answer = match serde_json::from_str(&line) {
             Ok(order) => held.obey(&order),
             Err(error) => Err(format!("cannot read the order `{line}`: {error}")),
         };
-        let mut text = serde_json::to_string(&answer).expect("answers are plain data");
-        text.push('\n');
-        let mut out = std::io::stdout().lock();
-        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-            // Nobody is there any more who asked.
-            break;
-        }
+        is_heard = tell(&answer);
     }
     ExitCode::SUCCESS
+}
+
+/// Writes an answer. `false`: nobody is there any more who asked.
+fn tell(answer: &Answer) -> bool {
+    let mut text = serde_json::to_string(answer).expect("answers are plain data");
+    text.push('\n');
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
 }
 
 /// Lets the system kill this process when the one that started it ends, however it ends.
@@ -102,6 +112,8 @@ impl Held {
 
     fn fill(&self, how: Fill, records: u64, limit: Duration) -> Answer {
         let store = self.store()?;
+        // What others wrote before is not counted here, and what is written here is counted here.
+        disk::write_back(&self.directory)?;
         let before = DiskCounts::of(&self.directory);
         let clock = Clock::start();
         let loaded = match how {
@@ -124,8 +136,12 @@ impl Held {
             }
         };
         let nanos = clock.nanos();
+        if rows != records {
+            return Err(format!("of {records} rows {rows} were loaded"));
+        }
         store.settle().map_err(|failure| failure.to_string())?;
         let mut sample = Sample { operations: rows, rows, nanos, settings: told(store), ..Sample::default() };
+        disk::write_back(&self.directory)?;
         sample.file_bytes = disk::bytes_under(&self.directory);
         since(&mut sample, before, DiskCounts::of(&self.directory));
         Ok(sample)
@@ -165,6 +181,11 @@ impl Held {
         if measured.failed > 0 {
             return Err(format!("{} operations failed: {:?}", measured.failed, measured.failures));
         }
+        // Nothing is found faster than something. The clients look at what they ask for that is not there.
+        let missing = missing(&measured);
+        if missing > 0 && matches!(measure.task, Task::Workload { .. }) {
+            return Err(format!("{missing} requests met no row: the table is not what it should be"));
+        }
         let cost = &measured.cost;
         let mut sample = Sample {
             operations: measured.operations,
@@ -175,11 +196,23 @@ impl Held {
             ..Sample::default()
         };
         since(&mut sample, before, DiskCounts::of(&self.directory));
-        // The disk was read in the warm-up too: its part is taken to be what its operations are of all.
-        let all = measured.operations + measured.warmed + measured.cut;
-        sample.disk_reads = sample.disk_reads.map(|reads| reads * measured.operations / all.max(1));
+        sample.disk_reads = sample.disk_reads.map(|reads| reads_of_window(reads, &measured));
         Ok(sample)
     }
+}
+
+/// Of `reads` of the disk in a whole run, those of its window. The disk was read in the warm-up too: its part is taken to
+/// be what its operations are of all.
+fn reads_of_window(reads: u64, measured: &Measured) -> u64 {
+    let warm_up: u64 = measured.intervals.iter().filter(|it| it.warming).map(|it| it.operations + it.failed).sum();
+    let window = u128::from(measured.operations);
+    let all = window + u128::from(warm_up + measured.warmed + measured.cut);
+    (u128::from(reads) * window / all.max(1)) as u64
+}
+
+/// Requests that met no row.
+fn missing(measured: &Measured) -> u64 {
+    measured.kinds.iter().map(|kind| kind.not_found).sum()
 }
 
 /// How the store is set.

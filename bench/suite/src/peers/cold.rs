@@ -96,13 +96,8 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
         head.push_str(&format!("* {}: {}; {} MiB on disk\n", engine.name, list.join("; "), made.file_bytes >> 20));
         targets.push(target);
     }
-    if let Err(why) = MemoryLimit::new(&format!("larch-bench-{}", std::process::id()), LIMIT_BYTES) {
-        let line = format!("memory was NOT limited, so the system's cache helped: {why}");
-        tale.tell(&line);
-        head.push_str(&format!("* {line}\n"));
-    }
     let names = engines.iter().map(|engine| engine.name.to_owned()).collect();
-    let mut table = Table { engines: names, rows: rows(engines.len()) };
+    let mut table = Table { engines: names, rows: rows(engines.len()), failures: Vec::new() };
     for (number, (threads, names)) in THREADS.into_iter().enumerate() {
         let measure = Measure {
             task: Task::Workload { name: "c".to_owned(), keys: "uniform".to_owned() },
@@ -113,9 +108,9 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
             operations: None,
             seed: 100 * (number as u64 + 1),
         };
-        let mut peers = start(&engines, &targets)?;
+        let mut peers = start(&engines, &targets, &mut head, &tale)?;
         let speed = table.rows.iter_mut().find(|row| row.name == names[0]).expect("every count of threads has rows");
-        let samples = in_turns(&mut peers, repeats, &measure, speed, &super::thousands, &tale);
+        let samples = in_turns(&mut peers, repeats, &measure, speed, &super::thousands, &tale, &mut table.failures);
         put(&mut table, names, 1, &samples, &|sample| {
             sample.disk_reads.map(|reads| reads as f64 / sample.operations.max(1) as f64)
         });
@@ -151,11 +146,21 @@ fn make(engine: &Engine, target: &str, records: u64) -> Result<Sample, String> {
 
 /// Processes that hold the databases open, each with its limit. They are new for each count of threads: what the threads
 /// of one left in memory is not counted for the next.
-fn start(engines: &[&Engine], targets: &[String]) -> Result<Vec<Peer>, String> {
+fn start(engines: &[&Engine], targets: &[String], head: &mut String, tale: &Tale) -> Result<Vec<Peer>, String> {
     let mut peers = Vec::new();
     for (number, (engine, target)) in engines.iter().zip(targets).enumerate() {
-        // That there may be no limit has been said.
-        let limit = MemoryLimit::new(&format!("larch-bench-{}-{number}", std::process::id()), LIMIT_BYTES).ok();
+        let limit = match MemoryLimit::new(&format!("larch-bench-{}-{number}", std::process::id()), LIMIT_BYTES) {
+            Ok(limit) => Some(limit),
+            Err(why) => {
+                let line =
+                    format!("* memory of {} was NOT limited, so the system's cache helped: {why}\n", engine.name);
+                if !head.contains(&line) {
+                    tale.tell(line.trim_end());
+                    head.push_str(&line);
+                }
+                None
+            }
+        };
         let mut peer = Peer::start(engine.name, target, limit)?;
         peer.obey(&Order::Open { anew: false })?;
         peers.push(peer);

@@ -66,6 +66,12 @@ pub fn forget(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Lets the system write what it still has to write of all files beside `folder`, so that it is counted to whom it belongs.
+pub fn write_back(folder: &Path) -> Result<(), String> {
+    let synced = fs::File::open(folder).and_then(|folder| Ok(rustix::fs::syncfs(&folder)?));
+    synced.map_err(|error| format!("cannot sync the disk of {}: {error}", folder.display()))
+}
+
 /// Bytes of the files under `folder`, as the disk holds them.
 pub fn bytes_under(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };

@@ -34,7 +34,9 @@ impl Peer {
         }
         let orders = child.stdin.take().expect("it was piped");
         let answers = BufReader::new(child.stdout.take().expect("it was piped"));
-        let peer = Self { name: name.to_owned(), child, orders, answers, _limit: limit };
+        let mut peer = Self { name: name.to_owned(), child, orders, answers, _limit: limit };
+        // Stopped before it is bound to end with this process, it would never end.
+        peer.answer()??;
         peer.signal(Signal::STOP)?;
         Ok(peer)
     }
@@ -49,19 +51,25 @@ impl Peer {
         self.signal(Signal::CONT)?;
         let mut line = serde_json::to_string(order).expect("orders are plain data");
         line.push('\n');
+        self.orders
+            .write_all(line.as_bytes())
+            .map_err(|error| format!("{}: its process has ended: {error}", self.name))?;
+        let answer = self.answer()?;
+        // Also after an order that failed: what it goes on with would disturb the others.
+        self.signal(Signal::STOP)?;
+        answer.map_err(|why| format!("{}: {why}", self.name))
+    }
+
+    /// What it answers; an error if it does not.
+    fn answer(&mut self) -> Result<Answer, String> {
         let ended = |why: String| format!("{}: {why}", self.name);
-        self.orders.write_all(line.as_bytes()).map_err(|error| ended(format!("its process has ended: {error}")))?;
         let mut answer = String::new();
         let read = self.answers.read_line(&mut answer).map_err(|error| ended(error.to_string()))?;
         if read == 0 {
             let how = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
             return Err(format!("{}: its process ended without an answer: {how}", self.name));
         }
-        let answer: Answer = serde_json::from_str(&answer)
-            .map_err(|error| ended(format!("cannot read its answer `{answer}`: {error}")))?;
-        let sample = answer.map_err(ended)?;
-        self.signal(Signal::STOP)?;
-        Ok(sample)
+        serde_json::from_str(&answer).map_err(|error| ended(format!("cannot read its answer `{answer}`: {error}")))
     }
 
     fn signal(&self, signal: Signal) -> Result<(), String> {

@@ -4,7 +4,7 @@ use super::herd::Peer;
 use super::orders::{Fill, Measure, Order, Sample, Task};
 use super::table::{Against, Goal, Row, Table};
 use super::workplace::Workplace;
-use super::{Ending, Tale, in_turns, million_rows, thousands, verdict};
+use super::{Ending, Tale, failed, in_turns, million_rows, thousands, verdict};
 use crate::args::PeersArgs;
 use harness::Scheme;
 
@@ -64,7 +64,7 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
         peers.push(Peer::start(engine.name, &target, None)?);
     }
     let names: Vec<String> = engines.iter().map(|engine| engine.name.to_owned()).collect();
-    let mut table = Table { engines: names, rows: rows() };
+    let mut table = Table { engines: names, rows: rows(), failures: Vec::new() };
     for row in &mut table.rows {
         row.figures = vec![Vec::new(); engines.len()];
     }
@@ -157,7 +157,7 @@ fn measure(peers: &mut [Peer], scale: &Scale, table: &mut Table, tale: &Tale) {
         ("D (latest)", workload("d", ""), 1, thousands),
         ("E (scan 1-100)", workload("e", ""), 1, thousands),
     ];
-    warm_up(peers, scale, tale);
+    warm_up(peers, scale, table, tale);
     for (number, (name, task, threads, figure)) in tasks.into_iter().enumerate() {
         let row = table.rows.iter_mut().find(|row| row.name == name).expect("every task has a row");
         let measure = Measure {
@@ -170,7 +170,7 @@ fn measure(peers: &mut [Peer], scale: &Scale, table: &mut Table, tale: &Tale) {
             // A repeat adds one to it; no row draws the keys of another.
             seed: 100 * (number as u64 + 1),
         };
-        in_turns(peers, scale.repeats, &measure, row, &figure, tale);
+        in_turns(peers, scale.repeats, &measure, row, &figure, tale, &mut table.failures);
     }
 }
 
@@ -204,14 +204,14 @@ fn synced(engines: &[Engine], scale: &Scale, place: &Workplace, table: &mut Tabl
             operations: None,
             seed: 10_000 * (number as u64 + 1),
         };
-        in_turns(&mut peers, scale.repeats, &measure, row, &thousands, tale);
+        in_turns(&mut peers, scale.repeats, &measure, row, &thousands, tale, &mut table.failures);
     }
     Ok(())
 }
 
 /// Reads at random until nearly all pages were met: a cache that fills by itself as pages are missed would else be filled
 /// by the first rows of the table.
-fn warm_up(peers: &mut [Peer], scale: &Scale, tale: &Tale) {
+fn warm_up(peers: &mut [Peer], scale: &Scale, table: &mut Table, tale: &Tale) {
     // Pages hold some 120 rows each. After n ln n reads of n pages one is left on the mean.
     let pages = (scale.records / 120).max(2) as f64;
     let reads = (pages * pages.ln()) as u64;
@@ -228,7 +228,7 @@ fn warm_up(peers: &mut [Peer], scale: &Scale, tale: &Tale) {
         };
         match peer.obey(&Order::Measure(measure)) {
             Ok(_) => tale.tell(&format!("{:24} {:24}", "warmed up", peer.name())),
-            Err(why) => tale.tell(&format!("{:24} {why}", "warm-up")),
+            Err(why) => failed("warm-up", why, &mut table.failures, tale),
         }
     }
 }
@@ -247,7 +247,7 @@ fn fill(peers: &mut [Peer], scale: &Scale, how: Fill, table: &mut Table, tale: &
             let sample = match filled {
                 Ok(sample) => sample,
                 Err(why) => {
-                    tale.tell(&format!("{name:24} {why}"));
+                    failed(name, why, &mut table.failures, tale);
                     let row = table.rows.iter_mut().find(|row| row.name == name).expect("loads have rows");
                     row.failed.push(at);
                     continue;

@@ -59,6 +59,8 @@ pub struct Table {
     pub engines: Vec<String>,
     /// Its rows.
     pub rows: Vec<Row>,
+    /// What went wrong with an engine: it leaves a place of the table empty, and is no result.
+    pub failures: Vec<String>,
 }
 
 /// A goal with what came of it.

@@ -1,4 +1,5 @@
 use super::{Against, Goal, Row, Table};
+use crate::peers::verdict;
 
 fn row(name: &'static str, goals: &[(Against, f64)], figures: &[&[f64]]) -> Row {
     Row {
@@ -12,7 +13,7 @@ fn row(name: &'static str, goals: &[(Against, f64)], figures: &[&[f64]]) -> Row 
 }
 
 fn table(rows: Vec<Row>) -> Table {
-    Table { engines: ["larch", "rocksdb", "lmdb"].map(str::to_owned).to_vec(), rows }
+    Table { engines: ["larch", "rocksdb", "lmdb"].map(str::to_owned).to_vec(), rows, failures: Vec::new() }
 }
 
 #[test]
@@ -59,4 +60,13 @@ fn a_goal_whose_own_side_failed_is_missed() {
     let table = table(vec![gets]);
     assert_eq!(table.verdicts().iter().map(|verdict| verdict.reached).collect::<Vec<_>>(), [false]);
     assert!(table.markdown().contains("| get | K/s | failed | 50.0 | 80.0 |"), "{}", table.markdown());
+}
+
+#[test]
+fn an_engine_that_failed_is_told_and_makes_a_bad_end() {
+    let gets = || row("get", &[(Against::Engine("lmdb"), 1.0)], &[&[100.0], &[], &[50.0]]);
+    assert!(verdict(&table(vec![gets()])).is_good);
+    let failures = vec!["get: rocksdb: its process ended".to_owned()];
+    let ending = verdict(&Table { failures, ..table(vec![gets()]) });
+    assert!(!ending.is_good && ending.text.contains("failed: get: rocksdb: its process ended\n"), "{}", ending.text);
 }
