@@ -2,7 +2,7 @@
 
 use crate::reply::Reply;
 use crate::request::Request;
-use crate::store::{Blocking, Failure, Outcome};
+use crate::store::{Blocking, Failure, Harm, Outcome};
 use crate::strings::Strings;
 
 /// A store of keys and values that takes many rows in one transaction.
@@ -11,7 +11,8 @@ pub trait WriteMany {
     fn write(&mut self, keys: &Strings, values: &Strings) -> Result<(), Failure>;
 }
 
-/// A session that gathers inserts and takes nothing else.
+/// A session that gathers inserts and takes nothing else. A batch that is not written is the end of it: its rows were taken
+/// for done, and no new attempt at the last of them brings back the others.
 pub struct Gather<W> {
     writes: W,
     rows: usize,
@@ -44,16 +45,41 @@ impl<W: WriteMany> Blocking for Gather<W> {
         if self.keys.is_empty() {
             return Ok(());
         }
+        let rows = self.keys.len();
         let written = self.writes.write(&self.keys, &self.values);
         self.keys.clear();
         self.values.clear();
-        written
+        written.map_err(|failure| {
+            let text = format!("a batch of {rows} rows was not written: {}", failure.text);
+            Failure { text, harm: Harm::Session, ..failure }
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct Full;
+
+    impl WriteMany for Full {
+        fn write(&mut self, _: &Strings, _: &Strings) -> Result<(), Failure> {
+            Err(Failure::again("busy", "another writes"))
+        }
+    }
+
+    #[test]
+    fn a_batch_that_is_not_written_ends_the_session() {
+        let mut gather = Gather::new(Full, 2);
+        let mut insert = |key| {
+            let record = Strings::new();
+            gather.call(&Request::Insert { key, record: &record }, &mut Reply::new())
+        };
+        assert_eq!(insert(b"a").expect("gathered"), Outcome::Batched);
+        let failure = insert(b"b").expect_err("two rows are not written");
+        assert_eq!((failure.kind, failure.harm), ("busy", Harm::Session));
+        assert_eq!(failure.text, "a batch of 2 rows was not written: another writes");
+    }
 
     #[derive(Default)]
     struct Written(Vec<usize>);

@@ -21,7 +21,8 @@ const PIECE_BYTES: usize = 256 << 10;
 const HEADER: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
 /// A session that loads: it gathers rows and writes them a batch at a time, each in a transaction of its own. While the
-/// server works on a batch, the next is gathered.
+/// server works on a batch, the next is gathered. A batch that is not written loses rows that were taken for done, and no new
+/// attempt at one of them brings back the others: it is said to be the end of the session.
 pub struct Loader {
     connection: Connection,
     copy: String,
@@ -75,7 +76,7 @@ impl Loader {
         match self.connection.finish_query() {
             Ok(written) if written == rows => Ok(()),
             Ok(written) => {
-                Err(Failure::request("rows_lost", format!("of a batch of {rows} rows the server wrote {written}")))
+                Err(Failure::session("rows_lost", format!("of a batch of {rows} rows the server wrote {written}")))
             }
             Err(error) => Err(not_written(rows, error)),
         }
@@ -145,7 +146,6 @@ fn put_row(out: &mut Vec<u8>, key: &[u8], record: &Strings) {
 }
 
 fn not_written(rows: u64, error: Error) -> Failure {
-    let mut failure = Failure::from(error);
-    failure.text = format!("a batch of {rows} rows was not written: {}", failure.text);
-    failure
+    let failure = Failure::from(error);
+    Failure::session(failure.kind, format!("a batch of {rows} rows was not written: {}", failure.text))
 }

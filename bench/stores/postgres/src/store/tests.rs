@@ -106,7 +106,7 @@ fn a_hundred_thousand_rows_are_loaded_in_batches() {
 }
 
 #[test]
-fn a_batch_that_fails_says_how_many_rows_it_cost_and_the_next_is_written() {
+fn a_batch_that_fails_says_how_many_rows_it_cost_and_is_the_end_of_a_load() {
     let store = fresh("failing_batches", 1);
     let mut loader = loader(&store);
     let mut reply = Reply::new();
@@ -120,9 +120,9 @@ fn a_batch_that_fails_says_how_many_rows_it_cost_and_the_next_is_written() {
             failures.push(failure);
         }
     }
-    loader.finish().expect("the last batch is written");
+    loader.finish().expect("the other batches are written");
     let [failure] = failures.as_slice() else { panic!("one batch fails: {failures:?}") };
-    assert_eq!((failure.kind, failure.harm), ("unique_violation", Harm::Request));
+    assert_eq!((failure.kind, failure.harm), ("unique_violation", Harm::Session));
     assert!(failure.text.starts_with("a batch of 11 rows was not written"), "{failure}");
     assert_eq!(count(&store), (51 - 11).to_string());
     let not_insert = loader.call(&Request::Delete { key: b"k" }, &mut reply);
