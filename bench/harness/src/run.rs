@@ -473,7 +473,9 @@ impl<'r, W: Workload> Crew<'r, W> {
             }
         }
         let ended = std::mem::take(&mut self.desk.state().ended);
-        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        let after = after.unwrap_or_default();
+        // A run that ended before its window has none, and nothing was used in it.
+        let before = before.unwrap_or_else(|| after.clone());
         let mut over = false;
         let mut last = timeline.start;
         let mut lost = None;
@@ -533,7 +535,7 @@ impl<'r, W: Workload> Crew<'r, W> {
 }
 
 /// How machine and store stand at an edge of the window.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Look {
     counters: Vec<Counter>,
     unix_millis: u64,

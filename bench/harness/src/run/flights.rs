@@ -184,6 +184,10 @@ pub(crate) fn drive<C: Client>(
         }
         seats.wake(now);
         while let (Some(&index), Some(&slot)) = (seats.ready.front(), free.last()) {
+            // A store that refuses every request lets nobody wait.
+            if !seats.stopping && (recorder.halted() || recorder.over()) {
+                break;
+            }
             seats.ready.pop_front();
             let seat = &mut seats.seats[index as usize];
             let (kind, request) = seat.client.request();

@@ -133,3 +133,59 @@ fn a_lost_session_names_the_client() {
     let error = run_quietly(&store, &Stubborn { wait_nanos: |_| 0 }, &plan).expect_err("a session is lost");
     assert!(error.to_string().starts_with("client 3 lost its session: the server closed"), "{error}");
 }
+
+/// A store that takes no request.
+struct Closed;
+
+impl Store for Closed {
+    fn settings(&self) -> Vec<Setting> {
+        Vec::new()
+    }
+
+    fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
+        Ok(Session::Flights(Box::new(Closes(clock))))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        Vec::new()
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+struct Closes(Clock);
+
+impl Flights for Closes {
+    fn depth(&self) -> usize {
+        4
+    }
+
+    fn start(&mut self, _: u32, _: &Request<'_>) -> Result<(), Failure> {
+        Err(Failure::request("closed", "come tomorrow"))
+    }
+
+    fn wait(&mut self, until: Option<u64>, _: &mut dyn FnMut(Served<'_>)) -> Result<(), Failure> {
+        let left = until.expect("nothing is under way").saturating_sub(self.0.nanos());
+        std::thread::park_timeout(Duration::from_nanos(left));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_store_that_takes_no_request_keeps_no_run_from_ending() {
+    let plan = Plan { clients: 4, length: Length::Time(Duration::from_millis(50)), ..Plan::default() };
+    let error = run_quietly(&Closed, &Reads { each: u64::MAX, requests: 1 }, &plan).expect_err("nothing is done");
+    assert!(matches!(error, RunError::NothingMeasured { .. }), "{error}");
+    let measured = error.partial().expect("failures were counted");
+    assert!(measured.failed > 0 && measured.nanos == 50_000_000, "{measured:?}");
+}
