@@ -19,9 +19,8 @@ use crate::measured::Measured;
 use crate::run::Plan;
 use crate::store::Setting;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What the first member of a file says.
 const FORMAT: &str = "larch-bench-result";
@@ -80,6 +79,11 @@ impl Pair {
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self { name: name.into(), value: value.into() }
     }
+
+    /// A property of a workload; the value is `***` if the name says that it is a password.
+    pub fn property(name: &str, value: &str) -> Self {
+        Self::new(name, if name.to_ascii_lowercase().contains(SECRET) { "***" } else { value })
+    }
 }
 
 impl From<Setting> for Pair {
@@ -106,21 +110,37 @@ impl Run {
     }
 }
 
-/// A target whose password, between `user:` and `@` or after `password=`, is replaced by `***`.
-pub fn without_password(target: &str) -> String {
-    let (place, options) = target.split_once('?').map_or((target, None), |(place, options)| (place, Some(options)));
+/// A target or argument whose passwords are replaced by `***`: that between `user:` and the last `@` before the database,
+/// and the values of options and properties whose names say that they are one.
+pub fn without_password(text: &str) -> String {
+    let (place, options) = text.split_once('?').map_or((text, None), |(place, options)| (place, Some(options)));
     let hidden = place.split_once("//").and_then(|(scheme, rest)| {
-        let (user, place) = rest.rsplit_once('@')?;
+        let (authority, database) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        // A password may have a slash in it that somebody forgot to encode.
+        let (authority, database) = if authority.contains('@') { (authority, database) } else { (rest, "") };
+        let (user, place) = authority.rsplit_once('@')?;
         let (user, _) = user.split_once(':')?;
-        Some(format!("{scheme}//{user}:***@{place}"))
+        Some(format!("{scheme}//{user}:***@{place}{database}"))
     });
-    let mut shown = hidden.unwrap_or_else(|| place.to_owned());
+    let mut shown = hidden.unwrap_or_else(|| without_secret(place));
     if let Some(options) = options {
-        let hidden = |option| if str::starts_with(option, "password=") { "password=***" } else { option };
+        let options: Vec<String> = options.split('&').map(without_secret).collect();
         shown.push('?');
-        shown.push_str(&options.split('&').map(hidden).collect::<Vec<_>>().join("&"));
+        shown.push_str(&options.join("&"));
     }
     shown
+}
+
+/// What names of options and properties that hold a password have in them: `password`, YCSB's `db.passwd`, …
+const SECRET: &str = "passw";
+
+/// `name=value`, or `--property=name=value`, without the value if the name says that it is a password.
+fn without_secret(pair: &str) -> String {
+    let named = pair.to_ascii_lowercase().find(SECRET);
+    match named.and_then(|at| Some(at + pair[at..].find('=')?)) {
+        Some(end) => format!("{}=***", &pair[..end]),
+        None => pair.to_owned(),
+    }
 }
 
 /// A result that cannot be read or written.
@@ -189,54 +209,48 @@ impl Report {
     }
 }
 
-/// Writes a file beside `path` and gives it that name, so that no half of a result is ever found there. What is no file,
-/// such as a pipe or `/dev/null`, is written to.
+/// Writes a file beside `path` and gives it that name, so that no half of a result is ever found there. What is there and
+/// no file, as /dev/stdout, takes the bytes itself.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
-    let (mut file, beside) = begin(path)?;
-    let written = file.write_all(bytes).and_then(|()| match &beside {
-        Some(beside) => file.sync_all().and_then(|()| std::fs::rename(beside, path)),
-        None => Ok(()),
-    });
-    written.map_err(|error| {
-        // The first error is the one to tell.
-        beside.iter().for_each(|beside| std::fs::remove_file(beside).unwrap_or_default());
-        failed(path, error)
-    })
+    let written = match is_special(path) {
+        true => std::fs::OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(bytes)),
+        false => {
+            let beside = beside(path);
+            let written = std::fs::File::create(&beside).and_then(|mut file| {
+                file.write_all(bytes)?;
+                file.sync_all()?;
+                std::fs::rename(&beside, path)
+            });
+            if written.is_err() {
+                // Half of a result is none. That it could not be written is what is told.
+                std::fs::remove_file(&beside).unwrap_or_default();
+            }
+            written
+        }
+    };
+    written.map_err(|error| ReportError::File { path: path.display().to_string(), error })
 }
 
-/// Whether [`write_whole`] can write to `path`, as far as that is known before it does.
-pub fn can_write(path: &Path) -> Result<(), ReportError> {
+/// Complains if [`write_whole`] could not write to `path` now: before something is measured that could then not be told.
+pub fn check_place(path: &Path) -> Result<(), ReportError> {
+    let failed = |error| ReportError::File { path: path.display().to_string(), error };
+    if path.is_dir() {
+        return Err(failed(std::io::ErrorKind::IsADirectory.into()));
+    }
     if is_special(path) {
-        // Whoever reads from it would take this for the end.
         return Ok(());
     }
-    match begin(path)? {
-        (_, Some(beside)) => std::fs::remove_file(beside).map_err(|error| failed(path, error)),
-        (_, None) => Ok(()),
-    }
+    let beside = beside(path);
+    std::fs::File::create(&beside).and_then(|_| std::fs::remove_file(&beside)).map_err(failed)
 }
 
-/// The file to write to and, if it is to get the name `path` when it is whole, its own.
-fn begin(path: &Path) -> Result<(File, Option<PathBuf>), ReportError> {
-    if is_special(path) {
-        let file = File::options().write(true).open(path).map_err(|error| failed(path, error))?;
-        return Ok((file, None));
-    }
-    if path.is_dir() {
-        return Err(failed(path, std::io::ErrorKind::IsADirectory.into()));
-    }
+/// Whether `path` is there and neither file nor directory: a device, a pipe.
+fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir())
+}
+
+fn beside(path: &Path) -> std::path::PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
-    let beside = PathBuf::from(beside);
-    let file = File::create(&beside).map_err(|error| failed(path, error))?;
-    Ok((file, Some(beside)))
-}
-
-/// Whether `path` is there and neither a file nor a directory.
-fn is_special(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
-}
-
-fn failed(path: &Path, error: std::io::Error) -> ReportError {
-    ReportError::File { path: path.display().to_string(), error }
+    beside.into()
 }

@@ -76,16 +76,21 @@ impl Target {
         match self.place.as_str() {
             "" => Err(Failure::session(
                 "target",
-                format!("target `{}` names no directory: write `{}:DIR`", self.text, self.scheme),
+                format!("target `{}` names no directory: write `{}:DIR`", self.shown(), self.scheme),
             )),
             place => Ok(std::path::Path::new(place)),
         }
     }
 
+    /// As it may be shown: without a password.
+    pub fn shown(&self) -> String {
+        without_password(&self.text)
+    }
+
     /// Its options, to be taken one by one.
     pub fn options(&self) -> Result<Options, Failure> {
         let left = self.query.iter().cloned().collect();
-        Ok(Options { target: self.text.clone(), left, known: Vec::new() })
+        Ok(Options { target: self.shown(), left, known: Vec::new() })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::args::YcsbArgs;
 use harness::Failure;
-use harness::report::{Environment, Report, Run, can_write, csv, hdr_log, write_whole};
+use harness::report::{Environment, Report, Run, check_place, csv, hdr_log, write_whole};
 use std::path::Path;
 
 /// Version of this program, with the commit it was built of where that is known.
@@ -26,7 +26,7 @@ pub fn check<'a>(args: &'a YcsbArgs, exported: impl IntoIterator<Item = &'a Path
 
 /// Complains about a file, that option `name` says, if it cannot be written.
 pub fn check_one(name: &str, path: &Path) -> Result<(), Failure> {
-    can_write(path).map_err(|error| {
+    check_place(path).map_err(|error| {
         let text = format!("{name}: cannot write {error}; name a file in a directory that is there and yours");
         Failure::session("target", text)
     })

@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use harness::report::without_password;
 use harness::{Failure, Scheme, Target};
 use std::fmt::Write as _;
 
@@ -78,7 +77,7 @@ pub fn find<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s Scheme, Fa
         Some(_) => format!("this binary has no `{name}`: run it with {}", command(name)),
         None => format!("there is no scheme `{name}`; `larch bench targets` lists them"),
     };
-    Err(Failure::session("target", format!("target `{}`: {why}", without_password(&target.text))))
+    Err(Failure::session("target", format!("target `{}`: {why}", target.shown())))
 }
 
 fn canonical(scheme: &str) -> &str {

@@ -228,7 +228,7 @@ workload a on postgres://me:***@host/base?pool=2
                      count  per second    mean      p50      p95      p99    p99.9      max  failed
     READ                 3        6.00  668 us  3.00 us  2.00 ms  2.00 ms  2.00 ms  2.00 ms       1
       of it service      3        6.00  334 us  2.00 us  1.00 ms  1.00 ms  1.00 ms  1.00 ms       1
-  1 began before the window, 2 ended after it, 1,000 should have begun in it and did not, 4 new attempts
+  1 requests met no row, 1 began before the window, 2 ended after it, 1,000 should have begun in it and did not, 4 new attempts
   processor: 6.00 ms (5.00 ms user, 1.00 ms system); clients 1.00 ms an operation, of which 25 % (250 us) are the client's own; background 1.50 ms
   memory: 64.0 MiB at the end, 65.0 MiB at most; context switches: 12,345 to wait, 6 forced
   store: 1,234 page reads, 4,096 bytes cached now
@@ -255,10 +255,39 @@ fn passwords_are_not_written_down() {
         ("postgres://me:secret@host/base", "postgres://me:***@host/base"),
         ("postgres://me@host:5432/base", "postgres://me@host:5432/base"),
         ("--target=postgres://me:a@b", "--target=postgres://me:***@b"),
+        ("postgres://me:p@ss:w@host/base", "postgres://me:***@host/base"),
+        ("postgres://me:p@ss", "postgres://me:***@ss"),
+        ("postgres://me:a/b@host/base", "postgres://me:***@host/base"),
+        ("postgres://me@host/base?password=secret&port=1", "postgres://me@host/base?password=***&port=1"),
+        ("postgres://me:s@host/base?connections=2", "postgres://me:***@host/base?connections=2"),
+        ("db.passwd=secret", "db.passwd=***"),
+        ("--property=db.passwd=secret", "--property=db.passwd=***"),
         ("larch:some/folder?cache=64MiB", "larch:some/folder?cache=64MiB"),
         ("postgres://me:se@cret@host/base?port=5433", "postgres://me:***@host/base?port=5433"),
         ("postgres:///base?user=me&password=secret&port=1", "postgres:///base?user=me&password=***&port=1"),
     ] {
         assert_eq!(without_password(target), shown);
     }
+    assert_eq!(Pair::property("db.passwd", "secret").value, "***");
+    assert_eq!(Pair::property("recordcount", "1000").value, "1000");
+}
+
+#[test]
+fn what_is_no_file_is_written_to_and_not_replaced() {
+    let scratch = crate::conformance::Scratch::new("special");
+    let place = scratch.path();
+    let sink = place.join("sink");
+    std::os::unix::fs::symlink("/dev/null", &sink).expect("a link");
+    check_place(&sink).expect("it takes all");
+    write_whole(&sink, b"a result").expect("it takes all");
+    assert!(sink.is_symlink(), "it is what it was");
+    let file = place.join("result");
+    check_place(&file).expect("there is room");
+    assert!(!file.exists());
+    write_whole(&file, b"a result").expect("there is room");
+    assert_eq!(std::fs::read(&file).expect("it was written"), b"a result");
+    for nowhere in [place.join("no/such/place"), place.to_path_buf()] {
+        assert!(check_place(&nowhere).is_err() && write_whole(&nowhere, b"a result").is_err());
+    }
+    assert_eq!(std::fs::read_dir(place).expect("it is there").count(), 2, "nothing else is left");
 }

@@ -35,7 +35,9 @@ pub fn text(run: &Run) -> String {
     )
     .expect(wrote);
     out.push_str(&table(measured));
+    let missing = measured.kinds.iter().map(|kind| kind.not_found).sum();
     let edges = [
+        (missing, "requests met no row"),
         (measured.warmed, "began before the window"),
         (measured.cut, "ended after it"),
         (measured.unsent, "should have begun in it and did not"),
