@@ -52,6 +52,7 @@ fn help_names_every_command_and_exit_code() {
         "check",
         "dump",
         "demo",
+        "bench",
         "Exit codes",
     ] {
         assert!(help.contains(part), "{part}");
