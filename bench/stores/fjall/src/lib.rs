@@ -135,6 +135,7 @@ impl Store for Fjall {
             Setting::new("index", "as it comes: whole in levels 0 to 2, in pieces below"),
             Setting::new("filters", "as they come: Bloom, 10 bits a key, more in level 0"),
             Setting::new("write buffer", bytes_text(self.write_buffer_bytes)),
+            Setting::new("reads", "through the system's page cache"),
             Setting::new("settle", if self.compacts { "compact" } else { "levels" }),
         ]
     }

@@ -214,6 +214,7 @@ impl Store for Larch {
             Setting::new("index", index_name(options.index)),
             Setting::new("filters", format!("{} bits", options.filters)),
             Setting::new("write buffer", bytes_text(self.write_buffer_bytes)),
+            Setting::new("reads", "direct, where the file system can"),
             Setting::new("settle", if self.compacts { "compact" } else { "levels" }),
         ]
     }

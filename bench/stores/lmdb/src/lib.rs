@@ -107,6 +107,7 @@ impl Store for Lmdb {
             Setting::new("cache", "the system's page cache, without a limit of its own"),
             Setting::new("compression", "none"),
             Setting::new("page", bytes_text(u64::from(self.env.unnamed_database_stat().page_size))),
+            Setting::new("reads", "a map of the system's page cache"),
             Setting::new("map", bytes_text(self.map_bytes)),
             Setting::new("readahead", on(self.readahead)),
             Setting::new("writemap", on(self.writemap)),

@@ -106,6 +106,7 @@ impl Store for Redb {
             Setting::new("cache", bytes_text(self.cache_bytes)),
             Setting::new("compression", "none"),
             Setting::new("page", bytes_text(PAGE_BYTES)),
+            Setting::new("reads", "through the system's page cache"),
             Setting::new("load", format!("{} rows a transaction", self.batch_rows)),
         ]
     }

@@ -27,7 +27,7 @@ pub const SCHEME: Scheme = Scheme {
         ("mmap", "how much of the file is read through a map, in bytes: 0"),
         ("durability", "buffered: log written, not synced; synced: every commit"),
         ("compression", "none"),
-        ("page", "bytes of a page, 512 to 64KiB: 4KiB"),
+        ("page", "bytes of a page, 512 to 64KiB: 4KiB, or 16KiB where rows have several fields"),
         ("batch", "rows in a transaction of a load: 1000"),
     ],
     networked: false,
@@ -93,7 +93,10 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     let mmap_bytes = options.bytes("mmap", 0)?;
     let synced = options.choice("durability", &[("buffered", false), ("synced", true)])?;
     options.choice("compression", &[("none", ())])?;
-    let page_bytes = options.bytes("page", 4096)?;
+    // A row longer than a quarter of a page has a page of its own beside it: with pages of 4 KiB, those of a thousand bytes
+    // take four times the space, and five times as long to be read.
+    let usual_page_bytes = if table.fields.len() > 1 { 16 << 10 } else { 4 << 10 };
+    let page_bytes = options.bytes("page", usual_page_bytes)?;
     if !page_bytes.is_power_of_two() || !(512..=65536).contains(&page_bytes) {
         return Err(options.bad("page", &bytes_text(page_bytes), "a power of two within 512 and 64KiB"));
     }
@@ -176,6 +179,7 @@ impl Store for Sqlite {
             Setting::new("compression", "none"),
             Setting::new("page", self.pragma_bytes("page_size")),
             Setting::new("mmap", self.pragma_bytes("mmap_size")),
+            Setting::new("reads", "through the system's page cache"),
             Setting::new("journal", self.pragma("journal_mode")),
             Setting::new("table", "key BLOB PRIMARY KEY, value BLOB, WITHOUT ROWID"),
             Setting::new("load", format!("{} rows a transaction", self.batch_rows)),
