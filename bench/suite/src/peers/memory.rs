@@ -14,8 +14,9 @@ const CACHE: &str = "3GiB";
 /// A random load that is not done by then ends with what it has: engines that write pages in place slow down without end.
 const LONGEST_LOAD_MILLIS: u64 = 60_000;
 
-/// An engine of the table, with its settings: the same durability (a crash of the process loses nothing, one of the
-/// machine may), no compression, room for everything in its cache.
+/// An engine of the table, with its settings: durability without a sync for each commit (a crash of the machine may lose
+/// the last of them; what one of the process loses is the engine's, and printed), no compression, room for everything in
+/// its cache. SQLite's cache is that of a connection, which ends with a row of the table, so its file is mapped, too.
 struct Engine {
     name: &'static str,
     scheme: &'static str,
@@ -25,7 +26,10 @@ struct Engine {
 fn engines(schemes: &[Scheme]) -> Vec<Engine> {
     let all = ["larch", "rocksdb", "fjall", "redb", "lmdb", "sqlite"];
     let built = |scheme: &&str| schemes.iter().any(|known| known.name == *scheme);
-    let engine = |scheme| Engine { name: scheme, scheme, options: format!("cache={CACHE}&durability=buffered") };
+    let engine = |scheme| {
+        let map = if scheme == "sqlite" { "&mmap=16GiB" } else { "" };
+        Engine { name: scheme, scheme, options: format!("cache={CACHE}&durability=buffered{map}") }
+    };
     all.into_iter().filter(built).map(engine).collect()
 }
 

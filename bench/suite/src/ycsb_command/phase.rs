@@ -232,7 +232,7 @@ fn measured<W: Workload>(
     }
     let mut run = report::Run::new(what, &place.target.text, &plan, measured);
     run.settings = store.settings().into_iter().map(Pair::from).collect();
-    run.workload = phase.properties.iter().map(|(name, value)| Pair::new(name, value)).collect();
+    run.workload = phase.properties.iter().map(|(name, value)| Pair::property(name, value)).collect();
     run.seed = phase.seed;
     run.warnings.clone_from(&phase.settings.warnings);
     if place.scheme.networked {
