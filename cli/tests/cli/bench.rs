@@ -89,7 +89,7 @@ fn wrong_arguments_exit_with_2_and_touch_nothing() {
         (&run, &["-p", "readproportion"], &["-p readproportion", "name=value"]),
         (&run, &["-p", "readproportion=much"], &["`readproportion` is `much`", "a number of at least 0"]),
         (&run, &["-p", "requestdistribution=odd"], &["`odd`", "uniform, zipfian, latest, hotspot"]),
-        (&run, &["-p", "measurementtype=raw"], &["`measurementtype` is `raw`", "hdrhistogram"]),
+        (&run, &["-p", "measurementtype=mean"], &["`measurementtype` is `mean`", "hdrhistogram"]),
         (&run, &["--threads", "0"], &["'0' for '--threads <N>'", "1..=100000"]),
         (&run, &["--workers", "0"], &["'0' for '--workers <N>'"]),
         (&run, &["--rate", "0"], &["'0' for '--rate <OPS>'", "above 0: 20000"]),
@@ -256,7 +256,7 @@ fn property_files_are_read_as_they_are_and_p_goes_over_them() {
         for part in [
             "property `colour` is unknown",
             "`basicdb.verbose` has no effect: the target `noop:` has no options",
-            "`measurement.raw.output_file` has no effect: single times are not kept",
+            "`measurement.raw.output_file` needs a `measurementtype` with `raw`",
         ] {
             assert_eq!(ran.err.matches(part).count(), 1, "{part:?} once in {:?}", ran.err);
         }
