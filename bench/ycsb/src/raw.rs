@@ -128,7 +128,7 @@ impl RawLog {
         }))
     }
 
-    /// [`harness::run`], with every single time in the file.
+    /// [`harness::run()`], with every single time in the file.
     ///
     /// # Errors
     ///
