@@ -65,7 +65,7 @@ const OUTSIDE: &str = "memory outside the cache";
 /// Measures the table on all engines that are there.
 pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     let records = args.records.unwrap_or(if args.quick { 4_000_000 } else { 32_000_000 });
-    let (repeats, warmup_millis, millis) = if args.quick { (1, 1_000, 1_500) } else { (3, 2_000, 5_000) };
+    let (repeats, warmup_millis, millis) = if args.quick { (1, 1_000, 1_500) } else { (3, 1_000, 2_500) };
     let built = |engine: &&Engine| engine.scheme == "disk" || schemes.iter().any(|known| known.name == engine.scheme);
     let engines: Vec<&Engine> = ENGINES.iter().filter(built).collect();
     let place = Workplace::new(args.dir.as_deref(), "bench-cold")?;
