@@ -100,7 +100,7 @@ impl Table {
             }
             _ => 0,
         };
-        row.failed.contains(&ours).then(|| ("what was to be measured, which failed".to_owned(), f64::NAN))
+        row.failed.contains(&ours).then(|| ("anything: it failed".to_owned(), f64::NAN))
     }
 
     /// Goals that could not be looked at, because a side is not there.
@@ -127,30 +127,29 @@ impl Table {
 
     /// The other side of a goal, and the ratio or figure that was measured. `None`: a side is not there.
     fn ratio(&self, row: &Row, goal: &Goal) -> Option<(String, f64)> {
-        let mut ours = row.figures.first().filter(|ours| !ours.is_empty())?;
-        let (name, theirs): (String, Vec<f64>) = match goal.against {
-            Against::Engine(name) => (name.to_owned(), self.figures(row, name)?.clone()),
-            Against::Figure => return Some(("its bound".to_owned(), median(ours))),
+        let own = || row.figures.first().filter(|ours| !ours.is_empty());
+        let (name, ours, theirs): (String, &Vec<f64>, &Vec<f64>) = match goal.against {
+            Against::Engine(name) => (name.to_owned(), own()?, self.figures(row, name)?),
+            Against::Figure => return Some(("its bound".to_owned(), median(own()?))),
             Against::FigureOf(name) => return Some((format!("the bound of {name}"), median(self.figures(row, name)?))),
             Against::Above(name) => {
-                return Some((format!("{name}, above it"), median(ours) - median(self.figures(row, name)?)));
+                return Some((format!("{name}, above it"), median(own()?) - median(self.figures(row, name)?)));
             }
             Against::Between(first, second) => {
-                ours = self.figures(row, first)?;
-                (format!("{second}, of {first}"), self.figures(row, second)?.clone())
+                (format!("{second}, of {first}"), self.figures(row, first)?, self.figures(row, second)?)
             }
             Against::Own(other) => {
                 let other = self.rows.iter().find(|row| row.name == other)?;
-                (format!("our {}", other.name), other.figures.first()?.clone())
+                (format!("our {}", other.name), own()?, other.figures.first()?)
             }
             Against::Best => {
                 let measured = (1..self.engines.len()).filter(|at| !row.figures[*at].is_empty());
                 let by_median = |a: &usize, b: &usize| median(&row.figures[*a]).total_cmp(&median(&row.figures[*b]));
                 let best = if row.less_is_better { measured.min_by(by_median) } else { measured.max_by(by_median) }?;
-                (format!("the best, {}", self.engines[best]), row.figures[best].clone())
+                (format!("the best, {}", self.engines[best]), own()?, &row.figures[best])
             }
         };
-        let ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours / theirs).collect();
+        let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
         (!ratios.is_empty()).then(|| (name, median(&ratios)))
     }
 
@@ -177,13 +176,9 @@ impl Table {
             let less = self.rows.iter().any(|row| row.name == verdict.row && row.less_is_better);
             let bound = if less { "at most " } else { "" };
             let word = if verdict.reached { "reached" } else { "falls short" };
-            put(
-                &mut text,
-                format_args!(
-                    "| {} against {} | {bound}{} | {:.2} | {word} |\n",
-                    verdict.row, verdict.against, verdict.goal, verdict.ratio
-                ),
-            );
+            let Verdict { row, against, goal, ratio, .. } = verdict;
+            let ratio = if ratio.is_nan() { "nothing".to_owned() } else { format!("{ratio:.2}") };
+            put(&mut text, format_args!("| {row} against {against} | {bound}{goal} | {ratio} | {word} |\n"));
         }
         text
     }

@@ -70,3 +70,12 @@ fn an_engine_that_failed_is_told_and_makes_a_bad_end() {
     let ending = verdict(&Table { failures, ..table(vec![gets()]) });
     assert!(!ending.is_good && ending.text.contains("failed: get: rocksdb: its process ended\n"), "{}", ending.text);
 }
+
+#[test]
+fn a_goal_of_another_engine_of_ours_needs_no_figure_of_the_first() {
+    let goals = [(Against::Between("rocksdb", "lmdb"), 1.0), (Against::FigureOf("lmdb"), 70.0)];
+    let mut gets = row("get", &goals, &[&[], &[50.0], &[80.0]]);
+    gets.failed.push(0);
+    let verdicts = table(vec![gets]).verdicts();
+    assert_eq!(verdicts.iter().map(|verdict| verdict.ratio).collect::<Vec<_>>(), [0.625, 80.0]);
+}
