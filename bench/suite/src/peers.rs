@@ -1,8 +1,8 @@
 //! `larch bench peers` and `larch bench cold`: Larch beside the other engines, in turns, row by row, with goals.
 //!
-//! Each engine has a process of its own, which holds its database open through the whole run and is stopped while others
-//! are measured. A row is measured on every engine before it is repeated; rows that only read come before those that
-//! write, and loads come last.
+//! Each engine has a process of its own, which holds its database open and is stopped while others are measured: through
+//! the whole run in memory, for one count of threads in the cold. A row is measured on every engine before it is repeated;
+//! rows that only read come before those that write, and loads come last.
 
 mod child;
 mod cold;

@@ -71,15 +71,7 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     let place = Workplace::new(args.dir.as_deref(), "bench-cold")?;
     // redb takes half again as much as its rows; while one is made, a second copy of its rows.
     let needed = (engines.len() as u64 + 2) * records * 150;
-    let room = place.room_bytes()?;
-    if room < needed {
-        return Err(format!(
-            "the databases may take {} MiB and the disk has room for {} MiB: name a directory with more by --dir, or \
-             measure fewer rows with --records",
-            needed >> 20,
-            room >> 20
-        ));
-    }
+    place.check_room(needed)?;
     let tale = Tale::new();
     let seconds = millis as f64 / 1e3;
     let mut head = format!(

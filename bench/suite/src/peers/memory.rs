@@ -51,15 +51,7 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     let place = Workplace::new(args.dir.as_deref(), "bench-peers")?;
     // Rows and what a compaction or a second copy of pages takes beside them.
     let needed = engines.len() as u64 * scale.records * 120 * 4;
-    let room = place.room_bytes()?;
-    if room < needed {
-        return Err(format!(
-            "the databases may take {} MiB and the disk has room for {} MiB: name a directory with more by --dir, or \
-             measure fewer rows with --records",
-            needed >> 20,
-            room >> 20
-        ));
-    }
+    place.check_room(needed)?;
     let tale = Tale::new();
     let mut peers = Vec::new();
     for engine in &engines {

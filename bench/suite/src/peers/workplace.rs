@@ -37,10 +37,19 @@ impl Workplace {
         self.path.join(name)
     }
 
-    /// Bytes that its disk has room for.
-    pub fn room_bytes(&self) -> Result<u64, String> {
+    /// Complains if its disk has no room for `needed` bytes.
+    pub fn check_room(&self, needed: u64) -> Result<(), String> {
         let about = rustix::fs::statvfs(&self.path).map_err(|error| format!("{}: {error}", self.path.display()))?;
-        Ok(about.f_bavail * about.f_frsize)
+        let room = about.f_bavail * about.f_frsize;
+        if room >= needed {
+            return Ok(());
+        }
+        Err(format!(
+            "the databases may take {} MiB and the disk has room for {} MiB: name a directory with more by --dir, or \
+             measure fewer rows with --records",
+            needed >> 20,
+            room >> 20
+        ))
     }
 }
 
