@@ -7,6 +7,7 @@ pub use reader::Reader;
 use crate::sync::Arc;
 use std::fmt::Debug;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 /// Unit of direct I/O: offsets, lengths and buffer addresses are multiples of it.
@@ -93,6 +94,12 @@ pub trait File: Send + Sync + Debug {
     fn set_len(&self, bytes: u64) -> io::Result<()>;
     /// Whether reads go around the system's page cache.
     fn is_direct(&self) -> bool;
+    /// What reads of whole blocks can be made from without asking the file: as long as the file lives, the same bytes, by
+    /// aligned offset, length and address. `None` if there is no such thing, and the file reads all by itself. Whoever is
+    /// refused or given too little asks the file, which knows what to do and what to say.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 }
 
 #[cfg(test)]

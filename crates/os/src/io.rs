@@ -3,10 +3,14 @@
 //! A read owns its buffer until it is over, so nobody has to keep anything alive for it: who asked may go away at any
 //! time.
 
+pub(crate) mod queue;
+pub(crate) mod run;
+
 use crate::sync::Arc;
 use crate::{Buffer, File};
 use std::fmt::{self, Debug};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How urgent a read is, the most urgent first. Each has a bound of its own on the bytes under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,7 +29,8 @@ impl Urgency {
 }
 
 /// Told of the end of a read, once, on any thread: the buffer as it was filled, and how many bytes of it were. It neither
-/// waits nor takes long.
+/// waits nor takes long. When it is called, the read is no longer under way. A panic in it is reported and concerns no
+/// other read. If the system breaks down with the read under way, the buffer is an empty one.
 pub type Done = Box<dyn FnOnce(Buffer, io::Result<usize>) + Send>;
 
 /// A read to be made.
@@ -44,6 +49,24 @@ pub struct Read {
     pub done: Done,
 }
 
+impl Read {
+    /// Reads on this thread, and tells.
+    pub(crate) fn perform(mut self) {
+        let outcome = self.file.read_at(&mut self.buffer, self.offset);
+        self.finish(outcome);
+    }
+
+    /// Tells of the end.
+    pub(crate) fn finish(self, outcome: io::Result<usize>) {
+        let Read { file, buffer, done, .. } = self;
+        // Closed before who asked goes on, who may want to remove it.
+        drop(file);
+        let told = catch_unwind(AssertUnwindSafe(|| done(buffer, outcome)));
+        // The panic has been reported by its hook, and belongs to who asked for this one read.
+        drop(told);
+    }
+}
+
 impl Debug for Read {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Read")
@@ -56,15 +79,58 @@ impl Debug for Read {
     }
 }
 
+/// A number of reads, and the bytes that they take from the disk: whole blocks, and the gaps between joined reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// How many reads.
+    pub reads: usize,
+    /// How many bytes.
+    pub bytes: usize,
+}
+
+impl Load {
+    pub(crate) fn add(&mut self, more: Load) {
+        self.reads += more.reads;
+        self.bytes += more.bytes;
+    }
+
+    pub(crate) fn subtract(&mut self, less: Load) {
+        self.reads -= less.reads;
+        self.bytes -= less.bytes;
+    }
+}
+
+/// What reads are doing and have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Begun and not over, by urgency.
+    pub under_way: [Load; Urgency::ALL.len()],
+    /// Not begun, by urgency.
+    pub queued: [Load; Urgency::ALL.len()],
+    /// Asked for so far.
+    pub reads: u64,
+    /// Of those, the ones that were made together with others, as one read of the disk.
+    pub joined: u64,
+}
+
 /// Who makes reads. Thread safe.
 pub trait Reads: Send + Sync + Debug {
     /// Begins reads, in an order that it chooses. Where the machine has threads it does not wait for the disk; elsewhere
-    /// all are over when it returns.
+    /// all are over when it returns, or are held back until somebody [drives](Reads::drive) them.
     fn submit(&self, reads: Vec<Read>);
     /// Makes a read that has not been begun yet as urgent as one that is needed. Does nothing when it is over, or under way.
     fn raise(&self, ticket: u64);
     /// How it reads, for people: `io_uring`, `threads`, `caller`.
     fn name(&self) -> &'static str;
+    /// What is under way, and what has been.
+    fn usage(&self) -> Usage {
+        Usage::default()
+    }
+    /// Ends one of the reads that are held back, on this thread; false if there is none. Who waits for a read calls it
+    /// instead of waiting as long as it is true. Where threads read there is never one.
+    fn drive(&self) -> bool {
+        false
+    }
 }
 
 /// Makes reads on the thread that asks for them, one by one.
@@ -74,9 +140,8 @@ pub struct CallerReads;
 impl Reads for CallerReads {
     fn submit(&self, mut reads: Vec<Read>) {
         reads.sort_by_key(|read| read.urgency);
-        for Read { file, offset, mut buffer, done, .. } in reads {
-            let outcome = file.read_at(&mut buffer, offset);
-            done(buffer, outcome);
+        for read in reads {
+            read.perform();
         }
     }
 

@@ -26,7 +26,7 @@ pub mod sync;
 pub use buffer::Buffer;
 pub use clock::Clock;
 pub use disk::{Access, BLOCK_BYTES, Disk, Entry, File, Lock, Reader};
-pub use io::{Done, Read, Reads, Urgency};
+pub use io::{Done, Load, Read, Reads, Urgency, Usage};
 pub use job::{Job, Polled, Threads, Worker};
 pub use machine::Machine;
 pub use random::Random;

@@ -1,8 +1,8 @@
 //! Disk, reads under way, clock, randomness and threads in one handle.
 
 use crate::io::CallerReads;
-use crate::real::{RealClock, RealDisk, RealRandom, RealThreads};
-use crate::sim::{SimClock, SimDisk, SimRandom, SimThreads};
+use crate::real::{RealClock, RealDisk, RealRandom, RealReads, RealThreads};
+use crate::sim::{SimClock, SimDisk, SimRandom, SimReads, SimThreads};
 use crate::sync::Arc;
 use crate::{Clock, Disk, Random, Reads, Threads};
 
@@ -26,7 +26,7 @@ impl Machine {
     pub fn real() -> Machine {
         Machine {
             disk: Arc::new(RealDisk),
-            reads: Arc::new(CallerReads),
+            reads: Arc::new(RealReads::new()),
             clock: Arc::new(RealClock::new()),
             random: Arc::new(RealRandom),
             threads: Arc::new(RealThreads),
@@ -37,6 +37,14 @@ impl Machine {
     pub fn simulated(seed: u64) -> (Machine, Arc<SimDisk>) {
         let disk = SimDisk::new(seed);
         (Machine::simulated_on(disk.clone(), seed), disk)
+    }
+
+    /// As [`Machine::simulated`], with reads that are held back until somebody ends them, in an order that follows from
+    /// `seed`.
+    pub fn simulated_with_reads(seed: u64) -> (Machine, Arc<SimDisk>, Arc<SimReads>) {
+        let (machine, disk) = Machine::simulated(seed);
+        let reads = SimReads::new(seed);
+        (Machine { reads: reads.clone(), ..machine }, disk, reads)
     }
 
     /// A machine in memory with this disk, such as an image of another machine's.

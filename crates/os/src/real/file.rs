@@ -12,7 +12,7 @@ use crate::sync::{Mutex, OnceLock};
 use crate::{BLOCK_BYTES, Buffer, File};
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -229,6 +229,13 @@ impl File for RealFile {
 
     fn is_direct(&self) -> bool {
         self.direct.as_ref().is_some_and(Direct::is_usable)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.direct {
+            Some(direct) if direct.is_usable() => Some(direct.descriptor.as_fd()),
+            _ => self.buffered.get().map(AsFd::as_fd),
+        }
     }
 }
 

@@ -1,15 +1,17 @@
-//! The machine the process runs on: its file system, clocks, randomness and threads. It does not know the simulated
+//! The machine the process runs on: its file system, reads under way, clocks, randomness and threads. It does not know the simulated
 //! one.
 
 mod clock;
 mod disk;
 mod file;
 mod random;
+mod reads;
 mod threads;
 
 pub use clock::RealClock;
 pub use disk::RealDisk;
 pub use random::RealRandom;
+pub use reads::{Choice, RealReads};
 pub use threads::RealThreads;
 
 #[cfg(test)]

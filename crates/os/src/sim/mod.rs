@@ -8,11 +8,13 @@ mod faults;
 mod file;
 mod names;
 mod random;
+mod reads;
 mod threads;
 
 pub use clock::SimClock;
 pub use disk::{Counts, SimDisk};
 pub use random::SimRandom;
+pub use reads::SimReads;
 pub use threads::SimThreads;
 
 #[cfg(test)]

@@ -1,0 +1,220 @@
+//! Which read is begun next. It does not know how reads are made, nor what is read.
+//!
+//! The most urgent goes first, within three limits on what is under way:
+//!
+//! * the depth, in reads of the disk, all urgencies together;
+//! * a share of it for all that nobody waits for, so that who waits finds the rest free;
+//! * bytes, for each urgency. A read that is larger than its bound goes when nothing of its urgency is under way.
+//!
+//! Nobody waits forever: who could begin and was passed by [`PATIENCE`] more urgent reads is next.
+
+use super::{Load, Urgency};
+use std::collections::{HashMap, VecDeque};
+
+/// How many more urgent reads may pass one that could be begun. Of the reads that a full queue begins, 1 in 33 is then of
+/// the next urgency, and 1 in 33 of the one after it.
+const PATIENCE: usize = 32;
+
+/// What waits in a queue.
+pub(crate) trait Queued {
+    /// Reads of who asked, and bytes from the disk.
+    fn load(&self) -> Load;
+    /// Names by which it can be raised.
+    fn tickets(&self) -> impl Iterator<Item = u64>;
+}
+
+/// The most that may be under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Reads of the disk.
+    pub(crate) depth: usize,
+    /// Of those, the ones that nobody waits for.
+    pub(crate) unneeded: usize,
+    /// Bytes by urgency.
+    pub(crate) bytes: [usize; Urgency::ALL.len()],
+}
+
+/// Something that was begun. It is under way until it is given to [`Queue::over`].
+#[derive(Debug)]
+pub(crate) struct Begun<T> {
+    pub(crate) item: T,
+    load: Load,
+    /// What it counts as: it may have been raised.
+    urgency: Urgency,
+}
+
+/// What waits and what is under way.
+#[derive(Debug)]
+pub(crate) struct Queue<T> {
+    limits: Limits,
+    lines: [Line<T>; Urgency::ALL.len()],
+    /// Where the bearer of a ticket waits; none of those that are needed.
+    places: HashMap<u64, (Urgency, u64)>,
+}
+
+/// What there is of one urgency.
+#[derive(Debug)]
+struct Line<T> {
+    /// By arrival. Holes where one was raised, but not at the front.
+    waiting: VecDeque<Option<T>>,
+    /// Place of the front; places go on counting.
+    front: u64,
+    queued: Load,
+    under_way: Load,
+    /// Reads of the disk under way.
+    begun: usize,
+    /// How many went first while the front could have been begun.
+    passed: usize,
+}
+
+impl<T> Line<T> {
+    fn new() -> Line<T> {
+        let load = Load::default();
+        Line { waiting: VecDeque::new(), front: 0, queued: load, under_way: load, begun: 0, passed: 0 }
+    }
+}
+
+impl<T: Queued> Line<T> {
+    fn push(&mut self, item: T) -> u64 {
+        self.queued.add(item.load());
+        self.waiting.push_back(Some(item));
+        self.front + self.waiting.len() as u64 - 1
+    }
+
+    fn take(&mut self, place: u64) -> T {
+        let index = usize::try_from(place - self.front).expect("what waits is in memory");
+        let item = self.waiting[index].take().expect("a place is forgotten when it is left");
+        self.queued.subtract(item.load());
+        while let Some(None) = self.waiting.front() {
+            self.waiting.pop_front();
+            self.front += 1;
+        }
+        item
+    }
+
+    fn first(&self) -> Option<&T> {
+        Some(self.waiting.front()?.as_ref().expect("a hole is not left at the front"))
+    }
+}
+
+impl<T: Queued> Queue<T> {
+    pub(crate) fn new(limits: Limits) -> Queue<T> {
+        assert!(limits.unneeded > 0 && limits.depth > limits.unneeded, "there is room for all urgencies: {limits:?}");
+        Queue { limits, lines: Urgency::ALL.map(|_| Line::new()), places: HashMap::new() }
+    }
+
+    /// Puts an item at the end of its line.
+    pub(crate) fn push(&mut self, item: T, urgency: Urgency) {
+        let place = self.line(urgency).push(item);
+        if urgency != Urgency::Needed {
+            let item = self.lines[urgency as usize].waiting.back().and_then(Option::as_ref).expect("it was just pushed");
+            self.places.extend(item.tickets().map(|ticket| (ticket, (urgency, place))));
+        }
+    }
+
+    /// Moves the bearer of the ticket to the end of the line of those that are needed; false if it does not wait, or
+    /// waits there.
+    pub(crate) fn raise(&mut self, ticket: u64) -> bool {
+        let Some(&(urgency, place)) = self.places.get(&ticket) else {
+            return false;
+        };
+        let item = self.leave(urgency, place);
+        self.line(Urgency::Needed).push(item);
+        true
+    }
+
+    /// The next to be begun, if the limits allow one.
+    pub(crate) fn next(&mut self) -> Option<Begun<T>> {
+        let able = Urgency::ALL.map(|urgency| self.is_able(urgency));
+        let most = Urgency::ALL.into_iter().find(|&urgency| able[urgency as usize])?;
+        let is_due = |&urgency: &Urgency| able[urgency as usize] && self.lines[urgency as usize].passed >= PATIENCE;
+        let urgency = Urgency::ALL.into_iter().rev().find(is_due).unwrap_or(most);
+        for other in Urgency::ALL {
+            if other > urgency && able[other as usize] {
+                self.line(other).passed += 1;
+            }
+        }
+        let place = self.lines[urgency as usize].front;
+        let item = self.leave(urgency, place);
+        let load = item.load();
+        let line = self.line(urgency);
+        line.passed = 0;
+        line.begun += 1;
+        line.under_way.add(load);
+        Some(Begun { item, load, urgency })
+    }
+
+    /// Takes note that one is over, and gives it back.
+    pub(crate) fn over(&mut self, begun: Begun<T>) -> T {
+        let line = self.line(begun.urgency);
+        line.begun -= 1;
+        line.under_way.subtract(begun.load);
+        begun.item
+    }
+
+    /// Whether one may be begun.
+    pub(crate) fn has_next(&self) -> bool {
+        Urgency::ALL.into_iter().any(|urgency| self.is_able(urgency))
+    }
+
+    /// Whether nothing is under way.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.lines.iter().all(|line| line.begun == 0)
+    }
+
+    /// Takes everything out that waits.
+    pub(crate) fn clear(&mut self) -> Vec<T> {
+        self.places.clear();
+        let mut items = Vec::new();
+        for line in &mut self.lines {
+            line.front += line.waiting.len() as u64;
+            line.queued = Load::default();
+            items.extend(line.waiting.drain(..).flatten());
+        }
+        items
+    }
+
+    /// What is under way, by urgency.
+    pub(crate) fn under_way(&self) -> [Load; Urgency::ALL.len()] {
+        Urgency::ALL.map(|urgency| self.lines[urgency as usize].under_way)
+    }
+
+    /// What waits, by urgency.
+    pub(crate) fn queued(&self) -> [Load; Urgency::ALL.len()] {
+        Urgency::ALL.map(|urgency| self.lines[urgency as usize].queued)
+    }
+
+    fn line(&mut self, urgency: Urgency) -> &mut Line<T> {
+        &mut self.lines[urgency as usize]
+    }
+
+    /// Takes an item from its place, of which nothing is left.
+    fn leave(&mut self, urgency: Urgency, place: u64) -> T {
+        let item = self.line(urgency).take(place);
+        if urgency != Urgency::Needed {
+            for ticket in item.tickets() {
+                // If tickets were not unique, this one's may have become another's.
+                if self.places.get(&ticket) == Some(&(urgency, place)) {
+                    self.places.remove(&ticket);
+                }
+            }
+        }
+        item
+    }
+
+    /// Whether there is one of this urgency, and the limits allow it.
+    fn is_able(&self, urgency: Urgency) -> bool {
+        let line = &self.lines[urgency as usize];
+        let Some(first) = line.first() else {
+            return false;
+        };
+        let unneeded: usize = self.lines[Urgency::Needed as usize + 1..].iter().map(|line| line.begun).sum();
+        let depth = unneeded + self.lines[Urgency::Needed as usize].begun;
+        depth < self.limits.depth
+            && (urgency == Urgency::Needed || unneeded < self.limits.unneeded)
+            && (line.begun == 0 || line.under_way.bytes + first.load().bytes <= self.limits.bytes[urgency as usize])
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,352 @@
+//! Reads of neighbouring bytes, made as one read of the disk. It does not know when, nor by whom.
+//!
+//! Blocks that two reads share are read once, into the buffer of the first, and copied; a gap between two is read into
+//! memory that nobody looks at:
+//!
+//! ```text
+//! file       |  a  a  a  |  .  .  |  b  b  b  |           blocks
+//! reads      [ first  ]          [ third ]
+//!                  [ second ]
+//! one read   [ first  ][2nd][gap ][ third ]               2nd: all of the second but the blocks it shares
+//! ```
+
+use super::queue::Queued;
+use super::{Load, Read, Urgency};
+use crate::sync::Arc;
+use crate::{BLOCK_BYTES, Buffer};
+use std::io::{self, IoSliceMut};
+use std::os::fd::BorrowedFd;
+
+/// The most that one read of the disk takes: a disk is as fast with it as with any more, and one that is needed waits
+/// behind it for 1 ms at 1 GB/s.
+const RUN_BYTES: u64 = 1 << 20;
+
+/// The most that is read in vain between two reads. A page more at the full rate of a disk costs as much time as one
+/// more read at its full count of reads: both are 16 KiB or so.
+pub(crate) const GAP_BYTES: u64 = 16 << 10;
+
+const BLOCK: u64 = BLOCK_BYTES as u64;
+
+/// Reads that are made as one.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) first: Read,
+    /// In the order of their offsets, after the first.
+    pub(crate) rest: Vec<Read>,
+    /// Bytes from the disk.
+    bytes: usize,
+}
+
+/// A part of a run, in the order of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// This many bytes, for nobody.
+    Gap(usize),
+    /// Of the read with this index, the bytes from `from` to the end of its last block.
+    Read { index: usize, from: usize },
+}
+
+/// Bytes that a read has from an earlier one of its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shared {
+    from: usize,
+    from_start: usize,
+    to: usize,
+    bytes: usize,
+}
+
+impl Run {
+    /// A read alone.
+    pub(crate) fn alone(read: Read) -> Run {
+        let bytes = whole_blocks(read.buffer.len());
+        Run { first: read, rest: Vec::new(), bytes }
+    }
+
+    /// How urgent all of them are, or were when they were asked for.
+    pub(crate) fn urgency(&self) -> Urgency {
+        self.first.urgency
+    }
+
+    /// Bytes from the disk.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether there is one only.
+    pub(crate) fn is_single(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        1 + self.rest.len()
+    }
+
+    /// All of them, in the order of their offsets.
+    pub(crate) fn into_reads(self) -> impl Iterator<Item = Read> {
+        std::iter::once(self.first).chain(self.rest)
+    }
+
+    fn get(&self, index: usize) -> &Read {
+        if index == 0 { &self.first } else { &self.rest[index - 1] }
+    }
+
+    pub(crate) fn get_mut(&mut self, index: usize) -> &mut Read {
+        if index == 0 { &mut self.first } else { &mut self.rest[index - 1] }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Read> {
+        std::iter::once(&self.first).chain(&self.rest)
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Read> {
+        std::iter::once(&mut self.first).chain(&mut self.rest)
+    }
+
+    /// Makes the length of every buffer one of whole blocks; direct I/O wants it. [`Run::shrink`] takes it back.
+    pub(crate) fn extend(&mut self) -> Lengths {
+        let extend = |read: &mut Read| {
+            let len = read.buffer.len();
+            read.buffer.set_len_within_capacity(whole_blocks(len));
+            len
+        };
+        let first = extend(&mut self.first);
+        Lengths { first, rest: self.rest.iter_mut().map(extend).collect() }
+    }
+
+    /// Gives every buffer the length that it had.
+    pub(crate) fn shrink(&mut self, lengths: &Lengths) {
+        self.first.buffer.set_len_within_capacity(lengths.first);
+        for (read, len) in self.rest.iter_mut().zip(&lengths.rest) {
+            read.buffer.set_len_within_capacity(*len);
+        }
+    }
+
+    /// What is read, from the offset of the first to the end of the run.
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        let mut parts = Vec::with_capacity(self.len() + 4);
+        let mut end = self.first.offset;
+        for (index, read) in self.iter().enumerate() {
+            if read.offset > end {
+                parts.push(Part::Gap(memory_bytes(read.offset - end)));
+                end = read.offset;
+            }
+            let read_end = end_of(read);
+            if read_end > end {
+                parts.push(Part::Read { index, from: memory_bytes(end - read.offset) });
+                end = read_end;
+            }
+        }
+        parts
+    }
+
+    /// After all parts were read: copies what reads share. The buffers are of whole blocks.
+    pub(crate) fn copy_shared(&mut self) {
+        // The read that reaches farthest so far has all that the next shares with those before.
+        let mut farthest = 0;
+        for to in 1..self.len() {
+            let (source, read) = (self.get(farthest), self.get(to));
+            let (end, read_end) = (end_of(source), end_of(read));
+            if read.offset < end {
+                let bytes = memory_bytes(end.min(read_end) - read.offset);
+                let from_start = memory_bytes(read.offset - source.offset);
+                self.copy(Shared { from: farthest, from_start, to, bytes });
+            }
+            if read_end > end {
+                farthest = to;
+            }
+        }
+    }
+
+    fn copy(&mut self, Shared { from, from_start, to, bytes }: Shared) {
+        let (source, target) = if from == 0 {
+            (&self.first, &mut self.rest[to - 1])
+        } else {
+            let (before, after) = self.rest.split_at_mut(to - 1);
+            (&before[from - 1], &mut after[0])
+        };
+        target.buffer[..bytes].copy_from_slice(&source.buffer[from_start..from_start + bytes]);
+    }
+
+    /// Reads on this thread.
+    pub(crate) fn read(&mut self) -> Outcome {
+        if !self.is_single() && self.read_joined() { Outcome::Filled } else { self.read_each() }
+    }
+
+    /// Reads each by itself on this thread.
+    pub(crate) fn read_each(&mut self) -> Outcome {
+        let read_one = |read: &mut Read| read.file.read_at(&mut read.buffer, read.offset);
+        Outcome::Each(self.iter_mut().map(read_one).collect())
+    }
+
+    /// Reads all as one on this thread; false if not all of it came.
+    fn read_joined(&mut self) -> bool {
+        let file = self.first.file.clone();
+        let Some(descriptor) = file.descriptor() else {
+            return false;
+        };
+        let (offset, bytes) = (self.first.offset, self.bytes);
+        let lengths = self.extend();
+        let parts = self.parts();
+        let gap_bytes = parts.iter().map(|part| if let Part::Gap(bytes) = part { *bytes } else { 0 }).sum();
+        let mut gaps = Buffer::zeroed(gap_bytes);
+        let mut gaps = &mut gaps[..];
+        let mut reads = self.iter_mut().enumerate();
+        let mut slices = Vec::with_capacity(parts.len());
+        for part in &parts {
+            let slice = match *part {
+                Part::Gap(bytes) => {
+                    let gap;
+                    (gap, gaps) = gaps.split_at_mut(bytes);
+                    gap
+                }
+                Part::Read { index, from } => {
+                    let (_, read) = reads.find(|(at, _)| *at == index).expect("parts are in the order of the reads");
+                    &mut read.buffer[from..]
+                }
+            };
+            slices.push(IoSliceMut::new(slice));
+        }
+        let filled = loop {
+            match rustix::io::preadv(descriptor, &mut slices, offset) {
+                Err(rustix::io::Errno::INTR) => {}
+                read => break read == Ok(bytes),
+            }
+        };
+        drop((slices, reads));
+        if filled {
+            self.copy_shared();
+        }
+        self.shrink(&lengths);
+        filled
+    }
+
+    /// Tells all.
+    pub(crate) fn tell(self, outcome: Outcome) {
+        match outcome {
+            Outcome::Filled => {
+                for read in self.into_reads() {
+                    let len = read.buffer.len();
+                    read.finish(Ok(len));
+                }
+            }
+            Outcome::Each(outcomes) => {
+                for (read, outcome) in self.into_reads().zip(outcomes) {
+                    read.finish(outcome);
+                }
+            }
+        }
+    }
+
+    /// Leaves the buffers where they are, forever, and puts empty ones into their place.
+    pub(crate) fn forget_buffers(&mut self) {
+        for read in self.iter_mut() {
+            std::mem::forget(std::mem::replace(&mut read.buffer, Buffer::zeroed(0)));
+        }
+    }
+
+    /// Tells all of an error.
+    pub(crate) fn fail(self, error: impl Fn() -> io::Error) {
+        for read in self.into_reads() {
+            read.finish(Err(error()));
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// All buffers are full.
+    Filled,
+    /// One for each read.
+    Each(Vec<io::Result<usize>>),
+}
+
+/// The lengths of buffers of a run.
+#[derive(Debug)]
+pub(crate) struct Lengths {
+    first: usize,
+    rest: Vec<usize>,
+}
+
+impl Lengths {
+    /// Of the first read.
+    pub(crate) fn of_first(&self) -> usize {
+        self.first
+    }
+}
+
+impl Queued for Run {
+    fn load(&self) -> Load {
+        Load { reads: self.len(), bytes: self.bytes }
+    }
+
+    fn tickets(&self) -> impl Iterator<Item = u64> {
+        self.iter().map(|read| read.ticket)
+    }
+}
+
+/// Joins reads that are near each other: of one file, equally urgent, and such that a descriptor can read them.
+pub(crate) fn join(mut reads: Vec<Read>) -> Vec<Run> {
+    let identity = |read: &Read| Arc::as_ptr(&read.file).addr();
+    if reads.len() > 1 {
+        reads.sort_by_key(|read| (read.urgency, identity(read), read.offset));
+    }
+    let mut runs: Vec<Run> = Vec::with_capacity(reads.len());
+    // Where the last run ends, if another read can join it.
+    let mut open_end = None;
+    for read in reads {
+        let end = descriptor_of_whole(&read).map(|_| end_of(&read));
+        match (runs.last_mut(), open_end, end) {
+            (Some(run), Some(run_end), Some(end))
+                if run.first.urgency == read.urgency
+                    && identity(&run.first) == identity(&read)
+                    && are_near(run.first.offset, run_end, read.offset, end) =>
+            {
+                let farthest = end.max(run_end);
+                run.bytes = memory_bytes(farthest - run.first.offset);
+                run.rest.push(read);
+                open_end = Some(farthest);
+            }
+            _ => {
+                runs.push(Run::alone(read));
+                open_end = end;
+            }
+        }
+    }
+    runs
+}
+
+/// Whether a run from `start` to `run_end` is joined by a read from `offset` to `end`.
+fn are_near(start: u64, run_end: u64, offset: u64, end: u64) -> bool {
+    offset.saturating_sub(run_end) <= GAP_BYTES && end - start <= RUN_BYTES
+}
+
+/// What a read can be made from if it is one of whole blocks, which it is once its buffer is [extended](Run::extend).
+pub(crate) fn descriptor_of_whole(read: &Read) -> Option<BorrowedFd<'_>> {
+    let end = read.offset.checked_add(whole_blocks(read.buffer.len()) as u64)?;
+    let is_whole = read.offset.is_multiple_of(BLOCK) && !read.buffer.is_empty() && i64::try_from(end).is_ok();
+    if is_whole { read.file.descriptor() } else { None }
+}
+
+/// The end of the last block of a read.
+fn end_of(read: &Read) -> u64 {
+    read.offset + whole_blocks(read.buffer.len()) as u64
+}
+
+fn whole_blocks(bytes: usize) -> usize {
+    bytes.next_multiple_of(BLOCK_BYTES)
+}
+
+/// A part of a run is in memory.
+fn memory_bytes(bytes: u64) -> usize {
+    usize::try_from(bytes).expect("a run is in memory")
+}
+
+/// Memory for gaps.
+pub(crate) fn scratch() -> Buffer {
+    Buffer::zeroed(memory_bytes(GAP_BYTES))
+}
+
+#[cfg(test)]
+mod tests;

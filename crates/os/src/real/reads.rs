@@ -1,0 +1,176 @@
+//! Reads of the real machine: through `io_uring` where the system takes it, by threads elsewhere. It does not know what
+//! is read.
+//!
+//! A process has one engine, made when the first read is submitted and gone with the last who used it: it is the disk
+//! that many databases share, and its depth is worth knowing only as a whole. `LARCH_READS` says how to read, see
+//! [`Choice`].
+
+mod hands;
+mod pool;
+#[cfg(target_os = "linux")]
+mod ring;
+
+use crate::io::queue::Limits;
+use crate::io::{CallerReads, Usage};
+use crate::sync::{Arc, OnceLock, Weak};
+use crate::{Read, Reads};
+use pool::Pool;
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
+// Outlives every model of a model checker, and can be made in a constant.
+use std::sync::{Mutex, PoisonError};
+
+/// The variable that says how to read.
+const VARIABLE: &str = "LARCH_READS";
+
+/// Reads of the disk under way through `io_uring`. A disk gives all it has with 32 to 128.
+const RING_DEPTH: usize = 256;
+/// Threads, each with one read under way.
+const POOL_DEPTH: usize = 32;
+
+/// Limits of the engine whose depth is `depth`.
+fn limits(depth: usize) -> Limits {
+    Limits { depth, unneeded: depth / 2, bytes: [usize::MAX, 8 << 20, 4 << 20] }
+}
+
+/// How to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Through `io_uring`, or by threads where the system forbids it. The variable is not set.
+    Best,
+    /// Through `io_uring`; every read fails where the system forbids it. `LARCH_READS=io_uring`.
+    Ring,
+    /// By threads. `LARCH_READS=threads`.
+    Threads,
+    /// On the thread of who asks, one by one. `LARCH_READS=caller`.
+    Caller,
+}
+
+impl Choice {
+    /// What the variable says; an error if it says something else.
+    fn parse(value: Option<&OsStr>) -> Result<Choice, String> {
+        match value.map(OsStr::to_str) {
+            None => Ok(Choice::Best),
+            Some(Some("io_uring")) => Ok(Choice::Ring),
+            Some(Some("threads")) => Ok(Choice::Threads),
+            Some(Some("caller")) => Ok(Choice::Caller),
+            Some(_) => Err(format!(
+                "{VARIABLE}={} is not a way to read: io_uring, threads or caller",
+                value.unwrap_or_default().display()
+            )),
+        }
+    }
+
+    fn engine(self) -> Arc<dyn Reads> {
+        match self {
+            Choice::Best => ring().unwrap_or_else(|_| Arc::new(Pool::new(limits(POOL_DEPTH), POOL_DEPTH))),
+            Choice::Ring => ring().unwrap_or_else(|error| {
+                let why = format!("cannot read through io_uring, which {VARIABLE} asks for: {error}");
+                Arc::new(Refusal { kind: ErrorKind::Unsupported, why })
+            }),
+            Choice::Threads => Arc::new(Pool::new(limits(POOL_DEPTH), POOL_DEPTH)),
+            Choice::Caller => Arc::new(CallerReads),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn ring() -> io::Result<Arc<dyn Reads>> {
+    Ok(Arc::new(ring::Ring::new(limits(RING_DEPTH), POOL_DEPTH)?))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ring() -> io::Result<Arc<dyn Reads>> {
+    let _ = limits(RING_DEPTH);
+    Err(io::Error::new(ErrorKind::Unsupported, "this system has none"))
+}
+
+/// The engine of the process, while somebody uses it.
+static SHARED: Mutex<Option<Weak<dyn Reads>>> = Mutex::new(None);
+
+/// Reads of the real machine.
+#[derive(Debug, Default)]
+pub struct RealReads {
+    /// Made with the first read.
+    engine: OnceLock<Arc<dyn Reads>>,
+}
+
+impl RealReads {
+    /// The way that `LARCH_READS` says, shared with all others of the process that were made so. What it says wrong, the
+    /// first read tells, and every other.
+    pub fn new() -> RealReads {
+        RealReads::default()
+    }
+
+    /// This way, and not shared.
+    pub fn alone(choice: Choice) -> RealReads {
+        RealReads { engine: OnceLock::from(choice.engine()) }
+    }
+
+    fn engine(&self) -> &dyn Reads {
+        &**self.engine.get_or_init(|| {
+            let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(engine) = shared.as_ref().and_then(Weak::upgrade) {
+                return engine;
+            }
+            let engine = match Choice::parse(std::env::var_os(VARIABLE).as_deref()) {
+                Ok(choice) => choice.engine(),
+                Err(why) => Arc::new(Refusal { kind: ErrorKind::InvalidInput, why }),
+            };
+            *shared = Some(Arc::downgrade(&engine));
+            engine
+        })
+    }
+}
+
+impl Reads for RealReads {
+    fn submit(&self, reads: Vec<Read>) {
+        if !reads.is_empty() {
+            self.engine().submit(reads);
+        }
+    }
+
+    fn raise(&self, ticket: u64) {
+        if let Some(engine) = self.engine.get() {
+            engine.raise(ticket);
+        }
+    }
+
+    /// Decides how to read, if that was not decided yet.
+    fn name(&self) -> &'static str {
+        self.engine().name()
+    }
+
+    fn usage(&self) -> Usage {
+        self.engine.get().map(|engine| engine.usage()).unwrap_or_default()
+    }
+}
+
+/// Fails every read, because what was asked for cannot be.
+#[derive(Debug)]
+struct Refusal {
+    kind: ErrorKind,
+    why: String,
+}
+
+impl Reads for Refusal {
+    fn submit(&self, reads: Vec<Read>) {
+        for read in reads {
+            read.finish(Err(io::Error::new(self.kind, self.why.clone())));
+        }
+    }
+
+    fn raise(&self, _ticket: u64) {}
+
+    fn name(&self) -> &'static str {
+        "none"
+    }
+}
+
+/// What a read is told that was not begun when its engine ended.
+fn closed() -> io::Error {
+    io::Error::other("whoever reads was closed before it began this read")
+}
+
+#[cfg(test)]
+mod tests;

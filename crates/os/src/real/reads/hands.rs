@@ -1,0 +1,160 @@
+//! Threads that do what they are given. They are started when there is more to do than idle threads, up to a bound, and
+//! stay until closed. They do not know what they do.
+
+use crate::sync::{Arc, Condvar, Mutex};
+use std::collections::VecDeque;
+use std::fmt;
+#[cfg(not(any(loom, shuttle)))]
+use std::thread::{self, JoinHandle};
+
+#[cfg(loom)]
+use crate::sync::loom::thread::{self, JoinHandle};
+#[cfg(shuttle)]
+use crate::sync::shuttle::thread::{self, JoinHandle};
+
+/// What threads do.
+pub(super) trait Work: Send + Sync + 'static {
+    /// One piece of it.
+    type Job: Send;
+
+    /// Does a piece, and says what is to be done next. Does not panic.
+    fn work(&self, job: Self::Job) -> Vec<Self::Job>;
+}
+
+/// Threads.
+pub(super) struct Hands<W: Work> {
+    shared: Arc<Shared<W>>,
+}
+
+struct Shared<W: Work> {
+    work: Arc<W>,
+    bound: usize,
+    state: Mutex<State<W::Job>>,
+    changed: Condvar,
+}
+
+struct State<J> {
+    jobs: VecDeque<J>,
+    /// Threads that wait.
+    idle: usize,
+    /// Threads that have not looked for a job yet.
+    starting: usize,
+    threads: Vec<JoinHandle<()>>,
+    closed: bool,
+}
+
+impl<W: Work> Hands<W> {
+    /// At most `bound` threads, none yet.
+    pub(super) fn new(work: Arc<W>, bound: usize) -> Hands<W> {
+        let state = State { jobs: VecDeque::new(), idle: 0, starting: 0, threads: Vec::new(), closed: false };
+        Hands { shared: Arc::new(Shared { work, bound, state: Mutex::new(state), changed: Condvar::new() }) }
+    }
+
+    /// Has these done, on this thread if there is no other.
+    pub(super) fn give(&self, jobs: Vec<W::Job>) {
+        if !jobs.is_empty() {
+            give(&self.shared, jobs);
+        }
+    }
+
+    /// Ends the threads once they have done everything, and waits for them; but not for this one, if it is one of them.
+    pub(super) fn close(&self) {
+        let threads = {
+            let mut state = self.shared.state.lock();
+            state.closed = true;
+            std::mem::take(&mut state.threads)
+        };
+        self.shared.changed.notify_all();
+        for thread in threads {
+            if thread.thread().id() != thread::current().id() {
+                // A panic was reported when it happened, and closing goes on without the thread.
+                thread.join().unwrap_or_default();
+            }
+        }
+    }
+}
+
+fn give<W: Work>(shared: &Arc<Shared<W>>, jobs: Vec<W::Job>) {
+    let mut state = shared.state.lock();
+    if state.closed {
+        drop(state);
+        jobs.into_iter().for_each(|job| shared.work(job));
+        return;
+    }
+    let given = jobs.len();
+    state.jobs.extend(jobs);
+    let idle = state.idle;
+    while state.jobs.len() > state.idle + state.starting && state.threads.len() < shared.bound {
+        let its = shared.clone();
+        let name = format!("larch-reads-{}", state.threads.len());
+        match thread::Builder::new().name(name).spawn(move || its.serve()) {
+            Ok(thread) => {
+                state.starting += 1;
+                state.threads.push(thread);
+            }
+            Err(_) if !state.threads.is_empty() => break,
+            // The system has no thread for us: slowly then.
+            Err(_) => {
+                let jobs = std::mem::take(&mut state.jobs);
+                drop(state);
+                jobs.into_iter().for_each(|job| shared.work(job));
+                return;
+            }
+        }
+    }
+    drop(state);
+    for _ in 0..given.min(idle) {
+        shared.changed.notify_one();
+    }
+}
+
+impl<W: Work> Shared<W> {
+    /// The life of a thread.
+    fn serve(self: Arc<Self>) {
+        let mut state = self.state.lock();
+        state.starting -= 1;
+        loop {
+            if let Some(job) = state.jobs.pop_front() {
+                drop(state);
+                self.do_all(job);
+                state = self.state.lock();
+            } else if state.closed {
+                return;
+            } else {
+                state.idle += 1;
+                state = self.changed.wait(state);
+                state.idle -= 1;
+            }
+        }
+    }
+
+    /// Does a job and what follows from it; of several that do, the others are for other threads.
+    fn do_all(self: &Arc<Self>, job: W::Job) {
+        let mut next = Some(job);
+        while let Some(job) = next {
+            let mut more = self.work.work(job).into_iter();
+            next = more.next();
+            if more.len() > 0 {
+                give(self, more.collect());
+            }
+        }
+    }
+
+    /// Does a job and all that follows from it on this thread.
+    fn work(&self, job: W::Job) {
+        let mut jobs = VecDeque::from([job]);
+        while let Some(job) = jobs.pop_front() {
+            jobs.extend(self.work.work(job));
+        }
+    }
+}
+
+impl<W: Work> fmt::Debug for Hands<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.shared.state.lock();
+        f.debug_struct("Hands")
+            .field("threads", &state.threads.len())
+            .field("idle", &state.idle)
+            .finish_non_exhaustive()
+    }
+}

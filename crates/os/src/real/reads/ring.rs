@@ -1,0 +1,473 @@
+//! Reads through `io_uring`: one thread, the reactor, submits them and waits in the kernel for their ends. It does not
+//! know what is read.
+//!
+//! ```text
+//! callers    submit ──► queue ──► (bell, if the reactor sleeps)
+//! reactor    ┌─► begin: queue ──► flights, submission queue
+//!            │   enter the kernel: submit all, sleep until an end or the bell
+//!            │   reap: completion queue ──► what ended leaves the flights and the queue's count
+//!            └── tell, on this thread
+//! hands      what the kernel would not do as asked: refused, cut short, not whole blocks
+//! ```
+//!
+//! Only the reactor touches the ring, so the ring needs no lock, and the kernel can leave all its work on completions to
+//! the time at which the reactor asks for it. What bounds the queue bounds the ring: neither of its sides can run over.
+//!
+//! What is unsafe: the kernel writes into memory that it was only told of by address. Memory and file belong to a
+//! [`Flight`], which stays where it is in [`Flights`] until the kernel has said that it is done with it.
+
+use super::closed;
+use super::hands::{Hands, Work};
+use crate::io::Usage;
+use crate::io::queue::{Begun, Limits, Queue};
+use crate::io::run::{Lengths, Outcome, Part, Run, descriptor_of_whole, join, scratch};
+use crate::sync::{Arc, Mutex};
+use crate::{Buffer, Read, Reads};
+use io_uring::{IoUring, Probe, cqueue, opcode, squeue, types};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use std::fmt;
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::mpsc::sync_channel;
+use std::thread::{self, JoinHandle};
+
+/// Name of the poll of the bell among the ends of flights, which are named by their slots.
+const BELL: u64 = u64::MAX;
+
+/// Reads through a ring.
+pub(super) struct Ring {
+    shared: Arc<Shared>,
+    hands: Arc<Hands<Shared>>,
+    /// Taken when dropped.
+    reactor: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    /// Wakes the reactor.
+    bell: OwnedFd,
+}
+
+struct State {
+    queue: Queue<Run>,
+    /// Whether the reactor has to be woken to see what changed.
+    asleep: bool,
+    closed: bool,
+    /// Why there is no reactor any more.
+    broken: Option<String>,
+    reads: u64,
+    joined: u64,
+}
+
+impl Ring {
+    /// A ring and its reactor; an error if the system has none for us.
+    pub(super) fn new(limits: Limits, hands: usize) -> io::Result<Ring> {
+        let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
+        let state = State { queue: Queue::new(limits), asleep: false, closed: false, broken: None, reads: 0, joined: 0 };
+        let shared = Arc::new(Shared { state: Mutex::new(state), bell });
+        let hands = Arc::new(Hands::new(shared.clone(), hands));
+        let (send, receive) = sync_channel(1);
+        let (its_shared, its_hands) = (shared.clone(), hands.clone());
+        let run = move || {
+            // The ring belongs to the thread that made it.
+            match set_up(limits.depth) {
+                Ok(ring) => {
+                    send.send(Ok(())).expect("it is waited for");
+                    Reactor::new(ring, its_shared, its_hands, limits.depth).run();
+                }
+                Err(error) => send.send(Err(error)).expect("it is waited for"),
+            }
+        };
+        let reactor = thread::Builder::new().name("larch-reads".to_owned()).spawn(run)?;
+        receive.recv().expect("the thread answers before it ends")?;
+        Ok(Ring { shared, hands, reactor: Some(reactor) })
+    }
+}
+
+/// A ring for `depth` reads that can do what is asked of it.
+fn set_up(depth: usize) -> io::Result<IoUring> {
+    // The poll of the bell beside them.
+    let entries = u32::try_from(depth + 1).expect("depths are small").next_power_of_two();
+    // What the kernel may leave to the reactor, the most first: 6.1, 5.19, before.
+    let ring = IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .build(entries)
+        .or_else(|_| IoUring::builder().setup_coop_taskrun().build(entries))
+        .or_else(|_| IoUring::new(entries))?;
+    let mut probe = Probe::new();
+    ring.submitter().register_probe(&mut probe)?;
+    let wanted = [opcode::Read::CODE, opcode::Readv::CODE, opcode::PollAdd::CODE];
+    if !wanted.into_iter().all(|code| probe.is_supported(code)) || !ring.params().is_feature_nodrop() {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "this system's is too old"));
+    }
+    Ok(ring)
+}
+
+impl Reads for Ring {
+    fn submit(&self, reads: Vec<Read>) {
+        let runs = join(reads);
+        let mut state = self.shared.state.lock();
+        if let Some(why) = state.broken.clone() {
+            drop(state);
+            runs.into_iter().for_each(|run| run.fail(|| broken(&why)));
+            return;
+        }
+        for run in runs {
+            state.reads += run.len() as u64;
+            state.joined += if run.is_single() { 0 } else { run.len() as u64 };
+            let urgency = run.urgency();
+            state.queue.push(run, urgency);
+        }
+        let wakes = state.wakes();
+        drop(state);
+        self.shared.ring_bell_if(wakes);
+    }
+
+    fn raise(&self, ticket: u64) {
+        let mut state = self.shared.state.lock();
+        let wakes = state.queue.raise(ticket) && state.wakes();
+        drop(state);
+        self.shared.ring_bell_if(wakes);
+    }
+
+    fn name(&self) -> &'static str {
+        "io_uring"
+    }
+
+    fn usage(&self) -> Usage {
+        let state = self.shared.state.lock();
+        Usage {
+            under_way: state.queue.under_way(),
+            queued: state.queue.queued(),
+            reads: state.reads,
+            joined: state.joined,
+        }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        let mut state = self.shared.state.lock();
+        state.closed = true;
+        let waiting = state.queue.clear();
+        let wakes = state.wakes();
+        drop(state);
+        self.shared.ring_bell_if(wakes);
+        for run in waiting {
+            run.fail(closed);
+        }
+        let reactor = self.reactor.take().expect("a ring is dropped once");
+        // Dropped by who was told of a read, it cannot wait for itself: the reactor ends after what is under way.
+        if reactor.thread().id() != thread::current().id() {
+            // A panic was reported when it happened, and everybody it concerned was told.
+            reactor.join().unwrap_or_default();
+        }
+        self.hands.close();
+    }
+}
+
+impl fmt::Debug for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ring").field("hands", &self.hands).field("usage", &self.usage()).finish()
+    }
+}
+
+impl State {
+    /// Whether the bell is to be rung, once, for the reactor to see what changed.
+    fn wakes(&mut self) -> bool {
+        let wakes = self.asleep && (self.closed || self.queue.has_next());
+        self.asleep &= !wakes;
+        wakes
+    }
+}
+
+impl Shared {
+    fn ring_bell_if(&self, wakes: bool) {
+        while wakes {
+            match rustix::io::write(&self.bell, &1u64.to_ne_bytes()) {
+                Err(Errno::INTR) => {}
+                rung => {
+                    rung.expect("a counter of 64 bits does not run over");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// What the hands do: reads that the kernel did not do as asked, each by itself.
+impl Work for Shared {
+    type Job = Begun<Run>;
+
+    fn work(&self, mut begun: Begun<Run>) -> Vec<Begun<Run>> {
+        let outcome = begun.item.read_each();
+        let mut state = self.state.lock();
+        let run = state.queue.over(begun);
+        let wakes = state.wakes();
+        drop(state);
+        self.ring_bell_if(wakes);
+        run.tell(outcome);
+        Vec::new()
+    }
+}
+
+/// Who submits and waits.
+struct Reactor {
+    flights: Flights,
+    ring: IoUring,
+    /// Takes what lies between joined reads, for all of them: nobody looks at it.
+    scratch: mem::ManuallyDrop<Buffer>,
+    shared: Arc<Shared>,
+    hands: Arc<Hands<Shared>>,
+    begun: Vec<Begun<Run>>,
+    ends: Vec<(usize, i32)>,
+    /// Why it ended before its time.
+    broken: Option<String>,
+}
+
+impl Reactor {
+    fn new(ring: IoUring, shared: Arc<Shared>, hands: Arc<Hands<Shared>>, depth: usize) -> Reactor {
+        Reactor {
+            flights: Flights::new(depth),
+            ring,
+            scratch: mem::ManuallyDrop::new(scratch()),
+            shared,
+            hands,
+            begun: Vec::with_capacity(depth),
+            ends: Vec::with_capacity(depth),
+            broken: None,
+        }
+    }
+
+    /// Until closed, and all is over.
+    fn run(mut self) {
+        self.hear_bell();
+        while self.begin() {
+            match self.ring.submit_and_wait(1) {
+                Ok(_) => {}
+                // A signal; or the kernel lacks something that the ends to be reaped may set free.
+                Err(error) => match Errno::from_io_error(&error) {
+                    Some(Errno::INTR) => {}
+                    Some(Errno::AGAIN | Errno::BUSY | Errno::NOMEM) => thread::yield_now(),
+                    _ => {
+                        self.broken = Some(error.to_string());
+                        return;
+                    }
+                },
+            }
+            self.reap();
+        }
+        assert!(self.flights.is_empty(), "what is under way is counted");
+        // SAFETY: nothing is under way, so the kernel knows no address any more; it is not used after this.
+        unsafe { mem::ManuallyDrop::drop(&mut self.scratch) }
+    }
+
+    /// Has the kernel say when the bell is rung, every time. The counter is not read: it is each ring that counts.
+    fn hear_bell(&mut self) {
+        let poll = opcode::PollAdd::new(types::Fd(self.shared.bell.as_raw_fd()), rustix::event::PollFlags::IN.bits().into());
+        let entry = poll.multi(true).build().user_data(BELL);
+        // SAFETY: the entry names no memory. The bell is open as long as the ring: `shared` is kept here.
+        unsafe { push(&mut self.ring, &entry) }
+    }
+
+    /// Begins what may be begun; false once closed and with nothing under way.
+    fn begin(&mut self) -> bool {
+        let mut state = self.shared.state.lock();
+        while let Some(begun) = state.queue.next() {
+            self.begun.push(begun);
+        }
+        state.asleep = true;
+        let goes_on = !state.closed || !state.queue.is_quiet();
+        drop(state);
+        let mut odd = Vec::new();
+        for begun in self.begun.drain(..) {
+            // All of a run are of one file, and if joined, whole.
+            let Some(descriptor) = descriptor_of_whole(&begun.item.first).map(|descriptor| descriptor.as_raw_fd()) else {
+                odd.push(begun);
+                continue;
+            };
+            let (slot, entry) = self.flights.add(begun, types::Fd(descriptor), &mut self.scratch);
+            // SAFETY: the entry names memory of the flight in `slot`, a descriptor of its file, and the scratch. The flight
+            // stays until its end was reaped, or its memory is leaked; the scratch until nothing is under way, or is leaked.
+            unsafe { push(&mut self.ring, &entry.user_data(slot as u64)) }
+        }
+        self.hands.give(odd);
+        goes_on
+    }
+
+    /// Takes the ends that the kernel tells of, and tells who asked.
+    fn reap(&mut self) {
+        let mut bell_is_heard = true;
+        for end in self.ring.completion() {
+            if end.user_data() == BELL {
+                bell_is_heard &= cqueue::more(end.flags());
+            } else {
+                let slot = usize::try_from(end.user_data()).expect("slots are named by their index");
+                self.ends.push((slot, end.result()));
+            }
+        }
+        if !bell_is_heard {
+            self.hear_bell();
+        }
+        if self.ends.is_empty() {
+            return;
+        }
+        let mut over = Vec::with_capacity(self.ends.len());
+        let mut odd = Vec::new();
+        let mut state = self.shared.state.lock();
+        state.asleep = false;
+        for (slot, result) in self.ends.drain(..) {
+            match self.flights.land(slot, result) {
+                Landed::Well(begun) => over.push(state.queue.over(begun)),
+                Landed::Badly(begun) => odd.push(begun),
+            }
+        }
+        drop(state);
+        self.hands.give(odd);
+        for run in over {
+            run.tell(Outcome::Filled);
+        }
+    }
+
+}
+
+impl Drop for Reactor {
+    /// Tells everybody that there is an end. When the reactor has run as it should, nobody is left to be told.
+    fn drop(&mut self) {
+        let why = self.broken.take().unwrap_or_else(|| "its thread has panicked".to_owned());
+        let mut state = self.shared.state.lock();
+        let mut left = state.queue.clear();
+        left.extend(self.flights.abandon().into_iter().map(|begun| state.queue.over(begun)));
+        state.broken = Some(why.clone());
+        drop(state);
+        for run in left {
+            run.fail(|| broken(&why));
+        }
+    }
+}
+
+/// What a read is told when the ring does not work any more, which it should always do.
+fn broken(why: &str) -> io::Error {
+    io::Error::other(format!("io_uring broke down: {why}"))
+}
+
+/// Puts an entry into the submission queue.
+///
+/// # Safety
+///
+/// Memory and files that the entry names are valid until its end was reaped.
+unsafe fn push(ring: &mut IoUring, entry: &squeue::Entry) {
+    loop {
+        // SAFETY: promised by the caller.
+        if unsafe { ring.submission().push(entry) }.is_ok() {
+            return;
+        }
+        // It has room for all that may be under way, unless the kernel did not take what was there at the last call.
+        if ring.submit().is_err() {
+            thread::yield_now();
+        }
+    }
+}
+
+/// What the kernel reads into, as it wants to be told (`struct iovec`).
+#[repr(C)]
+struct Vector {
+    start: *mut u8,
+    bytes: usize,
+}
+
+/// A run that the kernel was told of, with all that it was told of.
+struct Flight {
+    begun: Begun<Run>,
+    lengths: Lengths,
+    /// Read by the kernel when it takes the entry.
+    vectors: Vec<Vector>,
+}
+
+/// What the kernel made of a flight.
+enum Landed {
+    /// All is filled.
+    Well(Begun<Run>),
+    /// It is to be read again otherwise.
+    Badly(Begun<Run>),
+}
+
+/// All flights that the kernel was told of and did not say to have ended.
+struct Flights {
+    slots: Vec<Option<Flight>>,
+    free: Vec<usize>,
+}
+
+impl Flights {
+    fn new(depth: usize) -> Flights {
+        Flights { slots: (0..depth).map(|_| None).collect(), free: (0..depth).rev().collect() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+
+    /// Keeps a run, and says where and what the kernel is to be told. Gaps are read into `scratch`.
+    fn add(
+        &mut self,
+        mut begun: Begun<Run>,
+        descriptor: types::Fd,
+        scratch: &mut Buffer,
+    ) -> (usize, squeue::Entry) {
+        let slot = self.free.pop().expect("the queue begins no more than the depth");
+        let lengths = begun.item.extend();
+        let mut vectors = Vec::new();
+        let run = &mut begun.item;
+        let offset = run.first.offset;
+        let entry = if run.is_single() {
+            let buffer = &mut run.first.buffer;
+            let bytes = u32::try_from(buffer.len()).expect("a read is smaller than 4 GiB");
+            opcode::Read::new(descriptor, buffer.as_mut_ptr(), bytes).offset(offset).build()
+        } else {
+            vectors = run.parts().into_iter().map(|part| vector(run, part, scratch)).collect();
+            let count = u32::try_from(vectors.len()).expect("a run is short");
+            opcode::Readv::new(descriptor, vectors.as_ptr().cast(), count).offset(offset).build()
+        };
+        self.slots[slot] = Some(Flight { begun, lengths, vectors });
+        (slot, entry)
+    }
+
+    /// Takes out a flight that the kernel says to have ended: with bytes that were read, or an error as a negative number.
+    fn land(&mut self, slot: usize, result: i32) -> Landed {
+        let Flight { mut begun, lengths, vectors } = self.slots[slot].take().expect("a flight ends once");
+        self.free.push(slot);
+        drop(vectors);
+        // The last block may be cut by the end of the file, behind what was asked for.
+        let read = usize::try_from(result).unwrap_or(0);
+        let run = &mut begun.item;
+        let filled = if run.is_single() { read >= lengths.of_first() } else { read == run.bytes() };
+        if filled {
+            run.copy_shared();
+        }
+        run.shrink(&lengths);
+        if filled { Landed::Well(begun) } else { Landed::Badly(begun) }
+    }
+
+    /// All flights, with empty buffers: the real ones are left to the kernel forever.
+    fn abandon(&mut self) -> Vec<Begun<Run>> {
+        let mut all = Vec::new();
+        for mut flight in self.slots.iter_mut().filter_map(Option::take) {
+            flight.begun.item.forget_buffers();
+            mem::forget(flight.vectors);
+            all.push(flight.begun);
+        }
+        all
+    }
+}
+
+/// Where in memory a part of a run goes.
+fn vector(run: &mut Run, part: Part, scratch: &mut Buffer) -> Vector {
+    let slice = match part {
+        Part::Gap(bytes) => &mut scratch[..bytes],
+        Part::Read { index, from } => &mut run.get_mut(index).buffer[from..],
+    };
+    Vector { start: slice.as_mut_ptr(), bytes: slice.len() }
+}

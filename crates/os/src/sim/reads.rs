@@ -1,0 +1,120 @@
+//! Reads that are under way until somebody ends them, in an order that follows from a seed. It does not know what is
+//! read; what goes wrong, the disk decides.
+
+use crate::io::{Load, Usage};
+use crate::sync::{Arc, Mutex};
+use crate::{Read, Reads, Urgency};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use std::fmt;
+
+/// Reads that are held back. Each is made, whole, when it is ended; before, nothing of it has happened.
+pub struct SimReads {
+    state: Mutex<State>,
+}
+
+struct State {
+    rng: Xoshiro256PlusPlus,
+    held: Vec<Read>,
+    reads: u64,
+    raised: Vec<u64>,
+}
+
+impl SimReads {
+    /// None yet; which is ended first follows from `seed`.
+    pub fn new(seed: u64) -> Arc<SimReads> {
+        let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        Arc::new(SimReads { state: Mutex::new(State { rng, held: Vec::new(), reads: 0, raised: Vec::new() }) })
+    }
+
+    /// Ends one that the seed chooses, whatever its urgency; false if there is none. Who asked is told on this thread,
+    /// and may submit more.
+    pub fn step(&self) -> bool {
+        let mut state = self.state.lock();
+        if state.held.is_empty() {
+            return false;
+        }
+        let held = state.held.len();
+        let chosen = state.rng.random_range(0..held);
+        let read = state.held.swap_remove(chosen);
+        drop(state);
+        read.perform();
+        true
+    }
+
+    /// Ends the oldest with this ticket; false if there is none.
+    pub fn step_ticket(&self, ticket: u64) -> bool {
+        let mut state = self.state.lock();
+        let Some(place) = state.held.iter().position(|read| read.ticket == ticket) else {
+            return false;
+        };
+        let read = state.held.remove(place);
+        drop(state);
+        read.perform();
+        true
+    }
+
+    /// Ends all, those too that are submitted meanwhile.
+    pub fn finish(&self) {
+        while self.step() {}
+    }
+
+    /// How many are held back.
+    pub fn held(&self) -> usize {
+        self.state.lock().held.len()
+    }
+
+    /// Ticket and urgency of all that are held back, sorted.
+    pub fn tickets(&self) -> Vec<(u64, Urgency)> {
+        let mut tickets: Vec<_> = self.state.lock().held.iter().map(|read| (read.ticket, read.urgency)).collect();
+        tickets.sort_unstable();
+        tickets
+    }
+
+    /// Tickets of those that were raised, in the order in which they were.
+    pub fn raised(&self) -> Vec<u64> {
+        self.state.lock().raised.clone()
+    }
+}
+
+impl Reads for SimReads {
+    fn submit(&self, reads: Vec<Read>) {
+        let mut state = self.state.lock();
+        state.reads += reads.len() as u64;
+        state.held.extend(reads);
+    }
+
+    fn raise(&self, ticket: u64) {
+        let state = &mut *self.state.lock();
+        for read in &mut state.held {
+            if read.ticket == ticket && read.urgency != Urgency::Needed {
+                read.urgency = Urgency::Needed;
+                state.raised.push(ticket);
+            }
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        "simulated"
+    }
+
+    /// All that are held back are queued.
+    fn usage(&self) -> Usage {
+        let state = self.state.lock();
+        let mut usage = Usage { reads: state.reads, ..Usage::default() };
+        for read in &state.held {
+            usage.queued[read.urgency as usize].add(Load { reads: 1, bytes: read.buffer.len() });
+        }
+        usage
+    }
+
+    fn drive(&self) -> bool {
+        self.step()
+    }
+}
+
+impl fmt::Debug for SimReads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimReads").field("held", &self.held()).finish_non_exhaustive()
+    }
+}
