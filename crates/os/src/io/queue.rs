@@ -4,7 +4,11 @@
 //!
 //! * the depth, in reads of the disk, all urgencies together;
 //! * a share of it for all that nobody waits for, so that who waits finds the rest free;
-//! * bytes, for each urgency. A read that is larger than its bound goes when nothing of its urgency is under way.
+//! * bytes, for each urgency: few while somebody waits for reads, more when nobody has for a while. A read that is larger
+//!   than its bound goes when nothing of its urgency is under way.
+//!
+//! "A while" is counted in bytes of reads that nobody waits for, so that it is as long as the disk is slow, and what is
+//! chosen follows from the calls alone.
 //!
 //! Nobody waits forever: who could begin and was passed by [`PATIENCE`] more urgent reads is next.
 
@@ -32,6 +36,10 @@ pub(crate) struct Limits {
     pub(crate) unneeded: usize,
     /// Bytes by urgency.
     pub(crate) bytes: [usize; Urgency::ALL.len()],
+    /// Bytes by urgency while somebody waits for reads: the next one is behind them in the disk.
+    pub(crate) strained_bytes: [usize; Urgency::ALL.len()],
+    /// Nobody waits for reads any more when so many bytes that are not needed were begun since one that was.
+    pub(crate) calm_bytes: usize,
 }
 
 /// Something that was begun. It is under way until it is given to [`Queue::over`].
@@ -50,6 +58,8 @@ pub(crate) struct Queue<T> {
     lines: [Line<T>; Urgency::ALL.len()],
     /// Where the bearer of a ticket waits; none of those that are needed.
     places: HashMap<u64, (Urgency, u64)>,
+    /// Bytes that are not needed begun since a read that was.
+    unneeded_bytes: usize,
 }
 
 /// What there is of one urgency.
@@ -100,7 +110,8 @@ impl<T: Queued> Line<T> {
 impl<T: Queued> Queue<T> {
     pub(crate) fn new(limits: Limits) -> Queue<T> {
         assert!(limits.unneeded > 0 && limits.depth > limits.unneeded, "there is room for all urgencies: {limits:?}");
-        Queue { limits, lines: Urgency::ALL.map(|_| Line::new()), places: HashMap::new() }
+        let lines = Urgency::ALL.map(|_| Line::new());
+        Queue { limits, lines, places: HashMap::new(), unneeded_bytes: limits.calm_bytes }
     }
 
     /// Puts an item at the end of its line.
@@ -137,6 +148,10 @@ impl<T: Queued> Queue<T> {
         let place = self.lines[urgency as usize].front;
         let item = self.leave(urgency, place);
         let load = item.load();
+        self.unneeded_bytes = match urgency {
+            Urgency::Needed => 0,
+            _ => self.unneeded_bytes.saturating_add(load.bytes),
+        };
         let line = self.line(urgency);
         line.passed = 0;
         line.begun += 1;
@@ -209,10 +224,12 @@ impl<T: Queued> Queue<T> {
             return false;
         };
         let unneeded: usize = self.lines[Urgency::Needed as usize + 1..].iter().map(|line| line.begun).sum();
-        let depth = unneeded + self.lines[Urgency::Needed as usize].begun;
-        depth < self.limits.depth
+        let needed = self.lines[Urgency::Needed as usize].begun;
+        let is_calm = needed == 0 && self.unneeded_bytes >= self.limits.calm_bytes;
+        let bytes = if is_calm { &self.limits.bytes } else { &self.limits.strained_bytes };
+        unneeded + needed < self.limits.depth
             && (urgency == Urgency::Needed || unneeded < self.limits.unneeded)
-            && (line.begun == 0 || line.under_way.bytes + first.load().bytes <= self.limits.bytes[urgency as usize])
+            && (line.begun == 0 || line.under_way.bytes + first.load().bytes <= bytes[urgency as usize])
     }
 }
 
