@@ -71,7 +71,8 @@ impl Choice {
         }
     }
 
-    fn engine(self) -> Arc<dyn Reads> {
+    /// Who reads so, if `ring` makes an engine that does so through `io_uring`.
+    fn engine(self, ring: impl FnOnce() -> io::Result<Arc<dyn Reads>>) -> Arc<dyn Reads> {
         match self {
             Choice::Best => ring().unwrap_or_else(|_| Arc::new(Pool::new(limits(POOL_DEPTH), POOL_DEPTH))),
             Choice::Ring => ring().unwrap_or_else(|error| {
@@ -114,7 +115,7 @@ impl RealReads {
 
     /// This way, and not shared.
     pub fn alone(choice: Choice) -> RealReads {
-        RealReads { engine: OnceLock::from(choice.engine()) }
+        RealReads { engine: OnceLock::from(choice.engine(ring)) }
     }
 
     fn engine(&self) -> &dyn Reads {
@@ -124,7 +125,7 @@ impl RealReads {
                 return engine;
             }
             let engine = match Choice::parse(std::env::var_os(VARIABLE).as_deref()) {
-                Ok(choice) => choice.engine(),
+                Ok(choice) => choice.engine(ring),
                 Err(why) => Arc::new(Refusal { kind: ErrorKind::InvalidInput, why }),
             };
             *shared = Some(Arc::downgrade(&engine));

@@ -222,7 +222,6 @@ struct Reactor {
     scratch: mem::ManuallyDrop<Buffer>,
     shared: Arc<Shared>,
     hands: Arc<Hands<Shared>>,
-    begun: Vec<Begun<Run>>,
     ends: Vec<(usize, i32)>,
     /// Why it ended before its time.
     broken: Option<String>,
@@ -236,7 +235,6 @@ impl Reactor {
             scratch: mem::ManuallyDrop::new(scratch()),
             shared,
             hands,
-            begun: Vec::with_capacity(depth),
             ends: Vec::with_capacity(depth),
             broken: None,
         }
@@ -245,45 +243,53 @@ impl Reactor {
     /// Until closed, and all is over.
     fn run(mut self) {
         self.hear_bell();
-        while self.begin() {
-            match self.ring.submit_and_wait(1) {
-                Ok(_) => {}
-                // A signal; or the kernel lacks something that the ends to be reaped may set free.
-                Err(error) => match Errno::from_io_error(&error) {
-                    Some(Errno::INTR) => {}
-                    Some(Errno::AGAIN | Errno::BUSY | Errno::NOMEM) => thread::yield_now(),
-                    _ => {
-                        self.broken = Some(error.to_string());
-                        return;
-                    }
-                },
-            }
+        while self.broken.is_none() && self.begin() {
+            self.enter(1);
             self.reap();
+        }
+        if self.broken.is_some() {
+            return;
         }
         assert!(self.flights.is_empty(), "what is under way is counted");
         // SAFETY: nothing is under way, so the kernel knows no address any more; it is not used after this.
         unsafe { mem::ManuallyDrop::drop(&mut self.scratch) }
     }
 
-    /// Has the kernel say when the bell is rung, every time. The counter is not read: it is each ring that counts.
+    /// Submits what is to be submitted and waits for `ends`; false if nothing will ever come of it.
+    fn enter(&mut self, ends: usize) -> bool {
+        if let Err(error) = self.ring.submit_and_wait(ends) {
+            match Errno::from_io_error(&error) {
+                Some(Errno::INTR) => {}
+                // The kernel lacks something that the ends to be reaped may set free.
+                Some(Errno::AGAIN | Errno::BUSY | Errno::NOMEM) => thread::yield_now(),
+                _ => self.broken = Some(error.to_string()),
+            }
+        }
+        self.broken.is_none()
+    }
+
+    /// Has the kernel say when the bell is rung, every time. The counter is not read: it is each ring that counts, and one
+    /// from before the kernel knew is not told of. So it knows before the bell may be rung, or the queue is looked at after.
     fn hear_bell(&mut self) {
         let poll = opcode::PollAdd::new(types::Fd(self.shared.bell.as_raw_fd()), rustix::event::PollFlags::IN.bits().into());
         let entry = poll.multi(true).build().user_data(BELL);
         // SAFETY: the entry names no memory. The bell is open as long as the ring: `shared` is kept here.
-        unsafe { push(&mut self.ring, &entry) }
+        unsafe { self.push(&entry) }
+        while !self.ring.submission().is_empty() && self.enter(0) {}
     }
 
     /// Begins what may be begun; false once closed and with nothing under way.
     fn begin(&mut self) -> bool {
         let mut state = self.shared.state.lock();
+        let mut all = Vec::new();
         while let Some(begun) = state.queue.next() {
-            self.begun.push(begun);
+            all.push(begun);
         }
         state.asleep = true;
         let goes_on = !state.closed || !state.queue.is_quiet();
         drop(state);
         let mut odd = Vec::new();
-        for begun in self.begun.drain(..) {
+        for begun in all {
             // All of a run are of one file, and if joined, whole.
             let Some(descriptor) = descriptor_of_whole(&begun.item.first).map(|descriptor| descriptor.as_raw_fd()) else {
                 odd.push(begun);
@@ -292,10 +298,25 @@ impl Reactor {
             let (slot, entry) = self.flights.add(begun, types::Fd(descriptor), &mut self.scratch);
             // SAFETY: the entry names memory of the flight in `slot`, a descriptor of its file, and the scratch. The flight
             // stays until its end was reaped, or its memory is leaked; the scratch until nothing is under way, or is leaked.
-            unsafe { push(&mut self.ring, &entry.user_data(slot as u64)) }
+            unsafe { self.push(&entry.user_data(slot as u64)) }
         }
         self.hands.give(odd);
         goes_on
+    }
+
+    /// Puts an entry into the submission queue.
+    ///
+    /// # Safety
+    ///
+    /// Memory and files that the entry names are valid until its end was reaped, or forever.
+    unsafe fn push(&mut self, entry: &squeue::Entry) {
+        // SAFETY: promised by the caller.
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
+            // It has room for all that may be under way, unless the kernel did not take what was there at the last call.
+            if !self.enter(0) {
+                return;
+            }
+        }
     }
 
     /// Takes the ends that the kernel tells of, and tells who asked.
@@ -352,24 +373,6 @@ impl Drop for Reactor {
 /// What a read is told when the ring does not work any more, which it should always do.
 fn broken(why: &str) -> io::Error {
     io::Error::other(format!("io_uring broke down: {why}"))
-}
-
-/// Puts an entry into the submission queue.
-///
-/// # Safety
-///
-/// Memory and files that the entry names are valid until its end was reaped.
-unsafe fn push(ring: &mut IoUring, entry: &squeue::Entry) {
-    loop {
-        // SAFETY: promised by the caller.
-        if unsafe { ring.submission().push(entry) }.is_ok() {
-            return;
-        }
-        // It has room for all that may be under way, unless the kernel did not take what was there at the last call.
-        if ring.submit().is_err() {
-            thread::yield_now();
-        }
-    }
 }
 
 /// What the kernel reads into, as it wants to be told (`struct iovec`).
