@@ -13,7 +13,11 @@ struct Library {
 
 const SHUTTLE: Library = Library {
     name: "shuttle",
-    tests: &["--package larch-pages --test shuttle", "--package larch --lib wal::sync::schedules"],
+    tests: &[
+        "--package larch-os --lib real::reads::pool::schedules",
+        "--package larch-pages --test shuttle",
+        "--package larch --lib wal::sync::schedules",
+    ],
 };
 
 const LOOM: Library = Library { name: "loom", tests: &["--package larch --lib wal::sync::schedules"] };

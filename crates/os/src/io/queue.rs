@@ -118,7 +118,8 @@ impl<T: Queued> Queue<T> {
     pub(crate) fn push(&mut self, item: T, urgency: Urgency) {
         let place = self.line(urgency).push(item);
         if urgency != Urgency::Needed {
-            let item = self.lines[urgency as usize].waiting.back().and_then(Option::as_ref).expect("it was just pushed");
+            let item =
+                self.lines[urgency as usize].waiting.back().and_then(Option::as_ref).expect("it was just pushed");
             self.places.extend(item.tickets().map(|ticket| (ticket, (urgency, place))));
         }
     }

@@ -118,3 +118,6 @@ impl fmt::Debug for SimReads {
         f.debug_struct("SimReads").field("held", &self.held()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,14 +40,24 @@ fn begin(queue: &mut Queue<Item>) -> Vec<Begun<Item>> {
     std::iter::from_fn(|| queue.next()).collect()
 }
 
+fn end(queue: &mut Queue<Item>, begun: Begun<Item>) {
+    queue.over(begun);
+}
+
 fn tickets(begun: &[Begun<Item>]) -> Vec<u64> {
     begun.iter().map(|begun| begun.item.ticket).collect()
 }
 
 #[test]
 fn the_most_urgent_goes_first_and_equals_in_turn() {
-    let mut queue =
-        queue(&[(Background, 1, 10), (Ahead, 2, 10), (Needed, 3, 10), (Background, 4, 10), (Ahead, 5, 10), (Needed, 6, 10)]);
+    let mut queue = queue(&[
+        (Background, 1, 10),
+        (Ahead, 2, 10),
+        (Needed, 3, 10),
+        (Background, 4, 10),
+        (Ahead, 5, 10),
+        (Needed, 6, 10),
+    ]);
     assert_eq!(tickets(&begin(&mut queue)), [3, 6, 2, 5, 1, 4]);
     assert!(!queue.has_next());
 }
@@ -85,7 +95,7 @@ fn what_is_larger_than_its_bound_goes_alone() {
     for ticket in [1, 2, 3] {
         let begun = begin(&mut queue);
         assert_eq!(tickets(&begun), [ticket]);
-        begun.into_iter().for_each(|begun| drop(queue.over(begun)));
+        begun.into_iter().for_each(|begun| end(&mut queue, begun));
     }
 }
 
@@ -135,7 +145,7 @@ fn a_raised_one_goes_with_those_that_are_needed_and_counts_as_one() {
     let raised = begin(&mut queue);
     assert_eq!(tickets(&raised), [3, 5]);
     assert_eq!(queue.under_way().map(|load| load.bytes), [180, 90, 90]);
-    raised.into_iter().chain(first).for_each(|begun| drop(queue.over(begun)));
+    raised.into_iter().chain(first).for_each(|begun| end(&mut queue, begun));
     assert_eq!(tickets(&begin(&mut queue)), [2], "the hole behind it is gone");
     assert!(queue.queued().iter().all(|load| *load == Load::default()));
 }
@@ -149,7 +159,7 @@ fn clearing_gives_back_all_that_waits_and_the_queue_goes_on() {
     cleared.sort_unstable();
     assert_eq!(cleared, [2, 4, 5]);
     assert!(!queue.is_quiet());
-    begun.into_iter().for_each(|begun| drop(queue.over(begun)));
+    begun.into_iter().for_each(|begun| end(&mut queue, begun));
     assert!(queue.is_quiet());
     assert!(!queue.raise(2));
     queue.push(Item { ticket: 6, bytes: 60 }, Ahead);
@@ -186,11 +196,11 @@ fn every_item_is_begun_once_within_the_limits() {
             assert_eq!(queue.under_way().iter().map(|load| load.reads).sum::<usize>(), under_way.len());
             while !under_way.is_empty() && rng.random_range(0..3) > 0 {
                 let ended = rng.random_range(0..under_way.len());
-                drop(queue.over(under_way.swap_remove(ended)));
+                end(&mut queue, under_way.swap_remove(ended));
             }
         }
         while !under_way.is_empty() || queue.has_next() {
-            under_way.drain(..).for_each(|begun| drop(queue.over(begun)));
+            under_way.drain(..).for_each(|begun| end(&mut queue, begun));
             under_way = begin(&mut queue);
             under_way.iter().for_each(|begun| assert!(waiting.remove(&begun.item.ticket)));
         }

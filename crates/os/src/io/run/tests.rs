@@ -68,7 +68,8 @@ fn read(file: &Arc<dyn File>, urgency: Urgency, block: u64, blocks: usize) -> Re
 
 /// First blocks of the reads of each run, in the order of the runs' offsets.
 fn joined(reads: Vec<Read>) -> Vec<Vec<u64>> {
-    let mut runs: Vec<Vec<u64>> = join(reads).into_iter().map(|run| run.into_reads().map(|read| read.ticket).collect()).collect();
+    let mut runs: Vec<Vec<u64>> =
+        join(reads).into_iter().map(|run| run.into_reads().map(|read| read.ticket).collect()).collect();
     runs.sort();
     runs
 }

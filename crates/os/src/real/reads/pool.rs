@@ -107,3 +107,6 @@ impl fmt::Debug for Pool {
         f.debug_struct("Pool").field("hands", &self.hands).field("usage", &self.usage()).finish()
     }
 }
+
+#[cfg(all(test, shuttle))]
+mod schedules;

@@ -65,7 +65,8 @@ impl Ring {
     /// A ring and its reactor; an error if the system has none for us.
     pub(super) fn new(limits: Limits, hands: usize) -> io::Result<Ring> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
-        let state = State { queue: Queue::new(limits), asleep: false, closed: false, broken: None, reads: 0, joined: 0 };
+        let state =
+            State { queue: Queue::new(limits), asleep: false, closed: false, broken: None, reads: 0, joined: 0 };
         let shared = Arc::new(Shared { state: Mutex::new(state), bell });
         let hands = Arc::new(Hands::new(shared.clone(), hands));
         let (send, receive) = sync_channel(1);
@@ -186,14 +187,9 @@ impl State {
 
 impl Shared {
     fn ring_bell_if(&self, wakes: bool) {
-        while wakes {
-            match rustix::io::write(&self.bell, &1u64.to_ne_bytes()) {
-                Err(Errno::INTR) => {}
-                rung => {
-                    rung.expect("a counter of 64 bits does not run over");
-                    break;
-                }
-            }
+        if wakes {
+            let rung = rustix::io::retry_on_intr(|| rustix::io::write(&self.bell, &1u64.to_ne_bytes()));
+            rung.expect("a counter of 64 bits does not run over");
         }
     }
 }
@@ -271,7 +267,8 @@ impl Reactor {
     /// Has the kernel say when the bell is rung, every time. The counter is not read: it is each ring that counts, and one
     /// from before the kernel knew is not told of. So it knows before the bell may be rung, or the queue is looked at after.
     fn hear_bell(&mut self) {
-        let poll = opcode::PollAdd::new(types::Fd(self.shared.bell.as_raw_fd()), rustix::event::PollFlags::IN.bits().into());
+        let poll =
+            opcode::PollAdd::new(types::Fd(self.shared.bell.as_raw_fd()), rustix::event::PollFlags::IN.bits().into());
         let entry = poll.multi(true).build().user_data(BELL);
         // SAFETY: the entry names no memory. The bell is open as long as the ring: `shared` is kept here.
         unsafe { self.push(&entry) }
@@ -291,7 +288,8 @@ impl Reactor {
         let mut odd = Vec::new();
         for begun in all {
             // All of a run are of one file, and if joined, whole.
-            let Some(descriptor) = descriptor_of_whole(&begun.item.first).map(|descriptor| descriptor.as_raw_fd()) else {
+            let Some(descriptor) = descriptor_of_whole(&begun.item.first).map(|descriptor| descriptor.as_raw_fd())
+            else {
                 odd.push(begun);
                 continue;
             };
@@ -352,7 +350,6 @@ impl Reactor {
             run.tell(Outcome::Filled);
         }
     }
-
 }
 
 impl Drop for Reactor {
@@ -414,12 +411,7 @@ impl Flights {
     }
 
     /// Keeps a run, and says where and what the kernel is to be told. Gaps are read into `scratch`.
-    fn add(
-        &mut self,
-        mut begun: Begun<Run>,
-        descriptor: types::Fd,
-        scratch: &mut Buffer,
-    ) -> (usize, squeue::Entry) {
+    fn add(&mut self, mut begun: Begun<Run>, descriptor: types::Fd, scratch: &mut Buffer) -> (usize, squeue::Entry) {
         let slot = self.free.pop().expect("the queue begins no more than the depth");
         let lengths = begun.item.extend();
         let mut vectors = Vec::new();

@@ -52,7 +52,14 @@ struct Ends {
 
 impl Ends {
     /// A read that is told of here.
-    fn read(self: &Arc<Self>, file: &Arc<dyn File>, offset: usize, bytes: usize, urgency: Urgency, ticket: u64) -> Read {
+    fn read(
+        self: &Arc<Self>,
+        file: &Arc<dyn File>,
+        offset: usize,
+        bytes: usize,
+        urgency: Urgency,
+        ticket: u64,
+    ) -> Read {
         let ends = self.clone();
         let done = move |buffer, outcome| {
             ends.ends.lock().push((ticket, buffer, outcome));
@@ -478,7 +485,10 @@ fn threads_read_where_the_system_forbids_io_uring() {
     refusal.submit((0..3).map(|ticket| ends.read(&Gate::open(), 0, 4096, Urgency::Needed, ticket)).collect());
     for (_, _, outcome) in ends.take(3) {
         let error = outcome.expect_err("who insists on io_uring is told");
-        assert_eq!(error.to_string(), format!("cannot read through io_uring, which {VARIABLE} asks for: forbidden here"));
+        assert_eq!(
+            error.to_string(),
+            format!("cannot read through io_uring, which {VARIABLE} asks for: forbidden here")
+        );
     }
 }
 
