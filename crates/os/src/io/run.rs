@@ -90,6 +90,7 @@ impl Run {
         if index == 0 { &self.first } else { &self.rest[index - 1] }
     }
 
+    #[cfg(any(test, target_os = "linux"))]
     pub(crate) fn get_mut(&mut self, index: usize) -> &mut Read {
         if index == 0 { &mut self.first } else { &mut self.rest[index - 1] }
     }
@@ -238,6 +239,7 @@ impl Run {
     }
 
     /// Leaves the buffers where they are, forever, and puts empty ones into their place.
+    #[cfg(target_os = "linux")]
     pub(crate) fn forget_buffers(&mut self) {
         for read in self.iter_mut() {
             std::mem::forget(std::mem::replace(&mut read.buffer, Buffer::zeroed(0)));
@@ -270,6 +272,7 @@ pub(crate) struct Lengths {
 
 impl Lengths {
     /// Of the first read.
+    #[cfg(target_os = "linux")]
     pub(crate) fn of_first(&self) -> usize {
         self.first
     }
@@ -343,6 +346,7 @@ fn memory_bytes(bytes: u64) -> usize {
 }
 
 /// Memory for gaps.
+#[cfg(target_os = "linux")]
 pub(crate) fn scratch() -> Buffer {
     Buffer::zeroed(memory_bytes(GAP_BYTES))
 }

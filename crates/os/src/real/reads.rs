@@ -24,6 +24,7 @@ use std::sync::{Mutex, PoisonError};
 const VARIABLE: &str = "LARCH_READS";
 
 /// Reads of the disk under way through `io_uring`. A disk gives all it has with 32 to 128.
+#[cfg(target_os = "linux")]
 const RING_DEPTH: usize = 256;
 /// Threads, each with one read under way.
 const POOL_DEPTH: usize = 32;
@@ -92,7 +93,6 @@ fn ring() -> io::Result<Arc<dyn Reads>> {
 
 #[cfg(not(target_os = "linux"))]
 fn ring() -> io::Result<Arc<dyn Reads>> {
-    let _ = limits(RING_DEPTH);
     Err(io::Error::new(ErrorKind::Unsupported, "this system has none"))
 }
 
