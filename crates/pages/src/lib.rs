@@ -16,6 +16,7 @@ pub mod loaded;
 #[cfg(test)]
 mod numbered;
 pub mod page;
+pub mod policy;
 pub mod recorder;
 pub mod resident;
 pub mod retry;

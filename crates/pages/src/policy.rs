@@ -1,0 +1,378 @@
+//! Which pages stay in memory and which go. It knows no pages, only what their owner calls them; it takes no lock, reads
+//! no clock and no memory of a page.
+//!
+//! It is of the family of S3-FIFO (Yang and others, SOSP 2023): some lines of pages, and a hit moves nothing. The owner
+//! counts the uses of a page, up to three, and gives the count away when the policy looks at the page.
+//!
+//! ```text
+//!   data  ──> newcomers ──used twice─────────────────> proven ──unused──> gone
+//!                 └──unused──> gone, remembered        ^  │ used: to the end again, with a chance less
+//!   index ──> newcomers ──> stayed ──used since──────> └──┘
+//!                              └──unused──> gone, remembered
+//!   remembered, and asked for again ─────────────────> proven
+//! ```
+//!
+//! * A page is looked at when it is the oldest of its line, so each look moves a page to the end of a line or ends the
+//!   search. [`Policy::evict`] looks at no more pages than it is told to; when none of them deserves to go, the one goes
+//!   that comes nearest to it. `None` means that all of them were pinned.
+//! * A pinned page is passed over and keeps its standing; the search goes on in another line, so that pins in one do not
+//!   hide what could go in the others.
+//! * A scan of any length stays among the newcomers, and so pushes out newcomers only. Its nodes are used often, but all
+//!   at once: what counts is whether a node is used after it has stayed for a while.
+//! * Index pages wait in lines of their own, with a larger share, and have more chances once they are proven: one of them
+//!   serves a hundred data pages, so a hundred of these come in for one of them. Those that are not used go.
+//! * What was read ahead and never used goes at the first look and is not remembered; what was read ahead and is missed
+//!   again proves nothing.
+//! * Memory: a node of 20 bytes and what the owner calls a page, 24 for a `u32`, of which a fifth at most is spare; and 8
+//!   bytes to remember a page that went, for as many pages as are resident, with a quarter to spare: 40 bytes a page at
+//!   worst. It grows in steps, and is given back when the policy is dropped.
+//!
+//! Not thread safe: the cache has a lock around it.
+
+mod ghost;
+
+use ghost::Ghost;
+
+/// What a page is worth to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Index nodes, filters, range erases: one serves many data pages.
+    Index,
+    /// Everything else.
+    Data,
+}
+
+/// What the owner says of a page that is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// It cannot go. Its uses are not taken back.
+    Pinned,
+    /// How often it was found in memory since the last look, 3 for more; the owner's count is now 0.
+    Times(u8),
+}
+
+/// What a resident page is removed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(u32);
+
+/// Totals since the policy was made. They only grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Pages that came in.
+    pub admitted: u64,
+    /// Of these, those that were remembered.
+    pub remembered: u64,
+    /// Newcomers that became proven by their uses.
+    pub promoted: u64,
+    /// Pages that went by [`Policy::evict`].
+    pub evicted: u64,
+    /// Pages looked at.
+    pub looks: u64,
+    /// Of these, those that were pinned.
+    pub pinned: u64,
+}
+
+/// What can be set otherwise to see what it does. [`Tuning::default`] is what the cache uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// Share of all bytes, in hundredths, above which data newcomers go first.
+    pub data_percent: u64,
+    /// The same of index newcomers and those that have stayed for a while, each with a half of it.
+    pub index_percent: u64,
+    /// Uses that prove a data newcomer.
+    pub data_uses: u8,
+    /// Chances a proven data page collects at most.
+    pub data_chances: u8,
+    /// Chances a proven index page collects at most.
+    pub index_chances: u8,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self { data_percent: 10, index_percent: 20, data_uses: 2, data_chances: 3, index_chances: 5 }
+    }
+}
+
+/// Which pages stay and which go. `T` is what the owner calls a page.
+pub struct Policy<T> {
+    nodes: Vec<Node<T>>,
+    /// The first of the places that are free, which follow each other by `newer`.
+    free: u32,
+    lines: [Line; LINES],
+    pages: usize,
+    ghost: Ghost,
+    tuning: Tuning,
+    counts: Counts,
+}
+
+/// A page, or a free place.
+struct Node<T> {
+    page: T,
+    hash: u32,
+    bytes: u32,
+    newer: u32,
+    older: u32,
+    class: Class,
+    standing: Standing,
+    chances: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Among the newcomers, read ahead: its first use is the one it was read for.
+    Ahead,
+    /// Among the newcomers; its uses may all be those of one step.
+    Asked,
+    /// An index page among those that have stayed for a while; its uses are of a later step.
+    Stayed,
+    Proven,
+}
+
+/// Pages from the oldest to the newest.
+struct Line {
+    oldest: u32,
+    newest: u32,
+    bytes: u64,
+}
+
+/// What becomes of a page that was looked at.
+enum Verdict {
+    Goes { remembered: bool },
+    Stays { standing: Standing, chances: u8 },
+}
+
+const DATA_NEWCOMERS: usize = 0;
+const INDEX_NEWCOMERS: usize = 1;
+const INDEX_STAYED: usize = 2;
+const PROVEN: usize = 3;
+const LINES: usize = 4;
+
+/// While data and index pages both have more than their shares, one look in this many is at an index page: nodes without
+/// use go then too, but slowly, for a cache that is still being filled has had no time to use most of them.
+const INDEX_LOOKS: u64 = 8;
+
+/// No place.
+const NONE: u32 = u32::MAX;
+
+impl<T: Copy> Policy<T> {
+    /// No pages yet.
+    pub fn new(tuning: Tuning) -> Self {
+        Self {
+            nodes: Vec::new(),
+            free: NONE,
+            lines: [const { Line { oldest: NONE, newest: NONE, bytes: 0 } }; LINES],
+            pages: 0,
+            ghost: Ghost::default(),
+            tuning,
+            counts: Counts::default(),
+        }
+    }
+
+    /// A page came in. `key` is a hash of what it is, by which it is remembered once it went. `asked`: somebody needs
+    /// it; otherwise it was read ahead.
+    ///
+    /// # Panics
+    ///
+    /// If the page has 4 GiB or there are four billion.
+    pub fn admit(&mut self, page: T, key: u64, class: Class, bytes: u64, asked: bool) -> Place {
+        let hash = (key ^ (key >> 32)) as u32;
+        let bytes = u32::try_from(bytes).expect("a page is shorter than 4 GiB");
+        let standing = match asked {
+            false => Standing::Ahead,
+            true if self.ghost.take(hash, self.pages) => {
+                self.counts.remembered += 1;
+                Standing::Proven
+            }
+            true => Standing::Asked,
+        };
+        let node = Node { page, hash, bytes, newer: NONE, older: NONE, class, standing, chances: 0 };
+        let place = self.take_place(node);
+        self.push(place);
+        self.pages += 1;
+        self.counts.admitted += 1;
+        Place(place)
+    }
+
+    /// A page is gone for a reason of the owner's. It is not remembered.
+    pub fn remove(&mut self, place: Place) {
+        self.take_out(place.0);
+    }
+
+    /// The page that goes next and its bytes; the policy forgets it. Looks at no more than `look` pages, of each of
+    /// which `uses` says what it has seen. `None` if they all were pinned, or there are none.
+    pub fn evict(&mut self, look: usize, mut uses: impl FnMut(T) -> Use) -> Option<(T, u64)> {
+        let mut coldest: Option<(u8, u32)> = None;
+        let mut pinned = 0;
+        // Enough to walk each line to its end in turns, which is all there is to see.
+        for _ in 0..look.min(LINES * self.pages) {
+            let place = self.lines[self.next_line(pinned)?].oldest;
+            self.counts.looks += 1;
+            match uses(self.nodes[place as usize].page) {
+                Use::Pinned => {
+                    pinned += 1;
+                    self.counts.pinned += 1;
+                    self.unlink(place);
+                    self.push(place);
+                }
+                Use::Times(times) => match self.verdict(&self.nodes[place as usize], times) {
+                    Verdict::Goes { remembered } => return Some(self.let_go(place, remembered)),
+                    Verdict::Stays { standing, chances } => {
+                        self.unlink(place);
+                        let node = &mut self.nodes[place as usize];
+                        if standing == Standing::Proven && node.standing != Standing::Proven {
+                            self.counts.promoted += 1;
+                        }
+                        (node.standing, node.chances) = (standing, chances);
+                        self.push(place);
+                        if coldest.is_none_or(|(least, _)| chances < least) {
+                            coldest = Some((chances, place));
+                        }
+                    }
+                },
+            }
+        }
+        let (_, place) = coldest?;
+        let remembered = self.nodes[place as usize].standing == Standing::Stayed;
+        Some(self.let_go(place, remembered))
+    }
+
+    /// What becomes of an unpinned page used `times` since the last look.
+    fn verdict(&self, node: &Node<T>, times: u8) -> Verdict {
+        let proven = |chances| Verdict::Stays { standing: Standing::Proven, chances };
+        match (node.standing, node.class) {
+            (Standing::Ahead, _) if times == 0 => Verdict::Goes { remembered: false },
+            (Standing::Ahead | Standing::Asked, Class::Data) => {
+                let again = times.saturating_sub(u8::from(node.standing == Standing::Ahead));
+                if again >= self.tuning.data_uses { proven(0) } else { Verdict::Goes { remembered: true } }
+            }
+            (Standing::Ahead | Standing::Asked, Class::Index) => {
+                Verdict::Stays { standing: Standing::Stayed, chances: 0 }
+            }
+            (Standing::Stayed, _) if times == 0 => Verdict::Goes { remembered: true },
+            (Standing::Stayed, _) => proven(0),
+            (Standing::Proven, class) => {
+                let most = match class {
+                    Class::Index => self.tuning.index_chances,
+                    Class::Data => self.tuning.data_chances,
+                };
+                match node.chances.saturating_add(times).min(most) {
+                    0 => Verdict::Goes { remembered: false },
+                    chances => proven(chances - 1),
+                }
+            }
+        }
+    }
+
+    /// The line that gives a page next; the one after it for each pinned page met.
+    fn next_line(&self, pinned: usize) -> Option<usize> {
+        let all_bytes = self.bytes();
+        let exceeds = |line: usize, percent: u64| self.lines[line].bytes * 100 > all_bytes * percent;
+        let index_is_over = |line| exceeds(line, self.tuning.index_percent / 2);
+        let index = [INDEX_STAYED, INDEX_NEWCOMERS].into_iter().find(|&line| index_is_over(line));
+        let first = match (exceeds(DATA_NEWCOMERS, self.tuning.data_percent), index) {
+            (true, Some(line)) if self.counts.looks.is_multiple_of(INDEX_LOOKS) => line,
+            (true, _) => DATA_NEWCOMERS,
+            (false, Some(line)) => line,
+            (false, None) => PROVEN,
+        };
+        let mut lines = (0..LINES).map(|step| (first + step) % LINES).filter(|&line| self.lines[line].oldest != NONE);
+        let there_are = lines.clone().count();
+        if there_are == 0 { None } else { lines.nth(pinned % there_are) }
+    }
+
+    fn let_go(&mut self, place: u32, remembered: bool) -> (T, u64) {
+        if remembered {
+            self.ghost.remember(self.nodes[place as usize].hash, self.pages);
+        }
+        self.counts.evicted += 1;
+        self.take_out(place)
+    }
+
+    /// Bytes of the resident pages.
+    pub fn bytes(&self) -> u64 {
+        self.lines.iter().map(|line| line.bytes).sum()
+    }
+
+    /// Number of the resident pages.
+    pub fn pages(&self) -> usize {
+        self.pages
+    }
+
+    /// Totals so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Memory the policy takes, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node<T>>() + self.ghost.memory_bytes()
+    }
+
+    /// A place for `node`, which stands in no line yet.
+    fn take_place(&mut self, node: Node<T>) -> u32 {
+        if self.free != NONE {
+            let place = self.free;
+            self.free = self.nodes[place as usize].newer;
+            self.nodes[place as usize] = node;
+            return place;
+        }
+        let places = self.nodes.len();
+        assert!(places < NONE as usize, "four billion pages are resident");
+        if places == self.nodes.capacity() {
+            // By a quarter: doubling would leave half of it unused.
+            self.nodes.reserve_exact((places / 4).max(16));
+        }
+        self.nodes.push(node);
+        places as u32
+    }
+
+    /// Takes a page out of its line and frees its place.
+    fn take_out(&mut self, place: u32) -> (T, u64) {
+        self.unlink(place);
+        self.pages -= 1;
+        let node = &mut self.nodes[place as usize];
+        (node.newer, self.free) = (self.free, place);
+        (node.page, u64::from(node.bytes))
+    }
+
+    /// Puts a page at the end of the line for its standing.
+    fn push(&mut self, place: u32) {
+        let line = self.line_of(place);
+        let before = std::mem::replace(&mut self.lines[line].newest, place);
+        let node = &mut self.nodes[place as usize];
+        (node.older, node.newer) = (before, NONE);
+        self.lines[line].bytes += u64::from(node.bytes);
+        match before {
+            NONE => self.lines[line].oldest = place,
+            _ => self.nodes[before as usize].newer = place,
+        }
+    }
+
+    /// Takes a page out of the line for its standing.
+    fn unlink(&mut self, place: u32) {
+        let line = self.line_of(place);
+        let Node { older, newer, bytes, .. } = self.nodes[place as usize];
+        match older {
+            NONE => self.lines[line].oldest = newer,
+            _ => self.nodes[older as usize].newer = newer,
+        }
+        match newer {
+            NONE => self.lines[line].newest = older,
+            _ => self.nodes[newer as usize].older = older,
+        }
+        self.lines[line].bytes -= u64::from(bytes);
+    }
+
+    fn line_of(&self, place: u32) -> usize {
+        let node = &self.nodes[place as usize];
+        match (node.standing, node.class) {
+            (Standing::Proven, _) => PROVEN,
+            (Standing::Stayed, _) => INDEX_STAYED,
+            (_, Class::Index) => INDEX_NEWCOMERS,
+            (_, Class::Data) => DATA_NEWCOMERS,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,378 @@
+//! What the policy promises, with an owner that keeps count of its pages in the plainest way.
+
+use super::*;
+use crate::flaky::SplitMix;
+use std::collections::HashMap;
+
+const LOOK: usize = 64;
+
+/// A cache of nothing: pages are numbers, their bytes are made up.
+struct Owner {
+    budget: u64,
+    policy: Policy<u32>,
+    resident: HashMap<u32, Resident>,
+    /// The most looks that one eviction took.
+    most_looks: u64,
+}
+
+struct Resident {
+    place: Place,
+    bytes: u64,
+    uses: u8,
+    pinned: bool,
+}
+
+impl Owner {
+    fn new(budget: u64) -> Self {
+        let policy = Policy::new(Tuning::default());
+        Self { budget, policy, resident: HashMap::new(), most_looks: 0 }
+    }
+
+    fn used(&self) -> u64 {
+        self.resident.values().map(|page| page.bytes).sum()
+    }
+
+    fn has(&self, page: u32) -> bool {
+        self.resident.contains_key(&page)
+    }
+
+    fn evict(&mut self, look: usize) -> Option<u32> {
+        let before = self.policy.counts().looks;
+        let resident = &mut self.resident;
+        let gone = self.policy.evict(look, |page| {
+            let page = resident.get_mut(&page).expect("only resident pages are looked at");
+            match page.pinned {
+                true => Use::Pinned,
+                false => Use::Times(std::mem::take(&mut page.uses)),
+            }
+        });
+        self.most_looks = self.most_looks.max(self.policy.counts().looks - before);
+        let (page, bytes) = gone?;
+        let known = self.resident.remove(&page).expect("only a resident page goes");
+        assert_eq!(bytes, known.bytes, "page {page}");
+        assert!(!known.pinned, "page {page} is pinned");
+        Some(page)
+    }
+
+    fn admit(&mut self, page: u32, class: Class, bytes: u64, asked: bool) {
+        while self.used() + bytes > self.budget && self.evict(LOOK).is_some() {}
+        let place = self.policy.admit(page, key(page), class, bytes, asked);
+        let before = self.resident.insert(page, Resident { place, bytes, uses: 0, pinned: false });
+        assert!(before.is_none(), "page {page} is resident");
+    }
+
+    /// Uses a page of one byte, which comes in if it is not there. Whether it was.
+    fn ask(&mut self, page: u32, class: Class) -> bool {
+        match self.resident.get_mut(&page) {
+            Some(page) => page.uses = (page.uses + 1).min(3),
+            None => {
+                self.admit(page, class, 1, true);
+                return false;
+            }
+        }
+        true
+    }
+
+    fn remove(&mut self, page: u32) {
+        let known = self.resident.remove(&page).expect("the page is resident");
+        self.policy.remove(known.place);
+    }
+
+    fn of(&self, pages: std::ops::Range<u32>) -> usize {
+        pages.filter(|&page| self.has(page)).count()
+    }
+}
+
+/// A hash as good as the cache's.
+fn key(page: u32) -> u64 {
+    SplitMix(page.into()).next()
+}
+
+/// A cache of a thousand pages, whose 500 hot ones are used again and again; 50 of them are nodes.
+fn warmed() -> Owner {
+    let mut owner = Owner::new(1000);
+    for _ in 0..10 {
+        for page in 0..500 {
+            owner.ask(page, if page < 50 { Class::Index } else { Class::Data });
+        }
+        // Others that come and go, so that there are evictions and the hot ones become proven.
+        for _ in 0..1000 {
+            let page = 1_000_000 + owner.policy.counts().admitted as u32;
+            owner.ask(page, Class::Data);
+        }
+    }
+    assert_eq!(owner.of(0..500), 500, "the hot pages are there");
+    owner
+}
+
+#[test]
+fn a_scan_of_a_hundred_caches_leaves_the_hot_pages_even_if_nobody_reads_their_data_meanwhile() {
+    for asked in [true, false] {
+        let mut owner = warmed();
+        for page in 2_000_000..2_100_000 {
+            // Nodes are used now and then: once while five caches pass by.
+            if page % 5_000 == 0 {
+                (0..50).for_each(|node| assert!(owner.ask(node, Class::Index), "asked {asked}, node {node}"));
+            }
+            if page % 100 == 0 {
+                owner.admit(page + 1_000_000, Class::Index, 1, asked);
+            }
+            // The node above is used for each page of data, the page for some rows in it.
+            owner.ask(page - page % 100 + 1_000_000, Class::Index);
+            owner.admit(page, Class::Data, 1, asked);
+            owner.ask(page, Class::Data);
+        }
+        assert_eq!(owner.of(0..500), 500, "asked {asked}");
+    }
+}
+
+#[test]
+fn a_page_used_twice_among_the_newcomers_outlives_thousands_of_newcomers() {
+    let mut owner = Owner::new(1000);
+    for page in 0..2000 {
+        owner.ask(page, Class::Data);
+        if page >= 1000 && page % 10 == 0 {
+            owner.ask(page, Class::Data);
+            owner.ask(page, Class::Data);
+        }
+    }
+    for page in 2000..10_000 {
+        owner.ask(page, Class::Data);
+    }
+    let twice = (1000..2000).step_by(10).filter(|&page| owner.has(page)).count();
+    assert_eq!((twice, owner.of(1000..2000)), (100, 100));
+}
+
+#[test]
+fn a_page_that_went_and_is_asked_for_again_is_proven() {
+    let mut owner = Owner::new(100);
+    for page in 0..150 {
+        owner.ask(page, Class::Data);
+    }
+    assert!(!owner.has(20));
+    assert!(!owner.ask(20, Class::Data));
+    assert_eq!(owner.policy.counts().remembered, 1);
+    for page in 1000..2000 {
+        owner.ask(page, Class::Data);
+    }
+    assert!(owner.has(20), "newcomers do not push out a proven page");
+}
+
+#[test]
+fn it_remembers_about_as_many_as_are_resident_and_no_more() {
+    let mut owner = Owner::new(1000);
+    for page in 0..10_000 {
+        owner.ask(page, Class::Data);
+    }
+    // 1,000 are resident. The latest of those that went are asked for first, so that what goes meanwhile counts.
+    for page in (7000..9000).rev() {
+        owner.ask(page, Class::Data);
+    }
+    let remembered = owner.policy.counts().remembered;
+    assert!((400..=1000).contains(&remembered), "{remembered}");
+}
+
+#[test]
+fn what_was_read_ahead_in_vain_goes_at_once_and_is_not_remembered() {
+    let mut owner = Owner::new(100);
+    for page in 0..50 {
+        owner.admit(page, Class::Data, 1, false);
+        owner.admit(100 + page, Class::Index, 1, false);
+    }
+    for page in 1000..1400 {
+        owner.ask(page, Class::Data);
+    }
+    let left = owner.of(100..150);
+    assert!(owner.of(0..50) == 0 && left <= 20, "{left} nodes, of which the line has room for 20");
+    for page in 0..50 {
+        owner.ask(page, Class::Data);
+        owner.ask(100 + page, Class::Index);
+    }
+    assert_eq!(owner.policy.counts().remembered, 0);
+}
+
+#[test]
+fn what_was_read_ahead_and_used_once_is_no_more_than_a_newcomer() {
+    let mut owner = Owner::new(100);
+    for page in 0..50 {
+        owner.admit(page, Class::Data, 1, false);
+        owner.ask(page, Class::Data);
+    }
+    for page in 1000..1200 {
+        owner.ask(page, Class::Data);
+    }
+    assert_eq!(owner.of(0..50), 0);
+    assert_eq!(owner.policy.counts().promoted, 0);
+}
+
+#[test]
+fn nodes_that_serve_many_pages_stay_where_each_data_page_is_used_once() {
+    // 40 nodes above 4,000 data pages in a cache of 100: what matters is that the nodes stay.
+    let seed = 1;
+    println!("seed {seed}");
+    let mut random = SplitMix(seed);
+    let mut owner = Owner::new(100);
+    let mut hits = 0;
+    for read in 0..20_000 {
+        let page = (random.next() % 4000) as u32;
+        let hit = owner.ask(1_000_000 + page / 100, Class::Index);
+        owner.ask(page, Class::Data);
+        hits += u32::from(read >= 10_000 && hit);
+    }
+    assert!(hits > 9_950, "{hits} of 10,000");
+}
+
+#[test]
+fn nodes_that_nobody_uses_again_make_room_for_data_that_is_used() {
+    let mut owner = Owner::new(100);
+    for page in 0..100 {
+        owner.ask(1_000_000 + page, Class::Index);
+    }
+    for _ in 0..50 {
+        for page in 0..60 {
+            owner.ask(page, Class::Data);
+        }
+        for _ in 0..10 {
+            let admitted = owner.policy.counts().admitted as u32;
+            owner.ask(1_000_000 + admitted, Class::Index);
+        }
+    }
+    assert_eq!(owner.of(0..60), 60);
+}
+
+#[test]
+fn an_eviction_looks_at_no_more_pages_than_it_is_told() {
+    let mut owner = warmed();
+    for look in [1, 2, 7, 64] {
+        for page in owner.resident.values_mut() {
+            page.uses = 3;
+        }
+        owner.most_looks = 0;
+        assert!(owner.evict(look).is_some(), "the coldest goes if all of them are hot");
+        assert!(owner.most_looks <= look as u64, "{} of {look}", owner.most_looks);
+    }
+}
+
+#[test]
+fn pinned_pages_stay_and_hide_no_others() {
+    let mut owner = warmed();
+    for page in owner.resident.values_mut() {
+        page.pinned = true;
+    }
+    assert_eq!(owner.evict(LOOK), None);
+    assert!(owner.most_looks <= LOOK as u64);
+    // The only page that can go is in the middle of a line; some evictions come by it.
+    owner.resident.get_mut(&300).expect("it is hot").pinned = false;
+    assert!((0..1000).any(|_| owner.evict(LOOK) == Some(300)));
+    // All the newcomers are pinned: the others are found at once.
+    for (&page, known) in &mut owner.resident {
+        known.pinned = page >= 500;
+    }
+    assert!(owner.evict(4).is_some());
+}
+
+#[test]
+fn a_pinned_page_keeps_its_uses_and_its_place_among_the_proven() {
+    let mut owner = warmed();
+    owner.resident.get_mut(&100).expect("it is hot").pinned = true;
+    let uses = owner.resident[&100].uses;
+    for page in 5_000_000..5_010_000 {
+        owner.ask(page, Class::Data);
+    }
+    assert_eq!(owner.resident[&100].uses, uses);
+    owner.resident.get_mut(&100).expect("it is pinned").pinned = false;
+    for page in 6_000_000..6_010_000 {
+        owner.ask(page, Class::Data);
+    }
+    assert!(owner.has(100));
+}
+
+#[test]
+fn an_empty_policy_has_nothing_to_give() {
+    let mut owner = Owner::new(10);
+    assert_eq!(owner.evict(LOOK), None);
+    owner.ask(1, Class::Data);
+    assert_eq!(owner.evict(0), None);
+    assert_eq!(owner.evict(1), Some(1));
+    assert_eq!(owner.evict(usize::MAX), None);
+}
+
+#[test]
+fn bytes_are_exact_and_pages_are_removed_in_any_state() {
+    for seed in 0..20 {
+        println!("seed {seed}");
+        let mut random = SplitMix(seed);
+        let mut owner = Owner::new(20_000);
+        for step in 0..20_000 {
+            let page = ((random.next() % 400) * (random.next() % 400) / 100) as u32;
+            match random.next() % 10 {
+                0 => {
+                    let victim = owner.resident.keys().copied().min_by_key(|&resident| resident.abs_diff(page));
+                    victim.into_iter().for_each(|victim| owner.remove(victim));
+                }
+                1 => {
+                    owner.evict((random.next() % 6) as usize);
+                }
+                2 => {
+                    owner.resident.get_mut(&page).into_iter().for_each(|page| page.pinned = !page.pinned);
+                }
+                _ if owner.has(page) => {
+                    owner.ask(page, Class::Data);
+                }
+                asked => {
+                    let class = if page.is_multiple_of(5) { Class::Index } else { Class::Data };
+                    owner.admit(page, class, 1 + random.next() % 500, asked > 4);
+                }
+            }
+            if step % 50 == 0 {
+                owner.policy.check();
+            }
+            assert_eq!(owner.policy.bytes(), owner.used(), "step {step}");
+            assert_eq!(owner.policy.pages(), owner.resident.len(), "step {step}");
+        }
+        let counts = owner.policy.counts();
+        assert!(counts.promoted > 0 && counts.remembered > 0 && counts.pinned > 0, "{counts:?}");
+        assert!(owner.most_looks <= LOOK as u64);
+        // Everything that is left can go.
+        owner.resident.values_mut().for_each(|page| page.pinned = false);
+        while owner.evict(usize::MAX).is_some() {}
+        assert_eq!((owner.policy.bytes(), owner.resident.len()), (0, 0));
+    }
+}
+
+#[test]
+fn memory_is_forty_bytes_a_page_at_worst() {
+    let mut owner = Owner::new(5000);
+    for page in 0..20_000 {
+        owner.ask(page, Class::Data);
+    }
+    assert_eq!(size_of::<Node<u32>>(), 24);
+    let a_page = owner.policy.memory_bytes() as f64 / owner.policy.pages() as f64;
+    assert!((32.0..=40.1).contains(&a_page), "{a_page} bytes a page");
+}
+
+impl<T: Copy> Policy<T> {
+    /// Every line leads from its oldest to its newest and back, and its bytes are theirs.
+    fn check(&self) {
+        let mut pages = 0;
+        for (number, line) in self.lines.iter().enumerate() {
+            let (mut before, mut bytes) = (NONE, 0);
+            let mut place = line.oldest;
+            while place != NONE {
+                let node = &self.nodes[place as usize];
+                assert_eq!((node.older, self.line_of(place)), (before, number));
+                bytes += u64::from(node.bytes);
+                pages += 1;
+                (before, place) = (place, node.newer);
+            }
+            assert_eq!((line.newest, line.bytes), (before, bytes));
+        }
+        let mut free = 0;
+        let mut place = self.free;
+        while place != NONE {
+            free += 1;
+            place = self.nodes[place as usize].newer;
+        }
+        assert_eq!((pages, pages + free), (self.pages, self.nodes.len()));
+    }
+}
