@@ -7,8 +7,10 @@
 //! ```text
 //!   data  ──> newcomers ──used twice─────────────────> proven ──unused──> gone
 //!                 └──unused──> gone, remembered        ^  │ used: to the end again, with a chance less
-//!   index ──> newcomers ──> stayed ──used since──────> └──┘
+//!   index ──> newcomers ──> stayed ──used since──────> ├──┘
 //!                              └──unused──> gone, remembered
+//!   ahead ──> a line of its own ──used three times───> ┘
+//!                 └──used for what it was read for, or not in two turns──> gone
 //!   remembered, and asked for again ─────────────────> proven
 //! ```
 //!
@@ -21,8 +23,9 @@
 //!   at once: what counts is whether a node is used after it has stayed for a while.
 //! * Index pages wait in lines of their own, with a larger share, and have more chances once they are proven: one of them
 //!   serves a hundred data pages, so a hundred of these come in for one of them. Those that are not used go.
-//! * What was read ahead and never used goes at the first look and is not remembered; what was read ahead and is missed
-//!   again proves nothing.
+//! * Data read ahead waits in a line of its own for its use, however many others are missed meanwhile; then it goes before
+//!   any other. It is not remembered, and one that is read ahead again proves nothing. Nodes read ahead are newcomers,
+//!   which go when they come to be looked at without a use.
 //! * Memory: a node of 20 bytes and what the owner calls a page, 24 for a `u32`, of which a fifth at most is spare; and 8
 //!   bytes to remember a page that went, for as many pages as are resident, with a quarter to spare: 40 bytes a page at
 //!   worst. It grows in steps, and is given back when the policy is dropped.
@@ -72,12 +75,14 @@ pub struct Counts {
     pub pinned: u64,
 }
 
-/// What can be set otherwise to see what it does. [`Tuning::default`] is what the cache uses.
+/// What can be set otherwise to see what it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Share of all bytes, in hundredths, above which data newcomers go first.
+    /// Share of all bytes, in hundredths, above which data pages that were read ahead go first.
+    pub ahead_percent: u64,
+    /// The same of data newcomers, next.
     pub data_percent: u64,
-    /// The same of index newcomers and those that have stayed for a while, each with a half of it.
+    /// The same of index newcomers and of those that have stayed for a while, each with a half of it.
     pub index_percent: u64,
     /// Uses that prove a data newcomer.
     pub data_uses: u8,
@@ -87,10 +92,16 @@ pub struct Tuning {
     pub index_chances: u8,
 }
 
-impl Default for Tuning {
-    fn default() -> Self {
-        Self { data_percent: 10, index_percent: 20, data_uses: 2, data_chances: 3, index_chances: 5 }
-    }
+impl Tuning {
+    /// What the cache uses. A scan reads ahead an eighth of the cache at most.
+    pub const DEFAULT: Self = Self {
+        ahead_percent: 15,
+        data_percent: 10,
+        index_percent: 20,
+        data_uses: 2,
+        data_chances: 3,
+        index_chances: 5,
+    };
 }
 
 /// Which pages stay and which go. `T` is what the owner calls a page.
@@ -119,11 +130,12 @@ struct Node<T> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// Among the newcomers, read ahead: its first use is the one it was read for.
+    /// Read ahead: its first use is the one it was read for.
     Ahead,
-    /// Among the newcomers; its uses may all be those of one step.
+    /// A newcomer; its uses may all be those of one step.
     Asked,
-    /// An index page among those that have stayed for a while; its uses are of a later step.
+    /// An index page that has stayed for a while: its uses are of a later step. A data page read ahead that was not used
+    /// yet when it was looked at.
     Stayed,
     Proven,
 }
@@ -141,11 +153,16 @@ enum Verdict {
     Stays { standing: Standing, chances: u8 },
 }
 
-const DATA_NEWCOMERS: usize = 0;
-const INDEX_NEWCOMERS: usize = 1;
-const INDEX_STAYED: usize = 2;
-const PROVEN: usize = 3;
-const LINES: usize = 4;
+const NEWCOMERS: usize = 0;
+const AHEAD: usize = 1;
+const INDEX_NEWCOMERS: usize = 2;
+const INDEX_STAYED: usize = 3;
+const PROVEN: usize = 4;
+const LINES: usize = 5;
+
+/// While pages that were read ahead are within their share, one look in this many is at them, so that those of a scan that
+/// is over make room.
+const AHEAD_LOOKS: u64 = 16;
 
 /// While data and index pages both have more than their shares, one look in this many is at an index page: nodes without
 /// use go then too, but slowly, for a cache that is still being filled has had no time to use most of them.
@@ -232,32 +249,34 @@ impl<T: Copy> Policy<T> {
             }
         }
         let (_, place) = coldest?;
-        let remembered = self.nodes[place as usize].standing == Standing::Stayed;
-        Some(self.let_go(place, remembered))
+        Some(self.let_go(place, false))
     }
 
     /// What becomes of an unpinned page used `times` since the last look.
     fn verdict(&self, node: &Node<T>, times: u8) -> Verdict {
-        let proven = |chances| Verdict::Stays { standing: Standing::Proven, chances };
-        match (node.standing, node.class) {
-            (Standing::Ahead, _) if times == 0 => Verdict::Goes { remembered: false },
-            (Standing::Ahead | Standing::Asked, Class::Data) => {
-                let again = times.saturating_sub(u8::from(node.standing == Standing::Ahead));
-                if again >= self.tuning.data_uses { proven(0) } else { Verdict::Goes { remembered: true } }
+        let stays = |standing, chances| Verdict::Stays { standing, chances };
+        let goes = |remembered| Verdict::Goes { remembered };
+        match (node.class, node.standing) {
+            (Class::Data, Standing::Asked) if times >= self.tuning.data_uses => stays(Standing::Proven, 0),
+            (Class::Data, Standing::Asked) => goes(true),
+            // The first use is the one that it was read for.
+            (Class::Data, Standing::Ahead | Standing::Stayed) if times > self.tuning.data_uses => {
+                stays(Standing::Proven, 0)
             }
-            (Standing::Ahead | Standing::Asked, Class::Index) => {
-                Verdict::Stays { standing: Standing::Stayed, chances: 0 }
-            }
-            (Standing::Stayed, _) if times == 0 => Verdict::Goes { remembered: true },
-            (Standing::Stayed, _) => proven(0),
-            (Standing::Proven, class) => {
+            (Class::Data, Standing::Ahead) if times == 0 => stays(Standing::Stayed, 0),
+            (Class::Data, Standing::Ahead | Standing::Stayed) => goes(false),
+            (Class::Index, Standing::Ahead) if times == 0 => goes(false),
+            (Class::Index, Standing::Ahead | Standing::Asked) => stays(Standing::Stayed, 0),
+            (Class::Index, Standing::Stayed) if times == 0 => goes(true),
+            (Class::Index, Standing::Stayed) => stays(Standing::Proven, 0),
+            (class, Standing::Proven) => {
                 let most = match class {
                     Class::Index => self.tuning.index_chances,
                     Class::Data => self.tuning.data_chances,
                 };
                 match node.chances.saturating_add(times).min(most) {
-                    0 => Verdict::Goes { remembered: false },
-                    chances => proven(chances - 1),
+                    0 => goes(false),
+                    chances => stays(Standing::Proven, chances - 1),
                 }
             }
         }
@@ -267,13 +286,16 @@ impl<T: Copy> Policy<T> {
     fn next_line(&self, pinned: usize) -> Option<usize> {
         let all_bytes = self.bytes();
         let exceeds = |line: usize, percent: u64| self.lines[line].bytes * 100 > all_bytes * percent;
-        let index_is_over = |line| exceeds(line, self.tuning.index_percent / 2);
-        let index = [INDEX_STAYED, INDEX_NEWCOMERS].into_iter().find(|&line| index_is_over(line));
-        let first = match (exceeds(DATA_NEWCOMERS, self.tuning.data_percent), index) {
-            (true, Some(line)) if self.counts.looks.is_multiple_of(INDEX_LOOKS) => line,
-            (true, _) => DATA_NEWCOMERS,
-            (false, Some(line)) => line,
-            (false, None) => PROVEN,
+        let is_turn = |turn, looks| self.counts.looks % looks == turn;
+        let index =
+            [INDEX_STAYED, INDEX_NEWCOMERS].into_iter().find(|line| exceeds(*line, self.tuning.index_percent / 2));
+        let ahead = exceeds(AHEAD, self.tuning.ahead_percent) || self.lines[AHEAD].bytes > 0 && is_turn(0, AHEAD_LOOKS);
+        let first = match (ahead, exceeds(NEWCOMERS, self.tuning.data_percent), index) {
+            (true, ..) => AHEAD,
+            (false, true, Some(line)) if is_turn(1, INDEX_LOOKS) => line,
+            (false, true, _) => NEWCOMERS,
+            (false, false, Some(line)) => line,
+            (false, false, None) => PROVEN,
         };
         let mut lines = (0..LINES).map(|step| (first + step) % LINES).filter(|&line| self.lines[line].oldest != NONE);
         let there_are = lines.clone().count();
@@ -367,9 +389,10 @@ impl<T: Copy> Policy<T> {
         let node = &self.nodes[place as usize];
         match (node.standing, node.class) {
             (Standing::Proven, _) => PROVEN,
-            (Standing::Stayed, _) => INDEX_STAYED,
-            (_, Class::Index) => INDEX_NEWCOMERS,
-            (_, Class::Data) => DATA_NEWCOMERS,
+            (Standing::Stayed, Class::Index) => INDEX_STAYED,
+            (Standing::Ahead | Standing::Asked, Class::Index) => INDEX_NEWCOMERS,
+            (Standing::Ahead | Standing::Stayed, Class::Data) => AHEAD,
+            (Standing::Asked, Class::Data) => NEWCOMERS,
         }
     }
 }
