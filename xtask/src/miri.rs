@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// Package and tests of each such module. Unsafe code in tests (counting allocators) is not shipped and not listed.
-const MODULES: [(&str, &str); 1] = [("larch-os", "buffer::")];
+const MODULES: [(&str, &str); 2] = [("larch-os", "buffer::"), ("larch-os", "memory::")];
 
 /// Runs them all; stops at the first that fails.
 pub fn run(root: &Path) -> ExitCode {

@@ -1,7 +1,12 @@
-//! Heap bytes whose address and capacity are multiples of [`BLOCK_BYTES`], as direct I/O wants them. It does not know
-//! what is read into them.
+//! Bytes whose address and capacity are multiples of [`BLOCK_BYTES`], as direct I/O wants them. It does not know what is
+//! read into them.
+//!
+//! They lie in one of three places, where they go back to when the buffer is dropped: in an [`Arena`]; from
+//! [`MAPPED_BYTES`] on in a mapping of their own, so that the system has their memory again at once; or else on the heap.
 
 use crate::BLOCK_BYTES;
+use crate::memory::{self, Arena};
+use crate::sync::Arc;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -9,9 +14,17 @@ use std::ptr::{NonNull, without_provenance_mut};
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// Buffers of this capacity and more are mapped: what glibc maps too, until the first such is freed and it begins to keep
+/// them. The system zeroes them page by page as they are filled, 0.5 ms a MiB, about what a fast disk takes to read as much;
+/// so whoever needs them again and again keeps them, or has an arena.
+pub const MAPPED_BYTES: usize = 128 << 10;
+
 /// Capacity of all buffers alive. Relaxed everywhere: a statistic, nothing is ordered by it. It outlives every model of
 /// a model checker, and is std's for that reason.
 static ALLOCATED_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// Capacity of those alive that have a mapping of their own. As above.
+static MAPPED: AtomicUsize = AtomicUsize::new(0);
 
 /// An owned run of bytes, aligned for direct I/O. Dereferences to `[u8]`.
 pub struct Buffer {
@@ -21,6 +34,17 @@ pub struct Buffer {
     len: usize,
     /// A multiple of `BLOCK_BYTES`.
     capacity: usize,
+    home: Home,
+}
+
+/// Where the bytes came from and go back to.
+enum Home {
+    /// The allocator; nowhere if the capacity is 0.
+    Heap,
+    /// A mapping of their own.
+    Mapping,
+    /// A run in this slab of the arena.
+    Arena { arena: Arc<Arena>, slab: u32 },
 }
 
 // SAFETY: the bytes are owned by this value alone and reached only through its borrows, as in a `Box<[u8]>`.
@@ -29,18 +53,39 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// `len` zeros, in room rounded up to whole blocks.
+    /// `len` zeros, in room rounded up to whole blocks, on the heap or in a mapping of their own.
     pub fn zeroed(len: usize) -> Buffer {
         let capacity = len.next_multiple_of(BLOCK_BYTES);
-        let start = if capacity == 0 {
-            NonNull::new(without_provenance_mut(BLOCK_BYTES)).expect("a block is not 0 bytes")
+        let (start, home) = if capacity == 0 {
+            (NonNull::new(without_provenance_mut(BLOCK_BYTES)).expect("a block is not 0 bytes"), Home::Heap)
+        } else if capacity >= MAPPED_BYTES {
+            let start = memory::map(capacity, BLOCK_BYTES).unwrap_or_else(|| handle_alloc_error(layout(capacity)));
+            MAPPED.fetch_add(capacity, Ordering::Relaxed);
+            (start, Home::Mapping)
         } else {
             let layout = layout(capacity);
             // SAFETY: the size of the layout is not 0, checked above.
-            NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
+            let start = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| handle_alloc_error(layout));
+            (start, Home::Heap)
         };
         ALLOCATED_BYTES.fetch_add(capacity, Ordering::Relaxed);
-        Buffer { start, len, capacity }
+        Buffer { start, len, capacity, home }
+    }
+
+    /// The first `len` bytes of a run in an arena, which gets it back when the buffer is dropped.
+    ///
+    /// # Safety
+    /// `start` is aligned to blocks; `capacity` bytes from it, a multiple of blocks and at least `len`, are initialized, lie in
+    /// the slab of this number, and are the buffer's alone until it gives them back.
+    pub(crate) unsafe fn in_arena(
+        start: NonNull<u8>,
+        len: usize,
+        capacity: usize,
+        arena: Arc<Arena>,
+        slab: u32,
+    ) -> Buffer {
+        ALLOCATED_BYTES.fetch_add(capacity, Ordering::Relaxed);
+        Buffer { start, len, capacity, home: Home::Arena { arena, slab } }
     }
 
     /// A copy of `bytes`.
@@ -61,9 +106,15 @@ impl Buffer {
         self.len = len;
     }
 
-    /// Capacity of all buffers of the process that are alive.
+    /// Capacity of all buffers of the process that are alive, wherever they lie.
     pub fn allocated_bytes() -> usize {
         ALLOCATED_BYTES.load(Ordering::Relaxed)
+    }
+
+    /// Capacity of those buffers alive that have a mapping of their own: memory that the allocator knows nothing of, and
+    /// no arena either.
+    pub fn mapped_bytes() -> usize {
+        MAPPED.load(Ordering::Relaxed)
     }
 }
 
@@ -75,9 +126,17 @@ fn layout(capacity: usize) -> Layout {
 impl Drop for Buffer {
     fn drop(&mut self) {
         ALLOCATED_BYTES.fetch_sub(self.capacity, Ordering::Relaxed);
-        if self.capacity > 0 {
+        match &self.home {
+            // SAFETY: the run is of this arena and this slab, and nothing borrows the buffer any more.
+            Home::Arena { arena, slab } => unsafe { arena.release(self.start, self.capacity, *slab) },
+            Home::Mapping => {
+                MAPPED.fetch_sub(self.capacity, Ordering::Relaxed);
+                // SAFETY: mapped in `zeroed` with this capacity and alignment, and nothing borrows the buffer any more.
+                unsafe { memory::unmap(self.start, self.capacity, BLOCK_BYTES) }
+            }
+            Home::Heap if self.capacity == 0 => {}
             // SAFETY: `start` came from `alloc_zeroed` with this same layout, and nothing borrows the buffer any more.
-            unsafe { dealloc(self.start.as_ptr(), layout(self.capacity)) }
+            Home::Heap => unsafe { dealloc(self.start.as_ptr(), layout(self.capacity)) },
         }
     }
 }
@@ -86,8 +145,8 @@ impl Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: `start` is aligned and not null, and `len <= capacity` bytes from it are owned and were zeroed when
-        // allocated; the result borrows `self`, so nobody writes or frees them meanwhile.
+        // SAFETY: `start` is aligned and not null, and `len <= capacity` bytes from it are owned and were initialized when
+        // the buffer was made; the result borrows `self`, so nobody writes or frees them meanwhile.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }

@@ -1,0 +1,454 @@
+//! Memory under a limit that holds to the block: what a cache keeps its pages in. It does not know what a page is.
+//!
+//! An allocator keeps freed memory where it was freed, for each thread and each size, and a process whose pages come and
+//! go in many threads ends up with a multiple of what it has in use. An [`Arena`] knows of each block whether the system
+//! has been asked for it (it is *backed*), and never asks for more than the limit, however its buffers come and go.
+//!
+//! Memory comes in slabs of 2 MiB, aligned to that, so that one huge page can lie under each. A buffer is a run of
+//! blocks of 4 KiB within a slab, of half of it at most. A block is in a buffer, or spare, or free:
+//!
+//! * A buffer that goes leaves its run spare: on a list of the runs of its length, still backed, to be taken by the next
+//!   buffer of that length. This is the usual case of a full cache of pages of one size, and costs a lock and a pop.
+//! * When there is none of that length, all spare runs become free, which puts neighbours together; then the first slab
+//!   with a long enough run of backed free blocks has the place.
+//! * When there is none either, new blocks are backed, in a new slab or in a hole of an old one; at the limit other free
+//!   blocks are given back to the system for it. So a buffer is refused only when buffers alone fill the limit, never
+//!   for being in pieces: addresses are plentiful.
+//!
+//! A new slab gets huge pages when the limit has room for it as a whole, and is backed as a whole from then on: the system
+//! gives all of a huge page with its first byte. (A random access costs a third less there.) Other slabs refuse
+//! huge pages, and are backed block by block. Limits below [`HUGE_LIMIT_BYTES`] are too small for such steps. When blocks
+//! of a slab with huge pages are given back, the system splits the page, and the slab is an ordinary one from then on; of
+//! what is given back, those slabs are the last. A slab without a backed block is unmapped.
+//!
+//! What the arena itself takes: 144 bytes a slab for two bits a block and its address, 12 bytes for the three trees that
+//! find slabs, 8 bytes a spare run: 1.9 MiB for 24 GiB (12,288 slabs), and 0.2 % of what is spare when all of it is
+//! single blocks ([`Arena::overhead_bytes`]).
+//!
+//! Invariants, between any two calls: `used <= backed`; `backed <= max(limit, used)`, but within a call of
+//! [`Arena::set_limit`]; no two buffers share a byte. Where the system cannot take blocks back one by one (it is not
+//! Linux, or its pages are not of 4 KiB) all slabs are backed as a whole, and given back as a whole or not at all. Where
+//! memory is locked (`mlockall`), nothing can be given back but whole slabs, and buffers may be refused earlier.
+//!
+//! Thread safe: one lock, which is held while the system maps or takes back 4 MiB at most.
+
+mod longest;
+mod slab;
+mod system;
+
+pub(crate) use system::{map, unmap};
+
+use crate::sync::{Arc, Mutex};
+use crate::{BLOCK_BYTES, Buffer};
+use longest::Longest;
+use slab::{Blocks, SLAB_BLOCKS};
+use std::fmt;
+use std::ops::Range;
+use std::ptr::NonNull;
+use system::HugePages;
+
+const SLAB_BYTES: usize = SLAB_BLOCKS * BLOCK_BYTES;
+
+/// The longest run that a buffer can have. Two of them fit into a slab; more would leave most of many slabs unused.
+const LONGEST_BLOCKS: usize = SLAB_BLOCKS / 2;
+
+/// Arenas with at least this limit use huge pages: 16 of them, so that those partly used are a small part.
+pub const HUGE_LIMIT_BYTES: u64 = 32 << 20;
+
+/// What [`Arena::set_limit`] gives back before it lets others have the lock.
+const STEP_BLOCKS: usize = 2 * SLAB_BLOCKS;
+
+/// Memory for buffers, up to a limit.
+pub struct Arena {
+    state: Mutex<State>,
+}
+
+impl Arena {
+    /// An arena for `limit_bytes`, of which it takes nothing yet.
+    pub fn new(limit_bytes: u64) -> Arc<Arena> {
+        Self::with(limit_bytes, system::discards_blocks())
+    }
+
+    fn with(limit_bytes: u64, discards_blocks: bool) -> Arc<Arena> {
+        Arc::new(Arena { state: Mutex::new(State::new(limit_bytes, discards_blocks)) })
+    }
+
+    /// Room for `bytes`, in whole blocks. What is in it is whatever was there last; zeros if nothing was.
+    ///
+    /// `None` when buffers would take more than the limit, when the run would be longer than 1 MiB (the heap has
+    /// room for those), or when the system has no more. A caller that keeps what it can do without drops some of it
+    /// and asks again.
+    pub fn buffer(self: &Arc<Self>, bytes: usize) -> Option<Buffer> {
+        let blocks = bytes.div_ceil(BLOCK_BYTES);
+        if blocks > LONGEST_BLOCKS {
+            return None;
+        }
+        if blocks == 0 {
+            return Some(Buffer::zeroed(0));
+        }
+        let mut state = self.state.lock();
+        let place = state.take(blocks)?;
+        let start = state.address(place);
+        drop(state);
+        // SAFETY: `take` gives out the run of `blocks` blocks at `place` to nobody else until `release` has it back, which
+        // only the buffer calls, when it is dropped. They stay mapped so long: a slab is unmapped when all of it is free,
+        // or with the arena, which the buffer keeps. They are initialized, by the system with zeros or by buffers.
+        Some(unsafe { Buffer::in_arena(start, bytes, blocks * BLOCK_BYTES, Arc::clone(self), place.slab) })
+    }
+
+    /// Takes a run back.
+    ///
+    /// # Safety
+    /// The run was given to a buffer, in this slab, which does not use it from now on.
+    pub(crate) unsafe fn release(&self, start: NonNull<u8>, capacity: usize, slab: u32) {
+        let first = (start.addr().get() % SLAB_BYTES / BLOCK_BYTES) as u16;
+        self.state.lock().release(Place { slab, first }, capacity / BLOCK_BYTES);
+    }
+
+    /// Changes the limit. When it returns, everything above it that is not in buffers is with the system again; what
+    /// is follows as the buffers go. Buffers that are to go for a lower limit had better go first: memory is then given back
+    /// in large pieces.
+    pub fn set_limit(&self, bytes: u64) {
+        let mut state = self.state.lock();
+        state.limit_bytes = bytes;
+        while state.shrink() {
+            drop(state);
+            state = self.state.lock();
+        }
+    }
+
+    /// The limit. What is not a whole block of it is not used.
+    pub fn limit_bytes(&self) -> u64 {
+        self.state.lock().limit_bytes
+    }
+
+    /// What the system was asked for and has not got back, in buffers or not.
+    pub fn backed_bytes(&self) -> u64 {
+        (self.state.lock().backed * BLOCK_BYTES) as u64
+    }
+
+    /// What is in buffers, in whole blocks.
+    pub fn used_bytes(&self) -> u64 {
+        (self.state.lock().used * BLOCK_BYTES) as u64
+    }
+
+    /// What the arena takes of the heap to know all this.
+    pub fn overhead_bytes(&self) -> u64 {
+        (size_of::<Arena>() + self.state.lock().memory_bytes()) as u64
+    }
+}
+
+impl fmt::Debug for Arena {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state.lock();
+        f.debug_struct("Arena")
+            .field("limit_bytes", &state.limit_bytes)
+            .field("backed_bytes", &(state.backed * BLOCK_BYTES))
+            .field("used_bytes", &(state.used * BLOCK_BYTES))
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a run begins.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    slab: u32,
+    first: u16,
+}
+
+struct Slab {
+    /// Start of `SLAB_BYTES` that [`map`] gave; `None` if nothing is mapped for this number.
+    start: Option<NonNull<u8>>,
+    /// Neither in a buffer nor spare.
+    free: Blocks,
+    /// Asked for of the system. All that is not free is.
+    backed: Blocks,
+    /// All of it is backed, on huge pages where the system had them.
+    huge: bool,
+}
+
+struct State {
+    limit_bytes: u64,
+    /// Whether the system takes back single blocks.
+    discards_blocks: bool,
+    /// Blocks in buffers.
+    used: usize,
+    /// Blocks with memory behind them.
+    backed: usize,
+    slabs: Vec<Slab>,
+    /// Numbers of slabs that are not mapped.
+    vacant: Vec<u32>,
+    /// By length in blocks: runs that a buffer left, the last one last.
+    spare: Vec<Vec<Place>>,
+    /// Of each slab: how long its longest run of free blocks is;
+    free_runs: Longest,
+    /// of those backed;
+    backed_runs: Longest,
+    /// of those backed, where no huge page would be split.
+    loose_runs: Longest,
+    /// How often no spare run was there.
+    #[cfg(test)]
+    searches: usize,
+}
+
+// SAFETY: the addresses in it are of memory that belongs to the arena and its buffers, and to no thread.
+unsafe impl Send for State {}
+
+impl State {
+    fn new(limit_bytes: u64, discards_blocks: bool) -> State {
+        State {
+            limit_bytes,
+            discards_blocks,
+            used: 0,
+            backed: 0,
+            slabs: Vec::new(),
+            vacant: Vec::new(),
+            spare: vec![Vec::new(); LONGEST_BLOCKS + 1],
+            free_runs: Longest::default(),
+            backed_runs: Longest::default(),
+            loose_runs: Longest::default(),
+            #[cfg(test)]
+            searches: 0,
+        }
+    }
+
+    /// In blocks.
+    fn limit(&self) -> usize {
+        usize::try_from(self.limit_bytes / BLOCK_BYTES as u64).unwrap_or(usize::MAX)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.slabs.capacity() * size_of::<Slab>()
+            + self.vacant.capacity() * size_of::<u32>()
+            + self.spare.capacity() * size_of::<Vec<Place>>()
+            + self.spare.iter().map(|runs| runs.capacity() * size_of::<Place>()).sum::<usize>()
+            + [&self.free_runs, &self.backed_runs, &self.loose_runs].map(Longest::memory_bytes).iter().sum::<usize>()
+    }
+
+    fn address(&self, place: Place) -> NonNull<u8> {
+        let start = self.slabs[place.slab as usize].start.expect("runs are of slabs that are mapped");
+        // SAFETY: a slab is `SLAB_BLOCKS` blocks long, and a run begins at one of them.
+        unsafe { start.add(usize::from(place.first) * BLOCK_BYTES) }
+    }
+
+    /// A run for a buffer.
+    fn take(&mut self, blocks: usize) -> Option<Place> {
+        if self.used + blocks > self.limit() {
+            return None;
+        }
+        let place = match self.spare[blocks].pop() {
+            Some(place) => place,
+            None => {
+                #[cfg(test)]
+                {
+                    self.searches += 1;
+                }
+                let backed = self.take_backed(blocks).or_else(|| {
+                    self.join_spare();
+                    self.take_backed(blocks)
+                });
+                backed.or_else(|| self.take_new(blocks))?
+            }
+        };
+        self.used += blocks;
+        Some(place)
+    }
+
+    /// A run that is free and has memory behind it.
+    fn take_backed(&mut self, blocks: usize) -> Option<Place> {
+        let number = self.backed_runs.first(blocks as u16)?;
+        let slab = &mut self.slabs[number];
+        let run = (slab.free & slab.backed).find(blocks).expect("the tree knows how long the runs of a slab are");
+        slab.free.remove(run.clone());
+        self.note(number);
+        Some(Place { slab: number as u32, first: run.start as u16 })
+    }
+
+    /// A run that is free, with memory put behind it. Nothing is spare.
+    fn take_new(&mut self, blocks: usize) -> Option<Place> {
+        let number = self.slab_for(blocks)?;
+        let slab = &mut self.slabs[number];
+        let run = slab.free.find(blocks).expect("the tree knows how long the runs of a slab are");
+        slab.free.remove(run.clone());
+        let missing = blocks - slab.backed.count_in(run.clone());
+        self.note(number);
+        let excess = (self.backed + missing).saturating_sub(self.limit());
+        if self.give_back(excess) < excess {
+            self.slabs[number].free.insert(run);
+            self.note(number);
+            self.close_if_empty(number);
+            return None;
+        }
+        self.slabs[number].backed.insert(run.clone());
+        self.backed += missing;
+        Some(Place { slab: number as u32, first: run.start as u16 })
+    }
+
+    /// A slab with a free run of this length: a whole new one if there is room for it, or else the first with a hole.
+    fn slab_for(&mut self, blocks: usize) -> Option<usize> {
+        let room = self.limit().saturating_sub(self.backed);
+        if !self.discards_blocks {
+            let excess = SLAB_BLOCKS.saturating_sub(room);
+            return (self.give_back(excess) >= excess).then(|| self.open(true)).flatten();
+        }
+        let huge = self.limit_bytes >= HUGE_LIMIT_BYTES && room >= SLAB_BLOCKS;
+        let whole = if huge { self.open(true) } else { None };
+        whole.or_else(|| self.free_runs.first(blocks as u16)).or_else(|| self.open(false))
+    }
+
+    /// Maps a slab, with memory behind all of it or none.
+    fn open(&mut self, whole: bool) -> Option<usize> {
+        let start = map(SLAB_BYTES, SLAB_BYTES)?;
+        let huge_pages = if whole { HugePages::Wanted } else { HugePages::Refused };
+        // SAFETY: the range was just mapped.
+        unsafe { system::advise(start, SLAB_BYTES, huge_pages) };
+        let backed = if whole { Blocks::ALL } else { Blocks::NONE };
+        let slab = Slab { start: Some(start), free: Blocks::ALL, backed, huge: whole };
+        let number = match self.vacant.pop() {
+            Some(number) => number as usize,
+            None => self.slabs.len(),
+        };
+        if number < self.slabs.len() {
+            self.slabs[number] = slab;
+        } else {
+            self.slabs.push(slab);
+        }
+        self.backed += if whole { SLAB_BLOCKS } else { 0 };
+        self.note(number);
+        Some(number)
+    }
+
+    /// Takes back the run of a buffer.
+    fn release(&mut self, place: Place, blocks: usize) {
+        self.used -= blocks;
+        let excess = self.backed.saturating_sub(self.limit());
+        if excess == 0 {
+            self.spare[blocks].push(place);
+            return;
+        }
+        let number = place.slab as usize;
+        let first = usize::from(place.first);
+        self.slabs[number].free.insert(first..first + blocks);
+        self.note(number);
+        self.give_back(excess.min(blocks));
+    }
+
+    /// Makes all spare runs free.
+    fn join_spare(&mut self) {
+        let mut changed = Vec::new();
+        for (blocks, runs) in self.spare.iter_mut().enumerate() {
+            for Place { slab, first } in runs.drain(..) {
+                self.slabs[slab as usize].free.insert(usize::from(first)..usize::from(first) + blocks);
+                changed.push(slab);
+            }
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        for number in changed {
+            self.note(number as usize);
+        }
+    }
+
+    /// A step towards the limit; false when there is nothing more to do.
+    fn shrink(&mut self) -> bool {
+        let excess = self.backed.saturating_sub(self.limit());
+        if excess == 0 {
+            return false;
+        }
+        self.join_spare();
+        self.spare.iter_mut().for_each(Vec::shrink_to_fit);
+        self.give_back(excess.min(STEP_BLOCKS)) > 0
+    }
+
+    /// Gives back free blocks, so many or, where slabs go as a whole, some more. Fewer only where no more are free, or the
+    /// system does not take them.
+    fn give_back(&mut self, blocks: usize) -> usize {
+        let mut given = 0;
+        while given < blocks {
+            match self.give_back_run(blocks - given) {
+                0 => break,
+                some => given += some,
+            }
+        }
+        given
+    }
+
+    /// Gives back a run of `most` blocks or fewer, or a slab: whole slabs first if they are no more than asked for, then the
+    /// longest runs, as each costs a call; slabs with huge pages last.
+    fn give_back_run(&mut self, most: usize) -> usize {
+        let whole = most >= SLAB_BLOCKS || !self.discards_blocks;
+        if whole && let Some(number) = self.backed_runs.first(SLAB_BLOCKS as u16) {
+            self.backed -= SLAB_BLOCKS;
+            self.slabs[number].backed = Blocks::NONE;
+            self.close_if_empty(number);
+            return SLAB_BLOCKS;
+        }
+        if self.discards_blocks { self.discard_run(most) } else { 0 }
+    }
+
+    /// Gives back the beginning of the longest run.
+    fn discard_run(&mut self, most: usize) -> usize {
+        let runs = if self.loose_runs.greatest() > 0 { &self.loose_runs } else { &self.backed_runs };
+        let longest = runs.greatest();
+        if longest == 0 {
+            return 0;
+        }
+        let number = runs.first(longest).expect("some slab has the greatest number");
+        let slab = &mut self.slabs[number];
+        let start = slab.start.expect("slabs with free blocks are mapped");
+        if slab.huge {
+            // Or else the system would one day put the huge page together again.
+            // SAFETY: the slab is mapped.
+            unsafe { system::advise(start, SLAB_BYTES, HugePages::Refused) };
+            slab.huge = false;
+        }
+        let run = (slab.free & slab.backed).longest();
+        let run: Range<usize> = run.start..run.end.min(run.start + most);
+        // SAFETY: the run is within the slab, which is mapped; and it is free, so that no buffer uses it.
+        if !unsafe { system::discard(start.add(run.start * BLOCK_BYTES), run.len() * BLOCK_BYTES) } {
+            self.note(number);
+            return 0;
+        }
+        slab.backed.remove(run.clone());
+        self.backed -= run.len();
+        self.note(number);
+        self.close_if_empty(number);
+        run.len()
+    }
+
+    /// Unmaps a slab that has neither a buffer nor memory.
+    fn close_if_empty(&mut self, number: usize) {
+        let slab = &mut self.slabs[number];
+        if slab.free != Blocks::ALL || slab.backed != Blocks::NONE {
+            return;
+        }
+        let start = slab.start.take().expect("a slab is unmapped once");
+        // SAFETY: `open` mapped it so, and all its blocks are free: no buffer uses it.
+        unsafe { unmap(start, SLAB_BYTES, SLAB_BYTES) };
+        slab.free = Blocks::NONE;
+        self.vacant.push(number as u32);
+        self.note(number);
+    }
+
+    /// Tells the trees what the bits of a slab are now.
+    fn note(&mut self, number: usize) {
+        let slab = &self.slabs[number];
+        let free = slab.free.longest().len() as u16;
+        let backed = if slab.huge { free } else { (slab.free & slab.backed).longest().len() as u16 };
+        self.free_runs.set(number, free);
+        self.backed_runs.set(number, backed);
+        self.loose_runs.set(number, if slab.huge { 0 } else { backed });
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        for start in self.slabs.iter().filter_map(|slab| slab.start) {
+            // SAFETY: `open` mapped it so, and every buffer keeps the arena, so there is none any more.
+            unsafe { unmap(start, SLAB_BYTES, SLAB_BYTES) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

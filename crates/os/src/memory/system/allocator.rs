@@ -1,0 +1,47 @@
+//! The allocator in place of mappings: under Miri, which knows none, and on systems without them.
+
+use super::HugePages;
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+
+/// `bytes` zeros, more than none, that start at a multiple of `align`, a power of two. `None` where there are none left.
+pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
+    // SAFETY: the size of the layout is not 0, as the caller promises.
+    NonNull::new(unsafe { alloc_zeroed(layout(bytes, align)) })
+}
+
+/// Takes away what [`map`] gave.
+///
+/// # Safety
+/// `start` came from [`map`] with the same `bytes` and `align`, and nobody uses the memory from now on.
+pub unsafe fn unmap(start: NonNull<u8>, bytes: usize, align: usize) {
+    // SAFETY: allocated by `map` with this same layout, as the caller promises.
+    unsafe { dealloc(start.as_ptr(), layout(bytes, align)) }
+}
+
+/// Whether [`discard`] works for each block by itself: Miri sees what Linux would do.
+pub fn discards_blocks() -> bool {
+    cfg!(miri)
+}
+
+/// Under Miri, writes zeros over memory, as Linux would when it takes it back; elsewhere does nothing, and says so.
+///
+/// # Safety
+/// The range is within something that [`map`] gave, and nobody else uses it meanwhile.
+pub unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
+    if cfg!(miri) {
+        // SAFETY: the range is allocated and nobody else uses it, as the caller promises.
+        unsafe { start.write_bytes(0, bytes) };
+    }
+    cfg!(miri)
+}
+
+/// There are no huge pages to want.
+///
+/// # Safety
+/// None needed: nothing is done.
+pub unsafe fn advise(_start: NonNull<u8>, _bytes: usize, _huge_pages: HugePages) {}
+
+fn layout(bytes: usize, align: usize) -> Layout {
+    Layout::from_size_align(bytes, align).expect("a mapping is smaller than the address space")
+}

@@ -1,0 +1,85 @@
+//! Anonymous mappings.
+
+use super::HugePages;
+use crate::BLOCK_BYTES;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use std::ptr::{NonNull, null_mut};
+
+/// `bytes` zeros, whole blocks, that take no memory before they are touched; they start at a multiple of `align`, a power
+/// of two. `None` where the system has none left.
+pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
+    let spare = if align > rustix::param::page_size() { align } else { 0 };
+    let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+    // SAFETY: the system chooses the place, so nothing that exists is touched.
+    let start = unsafe { mmap_anonymous(null_mut(), bytes + spare, protection, flags) }.ok()?;
+    let before = if spare > 0 { start.addr().next_multiple_of(align) - start.addr() } else { 0 };
+    let after = spare - before;
+    for (offset, bytes) in [(0, before), (before + bytes, after)] {
+        if bytes > 0 {
+            // What cannot be cut off stays reserved; it takes no memory, since nobody touches it.
+            // SAFETY: this part of the mapping just made is no part of what is returned, so nobody knows of it.
+            unsafe { munmap(start.wrapping_byte_add(offset), bytes) }.ok();
+        }
+    }
+    NonNull::new(start.wrapping_byte_add(before).cast())
+}
+
+/// Takes away what [`map`] gave.
+///
+/// # Safety
+/// `start` came from [`map`] with the same `bytes` and `align`, and nobody uses the memory from now on.
+pub unsafe fn unmap(start: NonNull<u8>, bytes: usize, _align: usize) {
+    // SAFETY: a mapping of ours that nobody uses, as the caller promises.
+    if unsafe { munmap(start.as_ptr().cast(), bytes) }.is_err() {
+        // The system has no room to note that one mapping is two from now on. The addresses are lost, the memory is not.
+        // SAFETY: as above; and the mapping is whole blocks.
+        unsafe { discard(start, bytes) };
+    }
+}
+
+/// Whether [`discard`] works for each block by itself.
+pub fn discards_blocks() -> bool {
+    cfg!(target_os = "linux") && rustix::param::page_size() == BLOCK_BYTES
+}
+
+/// Gives memory back to the system and keeps its addresses, where zeros are read from then on. False where that cannot be
+/// done, as with memory that is locked; the bytes may then be what they were, or zeros.
+///
+/// # Safety
+/// The range is whole blocks within something that [`map`] gave, and nobody else uses it meanwhile.
+#[cfg(target_os = "linux")]
+pub unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
+    // SAFETY: nobody else uses the range, as the caller promises, and zeros are valid bytes.
+    unsafe { rustix::mm::madvise(start.as_ptr().cast(), bytes, rustix::mm::Advice::LinuxDontNeed) }.is_ok()
+}
+
+/// Elsewhere the system has no such call.
+///
+/// # Safety
+/// None needed: nothing is done.
+#[cfg(not(target_os = "linux"))]
+pub unsafe fn discard(_start: NonNull<u8>, _bytes: usize) -> bool {
+    false
+}
+
+/// Says whether huge pages are wanted under a range. A system that has none does not mind.
+///
+/// # Safety
+/// The range is whole blocks within something that [`map`] gave.
+#[cfg(target_os = "linux")]
+pub unsafe fn advise(start: NonNull<u8>, bytes: usize, huge_pages: HugePages) {
+    let advice = match huge_pages {
+        HugePages::Wanted => rustix::mm::Advice::LinuxHugepage,
+        HugePages::Refused => rustix::mm::Advice::LinuxNoHugepage,
+    };
+    // It fails where the kernel was built without huge pages: the advice is then followed either way.
+    // SAFETY: the range is mapped, as the caller promises; the advice changes no bytes.
+    unsafe { rustix::mm::madvise(start.as_ptr().cast(), bytes, advice) }.ok();
+}
+
+/// Elsewhere the system has no such call.
+///
+/// # Safety
+/// None needed: nothing is done.
+#[cfg(not(target_os = "linux"))]
+pub unsafe fn advise(_start: NonNull<u8>, _bytes: usize, _huge_pages: HugePages) {}
