@@ -65,7 +65,7 @@ fn read(manifest: &[u8]) {
     put(PATH, manifest);
     let opener = FileOpener {
         directory: "".into(),
-        disk: machine.disk.clone(),
+        machine: machine.clone(),
         cache: PageCache::new(0, 1, sst::validate),
         prefer_flat: false,
     };

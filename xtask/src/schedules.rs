@@ -20,7 +20,10 @@ const SHUTTLE: Library = Library {
     ],
 };
 
-const LOOM: Library = Library { name: "loom", tests: &["--package larch --lib wal::sync::schedules"] };
+const LOOM: Library = Library {
+    name: "loom",
+    tests: &["--package larch --lib wal::sync::schedules", "--release --package larch-pages --lib frame::tests"],
+};
 
 /// Random schedules.
 pub fn shuttle(root: &Path) -> ExitCode {

@@ -35,7 +35,7 @@ pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn
     }
     let meta = sst::read_footer(&*file, path)?;
     let cache = PageCache::new(CACHE_BYTES, 1, sst::validate);
-    let file = cache.register(path, meta.file_id, machine.disk.clone());
+    let file = cache.register_on(path, meta.file_id, machine);
     let sst = Sst::new(file, meta, 0, false);
     Ok(sst::dump(&sst, &passing(&cache), detail, out)?)
 }

@@ -33,7 +33,7 @@ pub fn open(
     let cache = cache.unwrap_or_else(|| PageCache::new(options.cache_bytes, options.open_files, sst::validate));
     let opener = FileOpener {
         directory: directory.clone(),
-        disk: machine.disk.clone(),
+        machine: machine.clone(),
         cache,
         prefer_flat: options.prefer_flat_index,
     };

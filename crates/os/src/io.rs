@@ -120,6 +120,10 @@ pub trait Reads: Send + Sync + Debug {
     fn submit(&self, reads: Vec<Read>);
     /// Makes a read that has not been begun yet as urgent as one that is needed. Does nothing when it is over, or under way.
     fn raise(&self, ticket: u64);
+    /// Whether reads go on while who submitted them does something else.
+    fn overlap(&self) -> bool {
+        true
+    }
     /// How it reads, for people: `io_uring`, `threads`, `caller`.
     fn name(&self) -> &'static str;
     /// What is under way, and what has been.
@@ -133,16 +137,21 @@ pub trait Reads: Send + Sync + Debug {
     }
 }
 
-/// Makes reads on the thread that asks for them, one by one.
+/// Makes reads on the thread that asks for them, one after the other; those of a file with a descriptor that are near each
+/// other together.
 #[derive(Clone, Copy, Debug)]
 pub struct CallerReads;
 
 impl Reads for CallerReads {
-    fn submit(&self, mut reads: Vec<Read>) {
-        reads.sort_by_key(|read| read.urgency);
-        for read in reads {
-            read.perform();
+    fn submit(&self, reads: Vec<Read>) {
+        for mut run in run::join(reads) {
+            let outcome = run.read();
+            run.tell(outcome);
         }
+    }
+
+    fn overlap(&self) -> bool {
+        false
     }
 
     fn raise(&self, _ticket: u64) {}

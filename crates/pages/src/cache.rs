@@ -9,32 +9,37 @@
 //!   exceeds the budget reads for itself alone: nobody else can pin its pages, so they are gone when it is done.
 //! * A session that has marked a page as in flight waits for nothing but the disk until it has landed. It reserves the
 //!   bytes before, and queues for the right to overdraw before. So three pages and 64 threads make progress.
-//! * An admission looks at no more than [`LOOK`] places of each shard for each page it evicts.
+//! * An admission looks at no more than [`LOOK`] pages of each shard for each page it evicts.
 //!
-//! Eviction is a clock with heat (GCLOCK). Data pages come in with heat 1 if they were needed, 0 if they were read
-//! ahead, and warm up to 2; index nodes, range erases and filters come in with 3 and warm up to 5: one of them serves
-//! a hundred data pages. Each pass of the hand takes one away.
+//! What stays and what goes is the [policy](crate::policy)'s to say.
 //!
-//! Thread safe. A lookup takes the lock of one shard. No shard's lock is held while another lock is taken, memory is
-//! freed or a file is read.
+//! Thread safe. A page that is here is found without a lock, by one atomic addition: [`Table`] and
+//! [frames](crate::frame) say how. Under the lock of a shard no file is read, no memory of pages freed, nobody waited for
+//! or woken, and no lock is taken but that of the free frames.
 
 pub(crate) mod budget;
 pub(crate) mod flight;
 pub(crate) mod shard;
+pub(crate) mod table;
 
 use crate::file::open_files::OpenFiles;
+use crate::frame::Frames;
 use crate::{Address, Counters, Error, PageKind, PageRef, PagedFile};
 use budget::{Budget, Charge, Turn};
 use flight::{Flight, Landing};
-use os::Disk;
-use os::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use os::io::CallerReads;
+use os::memory::Arena;
+use os::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Mutex};
-use shard::{Entry, Key, Shard};
+use os::{Buffer, Disk, Machine, Reads};
+use shard::{Key, Shard};
 use std::fmt;
 use std::ops::Deref;
 use std::path::PathBuf;
+use std::task::Context;
+use table::Table;
 
-/// Places of a shard's ring looked at for one page to evict; over all shards at most 16 x 64.
+/// Pages of a shard looked at for one page to evict; over all shards at most 16 x 64.
 pub const LOOK: usize = 64;
 
 /// Budget for which one more shard pays: below, a shard would hold too few pages to choose from.
@@ -45,11 +50,21 @@ const MAX_SHARDS: u64 = 16;
 /// What one shard gives up before it is the next one's turn, when the cache shrinks.
 const TRIM_BYTES: u64 = 256 << 10;
 
+/// Bytes of budget for which the table has a chain at first.
+const CHAIN_BYTES: u64 = 16 << 10;
+
+/// A table is not made for more than this at first: a cache may be given more than it will ever use.
+const MAX_TABLE_BUDGET: u64 = 1 << 30;
+
 /// Checks the structure of a page of a kind once it is in memory, after its checksum; `Err` says what is wrong.
 pub type Validate = fn(PageKind, &[u8]) -> Result<(), String>;
 
 /// Pages in memory. Shared by any number of sessions and databases.
 pub struct PageCache {
+    /// Pages by name.
+    table: Table,
+    frames: Arc<Frames>,
+    memory: Arc<Arena>,
     /// A power of two of them, chosen when the cache is made.
     shards: Box<[Mutex<Shard>]>,
     /// Where the next eviction starts, so that shards are emptied evenly.
@@ -58,6 +73,7 @@ pub struct PageCache {
     validate: Validate,
     open_files: Arc<OpenFiles>,
     next_slot: AtomicU32,
+    next_ticket: AtomicU64,
     counters: Counters,
 }
 
@@ -76,6 +92,12 @@ pub struct CacheUsage {
     pub in_flight_bytes: u64,
     /// Number of pages in memory.
     pub frames: u64,
+    /// What the system has given for buffers of pages, whether pages are in it or not; buffers of more than 1 MiB and those
+    /// beyond the budget come from elsewhere.
+    pub backed_bytes: u64,
+    /// What stands around pages: frames, the table, the memory's own lists. Paid for by what a page costs beyond its buffer,
+    /// while there are as many pages as there were at most.
+    pub overhead_bytes: u64,
     /// Pages in memory by kind, in the order of [`PageKind::ALL`].
     pub kind_bytes: [u64; PageKind::ALL.len()],
     /// Number of files open.
@@ -121,7 +143,7 @@ impl FilesUsage {
         self.kind_pages.iter().sum()
     }
 
-    fn add(&mut self, page: &PageRef) {
+    fn add(&mut self, page: PageRef) {
         self.kind_bytes[page.kind().index()] += page.cost_bytes();
         self.kind_pages[page.kind().index()] += 1;
     }
@@ -133,28 +155,48 @@ impl PageCache {
     pub fn new(budget_bytes: u64, open_files: usize, validate: Validate) -> Arc<Self> {
         let shards = (budget_bytes / SHARD_BYTES).clamp(1, MAX_SHARDS).next_power_of_two();
         Arc::new(Self {
-            shards: (0..shards).map(|_| Mutex::default()).collect(),
+            table: Table::new(budget_bytes.min(MAX_TABLE_BUDGET) / CHAIN_BYTES),
+            frames: Frames::new(),
+            memory: Arena::new(budget_bytes),
+            shards: (0..shards).map(|_| Mutex::new(Shard::new())).collect(),
             next_shard: AtomicUsize::new(0),
             budget: Arc::new(Budget::new(budget_bytes)),
             validate,
             open_files: Arc::new(OpenFiles::new(open_files)),
             next_slot: AtomicU32::new(1),
+            next_ticket: AtomicU64::new(1),
             counters: Counters::default(),
         })
     }
 
-    /// Makes the pages of a file known to the cache, without opening it. `id` seeds the checksums of its pages. A file
-    /// registered twice is cached twice.
+    /// Makes the pages of a file known to the cache, without opening it; they are read on the thread that asks. `id` seeds
+    /// the checksums of its pages. A file registered twice is cached twice.
     pub fn register(self: &Arc<Self>, path: impl Into<PathBuf>, id: u64, disk: Arc<dyn Disk>) -> Arc<PagedFile> {
+        self.register_with(path.into(), id, disk, Arc::new(CallerReads))
+    }
+
+    /// As [`PageCache::register`], for a file of `machine`, many pages of which may be read at once.
+    pub fn register_on(self: &Arc<Self>, path: impl Into<PathBuf>, id: u64, machine: &Machine) -> Arc<PagedFile> {
+        self.register_with(path.into(), id, Arc::clone(&machine.disk), Arc::clone(&machine.reads))
+    }
+
+    fn register_with(
+        self: &Arc<Self>,
+        path: PathBuf,
+        id: u64,
+        disk: Arc<dyn Disk>,
+        reads: Arc<dyn Reads>,
+    ) -> Arc<PagedFile> {
         let slot = self.next_slot.fetch_add(1, Ordering::Relaxed);
         assert!(slot != 0, "four billion files were registered with one cache");
-        Arc::new(PagedFile::new(slot, id, path.into(), disk, Arc::clone(&self.open_files), Arc::downgrade(self)))
+        Arc::new(PagedFile::new(slot, id, path, disk, reads, Arc::clone(&self.open_files), Arc::downgrade(self)))
     }
 
     /// Changes the budget. Pages leave at once as far as pins allow, the others as soon as room is wanted.
     pub fn set_budget(&self, bytes: u64) {
         self.budget.set_limit(bytes);
         self.trim();
+        self.memory.set_limit(bytes);
         self.budget.room_appeared();
     }
 
@@ -182,7 +224,8 @@ impl PageCache {
 
     /// Memory now. Looks at every page; for metrics, not for decisions.
     pub fn usage(&self) -> CacheUsage {
-        let unpinned: u64 = self.shards.iter().map(|shard| shard.lock().unpinned_bytes()).sum();
+        let mut unpinned = 0;
+        self.for_each_page(|_, page| unpinned += if page.is_last() { page.cost_bytes() } else { 0 });
         let in_flight_bytes = self.budget.in_flight();
         let used_bytes = self.budget.used();
         CacheUsage {
@@ -192,6 +235,8 @@ impl PageCache {
             held_bytes: self.budget.held(),
             in_flight_bytes,
             frames: self.budget.frames(),
+            backed_bytes: self.memory.backed_bytes(),
+            overhead_bytes: self.frames.bytes() + self.table.bytes() + self.memory.overhead_bytes(),
             kind_bytes: PageKind::ALL.map(|kind| self.budget.of_kind(kind)),
             open_files: self.open_files.open(),
             queued: self.budget.queued(),
@@ -211,12 +256,35 @@ impl PageCache {
         let mut slots: Vec<u32> = files.into_iter().map(slot).collect();
         slots.sort_unstable();
         let mut usage = FilesUsage::default();
-        for shard in &self.shards {
-            let shard = shard.lock();
-            let wanted = shard.pages().filter(|(key, _)| slots.binary_search(&key.slot).is_ok());
-            wanted.for_each(|(_, page)| usage.add(page));
-        }
+        self.for_each_page(|key, page| {
+            if slots.binary_search(&key.slot).is_ok() {
+                usage.add(page);
+            }
+        });
         usage
+    }
+
+    /// Tells of every page, with a reference to it. Each shard is locked for its part.
+    fn for_each_page(&self, mut tell: impl FnMut(Key, PageRef)) {
+        for (i, shard) in self.shards.iter().enumerate() {
+            let shard = shard.lock();
+            for number in self.table.numbers(&self.frames, i, self.shards.len()) {
+                let frame = self.frames.get(number).expect("the table knows frames of the cache");
+                tell(frame.key(), frame.pin());
+            }
+            drop(shard);
+        }
+    }
+
+    /// Memory for `bytes` bytes of a page, which are paid for; its contents are whatever was there last. From the heap is
+    /// what is longer than the arena gives, and what exceeds the budget.
+    pub(crate) fn buffer(&self, bytes: usize) -> Buffer {
+        self.memory.buffer(bytes).unwrap_or_else(|| Buffer::zeroed(bytes))
+    }
+
+    /// A name for a read.
+    pub(crate) fn new_ticket(&self) -> u64 {
+        self.next_ticket.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(crate) fn budget(&self) -> &Arc<Budget> {
@@ -224,43 +292,75 @@ impl PageCache {
     }
 
     fn shard(&self, key: Key) -> &Mutex<Shard> {
-        // The table uses the lowest and the highest bits.
-        let middle = (key.hash() >> 32) as usize;
-        &self.shards[middle & (self.shards.len() - 1)]
+        // As the table's chains are divided.
+        &self.shards[key.hash() as usize & (self.shards.len() - 1)]
     }
 
-    /// The page if it is in memory. `warm` counts as a use of it.
+    /// The page if it is in memory. `warm` counts as a use of it. Takes no lock, and may miss a page that is here while
+    /// others come or go.
     pub(crate) fn find(&self, key: Key, warm: bool) -> Option<PageRef> {
-        let shard = self.shard(key).lock();
-        match shard.entry(key)? {
-            Entry::Resident(page) => {
-                if warm {
-                    page.warm(heat_cap(page.kind()));
-                }
-                Some(page.clone())
-            }
-            Entry::InFlight(_) => None,
+        let page = self.table.find(&self.frames, key)?;
+        if warm {
+            page.count_use();
         }
+        Some(page)
+    }
+
+    /// As [`PageCache::find`], for child `i` of `parent`: where it was last, first.
+    pub(crate) fn find_child(&self, parent: &PageRef, i: usize, key: Key, warm: bool) -> Option<PageRef> {
+        if let Some(frame) = self.frames.get(parent.hint(i))
+            && frame.is_named(key)
+            && let Some(page) = frame.find(key)
+        {
+            if warm {
+                page.count_use();
+            }
+            return Some(page);
+        }
+        let page = self.find(key, warm)?;
+        parent.set_hint(i, page.number());
+        Some(page)
     }
 
     /// What the cache knows of a page. `keep` asks for it to be kept if it is in flight.
-    pub(crate) fn look(&self, key: Key, keep: bool) -> Look<'_> {
-        look(&self.shard(key).lock(), key, keep).unwrap_or(Look::Missing)
+    pub(crate) fn look(&self, key: Key, keep: bool) -> Look {
+        match self.find(key, keep) {
+            Some(page) => Look::Resident(page),
+            None => self.look_in(&self.shard(key).lock(), key, keep).unwrap_or(Look::Missing),
+        }
     }
 
-    /// Marks a missing page as being read by the caller, who has reserved the memory for it.
-    pub(crate) fn claim(&self, key: Key, keep: bool, heat: u8) -> Look<'_> {
-        let mut shard = self.shard(key).lock();
-        if let Some(known) = look(&shard, key, keep) {
-            return known;
+    fn look_in(&self, shard: &Shard, key: Key, keep: bool) -> Option<Look> {
+        if let Some(frame) = self.table.frame(&self.frames, key) {
+            let page = frame.pin();
+            if keep {
+                page.count_use();
+            }
+            return Some(Look::Resident(page));
         }
-        let flight = Arc::<Flight>::default();
+        let flight = shard.flight(key)?;
         if keep {
             flight.ask_to_keep();
         }
+        Some(Look::InFlight(Arc::clone(flight)))
+    }
+
+    /// Marks a missing page as being read by the caller under the name `ticket`, who has reserved the memory for it.
+    pub(crate) fn claim(self: &Arc<Self>, key: Key, ticket: u64, keep: bool, needed: bool) -> Look {
+        let mut shard = self.shard(key).lock();
+        if let Some(known) = self.look_in(&shard, key, keep) {
+            return known;
+        }
+        let flight = Arc::new(Flight::new(ticket, keep, needed));
         shard.take_off(key, Arc::clone(&flight));
         drop(shard);
-        Look::Claimed(Claim { cache: self, key, heat, flight: Some(flight) })
+        Look::Claimed(Claim { cache: Arc::clone(self), key, is_listed: true, flight: Some(flight) })
+    }
+
+    /// A page that the caller reads for itself alone.
+    pub(crate) fn claim_alone(self: &Arc<Self>, key: Key, ticket: u64) -> Claim {
+        let flight = Arc::new(Flight::new(ticket, false, true));
+        Claim { cache: Arc::clone(self), key, is_listed: false, flight: Some(flight) }
     }
 
     /// Charges `bytes`, evicting as needed. `None` if pins leave no room, or there would be none if nothing was pinned.
@@ -279,20 +379,36 @@ impl PageCache {
     /// until the end of the step. May wait for those who have it, so the caller has no page in flight.
     pub(crate) fn reserve(&self, bytes: u64, turn: &mut Option<Turn>) -> Reserved {
         loop {
-            if let Some(charge) = self.try_reserve(bytes) {
-                return Reserved::Room(charge);
-            }
-            if turn.is_some() {
-                return Reserved::Overdrawn(self.budget.overdraw(bytes));
-            }
-            if let Some(taken) = self.budget.queue() {
-                // The holder before may have left room; then the turn goes on to the next in the queue.
-                if let Some(charge) = self.try_reserve(bytes) {
-                    return Reserved::Room(charge);
-                }
-                *turn = Some(taken);
+            match self.reserve_with(bytes, turn, || self.budget.queue()) {
+                Some(reserved) => return reserved,
+                None => continue,
             }
         }
+    }
+
+    /// As [`PageCache::reserve`], for a task: `None` if it has to wait, and is woken when it is worth asking again.
+    pub(crate) fn poll_reserve(&self, bytes: u64, turn: &mut Option<Turn>, context: &Context<'_>) -> Option<Reserved> {
+        self.reserve_with(bytes, turn, || self.budget.poll_queue(context))
+    }
+
+    fn reserve_with(
+        &self,
+        bytes: u64,
+        turn: &mut Option<Turn>,
+        queue: impl FnOnce() -> Option<Turn>,
+    ) -> Option<Reserved> {
+        if let Some(charge) = self.try_reserve(bytes) {
+            return Some(Reserved::Room(charge));
+        }
+        if turn.is_none() {
+            let taken = queue()?;
+            // The holder before may have left room; then the turn goes on to the next in the queue.
+            if let Some(charge) = self.try_reserve(bytes) {
+                return Some(Reserved::Room(charge));
+            }
+            *turn = Some(taken);
+        }
+        Some(Reserved::Overdrawn(self.budget.overdraw(bytes)))
     }
 
     /// Evicts what exceeds the budget as far as pins allow, however long that takes.
@@ -316,80 +432,62 @@ impl PageCache {
                 break;
             }
             let shard = &self.shards[(first + step) & (self.shards.len() - 1)];
-            freed += shard.lock().evict(bytes - freed, look, &mut evicted);
+            freed += shard.lock().evict(&self.table, &self.frames, bytes - freed, look, &mut evicted);
         }
         freed
     }
 
+    /// Goes over to a larger table when there are many more pages than chains.
+    fn grow(&self, pages: u64) {
+        if self.table.is_small_for(pages / 2) {
+            let locks: Vec<_> = self.shards.iter().map(|shard| shard.lock()).collect();
+            self.table.grow(&self.frames, pages);
+            drop(locks);
+        }
+    }
+
     /// Drops all pages of a file that is dead. Pages pinned or in flight go when they are let go.
     pub(crate) fn forget(&self, slot: u32) {
-        for shard in &self.shards {
+        for (i, shard) in self.shards.iter().enumerate() {
             let mut forgotten = Vec::new();
-            shard.lock().forget(slot, &mut forgotten);
+            let mut shard = shard.lock();
+            let numbers = self.table.numbers(&self.frames, i, self.shards.len());
+            let is_of_file = |number: &u32| self.frames.get(*number).is_some_and(|frame| frame.key().slot == slot);
+            let numbers: Vec<u32> = numbers.filter(is_of_file).collect();
+            for number in numbers {
+                shard.forget(&self.table, &self.frames, number, &mut forgotten);
+            }
+            drop(shard);
         }
     }
 
     /// A decoded page, checked by the format layer and paid for by `charge`; beyond the budget if it unpacked to more
-    /// than was guessed and pins leave no room for that.
+    /// than was guessed and pins leave no room for that, or if it is not needed and other pages would have to go for it.
     pub(crate) fn make_page(
         &self,
-        (buffer, header): (os::Buffer, crate::PageHeader),
+        key: Key,
+        (buffer, header): (Buffer, crate::PageHeader),
         at: Address,
         mut charge: Charge,
+        is_needed: bool,
     ) -> Result<Made, String> {
         (self.validate)(header.kind, &buffer[..header.memory_bytes as usize])?;
-        let cost = crate::frame::cost_bytes(&buffer);
+        let cost = crate::frame::cost_bytes(&buffer, header.kind);
         let mut fits = true;
         if let Some(more @ 1..) = cost.checked_sub(charge.bytes()) {
-            let room = self.try_reserve(more);
+            let room = if is_needed { self.try_reserve(more) } else { self.budget.try_charge(more).ok() };
             fits = room.is_some();
             // It is in memory already and others may be waiting for it.
             charge.join(room.unwrap_or_else(|| self.budget.overdraw(more)));
         }
-        Ok(Made { page: PageRef::charged(buffer, &header, at, charge.settle(cost, header.kind)), fits })
+        let charge = charge.settle(cost, header.kind);
+        Ok(Made { page: PageRef::charged(&self.frames, key, buffer, &header, at, charge), fits })
     }
 
     /// How many sessions wait for a page in flight.
     #[cfg(test)]
     pub(crate) fn waiting_for(&self, key: Key) -> usize {
-        match self.shard(key).lock().entry(key) {
-            Some(Entry::InFlight(flight)) => flight.waiting(),
-            _ => 0,
-        }
-    }
-}
-
-fn look<'c>(shard: &Shard, key: Key, keep: bool) -> Option<Look<'c>> {
-    match shard.entry(key)? {
-        Entry::Resident(page) => Some(Look::Resident(page.clone())),
-        Entry::InFlight(flight) => {
-            if keep {
-                flight.ask_to_keep();
-            }
-            Some(Look::InFlight(Arc::clone(flight)))
-        }
-    }
-}
-
-/// Heat a page comes in with. `needed` and not merely read ahead.
-pub(crate) fn first_heat(kind: PageKind, needed: bool) -> u8 {
-    if serves_many(kind) { 3 } else { u8::from(needed) }
-}
-
-/// Heat a page warms up to.
-fn heat_cap(kind: PageKind) -> u8 {
-    if serves_many(kind) { 5 } else { 2 }
-}
-
-fn serves_many(kind: PageKind) -> bool {
-    match kind {
-        PageKind::Index | PageKind::RangeErase | PageKind::Flat | PageKind::Filter => true,
-        PageKind::Data
-        | PageKind::History
-        | PageKind::Value
-        | PageKind::Group
-        | PageKind::GroupHistory
-        | PageKind::Footer => false,
+        self.shard(key).lock().flight(key).map_or(0, |flight| flight.waiting())
     }
 }
 
@@ -409,7 +507,7 @@ pub(crate) struct Made {
 }
 
 /// What the cache knows of a page.
-pub(crate) enum Look<'c> {
+pub(crate) enum Look {
     /// It is in memory.
     Resident(PageRef),
     /// Somebody reads it.
@@ -417,45 +515,67 @@ pub(crate) enum Look<'c> {
     /// Nobody does.
     Missing,
     /// The caller does, from now on.
-    Claimed(Claim<'c>),
+    Claimed(Claim),
 }
 
 /// A page in flight, on the side of who reads it. Dropped without an outcome, it is abandoned: those who wait are woken
 /// and ask again.
-pub(crate) struct Claim<'c> {
-    cache: &'c PageCache,
+pub(crate) struct Claim {
+    cache: Arc<PageCache>,
     key: Key,
-    heat: u8,
+    /// Others find the flight; otherwise it is the step's own.
+    is_listed: bool,
     /// `None` once landed.
     flight: Option<Arc<Flight>>,
 }
 
-impl Claim<'_> {
+impl Claim {
+    /// The flight.
+    pub fn flight(&self) -> &Arc<Flight> {
+        self.flight.as_ref().expect("it has not landed")
+    }
+
+    /// The cache.
+    pub fn cache(&self) -> &Arc<PageCache> {
+        &self.cache
+    }
+
     /// The page was read, or could not be. It is kept if somebody asked for that, it fits and the file is alive.
-    pub fn land(mut self, file: &PagedFile, outcome: &Result<Made, Error>) {
+    pub fn land(mut self, file: &PagedFile, outcome: Result<Made, Error>) {
         match outcome {
-            Ok(made) => self.end(Landing::Arrived(made.page.clone()), made.fits.then_some(file)),
-            Err(error) => self.end(Landing::Failed(error.clone()), None),
+            Ok(Made { page, fits: true }) => self.end(Landing::Arrived(page), Some(file)),
+            Ok(Made { page, fits: false }) if self.flight().is_needed() => self.end(Landing::Arrived(page), None),
+            // Beyond the budget, and nobody needs it yet.
+            Ok(Made { .. }) => self.end(Landing::Abandoned, None),
+            Err(error) => self.end(Landing::Failed(error), None),
         }
     }
 
     fn end(&mut self, landing: Landing, file: Option<&PagedFile>) {
         let Some(flight) = self.flight.take() else { return };
-        let mut shard = self.cache.shard(self.key).lock();
-        match (&landing, file) {
-            // A file dies before its pages are forgotten, shard by shard under this lock: none comes in after.
-            (Landing::Arrived(page), Some(file)) if flight.is_to_be_kept() && !file.is_dead() => {
-                page.set_heat(self.heat);
-                shard.land(self.key, Some(page));
+        if self.is_listed {
+            let cache = &self.cache;
+            let mut shard = cache.shard(self.key).lock();
+            shard.end_flight(self.key);
+            let mut is_admitted = false;
+            if let (Landing::Arrived(page), Some(file)) = (&landing, file)
+                // A file dies before its pages are forgotten, shard by shard under this lock: none comes in after.
+                && flight.is_to_be_kept()
+                && !file.is_dead()
+            {
+                shard.admit(&cache.table, &cache.frames, self.key, page, flight.is_needed());
+                is_admitted = true;
             }
-            _ => shard.land(self.key, None),
+            drop(shard);
+            if is_admitted {
+                cache.grow(cache.budget.frames());
+            }
         }
-        drop(shard);
         flight.land(landing);
     }
 }
 
-impl Drop for Claim<'_> {
+impl Drop for Claim {
     fn drop(&mut self) {
         self.end(Landing::Abandoned, None);
     }
@@ -505,5 +625,5 @@ impl fmt::Debug for PageCache {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

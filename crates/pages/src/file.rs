@@ -12,10 +12,12 @@ pub(crate) mod open_files;
 use crate::page::verify_address;
 use crate::{Address, Error, PageCache, PageKind, PageRef, Result};
 use open_files::{Handle, OpenFiles};
+use os::io::CallerReads;
 use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Weak};
-use os::{Access, BLOCK_BYTES, Buffer, Disk, File};
+use os::{Access, BLOCK_BYTES, Buffer, Disk, File, Reads};
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// An immutable file of pages. Equal for two values only if they are the same registration.
@@ -24,6 +26,7 @@ pub struct PagedFile {
     id: u64,
     path: PathBuf,
     disk: Arc<dyn Disk>,
+    reads: Arc<dyn Reads>,
     handle: Arc<Handle>,
     pool: Arc<OpenFiles>,
     /// The cache the file is registered with, for as long as that lives.
@@ -42,7 +45,8 @@ pub(crate) struct Stored {
 impl PagedFile {
     /// A file outside every cache, for tools and tests. `id` seeds the checksums of its pages.
     pub fn alone(path: impl Into<PathBuf>, id: u64, disk: Arc<dyn Disk>) -> Arc<Self> {
-        Arc::new(Self::new(0, id, path.into(), disk, Arc::new(OpenFiles::new(1)), Weak::new()))
+        let (reads, pool) = (Arc::new(CallerReads), Arc::new(OpenFiles::new(1)));
+        Arc::new(Self::new(0, id, path.into(), disk, reads, pool, Weak::new()))
     }
 
     /// See [`PageCache::register`].
@@ -51,10 +55,11 @@ impl PagedFile {
         id: u64,
         path: PathBuf,
         disk: Arc<dyn Disk>,
+        reads: Arc<dyn Reads>,
         pool: Arc<OpenFiles>,
         home: Weak<PageCache>,
     ) -> Self {
-        Self { slot, id, path, disk, handle: Arc::default(), pool, home, dead: AtomicBool::new(false) }
+        Self { slot, id, path, disk, reads, handle: Arc::default(), pool, home, dead: AtomicBool::new(false) }
     }
 
     /// Number of the file in its cache, never used again for another; 0 for a file outside every cache.
@@ -116,28 +121,37 @@ impl PagedFile {
     /// The stored bytes of the page at `at`, not verified yet.
     pub(crate) fn read(&self, at: &Address, kind: PageKind) -> Result<Stored> {
         verify_address(at).map_err(|why| self.corrupt(kind, at.offset, why))?;
-        let stored = self.read_range(at.offset, at.bytes as usize)?;
-        match stored.buffer.len() < stored.start + at.bytes as usize {
-            false => Ok(stored),
-            true => {
-                let end = at.offset - stored.start as u64 + stored.buffer.len() as u64;
-                Err(self.corrupt(kind, at.offset, format!("the file ends at {end}, the page at {}", at.end())))
-            }
-        }
+        let start = (at.offset % BLOCK_BYTES as u64) as usize;
+        let mut buffer = Buffer::zeroed((start + at.bytes as usize).next_multiple_of(BLOCK_BYTES));
+        let read = self.open()?.read_at(&mut buffer, at.offset - start as u64);
+        let stored = self.stored(buffer, start, read)?;
+        self.check_end(&stored, at.offset - start as u64, at, kind)?;
+        Ok(stored)
     }
 
-    /// Reads the blocks around `bytes` bytes at `offset`; fewer than asked only at the end of the file.
-    pub(crate) fn read_range(&self, offset: u64, bytes: usize) -> Result<Stored> {
-        let start = (offset % BLOCK_BYTES as u64) as usize;
-        let mut buffer = Buffer::zeroed((start + bytes).next_multiple_of(BLOCK_BYTES));
-        let file = self.open()?;
-        let read =
-            file.read_at(&mut buffer, offset - start as u64).map_err(|error| Error::io("read", &self.path, error))?;
+    /// What a read into `buffer` came to, of which the first page wanted starts at `start`.
+    pub(crate) fn stored(&self, mut buffer: Buffer, start: usize, read: io::Result<usize>) -> Result<Stored> {
+        let read = read.map_err(|error| Error::io("read", &self.path, error))?;
         buffer.set_len_within_capacity(read);
         Ok(Stored { buffer, start })
     }
 
-    fn open(&self) -> Result<Arc<dyn File>> {
+    /// A page must not lie beyond what was read from `offset` on, which is less than asked only at the end of the file.
+    pub(crate) fn check_end(&self, stored: &Stored, offset: u64, at: &Address, kind: PageKind) -> Result<()> {
+        let end = offset + stored.buffer.len() as u64;
+        if at.end() <= end {
+            return Ok(());
+        }
+        Err(self.corrupt(kind, at.offset, format!("the file ends at {end}, the page at {}", at.end())))
+    }
+
+    /// Who reads it.
+    pub(crate) fn reads(&self) -> &Arc<dyn Reads> {
+        &self.reads
+    }
+
+    /// The open file.
+    pub(crate) fn open(&self) -> Result<Arc<dyn File>> {
         self.pool
             .get(&self.handle, || self.disk.open(&self.path, Access::ReadDirect))
             .map_err(|error| Error::io("open", &self.path, error))

@@ -1,54 +1,351 @@
-//! A page in memory. It does not know who keeps it, nor what its payload means.
+//! A page in memory and who holds it. It does not know how the page is found, nor what its payload means.
 //!
-//! The bytes were verified before the frame was made and never change. [`PageRef`] is `Send + Sync`; while a clone
-//! lives outside the cache the page is pinned: it cannot be evicted and counts against the budget.
+//! The bytes were verified before the page was put into its frame and never change. [`PageRef`] is `Send + Sync`; while
+//! one lives the page is pinned: it cannot be evicted and counts against the budget.
+//!
+//! Frames are numbered and never freed while their [`Frames`] lives, so that a reader without a lock may look at one that
+//! is just being emptied, or holds another page by now. Everything about a frame goes through one word:
+//!
+//! ```text
+//! bit 31    LIVE      it holds a page
+//! bit 30    CACHED    the cache has the page, so that it can be found
+//! 0..30     pins      references to it, and those who are just looking whether it is theirs
+//! ```
+//!
+//! * Who looks for a page adds a pin and then reads the name. If both marks are there and the name is right, the pin is a
+//!   reference; otherwise it is taken away again, as any reference is. A pin keeps what it found from changing.
+//! * A page goes when somebody changes the word to 0 in one step, which succeeds for one: the cache from LIVE and CACHED
+//!   without pins, when it evicts or gives the page up; the holder of the last pin from LIVE and that pin. So there is never
+//!   a page that nobody has, and whoever let go looks at the frame no more: the frames may be gone with the page.
+//! * Looking adds to an empty frame's word too, so a page comes into a frame by adding LIVE and the first pin.
+//! * What is in a live frame is written before LIVE is added (release) and read after LIVE was seen (acquire). It is taken
+//!   out by who set the word to 0, after all who held the page let it go (release, acquire).
 
 use crate::cache::budget::Charge;
+use crate::cache::shard::Key;
 use crate::{Address, PageHeader, PageKind};
 use os::Buffer;
-use os::sync::Arc;
-use os::sync::atomic::{AtomicU8, Ordering};
+use os::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use os::sync::{Arc, Mutex, OnceLock};
+use std::cell::UnsafeCell;
 use std::fmt;
 use std::ops::Deref;
+use std::ptr::NonNull;
 
-/// What a page in memory costs besides its buffer: frame and counts 88; the cache's table 33 at a load of 7/16 at
-/// worst, hence 76; its ring 24; the allocator's 2 x 16. Together 220.
-pub(crate) const FRAME_BYTES: u64 = 224;
+/// What a page in memory costs besides its buffer: a frame 192, its share of the table 4 to 8, the policy's node 24, the
+/// ghost's entries 16, rounded up.
+pub(crate) const FRAME_BYTES: u64 = 240;
 
-/// A page in memory, header and payload. Cloning costs one reference count.
-#[derive(Clone)]
-pub struct PageRef(Arc<Frame>);
+/// Of the bytes of a page that has children, the share that the numbers of their frames take: 4 bytes for 32, which is
+/// less than a child takes with its separator as a rule.
+const HINT_SHARE: u64 = 8;
 
-/// Fields drop in this order: the memory is gone before the budget hears of it.
-struct Frame {
+const LIVE: u32 = 1 << 31;
+const CACHED: u32 = 1 << 30;
+const PINS: u32 = CACHED - 1;
+
+/// Uses counted since they were last asked for: more says nothing more.
+const MAX_USES: u8 = 3;
+
+/// A page in memory, header and payload. Cloning costs one atomic addition.
+pub struct PageRef(NonNull<Frame>);
+
+// SAFETY: a frame is shared by references only; its word is atomic, and what it holds is Send + Sync and not changed while
+// a reference lives.
+unsafe impl Send for PageRef {}
+// SAFETY: as above.
+unsafe impl Sync for PageRef {}
+
+/// A place for a page.
+#[repr(align(64))]
+pub(crate) struct Frame {
+    word: AtomicU32,
+    /// Number of the next frame in the table's chain, 0 for none. Written under the lock of the chain's shard.
+    next: AtomicU32,
+    /// The name of the page: what is read before it is known that it is this page.
+    slot: AtomicU32,
+    /// Where the policy has it. Under the lock of the shard.
+    place: AtomicU32,
+    unit: AtomicU64,
+    uses: AtomicU8,
+    /// Own number; 0 of a frame that is alone.
+    number: u32,
+    page: UnsafeCell<Option<Page>>,
+}
+
+// SAFETY: `page` is reached only through a pin of a live frame, for reading, or by the one who set the word to 0 or has the
+// frame's number from the list of free ones, alone; see the top of the file.
+unsafe impl Sync for Frame {}
+
+/// What a live frame holds. Fields drop in this order: the memory is gone before the budget hears of it, the frames last.
+struct Page {
     buffer: Buffer,
     address: Address,
     kind: PageKind,
-    heat: AtomicU8,
+    /// Frames where children of the page were last seen, by their place modulo the length; made when first wanted.
+    hints: OnceLock<Box<[AtomicU32]>>,
     charge: Charge,
+    /// `None` for a frame that is alone.
+    frames: Option<Arc<Frames>>,
+}
+
+impl Frame {
+    fn new(number: u32) -> Self {
+        Self {
+            word: AtomicU32::new(0),
+            next: AtomicU32::new(0),
+            slot: AtomicU32::new(0),
+            place: AtomicU32::new(0),
+            unit: AtomicU64::new(0),
+            uses: AtomicU8::new(0),
+            number,
+            page: UnsafeCell::new(None),
+        }
+    }
+
+    /// Number of the next frame in the chain.
+    pub fn next(&self) -> u32 {
+        self.next.load(Ordering::Acquire)
+    }
+
+    /// Under the lock of the chain's shard.
+    pub fn set_next(&self, number: u32) {
+        self.next.store(number, Ordering::Release);
+    }
+
+    /// Where the policy has the page. Under the lock of the shard.
+    pub fn place(&self) -> u32 {
+        self.place.load(Ordering::Relaxed)
+    }
+
+    /// Under the lock of the shard.
+    pub fn set_place(&self, place: u32) {
+        self.place.store(place, Ordering::Relaxed);
+    }
+
+    /// Whether the frame has, or had, this name.
+    pub fn is_named(&self, key: Key) -> bool {
+        self.unit.load(Ordering::Relaxed) == key.unit && self.slot.load(Ordering::Relaxed) == key.slot
+    }
+
+    /// The name, of a page that the cache has. Under the lock of the shard.
+    pub fn key(&self) -> Key {
+        Key { slot: self.slot.load(Ordering::Relaxed), unit: self.unit.load(Ordering::Relaxed) }
+    }
+
+    /// A reference to the page, if the frame holds the one of this name and the cache has it.
+    pub fn find(&self, key: Key) -> Option<PageRef> {
+        let word = self.word.fetch_add(1, Ordering::Acquire);
+        // Now it is a pin, whatever of, and goes as one.
+        let page = PageRef(NonNull::from(self));
+        (word & (LIVE | CACHED) == LIVE | CACHED && self.is_named(key)).then_some(page)
+    }
+
+    /// A reference to a page that the cache has. Under the lock of the shard.
+    pub fn pin(&self) -> PageRef {
+        let word = self.word.fetch_add(1, Ordering::Acquire);
+        debug_assert!(word & (LIVE | CACHED) == LIVE | CACHED, "what is in the table is the cache's");
+        PageRef(NonNull::from(self))
+    }
+
+    /// Whether nobody but the cache has the page.
+    pub fn is_unpinned(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & PINS == 0
+    }
+
+    /// Counts a use of the page. Two at once may count as one: it is a hint.
+    pub fn count_use(&self) {
+        let uses = self.uses.load(Ordering::Relaxed);
+        if uses < MAX_USES {
+            self.uses.store(uses + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// The uses since this was last asked, and forgets them.
+    pub fn take_uses(&self) -> u8 {
+        let uses = self.uses.load(Ordering::Relaxed);
+        if uses > 0 {
+            self.uses.store(0, Ordering::Relaxed);
+        }
+        uses
+    }
+
+    /// Takes the page out if nobody has a reference to it: what it leaves is to be dropped. Under the lock of the shard.
+    pub fn evict(&self) -> Option<Evicted> {
+        self.word.compare_exchange(LIVE | CACHED, 0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
+        // SAFETY: the word was set to 0 here, from live.
+        Some(Evicted(unsafe { self.empty() }))
+    }
+
+    /// The cache gives the page up: it goes now or, later, with its last reference. Under the lock of the shard.
+    pub fn forget(&self) -> Option<Evicted> {
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            let next = if word & PINS == 0 { 0 } else { word & !CACHED };
+            match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
+                // SAFETY: the word was set to 0 here, from live and no pins.
+                Ok(_) => return (next == 0).then(|| Evicted(unsafe { self.empty() })),
+                Err(changed) => word = changed,
+            }
+        }
+    }
+
+    /// Takes out what the frame holds, and lets it be used again.
+    ///
+    /// # Safety
+    ///
+    /// The caller has set the word to 0, from live and no pins but one of its own.
+    unsafe fn empty(&self) -> Page {
+        // SAFETY: by setting the word the caller became the only one who may reach the page, until it is in the list.
+        let page = unsafe { &mut *self.page.get() }.take().expect("a live frame holds a page");
+        if let Some(frames) = &page.frames {
+            frames.free.lock().numbers.push(self.number);
+        }
+        page
+    }
+}
+
+/// What was in a frame, on its way out.
+pub(crate) struct Evicted(Page);
+
+impl Evicted {
+    /// What it cost.
+    pub fn cost_bytes(&self) -> u64 {
+        cost_bytes(&self.0.buffer, self.0.kind)
+    }
+}
+
+/// The frames of a cache. Thread safe.
+pub(crate) struct Frames {
+    /// Segment `i` has `FIRST << i` frames, made when the first of them is wanted.
+    segments: [OnceLock<Box<[Frame]>>; SEGMENTS],
+    free: Mutex<Free>,
+}
+
+/// Frames of the first segment.
+const FIRST: u32 = 64;
+
+/// Enough for as many frames as there are numbers.
+const SEGMENTS: usize = 26;
+
+#[derive(Default)]
+struct Free {
+    numbers: Vec<u32>,
+    /// Frames ever used. Their numbers are 1 and up.
+    made: u32,
+}
+
+impl Frames {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self { segments: [const { OnceLock::new() }; SEGMENTS], free: Mutex::default() })
+    }
+
+    /// The frame of this number; `None` for 0.
+    pub fn get(&self, number: u32) -> Option<&Frame> {
+        let place = (number.checked_sub(1)?).checked_add(FIRST)?;
+        let segment = place.ilog2() - FIRST.ilog2();
+        self.segments[segment as usize].get()?.get((place - (FIRST << segment)) as usize)
+    }
+
+    /// Memory of all frames made so far, which stay.
+    pub fn bytes(&self) -> u64 {
+        self.segments.iter().filter_map(OnceLock::get).map(|frames| size_of_val(&**frames) as u64).sum()
+    }
+
+    /// A frame that is used by nobody.
+    fn take(&self) -> &Frame {
+        let number = {
+            let mut free = self.free.lock();
+            free.numbers.pop().unwrap_or_else(|| {
+                free.made += 1;
+                free.made
+            })
+        };
+        let segment = (number - 1 + FIRST).ilog2() - FIRST.ilog2();
+        let first = (FIRST << segment) - FIRST + 1;
+        let frames = || (first..first + (FIRST << segment)).map(Frame::new).collect();
+        self.segments[segment as usize].get_or_init(frames);
+        self.get(number).expect("its segment was made")
+    }
 }
 
 impl PageRef {
     /// A page that belongs to no cache and no budget; `buffer` holds a decoded page, as
     /// [`decode_page`](crate::page::decode_page) returns it.
     pub fn detached(buffer: Buffer, header: &PageHeader, at: Address) -> Self {
-        Self::charged(buffer, header, at, Charge::none())
+        let frame = NonNull::from(Box::leak(Box::new(Frame::new(0))));
+        // SAFETY: the frame was made here and nobody else knows it.
+        unsafe { Self::begin(frame, buffer, header, at, Charge::none(), None) }
     }
 
-    /// A page whose memory is paid for by `charge`.
-    pub(crate) fn charged(mut buffer: Buffer, header: &PageHeader, at: Address, charge: Charge) -> Self {
+    /// A page of this name, whose memory is paid for by `charge`. The cache does not have it yet.
+    pub(crate) fn charged(
+        frames: &Arc<Frames>,
+        key: Key,
+        buffer: Buffer,
+        header: &PageHeader,
+        at: Address,
+        charge: Charge,
+    ) -> Self {
+        let frame = frames.take();
+        frame.slot.store(key.slot, Ordering::Relaxed);
+        frame.unit.store(key.unit, Ordering::Relaxed);
+        frame.uses.store(0, Ordering::Relaxed);
+        // SAFETY: the frame came out of the list of free ones.
+        unsafe { Self::begin(NonNull::from(frame), buffer, header, at, charge, Some(Arc::clone(frames))) }
+    }
+
+    /// # Safety
+    ///
+    /// The frame is live for nobody, and nobody else is putting a page into it.
+    unsafe fn begin(
+        frame: NonNull<Frame>,
+        mut buffer: Buffer,
+        header: &PageHeader,
+        address: Address,
+        charge: Charge,
+        frames: Option<Arc<Frames>>,
+    ) -> Self {
         buffer.set_len_within_capacity(header.memory_bytes as usize);
-        Self(Arc::new(Frame { buffer, address: at, kind: header.kind, heat: AtomicU8::new(0), charge }))
+        let page = Page { buffer, address, kind: header.kind, hints: OnceLock::new(), charge, frames };
+        // SAFETY: it is not live, so who looks at it does not look at the page; and the caller alone fills it.
+        unsafe {
+            *frame.as_ref().page.get() = Some(page);
+            frame.as_ref().word.fetch_add(LIVE | 1, Ordering::Release);
+        }
+        Self(frame)
+    }
+
+    fn frame(&self) -> &Frame {
+        // SAFETY: a pinned frame is not freed: one of a cache lives as long as its frames, which the page in it keeps; one
+        // that is alone is freed when its word is set to 0.
+        unsafe { self.0.as_ref() }
+    }
+
+    fn page(&self) -> &Page {
+        // SAFETY: while it is pinned a live frame's page is not changed, and nobody has it mutably. That it is live was seen,
+        // with acquire, by who made the first reference.
+        unsafe { &*self.frame().page.get() }.as_ref().expect("a live frame holds a page")
+    }
+
+    /// Number of the frame.
+    pub(crate) fn number(&self) -> u32 {
+        self.frame().number
+    }
+
+    /// From now on the cache has the page: it is in the table. Under the lock of the shard.
+    pub(crate) fn give_to_cache(&self) {
+        self.frame().word.fetch_or(CACHED, Ordering::Release);
     }
 
     /// What the page is for.
     pub fn kind(&self) -> PageKind {
-        self.0.kind
+        self.page().kind
     }
 
     /// Where the page was read.
     pub fn address(&self) -> Address {
-        self.0.address
+        self.page().address
     }
 
     /// Whether this is the page that a parent means. It was verified for the address and kind it was read with; a
@@ -59,55 +356,110 @@ impl PageRef {
 
     /// Memory the page takes, in bytes: its buffer and what stands around it.
     pub fn cost_bytes(&self) -> u64 {
-        cost_bytes(&self.0.buffer)
+        cost_bytes(&self.page().buffer, self.kind())
     }
 
-    /// How many references to the page exist, the cache's own among them.
-    pub(crate) fn references(&self) -> usize {
-        Arc::strong_count(&self.0)
+    /// Whether nobody but the holder of this reference and the cache has the page.
+    pub(crate) fn is_last(&self) -> bool {
+        self.frame().word.load(Ordering::Relaxed) & PINS == 1
     }
 
-    /// Sets the heat of a page that enters the cache.
-    pub(crate) fn set_heat(&self, heat: u8) {
-        self.0.heat.store(heat, Ordering::Relaxed);
+    /// Counts a use.
+    pub(crate) fn count_use(&self) {
+        self.frame().count_use();
     }
 
-    /// The heat: how many passes of the clock's hand the page survives.
-    pub(crate) fn heat(&self) -> u8 {
-        self.0.heat.load(Ordering::Relaxed)
+    /// Uses counted.
+    #[cfg(test)]
+    pub(crate) fn uses(&self) -> u8 {
+        self.frame().uses.load(Ordering::Relaxed)
     }
 
-    /// Raises the heat by one up to `cap`. Two threads at once may raise it by one together: it is a hint. At the cap
-    /// nothing is written, so that a hot page's cache line stays shared but for its reference count.
-    pub(crate) fn warm(&self, cap: u8) {
-        let heat = self.heat();
-        if heat < cap {
-            self.set_heat(heat + 1);
+    /// Number of the frame in which child `i` of the page was last seen, 0 if it was not.
+    pub(crate) fn hint(&self, i: usize) -> u32 {
+        self.hint_cell(i).map_or(0, |hint| hint.load(Ordering::Relaxed))
+    }
+
+    /// Remembers where child `i` of the page was seen.
+    pub(crate) fn set_hint(&self, i: usize, number: u32) {
+        if let Some(hint) = self.hint_cell(i) {
+            hint.store(number, Ordering::Relaxed);
         }
+    }
+
+    fn hint_cell(&self, i: usize) -> Option<&AtomicU32> {
+        let page = self.page();
+        let hints = page.hints.get_or_init(|| {
+            let hints = hint_bytes(page.buffer.capacity() as u64, page.kind) as usize / size_of::<AtomicU32>();
+            (0..hints).map(|_| AtomicU32::new(0)).collect()
+        });
+        if hints.is_empty() { None } else { hints.get(i % hints.len()) }
     }
 }
 
 /// Memory a page in `buffer` takes.
-pub(crate) fn cost_bytes(buffer: &Buffer) -> u64 {
-    buffer.capacity() as u64 + FRAME_BYTES
+pub(crate) fn cost_bytes(buffer: &Buffer, kind: PageKind) -> u64 {
+    let bytes = buffer.capacity() as u64;
+    bytes + FRAME_BYTES + hint_bytes(bytes, kind)
+}
+
+/// Memory for the places of the children of a page of so many bytes.
+pub(crate) fn hint_bytes(bytes: u64, kind: PageKind) -> u64 {
+    match kind {
+        PageKind::Index | PageKind::Flat => bytes / HINT_SHARE / 4 * 4,
+        _ => 0,
+    }
+}
+
+impl Clone for PageRef {
+    fn clone(&self) -> Self {
+        self.frame().word.fetch_add(1, Ordering::Relaxed);
+        Self(self.0)
+    }
+}
+
+impl Drop for PageRef {
+    fn drop(&mut self) {
+        let frame = self.frame();
+        let mut word = frame.word.load(Ordering::Relaxed);
+        loop {
+            let next = if word == LIVE | 1 { 0 } else { word - 1 };
+            match frame.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) if word == LIVE | 1 => break,
+                Ok(_) => return,
+                Err(changed) => word = changed,
+            }
+        }
+        // SAFETY: the word was set to 0 here, from live and this pin.
+        let page = unsafe { frame.empty() };
+        if page.frames.is_none() {
+            // SAFETY: a frame that is alone was leaked from a box when its page was put in, is found by nobody, and this was
+            // the last reference to it.
+            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        }
+        drop(page);
+    }
 }
 
 impl Deref for PageRef {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.0.buffer
+        &self.page().buffer
     }
 }
 
 impl fmt::Debug for PageRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let frame = &*self.0;
+        let page = self.page();
         f.debug_struct("PageRef")
-            .field("kind", &frame.kind)
-            .field("address", &frame.address)
-            .field("bytes", &frame.buffer.len())
-            .field("charge", &frame.charge)
+            .field("kind", &page.kind)
+            .field("address", &page.address)
+            .field("bytes", &page.buffer.len())
+            .field("charge", &page.charge)
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests;

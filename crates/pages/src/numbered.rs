@@ -4,9 +4,9 @@ use crate::cache::shard::Key;
 use crate::flaky::SplitMix;
 use crate::{Address, Codec, HEADER_BYTES, PageCache, PageKind, PageRef, PageSource, PagedFile, Stop, encode_page};
 use crate::{Packing, Result};
-use os::sim::SimDisk;
+use os::sim::{SimDisk, SimReads};
 use os::sync::{Arc, Condvar, Mutex};
-use os::{Access, Disk, Entry, File, Lock};
+use os::{Access, Disk, Entry, File, Lock, Machine};
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -61,6 +61,12 @@ impl Numbered {
     /// The file in a cache.
     pub fn register(&self, cache: &Arc<PageCache>) -> Arc<PagedFile> {
         cache.register(PATH, ID, Arc::clone(&self.disk) as Arc<dyn Disk>)
+    }
+
+    /// The file in a cache, whose reads are held back until somebody ends them.
+    pub fn register_held(&self, cache: &Arc<PageCache>, reads: &Arc<SimReads>) -> Arc<PagedFile> {
+        let machine = Machine { reads: reads.clone(), ..Machine::simulated_on(Arc::clone(&self.disk), 0) };
+        cache.register_on(PATH, ID, &machine)
     }
 
     /// The file outside every cache.

@@ -256,10 +256,17 @@ pub fn checksum(file_id: u64, offset: u64, stored: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&seed), stored)
 }
 
-/// Checks the `stored` bytes of a page and copies or unpacks them into memory of their own; `Err` says what is wrong.
-pub fn decode_page(stored: &[u8], kind: PageKind, at: &Address, file_id: u64) -> Result<(Buffer, PageHeader), String> {
+/// Checks the `stored` bytes of a page and copies or unpacks them into memory of their own, which `memory` gives for a
+/// number of bytes; `Err` says what is wrong.
+pub fn decode_page(
+    stored: &[u8],
+    kind: PageKind,
+    at: &Address,
+    file_id: u64,
+    memory: impl FnOnce(usize) -> Buffer,
+) -> Result<(Buffer, PageHeader), String> {
     let header = verify(stored, kind, at, file_id)?;
-    let mut buffer = Buffer::zeroed(header.memory_bytes as usize);
+    let mut buffer = memory(header.memory_bytes as usize);
     let stored = &stored[..header.stored_bytes as usize];
     match header.codec {
         Codec::None => buffer.copy_from_slice(stored),
@@ -277,12 +284,18 @@ pub fn decode_page(stored: &[u8], kind: PageKind, at: &Address, file_id: u64) ->
 }
 
 /// As [`decode_page`] for a page that has a buffer of its own: a plain page is used as it lies, without a copy.
-pub fn adopt_page(stored: Buffer, kind: PageKind, at: &Address, file_id: u64) -> Result<(Buffer, PageHeader), String> {
+pub fn adopt_page(
+    stored: Buffer,
+    kind: PageKind,
+    at: &Address,
+    file_id: u64,
+    memory: impl FnOnce(usize) -> Buffer,
+) -> Result<(Buffer, PageHeader), String> {
     let bytes = (at.bytes as usize).min(stored.len());
     let header = verify(&stored[..bytes], kind, at, file_id)?;
     match header.codec {
         Codec::None => Ok((stored, header)),
-        Codec::Lz4 => decode_page(&stored[..bytes], kind, at, file_id),
+        Codec::Lz4 => decode_page(&stored[..bytes], kind, at, file_id, memory),
     }
 }
 

@@ -56,7 +56,7 @@ pub enum Use {
 
 /// What a resident page is removed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(u32);
+pub struct Place(pub(crate) u32);
 
 /// Totals since the policy was made. They only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -208,9 +208,14 @@ impl Reader for Recorder {
     }
 }
 
-impl PageSource for Recorder {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
-        let answer = self.session.page(file, at, kind);
+impl Recorder {
+    fn note(
+        &self,
+        answer: Result<PageRef, Stop>,
+        file: &Arc<PagedFile>,
+        at: &Address,
+        kind: PageKind,
+    ) -> Result<PageRef, Stop> {
         let notes = &mut *self.notes.borrow_mut();
         match &answer {
             Ok(page) => notes.give(file, page, self.session.rounds()),
@@ -223,10 +228,40 @@ impl PageSource for Recorder {
         answer
     }
 
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        let page = self.session.peek(file, at, kind)?;
+    fn note_peek(&self, page: Option<PageRef>, file: &Arc<PagedFile>) -> Option<PageRef> {
+        let page = page?;
         self.notes.borrow_mut().give(file, &page, self.session.rounds());
         Some(page)
+    }
+}
+
+impl PageSource for Recorder {
+    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
+        self.note(self.session.page(file, at, kind), file, at, kind)
+    }
+
+    fn child(
+        &self,
+        parent: (&PageRef, usize),
+        file: &Arc<PagedFile>,
+        at: &Address,
+        kind: PageKind,
+    ) -> Result<PageRef, Stop> {
+        self.note(self.session.child(parent, file, at, kind), file, at, kind)
+    }
+
+    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
+        self.note_peek(self.session.peek(file, at, kind), file)
+    }
+
+    fn peek_child(
+        &self,
+        parent: (&PageRef, usize),
+        file: &Arc<PagedFile>,
+        at: &Address,
+        kind: PageKind,
+    ) -> Option<PageRef> {
+        self.note_peek(self.session.peek_child(parent, file, at, kind), file)
     }
 
     fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {

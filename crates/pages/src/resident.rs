@@ -4,6 +4,7 @@
 use crate::cache::Validate;
 use crate::page::decode_page;
 use crate::{Address, PageKind, PageRef, PageSource, PagedFile, Result, Stop};
+use os::Buffer;
 use os::sync::Arc;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -35,7 +36,7 @@ impl Resident {
     fn read(&self, file: &PagedFile, at: &Address, kind: PageKind) -> Result<PageRef> {
         let stored = file.read(at, kind)?;
         let bytes = &stored.buffer[stored.start..stored.start + at.bytes as usize];
-        let decoded = decode_page(bytes, kind, at, file.id()).and_then(|(buffer, header)| {
+        let decoded = decode_page(bytes, kind, at, file.id(), Buffer::zeroed).and_then(|(buffer, header)| {
             (self.validate)(kind, &buffer)?;
             Ok(PageRef::detached(buffer, &header, *at))
         });

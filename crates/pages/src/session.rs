@@ -7,7 +7,10 @@
 //!   the next run of the step, it faults there and is pinned then.
 //! * What was asked for first is needed first: where there is no room for all that is asked ahead, what was asked for
 //!   last is not read. What waits goes only when nobody takes any of it while others are turned away.
-//! * A hit takes one shard's lock and allocates nothing.
+//! * A hit takes no lock and allocates nothing.
+//! * What is being read lands by itself, in the cache or in its flight. A session that goes away waits for nothing.
+//! * Where reads are made by others, what is asked for ahead is begun when the step is done, and waited for only when it is
+//!   needed; where they are made on this thread, with the next fault.
 //! * A thread that has two sessions releases one before it fetches in the other: the first may have the only right to
 //!   overdraw, for which the second would wait.
 //!
@@ -16,9 +19,11 @@
 mod round;
 
 pub use round::PageRead;
+use round::{Ahead, Manner, Round};
 
 use crate::cache::Look;
 use crate::cache::budget::Turn;
+use crate::cache::flight::Landing;
 use crate::cache::shard::{Key, KeyHash};
 use crate::counters::Tally;
 use crate::page::verify_address;
@@ -88,6 +93,12 @@ struct Step {
     pins: Vec<(Key, PageRef)>,
     /// Of these, those read from disk for it of which [`PageSource::take_read`] was not told yet.
     read: HashSet<Key, KeyHash>,
+    /// What was asked for in a fetch that could not begin yet, see [`Session::poll_fetch`].
+    held_up: Vec<Request>,
+    /// The fetch that is under way.
+    round: Option<Round>,
+    /// Pages on their way that the cache will not keep.
+    flying: HashMap<Key, Ahead, KeyHash>,
     /// Pages read ahead that the cache does not keep, and nodes, which serve many steps. They outlive the step.
     waiting: HashMap<Key, Waiting, KeyHash>,
     /// Pages asked for and nodes looked at so far.
@@ -167,23 +178,62 @@ impl Session {
     /// [`Poll::Pending`], and the task of `context` is woken when it is worth asking again. Once it is ready the step is to
     /// be run again. A session dropped meanwhile leaves nothing behind.
     pub fn poll_fetch(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
-        let _ = context;
-        Poll::Ready(self.fetch())
+        let under_way = self.step.get_mut().round.take();
+        let round = match under_way {
+            Some(round) => round,
+            None => match self.begin(&mut self.step.borrow_mut(), Some(context), |_| {}) {
+                Begun::Nothing => return Poll::Ready(Ok(())),
+                Begun::HeldUp => return Poll::Pending,
+                Begun::Round(round) => round,
+            },
+        };
+        if round.arrivals.poll(context).is_pending() {
+            self.step.get_mut().round = Some(round);
+            return Poll::Pending;
+        }
+        Poll::Ready(self.end(round))
     }
 
     /// As [`PageSource::fetch`]; `tell` is told of each page that is read from disk for it, whatever comes of it.
-    pub fn fetch_telling(&self, mut tell: impl FnMut(&PageRead)) -> Result<()> {
-        let step = &mut *self.step.borrow_mut();
+    pub fn fetch_telling(&self, tell: impl FnMut(&PageRead)) -> Result<()> {
+        let under_way = self.step.borrow_mut().round.take();
+        let round = match under_way {
+            Some(round) => round,
+            None => match self.begin(&mut self.step.borrow_mut(), None, tell) {
+                Begun::Nothing => return Ok(()),
+                Begun::HeldUp => unreachable!("who may wait for room gets it"),
+                Begun::Round(round) => round,
+            },
+        };
+        round.wait();
+        self.end(round)
+    }
+
+    /// Begins the round for what was asked for since the last one, if anything was. A task, whose context is given, may have
+    /// to wait for room first.
+    fn begin(&self, step: &mut Step, context: Option<&Context<'_>>, mut tell: impl FnMut(&PageRead)) -> Begun {
         let requests = step.take_requests();
         if requests.is_empty() {
-            return Ok(());
+            return Begun::Nothing;
         }
+        step.gather_flying();
         let ahead_bytes = match self.admit {
             Admit::Keep => u64::MAX,
             Admit::Pass => step.make_room(&requests, self.ahead_bytes),
         };
-        let outcome = round::run(&self.cache, self.admit, &requests, ahead_bytes, &mut step.turn);
-        for read in &outcome.reads {
+        let manner = Manner {
+            cache: &self.cache,
+            admit: self.admit,
+            is_background: matches!(self.reason, Reason::Compaction | Reason::Check),
+            ahead_bytes,
+        };
+        let flying = &mut step.flying;
+        let fly = |key| flying.get(&key).map(|ahead| Arc::clone(&ahead.flight));
+        let Some(mut round) = Round::begin(&manner, &requests, fly, &mut step.turn, context) else {
+            step.held_up = requests;
+            return Begun::HeldUp;
+        };
+        for read in &round.reads {
             let pages = &mut step.tally.pages[read.kind.index()];
             pages.faults += 1;
             pages.read_bytes += u64::from(read.at.bytes);
@@ -194,24 +244,44 @@ impl Session {
             }
             tell(read);
         }
-        if outcome.waited {
+        if round.waits() {
             self.rounds.set(self.rounds.get() + 1);
             step.tally.rounds += 1;
         }
         self.add_up(&mut step.tally);
-        let nodes = outcome.needed.iter().filter(|(_, page)| is_node(page.kind()));
+        step.flying.extend(round.ahead.drain(..));
+        Begun::Round(round)
+    }
+
+    /// Begins to read what is wanted soon, where others do it: nothing is needed, so there is nothing to wait for.
+    fn begin_ahead(&self, step: &mut Step) {
+        if step.ahead.first().is_some_and(|request| request.file.reads().overlap()) {
+            self.begin(step, None, |_| {});
+        }
+    }
+
+    /// Ends a round, all needed pages of which have arrived.
+    fn end(&self, round: Round) -> Result<()> {
+        let step = &mut *self.step.borrow_mut();
+        step.in_vain = step.in_vain.saturating_add(round.turned_away.into());
+        let (needed, error) = round.gather();
+        for (key, _) in &needed {
+            step.flying.remove(key);
+        }
+        let nodes = needed.iter().filter(|(_, page)| is_node(page.kind()));
         let nodes: Vec<(Key, PageRef)> = if self.admit == Admit::Pass { nodes.cloned().collect() } else { Vec::new() };
-        step.in_vain = step.in_vain.saturating_add(outcome.turned_away.into());
-        step.pins.extend(outcome.needed);
+        step.pins.extend(needed);
         step.pins.sort_unstable_by_key(|(key, _)| *key);
+        step.gather_flying();
         if step.turn.is_some() {
             // Others queue for memory: nothing is kept for later.
             step.waiting.clear();
         } else if self.admit == Admit::Pass {
-            step.keep_ahead(outcome.ahead, nodes, self.ahead_bytes);
+            step.keep_nodes(nodes);
+            step.drop_surplus(self.ahead_bytes);
         }
         step.round_ended = step.clock;
-        outcome.error.map_or(Ok(()), Err)
+        error.map_or(Ok(()), Err)
     }
 
     fn request(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind, time: u64, needed: bool) -> Request {
@@ -219,9 +289,13 @@ impl Session {
         Request { key: Key::new(file, at), time, needed, file: Arc::clone(file), at: *at, kind }
     }
 
-    /// A page in the cache; counts the hit.
-    fn find(&self, key: Key, kind: PageKind, tally: &mut Tally) -> Option<PageRef> {
-        let page = self.cache.find(key, self.admit == Admit::Keep)?;
+    /// A page in the cache, perhaps a child of another; counts the hit.
+    fn find(&self, parent: Parent<'_>, key: Key, kind: PageKind, tally: &mut Tally) -> Option<PageRef> {
+        let warm = self.admit == Admit::Keep;
+        let page = match parent {
+            Some((parent, i)) => self.cache.find_child(parent, i, key, warm),
+            None => self.cache.find(key, warm),
+        }?;
         tally.pages[kind.index()].hits += 1;
         tally.hits += 1;
         if tally.hits == TALLY_HITS {
@@ -235,13 +309,16 @@ impl Session {
     }
 }
 
-impl PageSource for Session {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
+/// The page whose child is asked for, and which child it is.
+type Parent<'p> = Option<(&'p PageRef, usize)>;
+
+impl Session {
+    fn give(&self, parent: Parent<'_>, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
         let key = Key::new(file, at);
         let step = &mut *self.step.borrow_mut();
         let page = match step.pinned(key) {
             Some(page) => page,
-            None => match self.find(key, kind, &mut step.tally) {
+            None => match self.find(parent, key, kind, &mut step.tally) {
                 Some(page) => page,
                 None => {
                     verify_address(at).map_err(|why| file.corrupt(kind, at.offset, why))?;
@@ -257,16 +334,47 @@ impl PageSource for Session {
         Ok(page)
     }
 
-    /// A page read ahead stays where it is, for the step that needs it.
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
+    fn glance(&self, parent: Parent<'_>, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
         let key = Key::new(file, at);
         let step = &mut *self.step.borrow_mut();
+        step.gather_flight(key);
         let known = step.waiting_node(key).or_else(|| step.pinned_or_waiting(key).cloned());
         let page = match known {
             Some(page) => page,
-            None => self.find(key, kind, &mut step.tally)?,
+            None => self.find(parent, key, kind, &mut step.tally)?,
         };
         page.is(at, kind).then_some(page)
+    }
+}
+
+impl PageSource for Session {
+    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
+        self.give(None, file, at, kind)
+    }
+
+    fn child(
+        &self,
+        (parent, i): (&PageRef, usize),
+        file: &Arc<PagedFile>,
+        at: &Address,
+        kind: PageKind,
+    ) -> Result<PageRef, Stop> {
+        self.give(Some((parent, i)), file, at, kind)
+    }
+
+    /// A page read ahead stays where it is, for the step that needs it.
+    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
+        self.glance(None, file, at, kind)
+    }
+
+    fn peek_child(
+        &self,
+        (parent, i): (&PageRef, usize),
+        file: &Arc<PagedFile>,
+        at: &Address,
+        kind: PageKind,
+    ) -> Option<PageRef> {
+        self.glance(Some((parent, i)), file, at, kind)
     }
 
     fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
@@ -275,7 +383,7 @@ impl PageSource for Session {
         }
         let key = Key::new(file, at);
         let step = &mut *self.step.borrow_mut();
-        if step.pinned_or_waiting(key).is_some() {
+        if step.pinned_or_waiting(key).is_some() || step.flying.contains_key(&key) {
             return false;
         }
         if !matches!(self.cache.look(key, self.admit == Admit::Keep), Look::Missing) {
@@ -308,15 +416,28 @@ impl PageSource for Session {
     fn release(&self) {
         let step = &mut *self.step.borrow_mut();
         step.needed.clear();
+        step.held_up.clear();
         step.read.clear();
-        let had_pins = !step.pins.is_empty();
+        // A round that was not waited for lands without us.
+        let had_pins = !step.pins.is_empty() | step.round.take().is_some();
         step.pins.clear();
         // The pages beyond the budget are gone with the pins, before the next step may exceed it.
         let had_turn = step.turn.take().is_some();
         if had_pins && !had_turn {
             self.cache.budget().room_appeared();
         }
+        self.begin_ahead(step);
     }
+}
+
+/// What came of beginning a round.
+enum Begun {
+    /// Nothing was asked for.
+    Nothing,
+    /// There is no room; the task will be woken.
+    HeldUp,
+    /// Pages are on their way.
+    Round(Round),
 }
 
 impl Step {
@@ -327,6 +448,7 @@ impl Step {
 
     /// A page fetched for this step. One read ahead for it becomes one; a node stays for later steps, too.
     fn pinned(&mut self, key: Key) -> Option<PageRef> {
+        self.gather_flight(key);
         match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
             Ok(place) => Some(self.pins[place].1.clone()),
             Err(place) => {
@@ -375,6 +497,7 @@ impl Step {
             self.forget_old_hints();
         }
         let mut requests = std::mem::take(&mut self.needed);
+        requests.append(&mut self.held_up);
         requests.append(&mut self.ahead);
         // Of two requests for a page the needed one comes first and stays.
         requests.sort_by_key(|request| (request.key, !request.needed));
@@ -388,7 +511,7 @@ impl Step {
     fn make_room(&mut self, requests: &[Request], most_bytes: u64) -> u64 {
         let stays = |request: &&Request| !request.needed || is_node(request.kind);
         let nodes = |request: &&Request| request.needed && is_node(request.kind);
-        let bytes_of = |request: &Request| request.at.memory_bytes();
+        let bytes_of = |request: &Request| request.memory_bytes();
         let wanted_bytes: u64 = requests.iter().filter(stays).map(bytes_of).sum();
         let is_given_up = self.in_vain >= GIVEN_UP_ROUNDS;
         let round_ended = self.round_ended;
@@ -400,23 +523,54 @@ impl Step {
         most_bytes.saturating_sub(self.waiting_bytes()).saturating_sub(node_bytes)
     }
 
-    /// Keeps pages for later steps. When they turn out to be too many, nodes that were looked at go first, then what was
-    /// asked for last.
-    fn keep_ahead(&mut self, ahead: Vec<(Key, u64, PageRef)>, nodes: Vec<(Key, PageRef)>, most_bytes: u64) {
-        for (key, time, page) in ahead {
+    /// What has landed of the pages that were on their way waits from here on.
+    fn gather_flying(&mut self) {
+        if self.flying.is_empty() {
+            return;
+        }
+        let waiting = &mut self.waiting;
+        self.flying.retain(|key, ahead| match ahead.flight.landing() {
+            None => true,
+            Some(landing) => {
+                if let Landing::Arrived(page) = landing {
+                    waiting.insert(*key, Waiting { time: ahead.time, was_looked_at: false, page });
+                }
+                // Of an error who needs the page will be told.
+                false
+            }
+        });
+    }
+
+    /// The same for one page.
+    fn gather_flight(&mut self, key: Key) {
+        if self.flying.is_empty() {
+            return;
+        }
+        let Some(landing) = self.flying.get(&key).and_then(|ahead| ahead.flight.landing()) else { return };
+        let time = self.flying.remove(&key).map_or(0, |ahead| ahead.time);
+        if let Landing::Arrived(page) = landing {
             self.waiting.insert(key, Waiting { time, was_looked_at: false, page });
         }
+    }
+
+    /// Keeps nodes for later steps.
+    fn keep_nodes(&mut self, nodes: Vec<(Key, PageRef)>) {
         for (key, page) in nodes {
             let time = self.tick();
             self.waiting.insert(key, Waiting { time, was_looked_at: true, page });
         }
+    }
+
+    /// When the pages that wait turn out to be too many, nodes that were looked at go first, then what was asked for last.
+    fn drop_surplus(&mut self, most_bytes: u64) {
         self.drop_waiting(most_bytes, |waiting| {
             Some(if waiting.was_looked_at { (false, waiting.time) } else { (true, u64::MAX - waiting.time) })
         });
     }
 
     fn waiting_bytes(&self) -> u64 {
-        self.waiting.values().map(|waiting| waiting.page.cost_bytes()).sum()
+        let flying: u64 = self.flying.values().map(|ahead| ahead.bytes).sum();
+        flying + self.waiting.values().map(|waiting| waiting.page.cost_bytes()).sum::<u64>()
     }
 
     /// Drops pages that wait, in the order that `rank` says, until they take `most_bytes` at most; those without a rank
@@ -436,6 +590,13 @@ impl Step {
             let Waiting { page, .. } = self.waiting.remove(&key).expect("the list was made of what waits");
             bytes -= page.cost_bytes();
         }
+    }
+}
+
+impl Request {
+    /// Memory to reserve for the page.
+    fn memory_bytes(&self) -> u64 {
+        self.at.memory_bytes() + crate::frame::hint_bytes(u64::from(self.at.bytes), self.kind)
     }
 }
 

@@ -13,6 +13,28 @@ pub trait PageSource {
     /// [`PageSource::fetch`] and the answer is [`Stop::Fault`].
     fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop>;
 
+    /// As [`PageSource::page`], for child `i` of `parent`, a source may know where it is from there.
+    fn child(
+        &self,
+        (_parent, _i): (&PageRef, usize),
+        file: &Arc<PagedFile>,
+        at: &Address,
+        kind: PageKind,
+    ) -> Result<PageRef, Stop> {
+        self.page(file, at, kind)
+    }
+
+    /// As [`PageSource::peek`], for child `i` of `parent`.
+    fn peek_child(
+        &self,
+        (_parent, _i): (&PageRef, usize),
+        file: &Arc<PagedFile>,
+        at: &Address,
+        kind: PageKind,
+    ) -> Option<PageRef> {
+        self.peek(file, at, kind)
+    }
+
     /// The page at `at` if it is in memory, for a reader that can do without it. Notes nothing and never fails: what is
     /// there of another kind, or with another checksum, is not the page. A step that peeks may find less when it runs
     /// again, for nothing is pinned.

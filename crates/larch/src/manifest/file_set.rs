@@ -5,9 +5,9 @@
 
 use super::edit::Edit;
 use crate::options::TableOptions;
-use os::Disk;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use os::{Disk, Machine};
 use pages::{PageCache, PagedFile};
 use sst::{KeyBounds, Meta, Slice, Sst, Version};
 use std::collections::hash_map::Entry;
@@ -169,8 +169,8 @@ pub struct FileSet {
 pub struct FileOpener {
     /// Where files are.
     pub directory: PathBuf,
-    /// The disk.
-    pub disk: Arc<dyn Disk>,
+    /// Where they are read.
+    pub machine: Machine,
     /// The cache their pages go through.
     pub cache: Arc<PageCache>,
     /// See [`Sst::prefer_flat`].
@@ -185,10 +185,10 @@ impl FileOpener {
 
     /// A live file; nothing is read.
     pub fn open(&self, number: u64, epoch: u64, version_offset: u64, meta: Meta) -> Arc<DbFile> {
-        let file = self.cache.register(self.path(number, epoch), meta.file_id, self.disk.clone());
+        let file = self.cache.register_on(self.path(number, epoch), meta.file_id, &self.machine);
         let on_disk = DiskFile {
             file: file.clone(),
-            disk: self.disk.clone(),
+            disk: self.machine.disk.clone(),
             obsolete: AtomicBool::new(false),
             shared: AtomicBool::new(false),
         };

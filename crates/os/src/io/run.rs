@@ -14,6 +14,7 @@ use super::queue::Queued;
 use super::{Load, Read, Urgency};
 use crate::sync::Arc;
 use crate::{BLOCK_BYTES, Buffer};
+use std::collections::HashMap;
 use std::io::{self, IoSliceMut};
 use std::os::fd::BorrowedFd;
 
@@ -292,7 +293,13 @@ impl Queued for Run {
 pub(crate) fn join(mut reads: Vec<Read>) -> Vec<Run> {
     let identity = |read: &Read| Arc::as_ptr(&read.file).addr();
     if reads.len() > 1 {
-        reads.sort_by_key(|read| (read.urgency, identity(read), read.offset));
+        // In the order in which files are first met: where they lie in memory must not decide what is read first.
+        let mut ranks: HashMap<usize, usize> = HashMap::new();
+        for read in &reads {
+            let next = ranks.len();
+            ranks.entry(identity(read)).or_insert(next);
+        }
+        reads.sort_by_key(|read| (read.urgency, ranks[&identity(read)], read.offset));
     }
     let mut runs: Vec<Run> = Vec::with_capacity(reads.len());
     // Where the last run ends, if another read can join it.

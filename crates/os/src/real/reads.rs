@@ -152,6 +152,11 @@ impl Reads for RealReads {
         self.engine().name()
     }
 
+    /// Decides how to read, if that was not decided yet.
+    fn overlap(&self) -> bool {
+        self.engine().overlap()
+    }
+
     fn usage(&self) -> Usage {
         self.engine.get().map(|engine| engine.usage()).unwrap_or_default()
     }

@@ -15,6 +15,7 @@ use crate::PageKind;
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Condvar, Mutex};
 use std::fmt;
+use std::task::{Context, Waker};
 
 /// The bytes of one cache.
 #[derive(Debug, Default)]
@@ -31,7 +32,16 @@ pub(crate) struct Budget {
     /// Whether somebody has the turn.
     taken: Mutex<bool>,
     bell: Condvar,
+    /// The same among tasks.
+    tasks: Mutex<Tasks>,
     queued: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct Tasks {
+    is_taken: bool,
+    /// Counted in `queued`.
+    queue: Vec<Waker>,
 }
 
 impl Budget {
@@ -121,18 +131,44 @@ impl Budget {
             }
         }
         *taken = true;
-        Some(Turn { budget: Arc::clone(self) })
+        Some(Turn { budget: Arc::clone(self), is_of_task: false })
     }
 
-    /// Tells one of those who queue that pages were unpinned. A call that comes just before somebody queues is lost;
-    /// that one is woken by the turn instead.
+    /// Takes the tasks' turn if it is free; otherwise `None`, and the task of `context` is woken when it is given back or
+    /// room may have appeared.
+    pub fn poll_queue(self: &Arc<Self>, context: &Context<'_>) -> Option<Turn> {
+        let mut tasks = self.tasks.lock();
+        if tasks.is_taken {
+            if !tasks.queue.iter().any(|waker| waker.will_wake(context.waker())) {
+                tasks.queue.push(context.waker().clone());
+                self.queued.fetch_add(1, Ordering::SeqCst);
+            }
+            return None;
+        }
+        tasks.is_taken = true;
+        Some(Turn { budget: Arc::clone(self), is_of_task: true })
+    }
+
+    /// Tells those who queue that pages were unpinned: one thread, and all tasks. A call that comes just before somebody
+    /// queues is lost; that one is woken by the turn instead.
     pub fn room_appeared(&self) {
         if self.queued() > 0 {
             self.bell.notify_one();
+            self.wake_tasks(|_| {});
         }
     }
 
-    /// How many sessions queue for the turn.
+    fn wake_tasks(&self, change: impl FnOnce(&mut Tasks)) {
+        let queue = {
+            let mut tasks = self.tasks.lock();
+            change(&mut tasks);
+            self.queued.fetch_sub(tasks.queue.len(), Ordering::SeqCst);
+            std::mem::take(&mut tasks.queue)
+        };
+        queue.into_iter().for_each(Waker::wake);
+    }
+
+    /// How many sessions queue for a turn.
     pub fn queued(&self) -> usize {
         self.queued.load(Ordering::SeqCst)
     }
@@ -142,10 +178,15 @@ impl Budget {
 #[derive(Debug)]
 pub(crate) struct Turn {
     budget: Arc<Budget>,
+    is_of_task: bool,
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
+        if self.is_of_task {
+            self.budget.wake_tasks(|tasks| tasks.is_taken = false);
+            return;
+        }
         *self.budget.taken.lock() = false;
         self.budget.bell.notify_one();
     }

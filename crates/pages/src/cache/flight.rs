@@ -1,10 +1,14 @@
-//! A page on its way into memory: read by one session, awaited by any number. It does not know the cache's table.
+//! A page on its way into memory: read once, awaited by any number. It does not know the cache's table, nor who reads.
 //!
-//! A flight lands exactly once. Thread safe.
+//! A flight lands exactly once. Who awaits several of them has one [`Arrivals`] for all, and is woken once, by the last.
+//! Who goes away before leaves nothing to be woken but a count.
+//!
+//! Thread safe. The lock of a flight and that of arrivals are never held together, and nobody is woken under either.
 
 use crate::{Error, PageRef};
-use os::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use os::sync::{Condvar, Mutex};
+use os::sync::atomic::{AtomicBool, Ordering};
+use os::sync::{Arc, Condvar, Mutex};
+use std::task::{Context, Poll, Waker};
 
 /// How a flight ended.
 #[derive(Clone)]
@@ -13,21 +17,38 @@ pub(crate) enum Landing {
     Arrived(PageRef),
     /// Reading failed; so it did for all who wait.
     Failed(Error),
-    /// The session that read it went away without an outcome (it panicked): whoever needs the page asks again.
+    /// Whoever read it went away without an outcome (it panicked): whoever needs the page asks again.
     Abandoned,
 }
 
 /// One page being read.
-#[derive(Default)]
 pub(crate) struct Flight {
-    landing: Mutex<Option<Landing>>,
-    landed: Condvar,
-    waiting: AtomicUsize,
+    /// Name of the read, under which it can be made more urgent.
+    ticket: u64,
     /// Set, under the shard's lock, by whoever wants the cache to keep the page.
     keep: AtomicBool,
+    /// Set, under the shard's lock, once somebody needs the page.
+    needed: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    landing: Option<Landing>,
+    awaiting: Vec<Arc<Arrivals>>,
 }
 
 impl Flight {
+    /// A flight that has not landed, read under the name `ticket`.
+    pub fn new(ticket: u64, keep: bool, needed: bool) -> Self {
+        Self { ticket, keep: AtomicBool::new(keep), needed: AtomicBool::new(needed), state: Mutex::default() }
+    }
+
+    /// Name of the read.
+    pub fn ticket(&self) -> u64 {
+        self.ticket
+    }
+
     /// Asks for the page to be kept. Under the shard's lock.
     pub fn ask_to_keep(&self) {
         self.keep.store(true, Ordering::Relaxed);
@@ -38,30 +59,102 @@ impl Flight {
         self.keep.load(Ordering::Relaxed)
     }
 
-    /// Ends the flight.
-    pub fn land(&self, landing: Landing) {
-        let before = self.landing.lock().replace(landing);
-        debug_assert!(before.is_none(), "a flight lands once");
-        self.landed.notify_all();
+    /// Says that somebody needs the page; whether nobody did before.
+    pub fn need(&self) -> bool {
+        !self.needed.swap(true, Ordering::Relaxed)
     }
 
-    /// Waits for the end of the flight. The caller has no flight of its own that has not landed.
-    pub fn wait(&self) -> Landing {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        let mut landing = self.landing.lock();
-        let outcome = loop {
-            match &*landing {
-                Some(outcome) => break outcome.clone(),
-                None => landing = self.landed.wait(landing),
-            }
+    /// Whether somebody needs the page.
+    pub fn is_needed(&self) -> bool {
+        self.needed.load(Ordering::Relaxed)
+    }
+
+    /// Ends the flight.
+    pub fn land(&self, landing: Landing) {
+        let awaiting = {
+            let mut state = self.state.lock();
+            let before = state.landing.replace(landing);
+            debug_assert!(before.is_none(), "a flight lands once");
+            std::mem::take(&mut state.awaiting)
         };
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-        outcome
+        awaiting.iter().for_each(|arrivals| arrivals.arrived());
+    }
+
+    /// How it ended, if it has.
+    pub fn landing(&self) -> Option<Landing> {
+        self.state.lock().landing.clone()
+    }
+
+    /// Lets `arrivals` wait for the end of the flight too, unless it is over.
+    pub fn await_in(&self, arrivals: &Arc<Arrivals>) {
+        let mut state = self.state.lock();
+        if state.landing.is_none() {
+            // The count before the flight can land: it is not reached too early.
+            arrivals.pending.lock().flights += 1;
+            state.awaiting.push(Arc::clone(arrivals));
+        }
     }
 
     /// How many sessions wait.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        self.state.lock().awaiting.len()
+    }
+}
+
+/// Flights that somebody awaits together.
+#[derive(Default)]
+pub(crate) struct Arrivals {
+    pending: Mutex<Pending>,
+    last: Condvar,
+}
+
+#[derive(Default)]
+struct Pending {
+    flights: usize,
+    /// The task to be woken by the last.
+    waker: Option<Waker>,
+}
+
+impl Arrivals {
+    fn arrived(&self) {
+        let waker = {
+            let mut pending = self.pending.lock();
+            pending.flights -= 1;
+            if pending.flights > 0 {
+                return;
+            }
+            pending.waker.take()
+        };
+        self.last.notify_all();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Whether all have landed.
+    pub fn are_all_here(&self) -> bool {
+        self.pending.lock().flights == 0
+    }
+
+    /// Waits for all to have landed.
+    pub fn wait(&self) {
+        let mut pending = self.pending.lock();
+        while pending.flights > 0 {
+            pending = self.last.wait(pending);
+        }
+    }
+
+    /// Whether all have landed; the task of `context` is woken when they have.
+    pub fn poll(&self, context: &Context<'_>) -> Poll<()> {
+        let mut pending = self.pending.lock();
+        if pending.flights == 0 {
+            return Poll::Ready(());
+        }
+        match &mut pending.waker {
+            Some(waker) => waker.clone_from(context.waker()),
+            none => *none = Some(context.waker().clone()),
+        }
+        Poll::Pending
     }
 }

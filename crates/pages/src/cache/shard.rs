@@ -1,22 +1,18 @@
-//! One part of the cache: a table of pages by key, and the clock that chooses which of them go. It does not know the
-//! budget, nor how pages are read.
+//! One part of the cache: which of its pages are being read, and what the policy knows of those that are here. It does not
+//! know the budget, nor how pages are read.
 //!
-//! * Every resident page has two references of the cache's own, the table's and the ring's: [`OWN_REFERENCES`]. One
-//!   with more is pinned and stays. New references come only from the table, under the shard's lock, or from one that
-//!   exists already; so a page seen unpinned under the lock cannot be pinned before it is taken out.
-//! * The ring keeps the order of admission. A page that goes leaves a hole, and the next that comes takes the newest
-//!   hole, just behind the hand: it has a full turn of the hand before it is looked at.
+//! Pages that are here are found in the table of the whole cache, whose chains are divided among the shards.
 //!
 //! Not thread safe: the cache has a lock around each shard.
 
 use super::flight::Flight;
-use crate::{Address, PACK_BYTES, PageRef, PagedFile};
+use super::table::Table;
+use crate::frame::{Evicted, Frame, Frames};
+use crate::policy::{Class, Place, Policy, Tuning, Use};
+use crate::{Address, PACK_BYTES, PageKind, PageRef, PagedFile};
 use os::sync::Arc;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
-
-/// References to a resident page that are no pins.
-const OWN_REFERENCES: usize = 2;
 
 /// Which page: file slot and offset in units of [`PACK_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,7 +52,8 @@ impl Hasher for KeyHasher {
     }
 
     fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
+        // The lowest bits are the same in all keys of a shard.
+        self.0 = hash.rotate_right(16);
     }
 
     fn finish(&self) -> u64 {
@@ -67,134 +64,97 @@ impl Hasher for KeyHasher {
 /// For tables by [`Key`].
 pub(crate) type KeyHash = BuildHasherDefault<KeyHasher>;
 
-/// What the table says about a page that is not simply missing.
-pub(crate) enum Entry {
-    /// In memory.
-    Resident(PageRef),
-    /// Being read.
-    InFlight(Arc<Flight>),
-}
-
 /// One part of the cache.
-#[derive(Default)]
 pub(crate) struct Shard {
-    table: HashMap<Key, Entry, KeyHash>,
-    ring: Vec<Option<(Key, PageRef)>>,
-    holes: Vec<usize>,
-    hand: usize,
+    flights: HashMap<Key, Arc<Flight>, KeyHash>,
+    policy: Policy<u32>,
 }
 
 impl Shard {
-    /// What is known of a page.
-    pub fn entry(&self, key: Key) -> Option<&Entry> {
-        self.table.get(&key)
+    /// An empty shard.
+    pub fn new() -> Self {
+        Self { flights: HashMap::default(), policy: Policy::new(Tuning::DEFAULT) }
+    }
+
+    /// The reading of a page, if it is being read.
+    pub fn flight(&self, key: Key) -> Option<&Arc<Flight>> {
+        self.flights.get(&key)
     }
 
     /// Marks a missing page as being read.
     pub fn take_off(&mut self, key: Key, flight: Arc<Flight>) {
-        let before = self.table.insert(key, Entry::InFlight(flight));
+        let before = self.flights.insert(key, flight);
         debug_assert!(before.is_none(), "only a missing page takes off");
     }
 
-    /// The reading of a page is over: it is kept if there is one to keep, otherwise missing again.
-    pub fn land(&mut self, key: Key, page: Option<&PageRef>) {
-        match page {
-            None => {
-                self.table.remove(&key);
-            }
-            Some(page) => {
-                self.table.insert(key, Entry::Resident(page.clone()));
-                let resident = Some((key, page.clone()));
-                match self.holes.pop() {
-                    Some(hole) => self.ring[hole] = resident,
-                    None => self.ring.push(resident),
+    /// The reading of a page is over.
+    pub fn end_flight(&mut self, key: Key) {
+        self.flights.remove(&key);
+        if self.flights.is_empty() && self.flights.capacity() > MAX_IDLE_FLIGHTS {
+            self.flights.shrink_to(MAX_IDLE_FLIGHTS);
+        }
+    }
+
+    /// The cache has the page from now on; `asked` says whether anybody needs it already.
+    pub fn admit(&mut self, table: &Table, frames: &Frames, key: Key, page: &PageRef, asked: bool) {
+        let frame = frames.get(page.number()).expect("a page of a cache is in one of its frames");
+        let place = self.policy.admit(page.number(), key.hash(), class(page.kind()), page.cost_bytes(), asked);
+        frame.set_place(place.0);
+        page.give_to_cache();
+        table.insert(frame, page.number());
+    }
+
+    /// Takes out unpinned pages worth at least `bytes` if there are, looking at no more than `look` pages for each. They go
+    /// to `out`, so that their memory is freed after the lock is. Returns what they are worth.
+    pub fn evict(&mut self, table: &Table, frames: &Frames, bytes: u64, look: usize, out: &mut Vec<Evicted>) -> u64 {
+        let frame = |number| frames.get(number).expect("the policy knows frames of the cache");
+        let mut freed = 0;
+        while freed < bytes {
+            let uses = |number| {
+                let frame: &Frame = frame(number);
+                if frame.is_unpinned() { Use::Times(frame.take_uses()) } else { Use::Pinned }
+            };
+            let Some((number, _)) = self.policy.evict(look, uses) else { break };
+            let victim = frame(number);
+            let key = victim.key();
+            match victim.evict() {
+                Some(evicted) => {
+                    table.remove(frames, key, number);
+                    freed += evicted.cost_bytes();
+                    out.push(evicted);
+                }
+                None => {
+                    // Somebody found it just now: it has shown its worth.
+                    let page = victim.pin();
+                    let place = self.policy.admit(number, key.hash(), class(page.kind()), page.cost_bytes(), true);
+                    victim.set_place(place.0);
                 }
             }
         }
-    }
-
-    /// Takes out unpinned pages worth at least `bytes` if there are, looking at no more than `look` places of the ring
-    /// for each. The pages go to `out`, so that their memory is freed after the lock is. Returns what they are worth.
-    pub fn evict(&mut self, bytes: u64, look: usize, out: &mut Vec<PageRef>) -> u64 {
-        let mut freed = 0;
-        while freed < bytes
-            && let Some(place) = self.victim(look)
-        {
-            let page = self.vacate(place);
-            freed += page.cost_bytes();
-            out.push(page);
-        }
-        self.close_holes();
         freed
     }
 
-    /// The first unpinned page without heat that the hand meets; if `look` places have none, the coldest unpinned page
-    /// among them. What the hand passes cools.
-    fn victim(&mut self, look: usize) -> Option<usize> {
-        let mut coldest: Option<(u8, usize)> = None;
-        for _ in 0..look.min(self.ring.len()) {
-            let place = self.hand % self.ring.len();
-            self.hand = place + 1;
-            let Some((_, page)) = &self.ring[place] else { continue };
-            if page.references() > OWN_REFERENCES {
-                continue;
-            }
-            let heat = page.heat();
-            if heat == 0 {
-                return Some(place);
-            }
-            page.set_heat(heat - 1);
-            if coldest.is_none_or(|(least, _)| heat < least) {
-                coldest = Some((heat, place));
-            }
-        }
-        coldest.map(|(_, place)| place)
+    /// Takes out the page of a frame, pinned or not.
+    pub fn forget(&mut self, table: &Table, frames: &Frames, number: u32, out: &mut Vec<Evicted>) {
+        let frame = frames.get(number).expect("the table knows frames of the cache");
+        self.policy.remove(Place(frame.place()));
+        table.remove(frames, frame.key(), number);
+        out.extend(frame.forget());
     }
+}
 
-    /// Takes out all pages of a file, pinned or not.
-    pub fn forget(&mut self, slot: u32, out: &mut Vec<PageRef>) {
-        for place in 0..self.ring.len() {
-            if self.ring[place].as_ref().is_some_and(|(key, _)| key.slot == slot) {
-                out.push(self.vacate(place));
-            }
-        }
-        self.close_holes();
-    }
+/// Readings that a shard with none has room for.
+const MAX_IDLE_FLIGHTS: usize = 64;
 
-    fn vacate(&mut self, place: usize) -> PageRef {
-        let (key, page) = self.ring[place].take().expect("the place was seen to hold a page");
-        self.table.remove(&key);
-        self.holes.push(place);
-        page
-    }
-
-    /// Once more than half of the ring is holes, closes them; so this costs less than the evictions that made them.
-    fn close_holes(&mut self) {
-        if self.ring.len() >= 64 && self.holes.len() > self.ring.len() / 2 {
-            let ahead = self.ring[..self.hand].iter().flatten().count();
-            self.ring.retain(Option::is_some);
-            self.hand = ahead;
-            self.holes.clear();
-            self.ring.shrink_to_fit();
-            self.holes.shrink_to_fit();
-            self.table.shrink_to_fit();
-        }
-    }
-
-    /// What the resident pages that nobody has pinned are worth. Looks at all of them.
-    pub fn unpinned_bytes(&self) -> u64 {
-        let unpinned = |page: &PageRef| page.references() == OWN_REFERENCES;
-        self.pages().filter(|(_, page)| unpinned(page)).map(|(_, page)| page.cost_bytes()).sum()
-    }
-
-    /// The resident pages.
-    pub fn pages(&self) -> impl Iterator<Item = &(Key, PageRef)> {
-        self.ring.iter().flatten()
-    }
-
-    /// Places of the ring, holes among them.
-    #[cfg(test)]
-    pub fn places(&self) -> usize {
-        self.ring.len()
+/// What a page is worth.
+fn class(kind: PageKind) -> Class {
+    match kind {
+        PageKind::Index | PageKind::RangeErase | PageKind::Flat | PageKind::Filter => Class::Index,
+        PageKind::Data
+        | PageKind::History
+        | PageKind::Value
+        | PageKind::Group
+        | PageKind::GroupHistory
+        | PageKind::Footer => Class::Data,
     }
 }

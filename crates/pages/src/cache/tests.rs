@@ -30,7 +30,7 @@ fn a_missing_page_is_read_once_for_all_who_want_it() {
         for _ in 0..READERS {
             threads.spawn(|| read(&session(&cache), &numbered, &file, 0));
         }
-        wait_until(|| cache.waiting_for(numbered.key(&file, 0)) == READERS - 1);
+        wait_until(|| cache.waiting_for(numbered.key(&file, 0)) == READERS);
         gate.open();
     });
     assert_eq!(numbered.disk.counts().reads, 1);
@@ -55,7 +55,7 @@ fn an_error_reaches_all_who_wait_and_the_next_who_asks_tries_again() {
     };
     thread::scope(|threads| {
         let readers: Vec<_> = (0..READERS).map(|_| threads.spawn(try_read)).collect();
-        wait_until(|| cache.waiting_for(numbered.key(&file, 0)) == READERS - 1);
+        wait_until(|| cache.waiting_for(numbered.key(&file, 0)) == READERS);
         gate.open();
         for reader in readers {
             let outcome = reader.join().expect("no reader panics");
@@ -84,7 +84,7 @@ fn those_who_wait_for_a_reader_that_panics_read_for_themselves() {
     });
     thread::scope(|threads| {
         let readers: Vec<_> = (0..4).map(|_| threads.spawn(|| read(&session(&cache), &numbered, &file, 0))).collect();
-        wait_until(|| cache.waiting_for(numbered.key(&file, 0)) == 3);
+        wait_until(|| cache.waiting_for(numbered.key(&file, 0)) == 4);
         gate.open();
         let panicked = readers.into_iter().map(|reader| reader.join()).filter(Result::is_err).count();
         assert_eq!(panicked, 1);
@@ -198,7 +198,8 @@ fn shards_share_a_budget() {
     }
     assert!(cache.usage().used_bytes > (8 << 20) - 2 * BLOCK_COST, "{:?}", cache.usage());
     cache.set_budget(4 << 20);
-    let usage: Vec<u64> = cache.shards.iter().map(|shard| shard.lock().unpinned_bytes()).collect();
+    let mut usage = [0; 2];
+    cache.for_each_page(|key, page| usage[key.hash() as usize & 1] += page.cost_bytes());
     assert!(usage.iter().all(|bytes| (1 << 20..3 << 20).contains(bytes)), "shrunk evenly: {usage:?}");
 }
 
@@ -238,10 +239,10 @@ fn pages_in_memory_are_counted_by_file_and_kind() {
 
     let [first, second, third] = files.each_ref().map(|file| cache.usage_of([file]));
     assert_eq!((first.pages_of(PageKind::Data), first.bytes_of(PageKind::Data)), (4, 4 * BLOCK_COST));
-    assert_eq!(
-        (first.pages_of(PageKind::GroupHistory), first.all_pages(), first.all_bytes()),
-        (3, 35, 35 * BLOCK_COST)
-    );
+    // Nodes take more: they remember where their children are.
+    let hint_bytes = crate::frame::hint_bytes(os::BLOCK_BYTES as u64, PageKind::Index);
+    let all_bytes = 35 * BLOCK_COST + 7 * hint_bytes;
+    assert_eq!((first.pages_of(PageKind::GroupHistory), first.all_pages(), first.all_bytes()), (3, 35, all_bytes));
     assert_eq!((second.pages_of(PageKind::GroupHistory), second.all_pages()), (4, 40));
     assert_eq!(third, FilesUsage::default());
     let all = cache.usage_of(&files);
@@ -315,16 +316,17 @@ fn index_nodes_outlive_data_pages() {
 
 #[test]
 fn index_nodes_read_once_outlive_data_pages_read_once() {
-    let mut kinds = vec![PageKind::Data; 50];
-    kinds[..10].fill(PageKind::Index);
+    // A tenth of the cache; those beyond their share have to be used.
+    let mut kinds = vec![PageKind::Data; 200];
+    kinds[..5].fill(PageKind::Index);
     let numbered = Numbered::of_kinds(&kinds);
-    let cache = PageCache::new(30 * BLOCK_COST, 8, accept);
+    let cache = PageCache::new(60 * BLOCK_COST, 8, accept);
     let file = numbered.register(&cache);
     let session = session(&cache);
-    for number in 0..50 {
+    for number in 0..200 {
         read(&session, &numbered, &file, number);
     }
-    assert!((0..10).all(|number| numbered.is_resident(&cache, &file, number)));
+    assert!((0..5).all(|number| numbered.is_resident(&cache, &file, number)));
 }
 
 #[test]
@@ -342,8 +344,6 @@ fn pages_without_heat_leave_in_the_order_they_came() {
         session.fetch().expect("no faults of the disk");
     }
     check_resident(30..130);
-    assert_eq!(cache.shards[0].lock().places(), 100, "who comes takes the place of who went");
-    // The hand is in the middle of the ring when its holes are closed.
     cache.set_budget(40 * BLOCK_COST);
     check_resident(90..130);
     for number in 130..140 {
@@ -368,25 +368,6 @@ fn a_data_page_read_again_and_again_outlives_those_read_once() {
     drop(session);
     let reads = cache.counters().snapshot().data_reads();
     assert!(reads <= 1000 + 10, "{reads} reads of 1000 pages, ten of them hot");
-}
-
-#[test]
-fn an_admission_looks_at_a_bounded_number_of_places() {
-    let numbered = Numbered::of_kinds(&[PageKind::Index; 300]);
-    let cache = PageCache::new(300 * BLOCK_COST, 8, accept);
-    let file = numbered.register(&cache);
-    let session = session(&cache);
-    for _ in 0..6 {
-        for number in 0..300 {
-            read(&session, &numbered, &file, number);
-        }
-    }
-    // All pages are as hot as can be; the coldest of those looked at goes all the same.
-    let heat = |number| cache.find(numbered.key(&file, number), false).map(|page| page.heat());
-    assert!((0..300).all(|number| heat(number) == Some(5)));
-    assert_eq!(cache.evict(1, LOOK), BLOCK_COST);
-    let cooled = (0..300).filter(|number| heat(*number) == Some(4)).count();
-    assert_eq!(cooled, LOOK - 1);
 }
 
 #[test]
@@ -458,7 +439,7 @@ fn a_page_that_does_not_fit_once_unpacked_reaches_all_who_wait_for_it() {
         for _ in 0..READERS {
             threads.spawn(|| read(&session(&cache), &numbered, &file, 0));
         }
-        wait_until(|| cache.waiting_for(numbered.key(&file, 0)) == READERS - 1);
+        wait_until(|| cache.waiting_for(numbered.key(&file, 0)) == READERS);
         gate.open();
     });
     assert_eq!((numbered.disk.counts().reads, cache.usage().used_bytes), (1, 0));

@@ -18,11 +18,13 @@ fn check_comes_back(payload: &[u8], codec: Codec, packing: Packing, offset: u64,
     let mut page = page_of(payload);
     let at = encode_page(&mut page, (PageKind::Index, 3), codec, packing, FILE_ID, offset);
     assert_eq!((at.offset, at.bytes as usize, page.len()), (offset, stored_bytes, stored_bytes));
-    let (decoded, header) = decode_page(&page, PageKind::Index, &at, FILE_ID).expect("the page is whole");
+    let (decoded, header) =
+        decode_page(&page, PageKind::Index, &at, FILE_ID, Buffer::zeroed).expect("the page is whole");
     assert_eq!(&decoded[HEADER_BYTES..], payload);
     assert_eq!((header.kind, header.level), (PageKind::Index, 3));
     assert_eq!(PageHeader::decode(&decoded), Ok(header));
-    let (adopted, _) = adopt_page(Buffer::copied(&page), PageKind::Index, &at, FILE_ID).expect("the page is whole");
+    let (adopted, _) =
+        adopt_page(Buffer::copied(&page), PageKind::Index, &at, FILE_ID, Buffer::zeroed).expect("the page is whole");
     assert_eq!(&adopted[..decoded.len()], &*decoded);
 }
 
@@ -69,7 +71,7 @@ fn a_plain_page_is_used_where_it_was_read() {
     let at = encode_page(&mut page, (PageKind::Data, 0), Codec::None, Packing::Block, FILE_ID, 0);
     let buffer = Buffer::copied(&page);
     let address = buffer.as_ptr();
-    let (adopted, _) = adopt_page(buffer, PageKind::Data, &at, FILE_ID).expect("the page is whole");
+    let (adopted, _) = adopt_page(buffer, PageKind::Data, &at, FILE_ID, Buffer::zeroed).expect("the page is whole");
     assert_eq!(adopted.as_ptr(), address);
 }
 
@@ -79,11 +81,11 @@ fn check_every_flipped_bit_is_refused(codec: Codec, packing: Packing, payload: &
     assert_eq!(page.len(), at.bytes as usize);
     for bit in 0..page.len() * 8 {
         page[bit / 8] ^= 1 << (bit % 8);
-        let outcome = decode_page(&page, PageKind::Data, &at, FILE_ID);
+        let outcome = decode_page(&page, PageKind::Data, &at, FILE_ID, Buffer::zeroed);
         assert!(outcome.is_err(), "bit {bit} of {codec:?}, {packing:?}");
         page[bit / 8] ^= 1 << (bit % 8);
     }
-    decode_page(&page, PageKind::Data, &at, FILE_ID).expect("all bits are back");
+    decode_page(&page, PageKind::Data, &at, FILE_ID, Buffer::zeroed).expect("all bits are back");
 }
 
 #[test]
@@ -101,9 +103,9 @@ fn the_right_bytes_in_the_wrong_place_are_refused() {
     for (at, kind, file_id) in
         [(elsewhere, PageKind::Data, FILE_ID), (at, PageKind::Data, FILE_ID + 1), (at, PageKind::Index, FILE_ID)]
     {
-        assert!(decode_page(&page, kind, &at, file_id).is_err(), "{at:?} {kind:?} {file_id}");
+        assert!(decode_page(&page, kind, &at, file_id, Buffer::zeroed).is_err(), "{at:?} {kind:?} {file_id}");
     }
-    assert!(decode_page(&page[..192], PageKind::Data, &at, FILE_ID).is_err(), "cut off");
+    assert!(decode_page(&page[..192], PageKind::Data, &at, FILE_ID, Buffer::zeroed).is_err(), "cut off");
 }
 
 #[test]
@@ -119,7 +121,7 @@ fn headers_that_lie_under_a_right_checksum_are_refused_without_a_panic() {
             let place = (random.next() % page.len().min(40) as u64) as usize;
             page[place] = random.next() as u8;
             at.crc = checksum(FILE_ID, 64, &page);
-            match decode_page(&page, PageKind::Data, &at, FILE_ID) {
+            match decode_page(&page, PageKind::Data, &at, FILE_ID, Buffer::zeroed) {
                 Ok((buffer, header)) => assert_eq!(buffer.len(), header.memory_bytes as usize),
                 Err(_) => refused += 1,
             }

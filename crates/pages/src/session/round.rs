@@ -1,38 +1,69 @@
-//! One round of fetching: look, reserve, claim, read, wait, in this order. It does not know the step it is for.
+//! One round of fetching: look, reserve, claim, begin to read; and, once all has landed, gather what came. It does not know
+//! the step it is for.
 //!
 //! The order is what keeps sessions from waiting for each other in a circle. All waiting for memory is over before the
-//! first page is claimed; all pages claimed have landed before the first page of others is waited for.
+//! first page is claimed; a claim lands without its session, by who reads; so whatever is waited for lands by itself.
 
 use super::{Admit, Request};
 use crate::cache::budget::{Charge, Turn};
-use crate::cache::flight::{Flight, Landing};
+use crate::cache::flight::{Arrivals, Flight, Landing};
 use crate::cache::shard::Key;
-use crate::cache::{Claim, Look, Reserved, first_heat};
+use crate::cache::{Claim, Look, Made, Reserved};
 use crate::file::Stored;
 use crate::page::{adopt_page, decode_page};
-use crate::{Address, Error, PageCache, PageKind, PageRef, Result};
-use os::BLOCK_BYTES;
+use crate::{Address, Error, PageCache, PageHeader, PageKind, PageRef, PagedFile, Result};
 use os::sync::Arc;
+use os::{BLOCK_BYTES, Buffer, Read, Reads, Urgency};
+use std::io;
+use std::task::Context;
 
-/// Pages that follow each other in a file are read together up to this length, if that is a sixteenth of the budget at
-/// most: 1 MiB takes a disk little longer than 64 KiB, and the copies out of it are small beside a read.
-const MAX_RUN_BYTES: u64 = 1 << 20;
+const BLOCK: u64 = BLOCK_BYTES as u64;
 
-/// What a round brought.
+/// How a round is made.
+pub(super) struct Manner<'c> {
+    pub cache: &'c Arc<PageCache>,
+    pub admit: Admit,
+    /// Nobody waits for what is read, but background work.
+    pub is_background: bool,
+    /// Bytes for pages that are not needed.
+    pub ahead_bytes: u64,
+}
+
+/// A round whose pages are on their way.
 #[derive(Default)]
-pub(super) struct Outcome {
-    /// The needed pages, in no order.
-    pub needed: Vec<(Key, PageRef)>,
-    /// The pages read ahead, each with the time it was asked for, in the order of files and offsets.
-    pub ahead: Vec<(Key, u64, PageRef)>,
+pub(super) struct Round {
+    /// Told of every needed page that was not here.
+    pub arrivals: Arc<Arrivals>,
+    /// Needed pages that were here.
+    here: Vec<(Key, PageRef)>,
+    /// Needed pages on their way.
+    awaited: Vec<Awaited>,
+    /// Pages read ahead that the cache does not keep, each with the time it was asked for, in the order of files and offsets.
+    pub ahead: Vec<(Key, Ahead)>,
     /// Whether there was no room for some of the pages that are not needed.
     pub turned_away: bool,
-    /// The pages this round read from disk, whatever came of it.
+    /// The pages this round reads from disk, whatever comes of it.
     pub reads: Vec<PageRead>,
-    /// Whether the round waited for the disk, reading or for others who read.
-    pub waited: bool,
-    /// The first error about a needed page.
-    pub error: Option<Error>,
+}
+
+/// A needed page on its way.
+struct Awaited {
+    key: Key,
+    flight: Arc<Flight>,
+    file: Arc<PagedFile>,
+    kind: PageKind,
+    offset: u64,
+    /// This round reads it.
+    is_own: bool,
+}
+
+/// A page on its way that nobody needs yet.
+pub(super) struct Ahead {
+    pub flight: Arc<Flight>,
+    /// When it was asked for.
+    pub time: u64,
+    /// What was reserved for it.
+    pub bytes: u64,
 }
 
 /// A page read from disk.
@@ -44,180 +75,268 @@ pub struct PageRead {
     pub at: Address,
     /// What it is for.
     pub kind: PageKind,
-    /// Whether the step needs it; otherwise it was read ahead.
+    /// Whether the step needs it; otherwise it is read ahead.
     pub needed: bool,
     pub(crate) key: Key,
 }
 
-/// A page this round reads.
-struct Reading<'r, 'c> {
-    request: &'r Request,
-    charge: Charge,
-    /// `None` for a page beyond the budget, which this step shares with nobody.
-    claim: Option<Claim<'c>>,
-}
-
-/// Brings `requests` (sorted, each page once) into memory, at most `ahead_bytes` of those that are not needed,
-/// for which there is room in the order they were asked for. `turn` is the right to exceed the budget if the step has it already, or gets it here.
-pub(super) fn run(
-    cache: &PageCache,
-    admit: Admit,
-    requests: &[Request],
-    ahead_bytes: u64,
-    turn: &mut Option<Turn>,
-) -> Outcome {
-    let keep = admit == Admit::Keep;
-    let mut outcome = Outcome::default();
-    let mut awaited: Vec<(Key, Arc<Flight>)> = Vec::new();
-    let mut missing: Vec<&Request> = Vec::new();
-    for request in requests {
-        match cache.look(request.key, keep) {
-            Look::Resident(page) if request.needed => outcome.needed.push((request.key, page)),
-            Look::InFlight(flight) if request.needed => awaited.push((request.key, flight)),
-            Look::Resident(_) | Look::InFlight(_) => {}
-            Look::Missing | Look::Claimed(_) => missing.push(request),
+impl Round {
+    /// Begins to bring `requests` (sorted, each page once) into memory; of those that are not needed, those for which there
+    /// is room in the order they were asked for. `flying` gives a page that the session has on its way. `turn` is the right
+    /// to exceed the budget if the step has it already, or gets it here.
+    ///
+    /// With a context the answer may be `None`: there is no room, nothing was begun, and the task is woken when it is worth
+    /// trying again. Without one it waits for room.
+    pub fn begin(
+        manner: &Manner<'_>,
+        requests: &[Request],
+        mut flying: impl FnMut(Key) -> Option<Arc<Flight>>,
+        turn: &mut Option<Turn>,
+        context: Option<&Context<'_>>,
+    ) -> Option<Self> {
+        let cache = manner.cache;
+        let keep = manner.admit == Admit::Keep;
+        let mut round = Self::default();
+        let mut missing: Vec<&Request> = Vec::new();
+        for request in requests {
+            match flying(request.key) {
+                Some(flight) => round.expect(request, flight),
+                None => match cache.look(request.key, keep) {
+                    Look::Resident(page) => round.found(request, page),
+                    Look::InFlight(flight) => round.expect(request, flight),
+                    Look::Missing | Look::Claimed(_) => missing.push(request),
+                },
+            }
         }
-    }
 
-    let needed_bytes: u64 =
-        missing.iter().filter(|request| request.needed).map(|request| request.at.memory_bytes()).sum();
-    let (mut reserved, shared) = match needed_bytes {
-        0 => (Charge::none(), true),
-        _ => match cache.reserve(needed_bytes, turn) {
-            Reserved::Room(charge) => (charge, true),
-            Reserved::Overdrawn(charge) => (charge, false),
-        },
-    };
-
-    let split = |request: &&Request| request.needed.then(|| reserved.split(request.at.memory_bytes()));
-    let mut charges: Vec<Option<Charge>> = missing.iter().map(split).collect();
-    let mut ahead: Vec<usize> = (0..missing.len()).filter(|&i| !missing[i].needed).collect();
-    ahead.sort_unstable_by_key(|&i| missing[i].time);
-    let mut ahead_left = if turn.is_some() { 0 } else { ahead_bytes };
-    for i in ahead {
-        let bytes = missing[i].at.memory_bytes();
-        let charge = if bytes <= ahead_left { cache.try_reserve(bytes) } else { None };
-        if charge.is_none() {
-            outcome.turned_away = true;
-            break;
-        }
-        ahead_left -= bytes;
-        charges[i] = charge;
-    }
-
-    let mut readings: Vec<Reading> = Vec::new();
-    for (request, charge) in missing.into_iter().zip(charges) {
-        let Some(charge) = charge else { continue };
-        // Others may have brought or claimed it since the first look.
-        let known = match shared {
-            true => cache.claim(request.key, keep, first_heat(request.kind, request.needed)),
-            false => cache.look(request.key, keep),
+        let needed_bytes: u64 =
+            missing.iter().filter(|request| request.needed).map(|request| request.memory_bytes()).sum();
+        let (mut reserved, shared) = match needed_bytes {
+            0 => (Charge::none(), true),
+            _ => {
+                let reserved = match context {
+                    Some(context) => cache.poll_reserve(needed_bytes, turn, context)?,
+                    None => cache.reserve(needed_bytes, turn),
+                };
+                match reserved {
+                    Reserved::Room(charge) => (charge, true),
+                    Reserved::Overdrawn(charge) => (charge, false),
+                }
+            }
         };
-        match known {
-            Look::Claimed(claim) => readings.push(Reading { request, charge, claim: Some(claim) }),
-            Look::Missing => readings.push(Reading { request, charge, claim: None }),
-            Look::Resident(page) if request.needed => outcome.needed.push((request.key, page)),
-            Look::InFlight(flight) if request.needed => awaited.push((request.key, flight)),
-            Look::Resident(_) | Look::InFlight(_) => {}
+        let mut charges: Vec<Option<Charge>> =
+            missing.iter().map(|request| request.needed.then(|| reserved.split(request.memory_bytes()))).collect();
+        drop(reserved);
+        round.reserve_ahead(manner, &missing, &mut charges, turn.is_some());
+
+        let mut readings: Vec<Reading> = Vec::new();
+        for (request, charge) in missing.into_iter().zip(charges) {
+            let Some(charge) = charge else { continue };
+            let ticket = cache.new_ticket();
+            // Others may have brought or claimed it since the first look.
+            let known = match shared {
+                true => cache.claim(request.key, ticket, keep, request.needed),
+                false => cache.look(request.key, keep),
+            };
+            let claim = match known {
+                Look::Claimed(claim) => claim,
+                Look::Missing => cache.claim_alone(request.key, ticket),
+                Look::Resident(page) => {
+                    round.found(request, page);
+                    continue;
+                }
+                Look::InFlight(flight) => {
+                    round.expect(request, flight);
+                    continue;
+                }
+            };
+            let flight = Arc::clone(claim.flight());
+            let bytes = charge.bytes();
+            if request.needed {
+                round.await_flight(request, flight, true);
+            } else if !keep {
+                round.ahead.push((request.key, Ahead { flight, time: request.time, bytes }));
+            }
+            let Request { key, file, at, kind, needed, .. } = request;
+            round.reads.push(PageRead { file: file.id(), at: *at, kind: *kind, needed: *needed, key: *key });
+            let urgency = match (manner.is_background, needed) {
+                (true, _) => Urgency::Background,
+                (false, true) => Urgency::Needed,
+                (false, false) => Urgency::Ahead,
+            };
+            readings.push(Reading { key: *key, file: Arc::clone(file), at: *at, kind: *kind, urgency, charge, claim });
+        }
+        for awaited in &round.awaited {
+            awaited.flight.await_in(&round.arrivals);
+        }
+        // A single page is here sooner when it is read without handing it over.
+        let by_caller = context.is_none() && readings.len() == 1 && round.awaited.len() == 1;
+        read(cache, readings, by_caller);
+        Some(round)
+    }
+
+    fn found(&mut self, request: &Request, page: PageRef) {
+        if request.needed {
+            self.here.push((request.key, page));
         }
     }
-    drop(reserved);
-    outcome.waited = !readings.is_empty() || !awaited.is_empty();
 
-    let mut readings = readings.into_iter().peekable();
-    while let Some(first) = readings.next() {
-        let start = first.request.at.offset;
-        let longest = MAX_RUN_BYTES.min(cache.budget().limit() / 16);
-        let mut run = vec![first];
-        let mut end = run[0].request.at.end();
-        while let Some(next) = readings.next_if(|next| {
-            let at = next.request.at;
-            Arc::ptr_eq(&next.request.file, &run[0].request.file) && at.offset == end && at.end() - start <= longest
-        }) {
-            end = next.request.at.end();
-            run.push(next);
-        }
-        read_run(cache, run, &mut outcome);
-    }
-
-    for (key, flight) in awaited {
-        match flight.wait() {
-            Landing::Arrived(page) => outcome.needed.push((key, page)),
-            Landing::Failed(error) => outcome.fail(error),
-            // The step will find it missing and ask again.
-            Landing::Abandoned => {}
+    /// A page that is on its way already.
+    fn expect(&mut self, request: &Request, flight: Arc<Flight>) {
+        if request.needed {
+            if flight.need() {
+                request.file.reads().raise(flight.ticket());
+            }
+            self.await_flight(request, flight, false);
         }
     }
-    outcome
-}
 
-/// Reads pages that follow each other: together if there is memory for that, otherwise one by one.
-fn read_run(cache: &PageCache, run: Vec<Reading>, outcome: &mut Outcome) {
-    let (first, last) = (&run[0].request, &run[run.len() - 1].request);
-    let (start, bytes) = (first.at.offset, last.at.end().saturating_sub(first.at.offset));
-    if run.len() > 1
-        && let Some(_charge) = cache.try_reserve(bytes + 2 * BLOCK_BYTES as u64)
-        && let Ok(stored) = first.file.read_range(start, bytes as usize)
-        && stored.buffer.len() >= stored.start + bytes as usize
-    {
-        for reading in run {
-            let at = reading.request.at;
-            let place = stored.start + (at.offset - start) as usize;
-            let bytes = &stored.buffer[place..place + at.bytes as usize];
-            land(cache, reading, outcome, |request| {
-                decode_page(bytes, request.kind, &at, request.file.id())
-                    .map_err(|why| request.file.corrupt(request.kind, at.offset, why))
-            });
+    fn await_flight(&mut self, request: &Request, flight: Arc<Flight>, is_own: bool) {
+        let Request { key, file, at, kind, .. } = request;
+        let awaited = Awaited { key: *key, flight, file: Arc::clone(file), kind: *kind, offset: at.offset, is_own };
+        self.awaited.push(awaited);
+    }
+
+    /// Charges for pages that are not needed, in the order they were asked for, while there is room.
+    fn reserve_ahead(
+        &mut self,
+        manner: &Manner<'_>,
+        missing: &[&Request],
+        charges: &mut [Option<Charge>],
+        is_overdrawn: bool,
+    ) {
+        let mut ahead: Vec<usize> = (0..missing.len()).filter(|&i| !missing[i].needed).collect();
+        ahead.sort_unstable_by_key(|&i| missing[i].time);
+        let mut left = if is_overdrawn { 0 } else { manner.ahead_bytes };
+        for i in ahead {
+            let bytes = missing[i].memory_bytes();
+            let charge = if bytes <= left { manner.cache.try_reserve(bytes) } else { None };
+            if charge.is_none() {
+                self.turned_away = true;
+                break;
+            }
+            left -= bytes;
+            charges[i] = charge;
         }
-        return;
     }
-    // Also when reading them together failed: an error belongs to the page it is about.
-    for reading in run {
-        land(cache, reading, outcome, read_page);
+
+    /// Waits for all needed pages to have arrived.
+    pub fn wait(&self) {
+        while !self.arrivals.are_all_here() && self.awaited.iter().any(|awaited| awaited.file.reads().drive()) {}
+        self.arrivals.wait();
+    }
+
+    /// Whether the step waits for the disk, reading or for others who read.
+    pub fn waits(&self) -> bool {
+        !self.awaited.is_empty()
+    }
+
+    /// What came of the needed pages, once all have arrived: the pages, and the first error about one.
+    pub fn gather(self) -> (Vec<(Key, PageRef)>, Option<Error>) {
+        let (mut pages, mut error) = (self.here, None);
+        for Awaited { key, flight, file, kind, offset, is_own } in self.awaited {
+            match flight.landing().expect("all have landed") {
+                Landing::Arrived(page) => pages.push((key, page)),
+                Landing::Failed(why) => {
+                    error.get_or_insert(why);
+                }
+                // The step will find it missing and ask again; but not for what this round itself could not look at.
+                Landing::Abandoned if is_own => {
+                    error.get_or_insert_with(|| file.corrupt(kind, offset, "checking it panicked"));
+                }
+                Landing::Abandoned => {}
+            }
+        }
+        (pages, error)
     }
 }
 
-/// Reads and verifies one page.
-fn read_page(request: &Request) -> Result<(os::Buffer, crate::PageHeader)> {
-    let Request { file, at, kind, .. } = request;
-    let Stored { buffer, start } = file.read(at, *kind)?;
-    let page = match start {
-        0 => adopt_page(buffer, *kind, at, file.id()),
-        _ => decode_page(&buffer[start..start + at.bytes as usize], *kind, at, file.id()),
-    };
-    page.map_err(|why| file.corrupt(*kind, at.offset, why))
+/// A page that is going to be read.
+struct Reading {
+    key: Key,
+    file: Arc<PagedFile>,
+    at: Address,
+    kind: PageKind,
+    urgency: Urgency,
+    charge: Charge,
+    claim: Claim,
 }
 
-/// Ends the flight of one page with what `read` says.
-fn land(
-    cache: &PageCache,
-    Reading { request, charge, claim }: Reading,
-    outcome: &mut Outcome,
-    read: impl FnOnce(&Request) -> Result<(os::Buffer, crate::PageHeader)>,
-) {
-    let Request { file, at, kind, needed, key, .. } = request;
-    outcome.reads.push(PageRead { file: file.id(), at: *at, kind: *kind, needed: *needed, key: *key });
-    let made = read(request).and_then(|page| {
-        cache
-            .make_page(page, request.at, charge)
-            .map_err(|why| request.file.corrupt(request.kind, request.at.offset, why))
-    });
-    if let Some(claim) = claim {
-        claim.land(&request.file, &made);
+impl Reading {
+    /// The read of the blocks around the page; `None` if it ended at once.
+    fn begin(self, cache: &PageCache) -> Option<Read> {
+        let offset = self.at.offset - self.at.offset % BLOCK;
+        let start = (self.at.offset - offset) as usize;
+        let bytes = (start + self.at.bytes as usize).next_multiple_of(BLOCK_BYTES);
+        let file = match self.file.open() {
+            Ok(file) => file,
+            Err(error) => {
+                self.end(Err(error));
+                return None;
+            }
+        };
+        let (urgency, ticket) = (self.urgency, self.claim.flight().ticket());
+        let buffer = cache.buffer(bytes);
+        let done = Box::new(move |buffer, outcome| self.land(buffer, start, outcome));
+        Some(Read { file, offset, buffer, urgency, ticket, done })
     }
-    match (made, request.needed) {
-        (Ok(made), true) => outcome.needed.push((request.key, made.page)),
-        (Ok(made), false) if made.fits => outcome.ahead.push((request.key, request.time, made.page)),
-        // Nobody needs it yet, and it is beyond the budget.
-        (Ok(_), false) => {}
-        (Err(error), true) => outcome.fail(error),
-        // Whoever needs it later will be told.
-        (Err(_), false) => {}
+
+    /// Ends the flight with what was read.
+    fn land(self, buffer: Buffer, start: usize, outcome: io::Result<usize>) {
+        let Self { file, at, kind, .. } = &self;
+        let stored = file.stored(buffer, start, outcome).and_then(|stored| {
+            file.check_end(&stored, at.offset - start as u64, at, *kind)?;
+            Ok(stored)
+        });
+        let page = stored.and_then(|Stored { buffer, start }| {
+            let cache = self.claim.cache();
+            match start {
+                0 => adopt_page(buffer, *kind, at, file.id(), |bytes| cache.buffer(bytes)),
+                _ => decode_page(&buffer[start..][..at.bytes as usize], *kind, at, file.id(), |bytes| {
+                    cache.buffer(bytes)
+                }),
+            }
+            .map_err(|why| file.corrupt(*kind, at.offset, why))
+        });
+        self.end(page);
+    }
+
+    fn end(self, page: Result<(Buffer, PageHeader)>) {
+        let Self { key, file, at, kind, charge, claim, .. } = self;
+        let made: Result<Made> = page.and_then(|page| {
+            let is_needed = claim.flight().is_needed();
+            claim.cache().make_page(key, page, at, charge, is_needed).map_err(|why| file.corrupt(kind, at.offset, why))
+        });
+        claim.land(&file, made);
     }
 }
 
-impl Outcome {
-    fn fail(&mut self, error: Error) {
-        self.error.get_or_insert(error);
+/// Begins to read pages; makes it here if that is wanted. Those whose file cannot be opened land at once.
+fn read(cache: &PageCache, readings: Vec<Reading>, by_caller: bool) {
+    let mut reads: Vec<Read> = Vec::with_capacity(readings.len());
+    let mut reader: Option<Arc<dyn Reads>> = None;
+    for reading in readings {
+        let its = Arc::clone(reading.file.reads());
+        let Some(read) = reading.begin(cache) else { continue };
+        if by_caller {
+            read_here(read);
+            return;
+        }
+        if let Some(before) = reader.replace(its.clone())
+            && !Arc::ptr_eq(&before, &its)
+        {
+            before.submit(std::mem::take(&mut reads));
+        }
+        reads.push(read);
     }
+    if let Some(reader) = reader {
+        reader.submit(reads);
+    }
+}
+
+/// A panic goes to who needs the page, and those who await it ask again.
+fn read_here(read: Read) {
+    let Read { file, offset, mut buffer, done, .. } = read;
+    let outcome = file.read_at(&mut buffer, offset);
+    done(buffer, outcome);
 }

@@ -1,5 +1,7 @@
 //! What is promised of one reader: how many rounds it takes, what it pins, what it leaves in the cache.
 
+mod flying;
+
 use super::*;
 use crate::flaky::SplitMix;
 use crate::numbered::{BLOCK_COST, Numbered, PATH, accept};
@@ -23,15 +25,16 @@ fn all_of(session: &Session, numbered: &Numbered, file: &Arc<PagedFile>, pages: 
 }
 
 /// Somebody who does not keep pages reads page 0; `meanwhile` happens before it lands.
-fn read_by_another(cache: &PageCache, numbered: &Numbered, file: &Arc<PagedFile>, meanwhile: impl FnOnce()) {
+fn read_by_another(cache: &Arc<PageCache>, numbered: &Numbered, file: &Arc<PagedFile>, meanwhile: impl FnOnce()) {
     let charge = cache.try_reserve(BLOCK_COST).expect("the cache is empty");
-    let Look::Claimed(claim) = cache.claim(numbered.key(file, 0), false, 0) else { panic!("it is missing") };
+    let Look::Claimed(claim) = cache.claim(numbered.key(file, 0), 0, false, true) else { panic!("it is missing") };
     meanwhile();
     let (kind, at) = numbered.pages[0];
     let stored = file.read(&at, kind).expect("no faults");
-    let decoded = crate::page::adopt_page(stored.buffer, kind, &at, file.id()).expect("the page is whole");
-    let made = cache.make_page(decoded, at, charge).expect("its structure is right");
-    claim.land(file, &Ok(made));
+    let decoded =
+        crate::page::adopt_page(stored.buffer, kind, &at, file.id(), os::Buffer::zeroed).expect("the page is whole");
+    let made = cache.make_page(numbered.key(file, 0), decoded, at, charge, true).expect("its structure is right");
+    claim.land(file, Ok(made));
 }
 
 #[test]
@@ -67,20 +70,6 @@ fn a_path_takes_one_round_a_page_however_small_the_cache() {
             .expect("no faults");
         assert_eq!((session.rounds(), session.page_reads()), (4, 4));
     }
-}
-
-#[test]
-fn pages_that_follow_each_other_are_read_together() {
-    let numbered = Numbered::blocks(64);
-    let (cache, file) = setup(&numbered, 1000);
-    let session = Session::new(&cache, Reason::Scan, Admit::Keep);
-    all_of(&session, &numbered, &file, &[0, 1, 2, 3, 5, 6, 20]).expect("no faults");
-    assert_eq!((session.page_reads(), numbered.disk.counts().reads), (7, 3));
-
-    let packed = Numbered::write(&[PageKind::Data; 64], 3000, Codec::Lz4, Packing::Tight);
-    let file = packed.register(&cache);
-    all_of(&session, &packed, &file, &(0..64).collect::<Vec<_>>()).expect("no faults");
-    assert_eq!(packed.disk.counts().reads, 1);
 }
 
 #[test]
@@ -352,7 +341,7 @@ fn a_hint_says_whether_it_was_noted() {
         session.release();
         assert_eq!(numbered.ahead(&session, &file, 0), admit == Admit::Pass, "it is in the cache or nowhere");
 
-        let flight = cache.claim(numbered.key(&file, 2), false, 0);
+        let flight = cache.claim(numbered.key(&file, 2), 0, false, true);
         assert!(!numbered.ahead(&session, &file, 2), "somebody else reads it");
         drop(flight);
         assert!(numbered.ahead(&session, &file, 2), "nobody does any more");

@@ -115,13 +115,43 @@ impl<'a> Descent<'a> {
         let mut address = self.root.address;
         let mut leaf = None;
         for _ in 0..self.root.height {
-            let page = source.page(self.file, &address, self.root_kind)?;
+            let page = self.under(source, leaf.as_ref(), &address, self.root_kind)?;
             let node = Node::new(&page);
             let child = node.search_row(row);
             address = node.address(child);
             leaf = Some(Leaf { page, child });
         }
         Ok(leaf)
+    }
+
+    /// The page at `at`, which lies under `above` unless it is the root.
+    #[inline]
+    fn under<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        above: Option<&Leaf>,
+        at: &Address,
+        kind: PageKind,
+    ) -> Result<PageRef, Stop> {
+        match above {
+            Some(Leaf { page, child }) => source.child((page, *child), self.file, at, kind),
+            None => source.page(self.file, at, kind),
+        }
+    }
+
+    /// As [`Self::under`], if it is in memory.
+    #[inline]
+    fn peek_under<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        above: Option<&Leaf>,
+        at: &Address,
+        kind: PageKind,
+    ) -> Option<PageRef> {
+        match above {
+            Some(Leaf { page, child }) => source.peek_child((page, *child), self.file, at, kind),
+            None => source.peek(self.file, at, kind),
+        }
     }
 
     /// Index pages on the way to a data page.
@@ -267,16 +297,25 @@ impl<'a> Descent<'a> {
         Err(self.file.corrupt(self.kind.page_kind(), at.offset, why))
     }
 
+    /// Address of the data page under which `key` lies if it exists, and the node above it.
+    #[inline]
+    fn way_to_key<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<(Address, Option<Leaf>), Stop> {
+        let mut address = self.root.address;
+        let mut above: Option<Leaf> = None;
+        for _ in 0..self.root.height {
+            let page = self.under(source, above.as_ref(), &address, self.root_kind)?;
+            let node = self.node(&page, &address)?;
+            let child = node.search(key);
+            address = node.address(child);
+            above = Some(Leaf { page, child });
+        }
+        Ok((address, above))
+    }
+
     /// Address of the data page under which `key` lies if it exists.
     #[inline]
     pub(crate) fn address_of_key<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Address, Stop> {
-        let mut address = self.root.address;
-        for _ in 0..self.root.height {
-            let page = source.page(self.file, &address, self.root_kind)?;
-            let node = self.node(&page, &address)?;
-            address = node.address(node.search(key));
-        }
-        Ok(address)
+        Ok(self.way_to_key(source, key)?.0)
     }
 
     /// As [`Self::page_of_key`] with what is in memory: the page, or the first one on the way that is missing. `None` if
@@ -287,13 +326,17 @@ impl<'a> Descent<'a> {
         key: &[u8],
     ) -> Result<Option<PageRef>, (Address, PageKind)> {
         let mut address = self.root.address;
+        let mut above: Option<Leaf> = None;
         for _ in 0..self.root.height {
-            let page = source.peek(self.file, &address, self.root_kind).ok_or((address, self.root_kind))?;
+            let page = self.peek_under(source, above.as_ref(), &address, self.root_kind);
+            let page = page.ok_or((address, self.root_kind))?;
             let Ok(node) = self.node(&page, &address) else { return Ok(None) };
-            address = node.address(node.search(key));
+            let child = node.search(key);
+            address = node.address(child);
+            above = Some(Leaf { page, child });
         }
         let kind = self.kind.page_kind();
-        source.peek(self.file, &address, kind).ok_or((address, kind)).map(Some)
+        self.peek_under(source, above.as_ref(), &address, kind).ok_or((address, kind)).map(Some)
     }
 
     /// First row of the page under which `key` lies if it exists; `None` if a node above it is not in memory.
@@ -310,15 +353,16 @@ impl<'a> Descent<'a> {
         Some(first)
     }
 
+    /// Address of the data page that holds row `row`, which is one of the tree's, and the node above it.
+    fn way_to_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<(Address, Option<Leaf>), Stop> {
+        let above = self.leaf_of_row(source, row)?;
+        let address = above.as_ref().map_or(self.root.address, |leaf| Node::new(&leaf.page).address(leaf.child));
+        Ok((address, above))
+    }
+
     /// Address of the data page that holds row `row`, which is one of the tree's.
     pub(crate) fn address_of_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Address, Stop> {
-        let mut address = self.root.address;
-        for _ in 0..self.root.height {
-            let page = source.page(self.file, &address, self.root_kind)?;
-            let node = Node::new(&page);
-            address = node.address(node.search_row(row));
-        }
-        Ok(address)
+        Ok(self.way_to_row(source, row)?.0)
     }
 
     /// The data page under which `key` lies if it exists. The first row not less than it may begin the next page.
@@ -328,8 +372,8 @@ impl<'a> Descent<'a> {
         source: &S,
         key: &[u8],
     ) -> Result<(PageRef, Layout), Stop> {
-        let address = self.address_of_key(source, key)?;
-        let page = source.page(self.file, &address, self.kind.page_kind())?;
+        let (address, above) = self.way_to_key(source, key)?;
+        let page = self.under(source, above.as_ref(), &address, self.kind.page_kind())?;
         let layout = Layout::of(&page);
         Ok((page, layout))
     }
@@ -346,8 +390,9 @@ impl<'a> Descent<'a> {
         }
         let mut address = self.root.address;
         let mut span = 0..self.rows;
+        let mut above: Option<Leaf> = None;
         for _ in 0..self.root.height {
-            let page = source.page(self.file, &address, self.root_kind)?;
+            let page = self.under(source, above.as_ref(), &address, self.root_kind)?;
             let node = self.node(&page, &address)?;
             let child = node.search(key);
             span = node.rows_before(child).unwrap_or(span.start)..node.rows_through(child);
@@ -355,8 +400,9 @@ impl<'a> Descent<'a> {
                 return Ok(Under::Hidden(span));
             }
             address = node.address(child);
+            above = Some(Leaf { page, child });
         }
-        let page = source.page(self.file, &address, self.kind.page_kind())?;
+        let page = self.under(source, above.as_ref(), &address, self.kind.page_kind())?;
         let layout = Layout::of(&page);
         self.check_rows(&layout, span, &address)?;
         Ok(Under::Page(page, layout))
@@ -373,8 +419,8 @@ impl<'a> Descent<'a> {
             let why = format!("row {row} is beyond the {} rows of the tree", self.rows);
             return Err(corrupt(self.file, self.kind.page_kind(), self.root.address.offset, why));
         }
-        let address = self.address_of_row(source, row)?;
-        let page = source.page(self.file, &address, self.kind.page_kind())?;
+        let (address, above) = self.way_to_row(source, row)?;
+        let page = self.under(source, above.as_ref(), &address, self.kind.page_kind())?;
         let layout = L::of(&page);
         self.check_row(row, &layout, &address)?;
         Ok((page, layout))

@@ -22,9 +22,9 @@ fn meta(newest: u64) -> Meta {
 
 /// The set that `edits` make of one with a table 1, or what is said against them.
 fn applied(edits: &[Edit]) -> Result<FileSet, Refusal> {
-    let (_, disk) = Machine::simulated(1);
+    let (machine, _) = Machine::simulated(1);
     let cache = PageCache::new(0, 1, sst::validate);
-    let opener = FileOpener { directory: "db".into(), disk, cache, prefer_flat: false };
+    let opener = FileOpener { directory: "db".into(), machine, cache, prefer_flat: false };
     let mut set = FileSet::default();
     let table = Edit::Table { id: TableId(1), name: "users".to_owned(), options: TableOptions::default() };
     set.apply(&table, &opener, &mut Vec::new()).expect("it is the first");

@@ -5,7 +5,6 @@ use crate::manifest::file_set::FileOpener;
 use crate::read::level::LevelCursor;
 use crate::read::level::files_between;
 use os::Access;
-use os::sim::SimDisk;
 use pages::{Address, PageCache, PageKind, PageRef, PagedFile, Resident, Stop, retry};
 use sst::{BuildOptions, Builder, Groups, IndexKind, Limits, Readahead, RowKind, Seek, Version};
 use std::cell::{Cell, RefCell};
@@ -22,9 +21,10 @@ fn key(row: u64) -> Vec<u8> {
 
 /// The run, on a disk of its own.
 fn build(options: BuildOptions, history: bool, prefer_flat: bool) -> Vec<Arc<DbFile>> {
-    let disk: Arc<dyn os::Disk> = SimDisk::new(3);
+    let (machine, _) = os::Machine::simulated(3);
+    let disk = machine.disk.clone();
     let cache = PageCache::new(1 << 20, 1, sst::validate);
-    let opener = FileOpener { directory: "".into(), disk: disk.clone(), cache, prefer_flat };
+    let opener = FileOpener { directory: "".into(), machine, cache, prefer_flat };
     let mut row = 0;
     let mut run = Vec::new();
     for (number, rows) in FILES.into_iter().enumerate() {

@@ -1,0 +1,152 @@
+//! Frames by the names of their pages: a hash table with chains through the frames. It does not know what is in them.
+//!
+//! * A chain belongs to the shard that its pages belong to, and is changed under the lock of that shard.
+//! * Who looks without a lock may be led astray by a frame that leaves the chain just then, and not find a page that is
+//!   there: it looks again under the lock before it believes that. It never finds a wrong one, for a frame is asked for its
+//!   name once it is pinned.
+//! * A table that has become small is followed by one of twice the chains, and stays, for somebody may be looking at it: all
+//!   of them together are less than twice the last.
+
+use super::shard::Key;
+use crate::PageRef;
+use crate::frame::{Frame, Frames};
+use os::sync::OnceLock;
+use os::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+/// Chains of the smallest table; not less than there are shards.
+const MIN_CHAINS: usize = 64;
+
+/// Tables that follow each other, until frames run out of numbers.
+const TABLES: usize = 27;
+
+/// Frames looked at without a lock: longer chains are so rare, and walks that went astray must end.
+const MAX_STEPS: usize = 16;
+
+/// A hash table of frames.
+pub(crate) struct Table {
+    /// Table `i` has `MIN_CHAINS << i` chains, each the number of its first frame.
+    tables: [OnceLock<Box<[AtomicU32]>>; TABLES],
+    current: AtomicUsize,
+}
+
+impl Table {
+    /// A table for about so many frames.
+    pub fn new(frames: u64) -> Self {
+        let table = Self { tables: [const { OnceLock::new() }; TABLES], current: AtomicUsize::new(0) };
+        let wanted = Self::wanted(frames);
+        table.make(wanted);
+        table.current.store(wanted, Ordering::Relaxed);
+        table
+    }
+
+    fn wanted(frames: u64) -> usize {
+        let chains = frames.next_power_of_two().max(MIN_CHAINS as u64);
+        ((chains / MIN_CHAINS as u64).ilog2() as usize).min(TABLES - 1)
+    }
+
+    fn make(&self, i: usize) -> &[AtomicU32] {
+        self.tables[i].get_or_init(|| (0..MIN_CHAINS << i).map(|_| AtomicU32::new(0)).collect())
+    }
+
+    fn chains(&self) -> &[AtomicU32] {
+        self.tables[self.current.load(Ordering::Acquire)].get().expect("the current table was made")
+    }
+
+    fn chain(&self, key: Key) -> &AtomicU32 {
+        let chains = self.chains();
+        &chains[key.hash() as usize & (chains.len() - 1)]
+    }
+
+    /// Memory of all tables in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.tables.iter().filter_map(OnceLock::get).map(|chains| size_of_val(&**chains) as u64).sum()
+    }
+
+    /// The page of this name, if it is met. Without a lock.
+    pub fn find(&self, frames: &Frames, key: Key) -> Option<PageRef> {
+        let mut number = self.chain(key).load(Ordering::Acquire);
+        for _ in 0..MAX_STEPS {
+            let frame = frames.get(number)?;
+            if frame.is_named(key)
+                && let Some(page) = frame.find(key)
+            {
+                return Some(page);
+            }
+            number = frame.next();
+        }
+        None
+    }
+
+    /// The frame of the page of this name. Under the lock of its shard.
+    pub fn frame<'f>(&self, frames: &'f Frames, key: Key) -> Option<&'f Frame> {
+        let mut number = self.chain(key).load(Ordering::Relaxed);
+        while let Some(frame) = frames.get(number) {
+            if frame.is_named(key) {
+                return Some(frame);
+            }
+            number = frame.next();
+        }
+        None
+    }
+
+    /// Puts a frame in, whose page the cache is about to have. Under the lock of its shard.
+    pub fn insert(&self, frame: &Frame, number: u32) {
+        let chain = self.chain(frame.key());
+        frame.set_next(chain.load(Ordering::Relaxed));
+        chain.store(number, Ordering::Release);
+    }
+
+    /// Takes a frame out, which is in. Under the lock of its shard.
+    pub fn remove(&self, frames: &Frames, key: Key, number: u32) {
+        let chain = self.chain(key);
+        let frame = |number| frames.get(number).expect("a chain leads to its frames");
+        let mut at = chain.load(Ordering::Relaxed);
+        let next = frame(number).next();
+        if at == number {
+            chain.store(next, Ordering::Release);
+            return;
+        }
+        loop {
+            let before = frame(at);
+            at = before.next();
+            if at == number {
+                before.set_next(next);
+                return;
+            }
+        }
+    }
+
+    /// Whether the table is small for so many frames.
+    pub fn is_small_for(&self, frames: u64) -> bool {
+        Self::wanted(frames) > self.current.load(Ordering::Relaxed)
+    }
+
+    /// Goes over to a table for so many frames. Under the locks of all shards.
+    pub fn grow(&self, all: &Frames, frames: u64) {
+        let (from, to) = (self.current.load(Ordering::Relaxed), Self::wanted(frames));
+        if to <= from {
+            return;
+        }
+        let old: Vec<u32> = self.numbers(all, 0, 1).collect();
+        let chains = self.make(to);
+        for number in old {
+            let frame = all.get(number).expect("a chain leads to its frames");
+            let chain = &chains[frame.key().hash() as usize & (chains.len() - 1)];
+            frame.set_next(chain.load(Ordering::Relaxed));
+            chain.store(number, Ordering::Release);
+        }
+        self.current.store(to, Ordering::Release);
+    }
+
+    /// Numbers of the frames of shard `shard` of `shards`. Under its lock.
+    pub fn numbers<'t>(&'t self, frames: &'t Frames, shard: usize, shards: usize) -> impl Iterator<Item = u32> + 't {
+        let chains = self.chains().iter().skip(shard).step_by(shards);
+        chains.flat_map(|chain| {
+            let first = Some(chain.load(Ordering::Relaxed)).filter(|&number| number > 0);
+            std::iter::successors(first, |&number| {
+                let frame = frames.get(number).expect("a chain leads to its frames");
+                Some(frame.next()).filter(|&next| next > 0)
+            })
+        })
+    }
+}

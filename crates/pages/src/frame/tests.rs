@@ -1,0 +1,162 @@
+//! What is promised of frames: a page is there while somebody has it, goes once, and is never taken for another.
+#![allow(clippy::disallowed_methods, reason = "these tests are about threads that meet in a frame")]
+
+use super::*;
+use crate::{Codec, HEADER_BYTES};
+#[cfg(loom)]
+use os::sync::loom::{model, thread};
+#[cfg(not(loom))]
+use std::thread;
+
+/// Threads run as they like; under loom in every order.
+#[cfg(not(loom))]
+fn model(test: impl Fn() + Send + Sync + 'static) {
+    let times = if cfg!(miri) { 20 } else { 2000 };
+    (0..times).for_each(|_| test());
+}
+
+fn key(number: u64) -> Key {
+    Key { slot: 1, unit: number }
+}
+
+/// A page full of its number.
+fn page(frames: &Arc<Frames>, number: u64) -> PageRef {
+    let bytes = HEADER_BYTES + 8;
+    let mut buffer = Buffer::zeroed(bytes);
+    buffer.fill(number as u8);
+    let (memory_bytes, stored_bytes) = (bytes as u32, bytes as u32);
+    let header = PageHeader { kind: PageKind::Data, codec: Codec::None, level: 0, memory_bytes, stored_bytes };
+    let at = Address { offset: number * 64, bytes: bytes as u32, crc: 0 };
+    PageRef::charged(frames, key(number), buffer, &header, at, Charge::none())
+}
+
+fn check(page: &PageRef, number: u64) {
+    assert!(page.iter().all(|&byte| byte == number as u8) && page.address().offset == number * 64);
+}
+
+#[test]
+fn a_page_found_while_it_is_evicted_is_whole_or_not_found() {
+    model(|| {
+        let frames = Frames::new();
+        let first = page(&frames, 7);
+        first.give_to_cache();
+        let number = first.number();
+        drop(first);
+        let finder = {
+            let frames = Arc::clone(&frames);
+            thread::spawn(move || {
+                let found = frames.get(number).expect("it was made").find(key(7));
+                found.as_ref().inspect(|page| check(page, 7));
+                found.is_some()
+            })
+        };
+        let frame = frames.get(number).expect("it was made");
+        let evicted = frame.evict().is_some();
+        // The frame may get another page while the finder looks at it.
+        let next = evicted.then(|| page(&frames, 8));
+        let found = finder.join().expect("no panic");
+        assert!(evicted || found, "a page that nobody found is evicted");
+        if let Some(next) = next {
+            assert_eq!(next.number(), number, "frames are used again");
+            check(&next, 8);
+            drop(next);
+            assert_eq!(frames.free.lock().numbers, [number]);
+        } else {
+            assert!(frame.evict().is_some(), "whoever found it let it go");
+        }
+    });
+}
+
+#[test]
+fn a_page_that_the_cache_gives_up_goes_with_its_last_reference_whoever_has_it() {
+    model(|| {
+        let frames = Frames::new();
+        let first = page(&frames, 7);
+        first.give_to_cache();
+        let number = first.number();
+        let holder = thread::spawn(move || {
+            check(&first, 7);
+            drop(first);
+        });
+        let finder = {
+            let frames = Arc::clone(&frames);
+            thread::spawn(move || {
+                drop(frames.get(number).expect("it was made").find(key(7)).inspect(|page| check(page, 7)))
+            })
+        };
+        drop(frames.get(number).expect("it was made").forget());
+        holder.join().expect("no panic");
+        finder.join().expect("no panic");
+        assert_eq!(frames.free.lock().numbers, [number]);
+        assert!(frames.get(number).expect("it was made").find(key(7)).is_none());
+        assert_eq!(Arc::strong_count(&frames), 1);
+    });
+}
+
+#[test]
+fn a_page_outlives_the_frames_it_came_from() {
+    model(|| {
+        let first = page(&Frames::new(), 3);
+        let second = first.clone();
+        let other = thread::spawn(move || check(&second, 3));
+        check(&first, 3);
+        drop(first);
+        other.join().expect("no panic");
+    });
+}
+
+#[cfg(not(loom))]
+#[test]
+fn a_page_of_another_name_is_not_found() {
+    let frames = Frames::new();
+    let first = page(&frames, 5);
+    let frame = frames.get(first.number()).expect("it was made");
+    assert!(frame.find(key(5)).is_none(), "the cache does not have it");
+    first.give_to_cache();
+    assert!(frame.find(key(6)).is_none() && frame.find(Key { slot: 2, unit: 5 }).is_none());
+    assert!(frame.find(key(5)).is_some());
+    assert!(frame.evict().is_none(), "it is pinned");
+    assert!(first.is_last());
+}
+
+#[cfg(not(loom))]
+#[test]
+fn frames_are_numbered_from_one_without_gaps_and_stay_where_they_are() {
+    let frames = Frames::new();
+    let pages: Vec<PageRef> = (0..300).map(|number| page(&frames, number)).collect();
+    for (i, page) in pages.iter().enumerate() {
+        assert_eq!(page.number(), i as u32 + 1);
+        assert!(std::ptr::eq(frames.get(page.number()).expect("it was made"), page.frame()));
+        check(page, i as u64);
+    }
+    assert!(frames.get(0).is_none() && frames.get(u32::MAX).is_none());
+    assert_eq!(frames.bytes(), (64 + 128 + 256) * size_of::<Frame>() as u64);
+    assert_eq!(size_of::<Frame>(), 192, "what a page is said to cost counts on it");
+}
+
+#[cfg(not(loom))]
+#[test]
+fn children_are_remembered_where_there_are_any() {
+    let frames = Frames::new();
+    let data = page(&frames, 1);
+    data.set_hint(3, 9);
+    assert_eq!(data.hint(3), 0, "rows have no children");
+    let header =
+        PageHeader { kind: PageKind::Index, codec: Codec::None, level: 1, memory_bytes: 4096, stored_bytes: 4096 };
+    let at = Address { offset: 0, bytes: 4096, crc: 0 };
+    let node = PageRef::charged(&frames, key(2), Buffer::zeroed(4096), &header, at, Charge::none());
+    node.set_hint(3, 9);
+    assert_eq!((node.hint(3), node.hint(4)), (9, 0));
+    assert_eq!(node.cost_bytes(), 4096 + FRAME_BYTES + 512);
+}
+
+#[cfg(not(loom))]
+#[test]
+fn a_page_that_belongs_to_no_cache_goes_with_its_last_reference() {
+    let header = PageHeader { kind: PageKind::Data, codec: Codec::None, level: 0, memory_bytes: 20, stored_bytes: 20 };
+    let at = Address { offset: 64, bytes: 64, crc: 0 };
+    let page = PageRef::detached(Buffer::zeroed(20), &header, at);
+    let second = page.clone();
+    drop(page);
+    assert_eq!((second.len(), second.address()), (20, at));
+}

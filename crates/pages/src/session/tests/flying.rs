@@ -1,0 +1,269 @@
+//! What is promised while pages are on their way: whoever reads, in whatever order they come, whoever goes away.
+
+use super::*;
+use os::Urgency;
+use os::sim::SimReads;
+use os::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Wake, Waker};
+
+/// Counts how often a task was woken.
+#[derive(Default)]
+struct Woken(AtomicU64);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Woken {
+    fn times(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+struct Held {
+    numbered: Numbered,
+    reads: Arc<SimReads>,
+    cache: Arc<PageCache>,
+    file: Arc<PagedFile>,
+}
+
+impl Held {
+    fn new(pages: usize, budget_pages: u64, seed: u64) -> Self {
+        println!("seed {seed}");
+        let (numbered, reads) = (Numbered::blocks(pages), SimReads::new(seed));
+        let cache = PageCache::new(budget_pages * BLOCK_COST, 8, accept);
+        let file = numbered.register_held(&cache, &reads);
+        Self { numbered, reads, cache, file }
+    }
+
+    fn session(&self, admit: Admit) -> Session {
+        Session::new(&self.cache, Reason::Point, admit)
+    }
+
+    /// Asks for pages as one step and says whether all are there.
+    fn ask(&self, session: &Session, pages: &[usize]) -> bool {
+        let is_missing = |number: &&usize| self.numbered.page(session, &self.file, **number).is_err();
+        pages.iter().filter(is_missing).count() == 0
+    }
+
+    fn check_rest(&self) {
+        let usage = self.cache.usage();
+        assert_eq!((usage.pinned_bytes, usage.in_flight_bytes, usage.queued), (0, 0, 0), "{usage:?}");
+        assert!(usage.used_bytes <= usage.budget_bytes, "{usage:?}");
+        assert_eq!(usage.used_bytes, usage.frames * BLOCK_COST);
+    }
+}
+
+fn poll(session: &mut Session, woken: &Arc<Woken>) -> Poll<Result<()>> {
+    let waker = Waker::from(Arc::clone(woken));
+    session.poll_fetch(&mut Context::from_waker(&waker))
+}
+
+#[test]
+fn a_task_is_woken_once_when_the_last_page_of_its_step_is_here() {
+    for seed in 0..20 {
+        for admit in [Admit::Keep, Admit::Pass] {
+            let held = Held::new(10, 100, seed);
+            let (mut session, woken) = (held.session(admit), Arc::default());
+            assert!(!held.ask(&session, &[1, 5, 7]));
+            assert!(poll(&mut session, &woken).is_pending());
+            for left in (0..3).rev() {
+                assert!(held.reads.step());
+                assert_eq!(woken.times(), u64::from(left == 0));
+                assert_eq!(poll(&mut session, &woken).is_ready(), left == 0);
+            }
+            assert!(held.ask(&session, &[1, 5, 7]), "they are pinned");
+            assert!(poll(&mut session, &woken).is_ready(), "nothing is missing");
+            session.release();
+            held.check_rest();
+            assert_eq!((session.rounds(), session.page_reads()), (1, 3));
+        }
+    }
+}
+
+#[test]
+fn a_session_that_goes_away_leaves_its_pages_to_those_who_wait_and_to_the_cache() {
+    let held = Held::new(10, 100, 1);
+    let (first_woken, woken) = (Arc::default(), Arc::default());
+    let mut first = held.session(Admit::Keep);
+    assert!(!held.ask(&first, &[1, 2]));
+    assert!(poll(&mut first, &first_woken).is_pending());
+    let mut second = held.session(Admit::Pass);
+    assert!(!held.ask(&second, &[2]));
+    assert!(poll(&mut second, &woken).is_pending());
+    drop(first);
+    assert_eq!(held.cache.usage().in_flight_bytes, 2 * BLOCK_COST, "the disk writes to it");
+    held.reads.finish();
+    assert_eq!((first_woken.times(), woken.times()), (1, 1));
+    assert!(matches!(poll(&mut second, &woken), Poll::Ready(Ok(()))));
+    assert!(held.ask(&second, &[2]));
+    assert_eq!(held.numbered.disk.counts().reads, 2);
+    drop(second);
+    held.check_rest();
+    assert!(held.numbered.is_resident(&held.cache, &held.file, 1));
+}
+
+#[test]
+fn what_nobody_keeps_is_gone_when_the_last_who_waits_went_away() {
+    let held = Held::new(10, 100, 2);
+    let (mut session, woken) = (held.session(Admit::Pass), Arc::default());
+    assert!(!held.ask(&session, &[4]));
+    assert!(poll(&mut session, &woken).is_pending());
+    drop(session);
+    held.reads.finish();
+    assert_eq!(held.cache.usage().used_bytes, 0);
+    held.check_rest();
+}
+
+#[test]
+fn a_thread_waits_for_what_a_task_began_to_read() {
+    let held = Held::new(10, 100, 3);
+    let (mut task, woken) = (held.session(Admit::Keep), Arc::default());
+    assert!(!held.ask(&task, &[1, 2, 3]));
+    assert!(poll(&mut task, &woken).is_pending());
+    let thread = held.session(Admit::Keep);
+    assert_eq!(all_of(&thread, &held.numbered, &held.file, &[2, 4]).expect("no faults"), 2);
+    assert_eq!(held.numbered.disk.counts().reads, 4);
+    drop(task);
+    held.reads.finish();
+    held.check_rest();
+}
+
+#[test]
+fn an_error_reaches_a_task_and_the_next_step_tries_again() {
+    let held = Held::new(10, 100, 4);
+    held.numbered.disk.flip_bit(PATH, 3 * 4096 + 100, 2);
+    let (mut session, woken) = (held.session(Admit::Keep), Arc::default());
+    assert!(!held.ask(&session, &[2, 3]));
+    assert!(poll(&mut session, &woken).is_pending());
+    held.reads.finish();
+    let outcome = poll(&mut session, &woken);
+    assert!(matches!(outcome, Poll::Ready(Err(Error::Corrupt { offset: 12288, .. }))), "{outcome:?}");
+    session.release();
+    held.check_rest();
+    held.numbered.disk.flip_bit(PATH, 3 * 4096 + 100, 2);
+    assert!(!held.ask(&session, &[3]));
+    assert!(poll(&mut session, &woken).is_pending());
+    held.reads.finish();
+    assert!(matches!(poll(&mut session, &woken), Poll::Ready(Ok(()))));
+}
+
+#[test]
+fn what_is_read_ahead_becomes_urgent_when_somebody_needs_it_and_is_read_once() {
+    for admit in [Admit::Keep, Admit::Pass] {
+        let held = Held::new(10, 1000, 5);
+        let scan = held.session(admit);
+        (0..4).for_each(|number| assert!(held.numbered.ahead(&scan, &held.file, number)));
+        scan.release();
+        let queued = held.reads.tickets();
+        assert_eq!(queued.len(), 4, "they are begun when the step is done");
+        assert!(queued.iter().all(|(_, urgency)| *urgency == Urgency::Ahead));
+        assert!(!held.numbered.ahead(&scan, &held.file, 2), "it is on its way");
+        let (mut session, woken) = (held.session(Admit::Keep), Arc::default());
+        assert!(!held.ask(&session, &[2]));
+        assert!(poll(&mut session, &woken).is_pending());
+        let raised = held.reads.raised();
+        assert_eq!(raised.len(), 1);
+        assert!(held.reads.step_ticket(raised[0]));
+        assert!(matches!(poll(&mut session, &woken), Poll::Ready(Ok(()))));
+        assert!(held.ask(&session, &[2]));
+        drop(session);
+        // The scan finds what came meanwhile, and waits for the others.
+        let rounds = |numbers: &[usize]| {
+            numbers.iter().for_each(|number| {
+                all_of(&scan, &held.numbered, &held.file, &[*number]).expect("no faults");
+            });
+            scan.rounds()
+        };
+        let waited = rounds(&[2]);
+        assert_eq!(waited, 0, "{admit:?}");
+        held.reads.finish();
+        assert_eq!(rounds(&[0, 1, 3]), 0, "{admit:?}");
+        assert_eq!(held.numbered.disk.counts().reads, 4, "{admit:?}");
+        drop(scan);
+        held.check_rest();
+    }
+}
+
+#[test]
+fn tasks_that_have_no_room_wait_for_each_other_and_threads_do_not_wait_for_them() {
+    let held = Held::new(40, 3, 6);
+    let woken: Vec<Arc<Woken>> = (0..8).map(|_| Arc::default()).collect();
+    let mut tasks: Vec<(Session, Vec<usize>)> =
+        (0..8).map(|task| (held.session(Admit::Keep), (0..5).map(|page| task * 5 + page).collect())).collect();
+    let mut done = [false; 8];
+    // The first has the turn and is not polled again for a while.
+    assert!(!held.ask(&tasks[0].0, &tasks[0].1));
+    assert!(poll(&mut tasks[0].0, &woken[0]).is_pending());
+    for _ in 0..3 {
+        for (i, (session, pages)) in tasks.iter_mut().enumerate().skip(1) {
+            assert!(!held.ask(session, pages));
+            assert!(poll(session, &woken[i]).is_pending());
+        }
+    }
+    assert_eq!(held.cache.usage().queued, 7);
+    let thread = held.session(Admit::Keep);
+    all_of(&thread, &held.numbered, &held.file, &[30, 31, 32, 33]).expect("it overdraws");
+    drop(thread);
+    // Now all are polled whenever they were woken.
+    let mut patience = 1000;
+    while !done.iter().all(|done| *done) {
+        patience -= 1;
+        assert!(patience > 0, "they are stuck: {done:?} {:?}", held.cache.usage());
+        held.reads.finish();
+        for (i, (session, pages)) in tasks.iter_mut().enumerate() {
+            if done[i] || !held.ask(session, pages) && poll(session, &woken[i]).is_pending() {
+                continue;
+            }
+            if held.ask(session, pages) {
+                done[i] = true;
+                session.release();
+            }
+        }
+    }
+    drop(tasks);
+    held.check_rest();
+}
+
+#[test]
+fn random_tasks_read_what_the_disk_has_whenever_they_are_dropped() {
+    for seed in 0..200 {
+        let mut random = SplitMix(seed);
+        let held = Held::new(30, 2 + random.next() % 30, seed);
+        let woken: Arc<Woken> = Arc::default();
+        let mut tasks: Vec<Option<(Session, Vec<usize>)>> = (0..6).map(|_| None).collect();
+        for _ in 0..300 {
+            let i = (random.next() % 6) as usize;
+            match (&mut tasks[i], random.next() % 8) {
+                (empty @ None, _) => {
+                    let admit = if random.next().is_multiple_of(3) { Admit::Pass } else { Admit::Keep };
+                    let pages = (0..1 + random.next() % 5).map(|_| (random.next() % 30) as usize).collect();
+                    *empty = Some((held.session(admit), pages));
+                }
+                (some, 0) => *some = None,
+                (Some((session, pages)), 1) => {
+                    for number in &mut *pages {
+                        held.numbered.ahead(session, &held.file, (*number + 1) % 30);
+                    }
+                    session.release();
+                }
+                (Some((session, pages)), 2..6) => {
+                    if held.ask(session, pages) {
+                        session.release();
+                        *pages = (0..1 + random.next() % 5).map(|_| (random.next() % 30) as usize).collect();
+                    } else if let Poll::Ready(outcome) = poll(session, &woken) {
+                        outcome.expect("no faults");
+                    }
+                }
+                (Some(_), _) => {
+                    held.reads.step();
+                }
+            }
+        }
+        tasks.clear();
+        held.reads.finish();
+        held.check_rest();
+    }
+}
