@@ -615,6 +615,16 @@ impl fmt::Debug for Held {
     }
 }
 
+/// Pages keep their frames, so they are let go here; those that somebody refers to go with the last reference.
+impl Drop for PageCache {
+    fn drop(&mut self) {
+        let numbers: Vec<u32> = self.table.numbers(&self.frames, 0, 1).collect();
+        for number in numbers {
+            drop(self.frames.get(number).expect("the table knows frames of the cache").forget());
+        }
+    }
+}
+
 impl fmt::Debug for PageCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PageCache")

@@ -186,6 +186,24 @@ fn the_budget_changes_while_running() {
 }
 
 #[test]
+fn a_cache_that_goes_takes_its_pages_with_it_but_for_those_that_are_held() {
+    let numbered = Numbered::blocks(20);
+    let cache = PageCache::new(8 << 20, 8, accept);
+    let file = numbered.register(&cache);
+    let session = session(&cache);
+    (0..20).for_each(|number| read(&session, &numbered, &file, number));
+    let held = retry(&session, || numbered.page(&session, &file, 7)).expect("no faults of the disk");
+    let (frames, memory, budget) =
+        (Arc::downgrade(&cache.frames), Arc::clone(&cache.memory), Arc::clone(&cache.budget));
+    drop((session, file, cache));
+    assert_eq!((memory.used_bytes(), budget.used()), (os::BLOCK_BYTES as u64, BLOCK_COST));
+    assert_eq!(held.address(), numbered.pages[7].1);
+    drop(held);
+    assert_eq!((memory.used_bytes(), budget.used()), (0, 0));
+    assert!(frames.upgrade().is_none());
+}
+
+#[test]
 fn shards_share_a_budget() {
     let numbered = Numbered::blocks(3000);
     let cache = PageCache::new(8 << 20, 8, accept);
