@@ -194,6 +194,10 @@ pub enum Command {
     /// indexes and takes no page of data, so numbers are given as the two they lie between.
     #[command(after_help = STATS_EXAMPLES)]
     Stats(Stats),
+    /// Print what a database counts about itself since it was opened, as JSON: memory by owner, pages read, bytes written
+    ///
+    /// It is opened for this, so it says what an open takes. Programs that have it open ask for the same in the same form.
+    Metrics(Metrics),
     /// Say where to cut a table in parts of about equal size
     ///
     /// Prints the key that each part stops before, as `scan` takes it with --from and --to. Rows and bytes are estimates
@@ -582,6 +586,15 @@ pub struct Stats {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Metrics {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Print in the text format of Prometheus
+    #[arg(long)]
+    pub prometheus: bool,
 }
 
 impl Stats {

@@ -8,6 +8,7 @@ pub mod dump;
 pub mod explain;
 pub mod import;
 pub mod load;
+pub mod metrics;
 pub mod point;
 pub mod scan;
 pub mod share;

@@ -46,6 +46,7 @@ pub fn main(schemes: &[Scheme]) -> ExitCode {
         Command::Scan(args) => commands::scan::run(&common, &args),
         Command::Tables(args) => commands::tables::run(&common, &args),
         Command::Stats(args) => commands::stats::run(&common, &args),
+        Command::Metrics(args) => commands::metrics::run(&common, &args),
         Command::Explain(args) => commands::explain::run(&common, &args),
         Command::Split(args) => commands::split::run(&common, &args),
         Command::Compact(args) => commands::compact::run(&common, &args),

@@ -45,6 +45,7 @@ fn help_names_every_command_and_exit_code() {
         "scan",
         "tables",
         "stats",
+        "metrics",
         "explain",
         "split",
         "compact",
@@ -96,6 +97,7 @@ fn reading_makes_no_database() {
         }
         session.run(&args).fails(3, &["db has no database", "larch import"]);
     }
+    session.run(&["metrics", "db"]).fails(3, &["db has no database", "larch import"]);
     session.run(&["alter", "db", "t", "--index", "flat"]).fails(3, &["db has no database", "larch import"]);
     assert!(!session.has("db"));
 }

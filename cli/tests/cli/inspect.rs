@@ -23,6 +23,19 @@ fn stats_count_rows() {
 }
 
 #[test]
+fn metrics_are_told_in_the_formats_of_other_programs() {
+    let session = Session::with(&["--format", "tsv"], "a\t1\nb\t2\n");
+    let json = session.run(&["metrics", "db"]).ok();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    assert_eq!(json["files"], 1);
+    let owners = json["memory_bytes"].as_array().expect("memory has owners");
+    let sum: u64 = owners.iter().map(|owner| owner["value"].as_u64().expect("bytes are whole")).sum();
+    assert!(sum > 0 && json["memory_sum_bytes"] == sum, "{json}");
+    let text = session.run(&["metrics", "db", "--prometheus"]).ok();
+    assert!(text.contains("# TYPE larch_files gauge\nlarch_files 1\n"), "{text}");
+}
+
+#[test]
 fn compacting_keeps_every_row() {
     let session = Session::with(&["--format", "tsv"], "a\t1\nb\t2\n");
     session.run(&["delete", "db", "t", "a"]).ok();

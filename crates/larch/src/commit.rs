@@ -162,6 +162,7 @@ fn append(core: &Core, ops: &BatchOps) -> Result<(Arc<SyncPoint>, u64, Version)>
         let version = writer.next_version;
         let end = writer.log.append_commit(version, ops).map_err(|error| core.stop_writes(error.into()))?;
         core.written.log.fetch_add(ops.bytes().len() as u64, Ordering::Relaxed);
+        core.held.log.store(writer.log.memory_bytes(), Ordering::Relaxed);
         apply(&writer.memory, version, ops);
         writer.next_version = Version(version.0 + 1);
         core.publish(version);

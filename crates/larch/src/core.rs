@@ -6,6 +6,7 @@
 
 use crate::commit::{Pace, Writer};
 use crate::error::{Error, Result};
+use crate::gauge::Gauge;
 use crate::manifest::file_set::FileOpener;
 use crate::manifest::{Edit, FileSet, ManifestLog, TableId, TableInfo};
 use crate::options::Options;
@@ -50,6 +51,7 @@ pub struct Core {
     pub progress_count: Mutex<u64>,
     pub closing: AtomicBool,
     pub written: Written,
+    pub held: Held,
     pub pace: Pace,
     pub ranges: Ranges,
 }
@@ -74,6 +76,19 @@ pub struct Written {
     pub flushes: AtomicU64,
     /// Time commits were slowed, in microseconds.
     pub slowed_micros: AtomicU64,
+}
+
+/// Memory that passes through the hands of writers, by what it is for; what stays is counted where it is.
+#[derive(Debug, Default)]
+pub struct Held {
+    /// Files being built, by whoever builds them.
+    pub builders: Arc<Gauge>,
+    /// Rows of imports that are to be sorted.
+    pub imports: Arc<Gauge>,
+    /// What the log keeps to lay out records in.
+    pub log: AtomicU64,
+    /// What the manifest keeps for that.
+    pub manifest: AtomicU64,
 }
 
 /// Refuses writes when a background job panics: nobody would do its work any more, and writers would wait for ever.
@@ -122,6 +137,7 @@ impl Core {
             progress_count: Mutex::new(0),
             closing: AtomicBool::new(false),
             written: Written::default(),
+            held: Held::default(),
             pace: Pace::default(),
             ranges: Ranges::default(),
         }
@@ -199,6 +215,7 @@ impl Core {
             files.apply(edit, &self.opener, &mut removed).map_err(|why| log.refused(why))?;
         }
         log.commit(edits).map_err(|error| self.stop_writes(error))?;
+        self.held.manifest.store(log.memory_bytes(), Ordering::Relaxed);
         self.change_view(|view| {
             view.files = Arc::new(files);
             change(view);

@@ -11,6 +11,7 @@ use crate::compact::run::{Plan, merge_files};
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::flush;
+use crate::gauge::Holding;
 use crate::manifest::{DbFile, Edit, LEVELS, Level, TableFiles, TableInfo};
 use crate::parts;
 use crate::table::Table;
@@ -28,6 +29,8 @@ const MAX_FAN_IN: usize = 128;
 pub struct Import {
     table: Table,
     runs: Vec<Run>,
+    /// The memory of what is known of them.
+    runs_memory: Holding,
     state: State,
     user_bytes: u64,
     /// A value made of parts.
@@ -88,7 +91,8 @@ impl Import {
         }
         table.core().check_writable()?;
         let state = State::Streaming(Box::default());
-        Ok(Self { table: table.clone(), runs: Vec::new(), state, user_bytes: 0, joined: Vec::new() })
+        let runs_memory = table.core().held.imports.holding();
+        Ok(Self { table: table.clone(), runs: Vec::new(), runs_memory, state, user_bytes: 0, joined: Vec::new() })
     }
 
     fn core(&self) -> &Arc<Core> {
@@ -131,11 +135,17 @@ impl Import {
         let State::Sorting(buffer) = &mut self.state else { unreachable!("streaming returned above") };
         if buffer.is_full_with(key, value) {
             let run = buffer.write_run(&self.table)?;
-            self.runs.push(run);
+            self.add_runs(Some(run));
         }
         let State::Sorting(buffer) = &mut self.state else { unreachable!("as above") };
         buffer.add(key, value);
         Ok(())
+    }
+
+    fn add_runs(&mut self, runs: impl IntoIterator<Item = Run>) {
+        self.runs.extend(runs);
+        let files = self.runs.iter().flat_map(|run| &run.files);
+        self.runs_memory.set(files.map(|file| file.memory_bytes()).sum());
     }
 
     /// Ends the ordered part of the input, if it has not ended yet.
@@ -143,8 +153,10 @@ impl Import {
         let State::Streaming(stream) = &mut self.state else { return Ok(()) };
         let stream = std::mem::take(stream);
         let budget = self.core().options.write_buffer_bytes;
-        self.state = State::Sorting(SortBuffer::new(budget));
-        self.runs.extend(stream.finish(&self.table)?);
+        let memory = self.core().held.imports.holding();
+        self.state = State::Sorting(SortBuffer::new(budget, memory));
+        let run = stream.finish(&self.table)?;
+        self.add_runs(run);
         Ok(())
     }
 
@@ -156,7 +168,7 @@ impl Import {
             && !buffer.is_empty()
         {
             let run = buffer.write_run(&self.table)?;
-            self.runs.push(run);
+            self.add_runs(Some(run));
         }
         self.state = State::Streaming(Box::default());
         let runs = self.runs.len().max(1) as u64;
@@ -360,6 +372,8 @@ struct SortBuffer {
     /// Keys and values, back to back.
     arena: Vec<u8>,
     rows: Vec<SortRow>,
+    /// Of both.
+    memory: Holding,
 }
 
 /// A row of the arena. The head decides most comparisons without a look at the arena.
@@ -373,9 +387,9 @@ struct SortRow {
 
 impl SortBuffer {
     /// Three quarters of the write buffer: growing a vector touches old and new memory for a moment.
-    fn new(write_buffer_bytes: u64) -> Self {
+    fn new(write_buffer_bytes: u64, memory: Holding) -> Self {
         let budget_bytes = (write_buffer_bytes as usize / 4 * 3).min(u32::MAX as usize);
-        Self { budget_bytes, arena: Vec::new(), rows: Vec::new() }
+        Self { budget_bytes, arena: Vec::new(), rows: Vec::new(), memory }
     }
 
     fn is_empty(&self) -> bool {
@@ -396,6 +410,7 @@ impl SortBuffer {
         self.arena.extend_from_slice(value);
         let (value_at, end) = (at + key.len() as u32, self.arena.len() as u32);
         self.rows.push(SortRow { head: u64::from_be_bytes(head), at, value_at, end });
+        self.memory.set((self.arena.capacity() + self.rows.capacity() * size_of::<SortRow>()) as u64);
     }
 
     fn write_run(&mut self, table: &Table) -> Result<Run> {

@@ -51,6 +51,7 @@ mod flush;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzz;
+mod gauge;
 mod import;
 mod manifest;
 mod memtable;
@@ -75,7 +76,7 @@ pub use explain::{
     Explained, ExplainedFile, ExplainedLevel, ExplainedPages, Explanation, PageFound, PageVisit, Verdict,
 };
 pub use import::{Import, ImportReport};
-pub use metrics::{GroupStats, LevelStats, Metrics, TableStats};
+pub use metrics::{GroupStats, LevelStats, Memory, Metrics, TableStats};
 pub use options::{Durability, Filters, LevelOptions, TableOptions};
 pub use os;
 pub use pages::{PageCache, PageKind, Reason};

@@ -9,6 +9,11 @@ use pages::counters::Snapshot;
 use sst::{GroupTrees, Tree};
 use std::collections::HashMap;
 
+mod export;
+mod memory;
+
+pub use memory::Memory;
+
 /// A database's counters since it was opened, and its sizes now.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -38,6 +43,7 @@ pub struct Metrics {
     pub cached_filter_bytes: u64,
     /// Memory of rows not yet in files, in bytes.
     pub memtable_bytes: u64,
+    memory: Memory,
     /// Bytes appended to the log.
     pub log_bytes: u64,
     /// Bytes of files written by flushes.
@@ -72,7 +78,7 @@ impl Metrics {
         let files = view.files.tables.values().flat_map(|table| table.files());
         let files: HashMap<u64, u64> = files.map(|(_, file)| (file.number, file.bytes())).collect();
         let cache = core.cache.usage();
-        let cached = Cached::of(|kind| cache.bytes_of(kind));
+        let memory = Memory::of(core, &cache);
         Self {
             page_reads: pages.total().faults,
             page_hits: pages.total().hits,
@@ -81,11 +87,12 @@ impl Metrics {
             data_page_reads: pages.data_reads(),
             pages,
             cache,
-            cached_index_bytes: cached.index,
-            cached_data_bytes: cached.data,
-            cached_history_bytes: cached.history,
-            cached_filter_bytes: cached.filter,
-            memtable_bytes: view.memory.iter().map(|memory| memory.bytes()).sum(),
+            cached_index_bytes: memory.cached_index_bytes,
+            cached_data_bytes: memory.cached_data_bytes,
+            cached_history_bytes: memory.cached_history_bytes,
+            cached_filter_bytes: memory.cached_filter_bytes,
+            memtable_bytes: memory.memtable_bytes,
+            memory,
             log_bytes: load(&written.log),
             flush_bytes: load(&written.flush),
             compaction_bytes: load(&written.compaction),
@@ -98,6 +105,11 @@ impl Metrics {
             files: files.len() as u64,
             file_bytes: files.values().sum(),
         }
+    }
+
+    /// Memory by owner: what the process has grown by for this database, and for those that share its cache.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     /// Bytes of pages of one kind in memory.

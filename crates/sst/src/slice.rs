@@ -54,6 +54,11 @@ impl RowRanges {
         }
     }
 
+    /// Memory of the ranges, which clones share.
+    pub fn memory_bytes(&self) -> usize {
+        self.ranges.as_deref().map_or(0, size_of_val)
+    }
+
     /// Whether it has no row.
     pub fn is_empty(&self) -> bool {
         self.first().is_none()

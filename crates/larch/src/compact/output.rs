@@ -3,12 +3,16 @@
 
 use crate::core::Core;
 use crate::error::{Error, Result};
+use crate::gauge::Holding;
 use crate::manifest::{Edit, TableInfo};
 use crate::parts::Slices;
 use os::Access;
 use os::sync::Arc;
 use sst::{Builder, Meta, RangeErase, RowKind, Version};
 use std::path::PathBuf;
+
+/// Bytes of a file after which the memory of its builder is looked at again.
+const LOOK_BYTES: u64 = 64 << 10;
 
 /// Files being written for one table.
 pub struct Outputs {
@@ -25,6 +29,8 @@ pub struct Outputs {
     held_key: Vec<u8>,
     open: Option<Open>,
     written: Vec<Written>,
+    /// The memory of all this.
+    memory: Holding,
     finished: bool,
 }
 
@@ -32,6 +38,8 @@ struct Open {
     builder: Builder,
     number: u64,
     path: PathBuf,
+    /// Length of the file from which on the builder's memory is looked at again.
+    look_at: u64,
 }
 
 struct Written {
@@ -61,6 +69,7 @@ impl Outputs {
             held_key: Vec::new(),
             open: None,
             written: Vec::new(),
+            memory: core.held.builders.holding(),
             finished: false,
         }
     }
@@ -99,14 +108,19 @@ impl Outputs {
     }
 
     fn write(&mut self, key: &[u8], version: Version, kind: RowKind, parts: &[&[u8]]) -> Result<()> {
-        let full = |open: &Open| open.builder.file_bytes() >= self.file_bytes && open.builder.last_key() != key;
-        if self.open.as_ref().is_some_and(full) {
+        let mut bytes = self.open.as_ref().map_or(0, |open| open.builder.file_bytes());
+        if bytes >= self.file_bytes && self.open.as_ref().is_some_and(|open| open.builder.last_key() != key) {
             self.close(Some(key))?;
+            bytes = 0;
         }
         if self.open.is_none() {
             self.open = Some(self.create()?);
         }
         let open = self.open.as_mut().expect("created above");
+        if bytes >= open.look_at {
+            open.look_at = bytes + LOOK_BYTES;
+            self.memory.set(open.builder.memory_bytes() + written_bytes(&self.written));
+        }
         Ok(open.builder.add(key, version, kind, parts)?)
     }
 
@@ -121,7 +135,7 @@ impl Outputs {
         let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
         let options = options.build(filter);
         let builder = Builder::new(file, path.clone(), self.core.machine.random.next_u64(), options);
-        Ok(Open { builder, number, path })
+        Ok(Open { builder, number, path, look_at: 0 })
     }
 
     /// Finishes the open file, which ends before `cut`; `None` is the end of all keys.
@@ -131,6 +145,7 @@ impl Outputs {
         match outcome {
             Ok(meta) => {
                 self.written.push(Written { number: open.number, path: open.path, meta });
+                self.memory.set(written_bytes(&self.written));
                 Ok(())
             }
             Err(error) => {
@@ -197,6 +212,14 @@ impl Drop for Outputs {
             remove(&self.core, path);
         }
     }
+}
+
+/// Memory of what is known of finished files.
+fn written_bytes(written: &[Written]) -> u64 {
+    written
+        .iter()
+        .map(|file| (size_of::<Written>() + file.path.as_os_str().len() + file.meta.heap_bytes()) as u64)
+        .sum()
 }
 
 /// Removes a file that is not part of the database. One that cannot be removed is an orphan for the next open.

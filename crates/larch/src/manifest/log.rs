@@ -130,6 +130,11 @@ impl ManifestLog {
         self.writer.end() > 2 * self.initial_bytes + OVERGROWN_BYTES
     }
 
+    /// What it keeps to lay out records in.
+    pub fn memory_bytes(&self) -> u64 {
+        self.writer.memory_bytes() + self.scratch.capacity() as u64
+    }
+
     fn append_scratch(&mut self) -> Result<()> {
         self.writer.append(&[&self.scratch])?;
         self.scratch.clear();

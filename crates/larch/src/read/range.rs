@@ -89,6 +89,11 @@ impl Ranges {
         self.0.lock().push(Arc::downgrade(ends));
     }
 
+    /// How many ranges have been asked for a row and are not dropped.
+    pub fn count(&self) -> usize {
+        self.0.lock().iter().filter(|ends| ends.strong_count() > 0).count()
+    }
+
     /// Takes views before `generation` away from ranges that nobody is asking for a row right now; the others see to it
     /// themselves.
     pub fn let_go(&self, generation: u64) {

@@ -117,6 +117,11 @@ impl RecordWriter {
         self.append(&[])
     }
 
+    /// What it keeps to lay out records in.
+    pub fn memory_bytes(&self) -> u64 {
+        self.scratch.capacity() as u64
+    }
+
     /// The file, for those who sync it.
     pub fn file(&self) -> &Arc<LogFile> {
         &self.file

@@ -52,6 +52,11 @@ impl LogWriter {
         self.records.append_proof()
     }
 
+    /// What it keeps to lay out records in.
+    pub fn memory_bytes(&self) -> u64 {
+        self.records.memory_bytes()
+    }
+
     /// Where the next record will start.
     pub fn end(&self) -> u64 {
         self.records.end()

@@ -169,6 +169,16 @@ impl Builder {
         self.writer.offset() + filter + trees.map(|tree| tree.waiting_bytes()).sum::<u64>() + BLOCK_BYTES as u64
     }
 
+    /// Memory the builder takes: the writer's buffer, open pages, closed nodes and partitions that wait for their extents.
+    pub fn memory_bytes(&self) -> u64 {
+        let trees = [&self.main, &self.history, &self.range_erases].map(KeyedRows::memory_bytes);
+        let groups = self.groups.iter().flat_map(|group| [group.newest.memory_bytes(), group.older.memory_bytes()]);
+        let filter = self.filter.as_ref().map_or(0, FilterRows::memory_bytes);
+        let scratch = [&self.first_key, &self.last_key, &self.reference, &self.chunk].map(Vec::capacity);
+        let all = trees.into_iter().chain(groups).chain(scratch).sum::<usize>() + filter + self.writer.memory_bytes();
+        (size_of::<Self>() + self.groups.capacity() * size_of::<Group>() + all) as u64
+    }
+
     /// Key of the last row.
     pub fn last_key(&self) -> &[u8] {
         &self.last_key

@@ -35,6 +35,11 @@ impl FileWriter {
         self.flushed + self.filled as u64
     }
 
+    /// Memory of what is gathered.
+    pub fn memory_bytes(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// Stores `page` (its header reserved) and leaves it with the bytes as stored.
     pub fn write_page(
         &mut self,

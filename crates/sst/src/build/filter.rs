@@ -69,6 +69,15 @@ impl FilterRows {
         self.closed_bytes as u64 + self.tree.waiting_bytes()
     }
 
+    /// Memory of the hashes and of the partitions that wait.
+    pub fn memory_bytes(&self) -> usize {
+        let closed = self.closed.iter().map(|partition| partition.page.capacity() + partition.separator.capacity());
+        self.hashes.capacity() * size_of::<u64>()
+            + closed.sum::<usize>()
+            + self.closed.capacity() * size_of::<Closed>()
+            + self.tree.memory_bytes()
+    }
+
     /// Whether no partition is closed yet.
     pub fn is_open(&self) -> bool {
         self.rows == 0

@@ -59,6 +59,12 @@ impl KeyedRows {
         &self.tree
     }
 
+    /// Memory of the open page and of the index.
+    pub fn memory_bytes(&self) -> usize {
+        let keys = self.last_key.capacity() + self.separator.capacity();
+        self.page.memory_bytes() + keys + self.scratch.capacity() + self.tree.memory_bytes()
+    }
+
     /// Adds a row; keys grow.
     pub fn add(
         &mut self,
@@ -126,6 +132,11 @@ impl PartRows {
     /// The index over the closed pages.
     pub fn tree(&self) -> &TreeBuilder {
         &self.tree
+    }
+
+    /// Memory of the open page and of the index.
+    pub fn memory_bytes(&self) -> usize {
+        self.page.memory_bytes() + self.scratch.capacity() + self.tree.memory_bytes()
     }
 
     /// Adds the part of the next row. `elsewhere` are the stored bytes of its value pages.

@@ -100,6 +100,17 @@ impl TreeBuilder {
         self.closed_bytes as u64
     }
 
+    /// Memory of the closed nodes and of the children that wait.
+    pub fn memory_bytes(&self) -> usize {
+        let levels = self.levels.iter().map(|level| level.waiting.memory_bytes() + level.separator.capacity());
+        let closed = self.closed.iter().map(|node| node.page.capacity() + node.separator.capacity());
+        self.levels.capacity() * size_of::<Level>()
+            + levels.sum::<usize>()
+            + self.closed.capacity() * size_of::<ClosedNode>()
+            + closed.sum::<usize>()
+            + self.flat.as_ref().map_or(0, NodeBuilder::memory_bytes)
+    }
+
     /// Writes the data page that is `page` and enters it; `separator` lies between it and the one before.
     pub fn add_page(
         &mut self,

@@ -290,6 +290,11 @@ struct PendingRow {
 }
 
 impl DataPageBuilder {
+    /// Memory of the open page.
+    pub fn memory_bytes(&self) -> usize {
+        self.rows.capacity() * size_of::<PendingRow>() + self.arena.capacity()
+    }
+
     /// A page whose first row has id `first_row`.
     pub fn new(first_row: u64) -> Self {
         Self { first_row, base_version: u64::MAX, shortest_key: usize::MAX, ..Self::default() }

@@ -146,6 +146,11 @@ pub struct GroupPageBuilder {
 }
 
 impl GroupPageBuilder {
+    /// Memory of the open page.
+    pub fn memory_bytes(&self) -> usize {
+        self.parts.capacity() + self.ends.capacity() * size_of::<usize>() + self.outside.capacity()
+    }
+
     /// Rows so far.
     pub fn rows(&self) -> usize {
         self.ends.len()

@@ -132,6 +132,11 @@ pub struct KeyBounds {
 }
 
 impl KeyBounds {
+    /// Memory it takes besides its own size.
+    pub fn heap_bytes(&self) -> usize {
+        self.low.capacity() + self.high.as_ref().map_or(0, Vec::capacity)
+    }
+
     /// Bounds of the keys from `first` to `last`, at most [`MAX_BOUND_BYTES`] each.
     pub fn cut(first: &[u8], last: &[u8]) -> Self {
         let low = first[..first.len().min(MAX_BOUND_BYTES)].to_vec();
@@ -271,6 +276,12 @@ pub struct Unknown {
 }
 
 impl Meta {
+    /// Memory it takes besides its own size.
+    pub fn heap_bytes(&self) -> usize {
+        let groups = self.groups.capacity() * size_of::<GroupTrees>();
+        groups + self.bounds.heap_bytes() + self.unknown.extension.capacity()
+    }
+
     /// Rows, not counting older versions.
     pub fn rows(&self) -> u64 {
         self.main.map_or(0, |tree| tree.totals.rows)

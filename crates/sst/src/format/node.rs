@@ -363,6 +363,11 @@ impl NodeBuilder {
         self.children.len()
     }
 
+    /// Memory of the children and their separators.
+    pub fn memory_bytes(&self) -> usize {
+        self.children.capacity() * size_of::<Child>() + self.ends.capacity() * size_of::<usize>() + self.keys.capacity()
+    }
+
     /// Adds a child; `separator` is the one between it and the child before it and is ignored for the first.
     pub fn add(&mut self, separator: &[u8], child: Child) {
         if !self.children.is_empty() && !self.by_row {

@@ -1,0 +1,50 @@
+//! A number of bytes that several hold some of each. It does not know what the bytes are for.
+//!
+//! Thread safe. Relaxed everywhere: it is looked at for metrics, nothing is ordered by it.
+
+use os::sync::Arc;
+use os::sync::atomic::{AtomicU64, Ordering};
+
+/// The sum of all holdings.
+#[derive(Debug, Default)]
+pub struct Gauge(AtomicU64);
+
+impl Gauge {
+    /// The sum now.
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// One more, nothing yet.
+    pub fn holding(self: &Arc<Self>) -> Holding {
+        Holding { gauge: Arc::clone(self), bytes: 0 }
+    }
+}
+
+/// What one holder counts; nothing once it is dropped.
+#[derive(Debug)]
+pub struct Holding {
+    gauge: Arc<Gauge>,
+    bytes: u64,
+}
+
+impl Holding {
+    /// Counts `bytes` from now on, in place of what it counted before.
+    pub fn set(&mut self, bytes: u64) {
+        if bytes > self.bytes {
+            self.gauge.0.fetch_add(bytes - self.bytes, Ordering::Relaxed);
+        } else if bytes < self.bytes {
+            self.gauge.0.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+        }
+        self.bytes = bytes;
+    }
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! The owners that metrics name hold what the process has grown by. One test, since all of a process's allocations count.
+
+#![allow(clippy::disallowed_methods, reason = "a directory of its own on the real disk")]
+
+use larch::os::sync::atomic::{AtomicUsize, Ordering};
+use larch::os::{Buffer, Machine};
+use larch::{Database, Durability, LevelOptions, Table, TableOptions};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use std::alloc::{GlobalAlloc, Layout, System};
+
+struct Counting;
+
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+
+/// What glibc takes for an allocation: 8 bytes of its own, rounded up to 16, at least 32.
+fn taken(layout: Layout) -> usize {
+    (layout.size() + 8).next_multiple_of(16).max(32)
+}
+
+// SAFETY: all requests go to the system's allocator unchanged; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATED.fetch_add(taken(layout), Ordering::Relaxed);
+        // SAFETY: the caller's promises about `layout` are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        ALLOCATED.fetch_add(taken(layout), Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        ALLOCATED.fetch_sub(taken(layout), Ordering::Relaxed);
+        // SAFETY: `start` came from the system's allocator with this layout, by way of the two above.
+        unsafe { System.dealloc(start, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Memory of the heap, and of buffers that have mappings of their own.
+fn memory_bytes() -> u64 {
+    (ALLOCATED.load(Ordering::Relaxed) + Buffer::mapped_bytes()) as u64
+}
+
+/// The sum may be off by a fiftieth and 128 KiB.
+fn check(step: &str, db: &Database, before: u64) {
+    let memory = *db.metrics().memory();
+    let (told, taken) = (memory.total_bytes(), memory_bytes().saturating_sub(before));
+    println!("{step}: told {told}, taken {taken}: {memory:?}");
+    let margin = taken / 50 + (128 << 10);
+    assert!(told.abs_diff(taken) <= margin, "{step}: {told} bytes told, {taken} taken; {memory:?}");
+}
+
+fn key(i: u64) -> Vec<u8> {
+    format!("key {:016}", i).into_bytes()
+}
+
+fn insert(db: &Database, table: &Table, random: &mut Xoshiro256PlusPlus, rows: u64) {
+    for _ in 0..rows / 100 {
+        let mut batch = db.batch().durability(Durability::Buffered);
+        for _ in 0..100 {
+            batch.insert(table, key(random.random_range(0..1 << 20)), [b'v'; 100]);
+        }
+        batch.commit().expect("the disk works");
+    }
+}
+
+#[test]
+fn owners_hold_what_the_process_has_grown_by() {
+    let seed = 7;
+    println!("seed {seed}");
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let directory = std::env::temp_dir().join(format!("larch-memory-{:016x}", Machine::real().random.next_u64()));
+    let before = memory_bytes();
+    // Small files, for many of them.
+    let levels = LevelOptions { file_bytes: 64 << 10, ..LevelOptions::default() };
+    let builder = Database::builder(&directory).cache_bytes(8 << 20).write_buffer_bytes(32 << 20).levels(levels);
+    let db = builder.open().expect("the disk works");
+    check("open", &db, before);
+
+    let table = db.table("t").expect("the disk works");
+    insert(&db, &table, &mut random, 50_000);
+    let memory = *db.metrics().memory();
+    assert!(memory.memtable_bytes > 8 << 20, "{memory:?}");
+    check("written", &db, before);
+
+    db.flush().expect("the disk works");
+    insert(&db, &table, &mut random, 50_000);
+    db.flush().expect("the disk works");
+    db.compact().expect("the disk works");
+    let metrics = db.metrics();
+    assert!(metrics.files > 100 && metrics.memory().manifest_bytes > 100 << 10, "{metrics:?}");
+    check("compacted", &db, before);
+
+    for _ in 0..20_000 {
+        table.get(key(random.random_range(0..1 << 20))).expect("the disk works");
+    }
+    let memory = *db.metrics().memory();
+    assert!(memory.cached_data_bytes > 6 << 20 && memory.cached_index_bytes > 0, "{memory:?}");
+    check("read", &db, before);
+
+    let mut ranges: Vec<_> = (0..100).map(|i| table.range(key(i << 10)..)).collect();
+    for range in &mut ranges {
+        range.next().expect("there are rows").expect("the disk works");
+    }
+    assert!(db.metrics().memory().session_bytes > 0);
+    check("ranges", &db, before);
+    drop(ranges);
+
+    drop(table);
+    db.close().expect("the disk works");
+    std::fs::remove_dir_all(&directory).expect("the directory is the test's");
+    let left = memory_bytes().saturating_sub(before);
+    assert!(left < 64 << 10, "{left} bytes are left of a closed database");
+
+    let before = memory_bytes();
+    let builder = Database::builder(&directory).cache_bytes(8 << 20).write_buffer_bytes(32 << 20);
+    let db = builder.open().expect("the disk works");
+    // In order: a builder of a large file.
+    let other = db.table_with("other", TableOptions::default()).expect("the disk works");
+    let mut import = other.import().expect("the disk works");
+    for i in 0..250_000 {
+        import.add(&key(i), &[b'v'; 100]).expect("the disk works");
+    }
+    assert!(db.metrics().memory().builder_bytes > 1 << 20);
+    check("import in order", &db, before);
+    // Out of order: rows to be sorted.
+    for i in (0..100_000).rev() {
+        import.add(&key(i), &[b'v'; 100]).expect("the disk works");
+    }
+    assert!(db.metrics().memory().import_bytes > 10 << 20);
+    check("import out of order", &db, before);
+    import.finish(&mut |_, _| {}).expect("the disk works");
+    db.settle().expect("the disk works");
+    let memory = *db.metrics().memory();
+    assert_eq!((memory.builder_bytes, memory.import_bytes), (0, 0));
+    check("imported", &db, before);
+    db.close().expect("the disk works");
+    std::fs::remove_dir_all(&directory).expect("the directory is the test's");
+}
