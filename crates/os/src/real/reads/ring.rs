@@ -268,7 +268,7 @@ impl Reactor {
     /// from before the kernel knew is not told of. So it knows before the bell may be rung, or the queue is looked at after.
     fn hear_bell(&mut self) {
         let poll =
-            opcode::PollAdd::new(types::Fd(self.shared.bell.as_raw_fd()), rustix::event::PollFlags::IN.bits().into());
+            opcode::PollAdd::new(types::Fd(self.shared.bell.as_raw_fd()), rustix::event::PollFlags::IN.bits() as u32);
         let entry = poll.multi(true).build().user_data(BELL);
         // SAFETY: the entry names no memory. The bell is open as long as the ring: `shared` is kept here.
         unsafe { self.push(&entry) }
