@@ -109,6 +109,7 @@ impl Metrics {
             gauge("cache_pinned_bytes", "Pages in memory that somebody refers to.", self.cache.pinned_bytes),
             gauge("cache_held_bytes", "Pages kept for values that callers have.", self.cache.held_bytes),
             gauge("cache_in_flight_bytes", "Reserved for pages being read.", self.cache.in_flight_bytes),
+            gauge("cache_backed_bytes", "What the system has given for pages.", self.cache.backed_bytes),
             gauge("cache_pages", "Pages in memory.", self.cache.frames),
             gauge("cache_queued_sessions", "Readers that wait for room.", self.cache.queued as u64),
             gauge("open_files", "Files open.", self.cache.open_files as u64),

@@ -24,6 +24,9 @@ pub struct Memory {
     pub cached_filter_bytes: u64,
     /// Reserved for pages that are being read.
     pub in_flight_bytes: u64,
+    /// What the cache has and no page fills: memory of pages that went, tables with room for more. At least so much: pages
+    /// beyond 1 MiB and beyond the budget, whose memory is not the cache's own, hide as much of it.
+    pub cache_spare_bytes: u64,
     /// Rows not yet in files, with the lists that they stand in.
     pub memtable_bytes: u64,
     /// What the log keeps to lay out records in.
@@ -56,6 +59,7 @@ impl Memory {
             cached_history_bytes: cached.history,
             cached_filter_bytes: cached.filter,
             in_flight_bytes: cache.in_flight_bytes,
+            cache_spare_bytes: (cache.backed_bytes + cache.overhead_bytes).saturating_sub(cache.used_bytes),
             memtable_bytes: view.memory.iter().map(|memory| memory.bytes()).sum(),
             log_buffer_bytes: load(&core.held.log),
             builder_bytes: core.held.builders.bytes(),
@@ -68,13 +72,14 @@ impl Memory {
 
     /// Every owner with its bytes, named as in [`Metrics::to_json`](super::Metrics::to_json) and
     /// [`Metrics::to_prometheus`](super::Metrics::to_prometheus). Nothing is in two of them.
-    pub fn owners(&self) -> [(&'static str, u64); 11] {
+    pub fn owners(&self) -> [(&'static str, u64); 12] {
         [
             ("cached_index", self.cached_index_bytes),
             ("cached_data", self.cached_data_bytes),
             ("cached_history", self.cached_history_bytes),
             ("cached_filter", self.cached_filter_bytes),
             ("in_flight", self.in_flight_bytes),
+            ("cache_spare", self.cache_spare_bytes),
             ("memtables", self.memtable_bytes),
             ("log_buffers", self.log_buffer_bytes),
             ("builders", self.builder_bytes),
