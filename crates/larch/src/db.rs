@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{Edit, TableId};
 use crate::metrics::Metrics;
 use crate::options::{Durability, LevelOptions, Options, TableOptions};
-use crate::read::{Range, Value};
+use crate::read::{Range, Tried, Value};
 use crate::snapshot::Pin;
 use crate::table::{Readable, Table, bounds, check_name};
 use crate::{compact, flush, open};
@@ -415,6 +415,23 @@ impl Readable for Snapshot {
         table.multi_get_at(keys, Some(self.pin_of(table)?.version()))
     }
 
+    fn try_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>> {
+        table.try_get_at(key.as_ref(), Some(self.pin_of(table)?.version()))
+    }
+
+    async fn get_async<K: AsRef<[u8]> + Send>(&self, table: &Table, key: K) -> Result<Option<Value>> {
+        table.get_async_at(key.as_ref(), Some(self.pin_of(table)?.version())).await
+    }
+
+    fn multi_get_async<K: AsRef<[u8]> + Send + Sync>(
+        &self,
+        table: &Table,
+        keys: impl IntoIterator<Item = K> + Send,
+    ) -> impl Future<Output = Result<Vec<Option<Value>>>> + Send {
+        let keys: Vec<K> = keys.into_iter().collect();
+        async move { table.multi_get_async_at(&keys, Some(self.pin_of(table)?.version())).await }
+    }
+
     fn range<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Range {
         let rows = table.range_at(self.pin.clone(), range);
         match table.check_handle(&self.handle) {
@@ -442,6 +459,28 @@ impl Readable for Database {
     ) -> Result<Vec<Option<Value>>> {
         table.check_handle(&self.handle)?;
         table.multi_get(keys)
+    }
+
+    fn try_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>> {
+        table.check_handle(&self.handle)?;
+        table.try_get_at(key.as_ref(), None)
+    }
+
+    async fn get_async<K: AsRef<[u8]> + Send>(&self, table: &Table, key: K) -> Result<Option<Value>> {
+        table.check_handle(&self.handle)?;
+        table.get_async_at(key.as_ref(), None).await
+    }
+
+    fn multi_get_async<K: AsRef<[u8]> + Send + Sync>(
+        &self,
+        table: &Table,
+        keys: impl IntoIterator<Item = K> + Send,
+    ) -> impl Future<Output = Result<Vec<Option<Value>>>> + Send {
+        let keys: Vec<K> = keys.into_iter().collect();
+        async move {
+            table.check_handle(&self.handle)?;
+            table.multi_get_async_at(&keys, None).await
+        }
     }
 
     fn range<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Range {

@@ -7,7 +7,7 @@ use crate::db::Snapshot;
 use crate::error::Result;
 use crate::manifest::{DbFile, TableFiles};
 use crate::read::level::files_between;
-use crate::read::point::{self, Answer, ask_memtable, files_of, memtables_of};
+use crate::read::point::{self, Answer, PointRead, ask_memtable, files_of, memtables_of};
 use crate::read::view::TableView;
 use crate::read::{Found, Wanted};
 use crate::selection::Selection;
@@ -15,7 +15,7 @@ use crate::snapshot::Pin;
 use crate::table::{Table, bounds};
 use os::sync::Arc;
 use pages::recorder::{FileNotes, Notes, Touched};
-use pages::{Admit, PageKind, Reader, Reason, Recorder, Session};
+use pages::{Admit, PageKind, Reader, Reason, Recorder, Session, retry};
 use sst::{Direction, Version};
 use std::collections::{HashMap, HashSet};
 use std::ops::{Bound, RangeBounds};
@@ -219,7 +219,8 @@ impl Table {
         let table = TableView { view: &view, id: self.id(), at };
         let cache = &self.core().cache;
         let recorder = Recorder::new(Session::new(cache, Reason::Point, Admit::Keep));
-        let (answer, memory_rows, decided) = match point::answer(&recorder, table, key)? {
+        let mut read = PointRead::new(table, key);
+        let (answer, memory_rows, decided) = match retry(&recorder, || read.answer(&recorder))? {
             Answer::Silent => (Explained::Absent, 0, Verdict::Nothing),
             Answer::Gone => (Explained::Erased, 0, Verdict::Erased),
             Answer::Row(found) => {

@@ -24,6 +24,14 @@
 //! # }
 //! ```
 //!
+//! # Three forms of a read
+//!
+//! A read that finds its pages in memory never waits. One that misses some waits for the disk ([`Table::get`],
+//! [`Table::multi_get`], [`Table::range`]); or says that it would fault, and touches no disk ([`Table::try_get`],
+//! [`Range::try_next`]); or is a future, so that one thread can have thousands of them under way, with any executor
+//! ([`Table::get_async`], [`Table::multi_get_async`], [`Table::scan_async`]). Snapshots and [selections](Selection) have all
+//! three. A future can be dropped at any time.
+//!
 //! # Memory
 //!
 //! [`Builder::cache_bytes`] holds pages of every kind, [`Builder::write_buffer_bytes`] rows that are not in files yet.
@@ -80,7 +88,7 @@ pub use metrics::{GroupStats, LevelStats, Memory, Metrics, TableStats};
 pub use options::{Durability, Filters, LevelOptions, TableOptions};
 pub use os;
 pub use pages::{PageCache, PageKind, Reason};
-pub use read::{Key, PartRange, Parts, Prefetched, Range, RowRef, Value};
+pub use read::{Key, PartRange, PartScan, Parts, Prefetched, Range, RowRef, Scan, Tried, Value};
 pub use record::LogError;
 pub use selection::Selection;
 pub use sst::format::meta::successor;

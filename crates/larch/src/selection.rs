@@ -2,11 +2,13 @@
 
 use crate::db::Snapshot;
 use crate::error::Result;
-use crate::read::{Key, PartRange, Parts, Prefetched, Wanted, multi, point};
+use crate::read::point::PointRead;
+use crate::read::view::TableView;
+use crate::read::{Key, PartRange, PartScan, Parts, Prefetched, Tried, Wanted, multi};
 use crate::snapshot::Pin;
 use crate::table::{Table, bounds};
 use os::sync::Arc;
-use pages::Reason;
+use pages::{Reason, retry, retry_async};
 use sst::{Direction, Limits, Version};
 use std::ops::RangeBounds;
 
@@ -80,13 +82,40 @@ impl Selection {
     /// The parts of the row `key`, if there is one. Parts found in memory are not copied.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Parts>> {
         self.table.look(Reason::Point, self.version(), |session, table| {
-            point::get_parts(session, session.cache(), table, key.as_ref(), &self.wanted)
+            let mut read = PointRead::new(table, key.as_ref());
+            Ok(retry(session, || read.get_parts(session, session.cache(), &self.wanted))?)
         })
+    }
+
+    /// The parts of the row `key`, if all that it takes is in memory, see [`Table::try_get`].
+    pub fn try_get(&self, key: impl AsRef<[u8]>) -> Result<Tried<Option<Parts>>> {
+        self.table.look(Reason::Point, self.version(), |session, table| {
+            let mut read = PointRead::new(table, key.as_ref());
+            Tried::of(read.get_parts(session, session.cache(), &self.wanted))
+        })
+    }
+
+    /// As [`Selection::get`], as a future, see [`Table::get_async`].
+    pub async fn get_async(&self, key: impl AsRef<[u8]>) -> Result<Option<Parts>> {
+        let (view, at) = self.table.view_at(self.version());
+        let mut session = self.table.session(Reason::Point);
+        let mut read = PointRead::new(TableView { view: &view, id: self.table.id(), at }, key.as_ref());
+        Ok(retry_async(&mut session, |session| read.get_parts(session, session.cache(), &self.wanted)).await?)
     }
 
     /// Whether there is a row `key`. No part of it is read for that.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.table.contains_key_at(key.as_ref(), self.version())
+    }
+
+    /// As [`Selection::contains_key`], if all that it takes is in memory.
+    pub fn try_contains_key(&self, key: impl AsRef<[u8]>) -> Result<Tried<bool>> {
+        self.table.try_contains_key_at(key.as_ref(), self.version())
+    }
+
+    /// As [`Selection::contains_key`], as a future.
+    pub async fn contains_key_async(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.table.contains_key_async_at(key.as_ref(), self.version()).await
     }
 
     /// The parts of the rows `keys`, in the order of the keys, all as of one moment. They are looked up together, see
@@ -96,6 +125,15 @@ impl Selection {
         self.table.look(Reason::Point, self.version(), |session, table| {
             multi::get_parts(session, session.cache(), table, &keys, &self.wanted)
         })
+    }
+
+    /// As [`Selection::multi_get`], as a future, see [`Table::multi_get_async`].
+    pub fn multi_get_async<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> impl Future<Output = Result<Vec<Option<Parts>>>> {
+        let keys: Vec<K> = keys.into_iter().collect();
+        async move { self.table.multi_parts_async_at(&keys, &self.wanted, self.version()).await }
     }
 
     /// Brings what reading `range` from its start will need into memory, see [`Table::prefetch`]; of other groups nothing.
@@ -115,6 +153,11 @@ impl Selection {
     /// The rows with keys in `range`, as of now or of the snapshot, in order, from either end.
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> PartRange {
         self.rows(bounds::owned(&range))
+    }
+
+    /// As [`Selection::range`], for futures, see [`Table::scan_async`].
+    pub fn scan_async<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> PartScan {
+        self.range(range).into()
     }
 
     /// The rows whose keys begin with `prefix`.

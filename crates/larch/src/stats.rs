@@ -11,13 +11,14 @@ mod stretches;
 use crate::core::Core;
 use crate::db::Snapshot;
 use crate::error::{Error, Result};
+use crate::read::point::PointRead;
 use crate::read::range;
 use crate::read::view::TableView;
-use crate::read::{Key, Value, point};
+use crate::read::{Key, Value};
 use crate::snapshot::Pin;
 use crate::table::{Table, bounds};
 use os::sync::Arc;
-use pages::{Admit, Reason, Session};
+use pages::{Admit, Reason, Session, retry};
 pub use shape::Resolution;
 use span::Span;
 use sst::Readahead;
@@ -185,7 +186,8 @@ impl Statistics {
         self.table.check_whole()?;
         self.ask(range, None, |session, table, span| {
             let Some(key) = exact::nth_key(session, table, span, n, self.readahead())? else { return Ok(None) };
-            let value = point::get(session, session.cache(), table, &key)?;
+            let mut read = PointRead::new(table, &key);
+            let value = retry(session, || read.get(session, session.cache()))?;
             Ok(value.map(|value| (key.into(), value)))
         })
     }

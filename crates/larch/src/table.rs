@@ -12,14 +12,16 @@ use crate::manifest::{Edit, TableId, TableInfo};
 use crate::metrics::TableStats;
 use crate::options::TableOptions;
 use crate::parts;
+use crate::read::multi::MultiRead;
+use crate::read::point::PointRead;
 use crate::read::range::Rows;
 use crate::read::view::{TableView, View};
-use crate::read::{Key, Parts, Prefetched, Range, Value, Wanted, multi, point, precharge};
+use crate::read::{Key, Parts, Prefetched, Range, Scan, Tried, Value, Wanted, multi, precharge};
 use crate::selection::Selection;
 use crate::share;
 use crate::snapshot::Pin;
 use os::sync::Arc;
-use pages::{Admit, Reader, Reason, Session};
+use pages::{Admit, Reader, Reason, Session, retry, retry_async};
 use sst::precharge::Reading;
 use sst::{Direction, DumpDetail, Groups, Limits, Version};
 use std::io;
@@ -67,6 +69,28 @@ pub trait Readable {
 
     /// Whether `key` has a value. See [`Table::contains_key`].
     fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool>;
+
+    /// The value of `key` in `table`, if memory has it. See [`Table::try_get`].
+    fn try_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>>;
+
+    /// The value of `key` in `table`, if it has one. See [`Table::get_async`].
+    fn get_async<K: AsRef<[u8]> + Send>(
+        &self,
+        table: &Table,
+        key: K,
+    ) -> impl Future<Output = Result<Option<Value>>> + Send;
+
+    /// The values of `keys` in `table`, in their order. See [`Table::multi_get_async`].
+    fn multi_get_async<K: AsRef<[u8]> + Send + Sync>(
+        &self,
+        table: &Table,
+        keys: impl IntoIterator<Item = K> + Send,
+    ) -> impl Future<Output = Result<Vec<Option<Value>>>> + Send;
+
+    /// The rows of `table` with keys in `range`, in order, from either end. See [`Table::scan_async`].
+    fn scan_async<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Scan {
+        self.range(table, range).into()
+    }
 
     /// All rows of `table`.
     fn iter(&self, table: &Table) -> Range {
@@ -165,8 +189,12 @@ impl Table {
         read: impl FnOnce(&Session, TableView<'_>) -> Result<T>,
     ) -> Result<T> {
         let (view, at) = self.view_at(at);
-        let session = Session::new(&self.core().cache, reason, Admit::Keep);
+        let session = self.session(reason);
         read(&session, TableView { view: &view, id: self.info.id, at })
+    }
+
+    pub(crate) fn session(&self, reason: Reason) -> Session {
+        Session::new(&self.core().cache, reason, Admit::Keep)
     }
 
     /// What there is now, and `at` or the newest version.
@@ -187,7 +215,65 @@ impl Table {
 
     pub(crate) fn get_at(&self, key: &[u8], at: Option<Version>) -> Result<Option<Value>> {
         self.check_whole()?;
-        self.look(Reason::Point, at, |session, table| point::get(session, session.cache(), table, key))
+        self.look(Reason::Point, at, |session, table| {
+            let mut read = PointRead::new(table, key);
+            Ok(retry(session, || read.get(session, session.cache()))?)
+        })
+    }
+
+    /// The value of `key` if all that it takes to know it is in memory: touches no disk and waits for nothing. What is found
+    /// is warmer for it, as by [`Table::get`].
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let db = larch::Database::open(larch::doc::directory("try_get"))?;
+    /// # let fruit = db.table("fruit")?;
+    /// use larch::Tried;
+    ///
+    /// fruit.insert("apple", "red")?;
+    /// match fruit.try_get("apple")? {
+    ///     Tried::Ready(Some(colour)) => assert_eq!(colour[..], *b"red"),
+    ///     Tried::Ready(None) => println!("there is no such fruit"),
+    ///     Tried::WouldFault => println!("the disk must be asked: with `get`, or `get_async`"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn try_get(&self, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>> {
+        self.try_get_at(key.as_ref(), None)
+    }
+
+    pub(crate) fn try_get_at(&self, key: &[u8], at: Option<Version>) -> Result<Tried<Option<Value>>> {
+        self.check_whole()?;
+        self.look(Reason::Point, at, |session, table| {
+            Tried::of(PointRead::new(table, key).get(session, session.cache()))
+        })
+    }
+
+    /// As [`Table::get`], as a future, for any executor: while pages are on their way no thread waits, and thousands of such
+    /// reads can be under way on one. It sees what there is when it is first polled, and keeps memory and files of that moment
+    /// until it is done or dropped, which may be at any time.
+    ///
+    /// A value that is found in memory is there at the first poll, and nothing is allocated.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> { smol::block_on(async {
+    /// # let db = larch::Database::open(larch::doc::directory("get_async"))?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// assert_eq!(fruit.get_async("apple").await?.as_deref(), Some(&b"red"[..]));
+    /// # Ok(()) }) }
+    /// ```
+    pub async fn get_async(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.get_async_at(key.as_ref(), None).await
+    }
+
+    pub(crate) async fn get_async_at(&self, key: &[u8], at: Option<Version>) -> Result<Option<Value>> {
+        self.check_whole()?;
+        let (view, at) = self.view_at(at);
+        let mut session = self.session(Reason::Point);
+        let mut read = PointRead::new(TableView { view: &view, id: self.info.id, at }, key);
+        Ok(retry_async(&mut session, |session| read.get(session, session.cache())).await?)
     }
 
     /// Whether `key` has a value. No value is read for it, and no part of one.
@@ -196,7 +282,34 @@ impl Table {
     }
 
     pub(crate) fn contains_key_at(&self, key: &[u8], at: Option<Version>) -> Result<bool> {
-        self.look(Reason::Point, at, |session, table| Ok(point::find(session, table, key)?.is_some()))
+        self.look(Reason::Point, at, |session, table| {
+            let mut read = PointRead::new(table, key);
+            Ok(retry(session, || read.find(session))?.is_some())
+        })
+    }
+
+    /// As [`Table::contains_key`], if all that it takes to know it is in memory, see [`Table::try_get`].
+    pub fn try_contains_key(&self, key: impl AsRef<[u8]>) -> Result<Tried<bool>> {
+        self.try_contains_key_at(key.as_ref(), None)
+    }
+
+    pub(crate) fn try_contains_key_at(&self, key: &[u8], at: Option<Version>) -> Result<Tried<bool>> {
+        self.look(Reason::Point, at, |session, table| {
+            let found = PointRead::new(table, key).find(session);
+            Tried::of(found.map(|row| row.is_some()))
+        })
+    }
+
+    /// As [`Table::contains_key`], as a future, see [`Table::get_async`].
+    pub async fn contains_key_async(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.contains_key_async_at(key.as_ref(), None).await
+    }
+
+    pub(crate) async fn contains_key_async_at(&self, key: &[u8], at: Option<Version>) -> Result<bool> {
+        let (view, at) = self.view_at(at);
+        let mut session = self.session(Reason::Point);
+        let mut read = PointRead::new(TableView { view: &view, id: self.info.id, at }, key);
+        Ok(retry_async(&mut session, |session| read.find(session).map(|row| row.is_some())).await?)
     }
 
     /// The values of `keys`, in their order, all as of one moment. The keys are looked up together: what they miss is read
@@ -231,6 +344,49 @@ impl Table {
             multi::get_parts(session, session.cache(), table, &keys, &Wanted::whole())
         })?;
         Ok(rows.into_iter().map(|row| row.map(Parts::into_only)).collect())
+    }
+
+    /// As [`Table::multi_get`], as a future, see [`Table::get_async`]. All keys are on their way together.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> { smol::block_on(async {
+    /// # let db = larch::Database::open(larch::doc::directory("multi_get_async"))?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// let colours = fruit.multi_get_async(["banana", "apple"]).await?;
+    /// assert!(colours[0].is_none());
+    /// assert_eq!(colours[1].as_deref(), Some(&b"red"[..]));
+    /// # Ok(()) }) }
+    /// ```
+    pub fn multi_get_async<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> impl Future<Output = Result<Vec<Option<Value>>>> {
+        let keys: Vec<K> = keys.into_iter().collect();
+        async move { self.multi_get_async_at(&keys, None).await }
+    }
+
+    pub(crate) async fn multi_get_async_at<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        at: Option<Version>,
+    ) -> Result<Vec<Option<Value>>> {
+        self.check_whole()?;
+        let rows = self.multi_parts_async_at(keys, &Wanted::whole(), at).await?;
+        Ok(rows.into_iter().map(|row| row.map(Parts::into_only)).collect())
+    }
+
+    pub(crate) async fn multi_parts_async_at<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        wanted: &Wanted,
+        at: Option<Version>,
+    ) -> Result<Vec<Option<Parts>>> {
+        let (view, at) = self.view_at(at);
+        let mut session = self.session(Reason::Point);
+        let table = TableView { view: &view, id: self.info.id, at };
+        let mut read = MultiRead::new(table, keys, wanted, session.cache());
+        Ok(retry_async(&mut session, |session| read.get(session, session.cache())).await?)
     }
 
     /// Refuses a row that the table cannot take: too long, or whole where values are split.
@@ -346,6 +502,25 @@ impl Table {
         self.range_at(self.pin(), range)
     }
 
+    /// As [`Table::range`], for futures. Its version is kept from now on, files and memory only while a row is waited for.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> { smol::block_on(async {
+    /// # let db = larch::Database::open(larch::doc::directory("scan_async"))?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.insert("banana", "yellow")?;
+    /// let mut rows = fruit.scan_async("a".."c").limit(10);
+    /// while let Some(row) = rows.next().await {
+    ///     let (key, value) = row?;
+    ///     println!("{} is {}", key.escape_ascii(), value.escape_ascii());
+    /// }
+    /// # Ok(()) }) }
+    /// ```
+    pub fn scan_async<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Scan {
+        self.range(range).into()
+    }
+
     pub(crate) fn range_at<K: AsRef<[u8]>>(&self, pin: Arc<Pin>, range: impl RangeBounds<K>) -> Range {
         self.whole_rows(pin, bounds::owned(&range))
     }
@@ -364,7 +539,7 @@ impl Table {
     }
 
     pub(crate) fn rows(&self, wanted: Wanted, pin: Arc<Pin>, bounds: bounds::Owned) -> Rows {
-        self.rows_by(Session::new(&self.core().cache, Reason::Scan, Admit::Keep), wanted, pin, bounds)
+        self.rows_by(self.session(Reason::Scan), wanted, pin, bounds)
     }
 
     /// As [`Table::rows`], read by `reader`.

@@ -23,7 +23,7 @@ pub use asked::{Asked, PASS_PAGES, Share, Shares};
 use crate::format::meta::TreeKind;
 use crate::read::{Groups, Sst};
 use crate::row::Version;
-use pages::{PageSource, Result};
+use pages::{PageSource, Result, Stop, retry};
 use std::ops::{Bound, Range};
 use versions::{Found, Versions};
 use walk::{Side, Walk};
@@ -179,32 +179,44 @@ pub fn shares_of<'f>(files: impl Iterator<Item = &'f Sst>, reading: &Reading<'_>
     kinds.len() + usize::from(values)
 }
 
-/// Makes passes over any number of files until there is nothing more to ask for: `pass` makes one over all of them and says
-/// what it found in sum. Not more than `rounds` rounds beside those that a pass filled up: in a cache too small for what is
-/// needed this does not go on for ever.
+/// Passes over any number of files, made until there is nothing more to ask for: what is kept between two of them.
+#[derive(Debug)]
+pub struct Passes {
+    asked: Asked,
+    rounds_left: u64,
+}
+
+impl Passes {
+    /// No pass yet; not more than `rounds` rounds beside those that a pass filled up: in a cache too small for what is
+    /// needed this does not go on for ever.
+    pub fn new(rounds: u64) -> Self {
+        Self { asked: Asked::default(), rounds_left: rounds }
+    }
+
+    /// Makes one more: `pass` makes one over all files and says what it found in sum. A fault if there is more to ask for
+    /// once what was noted has been fetched. A step.
+    pub fn next(&mut self, mut pass: impl FnMut(&Asked) -> Result<Pass>) -> Result<Pass, Stop> {
+        self.asked.begin_pass();
+        let found = pass(&self.asked)?;
+        if !found.missing && !found.noted {
+            return Ok(found);
+        }
+        if !self.asked.is_full() {
+            let Some(less) = self.rounds_left.checked_sub(1) else { return Ok(found) };
+            self.rounds_left = less;
+        }
+        Err(Stop::Fault)
+    }
+}
+
+/// Makes passes until there is nothing more to ask for, see [`Passes`].
 pub fn run<S: PageSource + ?Sized>(
     source: &S,
     rounds: u64,
     mut pass: impl FnMut(&Asked) -> Result<Pass>,
 ) -> Result<Pass> {
-    let asked = Asked::default();
-    let outcome = (|| {
-        let mut left = rounds;
-        loop {
-            asked.begin_pass();
-            let found = pass(&asked)?;
-            if !found.missing && !found.noted {
-                return Ok(found);
-            }
-            if !asked.is_full() {
-                let Some(less) = left.checked_sub(1) else { return Ok(found) };
-                left = less;
-            }
-            source.fetch()?;
-        }
-    })();
-    source.release();
-    outcome
+    let mut passes = Passes::new(rounds);
+    retry(source, || passes.next(&mut pass))
 }
 
 /// Asks for everything that can be known to be needed from what is in memory. To be made again after

@@ -8,10 +8,9 @@
 use super::found::Found;
 use super::level::LevelCursor;
 use super::view::TableView;
-use crate::error::Result;
 use crate::memtable::{MemCursor, Memtable};
 use os::sync::Arc;
-use pages::{PageSource, Stop, retry};
+use pages::{PageSource, Stop};
 use sst::{Direction, Groups, Readahead, RowKind, RowPlace, Seek, StoredValue, Version};
 use std::ops::Bound;
 
@@ -23,7 +22,20 @@ pub struct Merge {
     sources: Vec<Source>,
     /// Key of the row found last.
     key: Vec<u8>,
+    came: Came,
+    /// All sources have arrived.
+    is_settled: bool,
     any_range_erases: bool,
+}
+
+/// How far a merge has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    Nowhere,
+    /// To the row with the merge's key: those before it are done with.
+    To,
+    /// Past that row.
+    Past,
 }
 
 #[derive(Debug)]
@@ -82,7 +94,8 @@ impl Merge {
             }));
         }
         let sources = sources.into_iter().map(|cursor| Source { cursor, pending: Pending::Seek }).collect();
-        Self { direction, at, sources, key: Vec::new(), any_range_erases }
+        let (key, came, is_settled) = (Vec::new(), Came::Nowhere, false);
+        Self { direction, at, sources, key, came, is_settled, any_range_erases }
     }
 
     /// Key of the row found last.
@@ -90,19 +103,31 @@ impl Merge {
         &self.key
     }
 
-    /// The next visible row before `far`; the first one from `start`, which matters only until something was found. Nothing
-    /// is read of rows beyond `far` but their keys. Replaces `parts` with its parts in those of `groups` that lie beside the
-    /// main one, if it is in a file.
-    pub fn next<S: PageSource + ?Sized>(
+    /// Where a merge that goes on instead of this one would start: `None` if it is where it started.
+    pub fn place(&self) -> Option<Start<'_>> {
+        match self.came {
+            Came::Nowhere => None,
+            Came::To => Some(Bound::Included(&self.key)),
+            Came::Past => Some(Bound::Excluded(&self.key)),
+        }
+    }
+
+    /// The visible row before `far` that is next; the same one again until it was [passed](Self::pass). The first one is
+    /// sought from `start`, which matters only until something was found. Nothing is read of rows beyond `far` but their
+    /// keys. Replaces `parts` with its parts in those of `groups` that lie beside the main one, if it is in a file.
+    ///
+    /// Steps that keep what they came to, so that running it again after a fault goes on where it was: sources that have
+    /// arrived stay, rows that are not visible are passed, and what was pinned for them is given back.
+    pub fn find<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
         (start, far): (Start<'_>, Bound<&[u8]>),
         groups: Groups,
         parts: &mut Vec<StoredValue>,
-    ) -> Result<Option<Found>> {
+    ) -> Result<Option<Found>, Stop> {
         parts.clear();
         loop {
-            retry(reader, || self.settle(reader, start))?;
+            self.settle(reader, start)?;
             let Some(best) = self.best() else { return Ok(None) };
             let key = self.sources[best].cursor.key().expect("the best source has a row");
             if !comes_before(key, far, self.direction) {
@@ -110,22 +135,25 @@ impl Merge {
             }
             self.key.clear();
             self.key.extend_from_slice(key);
-            let found = retry(reader, || self.resolve(reader, best))?;
-            if let Some((source, Found::File(row, _))) = &found
-                && groups.any_beside_main()
-            {
-                let cursor = &mut self.sources[*source].cursor;
-                retry(reader, || cursor.parts(reader, groups, row.place, parts))?;
-            }
-            self.pass();
-            if let Some((_, found)) = found {
+            self.came = Came::To;
+            if let Some((source, found)) = self.resolve(reader, best)? {
+                if groups.any_beside_main()
+                    && let Found::File(row, _) = &found
+                {
+                    self.sources[source].cursor.parts(reader, groups, row.place, parts)?;
+                }
                 return Ok(Some(found));
             }
+            self.pass();
+            reader.release();
         }
     }
 
-    /// Makes every source arrive. A step.
+    /// Makes every source arrive and gives back what was pinned for it. A step; nothing is done until a row was passed.
     pub fn settle<S: PageSource + ?Sized>(&mut self, reader: &S, start: Start<'_>) -> Result<(), Stop> {
+        if self.is_settled {
+            return Ok(());
+        }
         let mut missing = false;
         for Source { cursor, pending } in &mut self.sources {
             let arrived = match pending {
@@ -140,7 +168,12 @@ impl Merge {
                 Err(stop) => return Err(stop),
             }
         }
-        if missing { Err(Stop::Fault) } else { Ok(()) }
+        if missing {
+            return Err(Stop::Fault);
+        }
+        self.is_settled = true;
+        reader.release();
+        Ok(())
     }
 
     /// The newest source with the nearest key.
@@ -177,8 +210,9 @@ impl Merge {
         Ok(None)
     }
 
-    /// Sources at the current key must move before they are compared again.
-    fn pass(&mut self) {
+    /// The row found last is done with: sources at its key must move before they are compared again.
+    pub fn pass(&mut self) {
+        (self.came, self.is_settled) = (Came::Past, false);
         let key = self.key.as_slice();
         for source in &mut self.sources {
             if source.pending == Pending::Nothing && source.cursor.key() == Some(key) {

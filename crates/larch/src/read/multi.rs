@@ -17,7 +17,7 @@ use sst::{RowPlace, StoredValue};
 /// Most keys looked up at once: their pages are one long read for a disk, and their answers some ten KiB.
 const MAX_BATCH_KEYS: usize = 256;
 
-/// The parts wanted of the rows of `keys`, in the order of the keys.
+/// The parts wanted of the rows of `keys`, in the order of the keys; waits for them.
 pub fn get_parts<S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
@@ -25,15 +25,59 @@ pub fn get_parts<S: PageSource + ?Sized>(
     keys: &[impl AsRef<[u8]>],
     wanted: &Wanted,
 ) -> Result<Vec<Option<Parts>>> {
-    let most_bytes = cache.budget_bytes() / 4;
-    let mut answers = Vec::with_capacity(keys.len());
-    while answers.len() < keys.len() {
-        let keys = &keys[answers.len()..];
-        let batch = Batch::begin(table, keys, wanted, most_bytes);
-        let rows = batch.find(source, table, keys)?;
-        answers.extend(load(source, cache, rows, wanted, most_bytes)?);
+    let mut read = MultiRead::new(table, keys, wanted, cache);
+    Ok(retry(source, || read.get(source, cache))?)
+}
+
+/// Looking for many keys: how far it has come.
+pub struct MultiRead<'v, 'k, K> {
+    table: TableView<'v>,
+    keys: &'k [K],
+    wanted: &'k Wanted,
+    /// Memory for the pages of a batch.
+    most_bytes: u64,
+    /// Of the first keys, which are done.
+    answers: Vec<Option<Parts>>,
+    stage: Stage<'v>,
+}
+
+/// What is being done for the keys after those that are done.
+enum Stage<'v> {
+    Begin,
+    Find(Batch<'v>),
+    Load(Load<'v>),
+}
+
+impl<'v, 'k, K: AsRef<[u8]>> MultiRead<'v, 'k, K> {
+    /// Nothing was asked yet.
+    pub fn new(table: TableView<'v>, keys: &'k [K], wanted: &'k Wanted, cache: &PageCache) -> Self {
+        let most_bytes = cache.budget_bytes() / 4;
+        Self { table, keys, wanted, most_bytes, answers: Vec::with_capacity(keys.len()), stage: Stage::Begin }
     }
-    Ok(answers)
+
+    /// The parts wanted of all rows, in the order of the keys. Keeps what it came to, so that running it again after a fault
+    /// goes on where it was.
+    pub fn get<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<Vec<Option<Parts>>, Stop> {
+        while self.answers.len() < self.keys.len() {
+            let keys = &self.keys[self.answers.len()..];
+            match &mut self.stage {
+                Stage::Begin => self.stage = Stage::Find(Batch::begin(self.table, keys, self.wanted, self.most_bytes)),
+                Stage::Find(batch) => {
+                    let rows = batch.find(source, self.table, keys)?;
+                    source.release();
+                    self.stage = Stage::Load(Load::new(rows, self.wanted));
+                }
+                Stage::Load(load) => {
+                    load.run(source, cache, self.most_bytes)?;
+                    source.release();
+                    if let Stage::Load(load) = std::mem::replace(&mut self.stage, Stage::Begin) {
+                        self.answers.extend(load.into_answers(self.wanted));
+                    }
+                }
+            }
+        }
+        Ok(std::mem::take(&mut self.answers))
+    }
 }
 
 /// Keys that are looked up at once, as many of those to come as there is room for.
@@ -83,19 +127,17 @@ impl<'v> Batch<'v> {
         batch
     }
 
-    /// The rows of the batch's keys, which are the first of `keys`.
+    /// The rows of the batch's keys, which are the first of `keys`. A composite step that is run until it does not fault.
     fn find<S: PageSource + ?Sized>(
-        mut self,
+        &mut self,
         source: &S,
         table: TableView<'_>,
         keys: &[impl AsRef<[u8]>],
-    ) -> Result<Vec<Option<Found<&'v DbFile>>>> {
-        retry(source, || {
-            together(self.asked.chunk_by_mut(|a, b| a.key == b.key), |files| {
-                ask_files(source, table, files, keys[files[0].key].as_ref())
-            })
+    ) -> Result<Vec<Option<Found<&'v DbFile>>>, Stop> {
+        together(self.asked.chunk_by_mut(|a, b| a.key == b.key), |files| {
+            ask_files(source, table, files, keys[files[0].key].as_ref())
         })?;
-        for Asked { key, answer, .. } in self.asked.into_iter().rev() {
+        for Asked { key, answer, .. } in std::mem::take(&mut self.asked).into_iter().rev() {
             // Newer ones come later and overrule: an answer that is none was not needed.
             match answer {
                 None | Some(Answer::Silent) => {}
@@ -103,7 +145,7 @@ impl<'v> Batch<'v> {
                 Some(Answer::Row(row)) => self.rows[key] = Some(row),
             }
         }
-        Ok(self.rows)
+        Ok(std::mem::take(&mut self.rows))
     }
 }
 
@@ -154,59 +196,78 @@ impl Part<'_> {
     }
 }
 
-/// The parts wanted of `rows`: all in groups beside the main one in one step, then all that lie outside their pages in one
-/// step for as many as `most_bytes` have room for.
-fn load<S: PageSource + ?Sized>(
-    source: &S,
-    cache: &PageCache,
-    rows: Vec<Option<Found<&DbFile>>>,
-    wanted: &Wanted,
-    most_bytes: u64,
-) -> Result<impl Iterator<Item = Option<Parts>>> {
-    let mut parts = Vec::new();
-    for row in rows.iter().flatten() {
-        let Found::File(row, file) = row else { continue };
-        parts.extend((0..wanted.len()).map(|i| {
-            let group = wanted.group(i);
-            let state = if group == 0 { State::Stored(row.value.clone()) } else { State::Sought };
-            Part { file, place: row.place, group, state }
-        }));
+/// The parts wanted of rows: all in groups beside the main one in one step, then all that lie outside their pages in one
+/// step for as many as there is room for.
+struct Load<'v> {
+    rows: Vec<Option<Found<&'v DbFile>>>,
+    parts: Vec<Part<'v>>,
+    /// None of them is sought any more.
+    is_found: bool,
+    /// So many, the first, are loaded.
+    loaded: usize,
+    /// Of those after them, which are being loaded.
+    loading: usize,
+}
+
+impl<'v> Load<'v> {
+    fn new(rows: Vec<Option<Found<&'v DbFile>>>, wanted: &Wanted) -> Self {
+        let mut parts = Vec::new();
+        for row in rows.iter().flatten() {
+            let Found::File(row, file) = row else { continue };
+            parts.extend((0..wanted.len()).map(|i| {
+                let group = wanted.group(i);
+                let state = if group == 0 { State::Stored(row.value.clone()) } else { State::Sought };
+                Part { file, place: row.place, group, state }
+            }));
+        }
+        Self { rows, parts, is_found: false, loaded: 0, loading: 0 }
     }
-    retry(source, || {
-        let sought = parts.iter_mut().filter(|part| matches!(part.state, State::Sought));
-        together(sought, |part| {
-            part.state = State::Stored(part.file.sst.part(source, part.group, part.place)?);
-            Ok(())
-        })
-    })?;
-    let mut rest = parts.as_mut_slice();
-    while !rest.is_empty() {
-        let mut bytes = 0;
-        let fits = |part: &&Part<'_>| {
-            let before = bytes;
-            bytes += part.outside_bytes();
-            before == 0 || bytes <= most_bytes
-        };
-        let (now, later) = rest.split_at_mut(rest.iter().take_while(fits).count());
-        retry(source, || {
-            together(now.iter_mut(), |part| {
+
+    /// Loads them all. Steps, run until none faults.
+    fn run<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache, most_bytes: u64) -> Result<(), Stop> {
+        if !self.is_found {
+            let sought = self.parts.iter_mut().filter(|part| matches!(part.state, State::Sought));
+            together(sought, |part| {
+                part.state = State::Stored(part.file.sst.part(source, part.group, part.place)?);
+                Ok(())
+            })?;
+            self.is_found = true;
+            source.release();
+        }
+        while self.loaded < self.parts.len() {
+            let rest = &mut self.parts[self.loaded..];
+            if self.loading == 0 {
+                let mut bytes = 0;
+                let fits = |part: &&Part<'_>| {
+                    let before = bytes;
+                    bytes += part.outside_bytes();
+                    before == 0 || bytes <= most_bytes
+                };
+                self.loading = rest.iter().take_while(fits).count();
+            }
+            together(&mut rest[..self.loading], |part| {
                 if let State::Stored(stored) = &part.state {
                     part.state = State::Loaded(Value::from_file(cache, stored.load(source, &part.file.sst.file)?));
                 }
                 Ok(())
-            })
-        })?;
-        rest = later;
+            })?;
+            self.loaded += std::mem::take(&mut self.loading);
+            source.release();
+        }
+        Ok(())
     }
-    let mut loaded = parts.into_iter().map(|part| match part.state {
-        State::Loaded(value) => value,
-        State::Sought | State::Stored(_) => unreachable!("all parts were loaded"),
-    });
-    let wanted = *wanted;
-    Ok(rows.into_iter().map(move |row| {
-        Some(match row? {
-            Found::Memory(row) => wanted.of_memory(&row),
-            Found::File(..) => Parts::of(loaded.by_ref().take(wanted.len())),
+
+    fn into_answers(self, wanted: &Wanted) -> impl Iterator<Item = Option<Parts>> {
+        let mut loaded = self.parts.into_iter().map(|part| match part.state {
+            State::Loaded(value) => value,
+            State::Sought | State::Stored(_) => unreachable!("all parts were loaded"),
+        });
+        let wanted = *wanted;
+        self.rows.into_iter().map(move |row| {
+            Some(match row? {
+                Found::Memory(row) => wanted.of_memory(&row),
+                Found::File(..) => Parts::of(loaded.by_ref().take(wanted.len())),
+            })
         })
-    }))
+    }
 }

@@ -11,7 +11,7 @@ use crate::memtable::Memtable;
 use crate::parts::MAX_GROUPS;
 use os::sync::Arc;
 use pages::{PageCache, PageSource, Stop, retry, together};
-use sst::{RowKind, Version};
+use sst::{Row, RowKind, Version};
 
 /// What a source says about a key.
 pub enum Answer<'v> {
@@ -23,88 +23,141 @@ pub enum Answer<'v> {
     Row(Found<&'v DbFile>),
 }
 
-/// The key's row, if its newest version is a value. Reads the way to it and nothing of its parts elsewhere.
-pub fn find<'v, S: PageSource + ?Sized>(
-    source: &S,
+/// Looking for a key: how far it has come. Its functions are steps that keep what they came to, so that running one again
+/// after a fault goes on where it was.
+pub struct PointRead<'v, 'k> {
     table: TableView<'v>,
-    key: &[u8],
-) -> Result<Option<Found<&'v DbFile>>> {
-    Ok(match answer(source, table, key)? {
-        Answer::Row(row) => Some(row),
-        Answer::Silent | Answer::Gone => None,
-    })
+    key: &'k [u8],
+    /// Sources that said nothing: all memtables together are the first.
+    silent: usize,
+    /// The row, once it is known and something of it is missing.
+    row: Option<Found<&'v DbFile>>,
 }
 
-/// What all sources say together.
-pub fn answer<'v, S: PageSource + ?Sized>(source: &S, table: TableView<'v>, key: &[u8]) -> Result<Answer<'v>> {
-    let Some(files) = table.files() else { return Ok(Answer::Silent) };
-    match ask_memory(table, key) {
-        Answer::Silent => {}
-        decided => return Ok(decided),
+impl<'v, 'k> PointRead<'v, 'k> {
+    /// Nothing was asked yet.
+    pub fn new(table: TableView<'v>, key: &'k [u8]) -> Self {
+        Self { table, key, silent: 0, row: None }
     }
-    for file in files_of(files, key) {
-        match retry(source, || ask_file(source, table, file, key))? {
-            Answer::Silent => {}
-            decided => return Ok(decided),
+
+    /// What all sources say together.
+    pub fn answer<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Answer<'v>, Stop> {
+        let Some(files) = self.table.files() else { return Ok(Answer::Silent) };
+        if self.silent == 0 {
+            match ask_memory(self.table, self.key) {
+                Answer::Silent => self.silent = 1,
+                decided => return Ok(decided),
+            }
+        }
+        for file in files_of(files, self.key).skip(self.silent - 1) {
+            match ask_file(source, self.table, file, self.key)? {
+                Answer::Silent => {
+                    self.silent += 1;
+                    source.release();
+                }
+                decided => return Ok(decided),
+            }
+        }
+        Ok(Answer::Silent)
+    }
+
+    /// The key's row, if its newest version is a value. Reads the way to it and nothing of its parts elsewhere.
+    pub fn find<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<Found<&'v DbFile>>, Stop> {
+        Ok(match self.answer(source)? {
+            Answer::Row(row) => Some(row),
+            Answer::Silent | Answer::Gone => None,
+        })
+    }
+
+    /// The value of the key in a table whose values are whole.
+    pub fn get<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<Option<Value>, Stop> {
+        let (row, file) = match self.row_with_more(source, |row| row.value.inline().is_none())? {
+            None => return Ok(None),
+            Some(Found::Memory(row)) => return Ok(Some(Value::from_memory_whole(row))),
+            Some(Found::File(row, file)) => (row, file),
+        };
+        match row.value.load(source, &file.sst.file) {
+            Ok(loaded) => Ok(Some(Value::from_file(cache, loaded))),
+            Err(stop) => Err(self.come_back(row, file, stop)),
         }
     }
-    Ok(Answer::Silent)
-}
 
-/// The value of the key in a table whose values are whole.
-pub fn get<S: PageSource + ?Sized>(
-    source: &S,
-    cache: &PageCache,
-    table: TableView<'_>,
-    key: &[u8],
-) -> Result<Option<Value>> {
-    Ok(match find(source, table, key)? {
-        None => None,
-        Some(Found::Memory(row)) => Some(Value::from_memory_whole(row)),
-        Some(Found::File(row, file)) => {
-            let loaded = retry(source, || row.value.load(source, &file.sst.file))?;
-            Some(Value::from_file(cache, loaded))
+    /// The parts of the key's row that are wanted, found together.
+    pub fn get_parts<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        cache: &PageCache,
+        wanted: &Wanted,
+    ) -> Result<Option<Parts>, Stop> {
+        let (row, file) = match self.row_with_more(source, |_| true)? {
+            None => return Ok(None),
+            Some(Found::Memory(row)) => return Ok(Some(wanted.of_memory(&row))),
+            Some(Found::File(row, file)) => (row, file),
+        };
+        match load_parts(source, cache, &row, file, wanted) {
+            Ok(parts) => Ok(Some(parts)),
+            Err(stop) => Err(self.come_back(row, file, stop)),
         }
-    })
+    }
+
+    /// The row. If it was found now and has `more` that may be missing, the pages on the way to it are given back.
+    #[inline]
+    fn row_with_more<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        more: impl FnOnce(&Row) -> bool,
+    ) -> Result<Option<Found<&'v DbFile>>, Stop> {
+        if let Some(row) = self.row.take() {
+            return Ok(Some(row));
+        }
+        let found = self.find(source)?;
+        if let Some(Found::File(row, _)) = &found
+            && more(row)
+        {
+            source.release();
+        }
+        Ok(found)
+    }
+
+    /// Keeps a row of which something is missing.
+    #[cold]
+    fn come_back(&mut self, row: Row, file: &'v DbFile, stop: Stop) -> Stop {
+        self.row = Some(Found::File(row, file));
+        stop
+    }
 }
 
-/// The parts of the key's row that are wanted, found together.
-pub fn get_parts<S: PageSource + ?Sized>(
+/// The parts of a row in a file that are wanted, found together. A step.
+fn load_parts<S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
-    table: TableView<'_>,
-    key: &[u8],
+    row: &Row,
+    file: &DbFile,
     wanted: &Wanted,
-) -> Result<Option<Parts>> {
-    let found = find(source, table, key)?;
-    found.map(|found| load(source, cache, found, wanted)).transpose()
+) -> Result<Parts, Stop> {
+    let mut loaded = [const { None }; MAX_GROUPS];
+    together((0..wanted.len()).zip(&mut loaded), |(i, part)| {
+        let file = &file.sst;
+        *part = Some(match wanted.group(i) {
+            0 => row.value.load(source, &file.file)?,
+            group => file.part(source, group, row.place)?.load(source, &file.file)?,
+        });
+        Ok(())
+    })?;
+    Ok(Parts::of(loaded.into_iter().flatten().map(|part| Value::from_file(cache, part))))
 }
 
-/// The parts of a row that are wanted, found together.
+/// The parts of a row that are wanted, found together; waits for them.
 pub fn load<S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
     found: Found<&DbFile>,
     wanted: &Wanted,
 ) -> Result<Parts> {
-    let (row, file) = match found {
-        Found::Memory(row) => return Ok(wanted.of_memory(&row)),
-        Found::File(row, file) => (row, file),
-    };
-    let mut parts = [const { None }; MAX_GROUPS];
-    retry(source, || {
-        let missing = (0..wanted.len()).zip(&mut parts).filter(|(_, part)| part.is_none());
-        together(missing, |(i, part)| {
-            let file = &file.sst;
-            let loaded = match wanted.group(i) {
-                0 => row.value.load(source, &file.file),
-                group => file.part(source, group, row.place)?.load(source, &file.file),
-            };
-            *part = Some(Value::from_file(cache, loaded?));
-            Ok(())
-        })
-    })?;
-    Ok(Parts::of(parts.into_iter().flatten()))
+    match found {
+        Found::Memory(row) => Ok(wanted.of_memory(&row)),
+        Found::File(row, file) => Ok(retry(source, || load_parts(source, cache, &row, file, wanted))?),
+    }
 }
 
 /// The memtables of a table, newest first.

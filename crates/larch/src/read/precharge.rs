@@ -8,12 +8,11 @@
 use super::level::files_asked_between;
 use super::view::TableView;
 use crate::error::Result;
-use crate::manifest::Level;
 use crate::manifest::file_set::DbFile;
 use os::sync::Arc;
-use pages::{PageSource, Reader};
+use pages::{PageSource, Reader, Stop, retry};
 use sst::Direction;
-use sst::precharge::{self, Asked, Pass, Reading, Shares};
+use sst::precharge::{self, Asked, Pass, Passes, Reading, Shares};
 use std::ops::Bound;
 
 /// What a precharge did.
@@ -26,38 +25,59 @@ pub struct Prefetched {
     pub rounds: u64,
 }
 
-/// Brings what `reading` needs of `table` into memory, as much as a quarter of the cache holds. Its row ids are not looked
-/// at.
+/// Brings what `reading` needs of `table` into memory, as much as a quarter of the cache holds; waits for it. Its row ids are
+/// not looked at.
 pub fn precharge<R: Reader>(reader: &R, table: TableView<'_>, reading: &Reading<'_>) -> Result<Prefetched> {
     let session = reader.session();
-    let Some(files) = table.files() else { return Ok(Prefetched::default()) };
-    let (level0, deeper) = files.levels.split_first().expect("a table has levels");
-    let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
-    let runs: Vec<Level> = level0.chain(deeper.iter().filter(|level| !level.is_empty()).cloned()).collect();
-    let runs: Vec<&[Arc<DbFile>]> = runs
-        .iter()
-        .map(|run| &run[files_asked_between(session, run, reading.low, reading.high)])
-        .filter(|run| !run.is_empty())
-        .collect();
-
-    // Every tree that is read of every run has its share of a quarter of the cache, and so have its values.
-    let trees: usize = runs.iter().map(|run| precharge::shares_of(run.iter().map(|file| &*file.sst), reading)).sum();
-    let share = session.cache().budget_bytes() / 4 / trees.max(1) as u64;
-
     let (reads, rounds) = (session.page_reads(), session.rounds());
-    let bound =
-        |run: &&[Arc<DbFile>]| run.iter().map(|file| precharge::rounds_at_most(&file.sst, reading)).sum::<u64>();
-    let bound = runs.iter().map(bound).max().unwrap_or(0);
-    precharge::run(reader, bound, |asked| {
-        let mut sum = Pass::default();
-        for run in &runs {
-            let found = pass(reader, run, reading, share, asked)?;
-            sum.missing |= found.missing;
-            sum.noted |= found.noted;
-        }
-        Ok(sum)
-    })?;
+    let mut charge = Charge::new(reader, table, reading);
+    retry(reader, || charge.pass(reader, reading))?;
     Ok(Prefetched { page_reads: session.page_reads() - reads, rounds: session.rounds() - rounds })
+}
+
+/// A precharge under way: the files it is about, and what it has asked for.
+#[derive(Debug)]
+pub struct Charge {
+    runs: Vec<Vec<Arc<DbFile>>>,
+    /// Memory for each tree that is read of every run.
+    share_bytes: u64,
+    passes: Passes,
+}
+
+impl Charge {
+    /// Nothing was asked for yet. Whoever goes on with it has the same `reading`.
+    pub fn new<R: Reader>(reader: &R, table: TableView<'_>, reading: &Reading<'_>) -> Self {
+        let session = reader.session();
+        let levels = table.files().map_or(&[][..], |files| &files.levels[..]);
+        let (level0, deeper) = levels.split_at(levels.len().min(1));
+        let level0 = level0.iter().flat_map(|files| files.chunks(1));
+        let runs = level0.chain(deeper.iter().map(|level| &level[..]));
+        let asked = |run: &[Arc<DbFile>]| run[files_asked_between(session, run, reading.low, reading.high)].to_vec();
+        let runs: Vec<Vec<Arc<DbFile>>> = runs.map(asked).filter(|run| !run.is_empty()).collect();
+
+        // Every tree that is read of every run has its share of a quarter of the cache, and so have its values.
+        let trees: usize =
+            runs.iter().map(|run| precharge::shares_of(run.iter().map(|file| &*file.sst), reading)).sum();
+        let share_bytes = session.cache().budget_bytes() / 4 / trees.max(1) as u64;
+        let bound =
+            |run: &Vec<Arc<DbFile>>| run.iter().map(|file| precharge::rounds_at_most(&file.sst, reading)).sum::<u64>();
+        let passes = Passes::new(runs.iter().map(bound).max().unwrap_or(0));
+        Self { runs, share_bytes, passes }
+    }
+
+    /// Asks for all that can be known to be needed; a fault as long as that is not all there is. A step.
+    pub fn pass<R: Reader>(&mut self, reader: &R, reading: &Reading<'_>) -> Result<(), Stop> {
+        self.passes.next(|asked| {
+            let mut sum = Pass::default();
+            for run in &self.runs {
+                let found = pass(reader, run, reading, self.share_bytes, asked)?;
+                sum.missing |= found.missing;
+                sum.noted |= found.noted;
+            }
+            Ok(sum)
+        })?;
+        Ok(())
+    }
 }
 
 /// A pass over the files of a run that follow each other, as far as the reader is certain to come; `memory_bytes` for each

@@ -1,10 +1,14 @@
 //! Iterating over a range of keys from both ends. The iterator owns its snapshot and holds neither old files nor old
 //! memtables: between two rows it takes the newest view and finds its place again, and while nobody asks it for a row,
 //! whoever makes a new view takes the old one away from it.
+//!
+//! All forms of taking a row are one function, `attempt`, which never waits. A bound closes in on a row when the row is given,
+//! not before: a try that would fault, or a future that is dropped, takes none along.
 
 use super::found::Found;
 use super::merge::Merge;
-use super::precharge::precharge;
+use super::precharge::Charge;
+use super::tried::Tried;
 use super::view::TableView;
 use super::wanted::Wanted;
 use super::{Key, Parts, Value};
@@ -15,12 +19,13 @@ use crate::parts::MAX_GROUPS;
 use crate::snapshot::Pin;
 use crate::stats;
 use os::sync::{Arc, Mutex, Weak};
-use pages::{Admit, PageCache, Reader, Reason, Session, Stop, retry, together};
+use pages::{Admit, AsyncSource, PageCache, Reader, Reason, Session, Stop, retry, together};
 use sst::precharge::{Reading, is_empty};
 use sst::{Direction, Limits, Readahead, Row, StoredValue};
 use std::cell::OnceCell;
 use std::fmt;
 use std::ops::Bound;
+use std::task::{Context, Poll, ready};
 
 /// Most that the files of a range ask ahead together, which is an eighth of the cache at most: enough that a scan waits for
 /// the disk's rate and not for its answers.
@@ -58,12 +63,33 @@ pub(crate) struct Rows<R = Session> {
     ends: Option<Arc<Mutex<Ends>>>,
     /// Rows still to be given at most; without a limit `u64::MAX`.
     left: u64,
-    /// Whether what the rows up to the limit need has been read ahead.
-    is_charged: bool,
+    charging: Charging,
     /// Of the row found last, if it is in a file: its parts in the groups wanted beside the main one, in their order.
     beside_main: Vec<StoredValue>,
     ended: bool,
     failed: OnceCell<Error>,
+    /// A poll is waiting for pages.
+    is_fetching: bool,
+}
+
+/// Whether what the rows up to a limit need is read ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Charging {
+    /// As soon as something is missing.
+    IfMissing,
+    /// Once the row is given of which a part was missing: so it will be of those after it.
+    AfterRow,
+    /// Now.
+    Due,
+    /// It was.
+    Done,
+}
+
+/// Whether somebody waits for what is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waits {
+    No,
+    Yes,
 }
 
 /// The two places.
@@ -71,6 +97,17 @@ pub(crate) struct Rows<R = Session> {
 struct Ends {
     front: Option<End>,
     back: Option<End>,
+    /// Somebody waits for pages of their files, which must not go meanwhile.
+    is_asked: bool,
+}
+
+impl Ends {
+    /// Those of views before `generation`, unless somebody waits.
+    fn take_old(&mut self, generation: u64) -> impl Iterator<Item = End> + use<> {
+        let is_free = !self.is_asked;
+        let old = |end: &mut End| is_free && end.generation < generation;
+        self.front.take_if(old).into_iter().chain(self.back.take_if(old))
+    }
 }
 
 /// One of the two places.
@@ -78,6 +115,8 @@ struct Ends {
 struct End {
     merge: Merge,
     generation: u64,
+    /// What is being read ahead for the rows up to a limit.
+    charge: Option<Charge>,
 }
 
 /// The ranges that may hold a view.
@@ -101,8 +140,7 @@ impl Ranges {
         self.0.lock().retain(|ends| {
             let Some(ends) = ends.upgrade() else { return false };
             if let Some(mut ends) = ends.try_lock() {
-                gone.extend(ends.front.take_if(|end| end.generation < generation));
-                gone.extend(ends.back.take_if(|end| end.generation < generation));
+                gone.extend(ends.take_old(generation));
             }
             true
         });
@@ -163,7 +201,7 @@ impl RowRef<'_> {
     pub fn part(&self, i: usize) -> Result<Value> {
         match &self.found {
             Found::Memory(row) => Ok(Value::from_memory(row.clone(), self.rows.wanted.place(i, row.value()))),
-            Found::File(row, file) => self.rows.load(|| self.rows.load_part(i, row, file)),
+            Found::File(row, file) => self.rows.part(i, row, file),
         }
     }
 
@@ -230,6 +268,37 @@ impl Range {
     pub fn next_row_back(&mut self) -> Result<Option<RowRef<'_>>> {
         self.0.advance(Direction::Backward)
     }
+
+    /// The next row from the front if all that it needs is in memory. Touches no disk and waits for nothing; where the row
+    /// would fault the range stays where it is.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let db = larch::Database::open(larch::doc::directory("try_next"))?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// let mut rows = fruit.iter();
+    /// let row = match rows.try_next()? {
+    ///     larch::Tried::Ready(row) => row,
+    ///     // For another thread, if this one has better things to do.
+    ///     larch::Tried::WouldFault => rows.next().transpose()?,
+    /// };
+    /// assert_eq!(row.expect("there is one").0[..], *b"apple");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn try_next(&mut self) -> Result<Tried<Option<(Key, Value)>>> {
+        self.0.try_once(Direction::Forward, |row| row.with_value())
+    }
+
+    /// As [`Range::try_next`], from the back.
+    pub fn try_next_back(&mut self) -> Result<Tried<Option<(Key, Value)>>> {
+        self.0.try_once(Direction::Backward, |row| row.with_value())
+    }
+
+    pub(super) fn into_rows(self) -> Rows {
+        self.0
+    }
 }
 
 impl PartRange {
@@ -257,6 +326,37 @@ impl PartRange {
     /// The next row from the back, borrowed.
     pub fn next_row_back(&mut self) -> Result<Option<RowRef<'_>>> {
         self.0.advance(Direction::Backward)
+    }
+
+    /// The next row from the front if all that it needs is in memory. Touches no disk and waits for nothing; where the row
+    /// would fault the range stays where it is.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let db = larch::Database::open(larch::doc::directory("try_next"))?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// let mut rows = fruit.select(None::<&str>)?.iter();
+    /// let row = match rows.try_next()? {
+    ///     larch::Tried::Ready(row) => row,
+    ///     // For another thread, if this one has better things to do.
+    ///     larch::Tried::WouldFault => rows.next().transpose()?,
+    /// };
+    /// assert_eq!(row.expect("there is one").0[..], *b"apple");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn try_next(&mut self) -> Result<Tried<Option<(Key, Parts)>>> {
+        self.0.try_once(Direction::Forward, |row| row.with_parts())
+    }
+
+    /// As [`PartRange::try_next`], from the back.
+    pub fn try_next_back(&mut self) -> Result<Tried<Option<(Key, Parts)>>> {
+        self.0.try_once(Direction::Backward, |row| row.with_parts())
+    }
+
+    pub(super) fn into_rows(self) -> Rows {
+        self.0
     }
 }
 
@@ -308,10 +408,11 @@ impl<R: Reader> Rows<R> {
             high,
             ends: None,
             left: u64::MAX,
-            is_charged: false,
+            charging: Charging::IfMissing,
             beside_main: Vec::new(),
             ended,
             failed: OnceCell::new(),
+            is_fetching: false,
         }
     }
 
@@ -330,32 +431,22 @@ impl<R: Reader> Rows<R> {
         Self { failed: OnceCell::from(error), ..self }
     }
 
-    /// Runs a step that loads something of a row.
-    fn load<T>(&self, step: impl FnMut() -> Result<T, Stop>) -> Result<T> {
-        retry(&self.reader, step).map_err(|error| self.failed.get_or_init(|| error.into()).clone())
+    /// The last error of this range, or the first.
+    fn fail(&self, error: impl Into<Error>) -> Error {
+        self.failed.get_or_init(|| error.into()).clone()
     }
 
-    /// Part `i` of a row in a file. A step.
-    fn load_part(&self, i: usize, row: &Row, file: &DbFile) -> Result<Value, Stop> {
+    /// Part `i` of the row found last, which is in a file; waits for it.
+    fn part(&self, i: usize, row: &Row, file: &DbFile) -> Result<Value> {
         let stored = self.wanted.stored(i, row, &self.beside_main);
-        Ok(Value::from_file(self.reader.session().cache(), stored.load(&self.reader, &file.sst.file)?))
+        let loaded = retry(&self.reader, || stored.load(&self.reader, &file.sst.file));
+        Ok(Value::from_file(self.reader.session().cache(), loaded.map_err(|error| self.fail(error))?))
     }
 
-    /// All parts of the row found last. Those that lie outside their pages are read together.
+    /// All parts of the row found last. Those that lie outside their pages are read together, and waited for.
     pub(crate) fn parts(&self, found: &Found) -> Result<Parts> {
-        let (row, file) = match found {
-            Found::Memory(row) => return Ok(self.wanted.of_memory(row)),
-            Found::File(row, file) => (row, file),
-        };
-        let mut parts = [const { None }; MAX_GROUPS];
-        self.load(|| {
-            let missing = (0..self.wanted.len()).zip(&mut parts).filter(|(_, part)| part.is_none());
-            together(missing, |(i, part)| {
-                *part = Some(self.load_part(i, row, file)?);
-                Ok(())
-            })
-        })?;
-        Ok(Parts::of(parts.into_iter().flatten()))
+        let load = || load_parts(&self.reader, &self.wanted, &self.beside_main, found);
+        retry(&self.reader, load).map_err(|error| self.fail(error))
     }
 
     /// Key of the row found last in a direction.
@@ -368,30 +459,91 @@ impl<R: Reader> Rows<R> {
         key
     }
 
-    /// The next row, nothing of it loaded that lies outside its pages.
+    /// The next row, nothing of it loaded that lies outside its pages; waits for it.
     pub(crate) fn next(&mut self, direction: Direction) -> Result<Option<Found>> {
+        self.wait(direction, |row| Ok(row.found))
+    }
+
+    /// The next row, or what `take` makes of it; waits for it.
+    pub(super) fn wait<T>(
+        &mut self,
+        direction: Direction,
+        mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
+    ) -> Result<Option<T>> {
+        loop {
+            match self.attempt(direction, Waits::Yes, &mut take)? {
+                Tried::Ready(row) => return Ok(row),
+                Tried::WouldFault => {
+                    if let Err(error) = self.reader.fetch() {
+                        self.give_up();
+                        return Err(self.fail(error));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next row, or what `take` makes of it, if all they need is in memory; the range stays where it is otherwise.
+    pub(super) fn try_once<T>(
+        &mut self,
+        direction: Direction,
+        take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
+    ) -> Result<Tried<Option<T>>> {
+        let tried = self.attempt(direction, Waits::No, take);
+        if matches!(tried, Ok(Tried::WouldFault)) {
+            // Nobody fetches what was noted.
+            self.reader.release();
+        }
+        tried
+    }
+
+    /// The try form: as far as pages in memory allow. Where something is missing the source has noted it; to be run again
+    /// after a fetch, it goes on where it was. The row counts as given once `take` has what it needs of it.
+    fn attempt<T>(
+        &mut self,
+        direction: Direction,
+        waits: Waits,
+        take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
+    ) -> Result<Tried<Option<T>>> {
         if let Some(error) = self.failed.get() {
             return Err(error.clone());
         }
         if self.ended {
             self.let_go();
-            return Ok(None);
+            return Ok(Tried::Ready(None));
         }
-        match self.find(direction) {
-            Ok(Some(found)) => {
+        let outcome = match self.find(direction, waits, take) {
+            Ok(Some(row)) => {
                 if self.left < u64::MAX {
                     self.left -= 1;
                     self.ended = self.left == 0;
                 }
-                Ok(Some(found))
+                Ok(Tried::Ready(Some(row)))
             }
             Ok(None) => {
                 self.ended = true;
                 self.let_go();
-                Ok(None)
+                Ok(Tried::Ready(None))
             }
-            Err(error) => Err(self.failed.get_or_init(|| error).clone()),
-        }
+            Err(Stop::Fault) => return Ok(Tried::WouldFault),
+            Err(Stop::Failed(error)) => Err(self.fail(*error)),
+        };
+        self.reader.release();
+        outcome
+    }
+
+    /// Nobody waits for the row that is being looked for: gives back the pages fetched for it, and the view if there is a
+    /// newer one.
+    fn give_up(&mut self) {
+        self.reader.release();
+        let Some(ends) = &self.ends else { return };
+        let gone = {
+            let mut ends = ends.lock();
+            ends.is_asked = false;
+            let generation = self.handle.core.generation();
+            ends.take_old(generation).collect::<Vec<_>>()
+        };
+        drop(gone);
     }
 
     /// Gives back the pages and the view of a walk that is over.
@@ -400,7 +552,12 @@ impl<R: Reader> Rows<R> {
         self.beside_main = Vec::new();
     }
 
-    fn find(&mut self, direction: Direction) -> Result<Option<Found>> {
+    fn find<T>(
+        &mut self,
+        direction: Direction,
+        waits: Waits,
+        mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
+    ) -> Result<Option<T>, Stop> {
         let core = &self.handle.core;
         let ends = self.ends.get_or_insert_with(|| {
             let ends = Arc::default();
@@ -408,69 +565,174 @@ impl<R: Reader> Rows<R> {
             ends
         });
         let mut ends = ends.lock();
+        let ends = &mut *ends;
+        // Whoever waited for pages goes on where they are.
+        let goes_on = std::mem::take(&mut ends.is_asked);
         let (place, near, far) = match direction {
             Direction::Forward => (&mut ends.front, &mut self.low, &self.high),
             Direction::Backward => (&mut ends.back, &mut self.high, &self.low),
         };
-        let end = match place.take() {
-            Some(end) if end.generation == core.generation() => end,
-            _ => {
-                let view = core.view();
-                let readahead = readahead(self.reader.session().cache());
-                let (low, high) = match direction {
-                    Direction::Forward => (&*near, far),
-                    Direction::Backward => (far, &*near),
-                };
-                let within = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
-                let table = TableView { view: &view, id: self.table, at: self.pin.version() };
-                let merge = Merge::new(&self.reader, table, direction, within, readahead);
-                End { merge, generation: view.generation }
-            }
-        };
-        let End { merge, generation } = place.insert(end);
-        let start = near.as_ref().map(Vec::as_slice);
-        let charge = |near: Bound<&[u8]>, rows: u64| {
-            let far = far.as_ref().map(Vec::as_slice);
-            let (low, high) = if direction == Direction::Forward { (near, far) } else { (far, near) };
-            let (limits, groups, at) = (Limits::rows(rows), self.wanted.set(), self.pin.version());
-            let reading = Reading { low, high, direction, limits, groups, at, ..Reading::ALL };
+        let reader = &self.reader;
+        place.take_if(|end| end.generation != core.generation() && !goes_on);
+        let end = place.get_or_insert_with(|| {
             let view = core.view();
-            precharge(&self.reader, TableView { view: &view, id: self.table, at }, &reading)
-        };
-        let may_charge = self.left < u64::MAX && !self.is_charged;
-        if may_charge {
-            match merge.settle(&self.reader, start) {
-                Ok(()) => {}
-                Err(Stop::Fault) => {
-                    self.is_charged = true;
-                    charge(start, self.left)?;
-                }
-                Err(Stop::Failed(error)) => return Err((*error).into()),
-            }
-        }
-        let rounds = self.reader.session().rounds();
+            let readahead = readahead(reader.session().cache());
+            let (low, high) = match direction {
+                Direction::Forward => (&*near, far),
+                Direction::Backward => (far, &*near),
+            };
+            let within = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
+            let table = TableView { view: &view, id: self.table, at: self.pin.version() };
+            let merge = Merge::new(reader, table, direction, within, readahead);
+            End { merge, generation: view.generation, charge: None }
+        });
+        let End { merge, generation, charge } = end;
+        let start = near.as_ref().map(Vec::as_slice);
         let between = (start, far.as_ref().map(Vec::as_slice));
-        let found = merge.next(&self.reader, between, self.wanted.set(), &mut self.beside_main)?;
-        let Some(found) = found else { return Ok(None) };
-        let key = merge.key();
-        if may_charge && !self.is_charged && self.left > 1 && self.reader.session().rounds() > rounds {
-            // The row was there and some part of it was not: so it will be for those after it.
-            self.is_charged = true;
-            charge(Bound::Excluded(key), self.left - 1)?;
-        }
-        match near {
-            Bound::Excluded(last) => {
-                last.clear();
-                last.extend_from_slice(key);
+        let outcome = (|| {
+            if waits == Waits::Yes && self.left < u64::MAX && self.charging != Charging::Done {
+                if self.charging == Charging::IfMissing {
+                    match merge.settle(reader, start) {
+                        Ok(()) => {}
+                        Err(Stop::Fault) => self.charging = Charging::Due,
+                        Err(stop) => return Err(stop),
+                    }
+                }
+                if self.charging == Charging::Due {
+                    let (low, high) = if direction == Direction::Forward { between } else { (between.1, between.0) };
+                    let (limits, groups, at) = (Limits::rows(self.left), self.wanted.set(), self.pin.version());
+                    let reading = Reading { low, high, direction, limits, groups, at, ..Reading::ALL };
+                    let charge = charge.get_or_insert_with(|| {
+                        Charge::new(reader, TableView { view: &core.view(), id: self.table, at }, &reading)
+                    });
+                    charge.pass(reader, &reading)?;
+                    self.charging = Charging::Done;
+                    reader.release();
+                }
             }
-            Bound::Included(_) | Bound::Unbounded => *near = Bound::Excluded(key.to_vec()),
+            let found = merge.find(reader, between, self.wanted.set(), &mut self.beside_main).inspect_err(|_| {
+                if waits == Waits::Yes && self.charging == Charging::IfMissing {
+                    self.charging = Charging::AfterRow;
+                }
+            })?;
+            let Some(found) = found else { return Ok(None) };
+            let (wanted, beside_main) = (&self.wanted, &*self.beside_main);
+            take(Taken { reader, wanted, beside_main, key: merge.key(), found }).map(Some)
+        })();
+        match &outcome {
+            Ok(Some(_)) => {
+                merge.pass();
+                *charge = None;
+                if self.charging == Charging::AfterRow {
+                    self.charging = Charging::Due;
+                }
+                match near {
+                    Bound::Excluded(last) => {
+                        last.clear();
+                        last.extend_from_slice(merge.key());
+                    }
+                    Bound::Included(_) | Bound::Unbounded => *near = Bound::Excluded(merge.key().to_vec()),
+                }
+                if *generation != core.generation() {
+                    // Whoever made the new view found this one in use.
+                    ends.take_old(core.generation()).for_each(drop);
+                }
+            }
+            // The place may be gone when it is asked again: what was passed stays so.
+            Err(Stop::Fault) => {
+                ends.is_asked = waits == Waits::Yes;
+                if let Some(place) = merge.place() {
+                    *near = place.map(<[u8]>::to_vec);
+                }
+            }
+            Ok(None) | Err(Stop::Failed(_)) => {}
         }
-        if *generation != core.generation() {
-            // Whoever made the new view found this one in use.
-            *place = None;
-        }
-        Ok(Some(found))
+        outcome
     }
+}
+
+impl<R: Reader + AsyncSource> Rows<R> {
+    /// The next row, or what `take` makes of it; [`Poll::Pending`] while pages for it are on their way.
+    pub(super) fn poll<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        direction: Direction,
+        mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
+    ) -> Poll<Result<Option<T>>> {
+        loop {
+            if self.is_fetching {
+                let fetched = ready!(self.reader.poll_fetch(context));
+                self.is_fetching = false;
+                if let Err(error) = fetched {
+                    self.give_up();
+                    return Poll::Ready(Err(self.fail(error)));
+                }
+            }
+            match self.attempt(direction, Waits::Yes, &mut take)? {
+                Tried::Ready(row) => return Poll::Ready(Ok(row)),
+                Tried::WouldFault => self.is_fetching = true,
+            }
+        }
+    }
+
+    /// Nobody waits for pages any more.
+    pub(super) fn abandon(&mut self) {
+        if std::mem::take(&mut self.is_fetching) {
+            self.give_up();
+        }
+    }
+}
+
+/// A row just found, and what its parts are loaded with.
+pub(super) struct Taken<'r, R> {
+    reader: &'r R,
+    wanted: &'r Wanted,
+    beside_main: &'r [StoredValue],
+    key: &'r [u8],
+    found: Found,
+}
+
+impl<R: Reader> Taken<'_, R> {
+    /// Its key and only part. A step.
+    pub(super) fn with_value(self) -> Result<(Key, Value), Stop> {
+        let value = match self.found {
+            Found::Memory(row) => {
+                let place = self.wanted.place(0, row.value());
+                Value::from_memory(row, place)
+            }
+            Found::File(row, file) => {
+                let loaded = self.wanted.stored(0, &row, self.beside_main).load(self.reader, &file.sst.file)?;
+                Value::from_file(self.reader.session().cache(), loaded)
+            }
+        };
+        Ok((self.key.into(), value))
+    }
+
+    /// Its key and all parts. A step.
+    pub(super) fn with_parts(self) -> Result<(Key, Parts), Stop> {
+        let parts = load_parts(self.reader, self.wanted, self.beside_main, &self.found)?;
+        Ok((self.key.into(), parts))
+    }
+}
+
+/// The parts wanted of a row; those that lie outside their pages are read together. A step.
+fn load_parts<R: Reader>(
+    reader: &R,
+    wanted: &Wanted,
+    beside_main: &[StoredValue],
+    found: &Found,
+) -> Result<Parts, Stop> {
+    let (row, file) = match found {
+        Found::Memory(row) => return Ok(wanted.of_memory(row)),
+        Found::File(row, file) => (row, file),
+    };
+    let mut loaded = [const { None }; MAX_GROUPS];
+    together((0..wanted.len()).zip(&mut loaded), |(i, part)| {
+        *part = Some(wanted.stored(i, row, beside_main).load(reader, &file.sst.file)?);
+        Ok(())
+    })?;
+    let cache = reader.session().cache();
+    Ok(Parts::of(loaded.into_iter().flatten().map(|part| Value::from_file(cache, part))))
 }
 
 impl Rows {
@@ -478,29 +740,19 @@ impl Rows {
         let found = self.next(direction)?;
         Ok(found.map(|found| RowRef { rows: self, key: self.last_key(direction), found }))
     }
-
-    /// The next row, owned, with what `of` takes of it.
-    fn owned<T>(&mut self, direction: Direction, of: fn(&RowRef<'_>) -> Result<T>) -> Option<Result<(Key, T)>> {
-        let row = match self.advance(direction) {
-            Ok(row) => row?,
-            Err(error) => return Some(Err(error)),
-        };
-        let key = row.key().into();
-        Some(of(&row).map(|rest| (key, rest)))
-    }
 }
 
 impl Iterator for Range {
     type Item = Result<(Key, Value)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.owned(Direction::Forward, |row| row.value())
+        self.0.wait(Direction::Forward, |row| row.with_value()).transpose()
     }
 }
 
 impl DoubleEndedIterator for Range {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.0.owned(Direction::Backward, |row| row.value())
+        self.0.wait(Direction::Backward, |row| row.with_value()).transpose()
     }
 }
 
@@ -508,13 +760,13 @@ impl Iterator for PartRange {
     type Item = Result<(Key, Parts)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.owned(Direction::Forward, |row| row.parts())
+        self.0.wait(Direction::Forward, |row| row.with_parts()).transpose()
     }
 }
 
 impl DoubleEndedIterator for PartRange {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.0.owned(Direction::Backward, |row| row.parts())
+        self.0.wait(Direction::Backward, |row| row.with_parts()).transpose()
     }
 }
 
@@ -531,7 +783,7 @@ impl fmt::Debug for PartRange {
 }
 
 impl Rows {
-    fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    pub(super) fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(name).field("low", &self.low).field("high", &self.high).finish_non_exhaustive()
     }
 }

@@ -3,8 +3,9 @@
 //!
 //! Files are written here, level by level: how the engine itself writes them is tested with its writers.
 
+use super::point::PointRead;
 use super::range::PartRange;
-use super::{Parts, Wanted, multi, point};
+use super::{Parts, Wanted, multi};
 use crate::batch::BatchOps;
 use crate::commit::{self, rotate};
 use crate::manifest::Edit;
@@ -13,7 +14,7 @@ use crate::{Database, Durability, Error, IndexKind, Readable, Selection, Snapsho
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Access, Machine};
-use pages::{Address, Admit, Flaky, PageKind, PageRef, PageSource, PagedFile, Reason, Session, Stop};
+use pages::{Address, Admit, Flaky, PageKind, PageRef, PageSource, PagedFile, Reason, Session, Stop, retry};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -21,6 +22,8 @@ use sst::{Builder, RowKind};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Bound;
+
+mod forms;
 
 type Row = Vec<Vec<u8>>;
 type Model = BTreeMap<Vec<u8>, Row>;
@@ -291,7 +294,10 @@ fn parts_are_found_whatever_pages_are_refused() {
         let session = || Session::new(cache, Reason::Point, Admit::Keep);
         for source in [Flaky::once(session()), Flaky::forgetful(session(), 1), Flaky::forgetful(session(), 2)] {
             let found = table.look(Reason::Point, None, |_, table| {
-                let one_by_one = keys.iter().map(|key| point::get_parts(&source, cache, table, key, &wanted));
+                let one_by_one = keys.iter().map(|key| {
+                    let mut read = PointRead::new(table, key);
+                    retry(&source, || read.get_parts(&source, cache, &wanted))
+                });
                 Ok((one_by_one.collect::<Vec<_>>(), multi::get_parts(&source, cache, table, &keys, &wanted)?))
             });
             let (one_by_one, together) = found.expect("the disk works");

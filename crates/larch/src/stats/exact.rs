@@ -185,10 +185,12 @@ fn walk(
 ) -> Result<()> {
     let mut merge = Merge::new(session, table, Direction::Forward, (span.low(), span.high()), readahead);
     let mut nothing = Vec::new();
-    while merge.next(session, (span.low(), span.high()), Groups::NONE, &mut nothing)?.is_some() {
+    let between = (span.low(), span.high());
+    while retry(session, || merge.find(session, between, Groups::NONE, &mut nothing))?.is_some() {
         if !each(merge.key()) {
             break;
         }
+        merge.pass();
     }
     Ok(())
 }

@@ -6,8 +6,9 @@ use super::memory::{self, InMemory};
 use super::span::Span;
 use super::stretches::{Placed, files_in};
 use crate::error::Result;
+use crate::read::Key;
+use crate::read::point::PointRead;
 use crate::read::view::TableView;
-use crate::read::{Key, point};
 use pages::{Session, retry};
 use sst::stats::{self, CutPoint, Estimate, Histogram, MemoryRun, Metric, Source};
 use std::collections::BTreeSet;
@@ -204,7 +205,8 @@ pub fn sample(session: &Session, table: TableView<'_>, span: &Span, count: u64, 
                 let (first, memtable, first_key) = &in_memory[run];
                 key = memory::nth_key(memtable, first_key, row - first).unwrap_or_default();
             }
-            if point::find(session, table, &key)?.is_some() {
+            let mut read = PointRead::new(table, &key);
+            if retry(session, || read.find(session))?.is_some() {
                 keys.insert(Key::from(key));
                 break;
             }

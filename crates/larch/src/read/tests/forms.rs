@@ -1,0 +1,435 @@
+//! The forms of a read — one that waits, one that says that it would fault, a future — give the same rows, whichever of them
+//! takes the next, whatever is in memory, while files and memory change; and one that is dropped leaves nothing behind.
+
+use super::*;
+use crate::read::Tried;
+use crate::read::multi::MultiRead;
+use crate::read::range::Rows;
+use crate::table::bounds;
+use pages::{AsyncSource, Reader, retry_async};
+use sst::Direction;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+/// A session whose pages come some polls late.
+struct Late {
+    session: Session,
+    rng: StdRng,
+    left: u32,
+    most_pinned: Cell<u64>,
+}
+
+impl Late {
+    fn new(table: &Table, seed: u64) -> Self {
+        let session = Session::new(&table.core().cache, Reason::Point, Admit::Keep);
+        Self { session, rng: StdRng::seed_from_u64(seed), left: 1, most_pinned: Cell::new(0) }
+    }
+
+    fn note_pins(&self) {
+        let pinned = self.session.cache().usage().pinned_bytes;
+        self.most_pinned.set(self.most_pinned.get().max(pinned));
+    }
+}
+
+impl PageSource for Late {
+    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
+        self.session.page(file, at, kind)
+    }
+
+    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
+        self.session.peek(file, at, kind)
+    }
+
+    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
+        self.session.ahead(file, at, kind)
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        self.session.ahead_bytes()
+    }
+
+    fn take_read(&self, file: &Arc<PagedFile>, at: &Address) -> bool {
+        self.session.take_read(file, at)
+    }
+
+    fn fetch(&self) -> pages::Result<()> {
+        self.session.fetch()?;
+        self.note_pins();
+        Ok(())
+    }
+
+    fn release(&self) {
+        self.session.release();
+    }
+}
+
+impl Reader for Late {
+    fn session(&self) -> &Session {
+        &self.session
+    }
+}
+
+impl AsyncSource for Late {
+    fn poll_fetch(&mut self, context: &mut Context<'_>) -> Poll<pages::Result<()>> {
+        if self.left > 0 {
+            self.left -= 1;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let fetched = self.session.poll_fetch(context);
+        if fetched.is_ready() {
+            self.left = self.rng.random_range(0..3);
+            self.note_pins();
+        }
+        fetched
+    }
+}
+
+fn nobody() -> Context<'static> {
+    Context::from_waker(Waker::noop())
+}
+
+/// Polls until it is done; `between` polls something else may happen.
+fn run<T>(future: impl Future<Output = T>, mut between: impl FnMut()) -> T {
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(done) = future.as_mut().poll(&mut nobody()) {
+            return done;
+        }
+        between();
+    }
+}
+
+type Given = Option<(Vec<u8>, Row)>;
+
+fn given(row: Option<(crate::Key, Parts)>) -> Given {
+    row.map(|(key, parts)| (key.to_vec(), bytes(&parts)))
+}
+
+/// The next row, in forms as `rng` says until one gives it.
+fn next(rng: &mut StdRng, rows: &mut Rows<Late>, direction: Direction, renew_view: &dyn Fn()) -> Given {
+    loop {
+        match rng.random_range(0..4) {
+            0 => return given(rows.wait(direction, |row| row.with_parts()).expect("the disk works")),
+            1 => match rows.try_once(direction, |row| row.with_parts()).expect("the disk works") {
+                Tried::Ready(row) => return given(row),
+                Tried::WouldFault => {}
+            },
+            // To the end, or given up on the way.
+            form => {
+                for _ in 0..if form == 2 { u32::MAX } else { rng.random_range(0..4) } {
+                    match rows.poll(&mut nobody(), direction, |row| row.with_parts()) {
+                        Poll::Ready(row) => return given(row.expect("the disk works")),
+                        Poll::Pending => renew_view(),
+                    }
+                }
+                rows.abandon();
+            }
+        }
+    }
+}
+
+#[test]
+fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
+    for seed in 0..6 {
+        for (index, cache_bytes) in
+            [(IndexKind::Btree, 64 << 20), (IndexKind::Both, 3 * 4400), (IndexKind::Flat, 40 * 4400)]
+        {
+            println!("seed {seed}, {index:?}, cache of {cache_bytes} bytes");
+            let rng = &mut StdRng::seed_from_u64(seed);
+            let db = open(&SimDisk::new(seed), cache_bytes);
+            let table = db.table_with("t", tiny_pages(index)).expect("the disk works");
+            let shown = history(rng, &db, &table);
+            let mut now = shown.last().expect("the newest").1.clone();
+            // Something written, and now and then a flush. Both may compact, on a machine without threads, and so wait for
+            // memory that a reader half done on the same thread would have.
+            let mut happen = |rng: &mut StdRng| match rng.random_range(0..60) {
+                0..8 => super::change(rng, &table, &mut now, true),
+                8 => {
+                    super::change(rng, &table, &mut now, true);
+                    flush(&table, 0, u64::MAX);
+                }
+                _ => {}
+            };
+            for (number, (snapshot, model)) in shown.iter().enumerate().skip(seed as usize % 3).step_by(3) {
+                let groups = CHOICES[number % CHOICES.len()];
+                let wanted = groups.iter().try_fold(Wanted::nothing(3), |wanted, &group| wanted.with(group));
+                let wanted = wanted.expect("each once");
+                let (low, high) = (key(rng), key(rng));
+                let (range, rows) = if low < high && rng.random() {
+                    (bounds::owned(&(low.clone()..high.clone())), model.range(low..high))
+                } else {
+                    (bounds::owned::<Vec<u8>>(&..), model.range::<Vec<u8>, _>(..))
+                };
+                let expected: Vec<(Vec<u8>, Row)> = rows.map(|(key, row)| (key.clone(), picked(row, groups))).collect();
+                let mut expected = expected.as_slice();
+                let pin = snapshot.pin_of(&table).expect("it is of this database").clone();
+                let mut rows = table.rows_by(Late::new(&table, seed), wanted, pin, range);
+                let limit = if rng.random() { rng.random_range(0..40) } else { u64::MAX };
+                if limit < u64::MAX {
+                    rows = rows.limit(limit);
+                }
+                let both_ends = rng.random_bool(0.3);
+                let mut count = 0;
+                loop {
+                    happen(rng);
+                    if rng.random_range(0..60) == 0 {
+                        table.compact().expect("the disk works");
+                    }
+                    let forward = !both_ends || rng.random();
+                    let direction = if forward { Direction::Forward } else { Direction::Backward };
+                    let row = next(rng, &mut rows, direction, &|| table.core().change_view(|_| {}));
+                    if count == limit {
+                        assert_eq!(row, None);
+                        break;
+                    }
+                    let split = if forward { expected.split_first() } else { expected.split_last() };
+                    assert_eq!(row.as_ref(), split.map(|(row, _)| row), "row {count}, {direction:?}");
+                    let Some((_, rest)) = split else { break };
+                    (expected, count) = (rest, count + 1);
+                }
+                drop(rows);
+                assert_eq!(table.core().cache.usage().pinned_bytes, 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn futures_say_of_keys_what_reads_that_wait_do() {
+    for seed in 0..4 {
+        for cache_bytes in [64 << 20, 3 * 4400, 40 * 4400] {
+            println!("seed {seed}, cache of {cache_bytes} bytes");
+            let rng = &mut StdRng::seed_from_u64(seed);
+            let db = open(&SimDisk::new(seed), cache_bytes);
+            let table = db.table_with("t", tiny_pages(IndexKind::Btree)).expect("the disk works");
+            let shown = history(rng, &db, &table);
+            for (snapshot, model) in shown.iter().skip(seed as usize % 4).step_by(4) {
+                for groups in CHOICES {
+                    let selection = chosen(&table, groups).at(snapshot).expect("it is of this database");
+                    let keys: Vec<Vec<u8>> = (0..20).map(|_| key(rng)).collect();
+                    let expected: Vec<Option<Row>> =
+                        keys.iter().map(|key| model.get(key).map(|row| picked(row, groups))).collect();
+                    let (view, at) = table.view_at(selection.version());
+                    let seen = crate::read::view::TableView { view: &view, id: table.id(), at };
+                    let cache = &table.core().cache;
+                    for (key, expected) in keys.iter().zip(&expected) {
+                        let mut late = Late::new(&table, seed);
+                        let mut read = PointRead::new(seen, key);
+                        let wanted = selection.wanted();
+                        let row = run(retry_async(&mut late, |late| read.get_parts(late, cache, wanted)), || {
+                            table.core().change_view(|_| {})
+                        });
+                        assert_eq!(row.expect("the disk works").as_deref().map(bytes).as_ref(), expected.as_ref());
+                        if let Tried::Ready(row) = selection.try_get(key).expect("the disk works") {
+                            assert_eq!(row.as_deref().map(bytes).as_ref(), expected.as_ref());
+                        }
+                        let row = run(selection.get_async(key), || {}).expect("the disk works");
+                        assert_eq!(row.as_deref().map(bytes).as_ref(), expected.as_ref());
+                        let there = run(selection.contains_key_async(key), || {}).expect("the disk works");
+                        assert_eq!(there, expected.is_some());
+                        if cache_bytes == 64 << 20 {
+                            // What was just read is in memory.
+                            let row =
+                                selection.try_get(key).expect("the disk works").ready().expect("it was just read");
+                            assert_eq!(row.as_deref().map(bytes).as_ref(), expected.as_ref());
+                            let there = selection.try_contains_key(key).expect("the disk works");
+                            assert_eq!(there, Tried::Ready(expected.is_some()));
+                        }
+                    }
+                    let mut late = Late::new(&table, seed);
+                    let mut read = MultiRead::new(seen, &keys, selection.wanted(), cache);
+                    let rows = run(retry_async(&mut late, |late| read.get(late, cache)), || {});
+                    let rows = rows.expect("the disk works");
+                    assert_eq!(rows.iter().map(|row| row.as_deref().map(bytes)).collect::<Vec<_>>(), expected);
+                    let rows = run(selection.multi_get_async(&keys), || {}).expect("the disk works");
+                    assert_eq!(rows.iter().map(|row| row.as_deref().map(bytes)).collect::<Vec<_>>(), expected);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_future_dropped_after_any_number_of_polls_leaves_nothing_behind() {
+    let disk = hot_and_cold();
+    let keys: Vec<Vec<u8>> = (0..40).map(|i| numbered(i * 500)).collect();
+    for cache_bytes in [3 * 4400, 1 << 20] {
+        for polls in 0.. {
+            let db = open(&disk, cache_bytes);
+            let table = db.existing_table("split").expect("a name").expect("it is there");
+            let cache = &table.core().cache;
+            let wanted = [2, 0].into_iter().try_fold(Wanted::nothing(3), Wanted::with).expect("each once");
+            let (view, at) = table.view_at(None);
+            let seen = crate::read::view::TableView { view: &view, id: table.id(), at };
+            let nothing_is_left = || {
+                let usage = cache.usage();
+                let left = (usage.pinned_bytes, usage.held_bytes, usage.in_flight_bytes, usage.queued);
+                assert_eq!(left, (0, 0, 0, 0), "after {polls} polls");
+            };
+            let mut done = 0;
+            {
+                let mut late = Late::new(&table, 1);
+                let mut read = PointRead::new(seen, &keys[20]);
+                let mut future = pin!(async {
+                    let read = retry_async(&mut late, |late| read.get_parts(late, cache, &wanted)).await;
+                    assert!(read.expect("the disk works").is_some());
+                });
+                done += u32::from((0..polls).any(|_| future.as_mut().poll(&mut nobody()).is_ready()));
+            }
+            nothing_is_left();
+            {
+                let mut late = Late::new(&table, 2);
+                let mut read = MultiRead::new(seen, &keys, &wanted, cache);
+                let mut future = pin!(async {
+                    let read = retry_async(&mut late, |late| read.get(late, cache)).await;
+                    assert!(read.expect("the disk works").iter().all(Option::is_some));
+                });
+                done += u32::from((0..polls).any(|_| future.as_mut().poll(&mut nobody()).is_ready()));
+            }
+            nothing_is_left();
+            {
+                let range = bounds::owned(&(numbered(100)..numbered(130)));
+                let mut rows = table.rows_by(Late::new(&table, 3), wanted, table.pin(), range).limit(25);
+                done += u32::from((0..polls).any(|_| {
+                    let row = rows.poll(&mut nobody(), Direction::Forward, |row| row.with_parts());
+                    matches!(row, Poll::Ready(Ok(None)))
+                }));
+            }
+            nothing_is_left();
+            assert_eq!(table.core().snapshots.count(), 0);
+            if done == 3 {
+                println!("cache of {cache_bytes} bytes: done after {polls} polls");
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn what_would_fault_touches_no_disk_and_opens_no_file() {
+    let disk = hot_and_cold();
+    let db = open(&disk, 64 << 20);
+    let table = db.existing_table("split").expect("a name").expect("it is there");
+    let selection = table.select(["large", "hot"]).expect("it has them");
+    let (before, operations) = (disk.counts(), disk.operation_count());
+    let mut range = selection.range(numbered(7)..).limit(10);
+    for _ in 0..3 {
+        assert!(selection.try_get(numbered(7)).expect("nothing is read").would_fault());
+        assert!(selection.try_contains_key(numbered(7)).expect("nothing is read").would_fault());
+        assert!(range.try_next().expect("nothing is read").would_fault());
+        assert!(range.try_next_back().expect("nothing is read").would_fault());
+    }
+    assert_eq!((disk.counts(), disk.operation_count()), (before, operations));
+    let usage = db.metrics().cache;
+    assert_eq!((usage.pinned_bytes, usage.in_flight_bytes, usage.open_files, usage.frames), (0, 0, 0, 0));
+
+    // The range is where it was; what it needs for all its rows comes with the first.
+    assert_eq!(range.next().expect("a row").expect("the disk works").0[..], *numbered(7));
+    assert_eq!(range.next().expect("a row").expect("the disk works").0[..], *numbered(8));
+    let before = disk.counts();
+    for i in 9..17 {
+        let row = range.try_next().expect("it works").ready().expect("it is in memory").expect("a row");
+        assert_eq!(row.0[..], *numbered(i));
+    }
+    assert!(range.try_next().expect("it works").ready().expect("that is known").is_none());
+    assert!(selection.try_get(numbered(7)).expect("it works").ready().expect("it is in memory").is_some());
+    assert_eq!(disk.counts(), before);
+}
+
+#[test]
+fn a_long_way_over_erased_rows_pins_little_and_is_not_begun_anew_when_files_change() {
+    let disk = hot_and_cold();
+    let erased = 1000..ROWS - 1000;
+    {
+        let db = open(&disk, 8 << 20);
+        let table = db.existing_table("whole").expect("a name").expect("it is there");
+        commit(&table, |ops, id| erased.clone().for_each(|i| ops.erase(id, &numbered(i))));
+        flush(&table, 0, u64::MAX);
+    }
+    for direction in [Direction::Forward, Direction::Backward] {
+        let db = open(&disk, 40 * 4400);
+        let table = db.existing_table("whole").expect("a name").expect("it is there");
+        let range = bounds::owned(&(numbered(erased.start - 1)..=numbered(erased.end)));
+        let mut rows = table.rows_by(Late::new(&table, 4), Wanted::whole(), table.pin(), range);
+        let mut polls = 0;
+        for _ in 0..2 {
+            loop {
+                polls += 1;
+                // Whoever makes a new view takes the place of the range away.
+                table.core().change_view(|_| {});
+                match rows.poll(&mut nobody(), direction, |row| row.with_value()) {
+                    Poll::Ready(row) => break assert!(row.expect("the disk works").is_some()),
+                    Poll::Pending => {}
+                }
+            }
+        }
+        let (reads, most) = (db.metrics().page_reads, rows.reader().most_pinned.get());
+        println!("{direction:?}: {polls} polls, {reads} page reads, {most} bytes pinned");
+        assert!(most <= 16 * 4400, "{most} bytes were pinned");
+        assert!(reads < 2500, "{reads} pages of some 1,000 were read");
+    }
+}
+
+/// Many futures on one thread over reads that are held back and ended in any order, some futures dropped half way.
+#[test]
+fn futures_over_reads_that_are_held_back_end_in_any_order_or_are_dropped() {
+    let disk = hot_and_cold();
+    for seed in 0..20 {
+        for cache_bytes in [40 * 4400, 8 << 20] {
+            println!("seed {seed}, cache of {cache_bytes} bytes");
+            let rng = &mut StdRng::seed_from_u64(seed);
+            let reads = os::sim::SimReads::new(seed);
+            let machine = Machine { reads: reads.clone(), ..Machine::simulated_on(disk.clone(), seed) };
+            let db = Database::builder("db").machine(machine).cache_bytes(cache_bytes).open().expect("the disk works");
+            let table = db.existing_table("split").expect("a name").expect("it is there");
+            let selection = table.select(["large", "hot"]).expect("it has them");
+            let mut futures: Vec<Option<Pin<Box<dyn Future<Output = ()> + '_>>>> = Vec::new();
+            for _ in 0..24 {
+                let first = rng.random_range(0..ROWS - 20);
+                let (selection, cut) = (&selection, rng.random_range(1..20));
+                futures.push(Some(match rng.random_range(0..3) {
+                    0 => Box::pin(async move {
+                        let row = selection.get_async(numbered(first)).await.expect("the disk works").expect("a row");
+                        assert_eq!(row[1].len(), 100);
+                    }),
+                    1 => Box::pin(async move {
+                        let keys = (first..first + cut).map(|i| numbered(i * 977 % (ROWS + 10)));
+                        let rows = selection.multi_get_async(keys).await.expect("the disk works");
+                        for (i, row) in (first..).zip(rows) {
+                            assert_eq!(row.is_some(), i * 977 % (ROWS + 10) < ROWS);
+                        }
+                    }),
+                    _ => Box::pin(async move {
+                        let mut scan = selection.scan_async(numbered(first)..numbered(first + cut)).limit(15);
+                        let mut rows = 0;
+                        while let Some(row) = scan.next().await {
+                            assert_eq!(row.expect("the disk works").0[..], *numbered(first + rows));
+                            rows += 1;
+                        }
+                        assert_eq!(rows, cut.min(15));
+                    }),
+                }));
+            }
+            while futures.iter().any(Option::is_some) {
+                let some = rng.random_range(0..futures.len());
+                match rng.random_range(0..8) {
+                    0..4 => {
+                        if let Some(future) = &mut futures[some]
+                            && future.as_mut().poll(&mut nobody()).is_ready()
+                        {
+                            futures[some] = None;
+                        }
+                    }
+                    4 if rng.random_range(0..40) == 0 => futures[some] = None,
+                    _ => drop(reads.step()),
+                }
+            }
+            drop(futures);
+            reads.finish();
+            let usage = db.metrics().cache;
+            let left = (usage.pinned_bytes, usage.held_bytes, usage.in_flight_bytes, usage.queued);
+            assert_eq!(left, (0, 0, 0, 0));
+        }
+    }
+}

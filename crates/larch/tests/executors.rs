@@ -1,0 +1,244 @@
+//! Reads as futures under executors that know nothing of Larch: tokio with one thread and with several, smol, and one made
+//! here, while rows are written, flushed and merged.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "an executor has threads and locks of its own, and its database lies on the machine's disk"
+)]
+
+use larch::{Database, Durability, Readable, Scan, Snapshot, Table};
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+
+const ROWS: u32 = 4000;
+const TASKS: u32 = 50;
+
+fn key(i: u32) -> Vec<u8> {
+    format!("key {i:06}").into_bytes()
+}
+
+fn value(i: u32, round: u32) -> Vec<u8> {
+    // Some lie outside their pages.
+    format!("{i} in {round} ").repeat(if i.is_multiple_of(100) { 2000 } else { 5 }).into_bytes()
+}
+
+struct Fixture {
+    directory: std::path::PathBuf,
+    db: Database,
+    table: Table,
+    snapshot: Snapshot,
+}
+
+impl Fixture {
+    /// A database on the machine's disk with more rows than its cache holds.
+    fn new(name: &str) -> Self {
+        let directory = larch::doc::directory(name);
+        let builder = Database::builder(&directory).durability(Durability::Buffered);
+        let db = builder.cache_bytes(256 << 10).write_buffer_bytes(1 << 20).open().expect("the disk works");
+        let table = db.table("t").expect("the disk works");
+        for i in 0..ROWS {
+            table.insert(key(i), value(i, 0)).expect("the disk works");
+        }
+        db.flush().expect("the disk works");
+        let snapshot = db.snapshot();
+        Self { directory, db, table, snapshot }
+    }
+
+    /// What task `number` does.
+    async fn task(db: Database, table: Table, snapshot: Snapshot, number: u32) {
+        for i in (number..ROWS).step_by(TASKS as usize * 4) {
+            let old = snapshot.get_async(&table, key(i)).await.expect("the disk works");
+            assert_eq!(old.as_deref(), Some(&value(i, 0)[..]));
+            assert!(table.contains_key_async(key(i)).await.expect("the disk works"));
+            assert!(table.get_async(key(i + ROWS)).await.expect("the disk works").is_none());
+            if i.is_multiple_of(3) {
+                table.insert(key(i), value(i, 1)).expect("the disk works");
+            }
+        }
+        if number.is_multiple_of(10) {
+            db.flush().expect("the disk works");
+        }
+        let keys: Vec<Vec<u8>> = (0..20).map(|i| key(i * 199 % ROWS)).collect();
+        let values = snapshot.multi_get_async(&table, &keys).await.expect("the disk works");
+        for (i, found) in values.iter().enumerate() {
+            assert_eq!(found.as_deref(), Some(&value(i as u32 * 199 % ROWS, 0)[..]));
+        }
+        let first = number * 50;
+        let mut scan = snapshot.scan_async(&table, key(first)..).limit(60);
+        for i in first..first + 30 {
+            let (found, is) = scan.next().await.expect("a row").expect("the disk works");
+            assert_eq!((&found[..], &is[..]), (&key(i)[..], &value(i, 0)[..]));
+        }
+        for i in (ROWS - 30..ROWS).rev() {
+            let (found, is) = scan.next_back().await.expect("a row").expect("the disk works");
+            assert_eq!((&found[..], &is[..]), (&key(i)[..], &value(i, 0)[..]));
+        }
+        assert!(scan.next().await.is_none());
+    }
+
+    fn tasks(&self) -> impl Iterator<Item = impl Future<Output = ()> + Send + 'static> {
+        (0..TASKS).map(|number| Self::task(self.db.clone(), self.table.clone(), self.snapshot.clone(), number))
+    }
+
+    fn finish(self) {
+        let usage = self.db.metrics().cache;
+        assert_eq!((usage.pinned_bytes, usage.held_bytes, usage.in_flight_bytes, usage.queued), (0, 0, 0, 0));
+        let rows: BTreeMap<Vec<u8>, Vec<u8>> = self
+            .table
+            .iter()
+            .map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec())).expect("the disk works"))
+            .collect();
+        assert_eq!(rows.len(), ROWS as usize);
+        let Self { directory, db, table, snapshot } = self;
+        drop((table, snapshot));
+        db.close().expect("the disk works");
+        std::fs::remove_dir_all(directory).expect("it is ours");
+    }
+}
+
+#[test]
+fn under_tokio_with_one_thread() {
+    let fixture = Fixture::new("tokio-one");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("the system has threads");
+    runtime.block_on(async {
+        let tasks: Vec<_> = fixture.tasks().map(tokio::spawn).collect();
+        for task in tasks {
+            task.await.expect("it does not panic");
+        }
+    });
+    fixture.finish();
+}
+
+#[test]
+fn under_tokio_with_several_threads() {
+    let fixture = Fixture::new("tokio-several");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(3).build().expect("the system has threads");
+    runtime.block_on(async {
+        let tasks: Vec<_> = fixture.tasks().map(tokio::spawn).collect();
+        for task in tasks {
+            task.await.expect("it does not panic");
+        }
+    });
+    drop(runtime);
+    fixture.finish();
+}
+
+#[test]
+fn under_smol() {
+    let fixture = Fixture::new("smol");
+    smol::block_on(async {
+        let tasks: Vec<_> = fixture.tasks().map(smol::spawn).collect();
+        for task in tasks {
+            task.await;
+        }
+    });
+    fixture.finish();
+}
+
+/// A task of the executor made here: it puts itself in the queue when it is woken.
+struct Task {
+    future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
+    queue: Mutex<Sender<Arc<Task>>>,
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        let queue = self.queue.lock().expect("nobody panics").clone();
+        // The queue is gone once all tasks are done.
+        queue.send(self).ok();
+    }
+}
+
+fn run(queue: &Receiver<Arc<Task>>, mut left: usize) {
+    while left > 0 {
+        let task = queue.recv().expect("a task that is not done holds the other end");
+        let mut future = task.future.lock().expect("nobody panics");
+        let waker = Waker::from(task.clone());
+        if let Some(running) = &mut *future
+            && running.as_mut().poll(&mut Context::from_waker(&waker)).is_ready()
+        {
+            *future = None;
+            left -= 1;
+        }
+    }
+}
+
+#[test]
+fn under_one_made_by_hand() {
+    let fixture = Fixture::new("by-hand");
+    let (sender, queue) = channel();
+    let mut count = 0;
+    for future in fixture.tasks() {
+        let task = Task { future: Mutex::new(Some(Box::pin(future))), queue: Mutex::new(sender.clone()) };
+        Arc::new(task).wake();
+        count += 1;
+    }
+    run(&queue, count);
+    fixture.finish();
+}
+
+/// Every future is polled by a thread other than the one before.
+#[test]
+fn a_future_may_go_from_thread_to_thread() {
+    let fixture = Fixture::new("threads");
+    let mut tasks: VecDeque<Pin<Box<dyn Future<Output = ()> + Send>>> =
+        fixture.tasks().take(8).map(|task| Box::pin(task) as _).collect();
+    while let Some(mut task) = tasks.pop_front() {
+        let (task, done) = std::thread::scope(|scope| {
+            let polled = scope.spawn(move || {
+                let done = task.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                (task, done)
+            });
+            polled.join().expect("it does not panic")
+        });
+        if done.is_pending() {
+            tasks.push_back(task);
+        }
+    }
+    fixture.finish();
+}
+
+#[test]
+fn a_scan_is_a_stream() {
+    let fixture = Fixture::new("stream");
+    let scan: Scan = fixture.snapshot.scan_async(&fixture.table, key(10)..key(20));
+    let rows = smol::block_on(smol::stream::StreamExt::collect::<Vec<_>>(scan));
+    let keys: Vec<Vec<u8>> = rows.into_iter().map(|row| row.expect("the disk works").0.to_vec()).collect();
+    assert_eq!(keys, (10..20).map(key).collect::<Vec<_>>());
+    fixture.finish();
+}
+
+#[test]
+fn futures_are_sent_between_threads() {
+    fn sent<T: Send>(_: &T) {}
+    fn stays<T: Send + 'static>(_: &T) {}
+    let fixture = Fixture::new("send");
+    let Fixture { db, table, snapshot, .. } = &fixture;
+    let all = table.select(None::<&str>).expect("none of them");
+    sent(&table.get_async(b"k"));
+    sent(&table.contains_key_async(b"k".to_vec()));
+    sent(&table.multi_get_async([b"k"]));
+    sent(&all.get_async("k"));
+    sent(&all.contains_key_async("k"));
+    sent(&all.multi_get_async(["k"]));
+    sent(&snapshot.get_async(table, "k"));
+    sent(&db.multi_get_async(table, ["k"]));
+    let mut scan = table.scan_async::<&str>(..);
+    stays(&scan);
+    sent(&scan.next());
+    sent(&scan.next_back());
+    let owned = table.clone();
+    stays(&async move { owned.get_async(b"k").await.is_ok() });
+    drop((scan, all));
+    match std::pin::pin!(table.get_async(key(1))).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(found) => assert!(found.expect("the disk works").is_some()),
+        Poll::Pending => {}
+    }
+    fixture.finish();
+}
