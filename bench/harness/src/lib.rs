@@ -39,6 +39,6 @@ pub use reply::Reply;
 pub use request::{Fields, Request, Table};
 pub use run::{Length, Pace, Plan, RunError, run};
 pub use store::{Blocking, Counter, Failure, Flights, Harm, Outcome, Rows, Served, Session, Setting, Store};
-pub use strings::Strings;
+pub use strings::{NotARow, Strings};
 pub use target::{Opening, Options, Scheme, Target};
 pub use times::Times;

@@ -5,6 +5,7 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
+mod flights;
 #[cfg(test)]
 mod tests;
 
@@ -32,6 +33,7 @@ pub const SCHEME: Scheme = Scheme {
         ("page", "bytes of a page, of a new table: 16KiB"),
         ("index", "btree, flat or both, of a new table: btree"),
         ("filters", "bits a key in upper and deepest files of a new table, none, 8 or 16 each: 16,8"),
+        ("flights", "requests under way on each thread, 0: one, and the thread waits for it [0]"),
         ("settle", "levels: compactions that are wanted; compact: everything to the deepest level"),
     ],
     networked: false,
@@ -47,6 +49,8 @@ struct Larch {
     write_buffer_bytes: u64,
     durability: Durability,
     compacts: bool,
+    /// Requests under way on each thread; `None`: calls wait.
+    flights: Option<usize>,
 }
 
 fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Store>, Failure> {
@@ -57,6 +61,11 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
         options.choice("durability", &[("buffered", Durability::Buffered), ("synced", Durability::Synced)])?;
     let asked = Asked::take(&mut options)?;
     let compacts = options.choice("settle", &[("levels", false), ("compact", true)])?;
+    let flights = match options.number("flights", 0)? {
+        0 => None,
+        depth @ 1..=65536 => Some(depth as usize),
+        more => return Err(options.bad("flights", &more.to_string(), "at most 65536")),
+    };
     options.finish()?;
 
     let place = target.directory()?;
@@ -91,7 +100,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
         None => db.table_with(&table.name, asked.options()).map_err(broken)?,
     };
     let fields = table.fields.len();
-    Ok(Box::new(Larch { db, table: rows, fields, cache_bytes, write_buffer_bytes, durability, compacts }))
+    Ok(Box::new(Larch { db, table: rows, fields, cache_bytes, write_buffer_bytes, durability, compacts, flights }))
 }
 
 /// Whether a database may be made in `place`: it is an empty directory, or not there.
@@ -216,10 +225,22 @@ impl Store for Larch {
             Setting::new("write buffer", bytes_text(self.write_buffer_bytes)),
             Setting::new("reads", "direct, where the file system can"),
             Setting::new("settle", if self.compacts { "compact" } else { "levels" }),
+            Setting::new(
+                "a thread",
+                self.flights.map_or("waits for each answer".to_owned(), |depth| format!("{depth} requests under way")),
+            ),
         ]
     }
 
-    fn session(&self, _: Clock) -> Result<Session<'_>, Failure> {
+    fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
+        match self.flights {
+            Some(depth) => Ok(Session::Flights(flights::session(&self.table, self.fields, depth, clock))),
+            None => self.loader(clock),
+        }
+    }
+
+    /// What is written does not wait for reads, so many under way are of no use.
+    fn loader(&self, _: Clock) -> Result<Session<'_>, Failure> {
         Ok(Session::Blocking(Box::new(Records::new(Pairs { table: &self.table }, self.fields))))
     }
 

@@ -21,6 +21,11 @@ fn it_does_so_with_every_option() {
 }
 
 #[test]
+fn it_does_so_with_many_requests_under_way() {
+    check("?cache=1MiB&write_buffer=1MiB&page=4KiB&flights=16");
+}
+
+#[test]
 fn it_refuses_what_it_cannot_open() {
     conformance::check_directory(&SCHEME, "");
 }

@@ -1,0 +1,270 @@
+//! A session with many requests under way on one thread: each is a future over Larch's reads, and the session is their
+//! executor. A request allocates nothing here: its buffers, its place for a future and its waker are kept from one to the
+//! next.
+//!
+//! Writes do not wait for each other's disk: they are made where their turn is, as by a blocking session.
+
+use crate::broken;
+use harness::{Clock, Failure, Fields, Flights, Outcome, Reply, Request, Served, Strings};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+/// A session with at most `depth` requests under way, on rows of `of` fields.
+pub fn session<'s>(table: &'s larch::Table, of: usize, depth: usize, clock: Clock) -> Box<dyn Flights + 's> {
+    Box::new(Session::new(depth, clock, move |job| work(table, of, job)))
+}
+
+/// A request and its answer. It goes into the future that does it and comes out at the end.
+#[derive(Default)]
+struct Job {
+    asked: Asked,
+    key: Vec<u8>,
+    keys: Strings,
+    /// To be written.
+    value: Vec<u8>,
+    record: Strings,
+    scratch: Vec<u8>,
+    reply: Reply,
+    result: Option<Result<Outcome, Failure>>,
+}
+
+#[derive(Clone, Copy, Default)]
+enum Asked {
+    #[default]
+    Nothing,
+    Read(Fields),
+    ReadMany(Fields),
+    Scan(u64, Fields),
+    Put,
+    Update(u32),
+    Delete,
+}
+
+impl Job {
+    fn take(&mut self, request: &Request<'_>) {
+        self.reply.clear();
+        self.key.clear();
+        self.value.clear();
+        let key = match *request {
+            Request::Read { key, fields } => {
+                self.asked = Asked::Read(fields);
+                key
+            }
+            Request::ReadMany { keys, fields } => {
+                self.asked = Asked::ReadMany(fields);
+                self.keys.clear();
+                keys.iter().for_each(|key| self.keys.push(key));
+                b""
+            }
+            Request::Scan { start, rows, fields } => {
+                self.asked = Asked::Scan(rows, fields);
+                start
+            }
+            Request::Insert { key, record } | Request::Replace { key, record } => {
+                self.asked = Asked::Put;
+                record.encode(&mut self.value);
+                key
+            }
+            Request::Update { key, field, value } => {
+                self.asked = Asked::Update(field);
+                self.value.extend_from_slice(value);
+                key
+            }
+            Request::Delete { key } => {
+                self.asked = Asked::Delete;
+                key
+            }
+        };
+        self.key.extend_from_slice(key);
+    }
+}
+
+async fn work(table: &larch::Table, of: usize, mut job: Box<Job>) -> Box<Job> {
+    job.result = Some(do_job(table, of, &mut job).await);
+    job
+}
+
+async fn do_job(table: &larch::Table, of: usize, job: &mut Job) -> Result<Outcome, Failure> {
+    let not_a_row = |error: harness::NotARow| Failure::request("not_a_row", error.to_string());
+    match job.asked {
+        Asked::Nothing => unreachable!("a job is taken before it is done"),
+        Asked::Read(fields) => {
+            let Some(value) = table.get_async(&job.key).await.map_err(broken)? else { return Ok(Outcome::NotFound) };
+            job.reply.row(&job.key, &value, of, fields).map_err(not_a_row)?;
+        }
+        Asked::ReadMany(fields) => {
+            let values = table.multi_get_async(job.keys.iter()).await.map_err(broken)?;
+            for (key, value) in job.keys.iter().zip(&values) {
+                if let Some(value) = value {
+                    job.reply.row(key, value, of, fields).map_err(not_a_row)?;
+                }
+            }
+        }
+        Asked::Scan(rows, fields) => {
+            let mut scan = table.scan_async(job.key.as_slice()..).limit(rows);
+            while let Some(row) = scan.next().await {
+                let (key, value) = row.map_err(broken)?;
+                job.reply.row(&key, &value, of, fields).map_err(not_a_row)?;
+            }
+        }
+        Asked::Put => table.insert(&job.key, &job.value).map_err(broken)?,
+        Asked::Update(_) if of == 1 => table.insert(&job.key, &job.value).map_err(broken)?,
+        Asked::Update(field) => {
+            let Some(old) = table.get_async(&job.key).await.map_err(broken)? else { return Ok(Outcome::NotFound) };
+            job.record.clear();
+            job.record.decode(&old, of).map_err(not_a_row)?;
+            job.record.replace(field as usize, &job.value);
+            job.scratch.clear();
+            job.record.encode(&mut job.scratch);
+            table.insert(&job.key, &job.scratch).map_err(broken)?;
+        }
+        Asked::Delete => table.remove(&job.key).map_err(broken)?,
+    }
+    Ok(Outcome::Ok)
+}
+
+/// Slots that were woken, and the thread that may wait for one.
+#[derive(Default)]
+struct Woken {
+    slots: Mutex<Vec<u32>>,
+    some: Condvar,
+}
+
+impl Woken {
+    /// Puts those woken into `slots`, which is empty; waits for one, but at most for `limit`.
+    fn take(&self, slots: &mut Vec<u32>, limit: Option<Duration>) {
+        let mut woken = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        woken = match limit {
+            Some(Duration::ZERO) => woken,
+            Some(limit) => {
+                let waited = self.some.wait_timeout_while(woken, limit, |woken| woken.is_empty());
+                waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+            None => self.some.wait_while(woken, |woken| woken.is_empty()).unwrap_or_else(PoisonError::into_inner),
+        };
+        std::mem::swap(&mut *woken, slots);
+    }
+}
+
+/// Wakes a slot, which is in the list once however often it is woken.
+struct SlotWaker {
+    slot: u32,
+    is_woken: AtomicBool,
+    woken: Arc<Woken>,
+}
+
+impl Wake for SlotWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.is_woken.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.woken.slots.lock().unwrap_or_else(PoisonError::into_inner).push(self.slot);
+        self.woken.some.notify_one();
+    }
+}
+
+struct Slot<F> {
+    /// What is under way; the place stays where it is.
+    future: Pin<Box<Option<F>>>,
+    /// At home while nothing is.
+    job: Option<Box<Job>>,
+    sent: u64,
+    wakes: Arc<SlotWaker>,
+    waker: Waker,
+}
+
+struct Session<F, M> {
+    make: M,
+    clock: Clock,
+    slots: Vec<Slot<F>>,
+    /// Taken and not yet polled.
+    unsent: Vec<u32>,
+    ready: Vec<u32>,
+    woken: Arc<Woken>,
+    under_way: usize,
+}
+
+impl<F: Future<Output = Box<Job>>, M: Fn(Box<Job>) -> F> Session<F, M> {
+    fn new(depth: usize, clock: Clock, make: M) -> Self {
+        let woken = Arc::<Woken>::default();
+        let slots = (0..depth as u32).map(|slot| {
+            let wakes = Arc::new(SlotWaker { slot, is_woken: AtomicBool::new(false), woken: woken.clone() });
+            let waker = Waker::from(wakes.clone());
+            Slot { future: Box::pin(None), job: Some(Box::default()), sent: 0, wakes, waker }
+        });
+        let list = || Vec::with_capacity(depth);
+        Self { make, clock, slots: slots.collect(), unsent: list(), ready: list(), woken, under_way: 0 }
+    }
+
+    /// Polls what is under way in `slot`; whether it was answered.
+    fn poll(&mut self, slot: u32, served: &mut dyn FnMut(Served<'_>)) -> bool {
+        let this = &mut self.slots[slot as usize];
+        // One that was woken after its answer has nothing under way, or something new.
+        let Some(future) = this.future.as_mut().as_pin_mut() else { return false };
+        let Poll::Ready(mut job) = future.poll(&mut Context::from_waker(&this.waker)) else { return false };
+        this.future.set(None);
+        self.under_way -= 1;
+        let result = job.result.take().expect("a job that is done says what came of it");
+        served(Served { slot, sent: this.sent, served: self.clock.nanos(), result, reply: &job.reply });
+        this.job = Some(job);
+        true
+    }
+
+    /// Polls all that was woken, waiting for it at most for `limit`; says how many were answered.
+    fn receive(&mut self, limit: Option<Duration>, served: &mut dyn FnMut(Served<'_>)) -> usize {
+        let mut ready = std::mem::take(&mut self.ready);
+        self.woken.take(&mut ready, limit);
+        let mut count = 0;
+        for slot in ready.drain(..) {
+            self.slots[slot as usize].wakes.is_woken.store(false, Ordering::Release);
+            count += usize::from(self.poll(slot, served));
+        }
+        self.ready = ready;
+        count
+    }
+}
+
+impl<F: Future<Output = Box<Job>>, M: Fn(Box<Job>) -> F> Flights for Session<F, M> {
+    fn depth(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure> {
+        let this = &mut self.slots[slot as usize];
+        let mut job = this.job.take().expect("nothing is under way in the slot");
+        job.take(request);
+        this.future.set(Some((self.make)(job)));
+        self.unsent.push(slot);
+        self.under_way += 1;
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<(), Failure> {
+        let mut unsent = std::mem::take(&mut self.unsent);
+        let mut count = 0;
+        for slot in unsent.drain(..) {
+            self.slots[slot as usize].sent = self.clock.nanos();
+            count += usize::from(self.poll(slot, served));
+        }
+        self.unsent = unsent;
+        loop {
+            let left = until.map(|until| Duration::from_nanos(until.saturating_sub(self.clock.nanos())));
+            let has_nothing = self.under_way == 0 && until.is_none();
+            let limit = if count > 0 || has_nothing { Some(Duration::ZERO) } else { left };
+            count += self.receive(limit, served);
+            if count > 0 || has_nothing || left == Some(Duration::ZERO) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
