@@ -4,7 +4,7 @@ use crate::db::Snapshot;
 use crate::error::Result;
 use crate::read::point::PointRead;
 use crate::read::view::TableView;
-use crate::read::{Key, PartRange, PartScan, Parts, Prefetched, Tried, Wanted, multi};
+use crate::read::{Asking, Key, PartRange, PartScan, Parts, Prefetched, Tried, Waits, Wanted, multi};
 use crate::snapshot::Pin;
 use crate::table::{Table, bounds};
 use os::sync::Arc;
@@ -91,7 +91,8 @@ impl Selection {
     pub fn try_get(&self, key: impl AsRef<[u8]>) -> Result<Tried<Option<Parts>>> {
         self.table.look(Reason::Point, self.version(), |session, table| {
             let mut read = PointRead::new(table, key.as_ref());
-            Tried::of(read.get_parts(session, session.cache(), &self.wanted))
+            let asking = Asking::new(session, Waits::Never);
+            Tried::of(read.get_parts(&asking, session.cache(), &self.wanted))
         })
     }
 

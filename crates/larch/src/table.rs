@@ -16,7 +16,7 @@ use crate::read::multi::MultiRead;
 use crate::read::point::PointRead;
 use crate::read::range::Rows;
 use crate::read::view::{TableView, View};
-use crate::read::{Key, Parts, Prefetched, Range, Scan, Tried, Value, Wanted, multi, precharge};
+use crate::read::{Asking, Key, Parts, Prefetched, Range, Scan, Tried, Value, Waits, Wanted, multi, precharge};
 use crate::selection::Selection;
 use crate::share;
 use crate::snapshot::Pin;
@@ -246,7 +246,7 @@ impl Table {
     pub(crate) fn try_get_at(&self, key: &[u8], at: Option<Version>) -> Result<Tried<Option<Value>>> {
         self.check_whole()?;
         self.look(Reason::Point, at, |session, table| {
-            Tried::of(PointRead::new(table, key).get(session, session.cache()))
+            Tried::of(PointRead::new(table, key).get(&Asking::new(session, Waits::Never), session.cache()))
         })
     }
 
@@ -295,7 +295,7 @@ impl Table {
 
     pub(crate) fn try_contains_key_at(&self, key: &[u8], at: Option<Version>) -> Result<Tried<bool>> {
         self.look(Reason::Point, at, |session, table| {
-            let found = PointRead::new(table, key).find(session);
+            let found = PointRead::new(table, key).find(&Asking::new(session, Waits::Never));
             Tried::of(found.map(|row| row.is_some()))
         })
     }

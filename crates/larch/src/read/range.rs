@@ -8,7 +8,7 @@
 use super::found::Found;
 use super::merge::Merge;
 use super::precharge::Charge;
-use super::tried::Tried;
+use super::tried::{Asking, Tried, Waits};
 use super::view::TableView;
 use super::wanted::Wanted;
 use super::{Key, Parts, Value};
@@ -19,7 +19,7 @@ use crate::parts::MAX_GROUPS;
 use crate::snapshot::Pin;
 use crate::stats;
 use os::sync::{Arc, Mutex, Weak};
-use pages::{Admit, AsyncSource, PageCache, Reader, Reason, Session, Stop, retry, together};
+use pages::{Admit, AsyncSource, PageCache, PageSource, Reader, Reason, Session, Stop, retry, together};
 use sst::precharge::{Reading, is_empty};
 use sst::{Direction, Limits, Readahead, Row, StoredValue};
 use std::cell::OnceCell;
@@ -83,13 +83,6 @@ enum Charging {
     Due,
     /// It was.
     Done,
-}
-
-/// Whether somebody waits for what is missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Waits {
-    No,
-    Yes,
 }
 
 /// The two places.
@@ -471,7 +464,7 @@ impl<R: Reader> Rows<R> {
         mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
     ) -> Result<Option<T>> {
         loop {
-            match self.attempt(direction, Waits::Yes, &mut take)? {
+            match self.attempt(direction, Waits::Now, &mut take)? {
                 Tried::Ready(row) => return Ok(row),
                 Tried::WouldFault => {
                     if let Err(error) = self.reader.fetch() {
@@ -489,12 +482,7 @@ impl<R: Reader> Rows<R> {
         direction: Direction,
         take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
-        let tried = self.attempt(direction, Waits::No, take);
-        if matches!(tried, Ok(Tried::WouldFault)) {
-            // Nobody fetches what was noted.
-            self.reader.release();
-        }
-        tried
+        self.attempt(direction, Waits::Later, take)
     }
 
     /// The try form: as far as pages in memory allow. Where something is missing the source has noted it; to be run again
@@ -528,7 +516,9 @@ impl<R: Reader> Rows<R> {
             Err(Stop::Fault) => return Ok(Tried::WouldFault),
             Err(Stop::Failed(error)) => Err(self.fail(*error)),
         };
-        self.reader.release();
+        if waits == Waits::Now {
+            self.reader.release();
+        }
         outcome
     }
 
@@ -572,7 +562,7 @@ impl<R: Reader> Rows<R> {
             Direction::Forward => (&mut ends.front, &mut self.low, &self.high),
             Direction::Backward => (&mut ends.back, &mut self.high, &self.low),
         };
-        let reader = &self.reader;
+        let reader = &Asking::new(&self.reader, waits);
         place.take_if(|end| end.generation != core.generation() && !goes_on);
         let end = place.get_or_insert_with(|| {
             let view = core.view();
@@ -590,7 +580,7 @@ impl<R: Reader> Rows<R> {
         let start = near.as_ref().map(Vec::as_slice);
         let between = (start, far.as_ref().map(Vec::as_slice));
         let outcome = (|| {
-            if waits == Waits::Yes && self.left < u64::MAX && self.charging != Charging::Done {
+            if waits == Waits::Now && self.left < u64::MAX && self.charging != Charging::Done {
                 if self.charging == Charging::IfMissing {
                     match merge.settle(reader, start) {
                         Ok(()) => {}
@@ -611,7 +601,7 @@ impl<R: Reader> Rows<R> {
                 }
             }
             let found = merge.find(reader, between, self.wanted.set(), &mut self.beside_main).inspect_err(|_| {
-                if waits == Waits::Yes && self.charging == Charging::IfMissing {
+                if waits == Waits::Now && self.charging == Charging::IfMissing {
                     self.charging = Charging::AfterRow;
                 }
             })?;
@@ -640,7 +630,7 @@ impl<R: Reader> Rows<R> {
             }
             // The place may be gone when it is asked again: what was passed stays so.
             Err(Stop::Fault) => {
-                ends.is_asked = waits == Waits::Yes;
+                ends.is_asked = waits == Waits::Now;
                 if let Some(place) = merge.place() {
                     *near = place.map(<[u8]>::to_vec);
                 }
@@ -668,7 +658,7 @@ impl<R: Reader + AsyncSource> Rows<R> {
                     return Poll::Ready(Err(self.fail(error)));
                 }
             }
-            match self.attempt(direction, Waits::Yes, &mut take)? {
+            match self.attempt(direction, Waits::Now, &mut take)? {
                 Tried::Ready(row) => return Poll::Ready(Ok(row)),
                 Tried::WouldFault => self.is_fetching = true,
             }
@@ -685,7 +675,7 @@ impl<R: Reader + AsyncSource> Rows<R> {
 
 /// A row just found, and what its parts are loaded with.
 pub(super) struct Taken<'r, R> {
-    reader: &'r R,
+    reader: &'r Asking<'r, R>,
     wanted: &'r Wanted,
     beside_main: &'r [StoredValue],
     key: &'r [u8],
