@@ -118,7 +118,7 @@ fn owners_hold_what_the_process_has_grown_by() {
     db.close().expect("the disk works");
     std::fs::remove_dir_all(&directory).expect("the directory is the test's");
     let left = memory_bytes().saturating_sub(before);
-    assert!(left < 512 << 10, "{left} bytes are left of a closed database");
+    assert!(left < 64 << 10, "{left} bytes are left of a closed database");
 
     let before = memory_bytes();
     let builder = Database::builder(&directory).cache_bytes(8 << 20).write_buffer_bytes(32 << 20);
