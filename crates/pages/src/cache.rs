@@ -24,7 +24,7 @@ pub(crate) mod table;
 
 use crate::file::open_files::OpenFiles;
 use crate::frame::Frames;
-use crate::{Address, Counters, Error, PageKind, PageRef, PagedFile};
+use crate::{Address, Counters, Error, PageKind, PageRef, PagedFile, Trace};
 use budget::{Budget, Charge, Turn};
 use flight::{Flight, Landing};
 use os::io::CallerReads;
@@ -75,6 +75,7 @@ pub struct PageCache {
     next_slot: AtomicU32,
     next_ticket: AtomicU64,
     counters: Counters,
+    trace: Trace,
 }
 
 /// Memory of a cache at one moment, in bytes unless said otherwise.
@@ -166,6 +167,7 @@ impl PageCache {
             next_slot: AtomicU32::new(1),
             next_ticket: AtomicU64::new(1),
             counters: Counters::default(),
+            trace: Trace::default(),
         })
     }
 
@@ -220,6 +222,11 @@ impl PageCache {
     /// What sessions did.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Takes down what is asked for, when it is wanted.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
     }
 
     /// Memory now. Looks at every page; for metrics, not for decisions.
@@ -448,6 +455,7 @@ impl PageCache {
 
     /// Drops all pages of a file that is dead. Pages pinned or in flight go when they are let go.
     pub(crate) fn forget(&self, slot: u32) {
+        self.trace.note_dead(slot);
         for (i, shard) in self.shards.iter().enumerate() {
             let mut forgotten = Vec::new();
             let mut shard = shard.lock();

@@ -23,6 +23,7 @@ pub mod resident;
 pub mod retry;
 pub mod session;
 pub mod source;
+pub mod trace;
 
 pub use address::{Address, PACK_BYTES};
 pub use cache::{CacheUsage, FilesUsage, Held, PageCache};
@@ -38,3 +39,4 @@ pub use resident::Resident;
 pub use retry::{AsyncSource, retry, retry_async, together};
 pub use session::{Admit, PageRead, Reader, Session};
 pub use source::{PageSource, Stop};
+pub use trace::Trace;

@@ -27,6 +27,7 @@ use crate::cache::flight::Landing;
 use crate::cache::shard::{Key, KeyHash};
 use crate::counters::Tally;
 use crate::page::verify_address;
+use crate::trace::How;
 use crate::{Address, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Result, Stop};
 use os::sync::Arc;
 use std::cell::{Cell, RefCell};
@@ -242,6 +243,8 @@ impl Session {
             if read.needed {
                 step.read.insert(read.key);
             }
+            let how = if read.needed { How::Needed } else { How::Ahead };
+            self.trace(how, read.key, &read.at, read.kind);
             tell(read);
         }
         if round.waits() {
@@ -296,12 +299,20 @@ impl Session {
             Some((parent, i)) => self.cache.find_child(parent, i, key, warm),
             None => self.cache.find(key, warm),
         }?;
+        self.trace(How::Hit, key, &page.address(), kind);
         tally.pages[kind.index()].hits += 1;
         tally.hits += 1;
         if tally.hits == TALLY_HITS {
             self.add_up(tally);
         }
         Some(page)
+    }
+
+    /// An access, for those that the cache is to learn from.
+    fn trace(&self, how: How, key: Key, at: &Address, kind: PageKind) {
+        if self.admit == Admit::Keep {
+            self.cache.trace().note(self.reason, how, key, at, kind);
+        }
     }
 
     fn add_up(&self, tally: &mut Tally) {

@@ -1,0 +1,104 @@
+//! Which pages sessions ask a cache for, one after the other, to try other policies on. It does not know what becomes of
+//! it.
+//!
+//! * Off unless started; then an access costs a load of one flag. While it is on, each takes a lock.
+//! * Only sessions whose pages the cache keeps are noted, for the others change nothing in it.
+//! * A step that runs again after a fault asks again for the nodes above, and that is noted again.
+//!
+//! Thread safe.
+
+use crate::cache::shard::Key;
+use crate::{Address, PageKind, Reason};
+use os::sync::Mutex;
+use os::sync::atomic::{AtomicBool, Ordering};
+
+/// How a page was found, or that it is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum How {
+    /// In memory.
+    Hit = 0,
+    /// Missing, and read because somebody needs it.
+    Needed = 1,
+    /// Missing, and read ahead: nobody has it yet.
+    Ahead = 2,
+    /// Not asked for: its file is dead, and all pages of that are gone.
+    Dead = 3,
+}
+
+impl How {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::Hit, Self::Needed, Self::Ahead, Self::Dead];
+}
+
+/// A page that was asked for. 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Which file, by a number that the cache gives to no other.
+    pub file: u32,
+    /// Where the page lies in it, in units of [`PACK_BYTES`](crate::PACK_BYTES), modulo 2^32: 256 GiB of a file.
+    pub unit: u32,
+    /// Stored length.
+    pub bytes: u32,
+    /// What the page is for.
+    pub kind: PageKind,
+    /// How it was found.
+    pub how: How,
+    /// Why it was asked for.
+    pub reason: Reason,
+}
+
+/// Takes down accesses while it is on.
+#[derive(Default)]
+pub struct Trace {
+    is_on: AtomicBool,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Default)]
+struct Taken {
+    accesses: Vec<Access>,
+    most: usize,
+}
+
+impl Trace {
+    /// Takes down the accesses from now on, `most` of them. Those taken down before are forgotten.
+    pub fn start(&self, most: usize) {
+        *self.taken.lock() = Taken { accesses: Vec::new(), most };
+        self.is_on.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends it: the accesses since [`Trace::start`], in the order in which threads came to tell of them.
+    pub fn finish(&self) -> Vec<Access> {
+        self.is_on.store(false, Ordering::Relaxed);
+        std::mem::take(&mut *self.taken.lock()).accesses
+    }
+
+    /// An access by a session whose pages the cache keeps.
+    #[inline]
+    pub(crate) fn note(&self, reason: Reason, how: How, key: Key, at: &Address, kind: PageKind) {
+        if self.is_on.load(Ordering::Relaxed) {
+            self.take_down(Access { file: key.slot, unit: key.unit as u32, bytes: at.bytes, kind, how, reason });
+        }
+    }
+
+    /// A file is dead.
+    pub(crate) fn note_dead(&self, slot: u32) {
+        if self.is_on.load(Ordering::Relaxed) {
+            let (kind, how, reason) = (PageKind::Footer, How::Dead, Reason::Check);
+            self.take_down(Access { file: slot, unit: 0, bytes: 0, kind, how, reason });
+        }
+    }
+
+    #[cold]
+    fn take_down(&self, access: Access) {
+        let mut taken = self.taken.lock();
+        // Also after the end, for whoever saw the flag before.
+        if taken.accesses.len() < taken.most {
+            taken.accesses.push(access);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
