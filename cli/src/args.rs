@@ -233,7 +233,22 @@ pub enum Command {
     /// Make a database of a million rows, read it back and say what that took
     Demo(Demo),
     /// Measure Larch and other stores
-    Bench(suite::Bench),
+    Bench(Bench),
+}
+
+#[derive(Debug, Args)]
+pub struct Bench {
+    #[command(subcommand)]
+    pub what: Measured,
+}
+
+/// What `bench` can measure: stores, whatever engine they are, and parts of this one.
+#[derive(Debug, Subcommand)]
+pub enum Measured {
+    #[command(flatten)]
+    Stores(suite::Measurement),
+    /// Which policy of the page cache reads how much, on traces of YCSB
+    CacheTrace(cache_trace::CacheTrace),
 }
 
 #[derive(Debug, Args)]

@@ -28,7 +28,7 @@ mod schema;
 mod size;
 mod storage;
 
-use args::Command;
+use args::{Command, Measured};
 
 /// The stores that need no other engine.
 pub const SCHEMES: [Scheme; 3] = [store_larch::SCHEME, store_postgres::SCHEME, harness::noop::SCHEME];
@@ -56,7 +56,10 @@ pub fn main(schemes: &[Scheme]) -> ExitCode {
         Command::Check(args) => commands::check::run(&common, &args),
         Command::Dump(args) => commands::dump::run(&common, &args),
         Command::Demo(args) => commands::demo::run(&common, &args),
-        Command::Bench(args) => return suite::run(&args, schemes),
+        Command::Bench(args) => match args.what {
+            Measured::Stores(what) => return suite::run(&what, schemes),
+            Measured::CacheTrace(options) => return cache_trace::run(&options),
+        },
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -16,14 +16,6 @@ Examples:
 Exit codes: 0 all was measured; 1 nothing was, or rows were not what they should be; 2 wrong arguments; 3 the store failed,
 or a result could not be written; 130 interrupted by ^C, what was measured until then is told and written.";
 
-/// Measure stores
-#[derive(Debug, Args)]
-pub struct Bench {
-    /// What to measure.
-    #[command(subcommand)]
-    pub what: Measurement,
-}
-
 /// What can be measured.
 #[derive(Debug, Subcommand)]
 pub enum Measurement {

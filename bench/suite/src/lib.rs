@@ -8,18 +8,18 @@ mod results;
 pub mod targets;
 mod ycsb_command;
 
-pub use args::Bench;
+pub use args::Measurement;
 
-use args::{Measurement, PeersArgs};
+use args::PeersArgs;
 use harness::{Failure, Scheme};
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// Does what `bench` says; `schemes` are the stores that can be opened. The exit code is 0 if all was measured, 1 if a
+/// Measures `what`; `schemes` are the stores that can be opened. The exit code is 0 if all was measured, 1 if a
 /// goal was missed, nothing was measured or rows were not what they should be, 2 if what was asked for makes no sense, 3
 /// if a store failed or the result could not be written, 130 after ^C.
-pub fn run(bench: &Bench, schemes: &[Scheme]) -> ExitCode {
-    match &bench.what {
+pub fn run(what: &Measurement, schemes: &[Scheme]) -> ExitCode {
+    match what {
         Measurement::Targets => ended(print(&targets::list(schemes)).map(|()| true)),
         Measurement::Ycsb(args) => match ycsb_command::run(args, schemes) {
             Ok(ycsb_command::Ending::Interrupted) => ExitCode::from(130),

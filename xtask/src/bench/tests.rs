@@ -22,7 +22,7 @@ fn what_cannot_be_done_is_told_with_what_there_is() {
     let unknown = format!("no engine `sled` for --with: {KNOWN}; larch, noop and postgres always are");
     check("--with redb,sled ycsb", Err(&unknown));
     check("ycsb --with", Err(&format!("--with wants names: {KNOWN}")));
-    const MEASURES: &str = "index, targets, ycsb, peers, cold, generator, pgbench";
+    const MEASURES: &str = "index, targets, ycsb, peers, cold, generator, pgbench, cache-trace";
     check("", Err(&format!("say what to measure: {MEASURES}")));
     check("--with redb", Err(&format!("say what to measure: {MEASURES}")));
     check("tpcc --time 5s", Err(&format!("there is no `tpcc` to measure: {MEASURES}")));
@@ -43,9 +43,11 @@ fn the_engines_are_built_inside_the_target_folder() {
 #[test]
 fn what_is_measured_is_what_larch_bench_knows() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository");
-    let args = std::fs::read_to_string(root.join("bench/suite/src/args.rs")).expect("it is in the tree");
+    let read = |file| std::fs::read_to_string(root.join(file)).expect("it is in the tree");
+    let args = ["bench/suite/src/args.rs", "cli/src/args.rs"].map(read).concat();
     for word in MEASURES {
-        let variant = format!("    {}{}", word[..1].to_uppercase(), &word[1..]);
+        let capital = |part: &str| part[..1].to_uppercase() + &part[1..];
+        let variant = format!("    {}", word.split('-').map(capital).collect::<String>());
         assert!(args.lines().any(|line| line.starts_with(&variant)), "larch bench has no {word}");
     }
 }

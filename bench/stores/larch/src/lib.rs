@@ -241,7 +241,7 @@ impl Store for Larch {
 
     /// What is written does not wait for reads, so many under way are of no use.
     fn loader(&self, _: Clock) -> Result<Session<'_>, Failure> {
-        Ok(Session::Blocking(Box::new(Records::new(Pairs { table: &self.table }, self.fields))))
+        Ok(Session::Blocking(Box::new(session(&self.table, self.fields))))
     }
 
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
@@ -293,6 +293,11 @@ impl Store for Larch {
         drop(table);
         db.close().map_err(broken)
     }
+}
+
+/// A session on a table that is open already, whose rows have so many fields.
+pub fn session(table: &larch::Table, fields: usize) -> impl harness::Blocking + '_ {
+    Records::new(Pairs { table }, fields)
 }
 
 struct Pairs<'s> {

@@ -1,0 +1,54 @@
+//! The command line of `larch bench cache-trace`.
+
+use crate::Failed;
+use clap::Args;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  larch bench cache-trace
+  larch bench cache-trace --records 200000 --cache-sizes 1MiB,16MiB
+  larch bench cache-trace --save ycsb.trace && larch bench cache-trace --trace ycsb.trace --json
+
+Exit codes: 0 all was replayed; 1 a trace is empty; 2 wrong arguments; 3 something failed.";
+
+/// Options of `larch bench cache-trace`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct CacheTrace {
+    /// Records of the table, 123 bytes each; a fifth as many operations are recorded for each workload [default: 500000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..=20_000_000))]
+    pub records: Option<u64>,
+    /// Sizes of the cache to try [default: 0.5 %, 1 %, 5 % and 20 % of the pages of each trace]
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = size)]
+    pub cache_sizes: Option<Vec<u64>>,
+    /// Replays the traces of this file instead of recording some
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["records", "save"])]
+    pub trace: Option<PathBuf>,
+    /// Writes the traces that were recorded
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Prints JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl CacheTrace {
+    /// Records of the table.
+    pub fn records(&self) -> u64 {
+        self.records.unwrap_or(500_000)
+    }
+
+    /// Complains about what the parser lets through.
+    pub fn check(&self) -> Result<(), Failed> {
+        let sizes = self.cache_sizes.as_deref().unwrap_or_default();
+        if let Some(size) = sizes.iter().find(|size| **size < 64 << 10) {
+            return Err(Failed::Usage(format!("a cache of {size} bytes holds next to no pages: say 64KiB at least")));
+        }
+        Ok(())
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    harness::target::parse_bytes(text).ok_or_else(|| "a size is like 4096, 64KiB, 256MiB or 1GiB".to_owned())
+}

@@ -1,0 +1,89 @@
+//! Pages in order, each in one line at most.
+
+use super::bytes_of;
+use crate::recorded::Page;
+
+/// The lines of a policy.
+pub(super) struct Lines<'p> {
+    pages: &'p [Page],
+    links: Vec<Link>,
+    ends: Vec<Ends>,
+}
+
+#[derive(Clone, Copy)]
+struct Link {
+    newer: u32,
+    older: u32,
+    /// [`NONE`]: in no line.
+    line: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Ends {
+    oldest: u32,
+    newest: u32,
+    bytes: u64,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl<'p> Lines<'p> {
+    /// So many empty ones.
+    pub fn new(pages: &'p [Page], lines: usize) -> Self {
+        let link = Link { newer: NONE, older: NONE, line: NONE };
+        let ends = Ends { oldest: NONE, newest: NONE, bytes: 0 };
+        Self { pages, links: vec![link; pages.len()], ends: vec![ends; lines] }
+    }
+
+    /// The line that the page is in.
+    pub fn line_of(&self, page: u32) -> Option<usize> {
+        let line = self.links[page as usize].line;
+        (line != NONE).then_some(line as usize)
+    }
+
+    pub fn oldest(&self, line: usize) -> Option<u32> {
+        let page = self.ends[line].oldest;
+        (page != NONE).then_some(page)
+    }
+
+    pub fn bytes(&self, line: usize) -> u64 {
+        self.ends[line].bytes
+    }
+
+    /// Puts a page at the end of `line`, out of the one that it was in.
+    pub fn push(&mut self, line: usize, page: u32) {
+        self.remove(page);
+        let ends = &mut self.ends[line];
+        let before = std::mem::replace(&mut ends.newest, page);
+        ends.bytes += bytes_of(self.pages, page);
+        self.links[page as usize] = Link { newer: NONE, older: before, line: line as u32 };
+        match before {
+            NONE => ends.oldest = page,
+            _ => self.links[before as usize].newer = page,
+        }
+    }
+
+    /// Takes a page out of its line, if it is in one.
+    pub fn remove(&mut self, page: u32) {
+        let Some(line) = self.line_of(page) else { return };
+        let Link { newer, older, .. } = self.links[page as usize];
+        self.links[page as usize].line = NONE;
+        let ends = &mut self.ends[line];
+        ends.bytes -= bytes_of(self.pages, page);
+        match older {
+            NONE => ends.oldest = newer,
+            _ => self.links[older as usize].newer = newer,
+        }
+        match newer {
+            NONE => ends.newest = older,
+            _ => self.links[newer as usize].older = older,
+        }
+    }
+
+    /// The oldest of `line`, taken out of it.
+    pub fn pop(&mut self, line: usize) -> Option<u32> {
+        let page = self.oldest(line)?;
+        self.remove(page);
+        Some(page)
+    }
+}

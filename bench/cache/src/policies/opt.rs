@@ -1,0 +1,96 @@
+//! Belady's policy: what is needed last goes, or does not come in. For pages of one size no policy has more hits; in our
+//! traces nearly all are.
+
+use super::bytes_of;
+use crate::recorded::{Page, Recorded, What};
+use crate::replay::Policy;
+use std::collections::BinaryHeap;
+
+/// Not needed any more.
+const NEVER: u32 = u32::MAX;
+
+pub(super) struct Opt<'p> {
+    pages: &'p [Page],
+    budget: u64,
+    /// For each time a page is needed, the next such time of that page.
+    next: Vec<u32>,
+    now: usize,
+    /// When each page in memory is needed next.
+    resident: Vec<Option<u32>>,
+    /// The same, latest first, with some that hold no longer.
+    latest: BinaryHeap<(u32, u32)>,
+    bytes: u64,
+    evicted: u64,
+}
+
+impl<'p> Opt<'p> {
+    pub fn new(recorded: &'p Recorded, budget: u64) -> Self {
+        let needed: Vec<u32> =
+            recorded.events.iter().filter(|event| event.what == What::Needed).map(|event| event.page).collect();
+        let mut seen = vec![NEVER; recorded.pages.len()];
+        let mut next = vec![NEVER; needed.len()];
+        for (time, page) in needed.into_iter().enumerate().rev() {
+            next[time] = std::mem::replace(&mut seen[page as usize], time as u32);
+        }
+        Self {
+            pages: &recorded.pages,
+            budget,
+            next,
+            now: 0,
+            resident: vec![None; recorded.pages.len()],
+            latest: BinaryHeap::new(),
+            bytes: 0,
+            evicted: 0,
+        }
+    }
+
+    /// Puts down when the page at hand is needed next.
+    fn keep(&mut self, page: u32) {
+        let next = self.next[self.now];
+        self.now += 1;
+        if self.resident[page as usize].replace(next).is_none() {
+            self.bytes += bytes_of(self.pages, page);
+        }
+        self.latest.push((next, page));
+        while self.bytes > self.budget || self.latest.peek().is_some_and(|(next, _)| *next == NEVER) {
+            let (next, page) = self.latest.pop().expect("what is in memory is here");
+            if self.resident[page as usize] == Some(next) {
+                self.resident[page as usize] = None;
+                self.bytes -= bytes_of(self.pages, page);
+                self.evicted += 1;
+            }
+        }
+    }
+}
+
+impl Policy for Opt<'_> {
+    fn has(&self, page: u32) -> bool {
+        self.resident[page as usize].is_some()
+    }
+
+    fn hit(&mut self, page: u32) {
+        self.keep(page);
+    }
+
+    fn admit(&mut self, page: u32, _: bool) {
+        self.keep(page);
+    }
+
+    fn remove(&mut self, page: u32) {
+        if self.resident[page as usize].take().is_some() {
+            self.bytes -= bytes_of(self.pages, page);
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn looks(&self) -> (u64, u64) {
+        (self.evicted, self.evicted)
+    }
+
+    fn reads_ahead(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,149 @@
+//! Traces of YCSB on Larch: a table on a simulated machine for each, loaded in order, and one client.
+//!
+//! The cache is recorded at a twentieth of the data, so that scans read ahead and steps are run again as they are. It hits
+//! some and misses some; a replay with another size takes both for what was needed.
+
+use crate::recorded::Trace;
+use crate::{CacheTrace, Failed};
+use harness::{Blocking, Client, Extra, Next, Reply, Rows as _, Strings, Workload as _};
+use larch::{Database, Durability, Table, TableOptions};
+use os::Machine;
+use ycsb::{Load, Run, RunClient, Settings};
+
+/// What a trace is recorded of.
+struct Course {
+    name: &'static str,
+    workload: &'static str,
+    /// Of the keys that are asked for; as the workload says where it is empty.
+    distribution: &'static str,
+    /// Rows of an endless full scan that are read after each operation.
+    scanned_rows: u64,
+    /// Operations for each of [`CacheTrace::records`], in hundredths.
+    percent: u64,
+}
+
+const fn course(name: &'static str, workload: &'static str) -> Course {
+    Course { name, workload, distribution: "", scanned_rows: 0, percent: 100 }
+}
+
+const COURSES: [Course; 9] = [
+    course("A, updates", "a"),
+    course("B, few updates", "b"),
+    course("C, zipfian reads", "c"),
+    Course { distribution: "uniform", ..course("C, uniform reads", "c") },
+    course("D, the latest", "d"),
+    // A scan asks for more pages than a read.
+    Course { percent: 50, ..course("E, short scans", "e") },
+    course("F, read-modify-write", "f"),
+    Course { scanned_rows: 30, ..course("C beside a full scan", "c") },
+    Course { scanned_rows: 300, percent: 50, ..course("C beside a fast scan", "c") },
+];
+
+/// Bytes of a data page. The default is four times as much: smaller ones give a larger index to less data.
+const PAGE_BYTES: u32 = 4 << 10;
+
+/// More than any operation asks for.
+const MOST_ACCESSES_EACH: u64 = 1000;
+
+/// Records every course. `say` hears of what takes long.
+pub fn all(options: &CacheTrace, say: &mut dyn FnMut(&str)) -> Result<Vec<Trace>, Failed> {
+    COURSES.iter().map(|course| record(course, options.records(), say)).collect()
+}
+
+fn record(course: &Course, records: u64, say: &mut dyn FnMut(&str)) -> Result<Trace, Failed> {
+    let operations = (records / 5 * course.percent / 100).max(100);
+    say(&format!("{}: {operations} operations on {records} records", course.name));
+    let settings = settings(course, records, operations)?;
+    let (db, table) = load(&settings)?;
+    // Of the bytes of all files a tenth is filters and index; those are asked for, too.
+    db.page_cache().set_budget((db.metrics().file_bytes / 20).max(256 << 10));
+    let mut client = Run::new(&settings, 1).client(0, 1);
+    let mut session = store_larch::session(&table, settings.records.fields as usize);
+    let mut full_scan = FullScan { table: &table, range: None };
+    // Until then the cache fills, and nodes and hot pages are found.
+    let warm_up = operations / 4;
+    let mut reply = Reply::new();
+    for number in 0..warm_up + operations {
+        if number == warm_up {
+            db.page_cache().trace().start((operations * MOST_ACCESSES_EACH).min(100_000_000) as usize);
+        }
+        operate(&mut client, &mut session, &mut reply)?;
+        full_scan.advance(course.scanned_rows)?;
+    }
+    Ok(Trace { name: course.name.to_owned(), operations, accesses: db.page_cache().trace().finish() })
+}
+
+fn settings(course: &Course, records: u64, operations: u64) -> Result<Settings, Failed> {
+    let mut properties = ycsb::built_in(course.workload).expect("it is built in");
+    let numbers = [("recordcount", records), ("operationcount", operations), ("fieldcount", 10), ("fieldlength", 10)];
+    numbers.iter().for_each(|(name, value)| properties.set(*name, value.to_string()));
+    if !course.distribution.is_empty() {
+        properties.set("requestdistribution", course.distribution);
+    }
+    Settings::new(&properties, &|_| Err("no file is named".to_owned()))
+        .map_err(|error| Failed::Broken(error.to_string()))
+}
+
+/// A database of its own in memory, with all records in files.
+fn load(settings: &Settings) -> Result<(Database, Table), Failed> {
+    let (machine, _) = Machine::simulated(1);
+    // Small, so that workloads that write come to flushes and compactions.
+    let db = Database::builder("cache-trace")
+        .machine(machine)
+        .durability(Durability::Buffered)
+        .write_buffer_bytes(2 << 20)
+        .open()
+        .map_err(broken)?;
+    let table = db
+        .table_with("usertable", TableOptions { page_bytes: PAGE_BYTES, ..TableOptions::default() })
+        .map_err(broken)?;
+    let mut import = table.import().map_err(broken)?;
+    let mut rows = Load::new(settings, 1).in_order();
+    let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
+    while rows.next_row(&mut key, &mut record) {
+        import.add(&key, harness::key_value::encoded(&record, &mut value)).map_err(broken)?;
+    }
+    import.finish(&mut |_, _| {}).map_err(broken)?;
+    Ok((db, table))
+}
+
+/// One operation, whatever it takes.
+fn operate(client: &mut RunClient, session: &mut dyn Blocking, reply: &mut Reply) -> Result<(), Failed> {
+    client.begin();
+    let (mut note, mut retries) = (|_, _, _| {}, 0);
+    loop {
+        reply.clear();
+        let (_, request) = client.request();
+        let result = session.call(&request, reply);
+        match client.served(result.as_ref().map(|outcome| *outcome), reply, &mut Extra::new(&mut note, &mut retries)) {
+            Next::More | Next::Wait(_) => {}
+            Next::Done | Next::DoneAs(_) => return Ok(()),
+            Next::Failed => {
+                let why = result.err().map_or_else(|| "it was not done".to_owned(), |failure| failure.to_string());
+                return Err(Failed::Broken(format!("an operation failed: {why}")));
+            }
+        }
+    }
+}
+
+/// Goes through the whole table, again and again.
+struct FullScan<'t> {
+    table: &'t Table,
+    range: Option<larch::Range>,
+}
+
+impl FullScan<'_> {
+    fn advance(&mut self, rows: u64) -> Result<(), Failed> {
+        for _ in 0..rows {
+            let range = self.range.get_or_insert_with(|| self.table.range::<&[u8]>(..));
+            if range.next_row().map_err(broken)?.is_none() {
+                self.range = None;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn broken(error: larch::Error) -> Failed {
+    Failed::Broken(error.to_string())
+}

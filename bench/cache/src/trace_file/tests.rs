@@ -1,0 +1,36 @@
+//! What is read is what was written, or refused.
+
+use super::*;
+
+fn traces() -> Vec<Trace> {
+    let access = |unit, how| Access { file: 7, unit, bytes: 4096, kind: PageKind::Data, how, reason: Reason::Scan };
+    let accesses = vec![access(1, How::Needed), access(2, How::Ahead), access(1, How::Hit)];
+    vec![
+        Trace { name: "reads".to_owned(), operations: 2, accesses },
+        Trace { name: "nothing".to_owned(), operations: 0, accesses: Vec::new() },
+    ]
+}
+
+#[test]
+fn traces_come_back_as_they_were() {
+    assert_eq!(decode(&encode(&traces())), Some(traces()));
+    assert_eq!(decode(MAGIC), Some(Vec::new()));
+}
+
+#[test]
+fn damage_is_refused() {
+    let bytes = encode(&traces());
+    let ends: Vec<usize> = (0..bytes.len()).filter(|end| decode(&bytes[..*end]).is_some()).collect();
+    // Between two traces the file may end.
+    assert_eq!(ends, [8, bytes.len() - 24]);
+    // Kind, how, reason and the zero of the first access, and the magic.
+    for place in [42, 43, 44, 45, 0] {
+        let mut damaged = bytes.clone();
+        damaged[place] = 0xFF;
+        assert_eq!(decode(&damaged), None, "byte {place}");
+    }
+    // A count that no file can hold.
+    let mut long = bytes;
+    long[22..30].copy_from_slice(&u64::MAX.to_le_bytes());
+    assert_eq!(decode(&long), None);
+}
