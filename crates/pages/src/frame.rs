@@ -174,7 +174,7 @@ impl Frame {
     pub fn evict(&self) -> Option<Evicted> {
         self.word.compare_exchange(LIVE | CACHED, 0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         // SAFETY: the word was set to 0 here, from live.
-        Some(Evicted(unsafe { self.empty() }))
+        Some(unsafe { self.empty() })
     }
 
     /// The cache gives the page up: it goes now or, later, with its last reference. Under the lock of the shard.
@@ -184,34 +184,43 @@ impl Frame {
             let next = if word & PINS == 0 { 0 } else { word & !CACHED };
             match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
                 // SAFETY: the word was set to 0 here, from live and no pins.
-                Ok(_) => return (next == 0).then(|| Evicted(unsafe { self.empty() })),
+                Ok(_) => return (next == 0).then(|| unsafe { self.empty() }),
                 Err(changed) => word = changed,
             }
         }
     }
 
-    /// Takes out what the frame holds, and lets it be used again.
+    /// Takes out what the frame holds; it is used again once that is dropped.
     ///
     /// # Safety
     ///
     /// The caller has set the word to 0, from live and no pins but one of its own.
-    unsafe fn empty(&self) -> Page {
+    unsafe fn empty(&self) -> Evicted {
         // SAFETY: by setting the word the caller became the only one who may reach the page, until it is in the list.
         let page = unsafe { &mut *self.page.get() }.take().expect("a live frame holds a page");
-        if let Some(frames) = &page.frames {
-            frames.free.lock().numbers.push(self.number);
-        }
-        page
+        Evicted { page, number: self.number }
     }
 }
 
-/// What was in a frame, on its way out.
-pub(crate) struct Evicted(Page);
+/// What was in a frame, on its way out. The frame is used again once this is dropped, and not before it has left its chain:
+/// the next page in it may come into a chain of another shard, under another lock.
+pub(crate) struct Evicted {
+    page: Page,
+    number: u32,
+}
 
 impl Evicted {
     /// What it cost.
     pub fn cost_bytes(&self) -> u64 {
-        cost_bytes(&self.0.buffer, self.0.kind)
+        cost_bytes(&self.page.buffer, self.page.kind)
+    }
+}
+
+impl Drop for Evicted {
+    fn drop(&mut self) {
+        if let Some(frames) = &self.page.frames {
+            frames.free.lock().numbers.push(self.number);
+        }
     }
 }
 
@@ -431,13 +440,13 @@ impl Drop for PageRef {
             }
         }
         // SAFETY: the word was set to 0 here, from live and this pin.
-        let page = unsafe { frame.empty() };
-        if page.frames.is_none() {
+        let evicted = unsafe { frame.empty() };
+        if evicted.page.frames.is_none() {
             // SAFETY: a frame that is alone was leaked from a box when its page was put in, is found by nobody, and this was
             // the last reference to it.
             drop(unsafe { Box::from_raw(self.0.as_ptr()) });
         }
-        drop(page);
+        drop(evicted);
     }
 }
 

@@ -245,6 +245,25 @@ fn pages_of_a_dead_file_vanish_and_do_not_come_back() {
 }
 
 #[test]
+fn a_cache_leaves_nothing_behind_but_what_is_pinned_though_its_files_live_on() {
+    let numbered = Numbered::blocks(10);
+    let cache = PageCache::new(1 << 20, 8, accept);
+    let file = numbered.register(&cache);
+    let session = session(&cache);
+    for number in 0..10 {
+        read(&session, &numbered, &file, number);
+    }
+    let pinned = numbered.page(&session, &file, 3).expect("it is in memory");
+    let (frames, memory) = (Arc::downgrade(&cache.frames), Arc::clone(&cache.memory));
+    drop((session, cache));
+    assert_eq!(memory.used_bytes(), os::BLOCK_BYTES as u64);
+    assert_eq!(numbered.pages[3].1, pinned.address());
+    drop(pinned);
+    assert_eq!((memory.used_bytes(), frames.strong_count()), (0, 0));
+    drop(file);
+}
+
+#[test]
 fn pages_in_memory_are_counted_by_file_and_kind() {
     let kinds: Vec<PageKind> = PageKind::ALL.into_iter().cycle().take(60).collect();
     let numbered = Numbered::of_kinds(&kinds);

@@ -117,6 +117,24 @@ fn a_page_of_another_name_is_not_found() {
     assert!(frame.find(key(5)).is_some());
     assert!(frame.evict().is_none(), "it is pinned");
     assert!(first.is_last());
+    drop(first);
+    assert!(frame.evict().is_some(), "nobody has it any more");
+}
+
+#[cfg(not(loom))]
+#[test]
+fn a_frame_gets_no_other_page_before_it_has_left_its_chain() {
+    let frames = Frames::new();
+    let first = page(&frames, 5);
+    first.give_to_cache();
+    let number = first.number();
+    drop(first);
+    let evicted = frames.get(number).expect("it was made").evict().expect("it is not pinned");
+    // The next owner would change where its chain goes on, under another lock.
+    let second = page(&frames, 6);
+    assert_ne!(second.number(), number);
+    drop(evicted);
+    assert_eq!(page(&frames, 7).number(), number);
 }
 
 #[cfg(not(loom))]
