@@ -456,12 +456,16 @@ impl PageCache {
     /// Drops all pages of a file that is dead. Pages pinned or in flight go when they are let go.
     pub(crate) fn forget(&self, slot: u32) {
         self.trace.note_dead(slot);
+        self.forget_all(|key| key.slot == slot);
+    }
+
+    fn forget_all(&self, goes: impl Fn(Key) -> bool) {
         for (i, shard) in self.shards.iter().enumerate() {
             let mut forgotten = Vec::new();
             let mut shard = shard.lock();
             let numbers = self.table.numbers(&self.frames, i, self.shards.len());
-            let is_of_file = |number: &u32| self.frames.get(*number).is_some_and(|frame| frame.key().slot == slot);
-            let numbers: Vec<u32> = numbers.filter(is_of_file).collect();
+            let goes = |number: &u32| self.frames.get(*number).is_some_and(|frame| goes(frame.key()));
+            let numbers: Vec<u32> = numbers.filter(goes).collect();
             for number in numbers {
                 shard.forget(&self.table, &self.frames, number, &mut forgotten);
             }
@@ -496,6 +500,13 @@ impl PageCache {
     #[cfg(test)]
     pub(crate) fn waiting_for(&self, key: Key) -> usize {
         self.shard(key).lock().flight(key).map_or(0, |flight| flight.waiting())
+    }
+}
+
+impl Drop for PageCache {
+    /// Each page keeps the frames, and so itself, until it is taken out.
+    fn drop(&mut self) {
+        self.forget_all(|_| true);
     }
 }
 
@@ -620,16 +631,6 @@ impl Drop for Held {
 impl fmt::Debug for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Held").field(&self.page).finish()
-    }
-}
-
-/// Pages keep their frames, so they are let go here; those that somebody refers to go with the last reference.
-impl Drop for PageCache {
-    fn drop(&mut self) {
-        let numbers: Vec<u32> = self.table.numbers(&self.frames, 0, 1).collect();
-        for number in numbers {
-            drop(self.frames.get(number).expect("the table knows frames of the cache").forget());
-        }
     }
 }
 
