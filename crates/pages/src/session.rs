@@ -213,11 +213,12 @@ impl Session {
     /// Begins the round for what was asked for since the last one, if anything was. A task, whose context is given, may have
     /// to wait for room first.
     fn begin(&self, step: &mut Step, context: Option<&Context<'_>>, mut tell: impl FnMut(&PageRead)) -> Begun {
+        // First: what has landed since it was asked for is asked for no more.
+        step.gather_flying();
         let requests = step.take_requests();
         if requests.is_empty() {
             return Begun::Nothing;
         }
-        step.gather_flying();
         let ahead_bytes = match self.admit {
             Admit::Keep => u64::MAX,
             Admit::Pass => step.make_room(&requests, self.ahead_bytes),

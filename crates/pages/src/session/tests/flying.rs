@@ -1,7 +1,7 @@
 //! What is promised while pages are on their way: whoever reads, in whatever order they come, whoever goes away.
 
 use super::*;
-use os::Urgency;
+use os::{Reads, Urgency};
 use os::sim::SimReads;
 use os::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Wake, Waker};
@@ -184,6 +184,22 @@ fn what_is_read_ahead_becomes_urgent_when_somebody_needs_it_and_is_read_once() {
         assert_eq!(held.numbered.disk.counts().reads, 4, "{admit:?}");
         drop(scan);
         held.check_rest();
+    }
+}
+
+#[test]
+fn what_was_read_ahead_and_comes_before_it_is_waited_for_is_read_once() {
+    for admit in [Admit::Keep, Admit::Pass] {
+        let held = Held::new(10, 1000, 8);
+        let (mut session, woken) = (held.session(admit), Arc::default());
+        assert!(held.numbered.ahead(&session, &held.file, 1));
+        session.release();
+        assert!(!held.ask(&session, &[1]));
+        held.reads.finish();
+        assert!(matches!(poll(&mut session, &woken), Poll::Ready(Ok(()))), "{admit:?}");
+        assert!(held.ask(&session, &[1]), "{admit:?}");
+        assert_eq!(held.cache.usage().used_bytes, BLOCK_COST, "{admit:?}");
+        assert_eq!(held.reads.usage().reads, 1, "{admit:?}");
     }
 }
 
