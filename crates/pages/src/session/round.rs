@@ -170,7 +170,8 @@ impl Round {
             awaited.flight.await_in(&round.arrivals);
         }
         // A single page is here sooner when it is read without handing it over.
-        let by_caller = context.is_none() && readings.len() == 1 && round.awaited.len() == 1;
+        let is_single = matches!(&round.awaited[..], [awaited] if awaited.is_own);
+        let by_caller = context.is_none() && readings.len() == 1 && is_single;
         read(cache, readings, by_caller);
         Some(round)
     }

@@ -204,6 +204,18 @@ fn what_was_read_ahead_and_comes_before_it_is_waited_for_is_read_once() {
 }
 
 #[test]
+fn a_page_read_ahead_keeps_nobody_from_waiting_for_the_one_that_is_needed() {
+    let held = Held::new(10, 100, 12);
+    let (mut task, woken) = (held.session(Admit::Keep), Arc::default());
+    assert!(!held.ask(&task, &[1]));
+    assert!(poll(&mut task, &woken).is_pending());
+    let thread = held.session(Admit::Keep);
+    assert!(held.numbered.ahead(&thread, &held.file, 5));
+    all_of(&thread, &held.numbered, &held.file, &[1]).expect("no faults");
+    assert_eq!(held.reads.usage().reads, 2, "what nobody waits for is for others to read");
+}
+
+#[test]
 fn tasks_that_have_no_room_wait_for_each_other_and_threads_do_not_wait_for_them() {
     let held = Held::new(40, 3, 6);
     let woken: Vec<Arc<Woken>> = (0..8).map(|_| Arc::default()).collect();
