@@ -619,6 +619,8 @@ fn is_node(kind: PageKind) -> bool {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        // Nobody will want what was asked for ahead.
+        self.step.get_mut().ahead.clear();
         self.release();
         self.cache.counters().add(self.reason, &mut self.step.get_mut().tally);
     }

@@ -216,6 +216,17 @@ fn a_page_read_ahead_keeps_nobody_from_waiting_for_the_one_that_is_needed() {
 }
 
 #[test]
+fn a_session_that_goes_away_begins_no_reads() {
+    for admit in [Admit::Keep, Admit::Pass] {
+        let held = Held::new(10, 100, 10);
+        let session = held.session(admit);
+        assert!(held.numbered.ahead(&session, &held.file, 1));
+        drop(session);
+        assert_eq!(held.reads.held(), 0, "{admit:?}");
+    }
+}
+
+#[test]
 fn tasks_that_have_no_room_wait_for_each_other_and_threads_do_not_wait_for_them() {
     let held = Held::new(40, 3, 6);
     let woken: Vec<Arc<Woken>> = (0..8).map(|_| Arc::default()).collect();
