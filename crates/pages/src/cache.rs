@@ -361,13 +361,14 @@ impl PageCache {
         let flight = Arc::new(Flight::new(ticket, keep, needed));
         shard.take_off(key, Arc::clone(&flight));
         drop(shard);
-        Look::Claimed(Claim { cache: Arc::clone(self), key, is_listed: true, flight: Some(flight) })
+        Look::Claimed(Claim { cache: Arc::clone(self), key, is_listed: true, flight: Some(flight), _turn: None })
     }
 
-    /// A page that the caller reads for itself alone.
-    pub(crate) fn claim_alone(self: &Arc<Self>, key: Key, ticket: u64) -> Claim {
+    /// A page that the caller reads for itself alone, beyond the budget. The `turn` to do so is not given back before the
+    /// page has landed, even if the caller goes away.
+    pub(crate) fn claim_alone(self: &Arc<Self>, key: Key, ticket: u64, turn: Option<Arc<Turn>>) -> Claim {
         let flight = Arc::new(Flight::new(ticket, false, true));
-        Claim { cache: Arc::clone(self), key, is_listed: false, flight: Some(flight) }
+        Claim { cache: Arc::clone(self), key, is_listed: false, flight: Some(flight), _turn: turn }
     }
 
     /// Charges `bytes`, evicting as needed. `None` if pins leave no room, or there would be none if nothing was pinned.
@@ -384,7 +385,7 @@ impl PageCache {
 
     /// Charges `bytes`, evicting as needed; if pins leave no room, takes the turn to overdraw, and keeps it in `turn`
     /// until the end of the step. May wait for those who have it, so the caller has no page in flight.
-    pub(crate) fn reserve(&self, bytes: u64, turn: &mut Option<Turn>) -> Reserved {
+    pub(crate) fn reserve(&self, bytes: u64, turn: &mut Option<Arc<Turn>>) -> Reserved {
         loop {
             match self.reserve_with(bytes, turn, || self.budget.queue()) {
                 Some(reserved) => return reserved,
@@ -394,14 +395,19 @@ impl PageCache {
     }
 
     /// As [`PageCache::reserve`], for a task: `None` if it has to wait, and is woken when it is worth asking again.
-    pub(crate) fn poll_reserve(&self, bytes: u64, turn: &mut Option<Turn>, context: &Context<'_>) -> Option<Reserved> {
+    pub(crate) fn poll_reserve(
+        &self,
+        bytes: u64,
+        turn: &mut Option<Arc<Turn>>,
+        context: &Context<'_>,
+    ) -> Option<Reserved> {
         self.reserve_with(bytes, turn, || self.budget.poll_queue(context))
     }
 
     fn reserve_with(
         &self,
         bytes: u64,
-        turn: &mut Option<Turn>,
+        turn: &mut Option<Arc<Turn>>,
         queue: impl FnOnce() -> Option<Turn>,
     ) -> Option<Reserved> {
         if let Some(charge) = self.try_reserve(bytes) {
@@ -413,7 +419,7 @@ impl PageCache {
             if let Some(charge) = self.try_reserve(bytes) {
                 return Some(Reserved::Room(charge));
             }
-            *turn = Some(taken);
+            *turn = Some(Arc::new(taken));
         }
         Some(Reserved::Overdrawn(self.budget.overdraw(bytes)))
     }
@@ -546,6 +552,8 @@ pub(crate) struct Claim {
     is_listed: bool,
     /// `None` once landed.
     flight: Option<Arc<Flight>>,
+    /// Of a page beyond the budget; goes after it.
+    _turn: Option<Arc<Turn>>,
 }
 
 impl Claim {

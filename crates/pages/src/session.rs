@@ -108,8 +108,8 @@ struct Step {
     round_ended: u64,
     /// Rounds that turned hints away since a page that waits was taken.
     in_vain: u32,
-    /// The right to exceed the budget, from the round that needed it until the end of the step.
-    turn: Option<Turn>,
+    /// The right to exceed the budget, from the round that needed it until the end of the step and of its reads.
+    turn: Option<Arc<Turn>>,
     tally: Tally,
 }
 

@@ -91,7 +91,7 @@ impl Round {
         manner: &Manner<'_>,
         requests: &[Request],
         mut flying: impl FnMut(Key) -> Option<Arc<Flight>>,
-        turn: &mut Option<Turn>,
+        turn: &mut Option<Arc<Turn>>,
         context: Option<&Context<'_>>,
     ) -> Option<Self> {
         let cache = manner.cache;
@@ -140,7 +140,7 @@ impl Round {
             };
             let claim = match known {
                 Look::Claimed(claim) => claim,
-                Look::Missing => cache.claim_alone(request.key, ticket),
+                Look::Missing => cache.claim_alone(request.key, ticket, turn.clone()),
                 Look::Resident(page) => {
                     round.found(request, page);
                     continue;

@@ -227,6 +227,30 @@ fn a_session_that_goes_away_begins_no_reads() {
 }
 
 #[test]
+fn a_task_that_goes_away_gives_the_turn_back_when_its_pages_have_landed() {
+    let held = Held::new(10, 0, 9);
+    let (first_woken, woken) = (Arc::default(), Arc::default());
+    let mut first = held.session(Admit::Keep);
+    assert!(!held.ask(&first, &[0, 1]));
+    assert!(poll(&mut first, &first_woken).is_pending());
+    let mut second = held.session(Admit::Keep);
+    assert!(!held.ask(&second, &[2, 3]));
+    assert!(poll(&mut second, &woken).is_pending());
+    assert_eq!(held.cache.usage().queued, 1);
+    drop(first);
+    assert!(poll(&mut second, &woken).is_pending());
+    assert_eq!(held.cache.usage().used_bytes, 2 * BLOCK_COST, "the disk writes to memory of one step");
+    held.reads.finish();
+    assert!(woken.times() > 0);
+    assert!(poll(&mut second, &woken).is_pending());
+    held.reads.finish();
+    assert!(matches!(poll(&mut second, &woken), Poll::Ready(Ok(()))));
+    assert!(held.ask(&second, &[2, 3]));
+    drop(second);
+    held.check_rest();
+}
+
+#[test]
 fn tasks_that_have_no_room_wait_for_each_other_and_threads_do_not_wait_for_them() {
     let held = Held::new(40, 3, 6);
     let woken: Vec<Arc<Woken>> = (0..8).map(|_| Arc::default()).collect();
