@@ -29,6 +29,8 @@ pub(crate) struct Flight {
     keep: AtomicBool,
     /// Set, under the shard's lock, once somebody needs the page.
     needed: AtomicBool,
+    /// Set once somebody was in a hurry who did not begin the read.
+    hurried: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -41,7 +43,8 @@ struct State {
 impl Flight {
     /// A flight that has not landed, read under the name `ticket`.
     pub fn new(ticket: u64, keep: bool, needed: bool) -> Self {
-        Self { ticket, keep: AtomicBool::new(keep), needed: AtomicBool::new(needed), state: Mutex::default() }
+        let (keep, needed) = (AtomicBool::new(keep), AtomicBool::new(needed));
+        Self { ticket, keep, needed, hurried: AtomicBool::new(false), state: Mutex::default() }
     }
 
     /// Name of the read.
@@ -59,9 +62,14 @@ impl Flight {
         self.keep.load(Ordering::Relaxed)
     }
 
-    /// Says that somebody needs the page; whether nobody did before.
-    pub fn need(&self) -> bool {
-        !self.needed.swap(true, Ordering::Relaxed)
+    /// Says that somebody needs the page.
+    pub fn need(&self) {
+        self.needed.store(true, Ordering::Relaxed);
+    }
+
+    /// Says that somebody is in a hurry for the page; whether nobody was before, but perhaps who began the read.
+    pub fn hurry(&self) -> bool {
+        !self.hurried.swap(true, Ordering::Relaxed)
     }
 
     /// Whether somebody needs the page.

@@ -100,10 +100,10 @@ impl Round {
         let mut missing: Vec<&Request> = Vec::new();
         for request in requests {
             match flying(request.key) {
-                Some(flight) => round.expect(request, flight),
+                Some(flight) => round.expect(manner, request, flight),
                 None => match cache.look(request.key, keep) {
                     Look::Resident(page) => round.found(request, page),
-                    Look::InFlight(flight) => round.expect(request, flight),
+                    Look::InFlight(flight) => round.expect(manner, request, flight),
                     Look::Missing | Look::Claimed(_) => missing.push(request),
                 },
             }
@@ -146,7 +146,7 @@ impl Round {
                     continue;
                 }
                 Look::InFlight(flight) => {
-                    round.expect(request, flight);
+                    round.expect(manner, request, flight);
                     continue;
                 }
             };
@@ -183,9 +183,11 @@ impl Round {
     }
 
     /// A page that is on its way already.
-    fn expect(&mut self, request: &Request, flight: Arc<Flight>) {
+    fn expect(&mut self, manner: &Manner<'_>, request: &Request, flight: Arc<Flight>) {
         if request.needed {
-            if flight.need() {
+            flight.need();
+            // It may be needed already, but by background work.
+            if !manner.is_background && flight.hurry() {
                 request.file.reads().raise(flight.ticket());
             }
             self.await_flight(request, flight, false);

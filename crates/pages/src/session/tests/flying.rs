@@ -1,9 +1,9 @@
 //! What is promised while pages are on their way: whoever reads, in whatever order they come, whoever goes away.
 
 use super::*;
-use os::{Reads, Urgency};
 use os::sim::SimReads;
 use os::sync::atomic::{AtomicU64, Ordering};
+use os::{Reads, Urgency};
 use std::task::{Wake, Waker};
 
 /// Counts how often a task was woken.
@@ -248,6 +248,27 @@ fn a_task_that_goes_away_gives_the_turn_back_when_its_pages_have_landed() {
     assert!(held.ask(&second, &[2, 3]));
     drop(second);
     held.check_rest();
+}
+
+#[test]
+fn background_work_waits_in_its_line_and_nobody_else_waits_there() {
+    for is_ahead in [false, true] {
+        let held = Held::new(10, 100, 13);
+        let mut work = Session::new(&held.cache, Reason::Compaction, Admit::Pass);
+        let (work_woken, woken) = (Arc::default(), Arc::default());
+        if is_ahead {
+            assert!(held.numbered.ahead(&work, &held.file, 1));
+            work.release();
+        }
+        assert!(!held.ask(&work, &[1]));
+        assert!(poll(&mut work, &work_woken).is_pending());
+        let [(ticket, urgency)] = held.reads.tickets()[..] else { panic!("one page is read") };
+        assert_eq!(urgency, Urgency::Background, "ahead: {is_ahead}");
+        let mut point = held.session(Admit::Keep);
+        assert!(!held.ask(&point, &[1]));
+        assert!(poll(&mut point, &woken).is_pending());
+        assert_eq!(held.reads.raised(), [ticket], "ahead: {is_ahead}");
+    }
 }
 
 #[test]
