@@ -43,11 +43,15 @@ const HINT_SHARE: u64 = 8;
 const LIVE: u32 = 1 << 31;
 const CACHED: u32 = 1 << 30;
 const PINS: u32 = CACHED - 1;
+/// More references than this are not given, so that those which were forgotten never reach the marks. The rest is for who is
+/// just being refused.
+const MAX_PINS: u32 = PINS / 2;
 
 /// Uses counted since they were last asked for: more says nothing more.
 const MAX_USES: u8 = 3;
 
-/// A page in memory, header and payload. Cloning costs one atomic addition.
+/// A page in memory, header and payload. Cloning costs one atomic addition; it panics when half a billion references were
+/// forgotten, which is the only way to have as many.
 pub struct PageRef(NonNull<Frame>);
 
 // SAFETY: a frame is shared by references only; its word is atomic, and what it holds is Send + Sync and not changed while
@@ -138,7 +142,7 @@ impl Frame {
         let word = self.word.fetch_add(1, Ordering::Acquire);
         // Now it is a pin, whatever of, and goes as one.
         let page = PageRef(NonNull::from(self));
-        (word & (LIVE | CACHED) == LIVE | CACHED && self.is_named(key)).then_some(page)
+        (word & (LIVE | CACHED) == LIVE | CACHED && word & PINS < MAX_PINS && self.is_named(key)).then_some(page)
     }
 
     /// A reference to a page that the cache has. Under the lock of the shard.
@@ -422,8 +426,10 @@ pub(crate) fn hint_bytes(bytes: u64, kind: PageKind) -> u64 {
 
 impl Clone for PageRef {
     fn clone(&self) -> Self {
-        self.frame().word.fetch_add(1, Ordering::Relaxed);
-        Self(self.0)
+        let word = self.frame().word.fetch_add(1, Ordering::Relaxed);
+        let clone = Self(self.0);
+        assert!(word & PINS < MAX_PINS, "half a billion references to a page were forgotten");
+        clone
     }
 }
 

@@ -139,6 +139,23 @@ fn a_frame_gets_no_other_page_before_it_has_left_its_chain() {
 
 #[cfg(not(loom))]
 #[test]
+fn references_that_nobody_lets_go_do_not_become_marks() {
+    let frames = Frames::new();
+    let first = page(&frames, 5);
+    first.give_to_cache();
+    let word = &first.frame().word;
+    word.fetch_add(MAX_PINS - 1, Ordering::Relaxed);
+    let second = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| first.clone()));
+    assert!(second.is_err() && first.frame().find(key(5)).is_none());
+    assert_eq!(word.load(Ordering::Relaxed), LIVE | CACHED | MAX_PINS);
+    word.fetch_sub(MAX_PINS - 1, Ordering::Relaxed);
+    drop(first.clone());
+    drop(first);
+    assert!(frames.get(1).expect("it was made").evict().is_some());
+}
+
+#[cfg(not(loom))]
+#[test]
 fn frames_are_numbered_from_one_without_gaps_and_stay_where_they_are() {
     let frames = Frames::new();
     let pages: Vec<PageRef> = (0..300).map(|number| page(&frames, number)).collect();
