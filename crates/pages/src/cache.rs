@@ -2,9 +2,9 @@
 //! order, or what the pages mean (a page's structure is checked by a function the format layer supplies).
 //!
 //! * The used bytes — resident, pinned and in-flight pages, each with [its cost](PageRef::cost_bytes) — stay within
-//!   the budget, but for one step at a time, which may exceed it by its own pages, and for pages that unpack to more
-//!   than four times their stored bytes and find no room for the difference. The cache keeps neither, so it is within
-//!   its budget when nothing is pinned.
+//!   the budget, but for one step of a thread and one of a task at a time, which may exceed it by their own pages, and
+//!   for pages that unpack to more than four times their stored bytes and find no room for the difference. The cache
+//!   keeps neither, so it is within its budget when nothing is pinned.
 //! * A missing page is read once however many ask for it; all who asked get the page or the error. Only a step that
 //!   exceeds the budget reads for itself alone: nobody else can pin its pages, so they are gone when it is done.
 //! * A session that has marked a page as in flight waits for nothing but the disk until it has landed. It reserves the

@@ -3,9 +3,9 @@
 //! * A [`Charge`] is bytes counted as used for as long as it lives. It moves from the session that reserved it to the
 //!   frame it pays for; dropping it gives the bytes back.
 //! * [`Budget::try_charge`] never lets the used bytes pass the limit. Only the holder of the [`Turn`] goes past it, by
-//!   the pages of its own step, which it shares with nobody and lets go before the turn; and there is one turn. So used
-//!   bytes stay within the limit and one step's pages (or what they were when the limit was lowered), and what pages
-//!   unpack to beyond their reservations while steps have them pinned.
+//!   the pages of its own step, which it shares with nobody and lets go before the turn; and there is one turn among
+//!   threads and one among tasks. So used bytes stay within the limit and the pages of one step of each (or what they were
+//!   when the limit was lowered), and what pages unpack to beyond their reservations while steps have them pinned.
 //! * Nobody waits for the turn forever: its holder waits for nothing but the disk and then gives it back, and each
 //!   time it is given back one of those who queue is woken, takes it or finds it taken by somebody who will do the same.
 //!

@@ -3,7 +3,7 @@
 //! A flight lands exactly once. Who awaits several of them has one [`Arrivals`] for all, and is woken once, by the last.
 //! Who goes away before leaves nothing to be woken but a count.
 //!
-//! Thread safe. The lock of a flight and that of arrivals are never held together, and nobody is woken under either.
+//! Thread safe. The lock of arrivals is taken under that of a flight, never the other way round; nobody is woken under either.
 
 use crate::{Error, PageRef};
 use os::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ pub(crate) struct Flight {
     ticket: u64,
     /// Set, under the shard's lock, by whoever wants the cache to keep the page.
     keep: AtomicBool,
-    /// Set, under the shard's lock, once somebody needs the page.
+    /// Set once somebody needs the page.
     needed: AtomicBool,
     /// Set once somebody was in a hurry who did not begin the read.
     hurried: AtomicBool,
