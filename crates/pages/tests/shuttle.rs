@@ -1,15 +1,16 @@
 //! The cache under random schedules: `cargo x shuttle`.
 #![cfg(shuttle)]
 
-use os::sim::SimDisk;
-use os::sync::Arc;
+use os::sim::{SimDisk, SimReads};
 use os::sync::shuttle::{self, thread};
-use os::{Access, BLOCK_BYTES, Disk};
+use os::sync::{Arc, Condvar, Mutex};
+use os::{Access, BLOCK_BYTES, Disk, Machine};
 use pages::{
     Address, Admit, Codec, HEADER_BYTES, Packing, PageCache, PageKind, PageSource, PagedFile, Reason, Result, Session,
     encode_page, retry,
 };
 use std::path::Path;
+use std::task::{Context, Poll, Wake, Waker};
 
 const PATH: &str = "numbered";
 const ID: u64 = 7;
@@ -83,9 +84,89 @@ impl Numbered {
     }
 }
 
+/// Wakes the thread that runs a task.
+#[derive(Default)]
+struct Alarm {
+    rung: Mutex<bool>,
+    bell: Condvar,
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        *self.rung.lock() = true;
+        self.bell.notify_all();
+    }
+}
+
+impl Alarm {
+    fn wait(&self) {
+        let mut rung = self.rung.lock();
+        while !*rung {
+            rung = self.bell.wait(rung);
+        }
+        *rung = false;
+    }
+}
+
+/// Pages that are read by whoever ends a read that is held back.
+struct Flying {
+    numbered: Numbered,
+    reads: Arc<SimReads>,
+}
+
+impl Flying {
+    fn new(pages: u8, budget_pages: u64) -> Self {
+        let (mut numbered, reads) = (Numbered::new(pages, budget_pages), SimReads::new(0));
+        let machine = Machine { reads: reads.clone(), ..Machine::simulated_on(Arc::clone(&numbered.disk), 0) };
+        numbered.file = numbered.cache.register_on(PATH, ID, &machine);
+        Self { numbered, reads }
+    }
+
+    /// A task on a thread of its own that makes `steps`, hints at a page after each, and at last goes away in the midst of
+    /// one.
+    fn task(&self, admit: Admit, steps: Vec<Vec<usize>>) -> thread::JoinHandle<Result<()>> {
+        let (this, reads) = (self.numbered.clone(), Arc::clone(&self.reads));
+        thread::spawn(move || {
+            let mut session = Session::new(&this.cache, Reason::Point, admit);
+            let alarm = Arc::<Alarm>::default();
+            let waker = Waker::from(Arc::clone(&alarm));
+            let mut context = Context::from_waker(&waker);
+            let page = |session: &Session, number: usize| session.page(&this.file, &this.pages[number], PageKind::Data);
+            for numbers in &steps {
+                while numbers.iter().filter(|number| page(&session, **number).is_err()).count() > 0 {
+                    let outcome = loop {
+                        match session.poll_fetch(&mut context) {
+                            Poll::Ready(outcome) => break outcome,
+                            Poll::Pending if reads.step() => {}
+                            Poll::Pending => alarm.wait(),
+                        }
+                    };
+                    outcome?;
+                }
+                session.ahead(&this.file, &this.pages[(numbers[0] + 1) % this.pages.len()], PageKind::Data);
+                session.release();
+            }
+            if page(&session, 0).is_err() {
+                if let Poll::Ready(outcome) = session.poll_fetch(&mut context) {
+                    outcome?;
+                }
+            }
+            drop(session);
+            // What it leaves under way the disk ends.
+            reads.finish();
+            Ok(())
+        })
+    }
+}
+
 fn check_schedules(test: impl Fn() + Send + Sync + Copy + 'static) {
-    shuttle::check_random(test, 10_000);
-    shuttle::check_pct(test, 10_000, 3);
+    check_some_schedules(test, 10_000);
+}
+
+/// For tests whose schedules are long.
+fn check_some_schedules(test: impl Fn() + Send + Sync + Copy + 'static, schedules: usize) {
+    shuttle::check_random(test, schedules);
+    shuttle::check_pct(test, schedules, 3);
 }
 
 #[test]
@@ -158,4 +239,22 @@ fn a_file_that_dies_leaves_no_pages_whoever_reads_it() {
         assert_eq!(numbered.cache.usage().frames, 0);
         numbered.check_rest();
     });
+}
+
+#[test]
+fn tasks_and_threads_that_have_no_room_make_progress() {
+    let test = || {
+        let flying = Flying::new(8, 3);
+        let steps = |first: usize| (0..2).map(|i| (0..4).map(|page| (first + i + 2 * page) % 8).collect()).collect();
+        let readers = [
+            flying.task(Admit::Keep, steps(0)),
+            flying.task(Admit::Pass, steps(1)),
+            flying.numbered.reader(Admit::Keep, steps(2)),
+            flying.task(Admit::Keep, vec![vec![1], vec![2]]),
+        ];
+        readers.into_iter().for_each(|reader| reader.join().expect("no panic").expect("no faults"));
+        flying.reads.finish();
+        flying.numbered.check_rest();
+    };
+    check_some_schedules(test, 1000);
 }
