@@ -103,6 +103,7 @@ impl Layout {
         page[HEADS_AT..self.offsets_at].as_chunks().0
     }
 
+    #[inline]
     fn offset(&self, page: &[u8], i: usize) -> usize {
         if self.wide {
             u32_at(page, self.offsets_at + i * 4) as usize
@@ -112,6 +113,7 @@ impl Layout {
         }
     }
 
+    #[inline]
     fn record_bytes<'p>(&self, page: &'p [u8], i: usize) -> &'p [u8] {
         &page[self.records_at + self.offset(page, i)..self.records_at + self.offset(page, i + 1)]
     }

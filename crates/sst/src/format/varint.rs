@@ -18,6 +18,7 @@ pub fn put(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Takes a value off the front of `bytes`; `None` if it is cut short or does not fit a u64.
+#[inline]
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;
     if first < 0x80 {
