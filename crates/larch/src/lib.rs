@@ -87,7 +87,7 @@ pub use import::{Import, ImportReport};
 pub use metrics::{GroupStats, LevelStats, Memory, Metrics, TableStats};
 pub use options::{Durability, Filters, LevelOptions, TableOptions};
 pub use os;
-pub use pages::{PageCache, PageKind, Reason};
+pub use pages::{Admit, PageCache, PageKind, Reason};
 pub use read::{Key, PartRange, PartScan, Parts, Prefetched, Range, RowRef, Scan, Tried, Value};
 pub use record::LogError;
 pub use selection::Selection;

@@ -14,7 +14,7 @@ use crate::options::TableOptions;
 use crate::parts;
 use crate::read::multi::MultiRead;
 use crate::read::point::PointRead;
-use crate::read::range::Rows;
+use crate::read::range::{self, Rows};
 use crate::read::view::{TableView, View};
 use crate::read::{Asking, Key, Parts, Prefetched, Range, Scan, Tried, Value, Waits, Wanted, multi, precharge};
 use crate::selection::Selection;
@@ -48,6 +48,8 @@ pub struct Table {
     handle: Arc<Handle>,
     /// As the table was when the handle was made. Identity, name and groups stay; for the rest see [`Table::info`].
     info: Arc<TableInfo>,
+    /// What the cache keeps of what this handle reads.
+    admit: Admit,
 }
 
 /// Refuses a name that no table can have.
@@ -100,7 +102,36 @@ pub trait Readable {
 
 impl Table {
     pub(crate) fn new(handle: Arc<Handle>, info: Arc<TableInfo>) -> Self {
-        Self { handle, info }
+        Self { handle, info, admit: Admit::Keep }
+    }
+
+    /// The same table, of whose reads through this handle, and through what is made of it, the cache keeps what `admit`
+    /// says. As a rule everything; for reads that will not come again, index nodes only ([`Admit::Nodes`]) or nothing
+    /// ([`Admit::Pass`]), so that they drive out nothing that others use. What is in memory is used in any case. Pages that
+    /// pass through are there for others only while they are being read.
+    ///
+    /// [`Table::prefetch`] keeps what it reads: that is what it is for. Writes are not concerned.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let db = larch::Database::open(larch::doc::directory("admitting"))?;
+    /// use larch::{Admit, PageKind};
+    ///
+    /// let fruit = db.table("fruit")?;
+    /// let mut batch = db.batch();
+    /// for number in 0..1000 {
+    ///     batch.insert(&fruit, format!("apple {number}"), [b'.'; 100]);
+    /// }
+    /// batch.commit()?;
+    /// db.flush()?;
+    /// assert_eq!(fruit.admitting(Admit::Nodes).iter().count(), 1000);
+    /// assert_eq!(db.metrics().cached_bytes(PageKind::Data), 0);
+    /// assert!(db.metrics().cached_bytes(PageKind::Index) > 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn admitting(&self, admit: Admit) -> Self {
+        Self { admit, ..self.clone() }
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
@@ -193,8 +224,10 @@ impl Table {
         read(&session, TableView { view: &view, id: self.info.id, at })
     }
 
+    /// A reader for this handle.
     pub(crate) fn session(&self, reason: Reason) -> Session {
-        Session::new(&self.core().cache, reason, Admit::Keep)
+        let admit = if reason == Reason::Precharge { Admit::Keep } else { self.admit };
+        range::session(&self.core().cache, reason, admit)
     }
 
     /// What there is now, and `at` or the newest version.

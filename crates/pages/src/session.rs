@@ -36,12 +36,26 @@ use std::fmt;
 use std::task::{Context, Poll};
 
 /// Whether the cache keeps the pages a session reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admit {
-    /// It does, and a hit makes a page stay longer.
+    /// It does, and a hit makes a page stay longer. The default.
+    #[default]
     Keep,
+    /// Those that lead to rows: index nodes, filters and range erases. The others pass through as with [`Admit::Pass`].
+    Nodes,
     /// It does not: pages pass through the session's pins. Pages that are in memory are used, and no warmer for it.
     Pass,
+}
+
+impl Admit {
+    /// Whether the cache keeps pages of this kind.
+    fn keeps(self, kind: PageKind) -> bool {
+        match self {
+            Self::Keep => true,
+            Self::Nodes => is_node(kind) || matches!(kind, PageKind::Filter | PageKind::RangeErase),
+            Self::Pass => false,
+        }
+    }
 }
 
 /// Hints kept until the next round, each for a page of its own: twice as many as the pages of the longest readahead,
@@ -160,6 +174,11 @@ impl Session {
         &self.cache
     }
 
+    /// Whether the cache keeps what it reads.
+    pub fn admit(&self) -> Admit {
+        self.admit
+    }
+
     /// Rounds that had to wait for the disk, since the session was opened.
     pub fn rounds(&self) -> u64 {
         self.rounds.get()
@@ -221,7 +240,7 @@ impl Session {
         }
         let ahead_bytes = match self.admit {
             Admit::Keep => u64::MAX,
-            Admit::Pass => step.make_room(&requests, self.ahead_bytes),
+            Admit::Nodes | Admit::Pass => step.make_room(&requests, self.admit, self.ahead_bytes),
         };
         let manner = Manner {
             cache: &self.cache,
@@ -272,15 +291,15 @@ impl Session {
         for (key, _) in &needed {
             step.flying.remove(key);
         }
-        let nodes = needed.iter().filter(|(_, page)| is_node(page.kind()));
-        let nodes: Vec<(Key, PageRef)> = if self.admit == Admit::Pass { nodes.cloned().collect() } else { Vec::new() };
+        let passes = |kind: PageKind| is_node(kind) && !self.admit.keeps(kind);
+        let nodes: Vec<(Key, PageRef)> = needed.iter().filter(|(_, page)| passes(page.kind())).cloned().collect();
         step.pins.extend(needed);
         step.pins.sort_unstable_by_key(|(key, _)| *key);
         step.gather_flying();
         if step.turn.is_some() {
             // Others queue for memory: nothing is kept for later.
             step.waiting.clear();
-        } else if self.admit == Admit::Pass {
+        } else if self.admit != Admit::Keep {
             step.keep_nodes(nodes);
             step.drop_surplus(self.ahead_bytes);
         }
@@ -295,7 +314,7 @@ impl Session {
 
     /// A page in the cache, perhaps a child of another; counts the hit.
     fn find(&self, parent: Parent<'_>, key: Key, kind: PageKind, tally: &mut Tally) -> Option<PageRef> {
-        let warm = self.admit == Admit::Keep;
+        let warm = self.admit.keeps(kind);
         let page = match parent {
             Some((parent, i)) => self.cache.find_child(parent, i, key, warm),
             None => self.cache.find(key, warm),
@@ -311,7 +330,7 @@ impl Session {
 
     /// An access, for those that the cache is to learn from.
     fn trace(&self, how: How, key: Key, at: &Address, kind: PageKind) {
-        if self.admit == Admit::Keep {
+        if self.admit.keeps(kind) {
             self.cache.trace().note(self.reason, how, key, at, kind);
         }
     }
@@ -398,7 +417,7 @@ impl PageSource for Session {
         if step.pinned_or_waiting(key).is_some() || step.flying.contains_key(&key) {
             return false;
         }
-        if !matches!(self.cache.look(key, self.admit == Admit::Keep), Look::Missing) {
+        if !matches!(self.cache.look(key, self.admit.keeps(kind)), Look::Missing) {
             return false;
         }
         if step.ahead.len() == 2 * MAX_HINTS {
@@ -412,7 +431,7 @@ impl PageSource for Session {
     fn ahead_bytes(&self) -> u64 {
         match self.admit {
             Admit::Keep => self.cache.budget().limit() / 16,
-            Admit::Pass => self.ahead_bytes,
+            Admit::Nodes | Admit::Pass => self.ahead_bytes,
         }
     }
 
@@ -518,11 +537,12 @@ impl Step {
         requests
     }
 
-    /// Bytes for those of `requests` that are not needed, of the `most_bytes` for all that waits. Nodes that were not looked
+    /// Bytes for those of `requests` that are not needed and wait here, of the `most_bytes` for all that does. Nodes that were not looked
     /// at for a whole round make room for them; other pages only when the reader has given them up.
-    fn make_room(&mut self, requests: &[Request], most_bytes: u64) -> u64 {
-        let stays = |request: &&Request| !request.needed || is_node(request.kind);
-        let nodes = |request: &&Request| request.needed && is_node(request.kind);
+    fn make_room(&mut self, requests: &[Request], admit: Admit, most_bytes: u64) -> u64 {
+        let waits = |request: &&Request| !admit.keeps(request.kind);
+        let stays = |request: &&Request| waits(request) && (!request.needed || is_node(request.kind));
+        let nodes = |request: &&Request| waits(request) && request.needed && is_node(request.kind);
         let bytes_of = |request: &Request| request.memory_bytes();
         let wanted_bytes: u64 = requests.iter().filter(stays).map(bytes_of).sum();
         let is_given_up = self.in_vain >= GIVEN_UP_ROUNDS;

@@ -36,6 +36,11 @@ pub(crate) fn readahead(cache: &PageCache) -> Readahead {
     Readahead::growing(ahead_bytes(cache))
 }
 
+/// A reader of a table in `cache`, which may ask as far ahead as a range does whatever the cache keeps of it.
+pub(crate) fn session(cache: &Arc<PageCache>, reason: Reason, admit: Admit) -> Session {
+    Session::new(cache, reason, admit).with_ahead_bytes(ahead_bytes(cache))
+}
+
 /// Memory for what one reader asks ahead in `cache`.
 pub(crate) fn ahead_bytes(cache: &PageCache) -> u64 {
     MAX_AHEAD_BYTES.min(cache.budget_bytes() / 8)
@@ -367,7 +372,7 @@ impl Rows {
         let table = TableView { view: &view, id: self.table, at: self.pin.version() };
         let points = stats::split_points(core, table, &(self.low.clone(), self.high.clone()), parts as u64)?;
         let part = |low, high| {
-            let session = Session::new(&core.cache, Reason::Scan, Admit::Keep);
+            let session = session(&core.cache, Reason::Scan, self.reader.session().admit());
             Self::new(session, self.handle.clone(), self.table, self.wanted, self.pin.clone(), (low, high))
         };
         let mut split = Vec::with_capacity(points.len() + 1);
@@ -391,6 +396,8 @@ impl<R: Reader> Rows<R> {
         (low, high): (Bound<Vec<u8>>, Bound<Vec<u8>>),
     ) -> Self {
         let ended = is_empty(&low.as_ref().map(Vec::as_slice), &high.as_ref().map(Vec::as_slice));
+        // What the cache does not keep would be read again.
+        let charging = if reader.session().admit() == Admit::Keep { Charging::IfMissing } else { Charging::Done };
         Self {
             handle,
             table,
@@ -401,7 +408,7 @@ impl<R: Reader> Rows<R> {
             high,
             ends: None,
             left: u64::MAX,
-            charging: Charging::IfMissing,
+            charging,
             beside_main: Vec::new(),
             ended,
             failed: OnceCell::new(),

@@ -1,5 +1,6 @@
 //! What tables with column groups take and refuse.
 
+mod admit;
 mod files;
 
 use super::*;

@@ -25,7 +25,7 @@ pub(super) struct Manner<'c> {
     pub admit: Admit,
     /// Nobody waits for what is read, but background work.
     pub is_background: bool,
-    /// Bytes for pages that are not needed.
+    /// Bytes for pages that are not needed and that the cache does not keep.
     pub ahead_bytes: u64,
 }
 
@@ -95,13 +95,13 @@ impl Round {
         context: Option<&Context<'_>>,
     ) -> Option<Self> {
         let cache = manner.cache;
-        let keep = manner.admit == Admit::Keep;
+        let keeps = |request: &Request| manner.admit.keeps(request.kind);
         let mut round = Self::default();
         let mut missing: Vec<&Request> = Vec::new();
         for request in requests {
             match flying(request.key) {
                 Some(flight) => round.expect(manner, request, flight),
-                None => match cache.look(request.key, keep) {
+                None => match cache.look(request.key, keeps(request)) {
                     Look::Resident(page) => round.found(request, page),
                     Look::InFlight(flight) => round.expect(manner, request, flight),
                     Look::Missing | Look::Claimed(_) => missing.push(request),
@@ -135,8 +135,8 @@ impl Round {
             let ticket = cache.new_ticket();
             // Others may have brought or claimed it since the first look.
             let known = match shared {
-                true => cache.claim(request.key, ticket, keep, request.needed),
-                false => cache.look(request.key, keep),
+                true => cache.claim(request.key, ticket, keeps(request), request.needed),
+                false => cache.look(request.key, keeps(request)),
             };
             let claim = match known {
                 Look::Claimed(claim) => claim,
@@ -154,7 +154,7 @@ impl Round {
             let bytes = charge.bytes();
             if request.needed {
                 round.await_flight(request, flight, true);
-            } else if !keep {
+            } else if !keeps(request) {
                 round.ahead.push((request.key, Ahead { flight, time: request.time, bytes }));
             }
             let Request { key, file, at, kind, needed, .. } = request;
@@ -210,15 +210,16 @@ impl Round {
     ) {
         let mut ahead: Vec<usize> = (0..missing.len()).filter(|&i| !missing[i].needed).collect();
         ahead.sort_unstable_by_key(|&i| missing[i].time);
-        let mut left = if is_overdrawn { 0 } else { manner.ahead_bytes };
+        let mut left = manner.ahead_bytes;
         for i in ahead {
             let bytes = missing[i].memory_bytes();
-            let charge = if bytes <= left { manner.cache.try_reserve(bytes) } else { None };
+            let waiting = if manner.admit.keeps(missing[i].kind) { 0 } else { bytes };
+            let charge = if waiting <= left && !is_overdrawn { manner.cache.try_reserve(bytes) } else { None };
             if charge.is_none() {
                 self.turned_away = true;
                 break;
             }
-            left -= bytes;
+            left -= waiting;
             charges[i] = charge;
         }
     }

@@ -39,7 +39,7 @@ fn read_by_another(cache: &Arc<PageCache>, numbered: &Numbered, file: &Arc<Paged
 
 #[test]
 fn pages_that_fault_together_come_in_one_round() {
-    for admit in [Admit::Keep, Admit::Pass] {
+    for admit in [Admit::Keep, Admit::Nodes, Admit::Pass] {
         let numbered = Numbered::blocks(20);
         let (cache, file) = setup(&numbered, 100);
         let session = Session::new(&cache, Reason::Scan, admit);
@@ -162,7 +162,7 @@ fn a_page_whose_structure_is_wrong_is_corrupt() {
 
 #[test]
 fn pages_read_ahead_come_in_the_round_of_the_next_fault() {
-    for admit in [Admit::Keep, Admit::Pass] {
+    for admit in [Admit::Keep, Admit::Nodes, Admit::Pass] {
         let numbered = Numbered::blocks(20);
         let (cache, file) = setup(&numbered, 1000);
         let session = Session::new(&cache, Reason::Scan, admit);
@@ -387,6 +387,48 @@ fn hot_pages_survive_a_scan_that_passes_through() {
 }
 
 #[test]
+fn where_only_nodes_are_kept_the_pages_that_lead_to_rows_stay_and_rows_pass_through() {
+    let numbered = Numbered::of_kinds(&PageKind::ALL);
+    let stays = |number: usize| {
+        matches!(PageKind::ALL[number], PageKind::Index | PageKind::Flat | PageKind::Filter | PageKind::RangeErase)
+    };
+    let all: Vec<usize> = (0..PageKind::ALL.len()).collect();
+    // Needed, read ahead, or both.
+    for hinted in [&[][..], &all, &all[..4]] {
+        let (cache, file) = setup(&numbered, 1000);
+        let session = Session::new(&cache, Reason::Scan, Admit::Nodes);
+        hinted.iter().for_each(|number| assert!(numbered.ahead(&session, &file, *number)));
+        for number in &all {
+            all_of(&session, &numbered, &file, &[*number]).expect("no faults");
+        }
+        assert_eq!(session.page_reads(), 10, "each once");
+        drop(session);
+        all.iter().for_each(|number| assert_eq!(numbered.is_resident(&cache, &file, *number), stays(*number)));
+        // The next reader finds what stayed, and reads the rest again.
+        let next = Session::new(&cache, Reason::Scan, Admit::Nodes);
+        all_of(&next, &numbered, &file, &all).expect("no faults");
+        assert_eq!((next.rounds(), next.page_reads()), (1, 6));
+    }
+}
+
+#[test]
+fn rows_that_pass_through_have_their_room_beside_nodes_that_stay() {
+    let kinds: Vec<PageKind> = [PageKind::Data, PageKind::Index].into_iter().cycle().take(100).collect();
+    let numbered = Numbered::of_kinds(&kinds);
+    let (cache, file) = setup(&numbered, 160);
+    let session = Session::new(&cache, Reason::Scan, Admit::Nodes);
+    (1..100).for_each(|number| assert!(numbered.ahead(&session, &file, number)));
+    all_of(&session, &numbered, &file, &[0]).expect("no faults");
+    // Ten rows wait, as in `pages_read_ahead_take_a_bounded_share_of_memory`; the nodes before and among them are kept.
+    let here =
+        |parity: usize| (1..100).filter(|n| n % 2 == parity && numbered.peek(&session, &file, *n).is_some()).count();
+    assert_eq!((here(0), here(1)), (10, 11));
+    assert_eq!(cache.usage().frames, 21);
+    drop(session);
+    assert_eq!(cache.usage().frames, 11);
+}
+
+#[test]
 fn a_page_passing_through_is_kept_if_another_session_waits_to_keep_it() {
     let numbered = Numbered::blocks(1);
     let (cache, file) = setup(&numbered, 10);
@@ -407,9 +449,10 @@ fn reading_through_a_cache_of_any_size_gives_what_the_disk_has() {
         let numbered = Numbered::write(&kinds, 500 + random.next() as usize % 20_000, codec, packing);
         let (cache, file) = setup(&numbered, random.next() % 40);
         let resident = Resident::new(accept);
-        let sessions = [Admit::Keep, Admit::Pass].map(|admit| Session::new(&cache, Reason::Scan, admit));
+        let admits = [Admit::Keep, Admit::Nodes, Admit::Pass];
+        let sessions = admits.map(|admit| Session::new(&cache, Reason::Scan, admit));
         for _ in 0..300 {
-            let session = &sessions[random.next() as usize % 2];
+            let session = &sessions[random.next() as usize % admits.len()];
             let pages: Vec<usize> = (0..random.next() % 5).map(|_| random.next() as usize % 60).collect();
             for _ in 0..random.next() % 3 {
                 numbered.ahead(session, &file, random.next() as usize % 60);
