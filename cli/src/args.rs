@@ -249,6 +249,9 @@ pub enum Measured {
     Stores(suite::Measurement),
     /// Which policy of the page cache reads how much, on traces of YCSB
     CacheTrace(cache_trace::CacheTrace),
+    /// Experiments on Larch that others made on theirs
+    #[command(subcommand)]
+    Experiment(experiments::Experiment),
 }
 
 #[derive(Debug, Args)]

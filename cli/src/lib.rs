@@ -59,6 +59,7 @@ pub fn main(schemes: &[Scheme]) -> ExitCode {
         Command::Bench(args) => match args.what {
             Measured::Stores(what) => return suite::run(&what, schemes),
             Measured::CacheTrace(options) => return cache_trace::run(&options),
+            Measured::Experiment(what) => return experiments::run(&what),
         },
     };
     match done {

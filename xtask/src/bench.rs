@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode};
 const ENGINES: [&str; 5] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite"];
 
 /// What `larch bench` measures. A word that it does not know is refused before minutes of compiling.
-const MEASURES: [&str; 7] = ["targets", "ycsb", "peers", "cold", "generator", "pgbench", "cache-trace"];
+const MEASURES: [&str; 8] = ["targets", "ycsb", "peers", "cold", "generator", "pgbench", "cache-trace", "experiment"];
 
 const ENGINES_MANIFEST: &str = "bench/engines/Cargo.toml";
 

@@ -167,8 +167,8 @@ fn time(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos((number * nanos_of_unit) as u64))
 }
 
-/// A time in which something can be measured.
-fn length(text: &str) -> Result<Duration, String> {
+/// A time in which something can be measured, as it is written on a command line.
+pub fn length(text: &str) -> Result<Duration, String> {
     match time(text)? {
         Duration::ZERO => Err("in no time nothing is measured: 500ms, 60s, 5m".to_owned()),
         length => Ok(length),

@@ -4,7 +4,8 @@
 pub mod args;
 mod client_cost;
 mod peers;
-mod results;
+pub mod results;
+pub mod stop;
 pub mod targets;
 mod ycsb_command;
 
@@ -35,7 +36,7 @@ pub fn run(what: &Measurement, schemes: &[Scheme]) -> ExitCode {
 }
 
 /// The exit code of a command that did what it should (`true`), missed a goal (`false`) or failed.
-fn ended(done: Result<bool, Failure>) -> ExitCode {
+pub fn ended(done: Result<bool, Failure>) -> ExitCode {
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -59,11 +60,12 @@ fn compared(args: &PeersArgs, compare: impl FnOnce() -> Result<peers::Ending, St
 }
 
 /// Says something on stderr. Without it there is nobody left to tell, and what is measured goes on.
-fn say(line: &str) {
+pub fn say(line: &str) {
     writeln!(std::io::stderr(), "{line}").unwrap_or_default();
 }
 
-fn print(text: &str) -> Result<(), Failure> {
+/// Prints to the standard output. That nobody reads it is no failure.
+pub fn print(text: &str) -> Result<(), Failure> {
     match std::io::stdout().write_all(text.as_bytes()) {
         // Its reader had enough.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

@@ -2,17 +2,16 @@
 
 mod first;
 mod phase;
-mod stop;
 #[cfg(test)]
 mod tests;
 
 use crate::args::{Action, Exporter, YcsbArgs};
+use crate::stop::Stop;
 use crate::{print, results, say, targets};
 use harness::report::without_password;
 use harness::{Failure, Opening, Scheme, Store, Target};
 use phase::{Done, Phase, Place, Work};
 use std::path::Path;
-use stop::Stop;
 use ycsb::{Format, Properties, Settings};
 
 /// How a command of YCSB ended.

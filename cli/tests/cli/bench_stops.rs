@@ -21,7 +21,8 @@ pub fn wait_for(child: &mut Child, part: &str) -> impl FnOnce(Child) -> Ran + us
     }
 }
 
-fn interrupt(child: &Child) {
+/// Presses ^C.
+pub fn interrupt(child: &Child) {
     kill_process(Pid::from_child(child), Signal::INT).expect("it runs until then");
 }
 

@@ -4,9 +4,9 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a temporary directory, never simulated")]
 
 use super::phase::{self, Done, Phase, Place, Work};
-use super::stop::Stop;
 use super::{Ending, ending, phases, usage};
 use crate::args::{Action, YcsbArgs};
+use crate::stop::Stop;
 use crate::{print, results, say};
 use harness::report::text;
 use harness::{Failure, Opening, Scheme, Store, Target};

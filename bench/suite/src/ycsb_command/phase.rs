@@ -1,10 +1,10 @@
 //! One load or one run, with what came of it.
 
-use super::stop::Stop;
 use super::usage;
 use crate::args::YcsbArgs;
 use crate::results;
 use crate::say;
+use crate::stop::Stop;
 use harness::report::{self, Pair};
 use harness::{Failure, Interval, Length, Measured, Pace, Plan, RunError, Scheme, Store, Target, Workload};
 use std::fmt;

@@ -49,6 +49,11 @@ impl Stop {
         Self { pressed: Arc::default(), temporary: Arc::default() }
     }
 
+    /// Whether it was.
+    pub fn is_pressed(&self) -> bool {
+        self.pressed.load(Ordering::Relaxed)
+    }
+
     /// What a run looks at.
     pub fn flag(&self) -> &AtomicBool {
         &self.pressed

@@ -1,0 +1,22 @@
+//! Experiments that others published of their engines, made on Larch: `larch bench experiment …`. They use what
+//! `suite` has for its own commands.
+
+mod args;
+mod sharing;
+
+use std::process::ExitCode;
+
+pub use args::Experiment;
+
+/// Does what the command line says. The exit code is 0 if all was measured, whether goals were reached or not, 1 if nothing
+/// was measured or rows were not what they should be, 2 if what was asked for makes no sense, 3 if the database failed or
+/// the result could not be written, 130 after ^C.
+pub fn run(experiment: &Experiment) -> ExitCode {
+    match experiment {
+        Experiment::Sharing(args) => match sharing::run(args) {
+            Ok(sharing::Ending::Interrupted) => ExitCode::from(130),
+            Ok(sharing::Ending::Failed) => ExitCode::from(3),
+            done => suite::ended(done.map(|ending| ending == sharing::Ending::Good)),
+        },
+    }
+}

@@ -1,0 +1,183 @@
+//! The rows that are read, and who reads them: any of them as often as any other.
+
+use super::readers::broken;
+use harness::report::Pair;
+use harness::report::text::{bytes, grouped};
+use harness::{Client, Extra, Failure, Fields, Kind, Next, Outcome, Reply, Request, Workload};
+use larch::{Builder, Database, LevelOptions};
+use os::sync::atomic::{AtomicBool, Ordering};
+use std::path::Path;
+
+/// The table.
+pub const TABLE: &str = "rows";
+
+/// Rows from 0 on: key `partition` with eleven digits, value the number and as many more bytes as there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Data {
+    /// Short, of letters: the name of a directory.
+    pub name: &'static str,
+    /// What a row is called.
+    pub what: &'static str,
+    /// How many rows there are.
+    pub rows: u64,
+    /// Of each.
+    pub value_bytes: usize,
+}
+
+/// Bytes of every key.
+const KEY_BYTES: u64 = 20;
+
+impl Data {
+    /// Few rows, so long that they fill several pages: a read of one takes a node and a page of rows.
+    pub fn partitions() -> Self {
+        Self { name: "partitions", what: "partitions", rows: 10, value_bytes: 4000 }
+    }
+
+    /// Many short rows, under a tree of several levels.
+    pub fn keys(rows: u64) -> Self {
+        Self { name: "keys", what: "keys", rows, value_bytes: 100 }
+    }
+
+    /// `10 partitions`.
+    pub fn title(&self) -> String {
+        format!("{} {}", grouped(self.rows), self.what)
+    }
+
+    /// Disk they take at most.
+    pub fn most_bytes(&self) -> u64 {
+        // Pages are three quarters full at least; the log and what else there is beside.
+        self.rows * (KEY_BYTES + self.value_bytes as u64 + 16) * 4 / 3 + (64 << 20)
+    }
+
+    /// All that decides what is read.
+    pub fn properties(&self) -> Vec<Pair> {
+        let pair = |name: &str, value: u64| Pair::new(name, value.to_string());
+        let counts = [("rows", self.rows), ("key bytes", KEY_BYTES), ("value bytes", self.value_bytes as u64)];
+        let mut pairs: Vec<Pair> = counts.map(|(name, value)| pair(name, value)).into();
+        pairs.push(Pair::new("distribution", "uniform"));
+        pairs
+    }
+
+    /// How its database is opened: all rows in one file, so that a reader of its own keeps one file open.
+    pub fn builder(place: &Path) -> Builder {
+        Database::builder(place).levels(LevelOptions { file_bytes: 1 << 40, ..LevelOptions::default() })
+    }
+
+    /// Writes them, unless `stop` is set meanwhile; says how they lie.
+    pub fn load(&self, place: &Path, stop: &AtomicBool) -> Result<String, Failure> {
+        let db = Self::builder(place).open().map_err(broken)?;
+        let table = db.table(TABLE).map_err(broken)?;
+        let mut import = table.import().map_err(broken)?;
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        for number in 0..self.rows {
+            if number.is_multiple_of(1 << 16) && stop.load(Ordering::Relaxed) {
+                return Ok(String::new());
+            }
+            put_key(&mut key, number);
+            self.put_value(&mut value, number);
+            import.add(&key, &value).map_err(broken)?;
+        }
+        import.finish(&mut |_, _| {}).map_err(broken)?;
+        let stats = table.stats().map_err(broken)?;
+        if stats.files != 1 || stats.index_height == 0 {
+            let text = format!("{} files with {} levels of nodes", stats.files, stats.index_height);
+            return Err(Failure::session("shape", format!("one file with an index was wanted, and there are {text}")));
+        }
+        let shape = format!(
+            "{} pages of rows, {} in all, under {} level{} of nodes of {} together",
+            grouped(stats.data_pages),
+            bytes(stats.data_bytes),
+            stats.index_height,
+            if stats.index_height == 1 { "" } else { "s" },
+            bytes(stats.index_bytes)
+        );
+        drop(table);
+        db.close().map_err(broken)?;
+        Ok(shape)
+    }
+
+    fn put_value(&self, value: &mut Vec<u8>, number: u64) {
+        value.clear();
+        value.extend_from_slice(&number.to_le_bytes());
+        value.resize(self.value_bytes, number as u8);
+    }
+}
+
+fn put_key(key: &mut Vec<u8>, number: u64) {
+    key.clear();
+    key.extend_from_slice(format!("partition{number:011}").as_bytes());
+}
+
+/// Readers of any row as often as of any other, in a closed loop.
+pub struct Reads {
+    data: Data,
+    seed: u64,
+}
+
+impl Reads {
+    /// `seed` decides which rows.
+    pub fn new(data: &Data, seed: u64) -> Self {
+        Self { data: *data, seed }
+    }
+}
+
+impl Workload for Reads {
+    type Client = Reader;
+
+    fn kinds(&self) -> &'static [&'static str] {
+        &["READ"]
+    }
+
+    fn client(&self, number: usize, _: usize) -> Reader {
+        Reader {
+            data: self.data,
+            random: self.seed << 32 | number as u64,
+            number: 0,
+            key: Vec::new(),
+            value: Vec::new(),
+        }
+    }
+}
+
+/// One reader.
+pub struct Reader {
+    data: Data,
+    random: u64,
+    number: u64,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl Reader {
+    /// SplitMix64, by Vigna.
+    fn draw(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+impl Client for Reader {
+    fn begin(&mut self) -> bool {
+        self.number = ((u128::from(self.draw()) * u128::from(self.data.rows)) >> 64) as u64;
+        put_key(&mut self.key, self.number);
+        true
+    }
+
+    fn request(&mut self) -> (Kind, Request<'_>) {
+        (Kind(0), Request::Read { key: &self.key, fields: Fields::All })
+    }
+
+    fn served(&mut self, result: Result<Outcome, &Failure>, reply: &Reply, extra: &mut Extra<'_>) -> Next {
+        self.data.put_value(&mut self.value, self.number);
+        match result {
+            Ok(Outcome::Ok) if reply.record().get(0) == Some(&self.value[..]) => Next::Done,
+            Ok(Outcome::Ok) => {
+                extra.note(Kind(0), 0, Err("another value"));
+                Next::Failed
+            }
+            Ok(_) | Err(_) => Next::Failed,
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The table that grows by a line a second, in the columns of scylla-bench:
+//!
+//! ```text
+//!  time   ops/s  rows/s errors max    99.9th 99th   95th   90th   median mean
+//!    1s    4706    4706      0 35ms   30ms   27ms   25ms   24ms   21ms   21ms
+//! ```
+
+use harness::{Interval, Measure};
+
+/// The first line.
+pub fn head() -> String {
+    let [time, ops, rows, errors] = ["time", "ops/s", "rows/s", "errors"];
+    row([time, ops, rows, errors], ["max", "99.9th", "99th", "95th", "90th", "median", "mean"])
+}
+
+/// The line of an interval.
+pub fn line(interval: &Interval) -> String {
+    let reads = Measure::sum(&interval.kinds);
+    let nanos = interval.to_nanos.saturating_sub(interval.from_nanos).max(1);
+    let a_second = |count: u64| format!("{:.0}", count as f64 * 1e9 / nanos as f64);
+    let times = reads.times();
+    let quantile = |quantile| short(times.quantile(quantile) as f64);
+    row(
+        [
+            &since(interval.to_nanos),
+            &a_second(interval.operations),
+            &a_second(reads.rows),
+            &interval.failed.to_string(),
+        ],
+        [
+            &short(times.max() as f64),
+            &quantile(0.999),
+            &quantile(0.99),
+            &quantile(0.95),
+            &quantile(0.9),
+            &quantile(0.5),
+            &short(times.mean()),
+        ],
+    )
+}
+
+fn row([time, ops, rows, errors]: [&str; 4], times: [&str; 7]) -> String {
+    let [max, p999, p99, p95, p90, median, mean] = times;
+    format!(
+        "{time:>5} {ops:>7} {rows:>7} {errors:>6} {max:<6} {p999:<6} {p99:<6} {p95:<6} {p90:<6} {median:<6} {mean}\n"
+    )
+}
+
+/// Time since the beginning, to the tenth of a second: `1s`, `3.1s`.
+fn since(nanos: u64) -> String {
+    let tenths = (nanos as f64 / 1e8).round() as u64;
+    match tenths % 10 {
+        0 => format!("{}s", tenths / 10),
+        tenth => format!("{}.{tenth}s", tenths / 10),
+    }
+}
+
+/// A time in five characters at most: `850us`, `3.4ms`, `35ms`, `1.2s`.
+fn short(nanos: f64) -> String {
+    match nanos {
+        _ if nanos < 999.5e3 => format!("{:.0}us", nanos / 1e3),
+        _ if nanos < 9.95e6 => format!("{:.1}ms", nanos / 1e6),
+        _ if nanos < 999.5e6 => format!("{:.0}ms", nanos / 1e6),
+        _ => format!("{:.1}s", nanos / 1e9),
+    }
+}

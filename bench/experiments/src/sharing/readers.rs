@@ -1,0 +1,202 @@
+//! The two sides as stores: readers with index pages of their own, and readers who share them.
+//!
+//! * Private: each reader has opened the database for itself, with a cache of its own of which nothing is kept. Whatever a
+//!   read needs it reads itself, and lets go when it is done.
+//! * Shared: one database with one cache, which keeps index pages and no pages of rows. Who needs a page that another is
+//!   just reading waits for that read.
+
+use super::data::{Data, TABLE};
+use harness::directory::bytes_text;
+use harness::{Blocking, Change, Clock, Counter, Failure, Outcome, Reply, Request, Session, Setting, Store};
+use larch::{Admit, Database, Error, Table};
+use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::path::Path;
+
+/// Memory for the pages of one private read: several times those of any.
+const PRIVATE_CACHE_BYTES: u64 = 1 << 20;
+
+/// Memory for the pages of all who share: several times the index of 10 M keys.
+const SHARED_CACHE_BYTES: u64 = 64 << 20;
+
+/// Whether readers share index pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Before: each has its own, which go with the read.
+    Private,
+    /// After: those of one cache.
+    Shared,
+}
+
+impl Sharing {
+    /// For people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Private => "before, private index pages",
+            Self::Shared => "after, shared index pages",
+        }
+    }
+}
+
+/// An open database, by as many readers as there are.
+pub struct Readers {
+    sharing: Sharing,
+    /// One for each reader, or one.
+    databases: Vec<Database>,
+    tables: Vec<Table>,
+    /// Sessions so far.
+    sessions: AtomicUsize,
+    /// Rows that were read by sessions that have ended.
+    rows: AtomicU64,
+}
+
+/// What readers did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Rows that were asked for.
+    pub rows: u64,
+    /// Times that a reader waited for the disk: for a read of its own or of another.
+    pub waits: u64,
+    /// Index nodes read from disk.
+    pub index_reads: u64,
+    /// Pages of rows read from disk.
+    pub data_reads: u64,
+    /// Pages of all kinds read from disk.
+    pub page_reads: u64,
+}
+
+impl Counts {
+    /// So many for each row.
+    pub fn a_row(&self, count: u64) -> f64 {
+        count as f64 / self.rows.max(1) as f64
+    }
+
+    /// As a result keeps them.
+    pub fn changes(&self) -> impl Iterator<Item = Change> {
+        let counts = [
+            ("rows until all had ended", self.rows),
+            ("waits until all had ended", self.waits),
+            ("index page reads until all had ended", self.index_reads),
+            ("data page reads until all had ended", self.data_reads),
+            ("page reads until all had ended", self.page_reads),
+        ];
+        counts.into_iter().map(|(name, after)| Change { name: name.to_owned(), before: 0, after, gauge: false })
+    }
+}
+
+impl Readers {
+    /// The database in `place`, for `readers` of them.
+    pub fn open(place: &Path, sharing: Sharing, readers: usize) -> Result<Self, Failure> {
+        let (count, cache_bytes, admit) = match sharing {
+            Sharing::Private => (readers, PRIVATE_CACHE_BYTES, Admit::Pass),
+            Sharing::Shared => (1, SHARED_CACHE_BYTES, Admit::Nodes),
+        };
+        let open = || Data::builder(place).read_only(true).cache_bytes(cache_bytes).open();
+        let databases: Vec<Database> = (0..count).map(|_| open()).collect::<Result<_, _>>().map_err(broken)?;
+        let table = |db: &Database| Ok(db.table(TABLE)?.admitting(admit));
+        let tables = databases.iter().map(table).collect::<Result<_, _>>().map_err(broken)?;
+        Ok(Self { sharing, databases, tables, sessions: AtomicUsize::new(0), rows: AtomicU64::new(0) })
+    }
+
+    /// Which side it is.
+    pub fn sharing(&self) -> Sharing {
+        self.sharing
+    }
+
+    /// What was done since it was opened. Exact once all sessions have ended.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts { rows: self.rows.load(Ordering::Relaxed), ..Counts::default() };
+        for db in &self.databases {
+            let pages = db.metrics().pages;
+            counts.waits += pages.all_rounds();
+            counts.index_reads += pages.index_reads();
+            counts.data_reads += pages.data_reads();
+            counts.page_reads += pages.total().faults;
+        }
+        counts
+    }
+}
+
+impl Store for Readers {
+    fn settings(&self) -> Vec<Setting> {
+        let options = self.tables[0].options();
+        let cache = match self.sharing {
+            Sharing::Private => {
+                format!(
+                    "{} for each of {} readers, nothing is kept",
+                    bytes_text(PRIVATE_CACHE_BYTES),
+                    self.tables.len()
+                )
+            }
+            Sharing::Shared => format!("{} for all, index pages are kept", bytes_text(SHARED_CACHE_BYTES)),
+        };
+        vec![
+            Setting::new("engine", concat!("Larch ", env!("CARGO_PKG_VERSION"))),
+            Setting::new("cache", cache),
+            Setting::new("page", bytes_text(options.page_bytes.into())),
+            Setting::new("node", bytes_text(options.node_bytes.into())),
+            Setting::new("compression", "none"),
+            Setting::new("durability", "read-only"),
+            Setting::new("reads", "direct, where the file system can"),
+        ]
+    }
+
+    fn session(&self, _: Clock) -> Result<Session<'_>, Failure> {
+        let number = self.sessions.fetch_add(1, Ordering::Relaxed);
+        let table = &self.tables[number % self.tables.len()];
+        Ok(Session::Blocking(Box::new(Gets { table, rows: 0, sum: &self.rows })))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(self.tables[0].first_key_value().map_err(broken)?.is_none())
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        let Counts { waits, index_reads, page_reads, .. } = self.counts();
+        vec![
+            Counter::of("page reads", page_reads),
+            Counter::of("index page reads", index_reads),
+            Counter::of("waits", waits),
+        ]
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// One reader's way to its table.
+struct Gets<'s> {
+    table: &'s Table,
+    rows: u64,
+    /// Takes what was read in the end.
+    sum: &'s AtomicU64,
+}
+
+impl Blocking for Gets<'_> {
+    fn call(&mut self, request: &Request<'_>, reply: &mut Reply) -> Result<Outcome, Failure> {
+        let Request::Read { key, .. } = *request else { unreachable!("readers read") };
+        self.rows += 1;
+        let Some(value) = self.table.get(key).map_err(broken)? else { return Ok(Outcome::NotFound) };
+        let Ok(()) = reply.row_of_fields(key, |fields| {
+            fields.push(&value);
+            Ok::<(), std::convert::Infallible>(())
+        });
+        Ok(Outcome::Ok)
+    }
+}
+
+impl Drop for Gets<'_> {
+    fn drop(&mut self) {
+        self.sum.fetch_add(self.rows, Ordering::Relaxed);
+    }
+}
+
+/// Larch's errors name file and remedy themselves.
+#[cold]
+pub fn broken(error: Error) -> Failure {
+    Failure::session("larch", error.to_string())
+}

@@ -1,0 +1,113 @@
+//! What each side reads, and how it is shown. No times: those are the machine's.
+
+use super::*;
+use crate::sharing::readers::Sharing::{Private, Shared};
+use harness::{Interval, Times};
+use os::sync::atomic::AtomicBool;
+
+/// A directory for `name`, empty.
+fn place(name: &str) -> Temporary {
+    let place = std::env::temp_dir().join(format!("larch-sharing-test-{name}-{}", std::process::id()));
+    fs::remove_dir_all(&place).unwrap_or_default();
+    Temporary(place)
+}
+
+/// So many reads of `data` by so many readers.
+fn counts(data: &Data, place: &Path, sharing: Sharing, readers: usize, reads: u64) -> Counts {
+    let store = Readers::open(place, sharing, readers).expect("it was loaded");
+    let plan = Plan { clients: readers, length: Length::Operations(reads), ..Plan::default() };
+    let never = AtomicBool::new(false);
+    let measured = harness::run(&store, &Reads::new(data, 7), &plan, &never, &mut |_| {}).expect("the disk works");
+    assert_eq!((measured.operations, measured.failed), (reads, 0));
+    let counts = store.counts();
+    assert_eq!((counts.rows, counts.page_reads), (reads, counts.index_reads + counts.data_reads));
+    counts
+}
+
+#[test]
+fn a_private_read_takes_every_page_of_its_way_and_a_shared_one_a_page_of_rows() {
+    let never = AtomicBool::new(false);
+    // A node above the rows, and two levels of them.
+    for (data, levels) in [(Data::partitions(), 1), (Data { value_bytes: 4000, ..Data::keys(8000) }, 2)] {
+        let place = place(data.name);
+        let shape = data.load(&place.0, &never).expect("the disk works");
+        assert!(shape.contains(&format!(" under {levels} level")), "{shape}");
+        for readers in [1, 8] {
+            let before = counts(&data, &place.0, Private, readers, 2000);
+            let alone = Counts {
+                rows: 2000,
+                waits: 2000 * (levels + 1),
+                index_reads: 2000 * levels,
+                data_reads: 2000,
+                page_reads: 2000 * (levels + 1),
+            };
+            assert_eq!(before, alone, "{readers} readers of {}", data.title());
+
+            let after = counts(&data, &place.0, Shared, readers, 2000);
+            let nodes = if levels == 1 { 1..=1 } else { 2..=20 };
+            assert!(nodes.contains(&after.index_reads), "each node once: {after:?}");
+            match readers {
+                1 => assert_eq!((after.data_reads, after.waits), (2000, 2000 + after.index_reads)),
+                _ => assert!(after.data_reads <= 2000 && after.waits <= 2000 + 8 * levels.max(after.index_reads)),
+            }
+            // Who waits for the read of another does not read: two a row have become at most one.
+            assert!(after.page_reads <= 2000 + after.index_reads, "{after:?}");
+        }
+    }
+}
+
+#[test]
+fn the_live_table_has_the_columns_of_the_seed() {
+    assert_eq!(live::head(), " time   ops/s  rows/s errors max    99.9th 99th   95th   90th   median mean\n");
+    let mut histogram = hdrhistogram::Histogram::new(3).expect("three digits are allowed");
+    for nanos in [850_000, 3_400_000, 35_000_000] {
+        histogram.record(nanos).expect("it grows");
+    }
+    let kind = harness::Measure { service: Times::from_hdr(&histogram), rows: 4706, ..Default::default() };
+    let interval = Interval {
+        from_nanos: 2_000_000_000,
+        to_nanos: 3_100_000_000,
+        operations: 4706,
+        failed: 2,
+        kinds: vec![kind],
+        ..Interval::default()
+    };
+    let line = " 3.1s    4278    4278      2 35ms   35ms   35ms   35ms   35ms   3.4ms  13ms\n";
+    assert_eq!(live::line(&interval), line);
+    let empty = Interval { to_nanos: 1_000_000_000, ..Interval::default() };
+    assert_eq!(live::line(&empty), "   1s       0       0      0 0us    0us    0us    0us    0us    0us    0us\n");
+}
+
+fn side_of(rows: u64, nanos: u64, counts: Counts, disk_bytes: Option<u64>) -> Side {
+    let measured = Measured { operations: rows, nanos, ..Measured::default() };
+    let run = Run::new("side", "larch:", &plan(Duration::from_secs(1)), measured);
+    Side { run, counts, disk_bytes, ending: Ending::Good }
+}
+
+#[test]
+fn goals_stand_beside_what_was_measured() {
+    let private = Counts { rows: 1000, waits: 2000, index_reads: 1000, data_reads: 1000, page_reads: 2000 };
+    let shared = Counts { rows: 2000, waits: 2020, index_reads: 20, data_reads: 500, page_reads: 520 };
+    let before = side_of(1000, 1_000_000_000, private, Some(20 << 20));
+    let words = |after: &Side| {
+        let text = summary::summary(&Data::partitions(), &before, after);
+        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        words(&side_of(2000, 1_000_000_000, shared, None)),
+        [
+            "",
+            "10 partitions before after",
+            "rows a second 1,000 2,000 2.00 times; goal: at least 1.7: reached",
+            "page reads a row 2.000 0.260 goal: from 2 to 1: reached",
+            "of the index 1.000 0.010",
+            "of rows 1.000 0.250",
+            "waits for the disk a row 2.000 1.010",
+            "from the disk a row, says the system 20.5 KiB -",
+            "",
+        ]
+    );
+    let short = words(&side_of(1600, 1_000_000_000, private, None));
+    assert!(short[2].ends_with("1.60 times; goal: at least 1.7: falls short"), "{short:?}");
+    assert!(short[3].ends_with("goal: from 2 to 1: falls short"), "{short:?}");
+}

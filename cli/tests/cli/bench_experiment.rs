@@ -1,0 +1,80 @@
+//! `larch bench experiment`: what it prints and writes, what it refuses, and that it leaves nothing behind.
+
+use crate::bench::runs;
+use crate::bench_stops::{interrupt, wait_for};
+use crate::session::Session;
+use serde_json::Value;
+
+const SHARING: [&str; 3] = ["bench", "experiment", "sharing"];
+
+/// What a run counted until all readers had ended.
+#[track_caller]
+fn counted(run: &Value, what: &str) -> f64 {
+    let counters = run["measured"]["counters"].as_array().expect("there are counters");
+    let name = format!("{what} until all had ended");
+    let counter = counters.iter().find(|counter| counter["name"] == name.as_str()).expect("it is counted");
+    counter["after"].as_f64().expect("it is a number")
+}
+
+#[test]
+fn both_sides_are_shown_and_written_and_nothing_else_is_left() {
+    let session = Session::new();
+    let ran = session.run(&[&SHARING[..], &["--time", "300ms", "--dir", ".", "--out", "r.json"]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let told = String::from_utf8(ran.out).expect("tables are ASCII");
+    let head = " time   ops/s  rows/s errors max    99.9th 99th   95th   90th   median mean\n";
+    assert_eq!(told.matches(head).count(), 4, "{told}");
+    for part in ["10 partitions: ", "100,000 keys: ", "goal: at least 1.7", "goal: from 2 to 1", "waits for the disk"] {
+        assert!(told.contains(part), "{part:?} is not in {told}");
+    }
+    let runs = runs(&session, "r.json");
+    let names: Vec<&str> = runs.iter().map(|run| run["name"].as_str().expect("it has a name")).collect();
+    assert_eq!(
+        names,
+        [
+            "10 partitions, before, private index pages",
+            "10 partitions, after, shared index pages",
+            "100,000 keys, before, private index pages",
+            "100,000 keys, after, shared index pages",
+        ]
+    );
+    for sides in runs.chunks(2) {
+        let [before, after] = [0, 1].map(|side| {
+            let run = &sides[side];
+            assert!(run["measured"]["operations"].as_u64().is_some_and(|count| count > 0), "{run}");
+            (counted(run, "page reads") / counted(run, "rows"), counted(run, "index page reads"))
+        });
+        assert!(before.0 >= 2.0 && before.0.fract() == 0.0, "a read takes every page of its way: {before:?}");
+        assert!(after.0 < 2.0 && after.1 < 10.0, "nodes are read once: {after:?}");
+    }
+    assert_eq!(session.names(), ["r.json"]);
+}
+
+#[test]
+fn what_makes_no_sense_exits_with_2_and_touches_nothing() {
+    let session = Session::new();
+    for (args, parts) in [
+        (&["--scale", "huge"][..], &["invalid value 'huge'", "small, medium, full"][..]),
+        (&["--time", "0s"], &["'0s' for '--time <TIME>'", "nothing is measured"]),
+        (&["--out", "no/r.json"], &["--out: cannot write no/r.json", "a directory that is there"]),
+        (&["--dir", "missing"], &["missing: No such file", "name a directory with --dir"]),
+        (&["more"], &["unexpected argument 'more'"]),
+    ] {
+        session.run(&[&SHARING[..], args].concat()).fails(2, parts);
+    }
+    session.run(&["bench", "experiment"]).fails(2, &["sharing", "Usage: larch bench experiment"]);
+    session.run(&["bench", "experiment", "caring"]).fails(2, &["unrecognized subcommand 'caring'"]);
+    assert_eq!(session.names(), Vec::<String>::new());
+}
+
+#[test]
+fn control_c_removes_what_was_written() {
+    let session = Session::new();
+    let args = [&SHARING[..], &["--time", "10h", "--dir", ".", "--out", "r.json"]].concat();
+    let mut child = session.start(&args);
+    let rest = wait_for(&mut child, "10 partitions: writing them");
+    interrupt(&child);
+    let ran = rest(child);
+    assert_eq!(ran.code, Some(130), "{}", ran.err);
+    assert_eq!(session.names(), ["r.json"]);
+}
