@@ -283,6 +283,22 @@ impl Database {
         Metrics::of(self.core())
     }
 
+    /// Changes the memory for pages while the database is in use; for all databases that share its cache. Given less, the
+    /// cache lets pages go and the system has their memory back before this returns, but for pages that are being looked
+    /// at or read, or that values handed out refer to: those follow when they are let go.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let db = larch::Database::open(larch::doc::directory("set_cache_bytes"))?;
+    /// db.set_cache_bytes(16 << 20);
+    /// assert_eq!(db.metrics().cache.budget_bytes, 16 << 20);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_cache_bytes(&self, bytes: u64) {
+        self.core().cache.set_budget(bytes);
+    }
+
     /// The page cache, to be shared with other databases.
     pub fn page_cache(&self) -> &Arc<PageCache> {
         &self.core().cache

@@ -146,3 +146,31 @@ fn memory_of_a_table_is_that_of_its_own_pages() {
     assert_eq!(metrics.cache.used_bytes, index + data + history);
     assert_eq!(metrics.cached_bytes(PageKind::Index), metrics.cached_index_bytes);
 }
+
+#[test]
+fn another_budget_holds_at_once_for_all_who_read_and_pages_come_back_with_more() {
+    let db = database();
+    let table = db.table_with("t", options(&[], IndexKind::Btree)).expect("the disk works");
+    fill(&db, &table);
+    db.compact().expect("the disk works");
+    let read = || (0..200).for_each(|i| drop(table.get(format!("{i:04}")).expect("the disk works")));
+    let cached = || db.metrics().cache;
+    read();
+    let all = cached();
+    assert_eq!(all.budget_bytes, 64 << 20);
+
+    db.set_cache_bytes(all.used_bytes / 2);
+    let half = cached();
+    assert_eq!(half.budget_bytes, all.used_bytes / 2);
+    assert!(half.used_bytes <= half.budget_bytes && half.used_bytes > 0, "{half:?}");
+    read();
+    assert!(cached().used_bytes <= half.budget_bytes);
+
+    // With nothing, reads go on: each step has its own pages only.
+    db.set_cache_bytes(0);
+    read();
+    assert_eq!(cached().used_bytes, 0);
+    db.set_cache_bytes(64 << 20);
+    read();
+    assert_eq!(cached().used_bytes, all.used_bytes);
+}
