@@ -8,6 +8,9 @@ use crate::{Admit, PageSource, Reason, Session, retry};
 use os::sync::atomic::AtomicU64;
 use std::thread;
 
+/// Of a thread, where there are a thousand of them.
+const STACK_BYTES: usize = 256 << 10;
+
 fn session(cache: &Arc<PageCache>) -> Session {
     Session::new(cache, Reason::Point, Admit::Keep)
 }
@@ -18,7 +21,7 @@ fn read(session: &Session, numbered: &Numbered, file: &Arc<PagedFile>, number: u
 
 #[test]
 fn a_missing_page_is_read_once_for_all_who_want_it() {
-    const READERS: usize = 16;
+    const READERS: usize = 1_000;
     let numbered = Numbered::blocks(1);
     let gate = Arc::<Gate>::default();
     let cache = PageCache::new(1 << 20, 8, accept);
@@ -28,7 +31,8 @@ fn a_missing_page_is_read_once_for_all_who_want_it() {
     });
     thread::scope(|threads| {
         for _ in 0..READERS {
-            threads.spawn(|| read(&session(&cache), &numbered, &file, 0));
+            let reader = thread::Builder::new().stack_size(STACK_BYTES);
+            reader.spawn_scoped(threads, || read(&session(&cache), &numbered, &file, 0)).expect("memory for its stack");
         }
         wait_until(|| cache.waiting_for(numbered.key(&file, 0)) == READERS);
         gate.open();
@@ -474,7 +478,8 @@ fn a_page_that_does_not_fit_once_unpacked_reaches_all_who_wait_for_it() {
     });
     thread::scope(|threads| {
         for _ in 0..READERS {
-            threads.spawn(|| read(&session(&cache), &numbered, &file, 0));
+            let reader = thread::Builder::new().stack_size(STACK_BYTES);
+            reader.spawn_scoped(threads, || read(&session(&cache), &numbered, &file, 0)).expect("memory for its stack");
         }
         wait_until(|| cache.waiting_for(numbered.key(&file, 0)) == READERS);
         gate.open();
