@@ -39,6 +39,12 @@ pub trait Store: Send + Sync {
     /// Waits until what was written is where it stays, and nothing goes on in the background.
     fn settle(&self) -> Result<(), Failure>;
 
+    /// Changes the memory for pages while the store is in use. `false`: it cannot.
+    fn set_cache_bytes(&self, bytes: u64) -> Result<bool, Failure> {
+        let _ = bytes;
+        Ok(false)
+    }
+
     /// Ends it in good order.
     fn close(self: Box<Self>) -> Result<(), Failure>;
 }

@@ -15,7 +15,9 @@ use harness::{
     Clock, Counter, Failure, KeyValue, Opening, Options, Records, Rows, Scheme, Session, Setting, Store, Strings,
     Table, Target,
 };
-use larch::{Compression, Database, Durability, Error, FilterKind, Filters, IndexKind, LogError, TableOptions};
+use larch::{
+    Compression, Database, Durability, Error, FilterKind, Filters, IndexKind, LogError, PageKind, Reason, TableOptions,
+};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -34,6 +36,7 @@ pub const SCHEME: Scheme = Scheme {
         ("index", "btree, flat or both, of a new table: btree"),
         ("filters", "bits a key in upper and deepest files of a new table, none, 8 or 16 each: 16,8"),
         ("flights", "requests under way on each thread, 0: one, and the thread waits for it [0]"),
+        ("read_only", "1: without a lock, beside others that have it open, 0: alone [0]"),
         ("settle", "levels: compactions that are wanted; compact: everything to the deepest level"),
     ],
     networked: false,
@@ -66,12 +69,16 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
         depth @ 1..=65536 => Some(depth as usize),
         more => return Err(options.bad("flights", &more.to_string(), "at most 65536")),
     };
+    let read_only = options.choice("read_only", &[("0", false), ("1", true)])?;
     options.finish()?;
+    if read_only && opening != Opening::Existing {
+        return Err(Failure::session("target", "with read_only nothing is made: load it first, without"));
+    }
 
     let place = target.directory()?;
     let builder = || {
         let builder = Database::builder(place).durability(durability);
-        builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes)
+        builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes).read_only(read_only)
     };
     let none = || {
         Failure::session("no_store", format!("there is no table {} in {}: load it first", table.name, place.display()))
@@ -264,10 +271,13 @@ impl Store for Larch {
     fn counters(&self) -> Vec<Counter> {
         let metrics = self.db.metrics();
         let written = metrics.flush_bytes + metrics.compaction_bytes + metrics.import_bytes;
+        let point = metrics.pages.pages(Reason::Point, PageKind::Data);
         vec![
             Counter::of("page reads", metrics.page_reads),
             Counter::of("index page reads", metrics.index_page_reads),
             Counter::of("cache hits", metrics.page_hits),
+            Counter::of("point row pages found", point.hits),
+            Counter::of("point row pages read", point.faults),
             Counter::of("bytes read", metrics.page_read_bytes),
             Counter::of("log bytes", metrics.log_bytes),
             Counter::of("bytes written", written),
@@ -286,6 +296,11 @@ impl Store for Larch {
             self.table.compact().map_err(broken)?;
         }
         self.db.settle().map_err(broken)
+    }
+
+    fn set_cache_bytes(&self, bytes: u64) -> Result<bool, Failure> {
+        self.db.set_cache_bytes(bytes);
+        Ok(true)
     }
 
     fn close(self: Box<Self>) -> Result<(), Failure> {

@@ -48,3 +48,20 @@ fn a_table_keeps_the_options_it_was_made_with() {
     assert!(refused.text.contains("page 4 KiB"), "{refused}");
     open("?page=8KiB", Opening::Recreate).expect("made anew").close().expect("closed");
 }
+
+#[test]
+fn a_database_that_somebody_has_open_can_be_read_beside_them() {
+    let scratch = Scratch::new("larch-read-only");
+    let table = Table::numbered("t", "f", 1);
+    let open = |options: &str, opening| {
+        let target = Target::parse(&format!("larch:{}{options}", scratch.path().join("db").display()));
+        (SCHEME.open)(&target.expect("a good target"), &table, opening)
+    };
+    let owner = open("", Opening::OrCreate).expect("made");
+    assert_eq!(open("", Opening::Existing).err().expect("locked").kind, "locked");
+    let reader = open("?read_only=1", Opening::Existing).expect("it takes no lock");
+    assert!(reader.set_cache_bytes(1 << 20).expect("it can"));
+    reader.close().expect("closed");
+    assert_eq!(open("?read_only=1", Opening::OrCreate).err().expect("nothing to make").kind, "target");
+    owner.close().expect("closed");
+}
