@@ -7,6 +7,7 @@
 mod child;
 mod cold;
 mod disk;
+mod fio;
 mod herd;
 mod memory;
 mod memory_limit;
@@ -93,10 +94,8 @@ fn million_rows(sample: &Sample) -> f64 {
     sample.rows as f64 / sample.nanos as f64 * 1e3
 }
 
-/// What is printed at the end, and how the run ends.
+/// What is printed at the end of a table, and how the run ends.
 fn verdict(table: &Table) -> Ending {
-    let short = table.verdicts().iter().filter(|verdict| !verdict.reached).count();
-    let measured = table.rows.iter().any(|row| row.figures.first().is_some_and(|ours| !ours.is_empty()));
     let mut text = table.markdown();
     for goal in table.unmeasured() {
         text.push_str(&format!("not measured: {goal}\n"));
@@ -104,8 +103,17 @@ fn verdict(table: &Table) -> Ending {
     for failure in &table.failures {
         text.push_str(&format!("failed: {failure}\n"));
     }
+    let short = table.verdicts().iter().filter(|verdict| !verdict.reached).count();
     text.push_str(&format!("falls short: {short}\n"));
-    Ending { text, is_good: short == 0 && measured && table.failures.is_empty() }
+    Ending { text, is_good: short == 0 && table.is_measured() && table.failures.is_empty() }
+}
+
+/// The same of several tables with their titles.
+fn verdict_of(parts: &[(&str, Table)]) -> Ending {
+    let endings: Vec<Ending> = parts.iter().map(|(_, table)| verdict(table)).collect();
+    let parts = parts.iter().zip(&endings);
+    let text = parts.map(|((title, _), ending)| format!("## {title}\n\n{}\n", ending.text)).collect();
+    Ending { text, is_good: endings.iter().all(|ending| ending.is_good) }
 }
 
 /// How a run of peers ends.

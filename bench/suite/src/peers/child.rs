@@ -1,18 +1,21 @@
 //! A process that holds an engine and does what it is told, line by line. Before the first line it says that it is there.
 
+#![allow(clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
+
+mod beside;
 #[cfg(test)]
 mod tests;
 
 use super::disk::{self, DiskCounts};
-use super::orders::{Answer, Fill, Measure, Order, Sample, Task};
-use super::raw;
+use super::orders::{Answer, Beside, Done, Fill, Measure, Order, Sample, Shrunk, Task};
 use super::tasks::{KEYS, Single, Singles, SortedRows, VALUE_BYTES};
+use super::{fio, raw};
 use crate::targets;
-use harness::{Clock, Length, Measured, Opening, Plan, Scheme, Store, Table, Target, Workload};
+use harness::{Change, Clock, Length, Measured, Opening, Plan, Scheme, Store, Table, Target, Times, Workload};
 use std::io::{BufRead as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use ycsb::{Load, Run, Settings};
 
@@ -21,7 +24,7 @@ use ycsb::{Load, Run, Settings};
 pub fn serve(target: &str, schemes: &[Scheme]) -> ExitCode {
     die_with_the_parent();
     let mut schemes = schemes.to_vec();
-    schemes.push(raw::SCHEME);
+    schemes.extend([raw::SCHEME, fio::SCHEME]);
     let mut held = match Held::new(target, schemes) {
         Ok(held) => held,
         Err(failure) => {
@@ -88,7 +91,9 @@ impl Held {
             Order::Fill { how, records, limit_millis } => {
                 self.fill(*how, *records, Duration::from_millis(*limit_millis))
             }
+            Order::Measure(measure) if self.target.scheme == fio::SCHEME.name => self.measure_with_fio(measure),
             Order::Measure(measure) => self.measure(measure),
+            Order::Shrink { load, cache_bytes } => self.shrink(load, *cache_bytes),
         }
     }
 
@@ -128,7 +133,7 @@ impl Held {
                 let settings = settings("a", &properties)?;
                 let limit = (how == Fill::Random).then_some(limit);
                 let plan = Plan { loading: true, limit, ..Plan::default() };
-                let measured = run(store, &Load::new(&settings, 0), &plan)?;
+                let measured = run(store, &Load::new(&settings, 0), &plan, &AtomicBool::new(false))?;
                 if measured.failed > 0 {
                     return Err(format!("{} inserts failed: {:?}", measured.failed, measured.failures));
                 }
@@ -148,16 +153,60 @@ impl Held {
         Ok(sample)
     }
 
+    fn measure_with_fio(&self, measure: &Measure) -> Answer {
+        let before = DiskCounts::of(&self.directory);
+        let mut sample = fio::measure(&self.target, measure)?;
+        // Its own count is of the window alone.
+        let reads = sample.disk_reads;
+        since(&mut sample, before, DiskCounts::of(&self.directory));
+        sample.disk_reads = sample.disk_reads.and(reads);
+        Ok(sample)
+    }
+
     fn measure(&self, measure: &Measure) -> Answer {
         let store = self.store()?;
+        let Some(what) = measure.beside else { return self.load(measure, &AtomicBool::new(false)) };
+        if what == Beside::Compaction {
+            beside::disturb(store)?;
+        }
+        let (is_over, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+        let after = Duration::from_millis(measure.millis);
+        let (sample, done): (Answer, Result<Done, String>) = std::thread::scope(|scope| {
+            let beside = scope.spawn(|| beside::run(store, what, after, &is_over, &stop));
+            let sample = self.load(measure, &stop);
+            is_over.store(true, Ordering::Relaxed);
+            (sample, beside.join().unwrap_or_else(|_| Err("what went on beside it panicked".to_owned())))
+        });
+        both(sample, done).map(|(sample, beside)| Sample { beside, ..sample })
+    }
+
+    /// Measures a load, and gives the store another budget in the middle of its window.
+    fn shrink(&self, load: &Measure, cache_bytes: u64) -> Answer {
+        let store = self.store()?;
+        let from_start = Duration::from_millis(load.warmup_millis + load.millis / 3);
+        let never = AtomicBool::new(false);
+        let (sample, shrunk): (Answer, Result<Shrunk, String>) = std::thread::scope(|scope| {
+            let shrunk = scope.spawn(|| beside::shrink(store, cache_bytes, from_start));
+            let sample = self.load(load, &never);
+            (sample, shrunk.join().unwrap_or_else(|_| Err("the change of the budget panicked".to_owned())))
+        });
+        both(sample, shrunk).map(|(sample, shrunk)| Sample { shrunk, ..sample })
+    }
+
+    /// Does what `measure` says by itself, until it is done or told to `stop`.
+    fn load(&self, measure: &Measure, stop: &AtomicBool) -> Answer {
+        let store = self.store()?;
         let time = Duration::from_millis(measure.millis);
-        let plan = Plan {
+        let mut plan = Plan {
             clients: measure.threads,
             warmup: Duration::from_millis(measure.warmup_millis),
             length: measure.operations.map_or(Length::Time(time), Length::Operations),
             limit: Some(time),
             ..Plan::default()
         };
+        if measure.beside == Some(Beside::Compaction) {
+            plan = Plan { warmup: Duration::ZERO, length: Length::Time(LONGEST_COMPACTION), limit: None, ..plan };
+        }
         let before = DiskCounts::of(&self.directory);
         let single = |what| Singles { what, records: measure.records, seed: measure.seed };
         let measured = match &measure.task {
@@ -167,16 +216,20 @@ impl Held {
                 if !keys.is_empty() {
                     properties.push(("requestdistribution", keys.clone()));
                 }
+                if let Some(share) = measure.hot_share {
+                    properties.push(("hotspotdatafraction", share.to_string()));
+                    properties.push(("hotspotopnfraction", "0.95".to_owned()));
+                }
                 // Inserts go behind the records of the load; those of a later repeat meet rows of an earlier one.
                 let settings = settings(name, &properties)?;
-                run(store, &Run::new(&settings, measure.seed), &plan)
+                run(store, &Run::new(&settings, measure.seed), &plan, stop)
             }
-            Task::Absent => run(store, &single(Single::Absent), &plan),
-            Task::Many(keys) => run(store, &single(Single::Many(*keys)), &plan),
-            Task::Puts => run(store, &single(Single::Put), &plan),
+            Task::Absent => run(store, &single(Single::Absent), &plan, stop),
+            Task::Many(keys) => run(store, &single(Single::Many(*keys)), &plan, stop),
+            Task::Puts => run(store, &single(Single::Put), &plan, stop),
             Task::Scan => {
                 let once = Plan { length: Length::Operations(1), limit: None, warmup: Duration::ZERO, ..plan };
-                run(store, &single(Single::Scan), &once)
+                run(store, &single(Single::Scan), &once, stop)
             }
         }?;
         if measured.failed > 0 {
@@ -194,12 +247,33 @@ impl Held {
             nanos: measured.nanos,
             cpu_nanos: cost.user_nanos + cost.system_nanos,
             resident_bytes: cost.resident_bytes,
+            p99_nanos: Times::sum(measured.kinds.iter().map(|kind| &kind.service)).quantile(0.99),
+            point_hits: counted(&measured, "point row pages found"),
+            point_reads: counted(&measured, "point row pages read"),
             ..Sample::default()
         };
         since(&mut sample, before, DiskCounts::of(&self.directory));
         sample.disk_reads = sample.disk_reads.map(|reads| reads_of_window(reads, &measured));
         Ok(sample)
     }
+}
+
+/// What came of a load and of what went on beside it. If both failed, either may be why the other did.
+fn both<T>(sample: Answer, beside: Result<T, String>) -> Result<(Sample, T), String> {
+    match (sample, beside) {
+        (Ok(sample), Ok(beside)) => Ok((sample, beside)),
+        (Err(why), Err(beside)) => Err(format!("{why}; beside it: {beside}")),
+        (Err(why), _) | (_, Err(why)) => Err(why),
+    }
+}
+
+/// A compaction that takes longer fails.
+const LONGEST_COMPACTION: Duration = Duration::from_secs(1800);
+
+/// What the store counted in the window under `name`; 0 if it does not.
+fn counted(measured: &Measured, name: &str) -> u64 {
+    let change = measured.counters.iter().find(|change| change.name == name);
+    change.and_then(Change::counted).unwrap_or(0)
 }
 
 /// Of `reads` of the disk in a whole run, those of its window. The disk was read in the warm-up too: its part is taken to
@@ -234,9 +308,8 @@ fn settings(name: &str, more: &[(&str, String)]) -> Result<Settings, String> {
     Settings::new(&properties, &|_| Err("no file is named".to_owned())).map_err(|error| error.to_string())
 }
 
-fn run<W: Workload>(store: &dyn Store, workload: &W, plan: &Plan) -> Result<Measured, String> {
-    let never = AtomicBool::new(false);
-    harness::run(store, workload, plan, &never, &mut |_| ()).map_err(|error| error.to_string())
+fn run<W: Workload>(store: &dyn Store, workload: &W, plan: &Plan, stop: &AtomicBool) -> Result<Measured, String> {
+    harness::run(store, workload, plan, stop, &mut |_| ()).map_err(|error| error.to_string())
 }
 
 fn since(sample: &mut Sample, before: Option<DiskCounts>, after: Option<DiskCounts>) {

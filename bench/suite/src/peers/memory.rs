@@ -163,6 +163,8 @@ fn measure(peers: &mut [Peer], scale: &Scale, table: &mut Table, tale: &Tale) {
             warmup_millis: scale.warmup_millis,
             millis: scale.millis,
             operations: None,
+            hot_share: None,
+            beside: None,
             // A repeat adds one to it; no row draws the keys of another.
             seed: 100 * (number as u64 + 1),
         };
@@ -198,6 +200,8 @@ fn synced(engines: &[Engine], scale: &Scale, place: &Workplace, table: &mut Tabl
             warmup_millis: scale.warmup_millis,
             millis: scale.millis,
             operations: None,
+            hot_share: None,
+            beside: None,
             seed: 10_000 * (number as u64 + 1),
         };
         in_turns(&mut peers, scale.repeats, &measure, row, &thousands, tale, &mut table.failures);
@@ -220,6 +224,8 @@ fn warm_up(peers: &mut [Peer], scale: &Scale, table: &mut Table, tale: &Tale) {
             // Enough for engines that miss all the time.
             millis: reads / 5,
             operations: Some(reads),
+            hot_share: None,
+            beside: None,
             seed: 1,
         };
         match peer.obey(&Order::Measure(measure)) {

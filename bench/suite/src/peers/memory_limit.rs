@@ -1,10 +1,20 @@
 //! A limit on the memory of one process, with what the system caches of its files: a memory cgroup.
 
-#![allow(clippy::disallowed_methods, reason = "control groups are files of the system, never simulated")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "control groups are the system's, never simulated"
+)]
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// The groups that there are; `None` when there are to be no more.
+static GROUPS: Mutex<Option<Vec<PathBuf>>> = Mutex::new(Some(Vec::new()));
 
 /// A control group with a memory limit; gone when dropped, once its processes have ended.
 #[derive(Debug)]
@@ -20,6 +30,9 @@ impl MemoryLimit {
         let second = Path::new("/sys/fs/cgroup");
         let is_first_version = first.join("memory.limit_in_bytes").exists();
         let folder = if is_first_version { first } else { second }.join(name);
+        let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+        let groups = groups.as_mut().ok_or("no memory cgroup: the run was interrupted")?;
+        groups.push(folder.clone());
         let made = Self { folder, is_first_version };
         made.set_up(bytes).map_err(|error| format!("no memory cgroup: {}: {error}", made.folder.display()))?;
         Ok(made)
@@ -45,9 +58,30 @@ impl MemoryLimit {
     }
 }
 
+/// Ends the processes of all groups and removes the groups; there will be no more of them. For a run that is interrupted.
+pub fn remove_all() {
+    let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner).take();
+    for folder in groups.unwrap_or_default() {
+        // A process that was killed is in its group until the system has taken it apart.
+        for _ in 0..100 {
+            let processes = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+            for process in processes.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
+                kill_process(process, Signal::KILL).unwrap_or_default();
+            }
+            if fs::remove_dir(&folder).is_ok() || !folder.exists() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
-        // A group that still has a process cannot go; the next run takes it over.
+        // A group that still has a process cannot go; the next of its name takes it over.
         fs::remove_dir(&self.folder).unwrap_or_default();
+        if let Some(groups) = GROUPS.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            groups.retain(|folder| *folder != self.folder || folder.exists());
+        }
     }
 }

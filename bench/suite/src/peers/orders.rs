@@ -24,6 +24,13 @@ pub enum Order {
     Settle,
     /// Measures.
     Measure(Measure),
+    /// Measures, and gives the store another budget for pages in the middle of the window.
+    Shrink {
+        /// What goes on meanwhile.
+        load: Measure,
+        /// The new budget.
+        cache_bytes: u64,
+    },
     /// Closes the store.
     Close,
 }
@@ -54,6 +61,20 @@ pub struct Measure {
     pub operations: Option<u64>,
     /// Decides every operation.
     pub seed: u64,
+    /// With the keys `hotspot`: the share of the rows that 95 of 100 operations are on.
+    pub hot_share: Option<f64>,
+    /// What another thread does meanwhile.
+    pub beside: Option<Beside>,
+}
+
+/// What goes on beside what is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Beside {
+    /// Scans of the whole table, one after the other, from before the window until after it.
+    Scan,
+    /// The store rewrites all it has, as its `settle` does after a row was put. The window begins with that and ends some
+    /// time after it, since its end changes what is in memory.
+    Compaction,
 }
 
 /// What is measured.
@@ -89,8 +110,10 @@ pub struct Sample {
     pub cpu_nanos: u64,
     /// Reads of the disk that holds the database, as the system counts them; `None` where it does not.
     pub disk_reads: Option<u64>,
-    /// Bytes they brought.
+    /// Bytes they brought, with those before the window.
     pub disk_read_bytes: u64,
+    /// Bytes they brought in the window alone; 0 where nobody tells.
+    pub window_read_bytes: u64,
     /// Bytes written to that disk.
     pub disk_written_bytes: u64,
     /// Memory of the process at the end.
@@ -99,6 +122,39 @@ pub struct Sample {
     pub file_bytes: u64,
     /// How the store is set.
     pub settings: Vec<(String, String)>,
+    /// The time that 99 of 100 operations took at most.
+    pub p99_nanos: u64,
+    /// Pages of rows that reads of single keys found in the cache, and those they had to read, as the store counts them;
+    /// both 0 where it does not.
+    pub point_hits: u64,
+    /// See `point_hits`.
+    pub point_reads: u64,
+    /// What went on beside it.
+    pub beside: Done,
+    /// What came of a new budget.
+    pub shrunk: Shrunk,
+}
+
+/// What a thread did beside a measurement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// Rows it read; 0 for a compaction.
+    pub rows: u64,
+    /// How long it took.
+    pub nanos: u64,
+}
+
+/// What came of a new budget.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shrunk {
+    /// What the cache used before.
+    pub used_before: u64,
+    /// From the call until the cache used no more than the new budget; `None`: it did not come to that.
+    pub nanos: Option<u64>,
+    /// Memory of the process before.
+    pub resident_before: u64,
+    /// Memory of the process a second after the call.
+    pub resident_after: u64,
 }
 
 /// An answer: what was measured, or why not.

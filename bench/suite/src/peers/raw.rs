@@ -23,6 +23,9 @@ pub const SCHEME: Scheme = Scheme {
     open,
 };
 
+/// The file that is read and written.
+pub const FILE: &str = "blocks";
+
 /// What direct I/O asks of memory and offsets.
 const ALIGNMENT: usize = 4096;
 
@@ -43,7 +46,7 @@ fn open(target: &Target, _: &Table, opening: Opening) -> Result<Box<dyn Store>, 
         ));
     }
     let directory = target.directory()?;
-    let path = directory.join("blocks");
+    let path = directory.join(FILE);
     if opening != Opening::Existing {
         fs::create_dir_all(directory).map_err(|error| failed(&path, &error))?;
         if opening == Opening::Recreate || !path.exists() {

@@ -63,6 +63,24 @@ pub struct Table {
     pub failures: Vec<String>,
 }
 
+impl Row {
+    /// A row without figures, of which more is better.
+    pub fn new(name: &'static str, unit: &'static str, goals: Vec<Goal>) -> Self {
+        Self { name, unit, less_is_better: false, goals, figures: Vec::new(), failed: Vec::new() }
+    }
+
+    /// The same where less is better.
+    pub fn less_is_better(self) -> Self {
+        Self { less_is_better: true, ..self }
+    }
+
+    /// Engine `at` failed: what it gave before is no result.
+    pub fn fail(&mut self, at: usize) {
+        self.figures[at].clear();
+        self.failed.push(at);
+    }
+}
+
 /// A goal with what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
@@ -79,6 +97,29 @@ pub struct Verdict {
 }
 
 impl Table {
+    /// A table of these engines, without rows.
+    pub fn new(engines: impl IntoIterator<Item = &'static str>) -> Self {
+        let engines = engines.into_iter().map(str::to_owned).collect();
+        Self { engines, rows: Vec::new(), failures: Vec::new() }
+    }
+
+    /// Adds a row, with no figures yet.
+    pub fn add(&mut self, row: Row) {
+        self.rows.push(Row { figures: vec![Vec::new(); self.engines.len()], ..row });
+    }
+
+    /// The row called `name`, which there is.
+    pub fn row(&mut self, name: &str) -> &mut Row {
+        let row = self.rows.iter_mut().find(|row| row.name == name);
+        row.unwrap_or_else(|| panic!("the table has no row `{name}`"))
+    }
+
+    /// Whether one of our own engines, which are called after Larch, was measured.
+    pub fn is_measured(&self) -> bool {
+        let ours = |at: &usize| self.engines[*at].starts_with("larch");
+        (0..self.engines.len()).filter(ours).any(|at| self.rows.iter().any(|row| !row.figures[at].is_empty()))
+    }
+
     /// Every goal whose two sides were measured.
     pub fn verdicts(&self) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
@@ -176,8 +217,13 @@ impl Table {
             let less = self.rows.iter().any(|row| row.name == verdict.row && row.less_is_better);
             let bound = if less { "at most " } else { "" };
             let word = if verdict.reached { "reached" } else { "falls short" };
-            let Verdict { row, against, goal, ratio, .. } = verdict;
-            let ratio = if ratio.is_nan() { "nothing".to_owned() } else { format!("{ratio:.2}") };
+            let Verdict { row, against, goal, ratio, .. } = &verdict;
+            let ratio = match format!("{ratio:.2}") {
+                _ if ratio.is_nan() => "nothing".to_owned(),
+                // Rounded to what it missed.
+                _ if !verdict.reached && (ratio - goal).abs() < 0.005 => format!("{ratio:.4}"),
+                text => text,
+            };
             put(&mut text, format_args!("| {row} against {against} | {bound}{goal} | {ratio} | {word} |\n"));
         }
         text

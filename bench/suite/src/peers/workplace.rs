@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "files beside the program, never simulated")]
 
+use super::memory_limit;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
@@ -21,6 +22,7 @@ impl Workplace {
         fs::create_dir_all(&path).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
         let interrupted = path.clone();
         ctrlc::set_handler(move || {
+            memory_limit::remove_all();
             // Peers that were making files are killed with this process; until then they may make more.
             let left = (0..100).all(|_| fs::remove_dir_all(&interrupted).is_err() && interrupted.exists());
             if left {

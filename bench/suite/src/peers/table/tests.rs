@@ -1,5 +1,5 @@
 use super::{Against, Goal, Row, Table};
-use crate::peers::verdict;
+use crate::peers::{verdict, verdict_of};
 
 fn row(name: &'static str, goals: &[(Against, f64)], figures: &[&[f64]]) -> Row {
     Row {
@@ -54,6 +54,13 @@ fn a_table_in_text_has_medians_and_spreads() {
 }
 
 #[test]
+fn a_ratio_is_not_rounded_to_the_goal_that_it_missed() {
+    let gets = row("get", &[(Against::Engine("lmdb"), 1.0)], &[&[99.7], &[], &[100.0]]);
+    let text = table(vec![gets]).markdown();
+    assert!(text.contains("| get against lmdb | 1 | 0.9970 | falls short |"), "{text}");
+}
+
+#[test]
 fn a_goal_whose_own_side_failed_is_missed() {
     let mut gets = row("get", &[(Against::Engine("lmdb"), 1.0)], &[&[], &[50.0], &[80.0]]);
     gets.failed.push(0);
@@ -76,6 +83,35 @@ fn a_goal_of_another_engine_of_ours_needs_no_figure_of_the_first() {
     let goals = [(Against::Between("rocksdb", "lmdb"), 1.0), (Against::FigureOf("lmdb"), 70.0)];
     let mut gets = row("get", &goals, &[&[], &[50.0], &[80.0]]);
     gets.failed.push(0);
-    let verdicts = table(vec![gets]).verdicts();
+    let table = table(vec![gets]);
+    let verdicts = table.verdicts();
     assert_eq!(verdicts.iter().map(|verdict| verdict.ratio).collect::<Vec<_>>(), [0.625, 80.0]);
+    assert!(!table.is_measured(), "the others alone are no result");
+}
+
+#[test]
+fn a_run_of_another_engine_of_ours_is_a_result() {
+    let mut table = Table::new(["larch 16K", "larch 4K", "lmdb"]);
+    table.add(Row::new("get", "K/s", Vec::new()));
+    assert!(!table.is_measured());
+    table.row("get").figures[1].push(50.0);
+    assert!(table.is_measured());
+}
+
+#[test]
+fn every_part_of_a_report_has_to_be_good() {
+    let part = |figure: f64| {
+        let mut table = Table::new(["larch", "lmdb"]);
+        table.add(
+            Row::new("reads a get", "reads", vec![Goal { against: Against::Figure, ratio: 1.02 }]).less_is_better(),
+        );
+        table.row("reads a get").figures[0].push(figure);
+        table
+    };
+    assert!(verdict_of(&[("one", part(1.0)), ("two", part(1.02))]).is_good);
+    let ending = verdict_of(&[("one", part(1.0)), ("two", part(1.03))]);
+    assert!(!ending.is_good);
+    assert!(ending.text.contains("## two\n") && ending.text.contains("| at most 1.02 | 1.03 | falls short |"));
+    let nothing = Table::new(["larch", "lmdb"]);
+    assert!(!verdict_of(&[("one", part(1.0)), ("two", nothing)]).is_good, "nothing measured is no good end");
 }

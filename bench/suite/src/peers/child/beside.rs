@@ -1,0 +1,110 @@
+//! What a thread of a peer does beside the one measurement that goes on: scans, a compaction, a new budget for pages.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark's threads and time are the machine's")]
+
+use crate::peers::orders::{Beside, Done, Shrunk};
+use harness::{Clock, Failure, Fields, Reply, Request, Session, Store, Strings};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// The process's memory is looked at so long after a new budget was given.
+const FOLLOWS: Duration = Duration::from_secs(1);
+
+/// A key behind all rows.
+const LAST_KEY: &[u8] = b"zzzz";
+
+/// Puts the row without which a compaction has nothing to do.
+pub fn disturb(store: &dyn Store) -> Result<(), String> {
+    let mut record = Strings::new();
+    record.push(b"newer than all others");
+    let request = Request::Insert { key: LAST_KEY, record: &record };
+    let mut reply = Reply::new();
+    let mut session = blocking(store)?;
+    session.call(&request, &mut reply).and_then(|_| session.finish()).map_err(|failure| failure.to_string())
+}
+
+/// Does `what` on `store` until `is_over`. Sets `stop` when the window is to end because of it: at an error, and `after`
+/// the end of a compaction.
+pub fn run(
+    store: &dyn Store,
+    what: Beside,
+    after: Duration,
+    is_over: &AtomicBool,
+    stop: &AtomicBool,
+) -> Result<Done, String> {
+    let done = match what {
+        Beside::Scan => scan(store, is_over),
+        Beside::Compaction => compact(store, after, is_over),
+    };
+    if done.is_err() || what == Beside::Compaction {
+        stop.store(true, Ordering::Relaxed);
+    }
+    done
+}
+
+fn scan(store: &dyn Store, is_over: &AtomicBool) -> Result<Done, String> {
+    let clock = Clock::start();
+    let mut session = blocking(store)?;
+    let mut reply = Reply::new();
+    let mut rows = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        reply.clear();
+        let request = Request::Scan { start: &[], rows: u64::MAX, fields: Fields::All };
+        session.call(&request, &mut reply).map_err(|failure| failure.to_string())?;
+        if reply.rows() == 0 {
+            return Err("a scan beside it met no row".to_owned());
+        }
+        rows += reply.rows();
+    }
+    Ok(Done { rows, nanos: clock.nanos() })
+}
+
+fn compact(store: &dyn Store, after: Duration, is_over: &AtomicBool) -> Result<Done, String> {
+    let clock = Clock::start();
+    store.settle().map_err(|failure: Failure| failure.to_string())?;
+    let done = Done { rows: 0, nanos: clock.nanos() };
+    if is_over.load(Ordering::Relaxed) {
+        return Err("the measurement ended before the compaction".to_owned());
+    }
+    std::thread::sleep(after);
+    Ok(done)
+}
+
+/// Gives `store` another budget `from_start` after now, in the middle of a load.
+pub fn shrink(store: &dyn Store, cache_bytes: u64, from_start: Duration) -> Result<Shrunk, String> {
+    std::thread::sleep(from_start);
+    let used = || {
+        let counters = store.counters();
+        let counter = counters.into_iter().find(|counter| counter.name == "cache bytes");
+        counter.map(|counter| counter.value).ok_or("the store does not tell what its cache uses")
+    };
+    let resident = || os::process::memory().resident_bytes.ok_or("the system does not tell the memory of a process");
+    let (used_before, resident_before) = (used()?, resident()?);
+    if used_before <= cache_bytes {
+        return Err(format!(
+            "the cache holds {used_before} bytes, no more than the new budget: there is nothing to see"
+        ));
+    }
+    let clock = Clock::start();
+    if !store.set_cache_bytes(cache_bytes).map_err(|failure| failure.to_string())? {
+        return Err("the store cannot change its cache while it is in use".to_owned());
+    }
+    let mut nanos = None;
+    while clock.nanos() < FOLLOWS.as_nanos() as u64 {
+        if nanos.is_none() && used()? <= cache_bytes {
+            nanos = Some(clock.nanos());
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(Shrunk { used_before, nanos, resident_before, resident_after: resident()? })
+}
+
+fn blocking(store: &dyn Store) -> Result<Box<dyn harness::Blocking + '_>, String> {
+    match store.session(Clock::start()).map_err(|failure| failure.to_string())? {
+        Session::Blocking(session) => Ok(session),
+        Session::Flights(_) => Err("this is for stores whose calls wait".to_owned()),
+    }
+}

@@ -1,0 +1,213 @@
+//! What all parts of the report stand on: the engines that are there, their filled databases, and processes that open them.
+
+use super::{MIB, ROW_BYTES};
+use crate::args::PeersArgs;
+use crate::peers::herd::Peer;
+use crate::peers::memory_limit::MemoryLimit;
+use crate::peers::orders::{Fill, Order, Sample};
+use crate::peers::table::Table;
+use crate::peers::workplace::Workplace;
+use crate::peers::{Tale, disk, failed, fio};
+use harness::Scheme;
+
+/// What a process may have, with what the system caches for it.
+const LIMIT_BYTES: u64 = 256 * MIB;
+
+/// A store with its settings, and the cache that is no part of its memory outside the cache.
+#[derive(Clone, Copy, Debug)]
+pub struct Engine {
+    /// As it is called in tables.
+    pub name: &'static str,
+    pub scheme: &'static str,
+    pub options: &'static str,
+    pub cache_bytes: u64,
+    /// Another engine, whose database it only reads.
+    pub of: Option<&'static str>,
+}
+
+const fn engine(name: &'static str, scheme: &'static str, options: &'static str, cache_bytes: u64) -> Engine {
+    Engine { name, scheme, options, cache_bytes, of: None }
+}
+
+/// Larch comes first: it is the one whose goals are looked at.
+pub const ENGINES: [Engine; 11] = [
+    engine("larch 16K", "larch", "cache=64MiB&page=16KiB", 64 * MIB),
+    Engine {
+        of: Some("larch 16K"),
+        ..engine("larch 16K, 16 MiB", "larch", "cache=16MiB&page=16KiB&read_only=1", 16 * MIB)
+    },
+    engine("larch 4K", "larch", "cache=64MiB&page=4KiB", 64 * MIB),
+    engine("rocksdb 16K", "rocksdb", "cache=64MiB&page=16KiB&index=default&direct=1", 64 * MIB),
+    engine("rocksdb parts 16K", "rocksdb", "cache=64MiB&page=16KiB&index=partitioned&direct=1", 64 * MIB),
+    engine("rocksdb parts 4K, 16 MiB", "rocksdb", "cache=16MiB&page=4KiB&index=partitioned&direct=1", 16 * MIB),
+    engine("fjall", "fjall", "cache=64MiB", 64 * MIB),
+    engine("redb", "redb", "cache=64MiB", 64 * MIB),
+    engine("lmdb", "lmdb", "readahead=0", 0),
+    engine("disk 16K", "disk", "page=16KiB", 0),
+    Engine { of: Some("disk 16K"), ..engine("fio 16K", "fio", "page=16KiB", 0) },
+];
+
+/// How long and how often is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    pub records: u64,
+    pub repeats: usize,
+    pub warmup_millis: u64,
+    pub millis: u64,
+}
+
+impl Scale {
+    fn of(args: &PeersArgs) -> Self {
+        match args.quick {
+            true => Self { records: args.records.unwrap_or(1_000_000), repeats: 1, warmup_millis: 500, millis: 1_000 },
+            false => {
+                Self { records: args.records.unwrap_or(32_000_000), repeats: 3, warmup_millis: 1_000, millis: 2_500 }
+            }
+        }
+    }
+}
+
+/// Filled databases. They go when it is dropped.
+pub struct Ground {
+    pub scale: Scale,
+    /// Those that this binary has, and what of the disk alone can be measured.
+    pub engines: Vec<Engine>,
+    /// What is told before the tables.
+    pub head: String,
+    pub tale: Tale,
+    schemes: Vec<Scheme>,
+    place: Workplace,
+}
+
+impl Ground {
+    /// Fills a database for each engine that has one of its own, in a process of its own, without a limit.
+    pub fn prepare(args: &PeersArgs, schemes: &[Scheme]) -> Result<Self, String> {
+        let scale = Scale::of(args);
+        let fio_version = fio::version();
+        let is_here = |engine: &Engine| match engine.scheme {
+            "disk" => true,
+            "fio" => fio_version.is_some(),
+            scheme => schemes.iter().any(|known| known.name == scheme),
+        };
+        let engines: Vec<Engine> = ENGINES.into_iter().filter(is_here).collect();
+        let place = Workplace::new(args.dir.as_deref(), "bench-cold")?;
+        // redb takes half again as much as its rows; while one is made, or rewritten, there is a second copy of its rows.
+        let databases = engines.iter().filter(|engine| engine.of.is_none()).count() as u64;
+        place.check_room((databases + 2) * scale.records * 150)?;
+        let mut ground =
+            Self { scale, engines, head: String::new(), tale: Tale::new(), schemes: schemes.to_vec(), place };
+        ground.head = format!(
+            "{} records of 20-byte keys and 100-byte values, {} {} of {:.1} s\n\n",
+            scale.records,
+            scale.repeats,
+            if scale.repeats == 1 { "repeat" } else { "repeats" },
+            scale.millis as f64 / 1e3
+        );
+        match fio_version {
+            Some(version) => ground.head.push_str(&format!("* fio is {version}\n")),
+            None => ground.note(
+                "fio is not here (Debian has it in the package fio): goals against the disk are looked at with reads of \
+                 our own by waiting threads, and the disk's sequential rate is not measured",
+            ),
+        }
+        for engine in ground.engines.clone() {
+            let directory = ground.place.join(engine.of.unwrap_or(engine.name));
+            if engine.of.is_none() {
+                let made = make(&engine, &ground.target(&engine, ""), scale.records)?;
+                let file_mib = made.file_bytes >> 20;
+                ground.tale.tell(&format!("{} is filled and settled: {file_mib} MiB", engine.name));
+                disk::forget(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+                let list: Vec<String> = made.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+                ground.head.push_str(&format!("* {}: {}; {file_mib} MiB on disk\n", engine.name, list.join("; ")));
+            }
+        }
+        Ok(ground)
+    }
+
+    /// The engine called `name`, if it is here.
+    pub fn engine(&self, name: &str) -> Option<Engine> {
+        self.engines.iter().find(|engine| engine.name == name).copied()
+    }
+
+    /// The disk alone: by fio if it is here, else by reads of our own.
+    pub fn disk(&self) -> Engine {
+        let disk = self.engine("fio 16K").or_else(|| self.engine("disk 16K"));
+        disk.expect("the disk alone is always among the engines")
+    }
+
+    /// Whether stores of `scheme` know the option `name`.
+    pub fn has_option(&self, scheme: &str, name: &str) -> bool {
+        let scheme = self.schemes.iter().find(|known| known.name == scheme);
+        scheme.is_some_and(|scheme| scheme.options.iter().any(|(known, _)| *known == name))
+    }
+
+    /// A line before the tables, once.
+    pub fn note(&mut self, text: &str) {
+        let line = format!("* {text}\n");
+        if !self.head.contains(&line) {
+            self.tale.tell(text);
+            self.head.push_str(&line);
+        }
+    }
+
+    /// The target of `engine`, with `more` options: `&flights=8`. Of options that come twice the later counts.
+    fn target(&self, engine: &Engine, more: &str) -> String {
+        let directory = self.place.join(engine.of.unwrap_or(engine.name));
+        let mut options: Vec<&str> = Vec::new();
+        for option in engine.options.split('&').chain(more.split('&')).filter(|option| !option.is_empty()) {
+            let name = option.split('=').next();
+            options.retain(|known| known.split('=').next() != name);
+            options.push(option);
+        }
+        format!("{}:{}?{}", engine.scheme, directory.display(), options.join("&"))
+    }
+
+    /// A process that holds the database of `engine` open, with `more` options, in the memory limit if it is `limited`.
+    /// They are new for each part and each count of threads: what others left in memory is not counted for the next.
+    pub fn start(&mut self, engine: &Engine, more: &str, limited: bool) -> Result<Peer, String> {
+        let limit = match limited {
+            false => None,
+            true => {
+                let number = self.engines.iter().position(|known| known.name == engine.name).unwrap_or_default();
+                let made = MemoryLimit::new(&format!("larch-bench-{}-{number}", std::process::id()), LIMIT_BYTES);
+                made.map_err(|why| {
+                    let name = engine.name;
+                    self.note(&format!("memory of {name} was NOT limited, so the system's cache helped: {why}"));
+                })
+                .ok()
+            }
+        };
+        let mut peer = Peer::start(engine.name, &self.target(engine, more), limit)?;
+        peer.obey(&Order::Open { anew: false })?;
+        Ok(peer)
+    }
+
+    /// Processes for `engines` as [`Ground::start`] makes them; an error is told in `table`, and there is nothing to
+    /// measure then.
+    pub fn start_all(&mut self, engines: &[(Engine, String)], limited: bool, table: &mut Table) -> Vec<Peer> {
+        let mut peers = Vec::new();
+        for (engine, more) in engines {
+            match self.start(engine, more, limited) {
+                Ok(peer) => peers.push(peer),
+                Err(why) => {
+                    failed("start", why, &mut table.failures, &self.tale);
+                    return Vec::new();
+                }
+            }
+        }
+        peers
+    }
+
+    /// Bytes of all rows.
+    pub fn row_bytes(&self) -> u64 {
+        self.scale.records * ROW_BYTES
+    }
+}
+
+fn make(engine: &Engine, target: &str, records: u64) -> Result<Sample, String> {
+    let mut peer = Peer::start(engine.name, target, None)?;
+    peer.obey(&Order::Open { anew: true })?;
+    let made = peer.obey(&Order::Fill { how: Fill::Sorted, records, limit_millis: 0 })?;
+    peer.obey(&Order::Close)?;
+    Ok(made)
+}

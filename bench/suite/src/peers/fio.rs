@@ -1,0 +1,217 @@
+//! The disk alone, as fio measures it: direct reads of the file that the store `disk` made, random or in order, by
+//! threads that wait for each read or by one that has many under way. fio is a program of its own, and its processor
+//! time is what it says itself.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "starts fio on the machine's own files")]
+
+#[cfg(test)]
+mod tests;
+
+use super::orders::{Measure, Sample, Task};
+use super::raw;
+use harness::{Clock, Counter, Failure, Opening, Scheme, Session, Setting, Store, Table, Target};
+use serde::Deserialize;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Only for comparisons: a peer measures by it, it has no sessions.
+pub const SCHEME: Scheme = Scheme {
+    name: "fio",
+    form: "fio:DIR",
+    about: "the disk alone, measured by fio, on the file of a store `disk`",
+    options: &[
+        ("page", "bytes of a random read: 16KiB"),
+        ("flights", "1: one thread with as many reads under way as there are clients, 0: a thread for each"),
+        ("ahead", "bytes under way in a read of the whole file: 8MiB"),
+    ],
+    networked: false,
+    open,
+};
+
+/// Bytes of a read of the whole file.
+const SEQUENTIAL_BYTES: u64 = 256 << 10;
+
+/// How fio has many reads under way, the best first: containers often forbid io_uring.
+const ENGINES: [&str; 2] = ["io_uring", "libaio"];
+
+/// How it says which version it is; `None` if it is not here.
+pub fn version() -> Option<String> {
+    let output = Command::new("fio").arg("--version").output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
+}
+
+struct Options {
+    file: PathBuf,
+    page_bytes: u64,
+    flights: bool,
+    ahead_bytes: u64,
+}
+
+fn options(target: &Target) -> Result<Options, Failure> {
+    let mut options = target.options()?;
+    let page_bytes = options.bytes("page", 16 << 10)?;
+    let flights = options.choice("flights", &[("0", false), ("1", true)])?;
+    let ahead_bytes = options.bytes("ahead", 8 << 20)?;
+    options.finish()?;
+    Ok(Options { file: target.directory()?.join(raw::FILE), page_bytes, flights, ahead_bytes })
+}
+
+/// Measures as `measure` says: its task is a workload of reads, for random ones, or a scan.
+pub fn measure(target: &Target, measure: &Measure) -> Result<Sample, String> {
+    let options = options(target).map_err(|failure| failure.to_string())?;
+    let engines = if options.flights || measure.task == Task::Scan { &ENGINES[..] } else { &["psync"] };
+    let mut why = String::new();
+    for engine in engines {
+        match run(&arguments(&options, measure, engine)) {
+            Ok(sample) => return Ok(sample),
+            Err(error) => why = format!("{why}{}{engine}: {error}", if why.is_empty() { "" } else { "; " }),
+        }
+    }
+    Err(format!("fio by {why}"))
+}
+
+fn arguments(options: &Options, measure: &Measure, engine: &str) -> Vec<String> {
+    let (order, block_bytes, depth) = match measure.task {
+        Task::Scan => ("read", SEQUENTIAL_BYTES, (options.ahead_bytes / SEQUENTIAL_BYTES).max(1)),
+        _ => ("randread", options.page_bytes, measure.threads as u64),
+    };
+    let (jobs, depth) = if engine == "psync" { (depth, 1) } else { (1, depth) };
+    // A colon stands between the names of files.
+    let file = options.file.display().to_string().replace(':', "\\:");
+    [
+        "--name=reads".to_owned(),
+        format!("--filename={file}"),
+        "--readonly".to_owned(),
+        "--direct=1".to_owned(),
+        format!("--rw={order}"),
+        format!("--bs={block_bytes}"),
+        format!("--ioengine={engine}"),
+        format!("--iodepth={depth}"),
+        format!("--numjobs={jobs}"),
+        "--thread=1".to_owned(),
+        "--group_reporting=1".to_owned(),
+        "--time_based=1".to_owned(),
+        format!("--ramp_time={}ms", measure.warmup_millis),
+        format!("--runtime={}ms", measure.millis),
+        // Without a map of what was read already; other places each time.
+        "--norandommap=1".to_owned(),
+        format!("--randseed={}", measure.seed),
+        "--output-format=json".to_owned(),
+    ]
+    .into()
+}
+
+fn run(arguments: &[String]) -> Result<Sample, String> {
+    let output = Command::new("fio").args(arguments).output().map_err(|error| format!("cannot start it: {error}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{}: {}", output.status, said.lines().next().unwrap_or("it said nothing")));
+    }
+    parse(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// What fio writes, as far as it is wanted.
+#[derive(Deserialize)]
+struct Report {
+    jobs: Vec<Job>,
+}
+
+#[derive(Deserialize)]
+struct Job {
+    error: i32,
+    /// Milliseconds of all threads together.
+    job_runtime: f64,
+    /// Per cent of that.
+    usr_cpu: f64,
+    sys_cpu: f64,
+    read: Reads,
+}
+
+#[derive(Deserialize)]
+struct Reads {
+    total_ios: u64,
+    io_bytes: u64,
+    /// Milliseconds.
+    runtime: u64,
+    clat_ns: Latency,
+}
+
+#[derive(Deserialize)]
+struct Latency {
+    #[serde(default)]
+    percentile: std::collections::BTreeMap<String, u64>,
+}
+
+/// A sample from what fio wrote, which may have warnings before it.
+fn parse(text: &str) -> Result<Sample, String> {
+    let json = text.find('{').map(|start| &text[start..]).ok_or("it wrote no report")?;
+    let report: Report = serde_json::from_str(json).map_err(|error| format!("cannot read its report: {error}"))?;
+    let [job] = report.jobs.as_slice() else {
+        return Err(format!("its report has {} groups instead of one", report.jobs.len()));
+    };
+    if job.error != 0 {
+        return Err(format!("it failed: error {}", job.error));
+    }
+    if job.read.total_ios == 0 || job.read.runtime == 0 {
+        return Err("it read nothing".to_owned());
+    }
+    Ok(Sample {
+        operations: job.read.total_ios,
+        nanos: job.read.runtime * 1_000_000,
+        cpu_nanos: ((job.usr_cpu + job.sys_cpu) / 100.0 * job.job_runtime * 1e6) as u64,
+        disk_reads: Some(job.read.total_ios),
+        window_read_bytes: job.read.io_bytes,
+        p99_nanos: job.read.clat_ns.percentile.get("99.000000").copied().unwrap_or(0),
+        ..Sample::default()
+    })
+}
+
+struct Fio {
+    version: String,
+    options: Options,
+}
+
+fn open(target: &Target, _: &Table, opening: Opening) -> Result<Box<dyn Store>, Failure> {
+    let options = options(target)?;
+    let version =
+        version().ok_or_else(|| Failure::session("fio", "there is no fio here: Debian's package fio has it"))?;
+    if opening != Opening::Existing || !options.file.exists() {
+        let text = format!("fio only reads what is there, and {} is not", options.file.display());
+        return Err(Failure::session("no_store", text));
+    }
+    Ok(Box::new(Fio { version, options }))
+}
+
+impl Store for Fio {
+    fn settings(&self) -> Vec<Setting> {
+        let how = match self.options.flights {
+            true => "one thread, io_uring, or libaio where that is forbidden",
+            false => "a thread for each read, psync",
+        };
+        vec![
+            Setting::new("engine", format!("none: direct reads by {}", self.version)),
+            Setting::new("page", format!("{} bytes", self.options.page_bytes)),
+            Setting::new("reads", how),
+        ]
+    }
+
+    fn session(&self, _: Clock) -> Result<Session<'_>, Failure> {
+        Err(Failure::session("unsupported", "fio reads by itself"))
+    }
+
+    fn is_empty(&self) -> Result<bool, Failure> {
+        Ok(false)
+    }
+
+    fn counters(&self) -> Vec<Counter> {
+        Vec::new()
+    }
+
+    fn settle(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn close(self: Box<Self>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
