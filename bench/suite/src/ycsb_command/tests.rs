@@ -1,8 +1,8 @@
 #![allow(clippy::disallowed_methods, reason = "files of the machine")]
 
-use super::stop::Stop;
 use super::{Ending, on_target};
 use crate::args::{Action, YcsbArgs};
+use crate::stop::Stop;
 use clap::{Args, Command, FromArgMatches};
 use harness::Failure;
 use std::path::{Path, PathBuf};
