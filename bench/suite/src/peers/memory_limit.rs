@@ -6,6 +6,8 @@
     reason = "control groups are the system's, never simulated"
 )]
 
+use os::Clock as _;
+use os::real::RealClock;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io;
@@ -71,7 +73,7 @@ pub fn remove_all() {
             if fs::remove_dir(&folder).is_ok() || !folder.exists() {
                 break;
             }
-            std::thread::sleep(Duration::from_millis(10));
+            RealClock::new().sleep(Duration::from_millis(10));
         }
     }
 }

@@ -4,6 +4,8 @@
 
 use crate::peers::orders::{Beside, Done, Shrunk};
 use harness::{Clock, Failure, Fields, Reply, Request, Session, Store, Strings};
+use os::Clock as _;
+use os::real::RealClock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -69,13 +71,13 @@ fn compact(store: &dyn Store, after: Duration, is_over: &AtomicBool) -> Result<D
     if is_over.load(Ordering::Relaxed) {
         return Err("the measurement ended before the compaction".to_owned());
     }
-    std::thread::sleep(after);
+    RealClock::new().sleep(after);
     Ok(done)
 }
 
 /// Gives `store` another budget `from_start` after now, in the middle of a load.
 pub fn shrink(store: &dyn Store, cache_bytes: u64, from_start: Duration) -> Result<Shrunk, String> {
-    std::thread::sleep(from_start);
+    RealClock::new().sleep(from_start);
     let used = || {
         let counters = store.counters();
         let counter = counters.into_iter().find(|counter| counter.name == "cache bytes");
@@ -97,7 +99,7 @@ pub fn shrink(store: &dyn Store, cache_bytes: u64, from_start: Duration) -> Resu
         if nanos.is_none() && used()? <= cache_bytes {
             nanos = Some(clock.nanos());
         }
-        std::thread::sleep(LOOK);
+        RealClock::new().sleep(LOOK);
     }
     Ok(Shrunk { used_before, nanos, resident_before, resident_after: resident()? })
 }
