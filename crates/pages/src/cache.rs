@@ -23,7 +23,7 @@ pub(crate) mod shard;
 pub(crate) mod table;
 
 use crate::file::open_files::OpenFiles;
-use crate::frame::Frames;
+use crate::frame::{Frame, Frames};
 use crate::{Address, Counters, Error, PageKind, PageRef, PagedFile, Trace};
 use budget::{Budget, Charge, Turn};
 use flight::{Flight, Landing};
@@ -32,7 +32,8 @@ use os::memory::Arena;
 use os::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Mutex};
 use os::{Buffer, Disk, Machine, Reads};
-use shard::{Key, Shard};
+pub use shard::Heat;
+use shard::{KeptShare, Key, Shard};
 use std::fmt;
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -67,6 +68,9 @@ pub struct PageCache {
     memory: Arc<Arena>,
     /// A power of two of them, chosen when the cache is made.
     shards: Box<[Mutex<Shard>]>,
+    kept: Arc<KeptShare>,
+    /// What kept pages may have at most, if that is said; `u64::MAX` for a quarter of the budget.
+    kept_limit: AtomicU64,
     /// Where the next eviction starts, so that shards are emptied evenly.
     next_shard: AtomicUsize,
     budget: Arc<Budget>,
@@ -114,6 +118,22 @@ impl CacheUsage {
     }
 }
 
+/// A page in the cache at one moment, see [`PageCache::resident_of`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResidentPage {
+    /// [Slot](PagedFile::slot) of its file.
+    pub slot: u32,
+    /// Where it lies there.
+    pub at: Address,
+    /// What it is for.
+    pub kind: PageKind,
+    /// How much it has been used lately.
+    pub heat: Heat,
+}
+
+/// Degrees of heat that are told apart: 3 uses and 2 + 3 chances, and none.
+const RANKS: usize = 9;
+
 /// Pages of some files in the cache at one moment, see [`PageCache::usage_of`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilesUsage {
@@ -155,11 +175,15 @@ impl PageCache {
     /// that is read, never again while it is in memory.
     pub fn new(budget_bytes: u64, open_files: usize, validate: Validate) -> Arc<Self> {
         let shards = (budget_bytes / SHARD_BYTES).clamp(1, MAX_SHARDS).next_power_of_two();
+        let kept = Arc::<KeptShare>::default();
+        kept.set_most(budget_bytes / 4);
         Arc::new(Self {
             table: Table::new(budget_bytes.min(MAX_TABLE_BUDGET) / CHAIN_BYTES),
             frames: Frames::new(),
             memory: Arena::new(budget_bytes),
-            shards: (0..shards).map(|_| Mutex::new(Shard::new())).collect(),
+            shards: (0..shards).map(|_| Mutex::new(Shard::new(Arc::clone(&kept)))).collect(),
+            kept,
+            kept_limit: AtomicU64::new(u64::MAX),
             next_shard: AtomicUsize::new(0),
             budget: Arc::new(Budget::new(budget_bytes)),
             validate,
@@ -197,14 +221,53 @@ impl PageCache {
     /// Changes the budget. Pages leave at once as far as pins allow, the others as soon as room is wanted.
     pub fn set_budget(&self, bytes: u64) {
         self.budget.set_limit(bytes);
+        self.limit_kept();
         self.trim();
         self.memory.set_limit(bytes);
         self.budget.room_appeared();
     }
 
+    /// Says how much pages of files that are [kept](PagedFile::keep) may have of the cache: `bytes`, but at most half of the
+    /// budget. Without it they have a quarter. What they have beyond that stays as other pages do.
+    pub fn set_kept_bytes(&self, bytes: u64) {
+        // A quarter of what there can be is not what anybody asks for.
+        self.kept_limit.store(bytes.min(u64::MAX - 1), Ordering::Relaxed);
+        self.limit_kept();
+    }
+
+    fn limit_kept(&self) {
+        let budget_bytes = self.budget.limit();
+        self.kept.set_most(match self.kept_limit.load(Ordering::Relaxed) {
+            u64::MAX => budget_bytes / 4,
+            limit => limit.min(budget_bytes / 2),
+        });
+        self.shards.iter().for_each(|shard| shard.lock().keep_within_share());
+    }
+
+    /// What pages of kept files may have of the cache now, in bytes.
+    pub fn most_kept_bytes(&self) -> u64 {
+        self.kept.most_bytes()
+    }
+
+    /// What kept pages have of the cache now, in bytes.
+    pub fn kept_bytes(&self) -> u64 {
+        self.kept.bytes()
+    }
+
+    /// Keeps a page as one of its file that is kept, if that is within the share of such pages. Nothing happens if the cache
+    /// does not have it.
+    pub fn keep(&self, page: &PageRef) {
+        self.with_resident(page, |shard, frame| shard.keep(frame, page));
+    }
+
     /// What it may use, in bytes.
     pub fn budget_bytes(&self) -> u64 {
         self.budget.limit()
+    }
+
+    /// What it uses, in bytes.
+    pub fn used_bytes(&self) -> u64 {
+        self.budget.used()
     }
 
     /// Keeps `page` for a value handed to a caller. `None` when callers keep a quarter of the budget already: then the
@@ -269,6 +332,80 @@ impl PageCache {
             }
         });
         usage
+    }
+
+    /// How much a page has been used lately; nothing if the cache does not keep it.
+    pub fn heat_of(&self, page: &PageRef) -> Heat {
+        let mut heat = Heat::default();
+        self.with_resident(page, |shard, frame| heat = shard.heat(frame));
+        heat
+    }
+
+    /// Lets a page stay as one that has proven itself and may be found unused `chances` times before it goes: for what is
+    /// known to be wanted though nobody has used it here yet. Nothing happens if the cache does not keep it.
+    pub fn prove(&self, page: &PageRef, chances: u8) {
+        self.with_resident(page, |shard, frame| shard.prove(frame, chances));
+    }
+
+    /// Calls `act` with the shard and the frame of a page that the cache has.
+    fn with_resident(&self, page: &PageRef, act: impl FnOnce(&mut Shard, &Frame)) {
+        let Some(frame) = self.frames.get(page.number()).filter(|frame| frame.is_of(page)) else { return };
+        // The page is pinned, so the frame keeps its name.
+        let key = frame.key();
+        let mut shard = self.shard(key).lock();
+        if self.table.frame(&self.frames, key).is_some_and(|kept| kept.is_of(page)) {
+            act(&mut shard, frame);
+        }
+    }
+
+    /// Pages of `files` in the cache now, at most `most`: first those that [serve many](PageKind::serves_many), then those
+    /// that were used most. In no order.
+    ///
+    /// For care, not for hot paths: each shard is locked while its pages are looked at, twice.
+    pub fn resident_of<'f>(
+        &self,
+        files: impl IntoIterator<Item = &'f Arc<PagedFile>>,
+        most: usize,
+    ) -> Vec<ResidentPage> {
+        let mut slots: Vec<u32> = files.into_iter().map(|file| file.slot()).collect();
+        slots.sort_unstable();
+        let is_asked = |key: Key| slots.binary_search(&key.slot).is_ok();
+        let rank = |kind: PageKind, heat: Heat| {
+            usize::from(!kind.serves_many()) * RANKS + RANKS - 1 - usize::from(heat.degrees()).min(RANKS - 1)
+        };
+        let mut counts = [0usize; 2 * RANKS];
+        self.for_each_resident(|key, page, heat| {
+            if is_asked(key) {
+                counts[rank(page.kind(), heat)] += 1;
+            }
+        });
+        let mut room = [0usize; 2 * RANKS];
+        let mut left = most;
+        for (room, count) in room.iter_mut().zip(counts) {
+            *room = count.min(left);
+            left -= *room;
+        }
+        let mut resident = Vec::with_capacity(most - left);
+        self.for_each_resident(|key, page, heat| {
+            let room = &mut room[rank(page.kind(), heat)];
+            if is_asked(key) && *room > 0 {
+                *room -= 1;
+                resident.push(ResidentPage { slot: key.slot, at: page.address(), kind: page.kind(), heat });
+            }
+        });
+        resident
+    }
+
+    /// As [`Self::for_each_page`], with how much the page has been used.
+    fn for_each_resident(&self, mut tell: impl FnMut(Key, PageRef, Heat)) {
+        for (i, shard) in self.shards.iter().enumerate() {
+            let shard = shard.lock();
+            for number in self.table.numbers(&self.frames, i, self.shards.len()) {
+                let frame = self.frames.get(number).expect("the table knows frames of the cache");
+                tell(frame.key(), frame.pin(), shard.heat(frame));
+            }
+            drop(shard);
+        }
     }
 
     /// Tells of every page, with a reference to it. Each shard is locked for its part.
@@ -459,6 +596,20 @@ impl PageCache {
         }
     }
 
+    /// Lets the pages of a file stay as others do.
+    pub(crate) fn keep_no_more(&self, slot: u32) {
+        for (i, shard) in self.shards.iter().enumerate() {
+            let mut shard = shard.lock();
+            for number in self.table.numbers(&self.frames, i, self.shards.len()) {
+                let frame = self.frames.get(number).expect("the table knows frames of the cache");
+                if frame.key().slot == slot {
+                    shard.keep_no_more(frame);
+                }
+            }
+            drop(shard);
+        }
+    }
+
     /// Drops all pages of a file that is dead. Pages pinned or in flight go when they are let go.
     pub(crate) fn forget(&self, slot: u32) {
         self.trace.note_dead(slot);
@@ -590,7 +741,7 @@ impl Claim {
                 && flight.is_to_be_kept()
                 && !file.is_dead()
             {
-                shard.admit(&cache.table, &cache.frames, self.key, page, flight.is_needed());
+                shard.admit(&cache.table, &cache.frames, self.key, page, flight.is_needed(), file.is_kept());
                 is_admitted = true;
             }
             drop(shard);

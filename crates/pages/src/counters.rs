@@ -22,12 +22,14 @@ pub enum Reason {
     Statistics,
     /// Checking a file.
     Check,
+    /// Bringing to memory what is expected to be wanted.
+    Warm,
 }
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 6] =
-        [Self::Point, Self::Scan, Self::Precharge, Self::Compaction, Self::Statistics, Self::Check];
+    pub const ALL: [Self; 7] =
+        [Self::Point, Self::Scan, Self::Precharge, Self::Compaction, Self::Statistics, Self::Check, Self::Warm];
 
     /// Name for metrics.
     pub fn name(self) -> &'static str {
@@ -38,6 +40,7 @@ impl Reason {
             Self::Compaction => "compaction",
             Self::Statistics => "statistics",
             Self::Check => "check",
+            Self::Warm => "warm",
         }
     }
 }

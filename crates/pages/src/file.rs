@@ -32,6 +32,7 @@ pub struct PagedFile {
     /// The cache the file is registered with, for as long as that lives.
     home: Weak<PageCache>,
     dead: AtomicBool,
+    kept: AtomicBool,
 }
 
 /// Stored bytes of a page within the whole blocks that were read.
@@ -59,7 +60,18 @@ impl PagedFile {
         pool: Arc<OpenFiles>,
         home: Weak<PageCache>,
     ) -> Self {
-        Self { slot, id, path, disk, reads, handle: Arc::default(), pool, home, dead: AtomicBool::new(false) }
+        Self {
+            slot,
+            id,
+            path,
+            disk,
+            reads,
+            handle: Arc::default(),
+            pool,
+            home,
+            dead: AtomicBool::new(false),
+            kept: AtomicBool::new(false),
+        }
     }
 
     /// Number of the file in its cache, never used again for another; 0 for a file outside every cache.
@@ -96,6 +108,25 @@ impl PagedFile {
                 cache.forget(self.slot);
             }
         }
+    }
+
+    /// Says whether pages of the file that come into the cache stay there while there is any other that can go, within the
+    /// share of such pages, see [`PageCache::set_kept_bytes`].
+    ///
+    /// When it is kept no more its pages that are there stay as others do.
+    pub fn keep(&self, kept: bool) {
+        let before = self.kept.swap(kept, Ordering::Relaxed);
+        if before
+            && !kept
+            && let Some(cache) = self.home.upgrade()
+        {
+            cache.keep_no_more(self.slot);
+        }
+    }
+
+    /// Whether pages of the file are kept.
+    pub fn is_kept(&self) -> bool {
+        self.kept.load(Ordering::Relaxed)
     }
 
     /// Whether the file was killed.

@@ -165,6 +165,16 @@ impl Frame {
         }
     }
 
+    /// The uses since they were last taken.
+    pub fn uses(&self) -> u8 {
+        self.uses.load(Ordering::Relaxed)
+    }
+
+    /// Whether `page` is a reference to the page in this frame.
+    pub fn is_of(&self, page: &PageRef) -> bool {
+        std::ptr::eq(self, page.0.as_ptr())
+    }
+
     /// The uses since this was last asked, and forgets them.
     pub fn take_uses(&self) -> u8 {
         let uses = self.uses.load(Ordering::Relaxed);

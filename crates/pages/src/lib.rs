@@ -26,7 +26,7 @@ pub mod source;
 pub mod trace;
 
 pub use address::{Address, PACK_BYTES};
-pub use cache::{CacheUsage, FilesUsage, Held, PageCache};
+pub use cache::{CacheUsage, FilesUsage, Heat, Held, PageCache, ResidentPage};
 pub use counters::{Counters, Reason};
 pub use error::{Error, Result};
 pub use file::PagedFile;

@@ -82,6 +82,11 @@ impl PageKind {
         }
     }
 
+    /// Whether one such page serves many others, or many rows: nodes, filters and range erases.
+    pub fn serves_many(self) -> bool {
+        matches!(self, Self::Index | Self::RangeErase | Self::Flat | Self::Filter)
+    }
+
     /// Place in [`PageKind::ALL`], for arrays with one cell a kind.
     pub fn index(self) -> usize {
         usize::from(self as u8) - 1

@@ -12,6 +12,7 @@
 //!   ahead ──> a line of its own ──used three times───> ┘
 //!                 └──used for what it was read for, or not in two turns──> gone
 //!   remembered, and asked for again ─────────────────> proven
+//!   kept at the owner's wish: goes when there is nothing else
 //! ```
 //!
 //! * A page is looked at when it is the oldest of its line, so each look moves a page to the end of a line or ends the
@@ -103,6 +104,7 @@ pub struct Policy<T> {
     free: u32,
     lines: [Line; LINES],
     pages: usize,
+    kept_pages: usize,
     ghost: Ghost,
     tuning: Tuning,
     counts: Counts,
@@ -130,6 +132,8 @@ enum Standing {
     /// yet when it was looked at.
     Stayed,
     Proven,
+    /// The owner wants it to stay.
+    Kept,
 }
 
 /// Pages from the oldest to the newest.
@@ -150,7 +154,11 @@ const AHEAD: usize = 1;
 const INDEX_NEWCOMERS: usize = 2;
 const INDEX_STAYED: usize = 3;
 const PROVEN: usize = 4;
-const LINES: usize = 5;
+/// Lines that give pages as long as there are others than kept ones.
+const OPEN_LINES: usize = 5;
+const KEPT_DATA: usize = 5;
+const KEPT_INDEX: usize = 6;
+const LINES: usize = 7;
 
 /// While pages that were read ahead are within their share, one look in this many is at them, so that those of a scan that
 /// is over make room.
@@ -171,6 +179,7 @@ impl<T: Copy> Policy<T> {
             free: NONE,
             lines: [const { Line { oldest: NONE, newest: NONE, bytes: 0 } }; LINES],
             pages: 0,
+            kept_pages: 0,
             ghost: Ghost::default(),
             tuning,
             counts: Counts::default(),
@@ -200,6 +209,73 @@ impl<T: Copy> Policy<T> {
         self.pages += 1;
         self.counts.admitted += 1;
         Place(place)
+    }
+
+    /// A page has proven itself where the policy did not see it: it stays as one that has so many chances.
+    pub fn prove(&mut self, place: Place, chances: u8) {
+        if self.is_kept(place) {
+            return;
+        }
+        self.unlink(place.0);
+        let node = &mut self.nodes[place.0 as usize];
+        let before = if node.standing == Standing::Proven { node.chances } else { 0 };
+        node.chances = chances.max(before).min(self.tuning.chances);
+        node.standing = Standing::Proven;
+        self.push(place.0);
+    }
+
+    /// A page stays from now on for as long as there are others that can go. How many of them are kept is for the owner to
+    /// bound.
+    pub fn keep(&mut self, place: Place) {
+        self.change_standing(place.0, Standing::Kept);
+    }
+
+    /// A page that is kept is a proven one from now on.
+    pub fn keep_no_more(&mut self, place: Place) {
+        if self.is_kept(place) {
+            self.change_standing(place.0, Standing::Proven);
+        }
+    }
+
+    /// Whether a page is kept.
+    pub fn is_kept(&self, place: Place) -> bool {
+        self.nodes[place.0 as usize].standing == Standing::Kept
+    }
+
+    /// Of the kept pages of a class the oldest is a proven page from now on; its bytes, if there is one.
+    pub fn keep_less(&mut self, class: Class) -> Option<u64> {
+        let line = match class {
+            Class::Data => KEPT_DATA,
+            Class::Index => KEPT_INDEX,
+        };
+        let oldest = self.lines[line].oldest;
+        if oldest == NONE {
+            return None;
+        }
+        self.change_standing(oldest, Standing::Proven);
+        Some(u64::from(self.nodes[oldest as usize].bytes))
+    }
+
+    /// Bytes of the pages that are kept.
+    pub fn kept_bytes(&self) -> u64 {
+        self.lines[KEPT_DATA].bytes + self.lines[KEPT_INDEX].bytes
+    }
+
+    fn change_standing(&mut self, place: u32, standing: Standing) {
+        self.unlink(place);
+        let node = &mut self.nodes[place as usize];
+        (node.standing, node.chances) = (standing, 0);
+        self.push(place);
+    }
+
+    /// Chances that a page has left, of one that has proven itself; all there can be of one that is kept.
+    pub fn chances(&self, place: Place) -> Option<u8> {
+        let node = &self.nodes[place.0 as usize];
+        match node.standing {
+            Standing::Proven => Some(node.chances),
+            Standing::Kept => Some(self.tuning.chances),
+            _ => None,
+        }
     }
 
     /// A page is gone for a reason of the owner's. It is not remembered.
@@ -249,6 +325,8 @@ impl<T: Copy> Policy<T> {
         let stays = |standing, chances| Verdict::Stays { standing, chances };
         let goes = |remembered| Verdict::Goes { remembered };
         match (node.class, node.standing) {
+            // There is nothing else.
+            (_, Standing::Kept) => goes(false),
             (Class::Data, Standing::Asked) if times >= self.tuning.data_uses => stays(Standing::Proven, 0),
             (Class::Data, Standing::Asked) => goes(true),
             // The first use is the one that it was read for.
@@ -270,7 +348,7 @@ impl<T: Copy> Policy<T> {
 
     /// The line that gives a page next; the one after it for each pinned page met.
     fn next_line(&self, pinned: usize) -> Option<usize> {
-        let all_bytes = self.bytes();
+        let all_bytes = self.bytes() - self.kept_bytes();
         let exceeds = |line: usize, percent: u64| self.lines[line].bytes * 100 > all_bytes * percent;
         let is_turn = |turn, looks| self.counts.looks % looks == turn;
         let index =
@@ -283,7 +361,12 @@ impl<T: Copy> Policy<T> {
             (Some(line), false, false) => line,
             (None, false, false) => PROVEN,
         };
-        let mut lines = (0..LINES).map(|step| (first + step) % LINES).filter(|&line| self.lines[line].oldest != NONE);
+        if pinned >= self.pages - self.kept_pages {
+            // All others are pinned.
+            return [KEPT_DATA, KEPT_INDEX].into_iter().find(|line| self.lines[*line].oldest != NONE);
+        }
+        let lines = (0..OPEN_LINES).map(|step| (first + step) % OPEN_LINES);
+        let mut lines = lines.filter(|&line| self.lines[line].oldest != NONE);
         let there_are = lines.clone().count();
         if there_are == 0 { None } else { lines.nth(pinned % there_are) }
     }
@@ -346,6 +429,7 @@ impl<T: Copy> Policy<T> {
     /// Puts a page at the end of the line for its standing.
     fn push(&mut self, place: u32) {
         let line = self.line_of(place);
+        self.kept_pages += usize::from(line >= OPEN_LINES);
         let before = std::mem::replace(&mut self.lines[line].newest, place);
         let node = &mut self.nodes[place as usize];
         (node.older, node.newer) = (before, NONE);
@@ -359,6 +443,7 @@ impl<T: Copy> Policy<T> {
     /// Takes a page out of the line for its standing.
     fn unlink(&mut self, place: u32) {
         let line = self.line_of(place);
+        self.kept_pages -= usize::from(line >= OPEN_LINES);
         let Node { older, newer, bytes, .. } = self.nodes[place as usize];
         match older {
             NONE => self.lines[line].oldest = newer,
@@ -375,6 +460,8 @@ impl<T: Copy> Policy<T> {
         let node = &self.nodes[place as usize];
         match (node.standing, node.class) {
             (Standing::Proven, _) => PROVEN,
+            (Standing::Kept, Class::Data) => KEPT_DATA,
+            (Standing::Kept, Class::Index) => KEPT_INDEX,
             (Standing::Stayed, Class::Index) => INDEX_STAYED,
             (Standing::Ahead | Standing::Asked, Class::Index) => INDEX_NEWCOMERS,
             (Standing::Ahead | Standing::Stayed, Class::Data) => AHEAD,

@@ -245,7 +245,7 @@ impl Session {
         let manner = Manner {
             cache: &self.cache,
             admit: self.admit,
-            is_background: matches!(self.reason, Reason::Compaction | Reason::Check),
+            is_background: matches!(self.reason, Reason::Compaction | Reason::Check | Reason::Warm),
             ahead_bytes,
         };
         let flying = &mut step.flying;

@@ -11,6 +11,7 @@ use crate::frame::{Evicted, Frame, Frames};
 use crate::policy::{Class, Place, Policy, Tuning, Use};
 use crate::{Address, PACK_BYTES, PageKind, PageRef, PagedFile};
 use os::sync::Arc;
+use os::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
@@ -64,16 +65,66 @@ impl Hasher for KeyHasher {
 /// For tables by [`Key`].
 pub(crate) type KeyHash = BuildHasherDefault<KeyHasher>;
 
+/// How much a page in the cache has been used lately.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heat {
+    /// Of a page that has proven itself, how often it may yet be found unused before it goes.
+    pub chances: Option<u8>,
+    /// Uses since the cache last looked at it, 3 for more.
+    pub uses: u8,
+}
+
+impl Heat {
+    /// As one number, 0 for a page that nobody has come back to.
+    pub fn degrees(self) -> u8 {
+        self.uses + self.chances.map_or(0, |chances| 2 + chances)
+    }
+}
+
 /// One part of the cache.
 pub(crate) struct Shard {
     flights: HashMap<Key, Arc<Flight>, KeyHash>,
     policy: Policy<u32>,
+    kept: Arc<KeptShare>,
+}
+
+/// How much of the cache kept pages may have, and have: one count for all shards.
+#[derive(Default)]
+pub(crate) struct KeptShare {
+    most_bytes: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl KeptShare {
+    pub fn set_most(&self, bytes: u64) {
+        self.most_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    pub fn most_bytes(&self) -> u64 {
+        self.most_bytes.load(Ordering::Relaxed)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn try_add(&self, bytes: u64) -> bool {
+        let fits = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= self.most_bytes();
+        if !fits {
+            self.take_away(bytes);
+        }
+        fits
+    }
+
+    fn take_away(&self, bytes: u64) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
 }
 
 impl Shard {
     /// An empty shard.
-    pub fn new() -> Self {
-        Self { flights: HashMap::default(), policy: Policy::new(Tuning::DEFAULT) }
+    pub fn new(kept: Arc<KeptShare>) -> Self {
+        Self { flights: HashMap::default(), policy: Policy::new(Tuning::DEFAULT), kept }
     }
 
     /// The reading of a page, if it is being read.
@@ -95,13 +146,73 @@ impl Shard {
         }
     }
 
-    /// The cache has the page from now on; `asked` says whether anybody needs it already.
-    pub fn admit(&mut self, table: &Table, frames: &Frames, key: Key, page: &PageRef, asked: bool) {
+    /// The cache has the page from now on; `asked` says whether anybody needs it already, `kept` whether its file is kept.
+    pub fn admit(&mut self, table: &Table, frames: &Frames, key: Key, page: &PageRef, asked: bool, kept: bool) {
         let frame = frames.get(page.number()).expect("a page of a cache is in one of its frames");
         let place = self.policy.admit(page.number(), key.hash(), class(page.kind()), page.cost_bytes(), asked);
         frame.set_place(place.0);
         page.give_to_cache();
         table.insert(frame, page.number());
+        if kept {
+            self.keep(frame, page);
+        }
+    }
+
+    /// Keeps a page as long as there are others that can go, if that is within the share of such pages. Data pages that are
+    /// kept make room for an index page.
+    pub fn keep(&mut self, frame: &Frame, page: &PageRef) {
+        let place = Place(frame.place());
+        if self.policy.is_kept(place) {
+            return;
+        }
+        while !self.kept.try_add(page.cost_bytes()) {
+            let given_up = match class(page.kind()) {
+                Class::Index => self.keep_less(Class::Data),
+                Class::Data => None,
+            };
+            if given_up.is_none() {
+                return;
+            }
+        }
+        self.policy.keep(place);
+    }
+
+    /// The page of a frame stays as others do from now on.
+    pub fn keep_no_more(&mut self, frame: &Frame) {
+        self.counting_kept(|policy| policy.keep_no_more(Place(frame.place())));
+    }
+
+    /// Gives up keeping pages while the share is exceeded, as far as it is for this shard to do.
+    pub fn keep_within_share(&mut self) {
+        while self.kept.bytes() > self.kept.most_bytes() {
+            if self.keep_less(Class::Data).or_else(|| self.keep_less(Class::Index)).is_none() {
+                break;
+            }
+        }
+    }
+
+    fn keep_less(&mut self, class: Class) -> Option<u64> {
+        let bytes = self.policy.keep_less(class)?;
+        self.kept.take_away(bytes);
+        Some(bytes)
+    }
+
+    /// Calls `act`, by which kept pages may go.
+    fn counting_kept<T>(&mut self, act: impl FnOnce(&mut Policy<u32>) -> T) -> T {
+        let before = self.policy.kept_bytes();
+        let outcome = act(&mut self.policy);
+        self.kept.take_away(before - self.policy.kept_bytes());
+        outcome
+    }
+
+    /// How much the page of a frame has been used lately.
+    pub fn heat(&self, frame: &Frame) -> Heat {
+        Heat { chances: self.policy.chances(Place(frame.place())), uses: frame.uses() }
+    }
+
+    /// Lets the page of a frame stay as one that has proven itself.
+    pub fn prove(&mut self, frame: &Frame, chances: u8) {
+        self.policy.prove(Place(frame.place()), chances);
     }
 
     /// Takes out unpinned pages worth at least `bytes` if there are, looking at no more than `look` pages for each. They go
@@ -114,7 +225,7 @@ impl Shard {
                 let frame: &Frame = frame(number);
                 if frame.is_unpinned() { Use::Times(frame.take_uses()) } else { Use::Pinned }
             };
-            let Some((number, _)) = self.policy.evict(look, uses) else { break };
+            let Some((number, _)) = self.counting_kept(|policy| policy.evict(look, uses)) else { break };
             let victim = frame(number);
             let key = victim.key();
             match victim.evict() {
@@ -137,7 +248,7 @@ impl Shard {
     /// Takes out the page of a frame, pinned or not.
     pub fn forget(&mut self, table: &Table, frames: &Frames, number: u32, out: &mut Vec<Evicted>) {
         let frame = frames.get(number).expect("the table knows frames of the cache");
-        self.policy.remove(Place(frame.place()));
+        self.counting_kept(|policy| policy.remove(Place(frame.place())));
         table.remove(frames, frame.key(), number);
         out.extend(frame.forget());
     }
@@ -148,13 +259,5 @@ const MAX_IDLE_FLIGHTS: usize = 64;
 
 /// What a page is worth.
 fn class(kind: PageKind) -> Class {
-    match kind {
-        PageKind::Index | PageKind::RangeErase | PageKind::Flat | PageKind::Filter => Class::Index,
-        PageKind::Data
-        | PageKind::History
-        | PageKind::Value
-        | PageKind::Group
-        | PageKind::GroupHistory
-        | PageKind::Footer => Class::Data,
-    }
+    if kind.serves_many() { Class::Index } else { Class::Data }
 }

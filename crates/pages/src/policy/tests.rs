@@ -389,3 +389,56 @@ impl<T: Copy> Policy<T> {
         assert_eq!((pages, pages + free), (self.pages, self.nodes.len()));
     }
 }
+
+#[test]
+fn kept_pages_go_when_there_is_nothing_else() {
+    let mut owner = Owner::new(1000);
+    for page in 0..400 {
+        owner.admit(page, if page < 50 { Class::Index } else { Class::Data }, 1, page % 2 == 0);
+        let place = owner.resident[&page].place;
+        owner.policy.keep(place);
+        assert!(owner.policy.is_kept(place));
+    }
+    // Nobody uses them, and others come, are used, and stay.
+    for page in 1_000..10_000 {
+        owner.ask(page, Class::Data);
+        owner.ask(page - page % 7, Class::Data);
+    }
+    assert_eq!((owner.of(0..400), owner.policy.kept_bytes()), (400, 400));
+    // Others that are pinned cannot go.
+    let others: Vec<u32> = owner.resident.keys().copied().filter(|&page| page >= 400).collect();
+    for page in &others {
+        owner.resident.get_mut(page).expect("it is resident").pinned = true;
+    }
+    while owner.of(0..400) > 300 {
+        assert!(owner.evict(10 * others.len()).is_some_and(|page| (50..400).contains(&page)), "data goes first");
+    }
+    for page in &others {
+        owner.resident.get_mut(page).expect("it is resident").pinned = false;
+    }
+    // One that is kept no more is proven, and goes when its turn comes.
+    assert_eq!(owner.policy.keep_less(Class::Index), Some(1));
+    assert_eq!(owner.policy.kept_bytes(), 299);
+    while owner.of(400..10_000) > 0 || owner.of(0..50) == 50 {
+        assert!(owner.evict(LOOK).is_some());
+        assert!(owner.of(0..400) >= 299);
+    }
+    assert_eq!((owner.of(0..400), owner.of(0..50)), (299, 49));
+    while owner.evict(LOOK).is_some() {}
+    assert_eq!((owner.policy.pages(), owner.policy.bytes(), owner.policy.kept_bytes()), (0, 0, 0));
+    assert_eq!((owner.policy.keep_less(Class::Index), owner.policy.keep_less(Class::Data)), (None, None));
+}
+
+#[test]
+fn a_page_that_was_proven_elsewhere_outlives_newcomers() {
+    let mut owner = Owner::new(1000);
+    for page in 0..300 {
+        owner.admit(page, Class::Data, 1, false);
+        owner.policy.prove(owner.resident[&page].place, 1);
+        assert_eq!(owner.policy.chances(owner.resident[&page].place), Some(1));
+    }
+    for page in 1_000..20_000 {
+        owner.ask(page, Class::Data);
+    }
+    assert_eq!(owner.of(0..300), 300);
+}
