@@ -13,6 +13,7 @@ use crate::options::Options;
 use crate::read::View;
 use crate::read::range::Ranges;
 use crate::snapshot::{Pin, Snapshots};
+use crate::warm::job::{WarmJob, Warmth, has_kept_tables};
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use os::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
 use os::{Lock, Machine, Worker};
@@ -54,6 +55,7 @@ pub struct Core {
     pub held: Held,
     pub pace: Pace,
     pub ranges: Ranges,
+    pub warmth: Warmth,
 }
 
 /// Background workers; empty in a database opened read-only.
@@ -61,6 +63,8 @@ pub struct Core {
 pub struct Workers {
     pub flush: Option<Arc<dyn Worker>>,
     pub compact: Option<Arc<dyn Worker>>,
+    /// Made when it is first wanted.
+    pub warm: Option<Arc<dyn Worker>>,
 }
 
 /// Bytes written since the database was opened, by cause.
@@ -140,6 +144,7 @@ impl Core {
             held: Held::default(),
             pace: Pace::default(),
             ranges: Ranges::default(),
+            warmth: Warmth::default(),
         }
     }
 
@@ -320,12 +325,37 @@ impl Core {
         }
     }
 
+    /// Says that something is to be brought to memory.
+    pub fn wake_warm(self: &Arc<Self>) {
+        let worker = {
+            let mut workers = self.workers.lock();
+            // Whoever closes has taken them.
+            if workers.flush.is_none() {
+                return;
+            }
+            let make = || self.machine.threads.worker("larch-warm", Arc::new(WarmJob(Arc::downgrade(self)))).into();
+            workers.warm.get_or_insert_with(make).clone()
+        };
+        worker.wake();
+    }
+
+    /// Brings pages of tables that are to be in memory, in the background; nothing if there is no such table.
+    pub fn warm_kept_tables(self: &Arc<Self>) {
+        if has_kept_tables(self) {
+            self.warmth.want_tables();
+            self.wake_warm();
+        }
+    }
+
     /// Does the background work on this thread, on a machine without threads.
     pub fn drive(&self) {
         if self.machine.threads.are_real() {
             return;
         }
-        let workers = [self.worker(|workers| workers.flush.clone()), self.worker(|workers| workers.compact.clone())];
+        let workers = {
+            let workers = self.workers.lock();
+            [workers.flush.clone(), workers.compact.clone(), workers.warm.clone()]
+        };
         for worker in workers.into_iter().flatten() {
             worker.drive();
         }

@@ -11,6 +11,7 @@ use crate::options::{Durability, LevelOptions, Options, TableOptions};
 use crate::read::{Range, Tried, Value};
 use crate::snapshot::Pin;
 use crate::table::{Readable, Table, bounds, check_name};
+use crate::warm::{self, Warmed};
 use crate::{compact, flush, open};
 use os::Machine;
 use os::sync::Arc;
@@ -51,6 +52,10 @@ impl Drop for Handle {
         // Outside the lock: a worker that ends may still ask for its siblings.
         let workers = std::mem::take(&mut *self.core.workers.lock());
         drop(workers);
+        if self.core.options.warm_from_last && !self.core.options.read_only && self.core.check_writable().is_ok() {
+            // It is worth nothing but time.
+            warm::state::save(&self.core).ok();
+        }
         if let Some(writer) = self.core.write.lock().as_mut()
             && self.core.check_writable().is_ok()
         {
@@ -98,6 +103,36 @@ impl Builder {
     /// What commits wait for. Default [`Durability::Synced`].
     pub fn durability(mut self, durability: Durability) -> Self {
         self.options.durability = durability;
+        self
+    }
+
+    /// Share of the cache for tables that are [to be in memory](TableOptions::in_memory), in bytes; at most half of it.
+    /// Default a quarter. Ignored with [`Builder::page_cache`], see [`PageCache::set_kept_bytes`].
+    pub fn in_memory_bytes(mut self, bytes: u64) -> Self {
+        self.options.in_memory_bytes = Some(bytes);
+        self
+    }
+
+    /// Whether to write down at close which pages are in memory, and to bring those back in the background after open, as
+    /// far as the cache has room. Opening does not wait for it. Default false: a program that opens a database for a moment
+    /// would read more than it needs, and leave a poorer state than it found.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let directory = larch::doc::directory("warm_from_last");
+    /// let open = || larch::Database::builder(&directory).warm_from_last(true).open();
+    /// let db = open()?;
+    /// db.table("fruit")?.insert("apple", "red")?;
+    /// db.flush()?;
+    /// assert!(db.table("fruit")?.get("apple")?.is_some());
+    /// db.close()?;
+    /// // What was read is in memory again, or soon will be.
+    /// let db = open()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn warm_from_last(mut self, warm: bool) -> Self {
+        self.options.warm_from_last = warm;
         self
     }
 
@@ -271,6 +306,21 @@ impl Database {
     pub fn settle(&self) -> Result<()> {
         flush::flush_all(self.core())?;
         compact::settle(self.core())
+    }
+
+    /// Brings back what was in memory when the database was closed last, if [that was written down](Builder::warm_from_last),
+    /// as far as the cache has room that nobody uses. Returns when that is done. A state that is missing or damaged brings
+    /// nothing; an error is none.
+    pub fn warm_up(&self) -> Warmed {
+        let restored = warm::state::restore(self.core(), &mut |_| true);
+        self.core().warmth.count(&restored);
+        restored.warmed
+    }
+
+    /// Brings a range of `table` to memory. See [`Table::warm`].
+    pub fn warm<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Result<Warmed> {
+        table.check_handle(&self.handle)?;
+        table.warm(range)
     }
 
     /// Reads every page of every file and compares them with each other and with the manifest.

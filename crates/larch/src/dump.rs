@@ -157,9 +157,10 @@ fn shown(options: &TableOptions) -> String {
         0 => String::new(),
         bytes => format!(" with prefixes of {bytes}"),
     };
+    let memory = if options.in_memory { " in memory" } else { "" };
     let text = format!(
         "page {page_bytes} node {node_bytes} index {index:?} compression {compression:?} \
-         filters {filters}{prefix} metadata {metadata} bytes"
+         filters {filters}{prefix}{memory} metadata {metadata} bytes"
     );
     if groups.is_empty() { text } else { format!("{text} groups {}", groups.join(" ")) }
 }

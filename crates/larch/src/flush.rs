@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{Edit, TableId, TableInfo};
 use crate::memtable::Memtable;
 use crate::read::MemSet;
+use crate::warm::job::keep_early;
 use os::sync::atomic::Ordering;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
@@ -45,11 +46,15 @@ impl Job for FlushJob {
 /// Writes `memory`, the oldest memtables, to level 0 and gives up their log.
 pub fn flush(core: &Arc<Core>, memory: &Arc<MemSet>) -> Result<()> {
     let edits = write_files(core, memory)?;
+    keep_early(core, &edits);
+    let numbers: Vec<u64> = edits.iter().filter_map(Edit::added_number).collect();
     let next_log = core.view().memory.iter().rev().nth(1).expect("frozen memtables have successors").log;
     let flushed = flushed_with(core, memory);
     let state = [Edit::OldestLog(next_log), Edit::LastVersion(flushed), Edit::FlushedVersion(flushed)];
     let edits: Vec<Edit> = edits.into_iter().chain(state).collect();
-    core.install_written(&edits, |view| view.memory.retain(|other| other.log != memory.log))?;
+    let outcome = core.install_written(&edits, |view| view.memory.retain(|other| other.log != memory.log));
+    core.opener.forget_early(numbers);
+    outcome?;
     core.written.flushes.fetch_add(1, Ordering::Relaxed);
     let path = log_path(&core.directory, memory.log);
     core.machine.disk.remove(&path).map_err(|error| Error::io("remove", &path, error))

@@ -307,6 +307,7 @@ fn ingest(core: &Arc<Core>, table: &TableInfo, run: &Run) -> Result<()> {
     core.publish(version);
     drop(guard);
     drop(turn);
+    core.warm_kept_tables();
     Ok(())
 }
 

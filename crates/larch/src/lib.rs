@@ -37,6 +37,10 @@
 //! [`Builder::cache_bytes`] holds pages of every kind, [`Builder::write_buffer_bytes`] rows that are not in files yet.
 //! Besides these the engine uses at most 16 MiB for building, merging and reading ahead, and a few hundred bytes a file.
 //!
+//! What is in memory stays there across compactions: pages of new files come in where those of the old ones were in use.
+//! Pages that nobody has read yet come by [`Table::warm`], for tables that are [to be in memory](TableOptions::in_memory), and
+//! after a restart by [`Builder::warm_from_last`].
+//!
 //! # Durability
 //!
 //! A commit is acknowledged once it is on stable storage ([`Durability::Synced`], the default) or once it is with the
@@ -75,6 +79,7 @@ mod snapshot;
 mod stats;
 mod table;
 mod wal;
+mod warm;
 
 pub use check::{CheckProgress, CheckReport, Problem};
 pub use db::{Batch, Builder, Database, Snapshot};
@@ -97,3 +102,4 @@ pub use stats::{
     Bucket, CutPoint, Estimate, Histogram, Metric, RangeGroup, RangeLevel, RangeStats, Resolution, Statistics,
 };
 pub use table::{Readable, Table};
+pub use warm::Warmed;

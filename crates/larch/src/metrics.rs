@@ -44,6 +44,13 @@ pub struct Metrics {
     /// Memory of rows not yet in files, in bytes.
     pub memtable_bytes: u64,
     memory: Memory,
+    /// Of the pages in memory, those that stay because their tables are [to be in memory](crate::TableOptions::in_memory), of
+    /// all users of the cache.
+    pub kept_bytes: u64,
+    /// Memory brought back from what was saved at the last close, see [`crate::Builder::warm_from_last`].
+    pub restored_bytes: u64,
+    /// Saved states that could not be used: torn, damaged, or of another database.
+    pub refused_states: u64,
     /// Bytes appended to the log.
     pub log_bytes: u64,
     /// Bytes of files written by flushes.
@@ -93,6 +100,9 @@ impl Metrics {
             cached_filter_bytes: memory.cached_filter_bytes,
             memtable_bytes: memory.memtable_bytes,
             memory,
+            kept_bytes: core.cache.kept_bytes(),
+            restored_bytes: load(&core.warmth.restored_bytes),
+            refused_states: load(&core.warmth.refused),
             log_bytes: load(&written.log),
             flush_bytes: load(&written.flush),
             compaction_bytes: load(&written.compaction),

@@ -6,7 +6,7 @@ use crate::compact::CompactJob;
 use crate::core::{Core, Workers};
 use crate::error::{Error, Result};
 use crate::flush::{self, FlushJob};
-use crate::manifest::file_set::{FileOpener, sst_name};
+use crate::manifest::file_set::{EarlyFiles, FileOpener, sst_name};
 use crate::manifest::log::manifest_name;
 use crate::manifest::{Edit, FileSet, ManifestLog};
 use crate::options::Options;
@@ -30,12 +30,17 @@ pub fn open(
     options: Options,
     cache: Option<Arc<PageCache>>,
 ) -> Result<Arc<Core>> {
+    let is_own = cache.is_none();
     let cache = cache.unwrap_or_else(|| PageCache::new(options.cache_bytes, options.open_files, sst::validate));
+    if let Some(bytes) = options.in_memory_bytes.filter(|_| is_own) {
+        cache.set_kept_bytes(bytes);
+    }
     let opener = FileOpener {
         directory: directory.clone(),
         machine: machine.clone(),
         cache,
         prefer_flat: options.prefer_flat_index,
+        early: EarlyFiles::default(),
     };
     options.check()?;
     // For a writer this only saves making a directory in vain: what counts is what it finds under the lock.
@@ -286,5 +291,10 @@ fn start_workers(core: &Arc<Core>) {
     let threads = &core.machine.threads;
     let flush: Arc<dyn Worker> = threads.worker("larch-flush", Arc::new(FlushJob(Arc::downgrade(core)))).into();
     let compact: Arc<dyn Worker> = threads.worker("larch-compact", Arc::new(CompactJob(Arc::downgrade(core)))).into();
-    *core.workers.lock() = Workers { flush: Some(flush), compact: Some(compact) };
+    *core.workers.lock() = Workers { flush: Some(flush), compact: Some(compact), warm: None };
+    core.warm_kept_tables();
+    if core.options.warm_from_last {
+        core.warmth.want_state();
+        core.wake_warm();
+    }
 }

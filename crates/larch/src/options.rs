@@ -29,6 +29,10 @@ pub struct Options {
     pub durability: Durability,
     /// Open SST descriptors at most.
     pub open_files: usize,
+    /// Share of the cache for tables that are to be in memory, in bytes; a quarter if it is not said.
+    pub in_memory_bytes: Option<u64>,
+    /// Whether what is in memory is written down at close and brought back after open.
+    pub warm_from_last: bool,
     /// Whether a missing database is created.
     pub create: bool,
     /// Whether the database is opened without lock, threads or log replay.
@@ -47,6 +51,8 @@ impl Default for Options {
             work_bytes: 16 << 20,
             durability: Durability::Synced,
             open_files: 512,
+            in_memory_bytes: None,
+            warm_from_last: false,
             create: true,
             read_only: false,
             prefer_flat_index: false,
@@ -159,6 +165,10 @@ pub struct TableOptions {
     /// The first bytes of keys this long go into filters too, so that a range of keys that all begin alike opens no file
     /// without any. At most 1,024; 0, the default, for none.
     pub filter_prefix_bytes: u16,
+    /// Whether the table is to be in memory: its pages are brought there after open, and when files are written, and stay
+    /// as long as those of all such tables are within [their share](crate::Builder::in_memory_bytes). Of a table that is
+    /// larger its index nodes are, and some of its rows. Default false.
+    pub in_memory: bool,
 }
 
 /// Longest prefix in a filter, in bytes.
@@ -176,6 +186,7 @@ impl Default for TableOptions {
             groups: Vec::new(),
             filters: Filters::default(),
             filter_prefix_bytes: 0,
+            in_memory: false,
         }
     }
 }
@@ -224,7 +235,7 @@ impl TableOptions {
 
     /// Whether files are written alike under both.
     pub(crate) fn writes_like(&self, other: &Self) -> bool {
-        *self == Self { metadata: self.metadata.clone(), ..other.clone() }
+        *self == Self { metadata: self.metadata.clone(), in_memory: self.in_memory, ..other.clone() }
     }
 
     /// How a file with this filter is written.
@@ -248,7 +259,8 @@ impl TableOptions {
     /// ```text
     /// page bytes | node bytes | index | compression | max node children | metadata       varints, length-prefixed
     /// group count | names                                                               varint, each length-prefixed
-    /// filters: bits 0-1 upper, 2-3 deepest; each 0 none, 1 of 8 bits, 2 of 16 bits | prefix bytes              varints
+    /// filters: bits 0-1 upper, 2-3 deepest; each 0 none, 1 of 8 bits, 2 of 16 bits;
+    /// bit 4 whether the table is to be in memory | prefix bytes                                              varints
     /// ```
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let index = match self.index {
@@ -271,7 +283,10 @@ impl TableOptions {
         }
         let number =
             |kind: FilterKind| FilterKind::ALL.iter().position(|of| *of == kind).expect("all are listed") as u64;
-        varint::put(out, number(self.filters.upper) | number(self.filters.deepest) << 2);
+        varint::put(
+            out,
+            number(self.filters.upper) | number(self.filters.deepest) << 2 | u64::from(self.in_memory) << 4,
+        );
         varint::put(out, self.filter_prefix_bytes.into());
     }
 
@@ -294,9 +309,10 @@ impl TableOptions {
         let count = usize::try_from(varint::take(bytes)?).ok().filter(|&count| count <= MAX_GROUPS)?;
         let mut name = || String::from_utf8(varint::take_bytes(bytes)?.to_vec()).ok();
         let groups = (0..count).map(|_| name()).collect::<Option<_>>()?;
-        let filters = usize::try_from(varint::take(bytes)?).ok().filter(|&filters| filters < 16)?;
+        let filters = usize::try_from(varint::take(bytes)?).ok().filter(|&filters| filters < 32)?;
+        let in_memory = filters & 16 != 0;
         let filter = |number: usize| FilterKind::ALL.get(number).copied();
-        let filters = Filters { upper: filter(filters & 3)?, deepest: filter(filters >> 2)? };
+        let filters = Filters { upper: filter(filters & 3)?, deepest: filter(filters >> 2 & 3)? };
         let filter_prefix_bytes = varint::take(bytes)?.try_into().ok()?;
         let options = Self {
             page_bytes,
@@ -308,6 +324,7 @@ impl TableOptions {
             groups,
             filters,
             filter_prefix_bytes,
+            in_memory,
         };
         options.check().ok().map(|()| options)
     }

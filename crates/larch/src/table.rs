@@ -181,7 +181,9 @@ impl Table {
     /// # }
     /// ```
     pub fn alter(&self, change: impl FnOnce(&mut TableOptions)) -> Result<()> {
-        self.core().alter_table(&self.info, change)
+        self.core().alter_table(&self.info, change)?;
+        self.core().warm_kept_tables();
+        Ok(())
     }
 
     /// The table seen through some of its column groups, in this order; none of them: keys only. A group that the table does

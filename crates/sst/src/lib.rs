@@ -27,7 +27,7 @@ pub use format::node::Totals;
 pub use format::validate;
 pub use precharge::{Direction, Limits};
 pub use read::{
-    FilterUse, GroupCursor, Groups, LoadedValue, PartCursor, RangeErase, Readahead, Row, RowPlace, Seek, Sst,
+    Branch, FilterUse, GroupCursor, Groups, LoadedValue, PartCursor, RangeErase, Readahead, Row, RowPlace, Seek, Sst,
     SstCursor, StoredValue, TreeCursor,
 };
 pub use row::{MAX_KEY_BYTES, RowKind, Version};

@@ -1,6 +1,7 @@
 //! Reading a file through a [`pages::PageSource`]: point look-ups and cursors. Every call is a step: it has no effect
 //! before its last page is in hand, so that after a fault it can simply be made again.
 
+mod branch;
 mod cursor;
 mod filter;
 mod parts;
@@ -8,6 +9,7 @@ mod readahead;
 mod tree;
 mod whole;
 
+pub use branch::Branch;
 pub use cursor::SstCursor;
 pub use filter::FilterUse;
 pub use parts::{GroupCursor, Groups};

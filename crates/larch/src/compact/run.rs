@@ -9,6 +9,7 @@ use crate::manifest::{DbFile, Edit, Level, TableFiles, TableInfo};
 use crate::memtable::Memtable;
 use crate::parts::MAX_GROUPS;
 use crate::read::level::LevelCursor;
+use crate::warm;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use pages::{Admit, PageSource, Reason, Session, Stop, retry};
@@ -59,14 +60,23 @@ fn merge(
     let bottom =
         table.levels[to + 1..].iter().flat_map(|level| level.iter()).all(|f| !f.sst.bounds().overlaps(&bounds));
     let (base, _) = pick::targets(table, &core.options.levels);
+    let runs = sources.clone();
     let plan = Plan { sources, bottom, file_bytes: pick::file_bytes(to, base, &core.options.levels) };
     let boundaries = core.boundaries();
     let Some(outputs) = merge_files(core, &table.info, plan, &boundaries, go_on)? else { return Ok(false) };
     let (added, bytes) = outputs.finish(to as u8, 0)?;
     let removed =
         inputs.iter().map(|&(level, number)| Edit::RemoveFile { table: table.info.id, level: level as u8, number });
+    let warmth = warm::heat::inherit(core, runs, &added);
+    let numbers = added.iter().filter_map(Edit::added_number).collect::<Vec<_>>();
     let edits: Vec<Edit> = removed.chain(added).collect();
-    core.install_written(&edits, |_| {})?;
+    let outcome = core.install_written(&edits, |_| {});
+    core.opener.forget_early(numbers);
+    outcome?;
+    warmth.bring(core);
+    if table.info.options.in_memory {
+        core.warm_kept_tables();
+    }
     core.written.compaction.fetch_add(bytes, Ordering::Relaxed);
     core.written.compactions.fetch_add(1, Ordering::Relaxed);
     Ok(true)
@@ -90,8 +100,9 @@ pub fn merge_files(
     boundaries: &[Version],
     go_on: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<Outputs>> {
-    // Half of the working memory reads ahead, shared by the trees of the inputs; the other half builds.
-    let ahead_bytes = core.options.work_bytes / 2;
+    // Half of the working memory reads ahead, shared by the trees of the inputs; the other half builds. What is read ahead
+    // has room in the cache as anything has: in a small one less is, so that what readers use stays.
+    let ahead_bytes = (core.options.work_bytes / 2).min(core.cache.budget_bytes() / 16);
     let session = Session::new(&core.cache, Reason::Compaction, Admit::Pass).with_ahead_bytes(ahead_bytes);
     let groups = table.options.groups.len().max(1);
     // A quarter is for nodes, and for what is read of the pages after the window.

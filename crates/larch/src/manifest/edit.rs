@@ -131,6 +131,14 @@ pub enum Edit {
 }
 
 impl Edit {
+    /// Number of the file that it adds, if it adds one.
+    pub fn added_number(&self) -> Option<u64> {
+        match self {
+            Self::AddFile { number, .. } => Some(*number),
+            _ => None,
+        }
+    }
+
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {

@@ -5,8 +5,8 @@
 
 use super::edit::Edit;
 use crate::options::TableOptions;
-use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use os::sync::{Arc, Mutex};
 use os::{Disk, Machine};
 use pages::{PageCache, PagedFile};
 use sst::{KeyBounds, Meta, Slice, Sst, Version};
@@ -188,7 +188,13 @@ pub struct FileOpener {
     pub cache: Arc<PageCache>,
     /// See [`Sst::prefer_flat`].
     pub prefer_flat: bool,
+    /// Files that are opened before they are part of any set.
+    pub early: EarlyFiles,
 }
+
+/// Files opened before an edit names them, so that pages of them can be in memory when it does. By their numbers.
+#[derive(Clone, Debug, Default)]
+pub struct EarlyFiles(Arc<Mutex<HashMap<u64, Arc<DbFile>>>>);
 
 impl FileOpener {
     /// The path of a file.
@@ -196,8 +202,27 @@ impl FileOpener {
         self.directory.join(sst_name(number, epoch))
     }
 
+    /// Opens a file that an edit will name, with a number that was not used before; [`Self::open`] gives the same then.
+    pub fn open_early(&self, number: u64, epoch: u64, version_offset: u64, meta: Meta) -> Arc<DbFile> {
+        let file = self.open(number, epoch, version_offset, meta);
+        self.early.0.lock().insert(number, file.clone());
+        file
+    }
+
+    /// Gives up files opened early that no edit has named.
+    pub fn forget_early(&self, numbers: impl IntoIterator<Item = u64>) {
+        let forgotten: Vec<_> = {
+            let mut early = self.early.0.lock();
+            numbers.into_iter().filter_map(|number| early.remove(&number)).collect()
+        };
+        drop(forgotten);
+    }
+
     /// A live file; nothing is read.
     pub fn open(&self, number: u64, epoch: u64, version_offset: u64, meta: Meta) -> Arc<DbFile> {
+        if let Some(early) = self.early.0.lock().remove(&number) {
+            return early;
+        }
         let file = self.cache.register_on(self.path(number, epoch), meta.file_id, &self.machine);
         let on_disk = DiskFile {
             file: file.clone(),
@@ -254,6 +279,9 @@ impl FileSet {
                 if table.info.options.groups != options.groups {
                     return Err(format!("the groups of table {} change", id.0).into());
                 }
+                if table.info.options.in_memory != options.in_memory {
+                    table.files().for_each(|(_, file)| file.sst.file.keep(options.in_memory));
+                }
                 let (name, options) = (table.info.name.clone(), options.clone());
                 table.info = Arc::new(TableInfo { id: *id, name, options, since: *since });
             }
@@ -275,7 +303,11 @@ impl FileSet {
                         format!("rows of {file} have {found} parts, those of table {} have {expected}", info.name);
                     return Err(why.into());
                 }
+                let in_memory = info.options.in_memory;
                 let file = opener.open(*number, *epoch, *version_offset, meta.clone());
+                if in_memory {
+                    file.sst.file.keep(true);
+                }
                 self.add_file(*table, *level, file)?;
             }
             Edit::RemoveFile { table, level, number } => {
@@ -287,6 +319,9 @@ impl FileSet {
                 let (from, to_groups) = (self.table(*table)?, self.table(*to)?);
                 if from.info.options.groups != to_groups.info.options.groups {
                     return Err(format!("tables {} and {} have other groups, they share no file", table.0, to.0).into());
+                }
+                if to_groups.info.options.in_memory {
+                    file.sst.file.keep(true);
                 }
                 let slice = file.sst.slice.as_deref().cloned();
                 self.add_file(*to, *level, Arc::new(file.sliced(slice)))?;

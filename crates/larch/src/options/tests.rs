@@ -58,7 +58,7 @@ fn filters_come_back_and_have_names() {
             names.push(filters.to_string());
             // No other number is a filter.
             let at = bytes.len() - 3;
-            for number in [3, 7, 11, 12, 15, 16, 127] {
+            for number in [3, 7, 11, 12, 15, 19, 32, 127] {
                 bytes[at] = number;
                 assert_eq!(TableOptions::decode(&mut bytes.as_slice()), None, "{number}");
             }
@@ -71,8 +71,9 @@ fn filters_come_back_and_have_names() {
 }
 
 #[test]
-fn metadata_has_no_part_in_how_files_are_written() {
+fn metadata_and_where_pages_stay_have_no_part_in_how_files_are_written() {
     let usual = TableOptions::default();
+    assert!(usual.writes_like(&TableOptions { in_memory: true, ..usual.clone() }));
     assert!(usual.writes_like(&TableOptions { metadata: b"m".to_vec(), ..usual.clone() }));
     for other in [
         TableOptions { page_bytes: 512, ..usual.clone() },

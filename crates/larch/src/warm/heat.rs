@@ -1,0 +1,296 @@
+//! What a compaction writes inherits the heat of what it read: where pages of the inputs were in memory, those of the
+//! outputs with the same keys come in, index nodes first, before readers see the new files.
+//!
+//! ```text
+//!   inputs   [ hot ][     ][  hot   ][ ]          pages in memory and how much they were used, by keys
+//!                 ╲              │ ╲
+//!   outputs  [    ][  ][    ][    ][    ]         a page of the inputs gives its heat in equal parts to those of the
+//!     heat     1/2  1/2   0    1/2   1/2          outputs that share keys with it; the warmest come in
+//! ```
+//!
+//! * About as much comes in as the inputs had in memory: of data pages what was used there since it came, and of nodes all,
+//!   and an eighth more of both, for pages do not match exactly.
+//! * Before the switch come all nodes, and data pages as far as the cache has room for them and in a quarter of it: until
+//!   then readers use the inputs, whose pages leave at the switch. The rest comes after it.
+//! * It follows keys of rows. Filters and range erases are pages of keys too; older versions, parts of column groups and
+//!   values outside their pages come back when they are asked for, as the nodes above them do.
+//! * What goes wrong here goes wrong again for who needs the page, and is told there: nothing fails for want of warmth.
+
+use super::Loader;
+use crate::core::Core;
+use crate::manifest::file_set::DbFile;
+use crate::manifest::{Edit, Level};
+use os::sync::Arc;
+use os::sync::atomic::Ordering;
+use pages::{Address, Loaded, PageKind, PageSource, Reason};
+use sst::{Branch, TreeKind};
+
+/// Trees whose pages are found by keys of rows.
+const KEYED: [TreeKind; 3] = [TreeKind::Main, TreeKind::Filter, TreeKind::RangeErases];
+
+/// Keys under a page in memory, and how much it was used.
+struct Hot {
+    low: Vec<u8>,
+    high: Option<Vec<u8>>,
+    heat: f32,
+}
+
+/// What of one tree of the inputs was in memory.
+#[derive(Default)]
+struct TreeHeat {
+    /// Lowest nodes, for each sorted run of inputs in the order of keys.
+    nodes: Vec<Vec<Hot>>,
+    /// Data pages, the same way.
+    data: Vec<Vec<Hot>>,
+}
+
+/// The heat of the inputs of a compaction.
+pub struct Heat {
+    /// In the order of [`KEYED`].
+    trees: [TreeHeat; KEYED.len()],
+    /// Bytes for nodes, and for other pages that serve many reads.
+    index_bytes: u64,
+    /// Bytes for data pages.
+    data_bytes: u64,
+}
+
+/// A page of an output that may come in.
+struct Candidate {
+    heat: f32,
+    file: usize,
+    at: Address,
+    kind: PageKind,
+}
+
+impl Heat {
+    /// Of `runs` of files that do not overlap. Reads nothing, and leaves no trace in the cache.
+    pub fn of(core: &Core, runs: &[Level]) -> Self {
+        let mut heat = Self { trees: Default::default(), index_bytes: 0, data_bytes: 0 };
+        let loaded = Loaded::new(&core.cache);
+        for (i, tree) in KEYED.into_iter().enumerate() {
+            for run in runs {
+                let (mut nodes, mut data) = (Vec::new(), Vec::new());
+                for file in run.iter() {
+                    heat.gather(core, &loaded, file, tree, &mut nodes, &mut data);
+                }
+                heat.trees[i].nodes.push(nodes);
+                heat.trees[i].data.push(data);
+            }
+        }
+        heat.data_bytes += heat.data_bytes / 8;
+        heat.index_bytes += heat.index_bytes / 8;
+        heat
+    }
+
+    fn gather(
+        &mut self,
+        core: &Core,
+        loaded: &Loaded,
+        file: &DbFile,
+        tree: TreeKind,
+        nodes: &mut Vec<Hot>,
+        data: &mut Vec<Hot>,
+    ) {
+        let mut left: Vec<Branch> = file.sst.top(tree).into_iter().collect();
+        while let Some(branch) = left.pop() {
+            let Some(page) = loaded.peek(&file.sst.file, &branch.at, branch.kind) else { continue };
+            // What is damaged is for readers to find.
+            let Ok(below) = file.sst.branches(tree, &branch, &page) else { continue };
+            left.extend(below.into_iter().rev());
+            let degrees = core.cache.heat_of(&page).degrees();
+            let Branch { low, high, level, .. } = branch;
+            if level > 0 || tree != TreeKind::Main {
+                self.index_bytes += page.cost_bytes();
+            }
+            match level {
+                0 if tree == TreeKind::Main && degrees == 0 => {}
+                0 => {
+                    if tree == TreeKind::Main {
+                        self.data_bytes += page.cost_bytes();
+                    }
+                    data.push(Hot { low, high, heat: f32::from(degrees.max(1)) });
+                }
+                1 => nodes.push(Hot { low, high, heat: f32::from(degrees + 1) }),
+                _ => {}
+            }
+        }
+    }
+
+    fn is_cold(&self) -> bool {
+        self.index_bytes == 0 && self.data_bytes == 0
+    }
+}
+
+impl TreeHeat {
+    /// Adds to `heats` what `branches`, which follow each other, inherit of `runs`.
+    fn add(runs: &[Vec<Hot>], branches: &[Branch], heats: &mut [f32]) {
+        let (Some(first), Some(last)) = (branches.first(), branches.last()) else { return };
+        for run in runs {
+            let ends_before = |hot: &Hot| hot.high.as_ref().is_some_and(|high| *high <= first.low);
+            let begins_in_time = |hot: &Hot| last.high.as_ref().is_none_or(|high| hot.low < *high);
+            let start = run.partition_point(ends_before);
+            for hot in run[start..].iter().take_while(|hot| begins_in_time(hot)) {
+                let from = branches.partition_point(|branch| branch.high.as_ref().is_some_and(|high| *high <= hot.low));
+                let to = match &hot.high {
+                    Some(high) => branches.partition_point(|branch| branch.low < *high),
+                    None => branches.len(),
+                };
+                for heat in heats.get_mut(from..to).unwrap_or_default() {
+                    *heat += hot.heat / (to - from) as f32;
+                }
+            }
+        }
+    }
+
+    /// What each of `branches`, which follow each other, inherits: a node of what lies under it, too.
+    fn of(&self, branches: &[Branch]) -> Vec<f32> {
+        let mut heats = vec![0.0; branches.len()];
+        Self::add(&self.data, branches, &mut heats);
+        if branches.first().is_some_and(|branch| branch.level > 0) {
+            Self::add(&self.nodes, branches, &mut heats);
+        }
+        heats
+    }
+}
+
+/// What is left to bring once the new files are the database's.
+pub struct Rest {
+    files: Vec<Arc<DbFile>>,
+    data: Vec<Candidate>,
+    data_bytes: u64,
+}
+
+/// Brings to memory what the files that `edits` add inherit of `runs`, files that do not overlap each, as far as it comes
+/// before they are installed. They are opened early for that.
+pub fn inherit(core: &Arc<Core>, runs: Vec<Level>, edits: &[Edit]) -> Rest {
+    let heat = Heat::of(core, &runs);
+    // They leave the disk once nobody has them.
+    drop(runs);
+    let mut rest = Rest { files: Vec::new(), data: Vec::new(), data_bytes: 0 };
+    if heat.is_cold() {
+        return rest;
+    }
+    for edit in edits {
+        if let Edit::AddFile { table, number, epoch, version_offset, meta, .. } = edit {
+            let file = core.opener.open_early(*number, *epoch, *version_offset, meta.clone());
+            file.sst.file.keep(core.table_info(*table).is_some_and(|info| info.options.in_memory));
+            rest.files.push(file);
+        }
+    }
+    let mut go_on = |_| !core.closing.load(Ordering::Acquire);
+    let mut loader = Loader::new(&core.cache, Reason::Compaction, heat.most_index_bytes(&rest.files), &mut go_on);
+    let Rest { files, data, .. } = &mut rest;
+    for (i, tree) in KEYED.into_iter().enumerate() {
+        let pages = bring_nodes(&mut loader, files, tree, &heat.trees[i]);
+        if tree == TreeKind::Main {
+            *data = pages;
+        } else {
+            bring(&mut loader, files, pages);
+        }
+    }
+    let budget_bytes = core.cache.budget_bytes();
+    let room_bytes = budget_bytes.saturating_sub(core.cache.used_bytes()).max(budget_bytes / 4);
+    let now_bytes = room_bytes.min(heat.data_bytes);
+    let now = hottest_first(data, now_bytes);
+    let later = data.split_off(now);
+    let before_bytes = loader.bytes;
+    loader.allow(now_bytes);
+    bring(&mut loader, files, std::mem::replace(data, later));
+    rest.data_bytes = heat.data_bytes.saturating_sub(loader.bytes - before_bytes);
+    rest
+}
+
+impl Rest {
+    /// Brings the rest, once the files are part of the set and the inputs are not.
+    pub fn bring(self, core: &Arc<Core>) {
+        let Self { files, mut data, data_bytes } = self;
+        let count = hottest_first(&mut data, data_bytes);
+        data.truncate(count);
+        let mut go_on = |_| !core.closing.load(Ordering::Acquire);
+        let mut loader = Loader::new(&core.cache, Reason::Compaction, data_bytes, &mut go_on);
+        bring(&mut loader, &files, data);
+    }
+}
+
+impl Heat {
+    /// Beside what goes by the inputs, for each file a way down each tree.
+    fn most_index_bytes(&self, files: &[Arc<DbFile>]) -> u64 {
+        let way = |file: &Arc<DbFile>, tree| {
+            file.sst.top(tree).map_or(0, |top: Branch| 2 * u64::from(top.level) * top.at.memory_bytes())
+        };
+        let ways: u64 = files.iter().flat_map(|file| KEYED.map(|tree| way(file, tree))).sum();
+        self.index_bytes + ways
+    }
+}
+
+/// Brings nodes of a tree of all files that have inherited something, level by level and the warmest of the lowest first;
+/// the data pages below those that came, with what they inherit.
+fn bring_nodes(loader: &mut Loader<'_>, files: &[Arc<DbFile>], tree: TreeKind, heat: &TreeHeat) -> Vec<Candidate> {
+    let mut data = Vec::new();
+    // Tops stand beside each other in no order, each alone.
+    let mut level: Vec<(usize, Branch, f32)> = Vec::new();
+    for (file, of) in files.iter().enumerate() {
+        if let Some(top) = of.sst.top(tree) {
+            let top = Branch { low: of.sst.bounds().low.clone(), ..top };
+            let heat = heat.of(std::slice::from_ref(&top))[0];
+            level.push((file, top, heat));
+        }
+    }
+    while !level.is_empty() {
+        level.retain(|(.., heat)| *heat > 0.0);
+        // The warmest, as many as there may be, in the order in which they lie.
+        level.sort_by(|(.., a), (.., b)| b.total_cmp(a));
+        let mut left_bytes = loader.most_bytes.saturating_sub(loader.bytes);
+        let mut nodes = Vec::new();
+        for (file, branch, heat) in std::mem::take(&mut level) {
+            if branch.level == 0 {
+                data.push(Candidate { heat, file, at: branch.at, kind: branch.kind });
+            } else if u64::from(branch.at.bytes) <= left_bytes {
+                left_bytes -= u64::from(branch.at.bytes);
+                nodes.push((file, branch));
+            }
+        }
+        nodes.sort_by_key(|(file, branch)| (*file, branch.at));
+        let page =
+            |(file, branch): &(usize, Branch)| Candidate { heat: 0.0, file: *file, at: branch.at, kind: branch.kind };
+        let brought = bring(loader, files, nodes.iter().map(page).collect());
+        for (file, branch) in nodes.into_iter().take(brought) {
+            let Ok(below) = loader.below(&files[file].sst, tree, &branch) else { continue };
+            let heats = heat.of(&below);
+            for (branch, heat) in below.into_iter().zip(heats).filter(|(_, heat)| *heat > 0.0) {
+                if branch.level == 0 {
+                    data.push(Candidate { heat, file, at: branch.at, kind: branch.kind });
+                } else {
+                    level.push((file, branch, heat));
+                }
+            }
+        }
+    }
+    data
+}
+
+/// Sorts pages by their heat and says how many of the first have no more than `bytes` as they are stored.
+fn hottest_first(pages: &mut [Candidate], bytes: u64) -> usize {
+    pages.sort_by(|a, b| b.heat.total_cmp(&a.heat).then((a.file, a.at).cmp(&(b.file, b.at))));
+    let mut taken_bytes = 0;
+    let fits = |page: &&Candidate| {
+        taken_bytes += u64::from(page.at.bytes);
+        taken_bytes <= bytes
+    };
+    pages.iter().take_while(fits).count()
+}
+
+/// Brings pages in the order in which they lie, and stops where there is no room; says how many came.
+fn bring(loader: &mut Loader<'_>, files: &[Arc<DbFile>], mut pages: Vec<Candidate>) -> usize {
+    pages.sort_by_key(|page| (page.file, page.at));
+    let mut brought = 0;
+    for of_file in pages.chunk_by(|a, b| a.file == b.file) {
+        let file = &files[of_file[0].file].sst.file;
+        let found = loader.bring(file, of_file.iter().map(|page| (page.at, page.kind)));
+        if !matches!(found, Ok(true)) {
+            break;
+        }
+        brought += of_file.len();
+    }
+    brought
+}

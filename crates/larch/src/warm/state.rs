@@ -1,0 +1,232 @@
+//! Which pages were in memory when the database was closed: written then, and brought back after the next open, as many as
+//! have room. It holds addresses, no bytes of pages; see `docs/format/warm.md`.
+//!
+//! * It is worth nothing but time. It is not synced, a torn or foreign one is removed and said in a metric, and nothing fails
+//!   for want of it.
+//! * A page is read at its address as any other: checksum and kind must be right, so what is wrong here brings no wrong page.
+
+use super::{Loader, Warmed};
+use crate::core::Core;
+use crate::manifest::file_set::DbFile;
+use os::Access;
+use os::sync::Arc;
+use pages::{Address, PACK_BYTES, PageKind, Reason, ResidentPage};
+use sst::format::varint;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
+
+const NAME: &str = "WARM";
+/// Written under this name, and then renamed.
+const NEW_NAME: &str = "WARM.new";
+const MAGIC: &[u8; 8] = b"LARCHWRM";
+const FORMAT_VERSION: u32 = 1;
+const HEAD_BYTES: usize = 24;
+const CRC_BYTES: usize = 4;
+
+/// Pages at most: with 8 to 12 bytes for one some 700 KiB, and 1 GiB of pages of 16 KiB.
+const MAX_PAGES: usize = 1 << 16;
+
+/// Pages that are given up together when one of them is damaged.
+const CHUNK_PAGES: usize = 16;
+
+/// A longer file is none of ours: no page takes more than 32 bytes with its share of its file.
+const MAX_BYTES: u64 = 32 * MAX_PAGES as u64;
+
+/// Pages of one file.
+#[derive(Debug, PartialEq, Eq)]
+struct FilePages {
+    number: u64,
+    epoch: u64,
+    /// In the order of their offsets.
+    pages: Vec<Saved>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Saved {
+    at: Address,
+    kind: PageKind,
+    heat: u8,
+}
+
+/// What came of a saved state.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Restored {
+    pub warmed: Warmed,
+    /// There was one, and it could not be used.
+    pub is_refused: bool,
+}
+
+/// ```text
+///  0  magic "LARCHWRM"      8
+///  8  format version        u32
+/// 12  zero                  4
+/// 16  database              u64
+/// 24  files                 varint
+///     file: number, epoch, pages   varints, then its pages by their offsets
+///     page: offset and length in units of 64, the offset from the end of the one before   varints
+///           crc             u32
+///           kind            u8
+///           heat            u8
+///     crc32c of all before  u32
+/// ```
+fn encode(database: u64, files: &[FilePages]) -> Vec<u8> {
+    let mut out = Vec::new();
+    out.extend_from_slice(MAGIC);
+    out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&database.to_le_bytes());
+    varint::put(&mut out, files.len() as u64);
+    for FilePages { number, epoch, pages } in files {
+        for value in [*number, *epoch, pages.len() as u64] {
+            varint::put(&mut out, value);
+        }
+        let mut end = 0;
+        for Saved { at, kind, heat } in pages {
+            varint::put(&mut out, (at.offset - end) / PACK_BYTES);
+            varint::put(&mut out, u64::from(at.bytes) / PACK_BYTES);
+            out.extend_from_slice(&at.crc.to_le_bytes());
+            out.extend_from_slice(&[*kind as u8, *heat]);
+            end = at.end();
+        }
+    }
+    let crc = crc32c::crc32c(&out);
+    out.extend_from_slice(&crc.to_le_bytes());
+    out
+}
+
+/// `None` if they are not what [`encode`] writes for this database.
+fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
+    let (body, crc) = bytes.split_at_checked(bytes.len().checked_sub(CRC_BYTES)?)?;
+    let (head, mut left) = body.split_at_checked(HEAD_BYTES)?;
+    let expected: [&[u8]; 4] = [MAGIC, &FORMAT_VERSION.to_le_bytes(), &[0; 4], &database.to_le_bytes()];
+    if crc32c::crc32c(body).to_le_bytes() != crc || head != expected.concat() {
+        return None;
+    }
+    let left = &mut left;
+    let mut files = Vec::new();
+    let mut pages_left = MAX_PAGES;
+    for _ in 0..varint::take(left)? {
+        let (number, epoch) = (varint::take(left)?, varint::take(left)?);
+        let count = usize::try_from(varint::take(left)?).ok()?;
+        pages_left = pages_left.checked_sub(count)?;
+        let mut pages = Vec::new();
+        let mut end = 0u64;
+        for _ in 0..count {
+            let offset = end.checked_add(varint::take(left)?.checked_mul(PACK_BYTES)?)?;
+            let bytes = u32::try_from(varint::take(left)?.checked_mul(PACK_BYTES)?).ok()?;
+            let (crc, rest) = left.split_first_chunk()?;
+            let (&[kind, heat], rest) = rest.split_first_chunk()?;
+            *left = rest;
+            let at = Address { offset, bytes, crc: u32::from_le_bytes(*crc) };
+            end = offset.checked_add(u64::from(bytes))?;
+            pages.push(Saved { at, kind: PageKind::from_u8(kind)?, heat });
+        }
+        files.push(FilePages { number, epoch, pages });
+    }
+    left.is_empty().then_some(files)
+}
+
+/// Writes down which pages of the database's files are in memory: nodes first, then what was used most.
+pub fn save(core: &Core) -> std::io::Result<()> {
+    let view = core.view();
+    let files: HashMap<u32, &Arc<DbFile>> = view
+        .files
+        .tables
+        .values()
+        .flat_map(|table| table.files())
+        .map(|(_, file)| (file.sst.file.slot(), file))
+        .collect();
+    let resident = core.cache.resident_of(files.values().map(|file| &file.sst.file), MAX_PAGES);
+    let mut pages: BTreeMap<(u64, u64), Vec<Saved>> = BTreeMap::new();
+    for ResidentPage { slot, at, kind, heat } in resident {
+        if let Some(file) = files.get(&slot) {
+            pages.entry((file.number, file.epoch)).or_default().push(Saved { at, kind, heat: heat.degrees() });
+        }
+    }
+    let pages = pages.into_iter().map(|((number, epoch), mut pages)| {
+        pages.sort_unstable_by_key(|page| page.at);
+        FilePages { number, epoch, pages }
+    });
+    let bytes = encode(view.files.database, &pages.collect::<Vec<_>>());
+    let disk = &core.machine.disk;
+    let new = core.directory.join(NEW_NAME);
+    if disk.exists(&new)? {
+        disk.remove(&new)?;
+    }
+    disk.open(&new, Access::Create)?.append(&bytes)?;
+    disk.rename(&new, &path(core))
+}
+
+fn path(core: &Core) -> PathBuf {
+    core.directory.join(NAME)
+}
+
+/// Reads what was saved; `None` if there is nothing.
+fn load(core: &Core) -> Option<Option<Vec<FilePages>>> {
+    let disk = &core.machine.disk;
+    let path = path(core);
+    if !disk.exists(&path).ok()? {
+        return None;
+    }
+    let read = || {
+        let bytes = disk.open(&path, Access::Read)?.len()?;
+        if bytes > MAX_BYTES { Ok(Vec::new()) } else { disk.read_all(&path) }
+    };
+    let decoded = read().ok().and_then(|bytes: Vec<u8>| decode(&bytes, core.view().files.database));
+    if decoded.is_none() && !core.options.read_only {
+        // One that cannot be removed is refused again.
+        disk.remove(&path).ok();
+    }
+    Some(decoded)
+}
+
+/// Brings back what was in memory when the database was closed last, as far as the cache has room that nobody uses.
+pub fn restore(core: &Core, progress: &mut dyn FnMut(u64) -> bool) -> Restored {
+    let Some(state) = load(core) else { return Restored::default() };
+    let Some(state) = state else { return Restored { is_refused: true, ..Restored::default() } };
+    let view = core.view();
+    let files: HashMap<(u64, u64), &Arc<DbFile>> = view
+        .files
+        .tables
+        .values()
+        .flat_map(|table| table.files())
+        .map(|(_, file)| ((file.number, file.epoch), file))
+        .collect();
+    let budget_bytes = core.cache.budget_bytes();
+    let room_bytes = budget_bytes.saturating_sub(core.cache.used_bytes()).saturating_sub(budget_bytes / 16);
+    let mut loader = Loader::new(&core.cache, Reason::Warm, room_bytes, progress);
+    let is_whole = bring(&mut loader, &state, &files);
+    let warmed = Warmed { bytes: loader.bytes, page_reads: loader.page_reads(), is_whole };
+    Restored { warmed, is_refused: false }
+}
+
+/// Nodes of all files first, then the other pages, the warmest first.
+fn bring(loader: &mut Loader<'_>, state: &[FilePages], files: &HashMap<(u64, u64), &Arc<DbFile>>) -> bool {
+    let mut is_whole = true;
+    let heats: BTreeSet<u8> = state.iter().flat_map(|of| &of.pages).map(|page| page.heat).collect();
+    let ranks = std::iter::once(None).chain(heats.into_iter().rev().map(Some));
+    for rank in ranks {
+        for FilePages { number, epoch, pages } in state {
+            // Those of files that were compacted since are gone with them.
+            let Some(file) = files.get(&(*number, *epoch)) else { continue };
+            let is_wanted = |page: &&Saved| match rank {
+                None => page.kind.serves_many(),
+                Some(heat) => !page.kind.serves_many() && page.heat == heat,
+            };
+            let wanted: Vec<(Address, PageKind)> =
+                pages.iter().filter(is_wanted).map(|page| (page.at, page.kind)).collect();
+            for some in wanted.chunks(CHUNK_PAGES) {
+                match loader.bring(&file.sst.file, some.iter().copied()) {
+                    Ok(true) => {}
+                    Ok(false) => return false,
+                    // The next ones may be sound.
+                    Err(_) => is_whole = false,
+                }
+            }
+        }
+    }
+    is_whole && !loader.has_passed_over
+}
+
+#[cfg(test)]
+mod tests;

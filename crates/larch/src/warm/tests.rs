@@ -1,0 +1,284 @@
+//! What comes to memory before it is asked for: that it is what is wanted, and no more than there is room for.
+
+use super::*;
+use crate::{Database, LevelOptions, TableOptions};
+use os::Machine;
+use os::sim::SimDisk;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+const ROWS: u32 = 20_000;
+
+/// Only what is asked for is compacted.
+fn levels() -> LevelOptions {
+    LevelOptions { level0_files: 100, slow_files: 100, file_bytes: 256 << 10, ..LevelOptions::default() }
+}
+
+fn open(disk: &Arc<SimDisk>, cache_bytes: u64) -> Database {
+    let machine = Machine::simulated_on(disk.clone(), 1);
+    let builder = Database::builder("db").machine(machine).levels(levels()).cache_bytes(cache_bytes);
+    builder.open().expect("the disk works")
+}
+
+fn options() -> TableOptions {
+    TableOptions { page_bytes: 4096, node_bytes: 4096, ..TableOptions::default() }
+}
+
+fn key(row: u32) -> Vec<u8> {
+    format!("row{row:07}").into_bytes()
+}
+
+/// A table of [`ROWS`] rows of about 100 bytes in files of the deepest level.
+fn fill(db: &Database, options: TableOptions) -> Table {
+    let table = db.table_with("t", options).expect("the disk works");
+    for row in 0..ROWS {
+        table.insert(key(row), [b'v'; 90]).expect("the disk works");
+    }
+    db.compact().expect("the disk works");
+    table
+}
+
+fn reads(db: &Database, reason: Reason) -> u64 {
+    db.metrics().pages.of_reason(reason).faults
+}
+
+fn index_reads(db: &Database, reason: Reason) -> u64 {
+    db.metrics().pages.pages(reason, PageKind::Index).faults
+}
+
+/// Who asks for some rows often and for the others seldom.
+struct Workload {
+    rng: StdRng,
+    /// First rows of the stretches that are hot.
+    hot: Vec<u32>,
+    hot_rows: u32,
+}
+
+impl Workload {
+    fn new(seed: u64, stretches: u32, hot_rows: u32) -> Self {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let hot = (0..stretches).map(|_| rng.random_range(0..ROWS - hot_rows)).collect();
+        Self { rng, hot, hot_rows }
+    }
+
+    fn hot_row(&mut self) -> u32 {
+        let stretch = self.hot[self.rng.random_range(0..self.hot.len())];
+        stretch + self.rng.random_range(0..self.hot_rows)
+    }
+
+    /// Some gets, of which so many in a hundred are of hot rows; how many of them read nothing.
+    fn hits(&mut self, db: &Database, table: &Table, gets: u32, hot_percent: u32) -> u32 {
+        let mut hits = 0;
+        for _ in 0..gets {
+            let row = if self.rng.random_range(0..100) < hot_percent {
+                self.hot_row()
+            } else {
+                self.rng.random_range(0..ROWS)
+            };
+            let before = reads(db, Reason::Point);
+            assert!(table.get(key(row)).expect("the disk works").is_some(), "row {row}");
+            hits += u32::from(reads(db, Reason::Point) == before);
+        }
+        hits
+    }
+}
+
+#[test]
+fn a_point_workload_keeps_its_hit_rate_beside_compactions_of_all_its_files() {
+    for seed in 0..6 {
+        // Hot rows close to each other, and each far from the next.
+        let (stretches, hot_rows) = [(60, 60), (150, 1)][seed as usize % 2];
+        let (_, disk) = Machine::simulated(seed);
+        let db = open(&disk, 1 << 20);
+        let table = fill(&db, options());
+        let mut workload = Workload::new(seed, stretches, hot_rows);
+        workload.hits(&db, &table, 10_000, 90);
+        for round in 0..3 {
+            for _ in 0..1_000 {
+                let row = workload.rng.random_range(0..ROWS);
+                let bytes = workload.rng.random_range(60..120);
+                table.insert(key(row), vec![b'w'; bytes]).expect("the disk works");
+            }
+            db.flush().expect("the disk works");
+            workload.hits(&db, &table, 10_000, 90);
+            let before = workload.hits(&db, &table, 2_000, 100);
+            let read_by_compaction = reads(&db, Reason::Compaction);
+            table.compact().expect("the disk works");
+            assert!(reads(&db, Reason::Compaction) > read_by_compaction);
+            let index = index_reads(&db, Reason::Point);
+            let after = workload.hits(&db, &table, 2_000, 100);
+            println!("seed {seed}, round {round}: {before} of 2000 gets hit, then {after}");
+            assert!(after * 100 >= before * 95, "seed {seed}: {after} of 2000 gets hit, {before} before");
+            assert_eq!(index_reads(&db, Reason::Point), index, "seed {seed}: nodes above hot rows are there");
+        }
+    }
+}
+
+#[test]
+fn a_compaction_of_files_that_nobody_reads_brings_nothing() {
+    let (_, disk) = Machine::simulated(1);
+    let db = open(&disk, 1 << 20);
+    let table = fill(&db, options());
+    table.insert(key(7), "again").expect("the disk works");
+    table.compact().expect("the disk works");
+    let usage = db.page_cache().usage();
+    assert_eq!(usage.used_bytes, 0, "{usage:?}");
+}
+
+#[test]
+fn a_warm_range_is_read_without_the_disk() {
+    let (_, disk) = Machine::simulated(1);
+    let groups = vec!["a".to_owned(), "b".to_owned()];
+    for index in [crate::IndexKind::Btree, crate::IndexKind::Flat] {
+        let db = open(&disk, 4 << 20);
+        let name = format!("{index:?}");
+        let options = TableOptions { groups: groups.clone(), index, ..options() };
+        let table = db.table_with(&name, options).expect("the disk works");
+        for row in 0..4_000 {
+            table.insert_parts(key(row), &[[b'a'; 60], [b'b'; 60]]).expect("the disk works");
+        }
+        db.compact().expect("the disk works");
+        // Beside the deepest files another over all keys.
+        for row in (0..4_000).step_by(37) {
+            table.insert_parts(key(row), &[[b'x'; 60], [b'y'; 60]]).expect("the disk works");
+        }
+        db.flush().expect("the disk works");
+        let mut told = 0;
+        let (low, high) = (key(1_000), key(2_000));
+        let warmed = table.warm_with(low.clone()..high.clone(), u64::MAX, |bytes| {
+            assert!(bytes >= told, "what is here grows");
+            told = bytes;
+            true
+        });
+        let warmed = warmed.expect("the disk works");
+        assert!(warmed.is_whole && warmed.page_reads > 0 && warmed.bytes == told, "{warmed:?}");
+        assert!(warmed.page_reads < 200, "a quarter of the rows is about a quarter of the pages: {warmed:?}");
+        let before = db.metrics().page_reads;
+        let both = table.select(["a", "b"]).expect("it has these groups");
+        assert_eq!(both.range(low.clone()..high.clone()).filter(|row| row.is_ok()).count(), 1_000);
+        assert!(both.get(key(1_500)).expect("the disk works").is_some());
+        assert_eq!(db.metrics().page_reads, before);
+    }
+}
+
+#[test]
+fn what_is_warmed_stays_within_its_limit_and_begins_with_the_index() {
+    let (_, disk) = Machine::simulated(1);
+    drop(fill(&open(&disk, 1 << 20), options()));
+    let db = open(&disk, 1 << 20);
+    let table = db.table("t").expect("it is there");
+    let warmed = table.warm_with::<&[u8]>(.., 200 << 10, |_| true).expect("the disk works");
+    assert!(!warmed.is_whole && warmed.bytes <= 200 << 10, "{warmed:?}");
+    let usage = db.page_cache().usage();
+    assert!(usage.used_bytes <= 200 << 10 && usage.pinned_bytes == 0, "{usage:?}");
+    let index = index_reads(&db, Reason::Point);
+    for row in (0..ROWS).step_by(100) {
+        table.get(key(row)).expect("the disk works");
+    }
+    assert_eq!(index_reads(&db, Reason::Point), index);
+    // Whoever has enough says so.
+    let warmed = table.warm_with::<&[u8]>(.., u64::MAX, |_| false).expect("the disk works");
+    assert!(!warmed.is_whole);
+    // By itself it takes half of the cache.
+    let warmed = table.warm::<&[u8]>(..).expect("the disk works");
+    assert!(!warmed.is_whole && warmed.bytes <= 512 << 10, "{warmed:?}");
+}
+
+/// A small table that is to be in memory, and a large one that is not.
+fn fill_small_and_large(db: &Database) -> (Table, Table) {
+    let small = db.table_with("small", TableOptions { in_memory: true, ..options() }).expect("the disk works");
+    for row in 0..1_000 {
+        small.insert(key(row), [b's'; 90]).expect("the disk works");
+    }
+    let large = fill(db, options());
+    (small, large)
+}
+
+fn read_all(table: &Table, rows: u32) {
+    for row in 0..rows {
+        assert!(table.get(key(row)).expect("the disk works").is_some(), "row {row}");
+    }
+}
+
+#[test]
+fn a_table_in_memory_stays_there_whatever_else_is_read() {
+    let (_, disk) = Machine::simulated(1);
+    let db = open(&disk, 1 << 20);
+    let (small, large) = fill_small_and_large(&db);
+    let check = |what: &str| {
+        // Other rows push out whatever can go.
+        assert_eq!(large.iter().count(), ROWS as usize);
+        let mut rng = StdRng::seed_from_u64(1);
+        for _ in 0..3_000 {
+            large.get(key(rng.random_range(0..ROWS))).expect("the disk works");
+        }
+        let before = reads(&db, Reason::Point);
+        read_all(&small, 1_000);
+        assert_eq!(reads(&db, Reason::Point), before, "{what}");
+        let metrics = db.metrics();
+        assert!((100 << 10..=256 << 10).contains(&metrics.kept_bytes), "{what}: {}", metrics.kept_bytes);
+    };
+    check("its file was written");
+    for row in 0..100 {
+        small.insert(key(row * 10), [b'S'; 90]).expect("the disk works");
+    }
+    db.flush().expect("the disk works");
+    check("another was flushed");
+    small.compact().expect("the disk works");
+    small.core().drive();
+    check("both were merged");
+    db.page_cache().set_budget(512 << 10);
+    assert!(db.metrics().kept_bytes <= 128 << 10);
+    db.page_cache().set_budget(1 << 20);
+    small.alter(|options| options.in_memory = false).expect("the disk works");
+    small.alter(|options| options.in_memory = true).expect("the disk works");
+    small.core().drive();
+    check("it is to be there again");
+    drop(small);
+    db.drop_table("small").expect("the disk works");
+    assert_eq!(db.metrics().kept_bytes, 0);
+}
+
+#[test]
+fn a_table_in_memory_comes_after_open_which_reads_nothing() {
+    let (_, disk) = Machine::simulated(1);
+    drop(fill_small_and_large(&open(&disk, 1 << 20)));
+    let db = open(&disk, 1 << 20);
+    assert_eq!(db.metrics().page_reads, 0);
+    let small = db.table("small").expect("it is there");
+    small.core().drive();
+    let pages = db.metrics().pages;
+    assert_eq!(
+        (pages.total().faults, pages.of_reason(Reason::Point).faults),
+        (pages.of_reason(Reason::Warm).faults, 0)
+    );
+    read_all(&small, 1_000);
+    assert_eq!(reads(&db, Reason::Point), 0);
+    assert!(db.page_cache().usage().used_bytes < 300 << 10, "nothing of the other table came");
+}
+
+#[test]
+fn of_a_table_larger_than_its_share_the_index_stays_and_some_rows() {
+    let (_, disk) = Machine::simulated(1);
+    let db = open(&disk, 1 << 20);
+    let table = fill(&db, TableOptions { in_memory: true, ..options() });
+    table.core().drive();
+    let share = 256 << 10;
+    let mut rng = StdRng::seed_from_u64(1);
+    for _ in 0..3 {
+        let kept = db.metrics().kept_bytes;
+        assert!((share / 2..=share).contains(&kept), "{kept}");
+        let before = db.metrics().pages;
+        for _ in 0..2_000 {
+            table.get(key(rng.random_range(0..ROWS))).expect("the disk works");
+        }
+        let pages = db.metrics().pages.since(&before);
+        assert_eq!(pages.index_reads(), 0);
+        assert_eq!(pages.total().faults, pages.of_reason(Reason::Point).faults, "nobody brings it again and again");
+    }
+    db.page_cache().set_kept_bytes(0);
+    assert_eq!(db.metrics().kept_bytes, 0);
+    let before = reads(&db, Reason::Point);
+    read_all(&table, 100);
+    assert!(reads(&db, Reason::Point) <= before + 10);
+}

@@ -1,0 +1,72 @@
+//! What lies under the pages of a tree, as far as the nodes above them tell: for those who choose pages by keys or rows
+//! without reading rows. It brings no page to memory.
+
+use super::{Descent, Sst};
+use crate::format::meta::TreeKind;
+use pages::{Address, Error, PageKind, PageRef};
+use std::ops::Range;
+
+/// A page of a tree and what lies under it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// Where the page lies.
+    pub at: Address,
+    /// What it is for.
+    pub kind: PageKind,
+    /// Height above the tree's data pages, 0 for one of them.
+    pub level: u8,
+    /// Not greater than any key under it; empty in a tree without keys.
+    pub low: Vec<u8>,
+    /// Greater than every key under it; `None` if nothing is known to be, and in a tree without keys.
+    pub high: Option<Vec<u8>>,
+    /// Rows of the tree under it.
+    pub rows: Range<u64>,
+}
+
+impl Sst {
+    /// The page at the top of a tree; `None` if the file has no such tree.
+    pub fn top(&self, tree: TreeKind) -> Option<Branch> {
+        let descent = self.descent(tree)?;
+        let level = descent.height();
+        Some(Branch {
+            at: descent.root_address(),
+            kind: kind_of(&descent, level),
+            level,
+            low: Vec::new(),
+            high: None,
+            rows: 0..descent.rows(),
+        })
+    }
+
+    /// Tells of what is right below `branch` of a tree, whose page is `page`: nothing below a data page.
+    pub fn branches(&self, tree: TreeKind, branch: &Branch, page: &PageRef) -> Result<Vec<Branch>, Error> {
+        let Some(descent) = self.descent(tree) else { return Ok(Vec::new()) };
+        let Some(level) = branch.level.checked_sub(1) else { return Ok(Vec::new()) };
+        let node = descent.node(page, &branch.at)?;
+        let separator = |i: usize| {
+            let mut separator = Vec::new();
+            if !node.is_by_row() {
+                node.separator(i, &mut separator);
+            }
+            separator
+        };
+        let last = node.children() - 1;
+        let branch_at = |i: usize| Branch {
+            at: node.address(i),
+            kind: kind_of(&descent, level),
+            level,
+            low: if i == 0 { branch.low.clone() } else { separator(i - 1) },
+            high: match i {
+                _ if node.is_by_row() => None,
+                _ if i == last => branch.high.clone(),
+                _ => Some(separator(i)),
+            },
+            rows: node.rows_before(i).unwrap_or(branch.rows.start)..node.rows_through(i),
+        };
+        Ok((0..=last).map(branch_at).collect())
+    }
+}
+
+fn kind_of(descent: &Descent<'_>, level: u8) -> PageKind {
+    if level == 0 { descent.page_kind() } else { descent.node_kind() }
+}
