@@ -315,6 +315,9 @@ pub struct TableArgs {
     /// any; 0 for none
     #[arg(long, value_name = "N")]
     pub filter_prefix: Option<u16>,
+    /// Whether the table is to be in memory: its pages are brought there and stay, as far as a quarter of the cache holds them
+    #[arg(long, value_name = "BOOL")]
+    pub in_memory: Option<bool>,
 }
 
 /// Reads `--filters`, as [`Filters`] are printed.
@@ -351,6 +354,9 @@ impl TableArgs {
         }
         if let Some(bytes) = self.filter_prefix {
             options.filter_prefix_bytes = bytes;
+        }
+        if let Some(in_memory) = self.in_memory {
+            options.in_memory = in_memory;
         }
     }
 }
@@ -643,7 +649,7 @@ pub struct Split {
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("change").args(["page_size", "node_size", "index", "compression", "filters", "filter_prefix"]).required(true).multiple(true))]
+#[command(group = ArgGroup::new("change").args(["page_size", "node_size", "index", "compression", "filters", "filter_prefix", "in_memory"]).required(true).multiple(true))]
 pub struct Alter {
     /// Directory of the database
     pub dir: PathBuf,

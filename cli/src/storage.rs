@@ -14,6 +14,7 @@ pub struct Storage {
     compression: String,
     filters: String,
     filter_prefix_bytes: u16,
+    in_memory: bool,
 }
 
 impl From<&TableOptions> for Storage {
@@ -25,6 +26,7 @@ impl From<&TableOptions> for Storage {
             compression: format!("{:?}", options.compression).to_lowercase(),
             filters: options.filters.to_string(),
             filter_prefix_bytes: options.filter_prefix_bytes,
+            in_memory: options.in_memory,
         }
     }
 }
@@ -34,6 +36,9 @@ impl fmt::Display for Storage {
         let (page, node) = (size::bytes(self.page_bytes.into()), size::bytes(self.node_bytes.into()));
         let Self { index, compression, filters, filter_prefix_bytes: prefix, .. } = self;
         write!(f, "pages of {page}, nodes of {node}, index {index}, compression {compression}, filters {filters}")?;
-        if *prefix > 0 { write!(f, " with prefixes of {}", size::bytes(u64::from(*prefix))) } else { Ok(()) }
+        if *prefix > 0 {
+            write!(f, " with prefixes of {}", size::bytes(u64::from(*prefix)))?;
+        }
+        f.write_str(if self.in_memory { ", in memory" } else { "" })
     }
 }

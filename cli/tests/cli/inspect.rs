@@ -114,7 +114,8 @@ fn an_altered_table_is_written_anew_by_compacting() {
     has(["\"btree_bytes\":0,", "\"flat_bytes\":4096,"]);
 
     let report = session.run(&["alter", "db", "t", "--page-size", "8KiB", "--node-size", "4KiB", "--json"]).ok();
-    let kept = "\"index\":\"flat\",\"compression\":\"lz4\",\"filters\":\"16,8\",\"filter_prefix_bytes\":0";
+    let kept =
+        "\"index\":\"flat\",\"compression\":\"lz4\",\"filters\":\"16,8\",\"filter_prefix_bytes\":0,\"in_memory\":false";
     let before = format!("{{\"page_bytes\":16384,\"node_bytes\":16384,{kept}}}");
     let after = format!("{{\"page_bytes\":8192,\"node_bytes\":4096,{kept}}}");
     assert_eq!(report, format!("{{\"table\":\"t\",\"before\":{before},\"after\":{after}}}\n"));
@@ -132,6 +133,9 @@ fn an_altered_table_is_written_anew_by_compacting() {
     filter_bytes("0");
     assert_eq!(session.scan(&[]), rows);
     session.run(&["alter", "db", "t", "--filters", "9"]).fails(2, &["\"9\" is not none, 8 or 16"]);
+    let report = session.run(&["alter", "db", "t", "--in-memory", "true"]).ok();
+    assert!(report.contains(" with prefixes of 3 B, in memory\n"), "{report}");
+    session.run(&["alter", "db", "t", "--in-memory", "false"]).ok();
     session.run(&["alter", "db", "t", "--filter-prefix", "2000"]).fails(2, &["a prefix of 2000 bytes"]);
 
     session.run(&["alter", "db", "u", "--index", "both"]).fails(1, &["no table u"]);
