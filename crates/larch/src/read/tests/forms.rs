@@ -147,7 +147,10 @@ fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
                 0..8 => super::change(rng, &table, &mut now, true),
                 8 => {
                     super::change(rng, &table, &mut now, true);
-                    flush(&table, 0, u64::MAX);
+                    // A range from its end to its start is nothing that was written.
+                    if table.core().view().memory[0].table(table.id()).is_some() {
+                        flush(&table, 0, u64::MAX);
+                    }
                 }
                 _ => {}
             };
