@@ -290,7 +290,7 @@ impl PageSource for Recorder {
         let notes = &mut *self.notes.borrow_mut();
         notes.missing.clear();
         notes.given.clear();
-        self.session.release();
+        self.session.release_telling(|read| notes.read(read));
     }
 }
 

@@ -277,10 +277,27 @@ impl Session {
     }
 
     /// Begins to read what is wanted soon, where others do it: nothing is needed, so there is nothing to wait for.
-    fn begin_ahead(&self, step: &mut Step) {
+    fn begin_ahead(&self, step: &mut Step, tell: impl FnMut(&PageRead)) {
         if step.ahead.first().is_some_and(|request| request.file.reads().overlap()) {
-            self.begin(step, None, |_| {});
+            self.begin(step, None, tell);
         }
+    }
+
+    /// As [`PageSource::release`]; `tell` is told of each page that is read ahead from here on.
+    pub fn release_telling(&self, tell: impl FnMut(&PageRead)) {
+        let step = &mut *self.step.borrow_mut();
+        step.needed.clear();
+        step.held_up.clear();
+        step.read.clear();
+        // A round that was not waited for lands without us.
+        let had_pins = !step.pins.is_empty() | step.round.take().is_some();
+        step.pins.clear();
+        // The pages beyond the budget are gone with the pins, before the next step may exceed it.
+        let had_turn = step.turn.take().is_some();
+        if had_pins && !had_turn {
+            self.cache.budget().room_appeared();
+        }
+        self.begin_ahead(step, tell);
     }
 
     /// Ends a round, all needed pages of which have arrived.
@@ -445,19 +462,7 @@ impl PageSource for Session {
     }
 
     fn release(&self) {
-        let step = &mut *self.step.borrow_mut();
-        step.needed.clear();
-        step.held_up.clear();
-        step.read.clear();
-        // A round that was not waited for lands without us.
-        let had_pins = !step.pins.is_empty() | step.round.take().is_some();
-        step.pins.clear();
-        // The pages beyond the budget are gone with the pins, before the next step may exceed it.
-        let had_turn = step.turn.take().is_some();
-        if had_pins && !had_turn {
-            self.cache.budget().room_appeared();
-        }
-        self.begin_ahead(step);
+        self.release_telling(|_| {});
     }
 }
 

@@ -31,6 +31,10 @@ use std::task::{Context, Poll, ready};
 /// the disk's rate and not for its answers.
 const MAX_AHEAD_BYTES: u64 = 128 << 20;
 
+/// A range limited to so many rows reads nothing ahead: a precharge brings what it needs, and what lies beyond it would be
+/// read in vain. A precharge of more may not fit at once.
+const CHARGED_ROWS: u64 = 1000;
+
 /// How far a range asks ahead in `cache`.
 pub(crate) fn readahead(cache: &PageCache) -> Readahead {
     Readahead::growing(ahead_bytes(cache))
@@ -573,7 +577,9 @@ impl<R: Reader> Rows<R> {
         place.take_if(|end| end.generation != core.generation() && !goes_on);
         let end = place.get_or_insert_with(|| {
             let view = core.view();
-            let readahead = readahead(reader.session().cache());
+            // What a limited range needs it asks for itself, once something is missing; what lies after it is not wanted.
+            let is_charged = self.left <= CHARGED_ROWS && self.reader.session().admit() == Admit::Keep;
+            let readahead = if is_charged { Readahead::NONE } else { readahead(reader.session().cache()) };
             let (low, high) = match direction {
                 Direction::Forward => (&*near, far),
                 Direction::Backward => (far, &*near),

@@ -80,3 +80,20 @@ fn notes_stay_small_and_say_what_they_leave_out() {
     assert_eq!((notes.visits().len(), notes.visits_left_out()), (MAX_VISITS, MAX_VISITS as u64));
     assert_eq!(notes.files()[0].of(PageKind::Data).hits, 2 * MAX_VISITS as u64 - 2);
 }
+
+#[test]
+fn what_is_read_ahead_when_a_step_is_done_is_noted() {
+    let numbered = Numbered::blocks(4);
+    let reads = os::sim::SimReads::new(1);
+    let cache = PageCache::new(100 * BLOCK_COST, 8, accept);
+    let file = numbered.register_held(&cache, &reads);
+    let recorder = Recorder::new(Session::new(&cache, Reason::Scan, Admit::Keep));
+    assert!((0..3).all(|number| numbered.ahead(&recorder, &file, number)));
+    recorder.release();
+    reads.finish();
+    retry(&recorder, || numbered.page(&recorder, &file, 1)).expect("no faults");
+    let notes = recorder.notes();
+    let touched = notes.files()[0].of(PageKind::Data);
+    assert_eq!((touched.ahead, touched.faults, touched.hits, touched.read_bytes), (3, 0, 0, 3 * 4096));
+    assert_eq!(notes.visits()[0].found, Found::Ahead);
+}
