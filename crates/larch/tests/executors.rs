@@ -86,10 +86,12 @@ impl Fixture {
     }
 
     fn finish(self) {
-        // Compactions pin pages too, and what dropped scans asked ahead still lands.
+        // Compactions pin pages too, and what dropped scans asked ahead still lands: who lands it has it for a moment.
         self.db.settle().expect("the disk works");
         let mut usage = self.db.metrics().cache;
-        while usage.in_flight_bytes > 0 {
+        let mut patience = 1_000_000;
+        while usage.in_flight_bytes + usage.pinned_bytes > 0 && patience > 0 {
+            patience -= 1;
             std::thread::yield_now();
             usage = self.db.metrics().cache;
         }
