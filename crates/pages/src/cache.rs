@@ -13,7 +13,7 @@
 //!
 //! What stays and what goes is the [policy](crate::policy)'s to say.
 //!
-//! Thread safe. A page that is here is found without a lock, by one atomic addition: [`Table`] and
+//! Thread safe. A page that is here is found without a lock, by one atomic addition: `table` and
 //! [frames](crate::frame) say how. Under the lock of a shard no file is read, no memory of pages freed, nobody waited for
 //! or woken, and no lock is taken but that of the free frames.
 

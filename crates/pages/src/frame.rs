@@ -3,7 +3,7 @@
 //! The bytes were verified before the page was put into its frame and never change. [`PageRef`] is `Send + Sync`; while
 //! one lives the page is pinned: it cannot be evicted and counts against the budget.
 //!
-//! Frames are numbered and never freed while their [`Frames`] lives, so that a reader without a lock may look at one that
+//! Frames are numbered and never freed while their `Frames` live, so that a reader without a lock may look at one that
 //! is just being emptied, or holds another page by now. Everything about a frame goes through one word:
 //!
 //! ```text
