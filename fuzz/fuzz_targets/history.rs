@@ -41,6 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut input = Input::new(bytes);
     let shape = input.byte();
     let options = TableOptions {
+        in_memory: false,
         page_bytes: 256,
         node_bytes: 256,
         index: [IndexKind::Btree, IndexKind::Flat, IndexKind::Both, IndexKind::Btree][usize::from(shape & 3)],

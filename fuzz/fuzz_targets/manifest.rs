@@ -68,6 +68,7 @@ fn read(manifest: &[u8]) {
         machine: machine.clone(),
         cache: PageCache::new(0, 1, sst::validate),
         prefer_flat: false,
+        early: Default::default(),
     };
     let Ok(set) = ManifestLog::read(&machine, Path::new(PATH), &opener) else { return };
     for table in set.tables.values() {
