@@ -12,7 +12,7 @@
 //!
 //! Nobody waits forever: who could begin and was passed by [`PATIENCE`] more urgent reads is next.
 
-use super::{Load, Urgency};
+use super::{Load, Urgency, Usage};
 use std::collections::{HashMap, VecDeque};
 
 /// How many more urgent reads may pass one that could be begun. Of the reads that a full queue begins, 1 in 33 is then of
@@ -60,6 +60,9 @@ pub(crate) struct Queue<T> {
     places: HashMap<u64, (Urgency, u64)>,
     /// Bytes that are not needed begun since a read that was.
     unneeded_bytes: usize,
+    /// Pushed so far: all, and those that came together with others.
+    reads: u64,
+    joined: u64,
 }
 
 /// What there is of one urgency.
@@ -111,11 +114,14 @@ impl<T: Queued> Queue<T> {
     pub(crate) fn new(limits: Limits) -> Queue<T> {
         assert!(limits.unneeded > 0 && limits.depth > limits.unneeded, "there is room for all urgencies: {limits:?}");
         let lines = Urgency::ALL.map(|_| Line::new());
-        Queue { limits, lines, places: HashMap::new(), unneeded_bytes: limits.calm_bytes }
+        Queue { limits, lines, places: HashMap::new(), unneeded_bytes: limits.calm_bytes, reads: 0, joined: 0 }
     }
 
     /// Puts an item at the end of its line.
     pub(crate) fn push(&mut self, item: T, urgency: Urgency) {
+        let reads = item.load().reads as u64;
+        self.reads += reads;
+        self.joined += if reads > 1 { reads } else { 0 };
         let place = self.line(urgency).push(item);
         if urgency != Urgency::Needed {
             let item =
@@ -190,14 +196,14 @@ impl<T: Queued> Queue<T> {
         items
     }
 
-    /// What is under way, by urgency.
-    pub(crate) fn under_way(&self) -> [Load; Urgency::ALL.len()] {
-        Urgency::ALL.map(|urgency| self.lines[urgency as usize].under_way)
-    }
-
-    /// What waits, by urgency.
-    pub(crate) fn queued(&self) -> [Load; Urgency::ALL.len()] {
-        Urgency::ALL.map(|urgency| self.lines[urgency as usize].queued)
+    /// What waits, what is under way, and what has been.
+    pub(crate) fn usage(&self) -> Usage {
+        Usage {
+            under_way: Urgency::ALL.map(|urgency| self.lines[urgency as usize].under_way),
+            queued: Urgency::ALL.map(|urgency| self.lines[urgency as usize].queued),
+            reads: self.reads,
+            joined: self.joined,
+        }
     }
 
     fn line(&mut self, urgency: Urgency) -> &mut Line<T> {

@@ -326,11 +326,10 @@ fn read(cache: &PageCache, readings: Vec<Reading>, by_caller: bool) {
             read_here(read);
             return;
         }
-        if let Some(before) = reader.replace(its.clone())
-            && !Arc::ptr_eq(&before, &its)
-        {
+        if let Some(before) = reader.as_ref().filter(|before| !Arc::ptr_eq(before, &its)) {
             before.submit(std::mem::take(&mut reads));
         }
+        reader = Some(its);
         reads.push(read);
     }
     if let Some(reader) = reader {

@@ -83,8 +83,8 @@ fn bytes_are_bounded_by_urgency_and_what_is_over_makes_room() {
     let mut queue = queue(&[(Background, 1, 30), (Background, 2, 30), (Background, 3, 20), (Ahead, 4, 100)]);
     let mut begun = begin(&mut queue);
     assert_eq!(tickets(&begun), [4, 1], "the second is next in its line, though the third would fit");
-    assert_eq!(queue.under_way().map(|load| load.bytes), [0, 100, 30]);
-    assert_eq!(queue.queued().map(|load| load.reads), [0, 0, 2]);
+    assert_eq!(queue.usage().under_way.map(|load| load.bytes), [0, 100, 30]);
+    assert_eq!(queue.usage().queued.map(|load| load.reads), [0, 0, 2]);
     queue.over(begun.pop().expect("two were begun"));
     assert_eq!(tickets(&begin(&mut queue)), [2, 3]);
 }
@@ -144,10 +144,10 @@ fn a_raised_one_goes_with_those_that_are_needed_and_counts_as_one() {
     }
     let raised = begin(&mut queue);
     assert_eq!(tickets(&raised), [3, 5]);
-    assert_eq!(queue.under_way().map(|load| load.bytes), [180, 90, 90]);
+    assert_eq!(queue.usage().under_way.map(|load| load.bytes), [180, 90, 90]);
     raised.into_iter().chain(first).for_each(|begun| end(&mut queue, begun));
     assert_eq!(tickets(&begin(&mut queue)), [2], "the hole behind it is gone");
-    assert!(queue.queued().iter().all(|load| *load == Load::default()));
+    assert!(queue.usage().queued.iter().all(|load| *load == Load::default()));
 }
 
 #[test]
@@ -189,11 +189,11 @@ fn every_item_is_begun_once_within_the_limits() {
             }
             assert!(under_way.len() <= LIMITS.depth);
             for urgency in [Ahead, Background] {
-                let load = queue.under_way()[urgency as usize];
+                let load = queue.usage().under_way[urgency as usize];
                 assert!(load.reads <= 1 || load.bytes <= LIMITS.bytes[urgency as usize], "{load:?}");
             }
-            assert_eq!(queue.queued().iter().map(|load| load.reads).sum::<usize>(), waiting.len());
-            assert_eq!(queue.under_way().iter().map(|load| load.reads).sum::<usize>(), under_way.len());
+            assert_eq!(queue.usage().queued.iter().map(|load| load.reads).sum::<usize>(), waiting.len());
+            assert_eq!(queue.usage().under_way.iter().map(|load| load.reads).sum::<usize>(), under_way.len());
             while !under_way.is_empty() && rng.random_range(0..3) > 0 {
                 let ended = rng.random_range(0..under_way.len());
                 end(&mut queue, under_way.swap_remove(ended));

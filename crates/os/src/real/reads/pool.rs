@@ -16,20 +16,13 @@ pub(super) struct Pool {
 }
 
 struct Shared {
-    state: Mutex<State>,
-}
-
-struct State {
-    queue: Queue<Run>,
-    reads: u64,
-    joined: u64,
+    queue: Mutex<Queue<Run>>,
 }
 
 impl Pool {
     /// At most `threads` threads, none yet.
     pub(super) fn new(limits: Limits, threads: usize) -> Pool {
-        let state = State { queue: Queue::new(limits), reads: 0, joined: 0 };
-        let shared = Arc::new(Shared { state: Mutex::new(state) });
+        let shared = Arc::new(Shared { queue: Mutex::new(Queue::new(limits)) });
         Pool { hands: Hands::new(shared.clone(), threads), shared }
     }
 }
@@ -37,23 +30,21 @@ impl Pool {
 impl Reads for Pool {
     fn submit(&self, reads: Vec<Read>) {
         let runs = join(reads);
-        let mut state = self.shared.state.lock();
+        let mut queue = self.shared.queue.lock();
         for run in runs {
-            state.reads += run.len() as u64;
-            state.joined += if run.is_single() { 0 } else { run.len() as u64 };
             let urgency = run.urgency();
-            state.queue.push(run, urgency);
+            queue.push(run, urgency);
         }
-        let begun = state.begin();
-        drop(state);
+        let begun = begin(&mut queue);
+        drop(queue);
         self.hands.give(begun);
     }
 
     fn raise(&self, ticket: u64) {
-        let mut state = self.shared.state.lock();
-        state.queue.raise(ticket);
-        let begun = state.begin();
-        drop(state);
+        let mut queue = self.shared.queue.lock();
+        queue.raise(ticket);
+        let begun = begin(&mut queue);
+        drop(queue);
         self.hands.give(begun);
     }
 
@@ -62,20 +53,13 @@ impl Reads for Pool {
     }
 
     fn usage(&self) -> Usage {
-        let state = self.shared.state.lock();
-        Usage {
-            under_way: state.queue.under_way(),
-            queued: state.queue.queued(),
-            reads: state.reads,
-            joined: state.joined,
-        }
+        self.shared.queue.lock().usage()
     }
 }
 
-impl State {
-    fn begin(&mut self) -> Vec<Begun<Run>> {
-        std::iter::from_fn(|| self.queue.next()).collect()
-    }
+/// All that may begin now.
+fn begin(queue: &mut Queue<Run>) -> Vec<Begun<Run>> {
+    std::iter::from_fn(|| queue.next()).collect()
 }
 
 impl Work for Shared {
@@ -83,10 +67,10 @@ impl Work for Shared {
 
     fn work(&self, mut begun: Begun<Run>) -> Vec<Begun<Run>> {
         let outcome = begun.item.read();
-        let mut state = self.state.lock();
-        let run = state.queue.over(begun);
-        let next = state.begin();
-        drop(state);
+        let mut queue = self.queue.lock();
+        let run = queue.over(begun);
+        let next = begin(&mut queue);
+        drop(queue);
         run.tell(outcome);
         next
     }
@@ -94,7 +78,7 @@ impl Work for Shared {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        let waiting = self.shared.state.lock().queue.clear();
+        let waiting = self.shared.queue.lock().clear();
         for run in waiting {
             run.fail(closed);
         }

@@ -57,16 +57,13 @@ struct State {
     closed: bool,
     /// Why there is no reactor any more.
     broken: Option<String>,
-    reads: u64,
-    joined: u64,
 }
 
 impl Ring {
     /// A ring and its reactor; an error if the system has none for us.
     pub(super) fn new(limits: Limits, hands: usize) -> io::Result<Ring> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
-        let state =
-            State { queue: Queue::new(limits), asleep: false, closed: false, broken: None, reads: 0, joined: 0 };
+        let state = State { queue: Queue::new(limits), asleep: false, closed: false, broken: None };
         let shared = Arc::new(Shared { state: Mutex::new(state), bell });
         let hands = Arc::new(Hands::new(shared.clone(), hands));
         let (send, receive) = sync_channel(1);
@@ -117,8 +114,6 @@ impl Reads for Ring {
             return;
         }
         for run in runs {
-            state.reads += run.len() as u64;
-            state.joined += if run.is_single() { 0 } else { run.len() as u64 };
             let urgency = run.urgency();
             state.queue.push(run, urgency);
         }
@@ -139,13 +134,7 @@ impl Reads for Ring {
     }
 
     fn usage(&self) -> Usage {
-        let state = self.shared.state.lock();
-        Usage {
-            under_way: state.queue.under_way(),
-            queued: state.queue.queued(),
-            reads: state.reads,
-            joined: state.joined,
-        }
+        self.shared.state.lock().queue.usage()
     }
 }
 
