@@ -262,10 +262,10 @@ impl Table {
         let recorder = Recorder::new(Session::new(&self.core().cache, Reason::Scan, Admit::Keep));
         let mut scan = self.rows_by(recorder, wanted, pin, range).limit(limit.unwrap_or(u64::MAX));
         let (mut rows, mut memory_rows, mut value_bytes) = (0, 0, 0);
-        while let Some(found) = scan.next(direction)? {
+        while let Some(given) = scan.next(direction)? {
             rows += 1;
-            memory_rows += u64::from(matches!(found, Found::Memory(_)));
-            value_bytes += scan.parts(&found)?.iter().map(|part| part.len() as u64).sum::<u64>();
+            memory_rows += u64::from(given.is_in_memtable());
+            value_bytes += scan.parts(&given)?.iter().map(|part| part.len() as u64).sum::<u64>();
             if self.core().generation() != generation {
                 let view = self.core().view();
                 generation = view.generation;

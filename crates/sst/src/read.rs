@@ -6,6 +6,7 @@ mod cursor;
 mod filter;
 mod parts;
 mod readahead;
+mod streak;
 mod tree;
 mod whole;
 
@@ -14,6 +15,7 @@ pub use cursor::SstCursor;
 pub use filter::FilterUse;
 pub use parts::{GroupCursor, Groups};
 pub use readahead::Readahead;
+pub use streak::Streak;
 pub(crate) use tree::Descent;
 use tree::Under;
 pub use tree::{PartCursor, Seek, TreeCursor};

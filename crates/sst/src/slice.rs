@@ -128,6 +128,18 @@ impl RowRanges {
         end.checked_sub(1).filter(|&row| row >= self.within.start)
     }
 
+    /// The range of its rows that holds `row`, which is one of them.
+    pub fn around(&self, row: u64) -> Range<u64> {
+        let Range { start, end } = self.within;
+        match &self.ranges {
+            None => start..end,
+            Some(ranges) => {
+                let range = &ranges[ranges.partition_point(|range| range.end <= row)];
+                range.start.max(start)..range.end.min(end)
+            }
+        }
+    }
+
     /// Its first row.
     pub fn first(&self) -> Option<u64> {
         self.at_or_after(0)
@@ -170,6 +182,9 @@ mod tests {
                 assert_eq!(rows.is_empty(), list.is_empty());
                 for row in 0..10 {
                     assert_eq!(rows.contains(row), list.contains(&row));
+                    if rows.contains(row) {
+                        assert_eq!(Some(rows.around(row)), rows.iter().find(|range| range.contains(&row)));
+                    }
                     assert_eq!(rows.at_or_after(row), list.iter().copied().find(|&other| other >= row));
                     assert_eq!(rows.before(row), list.iter().copied().rev().find(|&other| other < row));
                     let inside = list.iter().filter(|&&other| (row..row + 3).contains(&other)).count();

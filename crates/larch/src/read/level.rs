@@ -4,7 +4,7 @@ use crate::manifest::Level;
 use crate::manifest::file_set::DbFile;
 use os::sync::Arc;
 use pages::{PageSource, Stop};
-use sst::{Groups, Readahead, Row, RowPlace, Seek, SstCursor, StoredValue, Version};
+use sst::{Direction, Groups, Readahead, Row, RowPlace, Seek, SstCursor, StoredValue, Streak, Version};
 use std::collections::VecDeque;
 use std::ops::{Bound, Range};
 
@@ -309,6 +309,16 @@ impl LevelCursor {
         let read = self.cursor.as_mut().expect("the last move found a row").parts(source, groups, place, parts);
         self.ask_ahead(source);
         read
+    }
+
+    /// The rows that come next in the page of the place, as of `at`. Moves nothing.
+    pub fn streak(&self, direction: Direction, at: Version) -> Option<Streak> {
+        self.cursor.as_ref()?.streak(direction, at)
+    }
+
+    /// Goes to the row that `streak`, which began here, passed last.
+    pub fn resume(&mut self, streak: &Streak) {
+        self.cursor.as_mut().expect("a streak began at a row").resume(streak);
     }
 
     /// The newest version at which a range erase of the level hides `key`, not newer than `at`. A step.

@@ -11,7 +11,7 @@ use super::view::TableView;
 use crate::memtable::{MemCursor, Memtable};
 use os::sync::Arc;
 use pages::{PageSource, Stop};
-use sst::{Direction, Groups, Readahead, RowKind, RowPlace, Seek, StoredValue, Version};
+use sst::{Direction, Groups, Readahead, RowKind, RowPlace, Seek, StoredValue, Streak, Version};
 use std::ops::Bound;
 
 /// The merge.
@@ -26,6 +26,10 @@ pub struct Merge {
     /// All sources have arrived.
     is_settled: bool,
     any_range_erases: bool,
+    /// Which source had the row found last.
+    giver: Option<usize>,
+    /// It had the one before, too.
+    is_steady: bool,
 }
 
 /// How far a merge has come.
@@ -95,7 +99,8 @@ impl Merge {
         }
         let sources = sources.into_iter().map(|cursor| Source { cursor, pending: Pending::Seek }).collect();
         let (key, came, is_settled) = (Vec::new(), Came::Nowhere, false);
-        Self { direction, at, sources, key, came, is_settled, any_range_erases }
+        let (giver, is_steady) = (None, false);
+        Self { direction, at, sources, key, came, is_settled, any_range_erases, giver, is_steady }
     }
 
     /// Key of the row found last.
@@ -142,6 +147,7 @@ impl Merge {
                 {
                     self.sources[source].cursor.parts(reader, groups, row.place, parts)?;
                 }
+                self.is_steady = self.giver.replace(source) == Some(source);
                 return Ok(Some(found));
             }
             self.pass();
@@ -219,6 +225,30 @@ impl Merge {
                 source.pending = Pending::Step;
             }
         }
+    }
+
+    /// After a row was passed: the rows before `far` that come next and need no merging, as those of one page do that no
+    /// other source has a row between. Where sources take turns there would be little in it; so it takes two rows in
+    /// succession from one. The merge stays where it is until it is told to [resume](Self::resume).
+    pub fn streak(&self, far: Bound<&[u8]>) -> Option<Streak> {
+        let giver = self.giver.filter(|_| self.is_steady && !self.any_range_erases)?;
+        let Cursor::Level(cursor) = &self.sources[giver].cursor else { return None };
+        let mut streak = cursor.streak(self.direction, self.at)?;
+        streak.until(far);
+        let others = self.sources.iter().enumerate().filter(|(i, _)| *i != giver);
+        for key in others.filter_map(|(_, source)| source.key()) {
+            streak.until(Bound::Excluded(key));
+        }
+        (!streak.is_empty()).then_some(streak)
+    }
+
+    /// Goes on after the rows that `streak`, which began here, has passed.
+    pub fn resume(&mut self, streak: &Streak) {
+        let giver = self.giver.expect("a streak begins at a row");
+        let Cursor::Level(cursor) = &mut self.sources[giver].cursor else { return };
+        cursor.resume(streak);
+        self.key.clear();
+        self.key.extend_from_slice(cursor.key());
     }
 }
 

@@ -19,12 +19,12 @@ use crate::parts::MAX_GROUPS;
 use crate::snapshot::Pin;
 use crate::stats;
 use os::sync::{Arc, Mutex, Weak};
-use pages::{Admit, AsyncSource, PageCache, PageSource, Reader, Reason, Session, Stop, retry, together};
+use pages::{Admit, AsyncSource, PageCache, PageRef, PageSource, Reader, Reason, Session, Stop, retry, together};
 use sst::precharge::{Reading, is_empty};
-use sst::{Direction, Limits, Readahead, Row, StoredValue};
+use sst::{Direction, Limits, Readahead, Row, StoredValue, Streak};
 use std::cell::OnceCell;
 use std::fmt;
-use std::ops::Bound;
+use std::ops::{self, Bound};
 use std::task::{Context, Poll, ready};
 
 /// Most that the files of a range ask ahead together, which is an eighth of the cache at most: enough that a scan waits for
@@ -70,6 +70,9 @@ pub(crate) struct Rows<R = Session> {
     high: Bound<Vec<u8>>,
     /// `None` until the first row is asked for.
     ends: Option<Arc<Mutex<Ends>>>,
+    /// Rows that come next at one of the ends and need no merging. They are taken without the lock of the ends: they hold a
+    /// page and no file, and whatever view comes, they are the rows of this version.
+    following: Option<Following>,
     /// Rows still to be given at most; without a limit `u64::MAX`.
     left: u64,
     charging: Charging,
@@ -121,6 +124,17 @@ struct End {
     charge: Option<Charge>,
 }
 
+/// Rows that come next at one end.
+struct Following {
+    streak: Streak,
+    /// View of the end where they began.
+    generation: u64,
+    /// Key of the next row, before it is the bound.
+    key: Vec<u8>,
+    /// Where in the page the value of the row given last lies.
+    value: ops::Range<usize>,
+}
+
 /// The ranges that may hold a view.
 #[derive(Debug, Default)]
 pub struct Ranges(Mutex<Vec<Weak<Mutex<Ends>>>>);
@@ -155,7 +169,21 @@ impl Ranges {
 pub struct RowRef<'r> {
     rows: &'r Rows,
     key: &'r [u8],
-    found: Found,
+    given: Given,
+}
+
+/// Where the row given last is.
+pub(crate) enum Given {
+    Found(Found),
+    /// In the page of the streak that was followed.
+    Followed,
+}
+
+impl Given {
+    /// Whether it is in a memtable.
+    pub(crate) fn is_in_memtable(&self) -> bool {
+        matches!(self, Self::Found(Found::Memory(_)))
+    }
 }
 
 impl RowRef<'_> {
@@ -176,9 +204,10 @@ impl RowRef<'_> {
     /// If the selection has fewer groups.
     pub fn part_len(&self, i: usize) -> u64 {
         let wanted = &self.rows.wanted;
-        match &self.found {
-            Found::Memory(row) => wanted.place(i, row.value()).len() as u64,
-            Found::File(row, _) => wanted.stored(i, row, &self.rows.beside_main).len(),
+        match &self.given {
+            Given::Followed => self.followed(i).1.len() as u64,
+            Given::Found(Found::Memory(row)) => wanted.place(i, row.value()).len() as u64,
+            Given::Found(Found::File(row, _)) => wanted.stored(i, row, &self.rows.beside_main).len(),
         }
     }
 
@@ -189,10 +218,21 @@ impl RowRef<'_> {
     /// If the selection has fewer groups.
     pub fn inline_part(&self, i: usize) -> Option<&[u8]> {
         let wanted = &self.rows.wanted;
-        match &self.found {
-            Found::Memory(row) => Some(&row.value()[wanted.place(i, row.value())]),
-            Found::File(row, _) => wanted.stored(i, row, &self.rows.beside_main).inline(),
+        match &self.given {
+            Given::Followed => {
+                let (page, place) = self.followed(i);
+                Some(&page[place])
+            }
+            Given::Found(Found::Memory(row)) => Some(&row.value()[wanted.place(i, row.value())]),
+            Given::Found(Found::File(row, _)) => wanted.stored(i, row, &self.rows.beside_main).inline(),
         }
+    }
+
+    /// Where part `i` of the row followed last lies.
+    fn followed(&self, i: usize) -> (&PageRef, ops::Range<usize>) {
+        assert_eq!(self.rows.wanted.group(i), 0, "rows with parts in other pages are not followed");
+        let (page, place) = self.rows.followed();
+        (page, place.clone())
     }
 
     /// Part `i`, read from disk if it lies outside its page. After an error the range has failed.
@@ -201,15 +241,19 @@ impl RowRef<'_> {
     ///
     /// If the selection has fewer groups.
     pub fn part(&self, i: usize) -> Result<Value> {
-        match &self.found {
-            Found::Memory(row) => Ok(Value::from_memory(row.clone(), self.rows.wanted.place(i, row.value()))),
-            Found::File(row, file) => self.rows.part(i, row, file),
+        match &self.given {
+            Given::Followed => {
+                let (page, place) = self.followed(i);
+                Ok(Value::from_page(self.rows.reader.session().cache(), page, place))
+            }
+            Given::Found(Found::Memory(row)) => Ok(Value::from_memory(row.clone(), self.rows.wanted.place(i, row.value()))),
+            Given::Found(Found::File(row, file)) => self.rows.part(i, row, file),
         }
     }
 
     /// All parts. Those that lie outside their pages are read together. After an error the range has failed.
     pub fn parts(&self) -> Result<Parts> {
-        self.rows.parts(&self.found)
+        self.rows.parts(&self.given)
     }
 
     /// The number of the only part.
@@ -411,6 +455,7 @@ impl<R: Reader> Rows<R> {
             low,
             high,
             ends: None,
+            following: None,
             left: u64::MAX,
             charging,
             beside_main: Vec::new(),
@@ -447,12 +492,6 @@ impl<R: Reader> Rows<R> {
         Ok(Value::from_file(self.reader.session().cache(), loaded.map_err(|error| self.fail(error))?))
     }
 
-    /// All parts of the row found last. Those that lie outside their pages are read together, and waited for.
-    pub(crate) fn parts(&self, found: &Found) -> Result<Parts> {
-        let load = || load_parts(&self.reader, &self.wanted, &self.beside_main, found);
-        retry(&self.reader, load).map_err(|error| self.fail(error))
-    }
-
     /// Key of the row found last in a direction.
     fn last_key(&self, direction: Direction) -> &[u8] {
         let bound = match direction {
@@ -464,8 +503,27 @@ impl<R: Reader> Rows<R> {
     }
 
     /// The next row, nothing of it loaded that lies outside its pages; waits for it.
-    pub(crate) fn next(&mut self, direction: Direction) -> Result<Option<Found>> {
-        self.wait(direction, |row| Ok(row.found))
+    pub(crate) fn next(&mut self, direction: Direction) -> Result<Option<Given>> {
+        self.wait(direction, |row| match row.spot {
+            Spot::Found(found) => Ok(Given::Found(found)),
+            Spot::Page(..) => Ok(Given::Followed),
+        })
+    }
+
+    /// Where the row given last lies, which was followed.
+    fn followed(&self) -> (&PageRef, &ops::Range<usize>) {
+        let following = self.following.as_ref().expect("nobody moves on from a row while it is in use");
+        (following.streak.page(), &following.value)
+    }
+
+    /// All parts of the row given last. Those that lie outside their pages are read together, and waited for.
+    pub(crate) fn parts(&self, given: &Given) -> Result<Parts> {
+        let Given::Found(found) = given else {
+            let (page, place) = self.followed();
+            return Ok(followed_parts(&self.wanted, self.reader.session().cache(), page, place));
+        };
+        let load = || load_parts(&self.reader, &self.wanted, &self.beside_main, found);
+        retry(&self.reader, load).map_err(|error| self.fail(error))
     }
 
     /// The next row, or what `take` makes of it; waits for it.
@@ -502,7 +560,7 @@ impl<R: Reader> Rows<R> {
         &mut self,
         direction: Direction,
         waits: Waits,
-        take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
+        mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
         if let Some(error) = self.failed.get() {
             return Err(error.clone());
@@ -511,12 +569,17 @@ impl<R: Reader> Rows<R> {
             self.let_go();
             return Ok(Tried::Ready(None));
         }
-        let outcome = match self.find(direction, waits, take) {
+        let found = match self.follow(direction, waits, &mut take) {
+            Some(Ok(row)) => {
+                self.count_given();
+                return Ok(Tried::Ready(Some(row)));
+            }
+            Some(Err(stop)) => Err(stop),
+            None => self.find(direction, waits, take),
+        };
+        let outcome = match found {
             Ok(Some(row)) => {
-                if self.left < u64::MAX {
-                    self.left -= 1;
-                    self.ended = self.left == 0;
-                }
+                self.count_given();
                 Ok(Tried::Ready(Some(row)))
             }
             Ok(None) => {
@@ -547,12 +610,53 @@ impl<R: Reader> Rows<R> {
         drop(gone);
     }
 
+    /// One of the rows up to the limit was given.
+    #[inline]
+    fn count_given(&mut self) {
+        if self.left < u64::MAX {
+            self.left -= 1;
+            self.ended = self.left == 0;
+        }
+    }
+
     /// Gives back the pages and the view of a walk that is over.
     fn let_go(&mut self) {
         self.ends = None;
+        self.following = None;
         self.beside_main = Vec::new();
     }
 
+    /// The next row, or what `take` makes of it, if it needs no merging. A step.
+    #[inline]
+    fn follow<T>(
+        &mut self,
+        direction: Direction,
+        waits: Waits,
+        mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
+    ) -> Option<Result<T, Stop>> {
+        let Following { streak, key, value, .. } = self.following.as_mut()?;
+        if streak.direction() != direction {
+            return None;
+        }
+        let place = streak.next(key)?;
+        let (reader, spot) = (&Asking::new(&self.reader, waits), Spot::Page(streak.page(), place.clone()));
+        let taken = take(Taken { reader, wanted: &self.wanted, beside_main: &[], key, spot });
+        if taken.is_ok() {
+            streak.pass();
+            *value = place;
+            let near = match direction {
+                Direction::Forward => &mut self.low,
+                Direction::Backward => &mut self.high,
+            };
+            match near {
+                Bound::Excluded(last) => std::mem::swap(last, key),
+                Bound::Included(_) | Bound::Unbounded => *near = Bound::Excluded(std::mem::take(key)),
+            }
+        }
+        Some(taken)
+    }
+
+    /// The next row, or what `take` makes of it, by merging. A step.
     fn find<T>(
         &mut self,
         direction: Direction,
@@ -569,6 +673,15 @@ impl<R: Reader> Rows<R> {
         let ends = &mut *ends;
         // Whoever waited for pages goes on where they are.
         let goes_on = std::mem::take(&mut ends.is_asked);
+        if let Some(Following { streak, generation, .. }) = self.following.take() {
+            let end = match streak.direction() {
+                Direction::Forward => &mut ends.front,
+                Direction::Backward => &mut ends.back,
+            };
+            if let Some(end) = end.as_mut().filter(|end| end.generation == generation) {
+                end.merge.resume(&streak);
+            }
+        }
         let (place, near, far) = match direction {
             Direction::Forward => (&mut ends.front, &mut self.low, &self.high),
             Direction::Backward => (&mut ends.back, &mut self.high, &self.low),
@@ -620,7 +733,7 @@ impl<R: Reader> Rows<R> {
             })?;
             let Some(found) = found else { return Ok(None) };
             let (wanted, beside_main) = (&self.wanted, &*self.beside_main);
-            take(Taken { reader, wanted, beside_main, key: merge.key(), found }).map(Some)
+            take(Taken { reader, wanted, beside_main, key: merge.key(), spot: Spot::Found(found) }).map(Some)
         })();
         match &outcome {
             Ok(Some(_)) => {
@@ -635,6 +748,11 @@ impl<R: Reader> Rows<R> {
                         last.extend_from_slice(merge.key());
                     }
                     Bound::Included(_) | Bound::Unbounded => *near = Bound::Excluded(merge.key().to_vec()),
+                }
+                if !self.wanted.set().any_beside_main() && self.charging != Charging::Due {
+                    let streak = merge.streak(far.as_ref().map(Vec::as_slice));
+                    let following = |streak| Following { streak, generation: *generation, key: Vec::new(), value: 0..0 };
+                    self.following = streak.map(following);
                 }
                 if *generation != core.generation() {
                     // Whoever made the new view found this one in use.
@@ -692,18 +810,26 @@ pub(super) struct Taken<'r, R> {
     wanted: &'r Wanted,
     beside_main: &'r [StoredValue],
     key: &'r [u8],
-    found: Found,
+    spot: Spot<'r>,
+}
+
+/// Where a row just found is.
+enum Spot<'r> {
+    Found(Found),
+    /// Its value lies in this page.
+    Page(&'r PageRef, ops::Range<usize>),
 }
 
 impl<R: Reader> Taken<'_, R> {
     /// Its key and only part. A step.
     pub(super) fn with_value(self) -> Result<(Key, Value), Stop> {
-        let value = match self.found {
-            Found::Memory(row) => {
+        let value = match self.spot {
+            Spot::Page(page, place) => Value::from_page(self.reader.session().cache(), page, place),
+            Spot::Found(Found::Memory(row)) => {
                 let place = self.wanted.place(0, row.value());
                 Value::from_memory(row, place)
             }
-            Found::File(row, file) => {
+            Spot::Found(Found::File(row, file)) => {
                 let loaded = self.wanted.stored(0, &row, self.beside_main).load(self.reader, &file.sst.file)?;
                 Value::from_file(self.reader.session().cache(), loaded)
             }
@@ -713,9 +839,17 @@ impl<R: Reader> Taken<'_, R> {
 
     /// Its key and all parts. A step.
     pub(super) fn with_parts(self) -> Result<(Key, Parts), Stop> {
-        let parts = load_parts(self.reader, self.wanted, self.beside_main, &self.found)?;
+        let parts = match &self.spot {
+            Spot::Page(page, place) => followed_parts(self.wanted, self.reader.session().cache(), page, place),
+            Spot::Found(found) => load_parts(self.reader, self.wanted, self.beside_main, found)?,
+        };
         Ok((self.key.into(), parts))
     }
+}
+
+/// The parts wanted of a row that lies whole in `page`: its value is the part in the main group, all that can be wanted.
+fn followed_parts(wanted: &Wanted, cache: &PageCache, page: &PageRef, place: &ops::Range<usize>) -> Parts {
+    Parts::of((0..wanted.len()).map(|_| Value::from_page(cache, page, place.clone())))
 }
 
 /// The parts wanted of a row; those that lie outside their pages are read together. A step.
@@ -740,8 +874,8 @@ fn load_parts<R: Reader>(
 
 impl Rows {
     fn advance(&mut self, direction: Direction) -> Result<Option<RowRef<'_>>> {
-        let found = self.next(direction)?;
-        Ok(found.map(|found| RowRef { rows: self, key: self.last_key(direction), found }))
+        let given = self.next(direction)?;
+        Ok(given.map(|given| RowRef { rows: self, key: self.last_key(direction), given }))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::memtable::MemRow;
 use os::sync::Arc;
-use pages::PageCache;
 use pages::cache::Held;
+use pages::{PageCache, PageRef};
 use sst::LoadedValue;
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -36,10 +36,15 @@ impl Value {
     pub(crate) fn from_file(cache: &PageCache, value: LoadedValue) -> Self {
         match value {
             LoadedValue::Owned(bytes) => Self::owned(bytes),
-            LoadedValue::InPage(page, range) => match cache.hold(&page) {
-                Some(held) => Self(Bytes::Page(held, range)),
-                None => Self::owned(page[range].into()),
-            },
+            LoadedValue::InPage(page, range) => Self::from_page(cache, &page, range),
+        }
+    }
+
+    /// The bytes at `place` of a page.
+    pub(crate) fn from_page(cache: &PageCache, page: &PageRef, place: Range<usize>) -> Self {
+        match cache.hold(page) {
+            Some(held) => Self(Bytes::Page(held, place)),
+            None => Self::owned(page[place].into()),
         }
     }
 

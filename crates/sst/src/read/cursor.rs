@@ -2,10 +2,12 @@
 
 use super::parts::{GroupCursor, Groups};
 use super::readahead::{Far, Readahead};
+use super::streak::Streak;
 use super::tree::{Edge, Seek, TreeCursor};
 use super::{Row, RowPlace, Sst, StoredValue};
 use crate::format::PageRows;
 use crate::format::meta::TreeKind;
+use crate::precharge::Direction;
 use crate::row::Version;
 use crate::slice::RowRanges;
 use os::sync::Arc;
@@ -226,6 +228,18 @@ impl SstCursor {
     pub fn newest(&self) -> Option<Row> {
         let (page, layout, i) = self.main.as_ref()?.place()?;
         Some(self.sst.row(page, &layout.record(page, i), RowPlace::Newest(layout.first_row() + i as u64)))
+    }
+
+    /// The rows that come next in the page of the place, as of `at`. Moves nothing.
+    pub fn streak(&self, direction: Direction, at: Version) -> Option<Streak> {
+        Streak::after(self.main.as_ref()?, direction, at, self.sst.version_offset)
+    }
+
+    /// Goes to the row that `streak`, which began here, passed last.
+    pub fn resume(&mut self, streak: &Streak) {
+        let Some(main) = &mut self.main else { return };
+        main.go_within(streak.passed());
+        main.read(&mut self.key);
     }
 
     /// The parts of the row at `place` in those of `groups` that lie beside the main one, appended to `parts` in order.

@@ -3,6 +3,7 @@
 mod counts;
 mod edges;
 mod scan;
+mod streaks;
 
 use super::*;
 use crate::build::{BuildOptions, Compression};

@@ -589,6 +589,18 @@ impl<L: PageRows> TreeCursor<L> {
         self.here.as_ref().map(|(page, layout, i)| (page, layout, *i))
     }
 
+    /// The rows around `row`, which is one of the bounds', up to the gaps in them.
+    pub(super) fn rows_around(&self, row: u64) -> Range<u64> {
+        self.bounds.around(row)
+    }
+
+    /// Goes to row `i` of the page of the place.
+    pub(super) fn go_within(&mut self, i: usize) {
+        let Some((_, layout, at)) = &mut self.here else { return };
+        assert!(i < layout.rows(), "a page of {} rows has no row {i}", layout.rows());
+        *at = i;
+    }
+
     /// Leaves the place and its page.
     pub fn clear(&mut self) {
         self.here = None;

@@ -1,0 +1,129 @@
+//! A walk that takes rows from their page where it can gives what one that asks for each gives.
+
+use super::*;
+use crate::precharge::Direction;
+use crate::slice::{RowRanges, Slice};
+use pages::{Resident, retry};
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+type Given = Vec<(Vec<u8>, Vec<u8>)>;
+
+struct Walk<'a> {
+    sst: &'a Arc<Sst>,
+    source: &'a Resident,
+    direction: Direction,
+    at: Version,
+    far: Bound<&'a [u8]>,
+}
+
+impl Walk<'_> {
+    fn is_beyond(&self, key: &[u8]) -> bool {
+        match (self.far, self.direction) {
+            (Bound::Unbounded, _) => false,
+            (Bound::Included(far), Direction::Forward) => key > far,
+            (Bound::Excluded(far), Direction::Forward) => key >= far,
+            (Bound::Included(far), Direction::Backward) => key < far,
+            (Bound::Excluded(far), Direction::Backward) => key <= far,
+        }
+    }
+
+    fn seek_near(&self, cursor: &mut SstCursor) -> bool {
+        retry(self.source, || match self.direction {
+            Direction::Forward => cursor.seek_first(self.source),
+            Direction::Backward => cursor.seek_last(self.source),
+        })
+        .expect("the disk works")
+    }
+
+    fn step(&self, cursor: &mut SstCursor) -> bool {
+        retry(self.source, || match self.direction {
+            Direction::Forward => cursor.next(self.source),
+            Direction::Backward => cursor.prev(self.source),
+        })
+        .expect("the disk works")
+    }
+
+    /// The row of the place, if it is visible and has a value.
+    fn row(&self, cursor: &SstCursor) -> Option<(Vec<u8>, Vec<u8>)> {
+        let row = retry(self.source, || cursor.visible(self.source, self.at)).expect("the disk works")?;
+        let value = retry(self.source, || row.value.load(self.source, &self.sst.file)).expect("the disk works");
+        (row.kind == RowKind::Put).then(|| (cursor.key().to_vec(), value.as_bytes().to_vec()))
+    }
+
+    fn by_rows(&self) -> Given {
+        let mut cursor = SstCursor::new(Arc::clone(self.sst));
+        let mut given = Given::new();
+        let mut there = self.seek_near(&mut cursor);
+        while there && !self.is_beyond(cursor.key()) {
+            given.extend(self.row(&cursor));
+            there = self.step(&mut cursor);
+        }
+        given
+    }
+
+    /// Says, too, how many of the rows came from their page.
+    fn by_streaks(&self, rng: &mut StdRng) -> (Given, usize) {
+        let mut cursor = SstCursor::new(Arc::clone(self.sst));
+        let (mut given, mut followed) = (Given::new(), 0);
+        let mut there = self.seek_near(&mut cursor);
+        let mut key = Vec::new();
+        while there && !self.is_beyond(cursor.key()) {
+            given.extend(self.row(&cursor));
+            if let Some(mut streak) = cursor.streak(self.direction, self.at) {
+                streak.until(self.far);
+                let most = [0, 1, 3, usize::MAX][rng.random_range(0..4)];
+                for _ in 0..most {
+                    let Some(place) = streak.next(&mut key) else { break };
+                    assert_eq!(streak.next(&mut key), Some(place.clone()), "it is the same one until it was passed");
+                    given.push((key.clone(), streak.page()[place].to_vec()));
+                    streak.pass();
+                    followed += 1;
+                }
+                cursor.resume(&streak);
+            }
+            there = self.step(&mut cursor);
+        }
+        (given, followed)
+    }
+}
+
+/// Some of the file's rows, with gaps.
+fn slice(sst: &Sst, rng: &mut StdRng) -> Slice {
+    let rows = sst.meta.rows();
+    let ranges: Vec<_> = (0..rows).filter(|_| rng.random_bool(0.7)).map(|row| row..row + 1).collect();
+    Slice { rows: RowRanges::new(ranges), bounds: sst.meta.bounds.clone(), bytes: 1 }
+}
+
+#[test]
+fn rows_taken_from_their_page_are_those_that_are_asked_for_one_by_one() {
+    let (mut followed, mut walked) = (0, 0);
+    for seed in 0..60 {
+        println!("seed {seed}");
+        let mut rng = StdRng::seed_from_u64(seed);
+        let content = Content::random(&mut rng, 60);
+        let options = BuildOptions { page_bytes: [256, 1024, 4096][seed as usize % 3], max_page_rows: 1000, ..tiny() };
+        let mut built = content.build(options);
+        built.version_offset = [0, 1_000][rng.random_range(0..2)];
+        let whole = built.sst();
+        let sst = if rng.random() { Arc::new(whole.sliced(Some(slice(&whole, &mut rng)))) } else { whole };
+        let source = Resident::new(crate::format::validate);
+        let moments: BTreeSet<u64> = moments(&content).into_iter().collect();
+        for at in moments {
+            let at = Version(at.saturating_add(built.version_offset));
+            let ends = probes(&content);
+            for direction in [Direction::Forward, Direction::Backward] {
+                for _ in 0..8 {
+                    let end = ends[rng.random_range(0..ends.len())].as_slice();
+                    let far = [Bound::Unbounded, Bound::Included(end), Bound::Excluded(end)][rng.random_range(0..3)];
+                    let walk = Walk { sst: &sst, source: &source, direction, at, far };
+                    let (given, by_streaks) = walk.by_streaks(&mut rng);
+                    assert_eq!(given, walk.by_rows(), "{direction:?} at {at:?} to {far:?}");
+                    followed += by_streaks;
+                    walked += given.len();
+                }
+            }
+        }
+    }
+    assert!(followed * 10 > walked, "of {walked} rows {followed} came from their page");
+}
