@@ -727,7 +727,7 @@ impl<R: Reader> Rows<R> {
                 }
             }
             let found = merge.find(reader, between, self.wanted.set(), &mut self.beside_main).inspect_err(|_| {
-                if waits == Waits::Now && self.charging == Charging::IfMissing {
+                if waits == Waits::Now && self.left < u64::MAX && self.charging == Charging::IfMissing {
                     self.charging = Charging::AfterRow;
                 }
             })?;
