@@ -50,6 +50,13 @@ pub struct Read {
 }
 
 impl Read {
+    /// Reads on this thread, and tells. A panic of who is told goes on to the caller.
+    pub fn make(self) {
+        let Read { file, offset, mut buffer, done, .. } = self;
+        let outcome = file.read_at(&mut buffer, offset);
+        done(buffer, outcome);
+    }
+
     /// Reads on this thread, and tells.
     pub(crate) fn perform(mut self) {
         let outcome = self.file.read_at(&mut self.buffer, self.offset);
@@ -123,6 +130,11 @@ pub trait Reads: Send + Sync + Debug {
     /// Whether reads go on while who submitted them does something else.
     fn overlap(&self) -> bool {
         true
+    }
+    /// Makes a read that is needed on the calling thread, which is quicker than handing it over where there is but one. Reads
+    /// that are not needed make room for it as for those that were submitted.
+    fn make(&self, read: Read) {
+        read.make();
     }
     /// How it reads, for people: `io_uring`, `threads`, `caller`.
     fn name(&self) -> &'static str;

@@ -246,7 +246,9 @@ impl RowRef<'_> {
                 let (page, place) = self.followed(i);
                 Ok(Value::from_page(self.rows.reader.session().cache(), page, place))
             }
-            Given::Found(Found::Memory(row)) => Ok(Value::from_memory(row.clone(), self.rows.wanted.place(i, row.value()))),
+            Given::Found(Found::Memory(row)) => {
+                Ok(Value::from_memory(row.clone(), self.rows.wanted.place(i, row.value())))
+            }
             Given::Found(Found::File(row, file)) => self.rows.part(i, row, file),
         }
     }
@@ -751,7 +753,8 @@ impl<R: Reader> Rows<R> {
                 }
                 if !self.wanted.set().any_beside_main() && self.charging != Charging::Due {
                     let streak = merge.streak(far.as_ref().map(Vec::as_slice));
-                    let following = |streak| Following { streak, generation: *generation, key: Vec::new(), value: 0..0 };
+                    let following =
+                        |streak| Following { streak, generation: *generation, key: Vec::new(), value: 0..0 };
                     self.following = streak.map(following);
                 }
                 if *generation != core.generation() {

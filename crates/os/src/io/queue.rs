@@ -13,6 +13,8 @@
 //! Nobody waits forever: who could begin and was passed by [`PATIENCE`] more urgent reads is next.
 
 use super::{Load, Urgency, Usage};
+use crate::sync::Arc;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use std::collections::{HashMap, VecDeque};
 
 /// How many more urgent reads may pass one that could be begun. Of the reads that a full queue begins, 1 in 33 is then of
@@ -60,6 +62,9 @@ pub(crate) struct Queue<T> {
     places: HashMap<u64, (Urgency, u64)>,
     /// Bytes that are not needed begun since a read that was.
     unneeded_bytes: usize,
+    /// Needed reads that were made elsewhere, as counted there and as seen here.
+    elsewhere: Arc<AtomicU64>,
+    seen_elsewhere: u64,
     /// Pushed so far: all, and those that came together with others.
     reads: u64,
     joined: u64,
@@ -114,7 +119,21 @@ impl<T: Queued> Queue<T> {
     pub(crate) fn new(limits: Limits) -> Queue<T> {
         assert!(limits.unneeded > 0 && limits.depth > limits.unneeded, "there is room for all urgencies: {limits:?}");
         let lines = Urgency::ALL.map(|_| Line::new());
-        Queue { limits, lines, places: HashMap::new(), unneeded_bytes: limits.calm_bytes, reads: 0, joined: 0 }
+        Queue {
+            limits,
+            lines,
+            places: HashMap::new(),
+            unneeded_bytes: limits.calm_bytes,
+            elsewhere: Arc::default(),
+            seen_elsewhere: 0,
+            reads: 0,
+            joined: 0,
+        }
+    }
+
+    /// Counts reads that somebody waits for and makes without the queue: those that are not needed make room for them.
+    pub(crate) fn elsewhere(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.elsewhere)
     }
 
     /// Puts an item at the end of its line.
@@ -143,6 +162,10 @@ impl<T: Queued> Queue<T> {
 
     /// The next to be begun, if the limits allow one.
     pub(crate) fn next(&mut self) -> Option<Begun<T>> {
+        let elsewhere = self.elsewhere.load(Ordering::Relaxed);
+        if elsewhere != self.seen_elsewhere {
+            (self.seen_elsewhere, self.unneeded_bytes) = (elsewhere, 0);
+        }
         let able = Urgency::ALL.map(|urgency| self.is_able(urgency));
         let most = Urgency::ALL.into_iter().find(|&urgency| able[urgency as usize])?;
         let is_due = |&urgency: &Urgency| able[urgency as usize] && self.lines[urgency as usize].passed >= PATIENCE;

@@ -32,14 +32,14 @@ const POOL_DEPTH: usize = 32;
 /// Limits of the engine whose depth is `depth`.
 ///
 /// A disk that gives 1 GB/s is busy for 1 ms with every MB that is under way, and a read that is needed waits as long. So
-/// beside such reads there are two runs for background work and four for who reads ahead: enough to use the time that is
+/// beside such reads there is one run for background work and four for who reads ahead: enough to use the time that is
 /// left. Without them, enough for a disk of 4 GB/s that answers after 1 ms, or an array of several.
 fn limits(depth: usize) -> Limits {
     Limits {
         depth,
         unneeded: depth / 2,
         bytes: [usize::MAX, 8 << 20, 4 << 20],
-        strained_bytes: [usize::MAX, 1 << 20, 512 << 10],
+        strained_bytes: [usize::MAX, 512 << 10, 128 << 10],
         calm_bytes: 8 << 20,
     }
 }
@@ -147,6 +147,10 @@ impl Reads for RealReads {
         }
     }
 
+    fn make(&self, read: Read) {
+        self.engine().make(read);
+    }
+
     /// Decides how to read, if that was not decided yet.
     fn name(&self) -> &'static str {
         self.engine().name()
@@ -170,6 +174,10 @@ struct Refusal {
 }
 
 impl Reads for Refusal {
+    fn make(&self, read: Read) {
+        self.submit(vec![read]);
+    }
+
     fn submit(&self, reads: Vec<Read>) {
         for read in reads {
             read.finish(Err(io::Error::new(self.kind, self.why.clone())));

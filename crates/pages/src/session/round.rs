@@ -323,7 +323,7 @@ fn read(cache: &PageCache, readings: Vec<Reading>, by_caller: bool) {
         let its = Arc::clone(reading.file.reads());
         let Some(read) = reading.begin(cache) else { continue };
         if by_caller {
-            read_here(read);
+            its.make(read);
             return;
         }
         if let Some(before) = reader.as_ref().filter(|before| !Arc::ptr_eq(before, &its)) {
@@ -335,11 +335,4 @@ fn read(cache: &PageCache, readings: Vec<Reading>, by_caller: bool) {
     if let Some(reader) = reader {
         reader.submit(reads);
     }
-}
-
-/// A panic goes to who needs the page, and those who await it ask again.
-fn read_here(read: Read) {
-    let Read { file, offset, mut buffer, done, .. } = read;
-    let outcome = file.read_at(&mut buffer, offset);
-    done(buffer, outcome);
 }

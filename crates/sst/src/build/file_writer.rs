@@ -1,4 +1,4 @@
-//! Pages to bytes in a file: alignment, checksums, and writes of a megabyte around the system's page cache. Knows no rows.
+//! Pages to bytes in a file: alignment, checksums, and large writes around the system's page cache. Knows no rows.
 
 use os::sync::Arc;
 use os::{BLOCK_BYTES, Buffer, File};
@@ -6,8 +6,10 @@ use pages::page::{Packing, pack_page, seal_page};
 use pages::{Address, Codec, Error, PACK_BYTES, PageKind, Result};
 use std::path::PathBuf;
 
-/// Bytes gathered before they are written: large enough for the disk's sequential rate.
-const BUFFER_BYTES: usize = 1 << 20;
+/// Bytes gathered before they are written: enough for the disk's sequential rate, and not more, since a read that somebody
+/// waits for is behind them. Of a virtual disk that wrote 1.7 GB/s in such pieces, and 2.9 in pieces of 1 MiB, one read of
+/// a hundred took 250 us beside 160 MB/s of the former and 390 us beside as much of the latter.
+const BUFFER_BYTES: usize = 128 << 10;
 
 /// Bytes reserved at first: most files of a flush of many tables are small, and a buffer is zeroed before it is used.
 const FIRST_BUFFER_BYTES: usize = 16 << 10;

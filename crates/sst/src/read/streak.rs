@@ -27,12 +27,7 @@ pub struct Streak {
 impl Streak {
     /// Rows after the place of `cursor`, up to a gap in what it is bounded to. `None` if it is nowhere, or at the last of
     /// them.
-    pub(super) fn after(
-        cursor: &TreeCursor,
-        direction: Direction,
-        at: Version,
-        version_offset: u64,
-    ) -> Option<Streak> {
+    pub(super) fn after(cursor: &TreeCursor, direction: Direction, at: Version, version_offset: u64) -> Option<Streak> {
         let (page, layout, i) = cursor.place()?;
         let first = layout.first_row();
         let seen = cursor.rows_around(first + i as u64);

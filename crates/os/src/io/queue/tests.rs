@@ -2,6 +2,7 @@
 
 use super::super::{Load, Urgency};
 use super::{Begun, Limits, PATIENCE, Queue, Queued};
+use crate::sync::atomic::Ordering;
 use Urgency::{Ahead, Background, Needed};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -116,6 +117,19 @@ fn bounds_are_narrow_while_somebody_waits_for_reads_and_some_time_after() {
         bytes += 20;
         assert_eq!(begun.len(), if bytes < LIMITS.calm_bytes { 1 } else { 2 }, "after {bytes} bytes");
     }
+}
+
+#[test]
+fn reads_made_elsewhere_strain_as_those_that_are_begun_here() {
+    let items = [(Background, 1, 20), (Background, 2, 20)];
+    assert_eq!(tickets(&begin(&mut queue(&items))), [1, 2], "nobody waits");
+    let mut queue = queue(&items);
+    queue.elsewhere().fetch_add(1, Ordering::Relaxed);
+    let mut begun = begin(&mut queue);
+    assert_eq!(tickets(&begun), [1], "somebody does");
+    assert!(!queue.has_next());
+    end(&mut queue, begun.pop().expect("one was begun"));
+    assert_eq!(tickets(&begin(&mut queue)), [2]);
 }
 
 #[test]

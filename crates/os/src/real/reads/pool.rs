@@ -5,6 +5,7 @@ use super::hands::{Hands, Work};
 use crate::io::Usage;
 use crate::io::queue::{Begun, Limits, Queue};
 use crate::io::run::{Run, join};
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex};
 use crate::{Read, Reads};
 use std::fmt;
@@ -13,6 +14,8 @@ use std::fmt;
 pub(super) struct Pool {
     shared: Arc<Shared>,
     hands: Hands<Shared>,
+    /// Reads that callers made.
+    made: Arc<AtomicU64>,
 }
 
 struct Shared {
@@ -22,8 +25,10 @@ struct Shared {
 impl Pool {
     /// At most `threads` threads, none yet.
     pub(super) fn new(limits: Limits, threads: usize) -> Pool {
-        let shared = Arc::new(Shared { queue: Mutex::new(Queue::new(limits)) });
-        Pool { hands: Hands::new(shared.clone(), threads), shared }
+        let queue = Queue::new(limits);
+        let made = queue.elsewhere();
+        let shared = Arc::new(Shared { queue: Mutex::new(queue) });
+        Pool { hands: Hands::new(shared.clone(), threads), shared, made }
     }
 }
 
@@ -46,6 +51,11 @@ impl Reads for Pool {
         let begun = begin(&mut queue);
         drop(queue);
         self.hands.give(begun);
+    }
+
+    fn make(&self, read: Read) {
+        self.made.fetch_add(1, Ordering::Relaxed);
+        read.make();
     }
 
     fn name(&self) -> &'static str {

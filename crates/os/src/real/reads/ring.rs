@@ -21,6 +21,7 @@ use super::hands::{Hands, Work};
 use crate::io::Usage;
 use crate::io::queue::{Begun, Limits, Queue};
 use crate::io::run::{Lengths, Outcome, Part, Run, descriptor_of_whole, join, scratch};
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex};
 use crate::{Buffer, Read, Reads};
 use io_uring::{IoUring, Probe, cqueue, opcode, squeue, types};
@@ -40,6 +41,8 @@ const BELL: u64 = u64::MAX;
 pub(super) struct Ring {
     shared: Arc<Shared>,
     hands: Arc<Hands<Shared>>,
+    /// Reads that callers made.
+    made: Arc<AtomicU64>,
     /// Taken when dropped.
     reactor: Option<JoinHandle<()>>,
 }
@@ -63,7 +66,9 @@ impl Ring {
     /// A ring and its reactor; an error if the system has none for us.
     pub(super) fn new(limits: Limits, hands: usize) -> io::Result<Ring> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
-        let state = State { queue: Queue::new(limits), asleep: false, closed: false, broken: None };
+        let queue = Queue::new(limits);
+        let made = queue.elsewhere();
+        let state = State { queue, asleep: false, closed: false, broken: None };
         let shared = Arc::new(Shared { state: Mutex::new(state), bell });
         let hands = Arc::new(Hands::new(shared.clone(), hands));
         let (send, receive) = sync_channel(1);
@@ -80,7 +85,7 @@ impl Ring {
         };
         let reactor = thread::Builder::new().name("larch-reads".to_owned()).spawn(run)?;
         receive.recv().expect("the thread answers before it ends")?;
-        Ok(Ring { shared, hands, reactor: Some(reactor) })
+        Ok(Ring { shared, hands, made, reactor: Some(reactor) })
     }
 }
 
@@ -127,6 +132,11 @@ impl Reads for Ring {
         let wakes = state.queue.raise(ticket) && state.wakes();
         drop(state);
         self.shared.ring_bell_if(wakes);
+    }
+
+    fn make(&self, read: Read) {
+        self.made.fetch_add(1, Ordering::Relaxed);
+        read.make();
     }
 
     fn name(&self) -> &'static str {
