@@ -122,19 +122,23 @@ struct Pending {
     flights: usize,
     /// The task to be woken by the last.
     waker: Option<Waker>,
+    /// A thread waits for the last: to wake nobody is a call of the system, too.
+    is_awaited: bool,
 }
 
 impl Arrivals {
     fn arrived(&self) {
-        let waker = {
+        let (waker, is_awaited) = {
             let mut pending = self.pending.lock();
             pending.flights -= 1;
             if pending.flights > 0 {
                 return;
             }
-            pending.waker.take()
+            (pending.waker.take(), pending.is_awaited)
         };
-        self.last.notify_all();
+        if is_awaited {
+            self.last.notify_all();
+        }
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -149,6 +153,7 @@ impl Arrivals {
     pub fn wait(&self) {
         let mut pending = self.pending.lock();
         while pending.flights > 0 {
+            pending.is_awaited = true;
             pending = self.last.wait(pending);
         }
     }

@@ -230,41 +230,90 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
     if layout.first_row.checked_add(rows).is_none() {
         return Err(format!("{rows} rows from row {} are beyond the last row there can be", layout.first_row));
     }
-    let room = page.len() - layout.records_at;
-    let mut before = layout.offset(page, 0);
-    if before != 0 || layout.offset(page, layout.rows) != room {
-        return Err("records do not fill the page".to_owned());
+    if layout.wide {
+        let offsets: &[[u8; 4]] = page[layout.offsets_at..layout.prefix_at].as_chunks().0;
+        layout.validate_rows(page, offsets, |offset| u32::from_le_bytes(offset) as usize)
+    } else {
+        let offsets: &[[u8; 2]] = page[layout.offsets_at..layout.prefix_at].as_chunks().0;
+        layout.validate_rows(page, offsets, |offset| usize::from(u16::from_le_bytes(offset)))
     }
-    for i in 0..layout.rows {
-        let after = layout.offset(page, i + 1);
-        if after <= before || after > room {
-            return Err(format!("record {i} ends at {after}, outside the page or before its start"));
+}
+
+impl Layout {
+    /// Checks the rows, one after the other. A page is checked whenever it was read, so what nearly all rows are is seen at
+    /// a glance: a short key whose head is greater than the one before, and a value in the page.
+    #[inline]
+    fn validate_rows<const N: usize>(
+        &self,
+        page: &[u8],
+        offsets: &[[u8; N]],
+        offset: impl Fn([u8; N]) -> usize,
+    ) -> Result<(), String> {
+        let (heads, records) = (self.heads(page), &page[self.records_at..]);
+        let is_short = self.prefix_bytes + PLAIN_SUFFIX_BYTES <= MAX_KEY_BYTES;
+        let ends = offsets.split_first().filter(|(first, ends)| offset(**first) == 0 && ends.len() == heads.len());
+        let Some((_, ends)) = ends.filter(|(_, ends)| ends.last().is_some_and(|end| offset(*end) == records.len())) else {
+            return Err("records do not fill the page".to_owned());
+        };
+        let (mut start, mut head) = (0, None);
+        for (i, (next, end)) in heads.iter().zip(ends).enumerate() {
+            let (next, end) = (u32::from_le_bytes(*next), offset(*end));
+            let Some(record) = records.get(start..end).filter(|record| !record.is_empty()) else {
+                return Err(format!("record {i} ends at {end}, outside the page or before its start"));
+            };
+            if !(is_short && head.is_none_or(|head| head < next) && is_plain(record, next)) {
+                self.validate_row(page, i)?;
+            }
+            (start, head) = (end, Some(next));
         }
-        before = after;
+        Ok(())
     }
-    let mut last: Option<Suffix<'_>> = None;
-    for i in 0..layout.rows {
-        let tag = layout.record_bytes(page, i)[0];
-        let Some((suffix, record)) = layout.decode(page, i).filter(|_| tag & TAG_UNKNOWN == 0) else {
+
+    /// Checks row `i`, and that it comes after the one before it, whose record decodes.
+    #[inline(never)]
+    fn validate_row(&self, page: &[u8], i: usize) -> Result<(), String> {
+        let tag = self.record_bytes(page, i)[0];
+        let Some((suffix, record)) = self.decode(page, i).filter(|_| tag & TAG_UNKNOWN == 0) else {
             return Err(format!("record {i} does not decode"));
         };
-        let key_bytes = layout.prefix_bytes + usize::from(suffix.head_bytes) + suffix.tail.len();
+        let key_bytes = self.prefix_bytes + usize::from(suffix.head_bytes) + suffix.tail.len();
         if key_bytes > MAX_KEY_BYTES {
             return Err(format!("key {i} has {key_bytes} bytes"));
         }
-        if suffix.head_bytes < 4 && suffix.head.to_be_bytes()[usize::from(suffix.head_bytes)..].iter().any(|&b| b != 0)
-        {
+        let head = suffix.head.to_be_bytes();
+        if head[usize::from(suffix.head_bytes)..].iter().any(|&byte| byte != 0) {
             return Err(format!("head {i} holds bytes its key does not have"));
         }
-        if last.is_some_and(|last| last >= suffix) {
+        if i > 0 && self.suffix(page, i - 1) >= suffix {
             return Err(format!("key {i} is not greater than the one before it"));
         }
-        last = Some(suffix);
         if record.outside && OutsideValue::new(&page[record.value_at..record.value_at + record.value_bytes]).is_none() {
             return Err(format!("value reference {i} does not decode"));
         }
+        Ok(())
     }
-    Ok(())
+}
+
+/// Longest key suffix of a plain record: its length takes one byte.
+const PLAIN_SUFFIX_BYTES: usize = 0x7f;
+
+/// Whether a record with this head is one that needs no further look: of a known kind and near the base version, its value
+/// within, and its key no longer than a plain one.
+#[inline]
+fn is_plain(record: &[u8], head: u32) -> bool {
+    let [tag, suffix_bytes, rest @ ..] = record else { return false };
+    let rest = match rest {
+        _ if tag & TAG_BASE_VERSION != 0 => rest,
+        [0..0x80, rest @ ..] | [_, 0..0x80, rest @ ..] | [_, _, 0..0x80, rest @ ..] | [_, _, _, 0..0x80, rest @ ..] => rest,
+        _ => return false,
+    };
+    let suffix_bytes = usize::from(*suffix_bytes);
+    let beyond_key = u32::MAX.checked_shr(8 * suffix_bytes as u32).unwrap_or(0);
+    tag & (TAG_UNKNOWN | TAG_OUTSIDE) == 0
+        && tag & TAG_KIND <= RowKind::Merge as u8
+        && suffix_bytes <= PLAIN_SUFFIX_BYTES
+        && suffix_bytes.saturating_sub(key::HEAD_BYTES) <= rest.len()
+        && head & beyond_key == 0
 }
 
 /// Collects the rows of one page.

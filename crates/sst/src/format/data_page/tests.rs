@@ -97,6 +97,46 @@ fn malformed_pages_are_refused_and_never_panic() {
     }
 }
 
+/// As [`validate`], of a page whose head is sound, with a look at all of every row.
+fn look_at_every_row(page: &[u8]) -> Result<(), String> {
+    let layout = Layout::of(page);
+    let room = page.len() - layout.records_at;
+    let offsets: Vec<usize> = (0..=layout.rows).map(|i| layout.offset(page, i)).collect();
+    if offsets[0] != 0 || offsets[layout.rows] != room || !offsets.is_sorted_by(|a, b| a < b) {
+        return Err("offsets".to_owned());
+    }
+    (0..layout.rows).try_for_each(|i| layout.validate_row(page, i))
+}
+
+#[test]
+fn rows_that_are_passed_at_a_glance_are_sound() {
+    let (mut sound, mut refused) = (0, 0);
+    for seed in 0..3_000 {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let versions = [1, 100, 1 << 20, 1 << 40][rng.random_range(0..4)];
+        let len = rng.random_range(0..200);
+        let mut rows = Rows::new();
+        for _ in 0..rng.random_range(1..20) {
+            let mut key = vec![b'k'; [2, len][rng.random_range(0..2)]];
+            key.extend((0..rng.random_range(0..9)).map(|_| rng.random::<u8>()));
+            let kind = [RowKind::Put, RowKind::Erase, RowKind::Merge][rng.random_range(0..3)];
+            rows.insert(key, (rng.random_range(0..versions), kind, false, vec![7; rng.random_range(0..9)]));
+        }
+        let mut page = build(&rows, 0);
+        assert_eq!((validate(&page), look_at_every_row(&page)), (Ok(()), Ok(())), "seed {seed}");
+        for _ in 0..40 {
+            let at = rng.random_range(HEADS_AT..page.len());
+            let before = page[at];
+            page[at] = if rng.random() { before ^ 1 << rng.random_range(0..8) } else { rng.random() };
+            let careful = look_at_every_row(&page);
+            assert_eq!(validate(&page).is_ok(), careful.is_ok(), "seed {seed}: {careful:?}");
+            *(if careful.is_ok() { &mut sound } else { &mut refused }) += 1;
+            page[at] = before;
+        }
+    }
+    assert!(sound > 1_000 && refused > 1_000, "{sound} sound, {refused} refused");
+}
+
 #[test]
 fn rows_beyond_the_last_row_id_are_refused() {
     let row = (1, RowKind::Put, false, vec![]);
