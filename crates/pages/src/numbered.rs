@@ -6,7 +6,7 @@ use crate::{Address, Codec, HEADER_BYTES, PageCache, PageKind, PageRef, PageSour
 use crate::{Packing, Result};
 use os::sim::{SimDisk, SimReads};
 use os::sync::{Arc, Condvar, Mutex};
-use os::{Access, Disk, Entry, File, Lock, Machine};
+use os::{Access, Disk, Entry, File, Lock, Machine, Reads};
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -65,7 +65,12 @@ impl Numbered {
 
     /// The file in a cache, whose reads are held back until somebody ends them.
     pub fn register_held(&self, cache: &Arc<PageCache>, reads: &Arc<SimReads>) -> Arc<PagedFile> {
-        let machine = Machine { reads: reads.clone(), ..Machine::simulated_on(Arc::clone(&self.disk), 0) };
+        self.register_reading(cache, reads.clone())
+    }
+
+    /// The file in `cache`, read by `reads`.
+    pub fn register_reading(&self, cache: &Arc<PageCache>, reads: Arc<dyn Reads>) -> Arc<PagedFile> {
+        let machine = Machine { reads, ..Machine::simulated_on(Arc::clone(&self.disk), 0) };
         cache.register_on(PATH, ID, &machine)
     }
 

@@ -127,7 +127,7 @@ struct End {
 /// Rows that come next at one end.
 struct Following {
     streak: Streak,
-    /// View of the end where they began.
+    /// View of the end where they began; or a newer one, and the end is gone.
     generation: u64,
     /// Key of the next row, before it is the bound.
     key: Vec<u8>,
@@ -494,8 +494,8 @@ impl<R: Reader> Rows<R> {
         Ok(Value::from_file(self.reader.session().cache(), loaded.map_err(|error| self.fail(error))?))
     }
 
-    /// Key of the row found last in a direction.
-    fn last_key(&self, direction: Direction) -> &[u8] {
+    /// Key of the row given last in a direction.
+    pub(super) fn last_key(&self, direction: Direction) -> &[u8] {
         let bound = match direction {
             Direction::Forward => &self.low,
             Direction::Backward => &self.high,
@@ -636,9 +636,16 @@ impl<R: Reader> Rows<R> {
         waits: Waits,
         mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
     ) -> Option<Result<T, Stop>> {
-        let Following { streak, key, value, .. } = self.following.as_mut()?;
+        let Following { streak, generation, key, value } = self.following.as_mut()?;
         if streak.direction() != direction {
             return None;
+        }
+        let newest = self.handle.core.generation();
+        if *generation != newest {
+            // Whoever made the new view may have found the ends in use.
+            let gone = self.ends.as_ref().map(|ends| ends.lock().take_old(newest).collect::<Vec<_>>());
+            *generation = newest;
+            drop(gone);
         }
         let place = streak.next(key)?;
         let (reader, spot) = (&Asking::new(&self.reader, waits), Spot::Page(streak.page(), place.clone()));

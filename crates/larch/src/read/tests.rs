@@ -23,6 +23,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+mod following;
 mod forms;
 
 type Row = Vec<Vec<u8>>;

@@ -12,7 +12,7 @@
 //!
 //! Nobody waits forever: who could begin and was passed by [`PATIENCE`] more urgent reads is next.
 
-use super::{Load, Urgency, Usage};
+use super::{Load, Read, Urgency, Usage};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::collections::{HashMap, VecDeque};
@@ -62,12 +62,48 @@ pub(crate) struct Queue<T> {
     places: HashMap<u64, (Urgency, u64)>,
     /// Bytes that are not needed begun since a read that was.
     unneeded_bytes: usize,
-    /// Needed reads that were made elsewhere, as counted there and as seen here.
-    elsewhere: Arc<AtomicU64>,
+    /// Reads that are made without the queue, and how many had been begun when it last looked.
+    elsewhere: Arc<Elsewhere>,
     seen_elsewhere: u64,
     /// Pushed so far: all, and those that came together with others.
     reads: u64,
     joined: u64,
+}
+
+/// Counts of reads that who waits for them makes.
+#[derive(Debug, Default)]
+pub(crate) struct Elsewhere {
+    begun: AtomicU64,
+    over: AtomicU64,
+}
+
+impl Elsewhere {
+    /// Makes a read on this thread. If it is needed it counts, even if who is told panics.
+    pub(crate) fn make(&self, read: Read) {
+        let counted = (read.urgency == Urgency::Needed).then(|| Counted::new(self));
+        read.make();
+        drop(counted);
+    }
+
+    fn are_over(&self) -> bool {
+        self.begun.load(Ordering::Relaxed) == self.over.load(Ordering::Relaxed)
+    }
+}
+
+/// One read that counts as under way.
+struct Counted<'e>(&'e Elsewhere);
+
+impl<'e> Counted<'e> {
+    fn new(elsewhere: &'e Elsewhere) -> Self {
+        elsewhere.begun.fetch_add(1, Ordering::Relaxed);
+        Self(elsewhere)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.over.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// What there is of one urgency.
@@ -131,8 +167,8 @@ impl<T: Queued> Queue<T> {
         }
     }
 
-    /// Counts reads that somebody waits for and makes without the queue: those that are not needed make room for them.
-    pub(crate) fn elsewhere(&self) -> Arc<AtomicU64> {
+    /// Counts reads that are made without the queue: those that are not needed make room for them.
+    pub(crate) fn elsewhere(&self) -> Arc<Elsewhere> {
         Arc::clone(&self.elsewhere)
     }
 
@@ -162,7 +198,7 @@ impl<T: Queued> Queue<T> {
 
     /// The next to be begun, if the limits allow one.
     pub(crate) fn next(&mut self) -> Option<Begun<T>> {
-        let elsewhere = self.elsewhere.load(Ordering::Relaxed);
+        let elsewhere = self.elsewhere.begun.load(Ordering::Relaxed);
         if elsewhere != self.seen_elsewhere {
             (self.seen_elsewhere, self.unneeded_bytes) = (elsewhere, 0);
         }
@@ -255,7 +291,7 @@ impl<T: Queued> Queue<T> {
         };
         let unneeded: usize = self.lines[Urgency::Needed as usize + 1..].iter().map(|line| line.begun).sum();
         let needed = self.lines[Urgency::Needed as usize].begun;
-        let is_calm = needed == 0 && self.unneeded_bytes >= self.limits.calm_bytes;
+        let is_calm = needed == 0 && self.unneeded_bytes >= self.limits.calm_bytes && self.elsewhere.are_over();
         let bytes = if is_calm { &self.limits.bytes } else { &self.limits.strained_bytes };
         unneeded + needed < self.limits.depth
             && (urgency == Urgency::Needed || unneeded < self.limits.unneeded)

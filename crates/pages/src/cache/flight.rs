@@ -72,6 +72,11 @@ impl Flight {
         !self.hurried.swap(true, Ordering::Relaxed)
     }
 
+    /// Whether somebody is in a hurry who did not begin the read.
+    pub fn is_hurried(&self) -> bool {
+        self.hurried.load(Ordering::Relaxed)
+    }
+
     /// Whether somebody needs the page.
     pub fn is_needed(&self) -> bool {
         self.needed.load(Ordering::Relaxed)

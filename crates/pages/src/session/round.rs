@@ -317,6 +317,9 @@ impl Reading {
 
 /// Begins to read pages; makes it here if that is wanted. Those whose file cannot be opened land at once.
 fn read(cache: &PageCache, readings: Vec<Reading>, by_caller: bool) {
+    let can_wait = |reading: &&Reading| reading.urgency != Urgency::Needed;
+    let waiting = |reading: &Reading| (Arc::clone(reading.claim.flight()), Arc::clone(reading.file.reads()));
+    let waiting: Vec<_> = readings.iter().filter(can_wait).map(waiting).collect();
     let mut reads: Vec<Read> = Vec::with_capacity(readings.len());
     let mut reader: Option<Arc<dyn Reads>> = None;
     for reading in readings {
@@ -334,5 +337,9 @@ fn read(cache: &PageCache, readings: Vec<Reading>, by_caller: bool) {
     }
     if let Some(reader) = reader {
         reader.submit(reads);
+    }
+    // Whoever was in a hurry for one before it was submitted found nothing to raise.
+    for (flight, reader) in waiting.iter().filter(|(flight, _)| flight.is_hurried()) {
+        reader.raise(flight.ticket());
     }
 }

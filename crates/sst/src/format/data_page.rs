@@ -252,7 +252,8 @@ impl Layout {
         let (heads, records) = (self.heads(page), &page[self.records_at..]);
         let is_short = self.prefix_bytes + PLAIN_SUFFIX_BYTES <= MAX_KEY_BYTES;
         let ends = offsets.split_first().filter(|(first, ends)| offset(**first) == 0 && ends.len() == heads.len());
-        let Some((_, ends)) = ends.filter(|(_, ends)| ends.last().is_some_and(|end| offset(*end) == records.len())) else {
+        let Some((_, ends)) = ends.filter(|(_, ends)| ends.last().is_some_and(|end| offset(*end) == records.len()))
+        else {
             return Err("records do not fill the page".to_owned());
         };
         let (mut start, mut head) = (0, None);
@@ -304,7 +305,9 @@ fn is_plain(record: &[u8], head: u32) -> bool {
     let [tag, suffix_bytes, rest @ ..] = record else { return false };
     let rest = match rest {
         _ if tag & TAG_BASE_VERSION != 0 => rest,
-        [0..0x80, rest @ ..] | [_, 0..0x80, rest @ ..] | [_, _, 0..0x80, rest @ ..] | [_, _, _, 0..0x80, rest @ ..] => rest,
+        [0..0x80, rest @ ..] | [_, 0..0x80, rest @ ..] | [_, _, 0..0x80, rest @ ..] | [_, _, _, 0..0x80, rest @ ..] => {
+            rest
+        }
         _ => return false,
     };
     let suffix_bytes = usize::from(*suffix_bytes);

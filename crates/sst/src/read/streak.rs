@@ -25,10 +25,15 @@ pub struct Streak {
 }
 
 impl Streak {
-    /// Rows after the place of `cursor`, up to a gap in what it is bounded to. `None` if it is nowhere, or at the last of
-    /// them.
+    /// Rows after the place of `cursor`, up to a gap in what it is bounded to. `None` if it is nowhere, at the last of
+    /// them, or at a row whose value, or whose visible version, lies elsewhere.
     pub(super) fn after(cursor: &TreeCursor, direction: Direction, at: Version, version_offset: u64) -> Option<Streak> {
         let (page, layout, i) = cursor.place()?;
+        // Where this row was not one to be followed, the next ones will hardly be.
+        let here = layout.record(page, i);
+        if here.outside || here.version.0.saturating_add(version_offset) > at.0 {
+            return None;
+        }
         let first = layout.first_row();
         let seen = cursor.rows_around(first + i as u64);
         let start = seen.start.saturating_sub(first) as usize;

@@ -4,7 +4,7 @@
 use super::*;
 use crate::read::Tried;
 use crate::read::multi::MultiRead;
-use crate::read::range::Rows;
+use crate::read::range::{Given, Rows};
 use crate::table::bounds;
 use pages::{AsyncSource, Reader, retry_async};
 use sst::Direction;
@@ -12,17 +12,27 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
 /// A session whose pages come some polls late.
-struct Late {
+pub(super) struct Late {
     session: Session,
     rng: StdRng,
     left: u32,
     most_pinned: Cell<u64>,
+    /// Rows that were given as borrowed ones, and those of them that needed no merging.
+    pub(super) borrowed: Cell<u64>,
+    pub(super) followed: Cell<u64>,
 }
 
 impl Late {
-    fn new(table: &Table, seed: u64) -> Self {
+    pub(super) fn new(table: &Table, seed: u64) -> Self {
         let session = Session::new(&table.core().cache, Reason::Point, Admit::Keep);
-        Self { session, rng: StdRng::seed_from_u64(seed), left: 1, most_pinned: Cell::new(0) }
+        Self {
+            session,
+            rng: StdRng::seed_from_u64(seed),
+            left: 1,
+            most_pinned: Cell::default(),
+            borrowed: Cell::default(),
+            followed: Cell::default(),
+        }
     }
 
     fn note_pins(&self) {
@@ -100,17 +110,24 @@ fn run<T>(future: impl Future<Output = T>, mut between: impl FnMut()) -> T {
     }
 }
 
-type Given = Option<(Vec<u8>, Row)>;
+type Next = Option<(Vec<u8>, Row)>;
 
-fn given(row: Option<(crate::Key, Parts)>) -> Given {
+fn given(row: Option<(crate::Key, Parts)>) -> Next {
     row.map(|(key, parts)| (key.to_vec(), bytes(&parts)))
 }
 
 /// The next row, in forms as `rng` says until one gives it.
-fn next(rng: &mut StdRng, rows: &mut Rows<Late>, direction: Direction, renew_view: &dyn Fn()) -> Given {
+pub(super) fn next(rng: &mut StdRng, rows: &mut Rows<Late>, direction: Direction, renew_view: &dyn Fn()) -> Next {
     loop {
-        match rng.random_range(0..4) {
+        match rng.random_range(0..5) {
             0 => return given(rows.wait(direction, |row| row.with_parts()).expect("the disk works")),
+            4 => {
+                let place = rows.next(direction).expect("the disk works")?;
+                let late = rows.reader();
+                late.borrowed.update(|count| count + 1);
+                late.followed.update(|count| count + u64::from(matches!(place, Given::Followed)));
+                return Some((rows.last_key(direction).to_vec(), bytes(&rows.parts(&place).expect("the disk works"))));
+            }
             1 => match rows.try_once(direction, |row| row.with_parts()).expect("the disk works") {
                 Tried::Ready(row) => return given(row),
                 Tried::WouldFault => {}

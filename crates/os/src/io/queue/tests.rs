@@ -1,12 +1,14 @@
 //! What the queue promises.
 
 use super::super::{Load, Urgency};
-use super::{Begun, Limits, PATIENCE, Queue, Queued};
-use crate::sync::atomic::Ordering;
+use super::{Begun, Counted, Limits, PATIENCE, Queue, Queued};
+use crate::sim::SimDisk;
+use crate::{Access, BLOCK_BYTES, Buffer, Disk, Read};
 use Urgency::{Ahead, Background, Needed};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// So many bytes, with this ticket.
 #[derive(Debug)]
@@ -120,16 +122,38 @@ fn bounds_are_narrow_while_somebody_waits_for_reads_and_some_time_after() {
 }
 
 #[test]
-fn reads_made_elsewhere_strain_as_those_that_are_begun_here() {
+fn needed_reads_made_elsewhere_strain_as_those_that_are_begun_here() {
     let items = [(Background, 1, 20), (Background, 2, 20)];
-    assert_eq!(tickets(&begin(&mut queue(&items))), [1, 2], "nobody waits");
+    let read = |urgency| {
+        let file = SimDisk::new(1).open(Path::new("file"), Access::Create).expect("an empty disk has room");
+        Read { file, offset: 0, buffer: Buffer::zeroed(BLOCK_BYTES), urgency, ticket: 9, done: Box::new(|_, _| {}) }
+    };
+    let mut idle = queue(&items);
+    idle.elsewhere().make(read(Background));
+    assert_eq!(tickets(&begin(&mut idle)), [1, 2], "nobody waits");
     let mut queue = queue(&items);
-    queue.elsewhere().fetch_add(1, Ordering::Relaxed);
+    queue.elsewhere().make(read(Needed));
     let mut begun = begin(&mut queue);
-    assert_eq!(tickets(&begun), [1], "somebody does");
+    assert_eq!(tickets(&begun), [1], "somebody did");
     assert!(!queue.has_next());
     end(&mut queue, begun.pop().expect("one was begun"));
     assert_eq!(tickets(&begin(&mut queue)), [2]);
+}
+
+#[test]
+fn nothing_is_calm_while_a_needed_read_is_made_elsewhere() {
+    let items = [(Background, 1, LIMITS.calm_bytes), (Background, 2, 20), (Background, 3, 20)];
+    let mut queue = queue(&items);
+    let elsewhere = queue.elsewhere();
+    let under_way = Counted::new(&elsewhere);
+    let mut begun = begin(&mut queue);
+    assert_eq!(tickets(&begun), [1]);
+    end(&mut queue, begun.pop().expect("one was begun"));
+    let mut begun = begin(&mut queue);
+    assert_eq!(tickets(&begun), [2], "as many bytes were begun as make it calm");
+    drop(under_way);
+    begun.extend(begin(&mut queue));
+    assert_eq!(tickets(&begun), [2, 3]);
 }
 
 #[test]

@@ -3,9 +3,8 @@
 use super::closed;
 use super::hands::{Hands, Work};
 use crate::io::Usage;
-use crate::io::queue::{Begun, Limits, Queue};
+use crate::io::queue::{Begun, Elsewhere, Limits, Queue};
 use crate::io::run::{Run, join};
-use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex};
 use crate::{Read, Reads};
 use std::fmt;
@@ -14,8 +13,8 @@ use std::fmt;
 pub(super) struct Pool {
     shared: Arc<Shared>,
     hands: Hands<Shared>,
-    /// Reads that callers made.
-    made: Arc<AtomicU64>,
+    /// Reads that callers make.
+    elsewhere: Arc<Elsewhere>,
 }
 
 struct Shared {
@@ -26,9 +25,9 @@ impl Pool {
     /// At most `threads` threads, none yet.
     pub(super) fn new(limits: Limits, threads: usize) -> Pool {
         let queue = Queue::new(limits);
-        let made = queue.elsewhere();
+        let elsewhere = queue.elsewhere();
         let shared = Arc::new(Shared { queue: Mutex::new(queue) });
-        Pool { hands: Hands::new(shared.clone(), threads), shared, made }
+        Pool { hands: Hands::new(shared.clone(), threads), shared, elsewhere }
     }
 }
 
@@ -54,8 +53,7 @@ impl Reads for Pool {
     }
 
     fn make(&self, read: Read) {
-        self.made.fetch_add(1, Ordering::Relaxed);
-        read.make();
+        self.elsewhere.make(read);
     }
 
     fn name(&self) -> &'static str {

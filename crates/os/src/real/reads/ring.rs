@@ -19,9 +19,8 @@
 use super::closed;
 use super::hands::{Hands, Work};
 use crate::io::Usage;
-use crate::io::queue::{Begun, Limits, Queue};
+use crate::io::queue::{Begun, Elsewhere, Limits, Queue};
 use crate::io::run::{Lengths, Outcome, Part, Run, descriptor_of_whole, join, scratch};
-use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, Mutex};
 use crate::{Buffer, Read, Reads};
 use io_uring::{IoUring, Probe, cqueue, opcode, squeue, types};
@@ -41,8 +40,8 @@ const BELL: u64 = u64::MAX;
 pub(super) struct Ring {
     shared: Arc<Shared>,
     hands: Arc<Hands<Shared>>,
-    /// Reads that callers made.
-    made: Arc<AtomicU64>,
+    /// Reads that callers make.
+    elsewhere: Arc<Elsewhere>,
     /// Taken when dropped.
     reactor: Option<JoinHandle<()>>,
 }
@@ -67,7 +66,7 @@ impl Ring {
     pub(super) fn new(limits: Limits, hands: usize) -> io::Result<Ring> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
         let queue = Queue::new(limits);
-        let made = queue.elsewhere();
+        let elsewhere = queue.elsewhere();
         let state = State { queue, asleep: false, closed: false, broken: None };
         let shared = Arc::new(Shared { state: Mutex::new(state), bell });
         let hands = Arc::new(Hands::new(shared.clone(), hands));
@@ -85,7 +84,7 @@ impl Ring {
         };
         let reactor = thread::Builder::new().name("larch-reads".to_owned()).spawn(run)?;
         receive.recv().expect("the thread answers before it ends")?;
-        Ok(Ring { shared, hands, made, reactor: Some(reactor) })
+        Ok(Ring { shared, hands, elsewhere, reactor: Some(reactor) })
     }
 }
 
@@ -135,8 +134,7 @@ impl Reads for Ring {
     }
 
     fn make(&self, read: Read) {
-        self.made.fetch_add(1, Ordering::Relaxed);
-        read.make();
+        self.elsewhere.make(read);
     }
 
     fn name(&self) -> &'static str {

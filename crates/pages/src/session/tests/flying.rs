@@ -2,8 +2,9 @@
 
 use super::*;
 use os::sim::SimReads;
+use os::sync::Mutex;
 use os::sync::atomic::{AtomicU64, Ordering};
-use os::{Reads, Urgency};
+use os::{Read, Reads, Urgency};
 use std::task::{Wake, Waker};
 
 /// Counts how often a task was woken.
@@ -269,6 +270,53 @@ fn background_work_waits_in_its_line_and_nobody_else_waits_there() {
         assert!(poll(&mut point, &woken).is_pending());
         assert_eq!(held.reads.raised(), [ticket], "ahead: {is_ahead}");
     }
+}
+
+/// Reads that are held, and somebody who is quick: he is there between the claim of a page and its read.
+struct Overtaken {
+    held: Arc<SimReads>,
+    quick: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Reads for Overtaken {
+    fn submit(&self, reads: Vec<Read>) {
+        let quick = self.quick.lock().take();
+        if let Some(quick) = quick {
+            quick();
+        }
+        self.held.submit(reads);
+    }
+
+    fn raise(&self, ticket: u64) {
+        self.held.raise(ticket);
+    }
+
+    fn name(&self) -> &'static str {
+        "overtaken"
+    }
+}
+
+impl std::fmt::Debug for Overtaken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Overtaken")
+    }
+}
+
+#[test]
+fn a_read_is_made_urgent_by_who_needs_the_page_before_it_was_handed_over() {
+    let (numbered, held) = (Numbered::blocks(10), SimReads::new(14));
+    let cache = PageCache::new(100 * BLOCK_COST, 8, accept);
+    let reads = Arc::new(Overtaken { held: Arc::clone(&held), quick: Mutex::default() });
+    let file = numbered.register_reading(&cache, Arc::clone(&reads) as Arc<dyn Reads>);
+    let work = Session::new(&cache, Reason::Scan, Admit::Keep);
+    let point = Arc::new(Mutex::new(Session::new(&cache, Reason::Point, Admit::Keep)));
+    assert!(numbered.page(&*point.lock(), &file, 1).is_err());
+    let quick = Arc::clone(&point);
+    *reads.quick.lock() = Some(Box::new(move || assert!(poll(&mut quick.lock(), &Arc::default()).is_pending())));
+    assert!(numbered.ahead(&work, &file, 1));
+    work.release();
+    let [(ticket, urgency)] = held.tickets()[..] else { panic!("one page is read") };
+    assert_eq!((held.raised(), urgency), (vec![ticket], Urgency::Needed));
 }
 
 #[test]

@@ -1,0 +1,160 @@
+//! Rows that a range takes from their page without merging are the rows of its version, whatever lies in other sources, from
+//! whichever end they are taken, and whatever happens between two of them.
+
+use super::forms::{Late, next};
+use super::*;
+use crate::table::bounds;
+use os::Disk;
+use sst::Direction;
+
+const KEYS: usize = 1_000;
+
+fn numbered(i: usize) -> Vec<u8> {
+    format!("k{i:04}").into_bytes()
+}
+
+/// Mostly small; now and then one lies outside its page.
+fn row(rng: &mut StdRng) -> Row {
+    let mut part = |most| vec![rng.random_range(b'a'..=b'z'); rng.random_range(0..=most)];
+    let most = if part(50).len() == 50 { 700 } else { 20 };
+    (0..GROUPS.len()).map(|_| part(most)).collect()
+}
+
+fn change(rng: &mut StdRng, table: &Table, model: &mut Model, key: Vec<u8>) {
+    if rng.random_range(0..8) == 0 {
+        model.remove(&key);
+        table.remove(&key).expect("the disk works");
+    } else {
+        let row = row(rng);
+        put(table, &key, &row);
+        model.insert(key, row);
+    }
+}
+
+/// Most rows in the deepest level; above it and in memory some in clusters and some anywhere. No range erases. What some
+/// snapshots show, the newest last.
+fn clusters(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Model)> {
+    let mut model = Model::new();
+    let mut shown = Vec::new();
+    for i in 0..KEYS {
+        if rng.random_range(0..5) > 0 {
+            change(rng, table, &mut model, numbered(i));
+        }
+    }
+    flush(table, 6, 300);
+    shown.push((db.snapshot(), model.clone()));
+    for to in [Some(0), Some(0), Some(0), None] {
+        let cluster = rng.random_range(0..KEYS - 40);
+        for _ in 0..40 {
+            let any = if rng.random_range(0..4) == 0 { 0..KEYS } else { cluster..cluster + 40 };
+            let key = numbered(rng.random_range(any));
+            change(rng, table, &mut model, key);
+        }
+        shown.push((db.snapshot(), model.clone()));
+        if let Some(level) = to {
+            flush(table, level, u64::MAX);
+        }
+    }
+    shown
+}
+
+#[test]
+fn rows_that_follow_in_a_page_are_those_of_a_model_whatever_happens_between_them() {
+    let (mut borrowed, mut followed) = (0, 0);
+    for seed in 0..8 {
+        for cache_bytes in [64 << 20, 5 * 4400] {
+            println!("seed {seed}, cache of {cache_bytes} bytes");
+            let rng = &mut StdRng::seed_from_u64(seed);
+            let db = open(&SimDisk::new(seed), cache_bytes);
+            let options = TableOptions { page_bytes: 2048, ..tiny_pages(IndexKind::Btree) };
+            let table = db.table_with("t", options).expect("the disk works");
+            let shown = clusters(rng, &db, &table);
+            let mut now = shown.last().expect("the newest").1.clone();
+            for (number, (snapshot, model)) in shown.iter().enumerate() {
+                let groups: &[usize] = [&[][..], &[0], &[0, 2]][(number + seed as usize) % 3];
+                let wanted = groups.iter().try_fold(Wanted::nothing(3), |wanted, &group| wanted.with(group));
+                let wanted = wanted.expect("each once");
+                let ends = [numbered(rng.random_range(0..KEYS)), numbered(rng.random_range(0..KEYS))];
+                let (range, rows) = if ends[0] < ends[1] && rng.random() {
+                    (bounds::owned(&(ends[0].clone()..ends[1].clone())), model.range(ends[0].clone()..ends[1].clone()))
+                } else {
+                    (bounds::owned::<Vec<u8>>(&..), model.range::<Vec<u8>, _>(..))
+                };
+                let expected: Vec<(Vec<u8>, Row)> = rows.map(|(key, row)| (key.clone(), picked(row, groups))).collect();
+                let mut expected = expected.as_slice();
+                let pin = snapshot.pin_of(&table).expect("it is of this database").clone();
+                let mut rows = table.rows_by(Late::new(&table, seed), wanted, pin, range);
+                let limit = if rng.random_range(0..3) == 0 { rng.random_range(0..600) } else { u64::MAX };
+                if limit < u64::MAX {
+                    rows = rows.limit(limit);
+                }
+                let (mut direction, mut count) = (Direction::Forward, 0);
+                loop {
+                    match rng.random_range(0..200) {
+                        0 => table.compact().expect("the disk works"),
+                        1..4 => table.core().change_view(|_| {}),
+                        4..10 => {
+                            let key = numbered(rng.random_range(0..KEYS));
+                            change(rng, &table, &mut now, key);
+                        }
+                        10..20 => {
+                            direction = [Direction::Forward, Direction::Backward][rng.random_range(0..2)];
+                        }
+                        _ => {}
+                    }
+                    let row = next(rng, &mut rows, direction, &|| table.core().change_view(|_| {}));
+                    if count == limit {
+                        assert_eq!(row, None);
+                        break;
+                    }
+                    let split = match direction {
+                        Direction::Forward => expected.split_first(),
+                        Direction::Backward => expected.split_last(),
+                    };
+                    assert_eq!(row.as_ref(), split.map(|(row, _)| row), "row {count}, {direction:?}");
+                    let Some((_, rest)) = split else { break };
+                    (expected, count) = (rest, count + 1);
+                }
+                if groups.len() < 2 {
+                    borrowed += rows.reader().borrowed.get();
+                    followed += rows.reader().followed.get();
+                }
+                drop(rows);
+                assert_eq!(table.core().cache.usage().pinned_bytes, 0);
+            }
+        }
+    }
+    println!("of {borrowed} rows {followed} were followed");
+    assert!(followed * 2 > borrowed, "of {borrowed} rows {followed} were followed");
+}
+
+/// An idle range keeps the page that it follows, and neither files nor memory of an old view; a new view in the middle of a
+/// page does not end what it follows.
+#[test]
+fn a_range_in_the_middle_of_a_page_keeps_that_page_alone() {
+    let disk = SimDisk::new(1);
+    let db = open(&disk, 64 << 20);
+    let table = db.table_with("t", options(&[])).expect("the disk works");
+    for i in 0..200 {
+        put(&table, &numbered(i), &["value"]);
+    }
+    flush(&table, 6, u64::MAX);
+    let mut range = table.iter();
+    for i in 0..20 {
+        assert_eq!(range.next_row().expect("the disk works").expect("a row").key(), numbered(i));
+    }
+    let usage = || db.metrics().cache;
+    let pinned = usage().pinned_bytes;
+    put(&table, &numbered(500), &["value"]);
+    table.compact().expect("the disk works");
+    let files =
+        || disk.list("db".as_ref()).expect("it is there").iter().filter(|entry| entry.name.ends_with(".sst")).count();
+    assert_eq!(files(), 1, "the old file is gone");
+    assert!(usage().pinned_bytes <= pinned, "{} bytes are pinned, {pinned} were", usage().pinned_bytes);
+    for i in 20..200 {
+        let row = range.next_row().expect("the disk works").expect("a row");
+        assert_eq!((row.key(), row.inline_value()), (&numbered(i)[..], Some(&b"value"[..])));
+    }
+    assert!(range.next_row().expect("the disk works").is_none(), "the row written since is not of its version");
+    assert_eq!(usage().pinned_bytes, 0);
+}
