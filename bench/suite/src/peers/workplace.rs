@@ -34,6 +34,11 @@ impl Workplace {
         Ok(Self { path })
     }
 
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// A name in it.
     pub fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)

@@ -183,9 +183,14 @@ impl Ground {
     }
 
     /// Processes for `engines` as [`Ground::start`] makes them; an error is told in `table`, and there is nothing to
-    /// measure then.
+    /// measure then. What the system cached of the files for processes before is forgotten: it would be beyond the limit.
     pub fn start_all(&mut self, engines: &[(Engine, String)], limited: bool, table: &mut Table) -> Vec<Peer> {
         let mut peers = Vec::new();
+        if let Err(error) = disk::forget(self.place.path()) {
+            let why = format!("{}: {error}", self.place.path().display());
+            failed("forget", why, &mut table.failures, &self.tale);
+            return peers;
+        }
         for (engine, more) in engines {
             match self.start(engine, more, limited) {
                 Ok(peer) => peers.push(peer),
