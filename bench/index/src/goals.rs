@@ -8,7 +8,6 @@ mod eviction;
 mod filters;
 mod index_bytes;
 mod level;
-mod not_yet;
 mod opening;
 mod page_search;
 mod point_reads;
@@ -45,8 +44,6 @@ pub enum Verdict {
     Ok,
     /// It is not.
     FallsShort,
-    /// The engine cannot do it yet.
-    NotYet,
 }
 
 impl Verdict {
@@ -55,7 +52,6 @@ impl Verdict {
         match self {
             Self::Ok => "ok",
             Self::FallsShort => "FALLS SHORT",
-            Self::NotYet => "not yet",
         }
     }
 }
@@ -79,7 +75,7 @@ pub type Goal = fn(&Workplace, Size) -> Result<Vec<Line>>;
 pub type Named = (&'static str, Goal);
 
 /// In the order of the goals.
-const ALL: [Named; 17] = [
+const ALL: [Named; 16] = [
     ("point_reads", point_reads::measure),
     ("index_bytes", index_bytes::measure),
     ("resident_memory", opening::resident_memory),
@@ -91,7 +87,6 @@ const ALL: [Named; 17] = [
     ("precharged", precharged::measure),
     ("cold_scan", cold_scan::measure),
     ("readers", readers::measure),
-    ("sharing", not_yet::sharing),
     ("eviction", eviction::measure),
     ("small_cache", small_cache::measure),
     ("erased_rows", erased_rows::measure),

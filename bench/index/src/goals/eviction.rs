@@ -58,9 +58,14 @@ fn of_nodes(node_bytes: usize, turns: usize) -> Result<Figures> {
     let disk = SimDisk::new(1);
     let addresses = write_nodes(&*disk, node_bytes)?;
     let (stay, come) = addresses.split_at(HELD - ADMISSIONS);
-    let page_bytes = addresses[0].memory_bytes();
-    let new_cache = |pages: usize| PageCache::new(pages as u64 * page_bytes, 4, |_, _| Ok(()));
     let register = |cache: &Arc<PageCache>| cache.register(FILE, FILE_ID, disk.clone());
+    // What a page costs with what stands around it.
+    let wide = PageCache::new(1 << 30, 4, |_, _| Ok(()));
+    let resident = register(&wide);
+    admit(&wide, &resident, &addresses[..1])?;
+    let page_bytes = wide.usage().used_bytes;
+    drop((resident, wide));
+    let new_cache = |pages: usize| PageCache::new(pages as u64 * page_bytes, 4, |_, _| Ok(()));
     let (full, roomy) = (new_cache(HELD), new_cache(4 * HELD));
     let residents = [register(&full), register(&roomy)];
     admit(&full, &residents[0], stay)?;
