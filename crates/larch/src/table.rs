@@ -728,22 +728,29 @@ pub(crate) mod bounds {
 
     /// Inclusive start and exclusive end, without end if `None`; `None` if the range is empty.
     pub fn half_open<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
-        let after = |key: &K| {
-            let mut key = key.as_ref().to_vec();
-            key.push(0);
-            key
-        };
         let start = match range.start_bound() {
             Bound::Unbounded => Vec::new(),
             Bound::Included(key) => key.as_ref().to_vec(),
-            Bound::Excluded(key) => after(key),
+            Bound::Excluded(key) => next_key(key.as_ref())?,
         };
         let end = match range.end_bound() {
             Bound::Unbounded => None,
-            Bound::Included(key) => Some(after(key)),
+            Bound::Included(key) => next_key(key.as_ref()),
             Bound::Excluded(key) => Some(key.as_ref().to_vec()),
         };
         end.as_ref().is_none_or(|end| start < *end).then_some((start, end))
+    }
+
+    /// The key that follows `key` directly; `None` if `key` is the greatest key of all. A zero byte makes the next string,
+    /// but after a key of the greatest length that string is too long to be a key: there the next key is the next string
+    /// that does not begin with `key`.
+    fn next_key(key: &[u8]) -> Option<Vec<u8>> {
+        if key.len() == sst::MAX_KEY_BYTES {
+            return sst::format::meta::successor(key);
+        }
+        let mut next = key.to_vec();
+        next.push(0);
+        Some(next)
     }
 }
 

@@ -6,6 +6,8 @@ mod files;
 use super::*;
 use crate::db::Database;
 use os::Machine;
+use sst::MAX_KEY_BYTES;
+use std::ops::Bound;
 
 /// A database whose write buffer takes values of 1 KiB.
 fn database() -> Database {
@@ -74,6 +76,41 @@ fn the_limit_of_values_is_that_of_the_sum_of_their_parts() {
     assert!(why.starts_with("a value of 1025 bytes is longer than 1024"), "{why}");
     let why = written(&db, &table, &[b'k'; sst::MAX_KEY_BYTES + 1], &[b"", b"", b""]).expect("it is refused");
     assert!(why.starts_with("a key of "), "{why}");
+}
+
+#[test]
+fn a_range_may_begin_and_end_at_a_key_of_the_greatest_length() {
+    let longest = |last: u8| [vec![b'k'; MAX_KEY_BYTES - 1], vec![last]].concat();
+    let greatest = vec![0xff; MAX_KEY_BYTES];
+    let keys = [b"a".to_vec(), longest(b'a'), longest(b'b'), b"z".to_vec(), greatest.clone()];
+    type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+    let check = |range: Range| {
+        let db = Database::builder("db").machine(Machine::simulated(1).0).open().expect("the disk works");
+        let table = db.table("t").expect("the disk works");
+        for in_a_batch in [false, true] {
+            for key in &keys {
+                table.insert(key, "v").expect("the disk works");
+            }
+            let inside = keys.iter().filter(|key| range.contains(*key)).count();
+            assert_eq!(table.count_exact(range.clone()).expect("the disk works"), inside as u64);
+            if in_a_batch {
+                let mut batch = db.batch();
+                batch.remove_range(&table, range.clone());
+                batch.commit().expect("every bound is a key");
+            } else {
+                table.remove_range(range.clone()).expect("every bound is a key");
+            }
+            let left: Vec<Vec<u8>> = table.iter().map(|row| row.expect("the disk works").0.to_vec()).collect();
+            let expected: Vec<Vec<u8>> = keys.iter().filter(|key| !range.contains(*key)).cloned().collect();
+            assert!(left == expected, "{} keys are left, not {}", left.len(), expected.len());
+        }
+    };
+    check((Bound::Unbounded, Bound::Included(longest(b'a'))));
+    check((Bound::Included(longest(b'a')), Bound::Included(longest(b'a'))));
+    check((Bound::Excluded(longest(b'a')), Bound::Included(longest(b'b'))));
+    check((Bound::Excluded(longest(b'b')), Bound::Unbounded));
+    check((Bound::Excluded(b"z".to_vec()), Bound::Included(greatest.clone())));
+    check((Bound::Excluded(greatest), Bound::Unbounded));
 }
 
 #[test]
