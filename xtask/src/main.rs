@@ -9,6 +9,7 @@ mod miri;
 mod nightly;
 mod schedules;
 mod sim;
+mod stress;
 mod tidy;
 
 use std::env;
@@ -21,6 +22,8 @@ The project's own commands.
   cargo x ci      everything the build server checks, in its order
   cargo x tidy    facts about the tree: dead files, upward dependencies, leftovers, broken links
   cargo x sim     random histories, crashes and faults: cargo x sim [seed] [--count N] [--steps N] [--samples N]
+  cargo x stress  the whole API under threads, executors and a disk with trouble: cargo x stress [--minutes N] [--seed N]
+  cargo x tsan    the same under ThreadSanitizer
   cargo x fuzz    bytes that nobody wrote: cargo x fuzz [name] [--minutes N]; all targets, a minute each
   cargo x miri    the tests of unsafe code, interpreted by Miri
   cargo x shuttle what threads do together, under random schedules
@@ -37,6 +40,8 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(&root()),
         ["tidy"] => tidy::run(&root()),
         ["sim", arguments @ ..] => sim::run(&root(), arguments),
+        ["stress", arguments @ ..] => stress::run(&root(), arguments),
+        ["tsan", arguments @ ..] => stress::tsan(&root(), arguments),
         ["fuzz", arguments @ ..] => fuzz::run(&root(), arguments),
         ["bench", arguments @ ..] => bench::run(&root(), arguments),
         ["miri"] => miri::run(&root()),

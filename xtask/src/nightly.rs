@@ -14,9 +14,22 @@ pub fn check(tool: &str, install: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// The target that the nightly compiler makes programs for; `None` without one.
+pub fn host() -> Option<String> {
+    let output = nightly(&["rustc", "-vV"]).output().ok().filter(|output| output.status.success())?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned)
+}
+
 /// Runs `cargo` with `arguments` in `root`; says whether that succeeded.
 pub fn runs(root: &Path, arguments: &[&str]) -> bool {
-    match nightly(&["cargo"]).args(arguments).current_dir(root).status() {
+    runs_with(root, &[], arguments)
+}
+
+/// As [`runs`], with variables of the environment.
+pub fn runs_with(root: &Path, variables: &[(&str, &str)], arguments: &[&str]) -> bool {
+    let mut command = nightly(&["cargo"]);
+    match command.args(arguments).envs(variables.iter().copied()).current_dir(root).status() {
         Ok(status) => status.success(),
         Err(error) => {
             eprintln!("cannot start rustup: {error}");

@@ -11,5 +11,6 @@ pub mod options;
 pub mod rerun;
 pub mod script;
 pub mod simulate;
+pub mod stress;
 pub mod touched;
 pub mod twins;

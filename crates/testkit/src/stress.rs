@@ -1,0 +1,331 @@
+//! The whole public API at once, under threads and executors of the real machine, on a disk that has trouble now and then.
+//!
+//! How the threads interleave is not known, so what is checked holds for every order: rows that are written in pairs agree,
+//! amounts that are moved keep their sum, a snapshot shows later what it showed before, and at the end the database holds
+//! what its writers were told. A run is a number of rounds; each opens the database with other options, works for some seconds, ends the
+//! trouble, and waits for every thread. A thread that does not end is a failure as much as a wrong row. After each round nothing
+//! is left: memory, descriptors and files are what they were.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "threads, executors and time of the real machine are what is stressed"
+)]
+
+mod disk;
+mod keeper;
+mod readers;
+mod tables;
+mod tasks;
+mod writers;
+
+use disk::TroubledDisk;
+use larch::os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use larch::os::{Machine, process};
+use larch::{Database, Durability, Error, LevelOptions, Result, Table};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+use writers::Writer;
+
+const WRITERS: usize = 3;
+
+/// A thread that has not ended so long after it was asked to counts as hanging. Far more than the slowest step takes, even
+/// under a sanitizer.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Memory of the process that may stay allocated after a round beyond what was after the first: what executors, thread
+/// locals and the standard library keep.
+const KEPT_BYTES: u64 = 2 << 20;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Choices of all threads follow from it, how they interleave does not.
+    pub seed: u64,
+    /// How long to go on.
+    pub time: Duration,
+    /// How long a round is.
+    pub round: Duration,
+    /// A directory that does not exist yet; removed at the end.
+    pub directory: PathBuf,
+    /// Bytes that the process has allocated, if it counts them.
+    pub allocated_bytes: Option<fn() -> u64>,
+}
+
+/// What was done.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Rounds that were run.
+    pub rounds: u64,
+    /// How often each thing was done.
+    pub done: BTreeMap<&'static str, u64>,
+    /// How often each kind of injected trouble reached a caller.
+    pub met: BTreeMap<String, u64>,
+    /// The most anonymous memory that the process had during a round.
+    pub most_memory_bytes: u64,
+    /// Allocated bytes after each round, if they are counted.
+    pub allocated_bytes: Vec<u64>,
+}
+
+/// What the threads of a round share.
+struct Round {
+    db: Database,
+    left: Table,
+    right: Table,
+    accounts: Table,
+    disk: Arc<TroubledDisk>,
+    machine: Machine,
+    directory: PathBuf,
+    is_over: AtomicBool,
+    counts: Counts,
+}
+
+/// What was done and met, by name.
+#[derive(Debug, Default)]
+struct Counts {
+    done: std::sync::Mutex<BTreeMap<&'static str, u64>>,
+    met: std::sync::Mutex<BTreeMap<String, u64>>,
+    most_memory_bytes: AtomicU64,
+}
+
+impl Counts {
+    fn done(&self, what: &'static str) {
+        *self.done.lock().expect("no thread panics with the lock").entry(what).or_default() += 1;
+    }
+
+    fn met(&self, what: String) {
+        *self.met.lock().expect("no thread panics with the lock").entry(what).or_default() += 1;
+    }
+}
+
+impl Round {
+    /// The outcome of something that may meet the trouble of the disk: `None` if it did. Any other error is a failure.
+    fn expect<T>(&self, what: &'static str, outcome: Result<T>) -> Option<T> {
+        match outcome {
+            Ok(value) => {
+                self.counts.done(what);
+                Some(value)
+            }
+            Err(error) if is_trouble(&error) => {
+                let name = if matches!(error, Error::WritesStopped(_)) { "writes stopped" } else { "injected" };
+                self.counts.met(format!("{what}: {name}"));
+                None
+            }
+            Err(error) => panic!("{what}: {error}"),
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.is_over.load(Ordering::Acquire)
+    }
+}
+
+/// Whether the disk was asked to fail, and this came of it.
+fn is_trouble(error: &Error) -> bool {
+    !error.is_corruption() && error.to_string().contains(disk::INJECTED)
+}
+
+/// Runs rounds until the time is over.
+///
+/// # Panics
+///
+/// If a promise is broken. If a thread does not end, the process ends: nothing could be dropped any more.
+pub fn stress(settings: &Settings) -> Summary {
+    println!("stress: seed {}, {:?} in rounds of {:?}", settings.seed, settings.time, settings.round);
+    let mut summary = Summary::default();
+    let mut writers: Vec<Writer> = (0..WRITERS).map(Writer::new).collect();
+    let begin = Instant::now();
+    // The first round starts what the process keeps: the ring of reads, an executor's reactor.
+    let mut descriptors = None;
+    while summary.rounds == 0 || begin.elapsed() < settings.time {
+        let number = summary.rounds;
+        writers = round(settings, number, writers, &mut summary);
+        summary.rounds += 1;
+        let open = open_descriptors();
+        assert_eq!(*descriptors.get_or_insert(open), open, "descriptors that round {number} left open");
+        if let Some(allocated_bytes) = settings.allocated_bytes {
+            let allocated = allocated_bytes();
+            summary.allocated_bytes.push(allocated);
+            let first = summary.allocated_bytes[0];
+            assert!(
+                allocated <= first + KEPT_BYTES,
+                "{allocated} bytes are allocated after round {number}, {first} were after the first"
+            );
+        }
+    }
+    std::fs::remove_dir_all(&settings.directory).expect("the directory is ours");
+    summary
+}
+
+/// Descriptors of the process.
+fn open_descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+}
+
+/// One round; gives the writers back with what they know.
+fn round(settings: &Settings, number: u64, writers: Vec<Writer>, summary: &mut Summary) -> Vec<Writer> {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(settings.seed.wrapping_mul(1_000_003).wrapping_add(number));
+    let disk = Arc::new(TroubledDisk::new(rng.random()));
+    let machine = Machine { disk: disk.clone(), ..Machine::real() };
+    let (db, options) = open(&machine, &settings.directory, &mut rng);
+    println!("round {number}: {options}");
+    let table = |name: &str| db.table_with(name, tables::options(name)).expect("the disk works at first");
+    let (left, right, accounts) = (table("left"), table("right"), table("accounts"));
+    let round = Arc::new(Round {
+        left,
+        right,
+        accounts,
+        db,
+        disk,
+        machine,
+        directory: settings.directory.clone(),
+        is_over: AtomicBool::new(false),
+        counts: Counts::default(),
+    });
+    let mut writers: Vec<Writer> = writers.into_iter().map(|writer| writer.verified(&round)).collect();
+    readers::check_all(&round);
+    let writers = work(settings, &round, &mut rng, std::mem::take(&mut writers));
+    let report = round.db.check(&mut |_| {}).expect("the disk works again");
+    assert!(report.problems.is_empty(), "{}", report.problems[0]);
+    readers::check_all(&round);
+    let round = Arc::into_inner(round).expect("every thread has ended");
+    for (what, count) in round.counts.done.into_inner().expect("no thread panicked with the lock") {
+        *summary.done.entry(what).or_default() += count;
+    }
+    for (what, count) in round.counts.met.into_inner().expect("no thread panicked with the lock") {
+        *summary.met.entry(what).or_default() += count;
+    }
+    let most = round.counts.most_memory_bytes.load(Ordering::Relaxed);
+    summary.most_memory_bytes = summary.most_memory_bytes.max(most);
+    writers
+}
+
+fn open(machine: &Machine, directory: &Path, rng: &mut Xoshiro256PlusPlus) -> (Database, String) {
+    let cache_bytes = rng.random_range(1..=8) << 20;
+    let write_buffer_bytes = 1 << rng.random_range(18..=21);
+    let durability = if rng.random_ratio(1, 4) { Durability::Synced } else { Durability::Buffered };
+    let open_files = rng.random_range(4..=64);
+    let levels = LevelOptions {
+        level0_files: rng.random_range(2..=4),
+        base_bytes: 1 << rng.random_range(17..=20),
+        growth: rng.random_range(2..=6),
+        file_bytes: 1 << rng.random_range(15..=18),
+        ..LevelOptions::default()
+    };
+    let builder = Database::builder(directory)
+        .machine(machine.clone())
+        .cache_bytes(cache_bytes)
+        .write_buffer_bytes(write_buffer_bytes)
+        .durability(durability)
+        .open_files(open_files)
+        .warm_from_last(rng.random())
+        .prefer_flat_index(rng.random())
+        .levels(levels);
+    let options = format!(
+        "cache {} MiB, write buffer {} KiB, {durability:?}, {open_files} open files, {levels:?}",
+        cache_bytes >> 20,
+        write_buffer_bytes >> 10
+    );
+    (builder.open().expect("the disk works at first"), options)
+}
+
+/// A thread that has ended: its name, and its writer or its panic.
+type Ended = (String, thread::Result<Option<Writer>>);
+
+/// What a thread does that writes nothing down.
+type Body = fn(&Round, Xoshiro256PlusPlus);
+
+/// The threads of a round beside the writers.
+const BODIES: [(&str, Body); 8] = [
+    ("reader 0", readers::read),
+    ("reader 1", readers::read),
+    ("read-only", readers::read_only),
+    ("smol", tasks::on_one_thread),
+    ("tokio", tasks::on_many_threads),
+    ("parked", tasks::parked),
+    ("keeper", keeper::keep),
+    ("tables", tables::come_and_go),
+];
+
+/// Starts all threads, lets them work, ends the trouble and waits for each.
+fn work(settings: &Settings, round: &Arc<Round>, rng: &mut Xoshiro256PlusPlus, writers: Vec<Writer>) -> Vec<Writer> {
+    let (send, ended) = mpsc::channel::<Ended>();
+    let running = writers.len() + BODIES.len();
+    let mut seeded = || Xoshiro256PlusPlus::seed_from_u64(rng.random());
+    for writer in writers {
+        let (name, rng) = (format!("writer {}", writer.number()), seeded());
+        start(&name, round, &send, move |round| Some(writer.write(round, rng)));
+    }
+    for (name, body) in BODIES {
+        let rng = seeded();
+        start(name, round, &send, move |round| {
+            body(round, rng);
+            None
+        });
+    }
+    trouble(settings, round, rng);
+    round.is_over.store(true, Ordering::Release);
+    let mut writers = Vec::new();
+    let mut panicked: Vec<String> = Vec::new();
+    for i in 0..running {
+        match ended.recv_timeout(PATIENCE) {
+            Ok((_, Ok(writer))) => writers.extend(writer),
+            Ok((name, Err(_))) => panicked.push(name),
+            Err(_) => {
+                eprintln!("after {PATIENCE:?} {} of {running} threads have not ended", running - i);
+                eprintln!("{:#?}", round.db.metrics());
+                std::process::exit(3);
+            }
+        }
+    }
+    assert!(panicked.is_empty(), "panicked, see above: {panicked:?}; seed {}", settings.seed);
+    writers.sort_by_key(Writer::number);
+    writers
+}
+
+/// Starts a thread that says when it has ended, and how.
+fn start(
+    name: &str,
+    round: &Arc<Round>,
+    ended: &mpsc::Sender<Ended>,
+    body: impl FnOnce(&Round) -> Option<Writer> + Send + 'static,
+) {
+    let (round, ended, named) = (round.clone(), ended.clone(), name.to_owned());
+    let run = move || {
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(&round)));
+        if outcome.is_err() {
+            // The others need not go on for seconds.
+            round.is_over.store(true, Ordering::Release);
+        }
+        drop(round);
+        ended.send((named, outcome)).expect("the round waits for its threads");
+    };
+    thread::Builder::new().name(name.to_owned()).spawn(run).expect("the system has room for a thread");
+}
+
+/// Makes the disk fail now and then until the round is over, and watches the memory.
+fn trouble(settings: &Settings, round: &Round, rng: &mut Xoshiro256PlusPlus) {
+    let end = Instant::now() + settings.round;
+    while Instant::now() < end && round.goes_on() {
+        if let Err(Error::WritesStopped(_)) = round.db.sync() {
+            // Nothing more is written before the database is opened again.
+            break;
+        }
+        let anonymous = process::memory().anonymous_bytes.unwrap_or(0);
+        round.counts.most_memory_bytes.fetch_max(anonymous, Ordering::Relaxed);
+        match rng.random_range(0..10) {
+            0 => round.disk.fail_reads(rng.random_range(2..50)),
+            1 => round.disk.fail_writes(rng.random_range(2..20)),
+            2 => round.disk.fail_opens(rng.random_range(2..20)),
+            3 => round.db.set_cache_bytes(rng.random_range(1..=8) << 20),
+            _ => round.disk.works(),
+        }
+        round.machine.clock.sleep(Duration::from_millis(rng.random_range(5..100)));
+    }
+    round.disk.works();
+}
