@@ -54,7 +54,7 @@ pub struct Core {
     pub written: Written,
     pub held: Held,
     pub pace: Pace,
-    pub ranges: Ranges,
+    pub ranges: Arc<Ranges>,
     pub warmth: Warmth,
 }
 
@@ -143,7 +143,7 @@ impl Core {
             written: Written::default(),
             held: Held::default(),
             pace: Pace::default(),
-            ranges: Ranges::default(),
+            ranges: Arc::default(),
             warmth: Warmth::default(),
         }
     }
@@ -186,7 +186,7 @@ impl Core {
         self.snapshots.pin(|| self.visible())
     }
 
-    /// Makes a new view from the newest.
+    /// Makes a new view from the newest. Idle ranges keep the old one until [`Core::free_old_views`].
     pub fn change_view(&self, change: impl FnOnce(&mut View)) {
         let mut view = self.view.write();
         let mut next = View::clone(&view);
@@ -197,12 +197,21 @@ impl Core {
         self.generation.store(generation, Ordering::Release);
         drop(view);
         drop(old);
-        self.ranges.let_go(generation);
     }
 
     /// Makes `edits` durable, then visible together with what `change` does to the memtables.
     pub fn install(&self, edits: &[Edit], change: impl FnOnce(&mut View)) -> Result<()> {
-        self.install_in(&mut self.manifest.lock(), edits, change)
+        let outcome = self.install_in(&mut self.manifest.lock(), edits, change);
+        if edits.iter().any(Edit::frees) {
+            self.free_old_views();
+        }
+        outcome
+    }
+
+    /// Takes views before the newest away from ranges that are not in use, so that files and memory that are no longer in it
+    /// are freed. Looks at every open range: not to be called under the locks of the manifest or the writers.
+    pub fn free_old_views(&self) {
+        self.ranges.let_go(self.generation());
     }
 
     /// As [`Core::install`], for who holds the manifest already.

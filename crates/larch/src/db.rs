@@ -241,7 +241,9 @@ impl Database {
         core.check_writable()?;
         let Some(table) = self.existing_table(name)? else { return Ok(false) };
         writer.sync().map_err(|error| core.stop_writes(error))?;
-        core.install(&[Edit::DropTable(table.id())], |_| {})?;
+        core.install_in(&mut core.manifest.lock(), &[Edit::DropTable(table.id())], |_| {})?;
+        drop(guard);
+        core.free_old_views();
         Ok(true)
     }
 

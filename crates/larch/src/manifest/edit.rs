@@ -139,6 +139,11 @@ impl Edit {
         }
     }
 
+    /// Whether files or memtables leave the view with it, which are freed once no older view is held.
+    pub fn frees(&self) -> bool {
+        matches!(self, Self::RemoveFile { .. } | Self::DropTable(_) | Self::OldestLog(_))
+    }
+
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {

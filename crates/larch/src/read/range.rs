@@ -18,11 +18,12 @@ use crate::manifest::{DbFile, TableId};
 use crate::parts::MAX_GROUPS;
 use crate::snapshot::Pin;
 use crate::stats;
-use os::sync::{Arc, Mutex, Weak};
+use os::sync::{Arc, Mutex};
 use pages::{Admit, AsyncSource, PageCache, PageRef, PageSource, Reader, Reason, Session, Stop, retry, together};
 use sst::precharge::{Reading, is_empty};
 use sst::{Direction, Limits, Readahead, Row, StoredValue, Streak};
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{self, Bound};
 use std::task::{Context, Poll, ready};
@@ -69,7 +70,7 @@ pub(crate) struct Rows<R = Session> {
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
     /// `None` until the first row is asked for.
-    ends: Option<Arc<Mutex<Ends>>>,
+    ends: Option<Registered>,
     /// Rows that come next at one of the ends and need no merging. They are taken without the lock of the ends: they hold a
     /// page and no file, and whatever view comes, they are the rows of this version.
     following: Option<Following>,
@@ -135,33 +136,65 @@ struct Following {
     value: ops::Range<usize>,
 }
 
-/// The ranges that may hold a view.
+/// The ranges that may hold a view. A range enters when it is first asked for a row and leaves when it ends or is dropped,
+/// so that the registry never holds more than the ranges that are open.
 #[derive(Debug, Default)]
-pub struct Ranges(Mutex<Vec<Weak<Mutex<Ends>>>>);
+pub struct Ranges(Mutex<Registry>);
+
+#[derive(Debug, Default)]
+struct Registry {
+    /// Number of the range that enters next.
+    next: u64,
+    open: BTreeMap<u64, Arc<Mutex<Ends>>>,
+}
+
+/// The two places of a range, which is in the registry while this lives.
+struct Registered {
+    ends: Arc<Mutex<Ends>>,
+    number: u64,
+    ranges: Arc<Ranges>,
+}
+
+/// Ranges that are looked at while the registry is locked once.
+const WALKED_AT_ONCE: usize = 64;
 
 impl Ranges {
-    fn add(&self, ends: &Arc<Mutex<Ends>>) {
-        self.0.lock().push(Arc::downgrade(ends));
+    fn enter(self: &Arc<Self>) -> Registered {
+        let ends = Arc::default();
+        let mut registry = self.0.lock();
+        let number = registry.next;
+        registry.next += 1;
+        registry.open.insert(number, Arc::clone(&ends));
+        drop(registry);
+        Registered { ends, number, ranges: Arc::clone(self) }
     }
 
-    /// How many ranges have been asked for a row and are not dropped.
+    /// How many ranges have been asked for a row and have neither ended nor been dropped.
     pub fn count(&self) -> usize {
-        self.0.lock().iter().filter(|ends| ends.strong_count() > 0).count()
+        self.0.lock().open.len()
     }
 
-    /// Takes views before `generation` away from ranges that nobody is asking for a row right now; the others see to it
-    /// themselves.
+    /// Takes views before `generation` away from ranges that no thread asks for a row at this moment; a range in use gives
+    /// its old view back by itself. The caller holds no lock: memory is freed here, and files are removed.
     pub fn let_go(&self, generation: u64) {
-        let mut gone = Vec::new();
-        self.0.lock().retain(|ends| {
-            let Some(ends) = ends.upgrade() else { return false };
-            if let Some(mut ends) = ends.try_lock() {
-                gone.extend(ends.take_old(generation));
+        let (mut next, end) = (0, self.0.lock().next);
+        while next < end {
+            let some: Vec<(u64, Arc<Mutex<Ends>>)> =
+                self.0.lock().open.range(next..end).take(WALKED_AT_ONCE).map(|(n, ends)| (*n, ends.clone())).collect();
+            next = some.last().map_or(end, |(number, _)| number + 1);
+            for (_, ends) in some {
+                let gone = ends.try_lock().map(|mut ends| ends.take_old(generation).collect::<Vec<_>>());
+                drop(gone);
             }
-            true
-        });
-        // Memory and files are given back after the lock.
-        drop(gone);
+        }
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        // The lock is released before the places are dropped.
+        let left = self.ranges.0.lock().open.remove(&self.number);
+        drop(left);
     }
 }
 
@@ -590,7 +623,11 @@ impl<R: Reader> Rows<R> {
                 Ok(Tried::Ready(None))
             }
             Err(Stop::Fault) => return Ok(Tried::WouldFault),
-            Err(Stop::Failed(error)) => Err(self.fail(*error)),
+            Err(Stop::Failed(error)) => {
+                let error = self.fail(*error);
+                self.let_go();
+                Err(error)
+            }
         };
         if waits == Waits::Now {
             self.reader.release();
@@ -602,14 +639,15 @@ impl<R: Reader> Rows<R> {
     /// newer one.
     fn give_up(&mut self) {
         self.reader.release();
-        let Some(ends) = &self.ends else { return };
-        let gone = {
-            let mut ends = ends.lock();
-            ends.is_asked = false;
-            let generation = self.handle.core.generation();
-            ends.take_old(generation).collect::<Vec<_>>()
-        };
-        drop(gone);
+        let Some(Registered { ends, .. }) = &self.ends else { return };
+        ends.lock().is_asked = false;
+        drop(self.take_old());
+    }
+
+    /// The places in views before the newest.
+    fn take_old(&self) -> Vec<End> {
+        let Some(Registered { ends, .. }) = &self.ends else { return Vec::new() };
+        ends.lock().take_old(self.handle.core.generation()).collect()
     }
 
     /// One of the rows up to the limit was given.
@@ -642,9 +680,9 @@ impl<R: Reader> Rows<R> {
         }
         let newest = self.handle.core.generation();
         if *generation != newest {
-            // Whoever made the new view may have found the ends in use.
-            let gone = self.ends.as_ref().map(|ends| ends.lock().take_old(newest).collect::<Vec<_>>());
+            // Who made the new view may have found the ends in use.
             *generation = newest;
+            let gone = self.ends.as_ref().map(|ends| ends.ends.lock().take_old(newest).collect::<Vec<_>>());
             drop(gone);
         }
         let place = streak.next(key)?;
@@ -673,15 +711,12 @@ impl<R: Reader> Rows<R> {
         mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
     ) -> Result<Option<T>, Stop> {
         let core = &self.handle.core;
-        let ends = self.ends.get_or_insert_with(|| {
-            let ends = Arc::default();
-            core.ranges.add(&ends);
-            ends
-        });
-        let mut ends = ends.lock();
-        let ends = &mut *ends;
+        let Registered { ends, .. } = self.ends.get_or_insert_with(|| core.ranges.enter());
+        let mut guard = ends.lock();
+        let ends = &mut *guard;
         // Whoever waited for pages goes on where they are.
         let goes_on = std::mem::take(&mut ends.is_asked);
+        let gone: Vec<End> = if goes_on { Vec::new() } else { ends.take_old(core.generation()).collect() };
         if let Some(Following { streak, generation, .. }) = self.following.take() {
             let end = match streak.direction() {
                 Direction::Forward => &mut ends.front,
@@ -696,7 +731,6 @@ impl<R: Reader> Rows<R> {
             Direction::Backward => (&mut ends.back, &mut self.high, &self.low),
         };
         let reader = &Asking::new(&self.reader, waits);
-        place.take_if(|end| end.generation != core.generation() && !goes_on);
         let end = place.get_or_insert_with(|| {
             let view = core.view();
             // What a limited range needs it asks for itself, once something is missing; what lies after it is not wanted.
@@ -764,10 +798,6 @@ impl<R: Reader> Rows<R> {
                         |streak| Following { streak, generation: *generation, key: Vec::new(), value: 0..0 };
                     self.following = streak.map(following);
                 }
-                if *generation != core.generation() {
-                    // Whoever made the new view found this one in use.
-                    ends.take_old(core.generation()).for_each(drop);
-                }
             }
             // The place may be gone when it is asked again: what was passed stays so.
             Err(Stop::Fault) => {
@@ -777,6 +807,13 @@ impl<R: Reader> Rows<R> {
                 }
             }
             Ok(None) | Err(Stop::Failed(_)) => {}
+        }
+        let (is_asked, generation) = (ends.is_asked, *generation);
+        drop(guard);
+        drop(gone);
+        // Who made a newer view may have found the ends in use: asked after the lock, so that one of both sees the other.
+        if !is_asked && generation != core.generation() {
+            drop(self.take_old());
         }
         outcome
     }
