@@ -103,7 +103,7 @@ impl Cli {
         let matches = Self::command().get_matches();
         let cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         let is_given = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
-        let given = ["cache", "write_buffer", "durability", "read_only"].into_iter().find(is_given);
+        let given = ["cache", "write_buffer", "durability", "read_only", "verbose"].into_iter().find(is_given);
         if let (Command::Bench(_), Some(name)) = (&cli.command, given) {
             let name = name.replace('_', "-");
             let text = format!("--{name} is nothing to `bench`: say it of the target, as in larch:DIR?cache=64MiB");
@@ -128,6 +128,9 @@ pub struct Common {
     /// Open without a lock, beside a process that writes; shows what that process has put in files
     #[arg(long, global = true, help_heading = COMMON)]
     pub read_only: bool,
+    /// Say on standard error what the engine does: flushes, compactions, waits, errors, recovery
+    #[arg(short, long, global = true, help_heading = COMMON)]
+    pub verbose: bool,
 }
 
 impl Common {
@@ -137,7 +140,9 @@ impl Common {
             DurabilityArg::Synced => Durability::Synced,
             DurabilityArg::Buffered => Durability::Buffered,
         };
-        Database::builder(dir).cache_bytes(self.cache).write_buffer_bytes(self.write_buffer).durability(durability)
+        let builder = Database::builder(dir).cache_bytes(self.cache).write_buffer_bytes(self.write_buffer);
+        let builder = builder.durability(durability);
+        if self.verbose { builder.on_event(|event| eprintln!("larch: {event}")) } else { builder }
     }
 
     /// For commands that write.

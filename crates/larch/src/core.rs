@@ -6,6 +6,7 @@
 
 use crate::commit::{Pace, Writer};
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::gauge::Gauge;
 use crate::manifest::file_set::FileOpener;
 use crate::manifest::{Edit, FileSet, ManifestLog, TableId, TableInfo};
@@ -280,9 +281,16 @@ impl Core {
     /// From now on writes are refused. Returns the error for the one who met it.
     pub fn stop_writes(&self, error: Error) -> Error {
         // The first cause is the one to tell.
-        self.stopped.get_or_init(|| error.to_string());
+        if self.stopped.set(error.to_string()).is_ok() {
+            self.report(|| Event::WritesStopped { error: error.to_string() });
+        }
         self.tell_progress();
         error
+    }
+
+    /// Reports what `event` makes to the hook of the database.
+    pub fn report(&self, event: impl FnOnce() -> Event) {
+        self.options.events.report(event);
     }
 
     /// Why writes are refused, if they are.

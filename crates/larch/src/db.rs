@@ -5,6 +5,7 @@ use crate::check::{CheckProgress, CheckReport};
 use crate::commit;
 use crate::core::Core;
 use crate::error::{Error, Result};
+use crate::event::{Event, EventHook};
 use crate::manifest::{Edit, TableId};
 use crate::metrics::Metrics;
 use crate::options::{Durability, LevelOptions, Options, TableOptions};
@@ -165,6 +166,24 @@ impl Builder {
     /// Shape of the levels.
     pub fn levels(mut self, levels: LevelOptions) -> Self {
         self.options.levels = levels;
+        self
+    }
+
+    /// Calls `hook` with each [`Event`]: flushes, compactions, waiting commits, errors, retries, recovery.
+    ///
+    /// The hook runs on the thread that does the work, which may hold locks of the database: it must return soon and must
+    /// not use the database. A panic of the hook is caught; the event is lost then and the engine goes on.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let directory = larch::doc::directory("on_event");
+    /// let builder = larch::Database::builder(&directory);
+    /// let db = builder.on_event(|event| eprintln!("{:?} {event}", event.level())).open()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        self.options.events = EventHook::new(hook);
         self
     }
 

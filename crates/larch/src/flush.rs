@@ -5,6 +5,7 @@ use crate::compact::keep::{self, Covers, KeyFilter};
 use crate::compact::output::Outputs;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::manifest::{Edit, TableId, TableInfo};
 use crate::memtable::Memtable;
 use crate::read::MemSet;
@@ -45,7 +46,10 @@ impl Job for FlushJob {
 
 /// Writes `memory`, the oldest memtables, to level 0 and gives up their log.
 pub fn flush(core: &Arc<Core>, memory: &Arc<MemSet>) -> Result<()> {
+    let begin = core.machine.clock.now();
+    core.report(|| Event::FlushStarted { bytes: memory.bytes() });
     let edits = write_files(core, memory)?;
+    let (files, bytes) = (edits.len() as u64, edits.iter().map(Edit::added_bytes).sum());
     keep_early(core, &edits);
     let numbers: Vec<u64> = edits.iter().filter_map(Edit::added_number).collect();
     let next_log = core.view().memory.iter().rev().nth(1).expect("frozen memtables have successors").log;
@@ -56,6 +60,7 @@ pub fn flush(core: &Arc<Core>, memory: &Arc<MemSet>) -> Result<()> {
     core.opener.forget_early(numbers);
     outcome?;
     core.written.flushes.fetch_add(1, Ordering::Relaxed);
+    core.report(|| Event::FlushFinished { files, bytes, time: core.machine.clock.now() - begin });
     let path = log_path(&core.directory, memory.log);
     core.machine.disk.remove(&path).map_err(|error| Error::io("remove", &path, error))
 }

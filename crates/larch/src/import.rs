@@ -10,6 +10,7 @@ use crate::compact::pick;
 use crate::compact::run::{Plan, merge_files};
 use crate::core::Core;
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::flush;
 use crate::gauge::Holding;
 use crate::manifest::{DbFile, Edit, LEVELS, Level, TableFiles, TableInfo};
@@ -190,6 +191,8 @@ impl Import {
         }
         outcome?;
         self.core().written.import.fetch_add(report.bytes, Ordering::Relaxed);
+        let table = || self.table.name().to_owned();
+        self.core().report(|| Event::Imported { table: table(), files: report.files, bytes: report.bytes });
         Ok(report)
     }
 

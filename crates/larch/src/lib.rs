@@ -58,6 +58,7 @@ mod db;
 pub mod doc;
 mod dump;
 mod error;
+mod event;
 mod explain;
 mod flush;
 #[cfg(fuzzing)]
@@ -85,6 +86,7 @@ pub use check::{CheckProgress, CheckReport, Problem};
 pub use db::{Batch, Builder, Database, Snapshot};
 pub use dump::{dump, dump_on};
 pub use error::{Error, Result};
+pub use event::{CompactionReason, Event, EventLevel, StallReason};
 pub use explain::{
     Explained, ExplainedFile, ExplainedLevel, ExplainedPages, Explanation, PageFound, PageVisit, Verdict,
 };

@@ -5,6 +5,7 @@ use crate::commit::{Writer, apply, log_path};
 use crate::compact::CompactJob;
 use crate::core::{Core, Workers};
 use crate::error::{Error, Result};
+use crate::event::Event;
 use crate::flush::{self, FlushJob};
 use crate::manifest::file_set::{EarlyFiles, FileOpener, sst_name};
 use crate::manifest::log::manifest_name;
@@ -72,6 +73,7 @@ fn open_read_only(machine: Machine, directory: PathBuf, options: Options, opener
 }
 
 fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener) -> Result<Arc<Core>> {
+    let begin_time = machine.clock.now();
     let disk = machine.disk.clone();
     disk.create_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
     let lock_path = directory.join(LOCK);
@@ -98,8 +100,17 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
     let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
     let core = Arc::new(Core::new(machine, directory, options, opener, Some(lock), view, last));
     let recovered = replay(&core, &listed)?;
+    let (logs, commits, recovered_files) = (recovered.logs, recovered.commits, recovered.edits.len() as u64);
     let (manifest, log) = begin(&core, recovered)?;
     remove_orphans(&core, manifest, log)?;
+    core.report(|| Event::Opened {
+        files: core.view().files.tables.values().map(|table| table.files().count() as u64).sum(),
+        logs,
+        commits,
+        recovered_files,
+        version: core.visible(),
+        time: core.machine.clock.now() - begin_time,
+    });
     start_workers(&core);
     Ok(core)
 }
@@ -133,6 +144,9 @@ struct Recovered {
     newest: Version,
     /// The last log, for the header of the next.
     previous: Option<Previous>,
+    /// How many logs there were, and commits in them.
+    logs: u64,
+    commits: u64,
 }
 
 /// Reads the logs that are not in files yet, oldest first.
@@ -153,7 +167,8 @@ fn replay(core: &Arc<Core>, listed: &[Listed]) -> Result<Recovered> {
         let path = log_path(directory, files.oldest_log);
         return Err(LogError::corrupt(&path, 0, "it is missing, but the manifest needs it").into());
     }
-    let mut recovered = Recovered { edits: Vec::new(), newest: Version(0), previous: None };
+    let mut recovered =
+        Recovered { edits: Vec::new(), newest: Version(0), previous: None, logs: numbers.len() as u64, commits: 0 };
     for (i, &number) in numbers.iter().enumerate() {
         // A log's successor says where it ended.
         let known_end = match numbers.get(i + 1) {
@@ -177,6 +192,7 @@ fn replay(core: &Arc<Core>, listed: &[Listed]) -> Result<Recovered> {
                 return Err(LogError::corrupt(&path, commit.offset, why).into());
             }
             recovered.newest = version;
+            recovered.commits += 1;
             apply(&memory, version, &known_tables(ops, files));
             if memory.bytes() > core.options.write_buffer_bytes / 2 {
                 recovered.edits.extend(flush::write_files(core, &memory)?);

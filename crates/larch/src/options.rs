@@ -1,6 +1,7 @@
 //! What can be chosen: of a database when it is opened, of a table when it is created.
 
 use crate::error::{Error, Result};
+use crate::event::EventHook;
 use crate::parts::MAX_GROUPS;
 use sst::format::varint;
 use sst::{BuildOptions, Compression, FilterKind, IndexKind};
@@ -41,6 +42,8 @@ pub struct Options {
     pub prefer_flat_index: bool,
     /// Shape of the levels.
     pub levels: LevelOptions,
+    /// Who is told what the engine does.
+    pub events: EventHook,
 }
 
 impl Default for Options {
@@ -57,6 +60,7 @@ impl Default for Options {
             read_only: false,
             prefer_flat_index: false,
             levels: LevelOptions::default(),
+            events: EventHook::default(),
         }
     }
 }

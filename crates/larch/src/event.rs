@@ -1,0 +1,317 @@
+//! What the engine says of its own work: events, given to a hook of the program and, with the feature `tracing`, to the crate
+//! of that name. It does not know who listens.
+//!
+//! An event is built only when something listens. The hook is called on the thread that does the work. A hook that panics
+//! does not disturb the engine: the panic is caught and the event is lost.
+
+use os::sync::Arc;
+use sst::Version;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// Something that the engine did or met. New kinds of events come with new releases.
+///
+/// `Display` gives one line for people. Sizes are bytes as stored, durations are by the machine's clock.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The database was opened for writing.
+    Opened {
+        /// Files that the manifest names.
+        files: u64,
+        /// Logs that were replayed.
+        logs: u64,
+        /// Commits found in them.
+        commits: u64,
+        /// Files that the recovered rows were written to.
+        recovered_files: u64,
+        /// The newest version.
+        version: Version,
+        /// From the first look at the directory on.
+        time: Duration,
+    },
+    /// A flush writes memtables to level 0.
+    FlushStarted {
+        /// Memory of their rows.
+        bytes: u64,
+    },
+    /// The flush is done, and its files are part of the database.
+    FlushFinished {
+        /// Files that were written.
+        files: u64,
+        /// Their bytes.
+        bytes: u64,
+        /// How long it took.
+        time: Duration,
+    },
+    /// A compaction merges files of a table.
+    CompactionStarted {
+        /// Name of the table.
+        table: String,
+        /// Files that are merged.
+        files: u64,
+        /// Their bytes.
+        bytes: u64,
+        /// Level of the result.
+        to: usize,
+        /// Why it was chosen.
+        reason: CompactionReason,
+    },
+    /// The compaction is done, and its files have replaced the inputs.
+    CompactionFinished {
+        /// Name of the table.
+        table: String,
+        /// Files that were written.
+        files: u64,
+        /// Their bytes.
+        bytes: u64,
+        /// How long it took.
+        time: Duration,
+    },
+    /// A file went down a level as it is.
+    FileMoved {
+        /// Name of the table.
+        table: String,
+        /// Where it was.
+        from: usize,
+        /// Where it is.
+        to: usize,
+    },
+    /// Rows were imported.
+    Imported {
+        /// Name of the table.
+        table: String,
+        /// Files that were written.
+        files: u64,
+        /// Their bytes.
+        bytes: u64,
+    },
+    /// Commits begin to wait for background work.
+    Stalled {
+        /// What they wait for.
+        reason: StallReason,
+    },
+    /// Commits no longer wait for it.
+    Resumed {
+        /// What they waited for.
+        reason: StallReason,
+        /// How long, from the first that waited on.
+        time: Duration,
+    },
+    /// Something failed that the engine tries again by itself.
+    Retrying {
+        /// What failed.
+        work: &'static str,
+        /// Why.
+        error: String,
+        /// How often it has failed in a row.
+        failures: u64,
+        /// When it is tried again.
+        after: Duration,
+    },
+    /// Writes are refused until the database is opened again.
+    WritesStopped {
+        /// Why.
+        error: String,
+    },
+}
+
+/// Why files of a table are merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CompactionReason {
+    /// Level 0 has too many files.
+    Level0,
+    /// A level is larger than it should be.
+    LevelSize,
+    /// Little of a file is seen by its table.
+    Sparse,
+    /// The caller asked for it.
+    Asked,
+}
+
+/// What commits wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StallReason {
+    /// Rows in memory fill the write buffer while others are flushed.
+    WriteBuffer,
+    /// Level 0 of a table has many files.
+    Level0,
+}
+
+/// How much an event matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EventLevel {
+    /// Ordinary work.
+    Info,
+    /// Commits wait, or something is tried again.
+    Warn,
+    /// Somebody must act.
+    Error,
+}
+
+impl Event {
+    /// A name for the kind of event, in words with hyphens.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Opened { .. } => "opened",
+            Self::FlushStarted { .. } => "flush-started",
+            Self::FlushFinished { .. } => "flush-finished",
+            Self::CompactionStarted { .. } => "compaction-started",
+            Self::CompactionFinished { .. } => "compaction-finished",
+            Self::FileMoved { .. } => "file-moved",
+            Self::Imported { .. } => "imported",
+            Self::Stalled { .. } => "stalled",
+            Self::Resumed { .. } => "resumed",
+            Self::Retrying { .. } => "retrying",
+            Self::WritesStopped { .. } => "writes-stopped",
+        }
+    }
+
+    /// How much it matters.
+    pub fn level(&self) -> EventLevel {
+        match self {
+            Self::Stalled { .. } | Self::Retrying { .. } => EventLevel::Warn,
+            Self::WritesStopped { .. } => EventLevel::Error,
+            _ => EventLevel::Info,
+        }
+    }
+}
+
+impl fmt::Display for CompactionReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Level0 => "level 0 has too many files",
+            Self::LevelSize => "a level is too large",
+            Self::Sparse => "little of a file is seen",
+            Self::Asked => "the caller asked for it",
+        })
+    }
+}
+
+impl fmt::Display for StallReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WriteBuffer => "the write buffer is full",
+            Self::Level0 => "level 0 has too many files",
+        })
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Opened { files, logs, commits, recovered_files, version, time } => write!(
+                f,
+                "opened in {}: {files} files, version {}; {commits} commits of {logs} logs recovered to \
+                 {recovered_files} files",
+                Seconds(*time),
+                version.0
+            ),
+            Self::FlushStarted { bytes } => write!(f, "flush: {} of rows", Bytes(*bytes)),
+            Self::FlushFinished { files, bytes, time } => {
+                write!(f, "flush done in {}: {files} files of {}", Seconds(*time), Bytes(*bytes))
+            }
+            Self::CompactionStarted { table, files, bytes, to, reason } => {
+                write!(f, "compaction of {table:?}: {files} files of {} to level {to}: {reason}", Bytes(*bytes))
+            }
+            Self::CompactionFinished { table, files, bytes, time } => {
+                let (bytes, time) = (Bytes(*bytes), Seconds(*time));
+                write!(f, "compaction of {table:?} done in {time}: {files} files of {bytes}")
+            }
+            Self::FileMoved { table, from, to } => write!(f, "a file of {table:?} moved from level {from} to {to}"),
+            Self::Imported { table, files, bytes } => {
+                write!(f, "imported to {table:?}: {files} files of {}", Bytes(*bytes))
+            }
+            Self::Stalled { reason } => write!(f, "commits wait: {reason}"),
+            Self::Resumed { reason, time } => write!(f, "commits go on after {}: {reason} no longer", Seconds(*time)),
+            Self::Retrying { work, error, failures, after } => {
+                write!(f, "{work} failed {failures} times, again in {}: {error}", Seconds(*after))
+            }
+            Self::WritesStopped { error } => write!(f, "writes are refused from now on: {error}"),
+        }
+    }
+}
+
+/// A duration for people.
+struct Seconds(Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3} s", self.0.as_secs_f64())
+    }
+}
+
+/// A size for people.
+struct Bytes(u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            bytes if bytes < 1 << 10 => write!(f, "{bytes} B"),
+            bytes if bytes < 1 << 20 => write!(f, "{:.1} KiB", bytes as f64 / 1024.0),
+            bytes => write!(f, "{:.1} MiB", bytes as f64 / (1024.0 * 1024.0)),
+        }
+    }
+}
+
+/// What a program gives to be called with each event.
+type Hook = dyn Fn(&Event) + Send + Sync;
+
+/// The hook of a database, if its builder was given one.
+#[derive(Clone, Default)]
+pub struct EventHook(Option<Arc<Hook>>);
+
+impl EventHook {
+    /// A hook that calls `hook`.
+    pub fn new(hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(hook)))
+    }
+
+    /// Reports what `event` makes, if something listens.
+    pub fn report(&self, event: impl FnOnce() -> Event) {
+        if self.0.is_none() && !tracing_listens() {
+            return;
+        }
+        let event = event();
+        trace(&event);
+        if let Some(hook) = &self.0 {
+            // The panic was printed when it happened; the engine goes on without this report.
+            catch_unwind(AssertUnwindSafe(|| hook(&event))).unwrap_or_default();
+        }
+    }
+}
+
+impl fmt::Debug for EventHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "EventHook(given)" } else { "EventHook(none)" })
+    }
+}
+
+#[cfg(feature = "tracing")]
+fn tracing_listens() -> bool {
+    tracing::level_filters::LevelFilter::current() > tracing::level_filters::LevelFilter::OFF
+}
+
+#[cfg(not(feature = "tracing"))]
+fn tracing_listens() -> bool {
+    false
+}
+
+#[cfg(feature = "tracing")]
+fn trace(event: &Event) {
+    let name = event.name();
+    match event.level() {
+        EventLevel::Info => tracing::info!(target: "larch", name, "{event}"),
+        EventLevel::Warn => tracing::warn!(target: "larch", name, "{event}"),
+        EventLevel::Error => tracing::error!(target: "larch", name, "{event}"),
+    }
+}
+
+#[cfg(not(feature = "tracing"))]
+fn trace(_: &Event) {}
+
+#[cfg(test)]
+mod tests;

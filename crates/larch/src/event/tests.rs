@@ -1,0 +1,68 @@
+//! What the hook is given, and what a hook that panics does: nothing.
+
+use super::*;
+use crate::{Database, Error};
+use os::Machine;
+use os::sync::Mutex;
+use std::io::ErrorKind;
+
+/// A database on a simulated machine and the names of its events so far.
+fn database(machine: &Machine) -> (Database, Arc<Mutex<Vec<String>>>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let told = seen.clone();
+    let builder = Database::builder("db").machine(machine.clone());
+    let db = builder.on_event(move |event| told.lock().push(event.to_string())).open().expect("the disk works");
+    (db, seen)
+}
+
+/// The first words of each, without sizes and times.
+fn names(seen: &Mutex<Vec<String>>) -> Vec<String> {
+    std::mem::take(&mut *seen.lock())
+        .iter()
+        .map(|text| text.split([':', '"']).next().unwrap_or("").to_owned())
+        .collect()
+}
+
+#[test]
+fn the_hook_sees_recovery_flush_and_import() {
+    let (machine, _) = Machine::simulated(1);
+    let (db, seen) = database(&machine);
+    assert_eq!(names(&seen), ["opened in 0.000 s"]);
+    let table = db.table("t").expect("the disk works");
+    table.insert("a", "1").expect("the disk works");
+    db.flush().expect("the disk works");
+    assert_eq!(names(&seen), ["flush", "flush done in 0.000 s"]);
+    let mut import = table.import().expect("the disk works");
+    import.add(b"b", b"2").expect("the disk works");
+    import.finish(&mut |_, _| {}).expect("the disk works");
+    assert_eq!(names(&seen), ["imported to "]);
+    table.insert("c", "3").expect("the disk works");
+    drop((table, db));
+    let (_db, seen) = database(&machine);
+    let texts = seen.lock().clone();
+    assert!(texts[0].ends_with("3 files, version 3; 1 commits of 1 logs recovered to 1 files"), "{texts:?}");
+}
+
+#[test]
+fn a_failed_sync_is_reported_once() {
+    let (machine, disk) = Machine::simulated(1);
+    let (db, seen) = database(&machine);
+    let table = db.table("t").expect("the disk works");
+    table.insert("a", "1").expect("the disk works");
+    names(&seen);
+    disk.fail_operation(2, ErrorKind::Other);
+    assert!(table.insert("b", "2").is_err());
+    assert!(matches!(table.insert("c", "3"), Err(Error::WritesStopped(_))));
+    assert_eq!(names(&seen), ["writes are refused from now on"]);
+}
+
+#[test]
+fn a_hook_that_panics_does_not_disturb_the_engine() {
+    let (machine, _) = Machine::simulated(1);
+    let builder = Database::builder("db").machine(machine).on_event(|_| panic!("a bad hook"));
+    let db = builder.open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    table.insert("a", "1").expect("the disk works");
+    db.flush().expect("the disk works");
+    assert_eq!(table.get("a").expect("the disk works").as_deref(), Some(&b"1"[..]));
+}
