@@ -6,7 +6,6 @@ use crate::manifest::{TableFiles, TableId};
 use crate::read::range::ahead_bytes;
 use os::Access;
 use os::sync::Arc;
-use os::sync::atomic::Ordering;
 use pages::{Admit, Reason, Session};
 use sst::KeyBounds;
 use sst::format::meta::{MAX_BOUND_BYTES, successor};
@@ -64,7 +63,7 @@ pub fn check(core: &Arc<Core>, table: Option<TableId>, progress: &mut dyn FnMut(
     for table in tables {
         check_order(table, &mut report);
         for (_, file) in table.files() {
-            if core.closing.load(Ordering::Acquire) {
+            if core.background.is_closing() {
                 return Ok(report);
             }
             let done_before = report.bytes;

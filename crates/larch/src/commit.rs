@@ -117,7 +117,7 @@ pub fn commit(core: &Core, ops: &mut BatchOps, durability: Durability) -> Result
         sync.durable(end).map_err(|error| core.stop_writes(error.into()))?;
     }
     if !core.machine.threads.are_real() {
-        core.drive();
+        core.background.drive();
     }
     Ok(version)
 }
@@ -143,7 +143,7 @@ fn check_tables(view: &View, ops: &BatchOps) -> Result<()> {
 fn append(core: &Core, ops: &BatchOps) -> Result<(Arc<SyncPoint>, u64, Version)> {
     let bytes = memory_bytes(ops);
     loop {
-        let seen = core.progress_seen();
+        let seen = core.background.progress_seen();
         let mut guard = core.write.lock();
         let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
         core.check_writable()?;
@@ -154,7 +154,7 @@ fn append(core: &Core, ops: &BatchOps) -> Result<(Arc<SyncPoint>, u64, Version)>
             Room::AfterRotation => rotate(core, writer)?,
             Room::AfterFlush => {
                 drop(guard);
-                core.wake_flush();
+                core.background.wake_flush();
                 core.wait_progress(seen);
                 continue;
             }
@@ -216,7 +216,7 @@ pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     let next = Writer::create(&core.machine, &core.directory, memory.clone(), Some(previous), writer.next_version);
     *writer = next.map_err(|error| core.stop_writes(error))?;
     core.change_view(|view| view.memory.insert(0, memory));
-    core.wake_flush();
+    core.background.wake_flush();
     Ok(())
 }
 

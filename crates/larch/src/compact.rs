@@ -50,7 +50,7 @@ fn compact_once(core: &Arc<Core>) -> Result<bool> {
         is_cut |= cut::run(core, table, &boundaries)?;
     }
     if is_cut {
-        core.tell_progress();
+        core.background.tell_progress();
         return Ok(true);
     }
     let picks = view.files.tables.values().map(|table| (table, pick::pick(table, &core.options.levels)));
@@ -61,7 +61,7 @@ fn compact_once(core: &Arc<Core>) -> Result<bool> {
         return Ok(false);
     }
     let done = run::run(core, table, &choice, &mut |_, _| true)?;
-    core.tell_progress();
+    core.background.tell_progress();
     Ok(done)
 }
 
@@ -79,7 +79,7 @@ pub fn settle(core: &Arc<Core>) -> Result<()> {
             Err(error) => return Err(error),
         }
     }
-    core.wake_compact();
+    core.background.wake_compact();
     Ok(())
 }
 
@@ -90,8 +90,8 @@ pub fn compact_table(core: &Arc<Core>, table: TableId, progress: &mut dyn FnMut(
         let _turn = core.compacting.lock();
         merge_all(core, table, progress)
     };
-    core.wake_compact();
-    core.tell_progress();
+    core.background.wake_compact();
+    core.background.tell_progress();
     match outcome {
         Ok(_) | Err(Error::NoSuchTable(_)) => Ok(()),
         Err(error) => Err(error),

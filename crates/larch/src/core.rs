@@ -4,6 +4,7 @@
 //! `view`. Readers take `view` for the time of one reference count. Nothing waits for background work while it holds a
 //! lock, but for an import, which waits for flushes under the first two: a flush takes only the last two.
 
+use crate::background::{Background, Closing};
 use crate::commit::{Pace, Writer};
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -14,10 +15,11 @@ use crate::options::Options;
 use crate::read::View;
 use crate::read::range::Ranges;
 use crate::snapshot::{Pin, Snapshots};
-use crate::warm::job::{WarmJob, Warmth, has_kept_tables};
-use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use os::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
-use os::{Lock, Machine, Worker};
+use crate::warm::job::Warmth;
+use crate::warm::state;
+use os::sync::atomic::{AtomicU64, Ordering};
+use os::sync::{Arc, Mutex, OnceLock, RwLock};
+use os::{Lock, Machine};
 use pages::PageCache;
 use sst::Version;
 use std::path::PathBuf;
@@ -31,9 +33,6 @@ pub struct Core {
     pub cache: Arc<PageCache>,
     pub opener: FileOpener,
     pub epoch: u64,
-    /// Held while the database is open for writing.
-    #[expect(dead_code, reason = "it does its work by being dropped")]
-    pub lock: Option<Box<dyn Lock>>,
     pub view: RwLock<Arc<View>>,
     generation: AtomicU64,
     /// Newest version that reads may see.
@@ -45,27 +44,19 @@ pub struct Core {
     pub snapshots: Arc<Snapshots>,
     /// Why writes are refused, once they are.
     stopped: OnceLock<String>,
-    pub workers: Mutex<Workers>,
+    pub background: Background,
     /// Held by whoever changes levels: one compaction at a time.
     pub compacting: Mutex<()>,
-    /// Told whenever background work has changed what there is to do.
-    pub progress: Condvar,
-    pub progress_count: Mutex<u64>,
-    pub closing: AtomicBool,
     pub written: Written,
     pub held: Held,
     pub pace: Pace,
     pub ranges: Arc<Ranges>,
     pub warmth: Warmth,
-}
-
-/// Background workers; empty in a database opened read-only.
-#[derive(Debug, Default)]
-pub struct Workers {
-    pub flush: Option<Arc<dyn Worker>>,
-    pub compact: Option<Arc<dyn Worker>>,
-    /// Made when it is first wanted.
-    pub warm: Option<Arc<dyn Worker>>,
+    /// Held while the database is open for writing; let go after all that touches its files.
+    #[expect(dead_code, reason = "it does its work by being dropped")]
+    pub lock: Option<Box<dyn Lock>>,
+    /// Set if the close goes on after the last handle is gone. Ends after the lock.
+    pub closing: Mutex<Option<Closing>>,
 }
 
 /// Bytes written since the database was opened, by cause.
@@ -127,7 +118,6 @@ impl Core {
             cache: opener.cache.clone(),
             opener,
             epoch: view.files.epoch,
-            lock,
             generation: AtomicU64::new(view.generation),
             visible: AtomicU64::new(visible.0),
             write: Mutex::new(None),
@@ -136,16 +126,15 @@ impl Core {
             view: RwLock::new(Arc::new(view)),
             snapshots: Arc::default(),
             stopped: OnceLock::new(),
-            workers: Mutex::default(),
+            background: Background::default(),
             compacting: Mutex::new(()),
-            progress: Condvar::new(),
-            progress_count: Mutex::new(0),
-            closing: AtomicBool::new(false),
             written: Written::default(),
             held: Held::default(),
             pace: Pace::default(),
             ranges: Arc::default(),
             warmth: Warmth::default(),
+            lock,
+            closing: Mutex::new(None),
         }
     }
 
@@ -284,7 +273,7 @@ impl Core {
         if self.stopped.set(error.to_string()).is_ok() {
             self.report(|| Event::WritesStopped { error: error.to_string() });
         }
-        self.tell_progress();
+        self.background.tell_progress();
         error
     }
 
@@ -300,81 +289,21 @@ impl Core {
             None => Ok(()),
         }
     }
+}
 
-    /// Wakes whoever waits for background work.
-    pub fn tell_progress(&self) {
-        *self.progress_count.lock() += 1;
-        self.progress.notify_all();
-    }
-
-    /// Waits until background work has told progress since `seen`, or drives it where it has no threads.
-    pub fn wait_progress(&self, seen: u64) {
-        if !self.machine.threads.are_real() {
-            self.drive();
+impl Drop for Core {
+    /// Ends the close that the last handle began; nothing runs in the background any more.
+    fn drop(&mut self) {
+        if !self.background.is_closing() || self.check_writable().is_err() {
             return;
         }
-        let mut count = self.progress_count.lock();
-        while *count == seen && self.check_writable().is_ok() && !self.closing.load(Ordering::Acquire) {
-            count = self.progress.wait(count);
+        if self.options.warm_from_last && !self.options.read_only {
+            // It is worth nothing but time.
+            state::save(self).ok();
         }
-    }
-
-    /// How often progress was told.
-    pub fn progress_seen(&self) -> u64 {
-        *self.progress_count.lock()
-    }
-
-    fn worker(&self, which: impl FnOnce(&Workers) -> Option<Arc<dyn Worker>>) -> Option<Arc<dyn Worker>> {
-        which(&self.workers.lock())
-    }
-
-    /// Says that a memtable may want flushing.
-    pub fn wake_flush(&self) {
-        if let Some(worker) = self.worker(|workers| workers.flush.clone()) {
-            worker.wake();
-        }
-    }
-
-    /// Says that levels may want compacting.
-    pub fn wake_compact(&self) {
-        if let Some(worker) = self.worker(|workers| workers.compact.clone()) {
-            worker.wake();
-        }
-    }
-
-    /// Says that something is to be brought to memory.
-    pub fn wake_warm(self: &Arc<Self>) {
-        let worker = {
-            let mut workers = self.workers.lock();
-            // Whoever closes has taken them.
-            if workers.flush.is_none() {
-                return;
-            }
-            let make = || self.machine.threads.worker("larch-warm", Arc::new(WarmJob(Arc::downgrade(self)))).into();
-            workers.warm.get_or_insert_with(make).clone()
-        };
-        worker.wake();
-    }
-
-    /// Brings pages of tables that are to be in memory, in the background; nothing if there is no such table.
-    pub fn warm_kept_tables(self: &Arc<Self>) {
-        if has_kept_tables(self) {
-            self.warmth.want_tables();
-            self.wake_warm();
-        }
-    }
-
-    /// Does the background work on this thread, on a machine without threads.
-    pub fn drive(&self) {
-        if self.machine.threads.are_real() {
-            return;
-        }
-        let workers = {
-            let workers = self.workers.lock();
-            [workers.flush.clone(), workers.compact.clone(), workers.warm.clone()]
-        };
-        for worker in workers.into_iter().flatten() {
-            worker.drive();
+        if let Some(writer) = self.write.lock().as_mut() {
+            // The log is whole without it; it only helps to tell later damage.
+            writer.append_proof().ok();
         }
     }
 }

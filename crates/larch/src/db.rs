@@ -1,5 +1,6 @@
 //! The database as its users see it: open, tables, batches, snapshots, care. Wiring only.
 
+use crate::background::LastHandle;
 use crate::batch::BatchOps;
 use crate::check::{CheckProgress, CheckReport};
 use crate::commit;
@@ -15,14 +16,18 @@ use crate::table::{Readable, Table, bounds, check_name};
 use crate::warm::{self, Warmed};
 use crate::{compact, flush, open};
 use os::Machine;
+use os::real::ThreadPool;
 use os::sync::Arc;
-use os::sync::atomic::Ordering;
 use pages::PageCache;
 use sst::Version;
 use std::ops::RangeBounds;
 use std::path::{Path, PathBuf};
 
 /// A database in a directory. Cloning shares it; it is closed when the last handle of it and of its tables is dropped.
+///
+/// Dropping the last handle waits for the piece of background work that is under way to end, which is soon. The waker of a
+/// task may drop it, too: there nobody waits, a thread of the pool finishes the close, and an open in this process that
+/// comes before that waits.
 ///
 /// ```
 /// # fn main() -> larch::Result<()> {
@@ -40,30 +45,10 @@ pub struct Database {
     handle: Arc<Handle>,
 }
 
-/// Ends the background work when the last user is gone.
+/// What all handles of a database, its tables, batches and snapshots share.
 #[derive(Debug)]
 pub(crate) struct Handle {
-    pub(crate) core: Arc<Core>,
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.core.closing.store(true, Ordering::Release);
-        self.core.tell_progress();
-        // Outside the lock: a worker that ends may still ask for its siblings.
-        let workers = std::mem::take(&mut *self.core.workers.lock());
-        drop(workers);
-        if self.core.options.warm_from_last && !self.core.options.read_only && self.core.check_writable().is_ok() {
-            // It is worth nothing but time.
-            warm::state::save(&self.core).ok();
-        }
-        if let Some(writer) = self.core.write.lock().as_mut()
-            && self.core.check_writable().is_ok()
-        {
-            // The log is whole without it; it only helps to tell later damage.
-            writer.append_proof().ok();
-        }
-    }
+    pub(crate) core: LastHandle,
 }
 
 /// Options of a database about to be opened.
@@ -74,6 +59,7 @@ pub struct Builder {
     options: Options,
     machine: Option<Machine>,
     cache: Option<Arc<PageCache>>,
+    threads: Option<Arc<ThreadPool>>,
 }
 
 impl Builder {
@@ -86,6 +72,25 @@ impl Builder {
     /// A cache shared with other databases of this process.
     pub fn page_cache(mut self, cache: &Arc<PageCache>) -> Self {
         self.cache = Some(cache.clone());
+        self
+    }
+
+    /// The threads that flush, compact and warm in the background. Default one pool for the whole process, of one thread more
+    /// than the machine has processors. Databases that share a pool take turns; a pool of its own keeps the work of a
+    /// database, or of a few, apart from that of others.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let directory = larch::doc::directory("thread_pool");
+    /// let pool = larch::ThreadPool::new(2);
+    /// let db = larch::Database::builder(&directory).thread_pool(&pool).open()?;
+    /// db.table("fruit")?.insert("apple", "red")?;
+    /// db.close()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn thread_pool(mut self, pool: &Arc<ThreadPool>) -> Self {
+        self.threads = Some(pool.clone());
         self
     }
 
@@ -195,9 +200,12 @@ impl Builder {
 
     /// Opens the database. Reads the manifest and the log, and no page of any SST.
     pub fn open(self) -> Result<Database> {
-        let machine = self.machine.unwrap_or_else(Machine::real);
+        let mut machine = self.machine.unwrap_or_else(Machine::real);
+        if let Some(pool) = self.threads {
+            machine.threads = pool;
+        }
         let core = open::open(machine, self.directory, self.options, self.cache)?;
-        Ok(Database { handle: Arc::new(Handle { core }) })
+        Ok(Database { handle: Arc::new(Handle { core: LastHandle::new(core) }) })
     }
 }
 
@@ -210,7 +218,7 @@ impl Database {
     /// Options for opening the database in `directory`.
     pub fn builder(directory: impl AsRef<Path>) -> Builder {
         let directory = directory.as_ref().to_owned();
-        Builder { directory, options: Options::default(), machine: None, cache: None }
+        Builder { directory, options: Options::default(), machine: None, cache: None, threads: None }
     }
 
     fn core(&self) -> &Arc<Core> {

@@ -20,8 +20,13 @@ pub enum Error {
     #[error("{} has no database; create one by opening it for writing, or correct the path", .0.display())]
     NotADatabase(PathBuf),
     /// Somebody else writes to the database.
-    #[error("the database {} is open for writing in another process; close it there, or open it read-only here", .0.display())]
+    #[error("the database {} is open for writing already, here or in another process; close it there, or open it read-only here", .0.display())]
     Locked(PathBuf),
+    /// The system has no thread for background work. Nothing was opened or made.
+    #[error(
+        "cannot start a thread for background work ({0}); raise the limit on threads (ulimit -u, or pids.max of the control group) or end other threads, or open the database read-only"
+    )]
+    NoThreads(String),
     /// A write or sync failed earlier; what is in memory may be ahead of what is durable.
     #[error("writes are refused since one failed ({0}); mend the cause, then close the database and open it again")]
     WritesStopped(String),

@@ -30,8 +30,8 @@ impl Job for FlushJob {
         let oldest = view.memory.last().expect("a view has memtables");
         match flush(&core, oldest) {
             Ok(()) => {
-                core.wake_compact();
-                core.tell_progress();
+                core.background.wake_compact();
+                core.background.tell_progress();
                 Polled::Worked
             }
             // Without the table that was dropped meanwhile, again.
@@ -153,12 +153,12 @@ pub fn table_to_files(core: &Core, writer: &mut Writer, table: TableId) -> Resul
 /// Waits until everything frozen is in files.
 pub fn wait_for_flushes(core: &Core) -> Result<()> {
     loop {
-        let seen = core.progress_seen();
+        let seen = core.background.progress_seen();
         core.check_writable()?;
         if core.view().memory.len() < 2 {
             return Ok(());
         }
-        core.wake_flush();
+        core.background.wake_flush();
         core.wait_progress(seen);
     }
 }

@@ -184,7 +184,7 @@ impl Import {
         };
         let outcome = ingest(self.core(), &self.table.info(), &run);
         // Compaction may have found the turn taken.
-        self.core().wake_compact();
+        self.core().background.wake_compact();
         if outcome.is_ok() || self.core().check_writable().is_err() {
             // After a failed write of the manifest nobody knows whether it names the files; the next open does.
             run.keep();

@@ -48,6 +48,7 @@
 //! contains every acknowledged synced commit. After a failed write or sync further writes are refused until the
 //! database is opened again.
 
+mod background;
 mod batch;
 mod check;
 mod commit;
@@ -94,6 +95,7 @@ pub use import::{Import, ImportReport};
 pub use metrics::{GroupStats, LevelStats, Memory, Metrics, TableStats};
 pub use options::{Durability, Filters, LevelOptions, TableOptions};
 pub use os;
+pub use os::real::ThreadPool;
 pub use pages::{Admit, PageCache, PageKind, Reason};
 pub use read::{Key, PartRange, PartScan, Parts, Prefetched, Range, RowRef, Scan, Tried, Value};
 pub use record::LogError;

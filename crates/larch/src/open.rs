@@ -1,12 +1,12 @@
 //! Opening a database: manifest, then log, then serve. No page of any SST is read.
 
+use crate::background::Closing;
 use crate::batch::{BatchOps, Op};
 use crate::commit::{Writer, apply, log_path};
-use crate::compact::CompactJob;
-use crate::core::{Core, Workers};
+use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::flush::{self, FlushJob};
+use crate::flush;
 use crate::manifest::file_set::{EarlyFiles, FileOpener, sst_name};
 use crate::manifest::log::manifest_name;
 use crate::manifest::{Edit, FileSet, ManifestLog};
@@ -15,7 +15,7 @@ use crate::read::{MemSet, View};
 use crate::record::{LogError, Previous};
 use crate::wal::LogReader;
 use os::sync::Arc;
-use os::{Machine, Worker};
+use os::{Lock, Machine};
 use pages::PageCache;
 use sst::Version;
 use std::collections::BTreeSet;
@@ -74,13 +74,10 @@ fn open_read_only(machine: Machine, directory: PathBuf, options: Options, opener
 
 fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener) -> Result<Arc<Core>> {
     let begin_time = machine.clock.now();
-    let disk = machine.disk.clone();
-    disk.create_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
-    let lock_path = directory.join(LOCK);
-    let lock = disk.lock(&lock_path).map_err(|error| match error.kind() {
-        ErrorKind::WouldBlock => Error::Locked(directory.clone()),
-        _ => Error::io("lock", &lock_path, error),
-    })?;
+    // Before anything is made: writers would wait for ever for flushes that nobody does.
+    machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
+    machine.disk.create_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
+    let lock = lock(&machine, &directory)?;
     let listed = list(&machine, &directory)?;
     let mut files = if ManifestLog::exists(&machine, &directory)? {
         ManifestLog::read(&machine, &ManifestLog::current(&machine, &directory)?, &opener)?
@@ -111,8 +108,30 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
         version: core.visible(),
         time: core.machine.clock.now() - begin_time,
     });
-    start_workers(&core);
+    core.start_background();
+    core.warm_kept_tables();
+    if core.options.warm_from_last {
+        core.warmth.want_state();
+        core.background.wake_warm();
+    }
     Ok(core)
+}
+
+/// Takes the lock of the directory, once it was let go if a close in this process is about to do so.
+fn lock(machine: &Machine, directory: &std::path::Path) -> Result<Box<dyn Lock>> {
+    let path = directory.join(LOCK);
+    loop {
+        let seen = Closing::ended();
+        match machine.disk.lock(&path) {
+            Ok(lock) => return Ok(lock),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if !Closing::wait_for_next(seen) {
+                    return Err(Error::Locked(directory.to_owned()));
+                }
+            }
+            Err(error) => return Err(Error::io("lock", &path, error)),
+        }
+    }
 }
 
 /// Starts a manifest and a log, and takes the recovered files in; the numbers of both.
@@ -301,16 +320,4 @@ fn remove_orphans(core: &Core, manifest: u64, log: u64) -> Result<()> {
         core.machine.disk.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
     }
     Ok(())
-}
-
-fn start_workers(core: &Arc<Core>) {
-    let threads = &core.machine.threads;
-    let flush: Arc<dyn Worker> = threads.worker("larch-flush", Arc::new(FlushJob(Arc::downgrade(core)))).into();
-    let compact: Arc<dyn Worker> = threads.worker("larch-compact", Arc::new(CompactJob(Arc::downgrade(core)))).into();
-    *core.workers.lock() = Workers { flush: Some(flush), compact: Some(compact), warm: None };
-    core.warm_kept_tables();
-    if core.options.warm_from_last {
-        core.warmth.want_state();
-        core.wake_warm();
-    }
 }

@@ -16,7 +16,7 @@ use sst::RangeErase;
 pub fn share(handle: &Arc<Handle>, table: &Table, name: &str, from: Option<&[u8]>) -> Result<Table> {
     let outcome = share_files(handle, table, name, from);
     // Compaction may have found the turn taken.
-    handle.core.wake_compact();
+    handle.core.background.wake_compact();
     outcome
 }
 

@@ -28,7 +28,7 @@ pub use buffer::Buffer;
 pub use clock::Clock;
 pub use disk::{Access, BLOCK_BYTES, Disk, Entry, File, Lock, Reader};
 pub use io::{Done, Load, Read, Reads, Urgency, Usage};
-pub use job::{Job, Polled, Threads, Worker};
+pub use job::{Duty, Job, Polled, Priority, Threads, Worker};
 pub use machine::Machine;
 pub use memory::Arena;
 pub use random::Random;

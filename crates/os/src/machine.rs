@@ -1,7 +1,7 @@
 //! Disk, reads under way, clock, randomness and threads in one handle.
 
 use crate::io::CallerReads;
-use crate::real::{RealClock, RealDisk, RealRandom, RealReads, RealThreads};
+use crate::real::{RealClock, RealDisk, RealRandom, RealReads, ThreadPool};
 use crate::sim::{SimClock, SimDisk, SimRandom, SimReads, SimThreads};
 use crate::sync::Arc;
 use crate::{Clock, Disk, Random, Reads, Threads};
@@ -29,7 +29,7 @@ impl Machine {
             reads: Arc::new(RealReads::new()),
             clock: Arc::new(RealClock::new()),
             random: Arc::new(RealRandom),
-            threads: Arc::new(RealThreads),
+            threads: ThreadPool::of_process(),
         }
     }
 
@@ -49,12 +49,13 @@ impl Machine {
 
     /// A machine in memory with this disk, such as an image of another machine's.
     pub fn simulated_on(disk: Arc<SimDisk>, seed: u64) -> Machine {
+        let clock = Arc::new(SimClock::new());
         Machine {
             disk,
             reads: Arc::new(CallerReads),
-            clock: Arc::new(SimClock::new()),
+            threads: Arc::new(SimThreads::new(clock.clone())),
+            clock,
             random: Arc::new(SimRandom::new(seed)),
-            threads: Arc::new(SimThreads),
         }
     }
 }

@@ -88,7 +88,7 @@ pub fn run(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
     let sources = sources.chain((1u8..).zip(deeper).map(|(level, files)| (level, files.as_slice())));
     for (level, files) in sources {
         for file in files {
-            if core.closing.load(Ordering::Acquire) {
+            if core.background.is_closing() {
                 return Ok(false);
             }
             let (table, number) = (table.info.id, file.number);

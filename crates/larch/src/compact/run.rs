@@ -141,7 +141,7 @@ pub fn merge_files(
                 if unlooked >= LOOK_BYTES {
                     unlooked = 0;
                     let done = (u128::from(total_bytes) * u128::from(rows) / u128::from(total_rows.max(1))) as u64;
-                    if core.closing.load(Ordering::Acquire) || !go_on(done, total_bytes) {
+                    if core.background.is_closing() || !go_on(done, total_bytes) {
                         return Ok(None);
                     }
                 }

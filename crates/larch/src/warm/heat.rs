@@ -21,7 +21,6 @@ use crate::core::Core;
 use crate::manifest::file_set::DbFile;
 use crate::manifest::{Edit, Level};
 use os::sync::Arc;
-use os::sync::atomic::Ordering;
 use pages::{Address, Loaded, PageKind, PageSource, Reason};
 use sst::{Branch, TreeKind};
 
@@ -177,7 +176,7 @@ pub fn inherit(core: &Arc<Core>, runs: Vec<Level>, edits: &[Edit]) -> Rest {
             rest.files.push(file);
         }
     }
-    let mut go_on = |_| !core.closing.load(Ordering::Acquire);
+    let mut go_on = |_| !core.background.is_closing();
     let mut loader = Loader::new(&core.cache, Reason::Compaction, heat.most_index_bytes(&rest.files), &mut go_on);
     let Rest { files, data, .. } = &mut rest;
     for (i, tree) in KEYED.into_iter().enumerate() {
@@ -206,7 +205,7 @@ impl Rest {
         let Self { files, mut data, data_bytes } = self;
         let count = hottest_first(&mut data, data_bytes);
         data.truncate(count);
-        let mut go_on = |_| !core.closing.load(Ordering::Acquire);
+        let mut go_on = |_| !core.background.is_closing();
         let mut loader = Loader::new(&core.cache, Reason::Compaction, data_bytes, &mut go_on);
         bring(&mut loader, &files, data);
     }

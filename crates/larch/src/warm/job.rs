@@ -54,7 +54,7 @@ impl Job for WarmJob {
     fn poll(&self) -> Polled {
         let Some(core) = self.0.upgrade() else { return Polled::Idle };
         let Left { tables, state } = std::mem::take(&mut *core.warmth.left.lock());
-        if core.closing.load(Ordering::Acquire) || !tables && !state {
+        if core.background.is_closing() || !tables && !state {
             return Polled::Idle;
         }
         if tables {
@@ -62,7 +62,7 @@ impl Job for WarmJob {
             keep_tables(&core).ok();
         }
         if state {
-            let restored = state::restore(&core, &mut |_| !core.closing.load(Ordering::Acquire));
+            let restored = state::restore(&core, &mut |_| !core.background.is_closing());
             core.warmth.count(&restored);
         }
         Polled::Worked
@@ -80,7 +80,7 @@ fn keep_tables(core: &Core) -> Result<()> {
     let tables = view.files.tables.values().filter(|table| table.info.options.in_memory);
     let files: Vec<Arc<DbFile>> = tables.flat_map(|table| table.files()).map(|(_, file)| file.clone()).collect();
     drop(view);
-    let mut go_on = |_| !core.closing.load(Ordering::Acquire);
+    let mut go_on = |_| !core.background.is_closing();
     Loader::new(&core.cache, Reason::Warm, core.cache.most_kept_bytes(), &mut go_on).files(&files, &KeyRange::ALL)?;
     Ok(())
 }
@@ -102,7 +102,7 @@ pub fn keep_early(core: &Core, edits: &[Edit]) {
         return;
     }
     let most_bytes = core.cache.most_kept_bytes().saturating_sub(core.cache.kept_bytes());
-    let mut go_on = |_| !core.closing.load(Ordering::Acquire);
+    let mut go_on = |_| !core.background.is_closing();
     // Of a page that cannot be read who needs it is told.
     Loader::new(&core.cache, Reason::Warm, most_bytes, &mut go_on).files(&files, &KeyRange::ALL).ok();
 }

@@ -225,14 +225,14 @@ fn a_table_in_memory_stays_there_whatever_else_is_read() {
     db.flush().expect("the disk works");
     check("another was flushed");
     small.compact().expect("the disk works");
-    small.core().drive();
+    small.core().background.drive();
     check("both were merged");
     db.page_cache().set_budget(512 << 10);
     assert!(db.metrics().kept_bytes <= 128 << 10);
     db.page_cache().set_budget(1 << 20);
     small.alter(|options| options.in_memory = false).expect("the disk works");
     small.alter(|options| options.in_memory = true).expect("the disk works");
-    small.core().drive();
+    small.core().background.drive();
     check("it is to be there again");
     drop(small);
     db.drop_table("small").expect("the disk works");
@@ -246,7 +246,7 @@ fn a_table_in_memory_comes_after_open_which_reads_nothing() {
     let db = open(&disk, 1 << 20);
     assert_eq!(db.metrics().page_reads, 0);
     let small = db.table("small").expect("it is there");
-    small.core().drive();
+    small.core().background.drive();
     let pages = db.metrics().pages;
     assert_eq!(
         (pages.total().faults, pages.of_reason(Reason::Point).faults),
@@ -262,7 +262,7 @@ fn of_a_table_larger_than_its_share_the_index_stays_and_some_rows() {
     let (_, disk) = Machine::simulated(1);
     let db = open(&disk, 1 << 20);
     let table = fill(&db, TableOptions { in_memory: true, ..options() });
-    table.core().drive();
+    table.core().background.drive();
     let share = 256 << 10;
     let mut rng = StdRng::seed_from_u64(1);
     for _ in 0..3 {

@@ -12,7 +12,7 @@ pub use clock::RealClock;
 pub use disk::RealDisk;
 pub use random::RealRandom;
 pub use reads::{Choice, RealReads};
-pub use threads::RealThreads;
+pub use threads::ThreadPool;
 
 #[cfg(test)]
 mod tests;

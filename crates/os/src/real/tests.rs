@@ -1,9 +1,8 @@
 //! What the real machine promises. The files are in the system's temporary directory.
 
-use super::{RealClock, RealDisk, RealRandom, RealThreads};
-use crate::sync::atomic::{AtomicU64, Ordering};
-use crate::sync::{Arc, Condvar, Mutex};
-use crate::{Access, BLOCK_BYTES, Buffer, Clock, Disk, File, Job, Machine, Polled, Random, Threads};
+use super::{RealClock, RealDisk, RealRandom};
+use crate::sync::Arc;
+use crate::{Access, BLOCK_BYTES, Buffer, Clock, Disk, File, Machine, Random};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::fs;
@@ -246,90 +245,6 @@ fn the_clock_does_not_go_back() {
     clock.sleep(Duration::ZERO);
     assert!(clock.now() >= before);
     assert!(clock.wall() > Duration::from_secs(1_577_836_800), "later than 2020");
-}
-
-/// Work that is handed over one piece at a time, and counted when done.
-#[derive(Default)]
-struct Pieces {
-    waiting: AtomicU64,
-    done: Mutex<u64>,
-    progress: Condvar,
-}
-
-impl Job for Pieces {
-    fn poll(&self) -> Polled {
-        if self.waiting.load(Ordering::Acquire) == 0 {
-            return Polled::Idle;
-        }
-        self.waiting.fetch_sub(1, Ordering::AcqRel);
-        *self.done.lock() += 1;
-        self.progress.notify_all();
-        Polled::Worked
-    }
-}
-
-impl Pieces {
-    fn wait_for(&self, pieces: u64) {
-        let mut done = self.done.lock();
-        while *done < pieces {
-            done = self.progress.wait(done);
-        }
-    }
-}
-
-#[test]
-fn wakes_are_never_lost() {
-    // Each round waits for the piece it woke the worker for: one lost wake and the test never ends.
-    let pieces = Arc::new(Pieces::default());
-    let worker = RealThreads.worker("pieces", pieces.clone());
-    for round in 1..=20_000 {
-        pieces.waiting.fetch_add(1, Ordering::AcqRel);
-        worker.wake();
-        worker.drive();
-        pieces.wait_for(round);
-    }
-}
-
-#[test]
-fn work_from_before_the_worker_is_found_without_a_wake() {
-    let pieces = Arc::new(Pieces::default());
-    pieces.waiting.store(3, Ordering::Release);
-    let _worker = RealThreads.worker("pieces", pieces.clone());
-    pieces.wait_for(3);
-}
-
-#[test]
-fn dropping_a_worker_ends_a_job_that_never_idles() {
-    struct Endless(Mutex<bool>, Condvar);
-    impl Job for Endless {
-        fn poll(&self) -> Polled {
-            *self.0.lock() = true;
-            self.1.notify_all();
-            Polled::Worked
-        }
-    }
-    let job = Arc::new(Endless(Mutex::new(false), Condvar::new()));
-    let worker = RealThreads.worker("endless", job.clone());
-    let mut polled = job.0.lock();
-    while !*polled {
-        polled = job.1.wait(polled);
-    }
-    drop(polled);
-    drop(worker);
-    assert_eq!(Arc::strong_count(&job), 1, "the thread is gone");
-}
-
-#[test]
-fn dropping_a_worker_whose_job_panicked_does_not_hang() {
-    struct Panics;
-    impl Job for Panics {
-        fn poll(&self) -> Polled {
-            panic!("on purpose: a job that panics");
-        }
-    }
-    let worker = RealThreads.worker("panics", Arc::new(Panics));
-    worker.wake();
-    drop(worker);
 }
 
 #[test]

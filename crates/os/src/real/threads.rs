@@ -1,29 +1,158 @@
-//! One thread per worker. It does not know what the jobs do.
+//! A bounded number of threads that poll jobs, shared by all who have background work. It does not know what the jobs do.
 //!
-//! No wake is lost: a wake leaves a mark under the lock, the thread takes the mark before it polls, and it sleeps only
-//! while there is none. A wake during a poll therefore causes another poll.
+//! ```text
+//! wake ──► queue of the class ──► a thread polls ──► worked: back to the end of the queue
+//!                 ▲                                  idle:   waits to be woken
+//!                 └── due ◄── wake_after
+//! ```
+//!
+//! * A job is polled by one thread at a time. A wake during a poll causes another poll, so no wake is lost.
+//! * Of the `n` threads at most `n - 1` poll jobs of high priority, at most `n - 1` poll others, and at most `n - 2` (but
+//!   one) poll jobs of low priority. So neither short jobs nor long ones wait for the whole of the other class.
+//! * Within a class jobs take turns, a step each, but for those that were woken first.
+//! * Threads are started when there is more to do than idle threads, and end when they had nothing to do for
+//!   [`IDLE_TIME`]. While somebody waits for a time to pass, one stays.
+//! * A job that panics is never polled again; its thread goes on.
+//! * Jobs are polled, and dropped, without a lock.
 
+use crate::job::Duty;
 use crate::sync::{Arc, Condvar, Mutex};
-use crate::{Job, Polled, Threads, Worker};
-use std::thread::{self, JoinHandle};
+use crate::{Job, Polled, Priority, Threads, Worker};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Weak;
+#[cfg(not(any(loom, shuttle)))]
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 
-/// Workers with threads of their own.
-#[derive(Clone, Copy, Debug)]
-pub struct RealThreads;
+#[cfg(loom)]
+use crate::sync::loom::thread::{self, ThreadId};
+#[cfg(shuttle)]
+use crate::sync::shuttle::thread::{self, ThreadId};
 
-impl Threads for RealThreads {
-    fn worker(&self, name: &str, job: Arc<dyn Job>) -> Box<dyn Worker> {
-        let signal = Arc::new(Signal::default());
-        let seen = signal.clone();
-        let thread = thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(move || {
-                while seen.wait() {
-                    while !seen.is_stopped() && job.poll() == Polled::Worked {}
-                }
-            })
-            .expect("the system has room for one more thread");
-        Box::new(RealWorker { signal, thread: Some(thread) })
+/// How long a thread waits for work before it ends. Starting one costs about 50 us, so a thread that is wanted once a second
+/// may as well stay.
+const IDLE_TIME: Duration = Duration::from_secs(5);
+
+/// Threads that a pool has at least: one for each class that must go on.
+const LEAST_THREADS: usize = 2;
+
+/// Threads that poll jobs.
+pub struct ThreadPool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    size: usize,
+    idle_time: Duration,
+    spawn: Spawn,
+    state: Mutex<State>,
+    /// There is something to do.
+    changed: Condvar,
+    /// A poll has ended, or a thread.
+    ended: Condvar,
+}
+
+/// Starts a thread that does what it is given.
+type Spawn = fn(Box<dyn FnOnce() + Send>) -> io::Result<()>;
+
+#[derive(Default)]
+struct State {
+    jobs: HashMap<u64, Entry>,
+    next_id: u64,
+    /// Jobs that wait for a thread, by class.
+    queues: [VecDeque<u64>; Priority::ALL.len()],
+    /// When jobs are to be woken.
+    due: BTreeSet<(Instant, u64)>,
+    /// Polls under way, by class.
+    running: [usize; Priority::ALL.len()],
+    threads: usize,
+    /// Threads that wait for something to do.
+    idle: usize,
+    closed: bool,
+}
+
+struct Entry {
+    priority: Priority,
+    work: Work,
+    status: Status,
+    due: Option<Instant>,
+}
+
+enum Work {
+    Job(Arc<dyn Job>),
+    /// Done once, and gone.
+    Once(Option<Box<dyn FnOnce() + Send>>),
+    /// Stopped, or ended by a panic.
+    None,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Status {
+    Idle,
+    Queued,
+    /// By this thread. `woken` during the poll.
+    Running {
+        by: ThreadId,
+        woken: bool,
+    },
+}
+
+/// The pool of the process, while somebody uses it. Outlives every model of a model checker, and is made in a constant.
+static OF_PROCESS: std::sync::Mutex<Option<Weak<ThreadPool>>> = std::sync::Mutex::new(None);
+
+impl ThreadPool {
+    /// A pool of at most `threads` threads, none of which runs yet; of two if that is less.
+    pub fn new(threads: usize) -> Arc<ThreadPool> {
+        Arc::new(ThreadPool::with_spawn(threads, IDLE_TIME, |life| {
+            thread::Builder::new().name("larch-background".to_owned()).spawn(life).map(|_| ())
+        }))
+    }
+
+    /// The pool that all share who do not ask for another: one thread more than the machine has processors.
+    pub fn of_process() -> Arc<ThreadPool> {
+        let mut shared = OF_PROCESS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(pool) = shared.as_ref().and_then(Weak::upgrade) {
+            return pool;
+        }
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+        let pool = ThreadPool::new(processors.max(2) + 1);
+        *shared = Some(Arc::downgrade(&pool));
+        pool
+    }
+
+    fn with_spawn(threads: usize, idle_time: Duration, spawn: Spawn) -> ThreadPool {
+        let (state, changed, ended) = (Mutex::default(), Condvar::new(), Condvar::new());
+        let shared = Shared { size: threads.max(LEAST_THREADS), idle_time, spawn, state, changed, ended };
+        ThreadPool { shared: Arc::new(shared) }
+    }
+
+    /// How many threads there are now.
+    pub fn running_threads(&self) -> usize {
+        self.shared.state.lock().threads
+    }
+}
+
+impl Threads for ThreadPool {
+    fn worker(&self, priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker> {
+        let id = self.shared.state.lock().add(priority, Work::Job(job));
+        let worker = PoolWorker { shared: self.shared.clone(), id };
+        worker.wake();
+        Box::new(worker)
+    }
+
+    fn start(&self) -> io::Result<()> {
+        let mut state = self.shared.state.lock();
+        if state.threads == 0 { self.shared.spawn(&mut state) } else { Ok(()) }
+    }
+
+    fn hand_over(&self, work: Box<dyn FnOnce() + Send>) {
+        let mut state = self.shared.state.lock();
+        let id = state.add(Priority::High, Work::Once(Some(work)));
+        state.queue(id, false);
+        self.shared.hire(&mut state);
     }
 
     fn are_real(&self) -> bool {
@@ -31,68 +160,316 @@ impl Threads for RealThreads {
     }
 }
 
-/// A thread that polls a job. If the job panics, the thread ends; waking it then does nothing.
-#[derive(Debug)]
-struct RealWorker {
-    signal: Arc<Signal>,
-    /// Taken when dropped.
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Worker for RealWorker {
-    fn wake(&self) {
-        self.signal.marks.lock().woken = true;
-        self.signal.changed.notify_one();
-    }
-
-    fn drive(&self) {}
-}
-
-impl Drop for RealWorker {
+impl Drop for ThreadPool {
+    /// Threads end after the poll they are in. It does not wait for them: it may run on one of them.
     fn drop(&mut self) {
-        self.signal.marks.lock().stopped = true;
-        self.signal.changed.notify_one();
-        let thread = self.thread.take().expect("a worker is dropped once");
-        // A job that drops its own worker cannot wait for itself; its thread ends after this poll.
-        if thread.thread().id() != thread::current().id() {
-            // A panic of the job was reported when it happened, and shutting down goes on without it.
-            thread.join().unwrap_or_default();
+        self.shared.state.lock().closed = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl State {
+    fn add(&mut self, priority: Priority, work: Work) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.jobs.insert(id, Entry { priority, work, status: Status::Idle, due: None });
+        id
+    }
+
+    /// Puts a job in the queue of its class if it is in none.
+    fn queue(&mut self, id: u64, first: bool) {
+        let Some(entry) = self.jobs.get_mut(&id).filter(|entry| !matches!(entry.work, Work::None)) else { return };
+        if let Some(due) = entry.due.take() {
+            self.due.remove(&(due, id));
+        }
+        let queue = &mut self.queues[entry.priority as usize];
+        match &mut entry.status {
+            Status::Running { woken, .. } => *woken = true,
+            Status::Queued if !first => {}
+            status => {
+                if *status == Status::Queued {
+                    queue.retain(|other| *other != id);
+                }
+                *status = Status::Queued;
+                if first { queue.push_front(id) } else { queue.push_back(id) }
+            }
+        }
+    }
+
+    /// Queues the jobs whose time has come.
+    fn queue_due(&mut self, now: Instant) {
+        while let Some(&(due, id)) = self.due.first()
+            && due <= now
+        {
+            self.queue(id, false);
+            self.due.remove(&(due, id));
+        }
+    }
+
+    /// Whether one more job of this class may be polled by a pool of `size` threads.
+    fn has_room_for(&self, priority: Priority, size: usize) -> bool {
+        let [high, normal, low] = self.running;
+        match priority {
+            Priority::High => high < size - 1,
+            Priority::Normal => normal + low < size - 1,
+            Priority::Low => normal + low < size - 1 && low < (size - 2).max(1),
+        }
+    }
+
+    /// The class whose first job may be polled next.
+    fn next_class(&self, size: usize) -> Option<Priority> {
+        let may = |class: &Priority| !self.queues[*class as usize].is_empty() && self.has_room_for(*class, size);
+        Priority::ALL.into_iter().find(may)
+    }
+
+    /// Takes the next job to poll.
+    fn take_next(&mut self, size: usize, by: ThreadId) -> Option<(u64, Taken)> {
+        let class = self.next_class(size)?;
+        let id = self.queues[class as usize].pop_front().expect("it is not empty");
+        Some((id, self.take(id, by)))
+    }
+
+    /// What of a queued job is to be done; it counts as running.
+    fn take(&mut self, id: u64, by: ThreadId) -> Taken {
+        let entry = self.jobs.get_mut(&id).expect("a queued job is known");
+        entry.status = Status::Running { by, woken: false };
+        self.running[entry.priority as usize] += 1;
+        match &mut entry.work {
+            Work::Job(job) => Taken::Job(job.clone()),
+            Work::Once(work) => Taken::Once(work.take().expect("it is done once")),
+            Work::None => unreachable!("a job that is stopped leaves the queue"),
+        }
+    }
+
+    /// Notes the end of a poll: what it answered, or nothing if the job is not to be polled again.
+    fn end(&mut self, id: u64, polled: Option<Polled>) -> Work {
+        let entry = self.jobs.get_mut(&id).expect("a running job is known");
+        let Status::Running { woken, .. } = entry.status else { unreachable!("it was running") };
+        self.running[entry.priority as usize] -= 1;
+        entry.status = Status::Idle;
+        match (polled, &entry.work) {
+            (_, Work::Once(_)) => {
+                self.jobs.remove(&id);
+                Work::None
+            }
+            (None, _) => self.stop(id),
+            (Some(polled), _) => {
+                if woken || polled == Polled::Worked {
+                    self.queue(id, false);
+                }
+                Work::None
+            }
+        }
+    }
+
+    /// Takes a job out of everything but the poll it may be in, and returns it to be dropped without the lock.
+    fn stop(&mut self, id: u64) -> Work {
+        let Some(entry) = self.jobs.get_mut(&id) else { return Work::None };
+        if let Some(due) = entry.due.take() {
+            self.due.remove(&(due, id));
+        }
+        if entry.status == Status::Queued {
+            entry.status = Status::Idle;
+            self.queues[entry.priority as usize].retain(|other| *other != id);
+        }
+        std::mem::replace(&mut entry.work, Work::None)
+    }
+
+    fn is_running_elsewhere(&self, id: u64) -> bool {
+        let here = thread::current().id();
+        matches!(self.jobs.get(&id).map(|entry| entry.status), Some(Status::Running { by, .. }) if by != here)
+    }
+}
+
+enum Taken {
+    Job(Arc<dyn Job>),
+    Once(Box<dyn FnOnce() + Send>),
+}
+
+impl Taken {
+    /// Does it; nothing if it panicked, which the panic hook has reported.
+    fn run(self) -> Option<Polled> {
+        let run = || match self {
+            Taken::Job(job) => job.poll(),
+            Taken::Once(work) => {
+                work();
+                Polled::Idle
+            }
+        };
+        catch_unwind(AssertUnwindSafe(run)).ok()
+    }
+}
+
+impl Shared {
+    /// Sees to it that somebody takes what can be taken: an idle thread, or a new one.
+    fn hire(self: &Arc<Self>, state: &mut State) {
+        if state.due.is_empty() && state.next_class(self.size).is_none() {
+            return;
+        }
+        if state.idle > 0 {
+            self.changed.notify_one();
+        } else if state.threads < self.size {
+            // A job for which the system has no thread waits for one that is busy, for the next call, or for who drives it.
+            self.spawn(state).ok();
+        }
+    }
+
+    fn spawn(self: &Arc<Self>, state: &mut State) -> io::Result<()> {
+        let shared = self.clone();
+        (self.spawn)(Box::new(move || shared.serve()))?;
+        state.threads += 1;
+        Ok(())
+    }
+
+    /// The life of a thread.
+    fn serve(self: Arc<Self>) {
+        let _duty = Duty::take();
+        let here = thread::current().id();
+        let mut state = self.state.lock();
+        let mut idle_since = None;
+        loop {
+            let now = Instant::now();
+            state.queue_due(now);
+            if state.closed {
+                break;
+            }
+            if let Some((id, taken)) = state.take_next(self.size, here) {
+                idle_since = None;
+                // There may be more than one job for one thread.
+                self.hire(&mut state);
+                drop(state);
+                self.run(id, taken);
+                state = self.state.lock();
+                continue;
+            }
+            let leaves_at = *idle_since.get_or_insert(now) + self.idle_time;
+            let must_stay = state.idle == 0 && !state.due.is_empty();
+            if leaves_at <= now && !must_stay {
+                break;
+            }
+            let due = state.due.first().map(|(due, _)| *due);
+            let until = if must_stay { due } else { Some(due.map_or(leaves_at, |due| due.min(leaves_at))) };
+            let time = until.map_or(self.idle_time, |until| until.saturating_duration_since(now));
+            state.idle += 1;
+            state = self.changed.wait_timeout(state, time).0;
+            state.idle -= 1;
+        }
+        state.threads -= 1;
+        drop(state);
+        self.ended.notify_all();
+    }
+
+    /// Does what was taken, without the lock, and notes its end.
+    fn run(self: &Arc<Self>, id: u64, taken: Taken) {
+        let polled = taken.run();
+        let mut state = self.state.lock();
+        let gone = state.end(id, polled);
+        drop(state);
+        drop(gone);
+        self.ended.notify_all();
+    }
+}
+
+/// A job of a pool.
+struct PoolWorker {
+    shared: Arc<Shared>,
+    id: u64,
+}
+
+impl PoolWorker {
+    fn wake_as(&self, first: bool) {
+        let mut state = self.shared.state.lock();
+        state.queue(self.id, first);
+        self.shared.hire(&mut state);
+    }
+}
+
+impl Worker for PoolWorker {
+    fn wake(&self) {
+        self.wake_as(false);
+    }
+
+    fn wake_first(&self) {
+        self.wake_as(true);
+    }
+
+    fn wake_after(&self, time: Duration) {
+        let mut state = self.shared.state.lock();
+        let state = &mut *state;
+        let Some(entry) = state.jobs.get_mut(&self.id).filter(|entry| !matches!(entry.work, Work::None)) else {
+            return;
+        };
+        let due = Instant::now() + time;
+        if let Some(before) = entry.due.replace(due) {
+            state.due.remove(&(before, self.id));
+        }
+        state.due.insert((due, self.id));
+        self.shared.hire(state);
+    }
+
+    fn drive(&self) {
+        loop {
+            let mut state = self.shared.state.lock();
+            self.shared.hire(&mut state);
+            state.queue_due(Instant::now());
+            let is_queued = state.jobs.get(&self.id).is_some_and(|entry| entry.status == Status::Queued);
+            if state.threads > 0 || !is_queued {
+                return;
+            }
+            let priority = state.jobs[&self.id].priority;
+            state.queues[priority as usize].retain(|other| *other != self.id);
+            let taken = state.take(self.id, thread::current().id());
+            drop(state);
+            self.shared.run(self.id, taken);
+        }
+    }
+
+    fn stop(&self) {
+        let gone = self.shared.state.lock().stop(self.id);
+        drop(gone);
+    }
+
+    fn join(&self) {
+        let mut state = self.shared.state.lock();
+        while state.is_running_elsewhere(self.id) {
+            state = self.shared.ended.wait(state);
         }
     }
 }
 
-/// What a worker tells its thread.
-#[derive(Debug)]
-struct Signal {
-    marks: Mutex<Marks>,
-    changed: Condvar,
-}
-
-#[derive(Debug)]
-struct Marks {
-    woken: bool,
-    stopped: bool,
-}
-
-impl Default for Signal {
-    fn default() -> Signal {
-        // Woken at first: there may be work from before the worker was there.
-        Signal { marks: Mutex::new(Marks { woken: true, stopped: false }), changed: Condvar::new() }
-    }
-}
-
-impl Signal {
-    /// Sleeps until woken or stopped; false if stopped.
-    fn wait(&self) -> bool {
-        let mut marks = self.marks.lock();
-        while !marks.woken && !marks.stopped {
-            marks = self.changed.wait(marks);
+impl Drop for PoolWorker {
+    fn drop(&mut self) {
+        self.stop();
+        let mut state = self.shared.state.lock();
+        match state.jobs.get_mut(&self.id) {
+            // Its end finds nothing but a job that is over.
+            Some(Entry { status: Status::Running { .. }, work, .. }) => *work = Work::Once(None),
+            _ => {
+                state.jobs.remove(&self.id);
+            }
         }
-        marks.woken = false;
-        !marks.stopped
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.marks.lock().stopped
     }
 }
+
+impl fmt::Debug for PoolWorker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolWorker").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ThreadPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.shared.state.lock();
+        f.debug_struct("ThreadPool")
+            .field("size", &self.shared.size)
+            .field("threads", &state.threads)
+            .field("idle", &state.idle)
+            .field("jobs", &state.jobs.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, shuttle))]
+mod schedules;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -3,7 +3,7 @@
 use super::{Counts, SimClock, SimDisk, SimThreads};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, OnceLock, Weak};
-use crate::{Access, Clock, Disk, File, Job, Machine, Polled, Threads, Worker};
+use crate::{Access, Clock, Disk, File, Job, Machine, Polled, Priority, Threads, Worker};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeSet;
@@ -485,11 +485,37 @@ impl Job for Busy {
     }
 }
 
+fn threads() -> SimThreads {
+    SimThreads::new(Arc::new(SimClock::new()))
+}
+
+#[test]
+fn a_simulated_worker_is_woken_when_the_clock_says_so() {
+    let clock = Arc::new(SimClock::new());
+    let job = Arc::new(Busy::default());
+    let worker = SimThreads::new(clock.clone()).worker(Priority::Normal, job.clone());
+    worker.drive();
+    worker.wake_after(Duration::from_millis(10));
+    let polls_when_driven = || {
+        worker.drive();
+        job.polls.load(Ordering::Relaxed)
+    };
+    clock.advance(Duration::from_millis(9));
+    assert_eq!(polls_when_driven(), 1, "it is not time yet");
+    clock.advance(Duration::from_millis(1));
+    assert_eq!(polls_when_driven(), 2);
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(polls_when_driven(), 2, "it was woken once");
+    worker.wake_after(Duration::ZERO);
+    worker.stop();
+    assert_eq!(polls_when_driven(), 2, "a worker that was stopped polls no more");
+}
+
 #[test]
 fn a_simulated_worker_polls_until_idle_when_driven_and_woken() {
     let job = Arc::new(Busy::default());
     job.waiting.store(3, Ordering::Relaxed);
-    let worker = SimThreads.worker("busy", job.clone());
+    let worker = threads().worker(Priority::Normal, job.clone());
     let polls = || job.polls.load(Ordering::Relaxed);
     assert_eq!(polls(), 0, "nobody drove it");
     worker.drive();
@@ -505,7 +531,7 @@ fn a_simulated_worker_polls_until_idle_when_driven_and_woken() {
 #[test]
 fn a_wake_during_a_poll_causes_another_and_a_drive_during_a_poll_does_nothing() {
     let job = Arc::new(Busy::default());
-    let worker: Arc<dyn Worker> = SimThreads.worker("busy", job.clone()).into();
+    let worker: Arc<dyn Worker> = threads().worker(Priority::Normal, job.clone()).into();
     assert!(job.worker.set(Arc::downgrade(&worker)).is_ok());
     worker.drive();
     assert_eq!(job.polls.load(Ordering::Relaxed), 2);

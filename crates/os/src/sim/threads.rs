@@ -1,22 +1,44 @@
 //! Workers without threads: a job is polled where somebody drives its worker. It does not know what the jobs do.
 
-use crate::sync::Arc;
+use crate::sim::SimClock;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::{Job, Polled, Threads, Worker};
+use crate::sync::{Arc, Mutex};
+use crate::{Clock, Job, Polled, Priority, Threads, Worker};
 use std::fmt;
+use std::io;
+use std::time::Duration;
 
 /// Workers that poll on the thread of whoever drives them.
-#[derive(Clone, Copy, Debug)]
-pub struct SimThreads;
+#[derive(Clone, Debug)]
+pub struct SimThreads {
+    clock: Arc<SimClock>,
+}
+
+impl SimThreads {
+    /// Workers that are woken when this clock says that it is time.
+    pub fn new(clock: Arc<SimClock>) -> SimThreads {
+        SimThreads { clock }
+    }
+}
 
 impl Threads for SimThreads {
-    fn worker(&self, name: &str, job: Arc<dyn Job>) -> Box<dyn Worker> {
+    fn worker(&self, _priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker> {
         Box::new(SimWorker {
-            name: name.to_owned(),
+            clock: self.clock.clone(),
             job,
             woken: AtomicBool::new(true),
+            due: Mutex::new(None),
             polling: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
         })
+    }
+
+    fn start(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn hand_over(&self, work: Box<dyn FnOnce() + Send>) {
+        work();
     }
 
     fn are_real(&self) -> bool {
@@ -25,12 +47,28 @@ impl Threads for SimThreads {
 }
 
 struct SimWorker {
-    name: String,
+    clock: Arc<SimClock>,
     job: Arc<dyn Job>,
     /// Set by a wake, taken before polling: a wake during a poll causes another.
     woken: AtomicBool,
+    /// When the worker is to be woken.
+    due: Mutex<Option<Duration>>,
     /// Set while polling: a job may, several calls deep, drive its own worker, which must not poll it again.
     polling: AtomicBool,
+    stopped: AtomicBool,
+}
+
+impl SimWorker {
+    /// Whether the job is to be polled; takes the wake.
+    fn take_wake(&self) -> bool {
+        let mut due = self.due.lock();
+        let is_due = due.is_some_and(|due| due <= self.clock.now());
+        let woken = self.woken.swap(false, Ordering::Acquire) || is_due;
+        if woken {
+            *due = None;
+        }
+        woken && !self.stopped.load(Ordering::Acquire)
+    }
 }
 
 impl Worker for SimWorker {
@@ -38,20 +76,35 @@ impl Worker for SimWorker {
         self.woken.store(true, Ordering::Release);
     }
 
+    fn wake_first(&self) {
+        self.wake();
+    }
+
+    fn wake_after(&self, time: Duration) {
+        *self.due.lock() = Some(self.clock.now() + time);
+    }
+
     fn drive(&self) {
         if self.polling.swap(true, Ordering::Acquire) {
             return;
         }
         let _polling = Polling(&self.polling);
-        while self.woken.swap(false, Ordering::Acquire) {
-            while self.job.poll() == Polled::Worked {}
+        let is_stopped = || self.stopped.load(Ordering::Acquire);
+        while self.take_wake() {
+            while !is_stopped() && self.job.poll() == Polled::Worked {}
         }
     }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+    }
+
+    fn join(&self) {}
 }
 
 impl fmt::Debug for SimWorker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SimWorker").field("name", &self.name).field("woken", &self.woken).finish_non_exhaustive()
+        f.debug_struct("SimWorker").field("woken", &self.woken).field("due", &self.due).finish_non_exhaustive()
     }
 }
 

@@ -12,6 +12,7 @@
 //! Thread safe. Counters are relaxed: each is exact by itself, and nothing else is ordered by them.
 
 use crate::PageKind;
+use os::Duty;
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Condvar, Mutex};
 use std::fmt;
@@ -165,6 +166,8 @@ impl Budget {
             self.queued.fetch_sub(tasks.queue.len(), Ordering::SeqCst);
             std::mem::take(&mut tasks.queue)
         };
+        // Who is woken may drop a database, and must not wait for its background work here.
+        let _duty = Duty::take();
         queue.into_iter().for_each(Waker::wake);
     }
 

@@ -6,6 +6,7 @@
 //! Thread safe. The lock of arrivals is taken under that of a flight, never the other way round; nobody is woken under either.
 
 use crate::{Error, PageRef};
+use os::Duty;
 use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Condvar, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -145,6 +146,7 @@ impl Arrivals {
             self.last.notify_all();
         }
         if let Some(waker) = waker {
+            let _duty = Duty::take();
             waker.wake();
         }
     }

@@ -57,7 +57,7 @@ fn what_was_in_memory_comes_back_after_open() {
             let warmed = db.warm_up();
             assert!(warmed.is_whole && warmed.page_reads > 10, "{warmed:?}");
         } else {
-            table.core().drive();
+            table.core().background.drive();
         }
         assert!(reads(&db, Reason::Warm) > 10);
         assert_eq!(db.metrics().restored_bytes, db.page_cache().used_bytes());
@@ -139,7 +139,7 @@ fn a_crash_while_a_state_is_saved_harms_nothing() {
             let disk = disk_with_state();
             let db = open(&disk, true);
             let table = db.table("t").expect("it is there");
-            table.core().drive();
+            table.core().background.drive();
             check(&table, 0..500);
             disk.reseed(seed);
             disk.fail_all_after(failing, ErrorKind::Other);
@@ -147,7 +147,7 @@ fn a_crash_while_a_state_is_saved_harms_nothing() {
             disk.crash();
             let db = open(&disk, true);
             let table = db.table("t").expect("it is there");
-            table.core().drive();
+            table.core().background.drive();
             check(&table, 0..ROWS);
         }
     }

@@ -1,6 +1,7 @@
 //! Threads that do what they are given. They are started when there is more to do than idle threads, up to a bound, and
 //! stay until closed. They do not know what they do.
 
+use crate::job::Duty;
 use crate::sync::{Arc, Condvar, Mutex};
 use std::collections::VecDeque;
 use std::fmt;
@@ -111,6 +112,7 @@ fn give<W: Work>(shared: &Arc<Shared<W>>, jobs: Vec<W::Job>) {
 impl<W: Work> Shared<W> {
     /// The life of a thread.
     fn serve(self: Arc<Self>) {
+        let _duty = Duty::take();
         let mut state = self.state.lock();
         state.starting -= 1;
         loop {

@@ -21,6 +21,7 @@ use super::hands::{Hands, Work};
 use crate::io::Usage;
 use crate::io::queue::{Begun, Elsewhere, Limits, Queue};
 use crate::io::run::{Lengths, Outcome, Part, Run, descriptor_of_whole, join, scratch};
+use crate::job::Duty;
 use crate::sync::{Arc, Mutex};
 use crate::{Buffer, Read, Reads};
 use io_uring::{IoUring, Probe, cqueue, opcode, squeue, types};
@@ -73,6 +74,7 @@ impl Ring {
         let (send, receive) = sync_channel(1);
         let (its_shared, its_hands) = (shared.clone(), hands.clone());
         let run = move || {
+            let _duty = Duty::take();
             // The ring belongs to the thread that made it.
             match set_up(limits.depth) {
                 Ok(ring) => {

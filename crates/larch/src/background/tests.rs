@@ -1,0 +1,201 @@
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a thread of the test ends reads, as the machine's do"
+)]
+
+use crate::{Database, Error, LevelOptions};
+use os::io::CallerReads;
+use os::real::ThreadPool;
+use os::sim::SimDisk;
+use os::sync::{Arc, Condvar, Mutex};
+use os::{Disk, Duty, Job, Machine, Priority, Read, Reads, Threads, Urgency, Worker};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Wake, Waker};
+
+/// Reads that wait until the test ends them.
+#[derive(Debug, Default)]
+struct HeldReads {
+    reads: Mutex<Vec<Read>>,
+    changed: Condvar,
+    is_open: Mutex<bool>,
+}
+
+impl HeldReads {
+    /// Takes the reads of this urgency, once there are any.
+    fn take(&self, urgency: Urgency) -> Vec<Read> {
+        let mut reads = self.reads.lock();
+        loop {
+            let taken: Vec<Read> = reads.extract_if(.., |read| read.urgency == urgency).collect();
+            if !taken.is_empty() {
+                return taken;
+            }
+            reads = self.changed.wait(reads);
+        }
+    }
+
+    /// Ends all reads, and those to come at once.
+    fn open(&self) {
+        *self.is_open.lock() = true;
+        let reads = std::mem::take(&mut *self.reads.lock());
+        CallerReads.submit(reads);
+    }
+}
+
+impl Reads for HeldReads {
+    fn submit(&self, reads: Vec<Read>) {
+        if *self.is_open.lock() {
+            CallerReads.submit(reads);
+            return;
+        }
+        self.reads.lock().extend(reads);
+        self.changed.notify_all();
+    }
+
+    fn make(&self, read: Read) {
+        self.submit(vec![read]);
+    }
+
+    fn raise(&self, _ticket: u64) {}
+
+    fn name(&self) -> &'static str {
+        "held"
+    }
+}
+
+fn open(machine: &Machine, level0_files: usize) -> crate::Result<Database> {
+    let levels = LevelOptions { level0_files, ..LevelOptions::default() };
+    Database::builder("db").machine(machine.clone()).levels(levels).open()
+}
+
+/// A disk with a database that a compaction is wanted in.
+fn with_files() -> (Machine, Arc<SimDisk>) {
+    let (machine, disk) = Machine::simulated(1);
+    let db = open(&machine, 100).expect("a new database");
+    let table = db.table("t").expect("a table");
+    for file in 0..3 {
+        for i in 0..100 {
+            table.insert(format!("k{i:03}"), format!("{file}")).expect("a row");
+        }
+        db.flush().expect("the disk works");
+    }
+    // In a file that the compaction does not read.
+    db.table("other").expect("a table").insert("k", "v").expect("a row");
+    db.flush().expect("the disk works");
+    drop((table, db));
+    (machine, disk)
+}
+
+/// A database with a compaction under way, which waits for a read; and the reads.
+fn compacting() -> (Machine, Arc<HeldReads>, Database) {
+    let (machine, _) = with_files();
+    let reads = Arc::new(HeldReads::default());
+    let machine = Machine { reads: reads.clone(), threads: ThreadPool::new(2), ..machine };
+    let db = open(&machine, 2).expect("it opens");
+    let mut held = reads.reads.lock();
+    while !held.iter().any(|read| read.urgency == Urgency::Background) {
+        held = reads.changed.wait(held);
+    }
+    drop(held);
+    (machine, reads, db)
+}
+
+#[test]
+fn a_waker_on_a_thread_that_reads_drops_the_last_handle_without_waiting_for_that_thread() {
+    type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+    struct Dropping(Mutex<Option<(Task, Database)>>);
+    impl Wake for Dropping {
+        fn wake(self: Arc<Self>) {
+            let gone = self.0.lock().take();
+            drop(gone.expect("it is woken once"));
+        }
+    }
+    let (machine, reads, db) = compacting();
+    let table = db.table("other").expect("a table");
+    let mut task: Task = Box::pin(async move {
+        table.get_async("k").await.expect("it is dropped before it is done");
+    });
+    let dropping = Arc::new(Dropping(Mutex::new(None)));
+    let waker = Waker::from(dropping.clone());
+    assert!(task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    *dropping.0.lock() = Some((task, db));
+    // As a thread of the machine that reads: it comes to the compaction's reads after the task's.
+    CallerReads.submit(reads.take(Urgency::Needed));
+    assert!(dropping.0.lock().is_none(), "the last handle is gone, and a compaction still waits");
+    let opened = std::thread::spawn(move || open(&machine, 100));
+    reads.open();
+    let db = opened.join().expect("it does not panic").expect("it waits for the close");
+    assert_eq!(db.table("t").expect("a table").get("k007").expect("the disk works").as_deref(), Some(&b"2"[..]));
+}
+
+#[test]
+fn a_background_job_drops_the_last_handle_without_waiting_for_another() {
+    let (machine, reads, db) = compacting();
+    let (send, receive) = std::sync::mpsc::channel();
+    machine.threads.hand_over(Box::new(move || {
+        drop(db);
+        send.send(()).expect("it is waited for");
+    }));
+    receive.recv().expect("the handle is gone, and a compaction still waits");
+    reads.open();
+    open(&machine, 100).expect("it waits for the close");
+}
+
+#[test]
+fn an_open_on_a_thread_on_duty_does_not_wait_for_a_close() {
+    let (machine, reads, db) = compacting();
+    {
+        let _duty = Duty::take();
+        drop(db);
+        assert!(matches!(open(&machine, 100), Err(Error::Locked(_))));
+    }
+    reads.open();
+    open(&machine, 100).expect("it waits for the close");
+}
+
+#[test]
+fn dropping_the_last_handle_elsewhere_waits_for_what_runs() {
+    let (machine, reads, db) = compacting();
+    let dropped = std::thread::spawn(move || drop(db));
+    reads.open();
+    dropped.join().expect("it does not panic");
+    assert!(machine.disk.lock(Path::new("db/LOCK")).is_ok(), "the database is closed");
+}
+
+/// A system that refuses threads.
+#[derive(Debug)]
+struct NoThreads(Arc<dyn Threads>);
+
+impl Threads for NoThreads {
+    fn worker(&self, priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker> {
+        self.0.worker(priority, job)
+    }
+
+    fn start(&self) -> io::Result<()> {
+        Err(io::Error::new(ErrorKind::WouldBlock, "Resource temporarily unavailable"))
+    }
+
+    fn hand_over(&self, work: Box<dyn FnOnce() + Send>) {
+        self.0.hand_over(work);
+    }
+
+    fn are_real(&self) -> bool {
+        self.0.are_real()
+    }
+}
+
+#[test]
+fn a_system_without_threads_is_an_error_that_leaves_nothing_behind() {
+    let (machine, disk) = Machine::simulated(2);
+    let refusing = Machine { threads: Arc::new(NoThreads(machine.threads.clone())), ..machine.clone() };
+    let error = open(&refusing, 4).expect_err("there are no threads");
+    assert!(matches!(error, Error::NoThreads(_)), "{error}");
+    let said = error.to_string();
+    assert!(said.contains("Resource temporarily unavailable") && said.contains("ulimit -u"), "{said}");
+    assert!(!disk.exists(Path::new("db")).expect("the disk works"), "nothing was made");
+    open(&machine, 4).expect("with threads it opens");
+    let read_only = Database::builder("db").machine(refusing).read_only(true).open();
+    read_only.expect("a database that is only read needs no thread");
+}
