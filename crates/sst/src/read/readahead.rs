@@ -16,7 +16,8 @@
 //!   cover, so that a scan waits for a node only where it starts.
 //! * All that is remembered is a row: up to there pages were asked for. The way to it is walked anew from the root each
 //!   time, over what is in memory. So nothing that is forgotten or evicted makes the answer wrong.
-//! * A page that was asked for and did not stay is a sign that there is no room: the window is halved.
+//! * A page that was asked for and did not stay is a sign that there is no room: the window is halved. A page that is
+//!   still on its way is a sign that the disk is slower than the reader: the window grows.
 //! * Nothing is asked for beyond the rows of the cursor, in a hole between them, or beyond the far key of the range.
 
 use super::tree::Descent;
@@ -301,7 +302,9 @@ impl Ahead {
         }
         let place = self.place.get_or_insert_with(|| Place::at(position));
         let mut grows = page.is_some();
-        if page.is_some() && position < place.came {
+        // A source that takes the hint has the page neither in memory nor on its way.
+        let is_gone = |page: &Address| source.ahead(descent.file(), page, descent.page_kind());
+        if position < place.came && page.is_some_and(is_gone) {
             // It was asked for, and came, and is gone; or there was no room for it.
             grows = false;
             self.window_bytes = (self.window_bytes / 2).max(FIRST_BYTES.min(self.readahead.high_bytes));

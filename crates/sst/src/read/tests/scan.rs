@@ -312,6 +312,62 @@ fn a_cold_scan_takes_as_many_rounds_as_windows_and_the_doublings_before() {
     }
 }
 
+/// A source whose disk is slower than the reader: of the pages asked for, those come that are needed, and the others are on
+/// their way until they are needed, too.
+struct Slow {
+    pages: Counted,
+    on_the_way: RefCell<BTreeSet<u64>>,
+    /// How many pages were on their way each time the reader waited.
+    waits: RefCell<Vec<usize>>,
+}
+
+impl PageSource for Slow {
+    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
+        self.pages.page(file, at, kind)
+    }
+
+    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
+        self.pages.peek(file, at, kind)
+    }
+
+    fn ahead(&self, _: &Arc<PagedFile>, at: &Address, _: PageKind) -> bool {
+        !self.pages.is_here(at) && self.on_the_way.borrow_mut().insert(at.offset)
+    }
+
+    fn fetch(&self) -> Result<()> {
+        let on_the_way = &mut *self.on_the_way.borrow_mut();
+        for (_, offset, _) in self.pages.noted.borrow().iter() {
+            on_the_way.remove(offset);
+        }
+        self.waits.borrow_mut().push(on_the_way.len());
+        self.pages.fetch()
+    }
+
+    fn release(&self) {}
+}
+
+#[test]
+fn a_scan_that_waits_for_pages_on_their_way_keeps_its_window() {
+    let content = Content::of_keys((0..4000_u32).map(|row| row.to_be_bytes().to_vec()));
+    let built = content.build(BuildOptions { max_page_rows: 4, ..BuildOptions::default() });
+    let tree = built.meta.main.expect("it has rows");
+    let window_pages = 64;
+    for readahead in [Readahead::full(window_pages * PAGE), Readahead::growing(window_pages * PAGE)] {
+        for forward in [true, false] {
+            let source = Slow { pages: Counted::new(), on_the_way: RefCell::default(), waits: RefCell::default() };
+            let (low, high) = (Bound::Unbounded, Bound::Unbounded);
+            let wanted = Scan { low, high, forward, groups: Groups::MAIN, history: false, readahead };
+            assert_eq!(scan(&built.sst(), &source, &wanted).len(), 4000);
+            let waits = source.waits.borrow();
+            let data_waits = &waits[waits.len() - tree.data_pages as usize..];
+            // Until the window has grown, and but for the last pages.
+            let whole = &data_waits[16..data_waits.len() - 2 * window_pages as usize];
+            let least = whole.iter().min().expect("there are many pages");
+            assert!(*least as u64 >= window_pages / 2 - 2, "{least} pages on their way, {readahead:?}, {forward}");
+        }
+    }
+}
+
 #[test]
 fn a_short_range_without_a_limit_asks_for_at_most_about_twice_what_it_returns() {
     let content = content(600, 0, false);
