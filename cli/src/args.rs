@@ -7,7 +7,7 @@ use crate::size;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgGroup, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
-use larch::{Compression, Database, Durability, FilterKind, Filters, IndexKind, TableOptions};
+use larch::{Compression, Database, Durability, FilterKind, Filters, IndexKind, Release, TableOptions};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -103,7 +103,8 @@ impl Cli {
         let matches = Self::command().get_matches();
         let cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         let is_given = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
-        let given = ["cache", "write_buffer", "durability", "read_only", "verbose"].into_iter().find(is_given);
+        let given =
+            ["cache", "write_buffer", "durability", "read_only", "verbose", "compat"].into_iter().find(is_given);
         if let (Command::Bench(_), Some(name)) = (&cli.command, given) {
             let name = name.replace('_', "-");
             let text = format!("--{name} is nothing to `bench`: say it of the target, as in larch:DIR?cache=64MiB");
@@ -131,6 +132,9 @@ pub struct Common {
     /// Say on standard error what the engine does: flushes, compactions, waits, errors, recovery
     #[arg(short, long, global = true, help_heading = COMMON)]
     pub verbose: bool,
+    /// Write nothing that this release of Larch does not read, to be able to go back to it
+    #[arg(long, global = true, help_heading = COMMON, value_name = "RELEASE")]
+    pub compat: Option<Release>,
 }
 
 impl Common {
@@ -140,7 +144,10 @@ impl Common {
             DurabilityArg::Synced => Durability::Synced,
             DurabilityArg::Buffered => Durability::Buffered,
         };
-        let builder = Database::builder(dir).cache_bytes(self.cache).write_buffer_bytes(self.write_buffer);
+        let builder = Database::builder(dir)
+            .compat(self.compat.unwrap_or(Release::NEWEST))
+            .cache_bytes(self.cache)
+            .write_buffer_bytes(self.write_buffer);
         let builder = builder.durability(durability);
         if self.verbose { builder.on_event(|event| eprintln!("larch: {event}")) } else { builder }
     }

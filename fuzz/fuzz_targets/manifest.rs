@@ -2,7 +2,8 @@
 #![no_main]
 
 use larch::fuzz::{
-    Edit, FileOpener, HEADER_BYTES, Header, Kind, ManifestLog, RECORD_HEADER_BYTES, RecordWriter, TableId,
+    EDIT_FIELDS, Edit, FileOpener, Framing, HEADER_BYTES, Header, Kind, ManifestLog, RECORD_HEADER_BYTES, RecordWriter,
+    TableId,
 };
 use larch::{FilterKind, Filters, TableOptions};
 use larch_fuzz::Input;
@@ -46,7 +47,7 @@ fuzz_target!(|bytes: &[u8]| {
 /// A manifest of these records.
 fn written(payloads: &[Vec<u8>]) -> Vec<u8> {
     let (machine, _) = Machine::simulated(0);
-    let header = Header::new(Kind::Manifest, LOG_ID, 1, None);
+    let header = Header { features: EDIT_FIELDS, ..Header::new(Kind::Manifest, LOG_ID, 1, None) };
     let mut writer = RecordWriter::create(&*machine.disk, Path::new(PATH), &header).expect("the disk works");
     for payload in payloads {
         writer.append(&[payload]).expect("the disk works");
@@ -83,7 +84,7 @@ fn read(manifest: &[u8]) {
     edits.iter().for_each(|edit| edit.encode(&mut payload));
     let mut rest = payload.as_slice();
     for edit in &edits {
-        assert_eq!(Edit::decode(&mut rest).as_ref(), Ok(edit));
+        assert_eq!(Edit::decode(&mut rest, Framing::Fields), Ok(Some(edit.clone())));
     }
     put("MANIFEST-00000002", &written(&[payload]));
     let again = ManifestLog::read(&machine, Path::new("MANIFEST-00000002"), &opener).expect("a set describes itself");
@@ -151,6 +152,7 @@ fn meta(input: &mut Input<'_>) -> Meta {
         value_bytes: 0,
         user_bytes: input.number(),
         groups: Vec::new(),
+        has_origin: false,
         unknown: Default::default(),
     }
 }

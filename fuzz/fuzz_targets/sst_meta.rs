@@ -5,8 +5,9 @@ use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 use os::BLOCK_BYTES;
 use pages::Address;
+use sst::format::field;
 use sst::format::meta::Unknown;
-use sst::{FilterTree, GroupTrees, KeyBounds, MAX_GROUPS, Meta, Root, Totals, Tree, Version};
+use sst::{FilterTree, GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, Meta, Root, Totals, Tree, Version};
 
 const META_AT: usize = 32;
 
@@ -30,7 +31,8 @@ fuzz_target!(|bytes: &[u8]| {
         }
         _ => {
             let built = built(&mut input);
-            let mut block = built.footer();
+            let origin = if built.has_origin { &b"origin"[..] } else { b"" };
+            let mut block = built.footer(origin);
             assert_eq!(Meta::from_footer(&block), Ok(built));
             input.change(&mut block[..BLOCK_BYTES - 4], 8);
             footer(block);
@@ -50,8 +52,10 @@ fn meta(mut bytes: &[u8]) {
 fn footer(mut block: Vec<u8>) {
     let (body, seal) = block.split_last_chunk_mut::<4>().expect("a block is longer");
     seal.copy_from_slice(&crc32c::crc32c(body).to_le_bytes());
-    let Ok(meta) = Meta::from_footer(&block) else { return };
-    assert_eq!(Meta::from_footer(&meta.footer()).as_ref(), Ok(&meta));
+    let Ok((meta, origin)) = Meta::with_origin(&block) else { return };
+    if !meta.has_origin || (1..=MAX_ORIGIN_BYTES).contains(&origin.len()) {
+        assert_eq!(Meta::with_origin(&meta.footer(origin)), Ok((meta.clone(), origin)));
+    }
     assert!(meta.trees().count() <= 4 + 2 * MAX_GROUPS);
     for (_, tree) in meta.trees() {
         let root = tree.root(false);
@@ -105,8 +109,18 @@ fn built(input: &mut Input<'_>) -> Meta {
         newest: Version(input.number()),
         value_bytes: input.number(),
         user_bytes: input.number(),
-        unknown: Unknown { features: u32::from(input.byte()) << 8, extension: input.bytes(9).to_vec() },
+        has_origin: input.byte() % 2 == 0,
+        unknown: Unknown { features: u32::from(input.byte()) << 8, extension: extension(input) },
     }
+}
+
+/// Fields that a reader may pass over.
+fn extension(input: &mut Input<'_>) -> Vec<u8> {
+    let mut extension = Vec::new();
+    for _ in 0..input.byte() % 3 {
+        field::put(&mut extension, input.byte() | 128, input.bytes(9));
+    }
+    extension
 }
 
 /// A tree of `rows` rows: of one page, which all its roots are, or with a B-tree, a list or both above its pages.

@@ -183,13 +183,20 @@ impl Report {
         struct Head {
             format: String,
             version: u32,
+            /// What a reader must know besides the version; this one knows nothing of that kind.
+            #[serde(default)]
+            requires: Vec<String>,
         }
         let head: Head = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if head.format != FORMAT {
             return Err(format!("its format is `{}` and should be `{FORMAT}`", head.format));
         }
         if head.version != VERSION {
-            return Err(format!("its version is {} and this program reads {VERSION}", head.version));
+            let version = head.version;
+            return Err(format!("it was made by a newer Larch: version {version}; this one reads {VERSION}"));
+        }
+        if let Some(what) = head.requires.first() {
+            return Err(format!("it was made by a newer Larch: {what}; read it with that release or a later one"));
         }
         serde_json::from_str(text).map_err(|error| error.to_string())
     }

@@ -238,7 +238,7 @@ impl Core {
         let mut files = FileSet::clone(&self.view().files);
         let number = self.new_number();
         files.next_number = self.next_number.load(Ordering::Acquire);
-        let new = ManifestLog::create(&self.machine, &self.directory, number, &files);
+        let new = ManifestLog::create(&self.machine, &self.directory, number, &files, self.options.compat);
         *manifest = Some(new.map_err(|error| self.stop_writes(error))?);
         self.machine.disk.remove(&old).map_err(|error| Error::io("remove", &old, error))
     }

@@ -11,6 +11,7 @@ use crate::manifest::{Edit, TableId};
 use crate::metrics::Metrics;
 use crate::options::{Durability, LevelOptions, Options, TableOptions};
 use crate::read::{Range, Tried, Value};
+use crate::release::Release;
 use crate::snapshot::Pin;
 use crate::table::{Readable, Table, bounds, check_name};
 use crate::warm::{self, Warmed};
@@ -189,6 +190,14 @@ impl Builder {
     /// ```
     pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.options.events = EventHook::new(hook);
+        self
+    }
+
+    /// The oldest release that is to read what this process writes, so that the database can be opened by it again.
+    /// Default [`Release::NEWEST`], this one. Nothing binds a later open: without `compat` it may write what only newer
+    /// releases read, and an open with `compat` then refuses the database and names the file.
+    pub fn compat(mut self, release: Release) -> Self {
+        self.options.compat = release;
         self
     }
 

@@ -2,9 +2,11 @@
 
 use crate::batch::Op;
 use crate::error::{Error, Result};
+use crate::manifest::edit::Framing;
 use crate::manifest::file_set::sst_name;
 use crate::manifest::{Edit, TableFiles};
 use crate::options::TableOptions;
+use crate::origin::{self, Origin};
 use crate::read::range::ahead_bytes;
 use crate::record::{Kind, LogError, RecordReader};
 use crate::wal::LogReader;
@@ -33,7 +35,13 @@ pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn
         };
         return if is_manifest { manifest(machine, path, detail, out) } else { log(machine, path, detail, out) };
     }
-    let meta = sst::read_footer(&*file, path)?;
+    let (meta, origin) = sst::read_origin(&*file, path)?;
+    if meta.has_origin {
+        let Origin { table, name, groups } = origin::decode(&origin);
+        let (id, name) = (table.unwrap_or(0), name.unwrap_or_default());
+        let groups = groups.filter(|groups| !groups.is_empty()).map(|groups| format!(" groups {}", groups.join(" ")));
+        line(out, format_args!("written for table {id} {name:?}{}", groups.unwrap_or_default()))?;
+    }
     let cache = PageCache::new(CACHE_BYTES, 1, sst::validate);
     let file = cache.register_on(path, meta.file_id, machine);
     let sst = Sst::new(file, meta, 0, false);
@@ -75,13 +83,17 @@ fn manifest(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn Wr
     let mut reader = RecordReader::open(&*machine.disk, path, Kind::Manifest, None)?;
     let header = *reader.header().expect("the caller saw a header");
     line(out, format_args!("manifest {} id {:016x}", header.number, header.log_id))?;
+    let framing = Framing::of(header.features);
     while let Some(record) = reader.next_record()? {
         line(out, format_args!("record at {}: {} bytes", record.offset, record.payload.len()))?;
         let offset = record.offset;
         let mut payload = record.payload;
         while !payload.is_empty() {
-            let edit = Edit::decode(&mut payload).map_err(|why| LogError::corrupt(path, offset, why))?;
-            print_edit(&edit, detail, out)?;
+            let edit = Edit::decode(&mut payload, framing);
+            match edit.map_err(|unreadable| LogError::unreadable(path, offset, unreadable))? {
+                Some(edit) => print_edit(&edit, detail, out)?,
+                None => line(out, format_args!("  an optional edit of a newer Larch"))?,
+            }
         }
     }
     tail(reader.end(), reader.tear().map(|tear| (tear.offset, tear.why)), out)
@@ -145,6 +157,7 @@ fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()
         Edit::OldestLog(number) => line(out, format_args!("  oldest log {number}")),
         Edit::NextNumber(number) => line(out, format_args!("  next number {number}")),
         Edit::LastVersion(version) => line(out, format_args!("  last version {}", version.0)),
+        Edit::WrittenFor(release) => line(out, format_args!("  written for release {release}")),
         Edit::NextTable(id) => line(out, format_args!("  next table {id}")),
         Edit::FlushedVersion(version) => line(out, format_args!("  flushed version {}", version.0)),
     }

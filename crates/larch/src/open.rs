@@ -89,6 +89,8 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
     } else {
         FileSet { database: machine.random.next_u64(), next_number: 1, ..FileSet::default() }
     };
+    options.compat.check(&files)?;
+    files.written_for = Some(options.compat.to_string());
     files.epoch += 1;
     // Numbers that an unfinished writer may have used are skipped, so that its left-overs are never overwritten.
     files.next_number =
@@ -140,7 +142,8 @@ fn begin(core: &Arc<Core>, recovered: Recovered) -> Result<(u64, u64)> {
     let mut files = FileSet::clone(&core.view().files);
     files.next_number = log_number + 1;
     let newest = recovered.newest.max(files.last_version);
-    let manifest = ManifestLog::create(&core.machine, &core.directory, manifest_number, &files)?;
+    let compat = core.options.compat;
+    let manifest = ManifestLog::create(&core.machine, &core.directory, manifest_number, &files, compat)?;
     let active = Arc::new(MemSet::new(log_number));
     let (previous, next) = (recovered.previous, Version(newest.0 + 1));
     let writer = Writer::create(&core.machine, &core.directory, active.clone(), previous, next)?;

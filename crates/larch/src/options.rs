@@ -3,6 +3,8 @@
 use crate::error::{Error, Result};
 use crate::event::EventHook;
 use crate::parts::MAX_GROUPS;
+use crate::release::{Format, Release};
+use sst::format::features::Unreadable;
 use sst::format::varint;
 use sst::{BuildOptions, Compression, FilterKind, IndexKind};
 use std::fmt;
@@ -44,6 +46,8 @@ pub struct Options {
     pub levels: LevelOptions,
     /// Who is told what the engine does.
     pub events: EventHook,
+    /// The oldest release that is to read what is written.
+    pub compat: Release,
 }
 
 impl Default for Options {
@@ -61,6 +65,7 @@ impl Default for Options {
             prefer_flat_index: false,
             levels: LevelOptions::default(),
             events: EventHook::default(),
+            compat: Release::NEWEST,
         }
     }
 }
@@ -242,8 +247,8 @@ impl TableOptions {
         *self == Self { metadata: self.metadata.clone(), in_memory: self.in_memory, ..other.clone() }
     }
 
-    /// How a file with this filter is written.
-    pub(crate) fn build(&self, filter: FilterKind) -> BuildOptions {
+    /// How a file with this filter is written so that `compat` reads it.
+    pub(crate) fn build(&self, filter: FilterKind, compat: Release) -> BuildOptions {
         BuildOptions {
             page_bytes: self.page_bytes,
             node_bytes: self.node_bytes,
@@ -257,6 +262,7 @@ impl TableOptions {
             groups: self.groups.len().saturating_sub(1),
             filter,
             filter_prefix_bytes: self.filter_prefix_bytes,
+            features: compat.features(Format::Sst),
         }
     }
 
@@ -294,44 +300,63 @@ impl TableOptions {
         varint::put(out, self.filter_prefix_bytes.into());
     }
 
-    pub(crate) fn decode(bytes: &mut &[u8]) -> Option<Self> {
-        let page_bytes = varint::take(bytes)?.try_into().ok()?;
-        let node_bytes = varint::take(bytes)?.try_into().ok()?;
-        let index = match varint::take(bytes)? {
+    /// Takes an encoding off the front of `bytes`. Whatever carries it has a checksum, so that a choice which is not
+    /// known is one that a newer release has.
+    pub(crate) fn decode(bytes: &mut &[u8]) -> Result<Self, Unreadable> {
+        let malformed = || Unreadable::from("the options do not decode");
+        let numbers = take_numbers(bytes).ok_or_else(malformed)?;
+        let (metadata, groups) = Self::take_names(bytes).ok_or_else(malformed)?;
+        let [page_bytes, node_bytes, index, compression, max_node_children] = numbers;
+        let [filters, prefix_bytes] = take_numbers(bytes).ok_or_else(malformed)?;
+        let newer = |what: &str, number: u64| Unreadable::Newer(format!("{what} {number}"));
+        let index = match index {
             0 => IndexKind::Btree,
             1 => IndexKind::Flat,
             2 => IndexKind::Both,
-            _ => return None,
+            _ => return Err(newer("index", index)),
         };
-        let compression = match varint::take(bytes)? {
+        let compression = match compression {
             0 => Compression::None,
             1 => Compression::Lz4,
-            _ => return None,
+            _ => return Err(newer("compression", compression)),
         };
-        let max_node_children = varint::take(bytes)?.try_into().ok()?;
+        let filter = |number: u64| FilterKind::ALL.get(number as usize).copied();
+        let (upper, deepest) = (filter(filters & 3), filter(filters >> 2 & 3));
+        let Some((upper, deepest)) = upper.zip(deepest).filter(|_| filters < 32) else {
+            return Err(newer("filter", filters));
+        };
+        let u32_of = |number: u64| u32::try_from(number).map_err(|_| malformed());
+        let options = Self {
+            page_bytes: u32_of(page_bytes)?,
+            node_bytes: u32_of(node_bytes)?,
+            index,
+            compression,
+            max_node_children: u32_of(max_node_children)?,
+            metadata,
+            groups,
+            filters: Filters { upper, deepest },
+            filter_prefix_bytes: prefix_bytes.try_into().map_err(|_| malformed())?,
+            in_memory: filters & 16 != 0,
+        };
+        options.check().map_err(|error| Unreadable::Corrupt(error.to_string()))?;
+        Ok(options)
+    }
+
+    /// Metadata and names of groups.
+    fn take_names(bytes: &mut &[u8]) -> Option<(Vec<u8>, Vec<String>)> {
         let metadata = varint::take_bytes(bytes)?.to_vec();
         let count = usize::try_from(varint::take(bytes)?).ok().filter(|&count| count <= MAX_GROUPS)?;
         let mut name = || String::from_utf8(varint::take_bytes(bytes)?.to_vec()).ok();
-        let groups = (0..count).map(|_| name()).collect::<Option<_>>()?;
-        let filters = usize::try_from(varint::take(bytes)?).ok().filter(|&filters| filters < 32)?;
-        let in_memory = filters & 16 != 0;
-        let filter = |number: usize| FilterKind::ALL.get(number).copied();
-        let filters = Filters { upper: filter(filters & 3)?, deepest: filter(filters >> 2 & 3)? };
-        let filter_prefix_bytes = varint::take(bytes)?.try_into().ok()?;
-        let options = Self {
-            page_bytes,
-            node_bytes,
-            index,
-            compression,
-            max_node_children,
-            metadata,
-            groups,
-            filters,
-            filter_prefix_bytes,
-            in_memory,
-        };
-        options.check().ok().map(|()| options)
+        Some((metadata, (0..count).map(|_| name()).collect::<Option<_>>()?))
     }
+}
+
+fn take_numbers<const N: usize>(bytes: &mut &[u8]) -> Option<[u64; N]> {
+    let mut numbers = [0; N];
+    for number in &mut numbers {
+        *number = varint::take(bytes)?;
+    }
+    Some(numbers)
 }
 
 #[cfg(test)]

@@ -20,12 +20,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use os::sync::Arc;
+use sst::format::features::Unreadable;
 
 mod header;
 mod reader;
 mod writer;
 
-pub use header::{HEADER_BYTES, Header, Kind, Previous};
+pub use header::{EDIT_FIELDS, HEADER_BYTES, Header, Kind, Previous};
 pub use reader::{RecordReader, Tear};
 pub use writer::{LogFile, RecordWriter};
 
@@ -61,13 +62,13 @@ pub enum LogError {
         /// What is wrong, and how we know that it is not just an unfinished write.
         why: String,
     },
-    /// The file is whole, but needs a reader that knows more.
-    #[error("{} cannot be read by this version of Larch: {why}; open it with the version that wrote it", file.display())]
-    Unsupported {
+    /// The file is whole, but only a newer release can read it.
+    #[error("{} was made by a newer Larch: {what}; open it with that release or a later one", file.display())]
+    Newer {
         /// Which file.
         file: PathBuf,
-        /// Format version or names of the feature bits that are not understood.
-        why: String,
+        /// What is not known: "feature 23", "edit 40".
+        what: String,
     },
 }
 
@@ -79,6 +80,14 @@ impl LogError {
     /// Corruption found by whoever reads the payloads.
     pub fn corrupt(file: &Path, offset: u64, why: impl Into<String>) -> Self {
         Self::Corrupt { file: file.to_owned(), offset, why: why.into() }
+    }
+
+    /// What `file` has at `offset` cannot be read.
+    pub fn unreadable(file: &Path, offset: u64, unreadable: Unreadable) -> Self {
+        match unreadable {
+            Unreadable::Corrupt(why) => Self::corrupt(file, offset, why),
+            Unreadable::Newer(what) => Self::Newer { file: file.to_owned(), what },
+        }
     }
 }
 

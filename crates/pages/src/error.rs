@@ -31,6 +31,14 @@ pub enum Error {
         /// What was wrong.
         why: String,
     },
+    /// The file is whole, but only a newer release can read it.
+    #[error("{} was made by a newer Larch: {what}; open it with that release or a later one", file.display())]
+    Newer {
+        /// Which file.
+        file: PathBuf,
+        /// What is not known: "feature 23".
+        what: String,
+    },
 }
 
 impl Error {

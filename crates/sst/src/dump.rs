@@ -6,6 +6,7 @@
 
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue, Record};
+use crate::format::features::Unreadable;
 use crate::format::filter::FilterLayout;
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::{FilterTree, Meta, Root, Tree, TreeKind};
@@ -68,16 +69,24 @@ pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, o
 
 /// What is known of a file that lies alone.
 pub fn read_footer(file: &dyn File, path: &Path) -> Result<Meta> {
+    Ok(read_origin(file, path)?.0)
+}
+
+/// As [`read_footer`], with [where the file comes from](crate::Builder::with_origin); empty if it does not say.
+pub fn read_origin(file: &dyn File, path: &Path) -> Result<(Meta, Vec<u8>)> {
     let len = file.len().map_err(|error| Error::io("measure", path, error))?;
     let at = len.saturating_sub(BLOCK_BYTES as u64);
     let corrupt = |why: String| Error::Corrupt { file: path.to_owned(), page: "footer", offset: at, why };
     let mut footer = Buffer::zeroed(BLOCK_BYTES);
     let read = file.read_at(&mut footer, at).map_err(|error| Error::io("read", path, error))?;
-    let meta = Meta::from_footer(&footer[..read]).map_err(corrupt)?;
+    let (meta, origin) = Meta::with_origin(&footer[..read]).map_err(|unreadable| match unreadable {
+        Unreadable::Corrupt(why) => corrupt(why),
+        Unreadable::Newer(what) => Error::Newer { file: path.to_owned(), what },
+    })?;
     if meta.file_bytes != len {
         return Err(corrupt(format!("the file has {len} bytes, its footer says {}", meta.file_bytes)));
     }
-    Ok(meta)
+    Ok((meta, origin.to_vec()))
 }
 
 /// How far down a walk goes.

@@ -38,6 +38,8 @@ pub struct Content {
     pub range_erases: Vec<RangeErase>,
     /// Column groups beside the main one; see [`part`].
     pub groups: usize,
+    /// Where the file says that it comes from; empty if it does not.
+    pub origin: Vec<u8>,
 }
 
 /// The part that `written` has in column group `group`, made from its value; group 0 has the value itself.
@@ -148,7 +150,7 @@ impl Content {
         let options = BuildOptions { groups: self.groups, ..options };
         let disk = SimDisk::new(1);
         let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
-        let mut builder = Builder::new(file, PATH.into(), id, options);
+        let mut builder = Builder::new(file, PATH.into(), id, options).with_origin(self.origin.clone());
         self.add_to(&mut builder);
         let meta = builder.finish().expect("there is room");
         Built { disk, meta, version_offset: 0 }

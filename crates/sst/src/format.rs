@@ -5,6 +5,8 @@
 
 pub mod column;
 pub mod data_page;
+pub mod features;
+pub mod field;
 pub mod filter;
 pub mod group_page;
 pub mod key;

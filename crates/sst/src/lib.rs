@@ -18,10 +18,11 @@ mod tests;
 mod verify;
 
 pub use build::{BuildOptions, Builder, Compression};
-pub use dump::{DumpDetail, dump, read_footer};
+pub use dump::{DumpDetail, dump, read_footer, read_origin};
 pub use format::filter::FilterKind;
 pub use format::meta::{
-    FORMAT_VERSION, FilterTree, GroupTrees, IndexKind, KeyBounds, MAX_GROUPS, Meta, Root, Tree, TreeKind,
+    FEATURES, FORMAT_VERSION, FilterTree, GroupTrees, IndexKind, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, Meta, Root,
+    Tree, TreeKind,
 };
 pub use format::node::Totals;
 pub use format::validate;

@@ -130,7 +130,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
             return Err(self.corrupt(PageKind::Footer, at, why));
         }
         let footer = read_raw(self.sst, raw, at, BLOCK_BYTES)?;
-        let found = Meta::from_footer(&footer).map_err(|why| self.corrupt(PageKind::Footer, at, why))?;
+        let found = Meta::from_footer(&footer).map_err(|why| self.corrupt(PageKind::Footer, at, why.to_string()))?;
         if found != *expected {
             return Err(self.corrupt(PageKind::Footer, at, "it describes the file otherwise than the database does"));
         }

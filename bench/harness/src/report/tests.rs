@@ -173,7 +173,10 @@ fn what_is_no_report_is_refused() {
     assert!(refused("").contains("EOF"), "empty");
     assert!(refused("{}").contains("format"));
     assert!(refused(&good.replace("larch-bench-result", "something")).contains("`something`"));
-    assert!(refused(&good.replace("\"version\": 1", "\"version\": 9")).contains("9"));
+    assert!(refused(&good.replace("\"version\": 1", "\"version\": 9")).contains("newer Larch: version 9"));
+    let with = |member: &str| good.replace("\"version\": 1,", &format!("\"version\": 1, {member},"));
+    assert!(refused(&with("\"requires\": [\"sketches\"]")).contains("newer Larch: sketches"));
+    assert!(Report::parse(&with("\"sketches\": [1, 2]")).is_ok(), "a member that is not required is passed over");
     assert!(refused(&good.replace("\"runs\": []", "\"runs\": 5")).contains("invalid type"));
     for length in 0..good.trim_end().len() {
         assert!(Report::parse(&good[..length]).is_err(), "cut at {length}");

@@ -16,7 +16,8 @@ use harness::{
     Table, Target,
 };
 use larch::{
-    Compression, Database, Durability, Error, FilterKind, Filters, IndexKind, LogError, PageKind, Reason, TableOptions,
+    Compression, Database, Durability, Error, FilterKind, Filters, IndexKind, LogError, PageKind, Reason, Release,
+    TableOptions,
 };
 use std::fs;
 use std::io::ErrorKind;
@@ -37,6 +38,7 @@ pub const SCHEME: Scheme = Scheme {
         ("filters", "bits a key in upper and deepest files of a new table, none, 8 or 16 each: 16,8"),
         ("flights", "requests under way on each thread, 0: one, and the thread waits for it [0]"),
         ("read_only", "1: without a lock, beside others that have it open, 0: alone [0]"),
+        ("compat", "write nothing that this release of Larch does not read: this one"),
         ("settle", "levels: compactions that are wanted; compact: everything to the deepest level"),
     ],
     networked: false,
@@ -70,6 +72,13 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
         more => return Err(options.bad("flights", &more.to_string(), "at most 65536")),
     };
     let read_only = options.choice("read_only", &[("0", false), ("1", true)])?;
+    let compat = match options.text("compat") {
+        None => Release::NEWEST,
+        Some(text) => {
+            let names = || Release::ALL.iter().map(Release::to_string).collect::<Vec<_>>().join(", ");
+            text.parse().map_err(|_| options.bad("compat", &text, &format!("one of {}", names())))?
+        }
+    };
     options.finish()?;
     if read_only && opening != Opening::Existing {
         return Err(Failure::session("target", "with read_only nothing is made: load it first, without"));
@@ -78,7 +87,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     let place = target.directory()?;
     let builder = || {
         let builder = Database::builder(place).durability(durability);
-        builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes).read_only(read_only)
+        builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes).read_only(read_only).compat(compat)
     };
     let none = || {
         Failure::session("no_store", format!("there is no table {} in {}: load it first", table.name, place.display()))

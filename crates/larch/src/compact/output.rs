@@ -5,6 +5,7 @@ use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::gauge::Holding;
 use crate::manifest::{Edit, TableInfo};
+use crate::origin;
 use crate::parts::Slices;
 use os::Access;
 use os::sync::Arc;
@@ -133,8 +134,9 @@ impl Outputs {
         let now = self.core.table_info(self.table.id);
         let options = &now.as_ref().unwrap_or(&self.table).options;
         let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
-        let options = options.build(filter);
+        let options = options.build(filter, self.core.options.compat);
         let builder = Builder::new(file, path.clone(), self.core.machine.random.next_u64(), options);
+        let builder = builder.with_origin(origin::encode(&self.table));
         Ok(Open { builder, number, path, look_at: 0 })
     }
 

@@ -1,10 +1,10 @@
 //! One change of the file set, and its bytes.
 //!
 //! ```text
-//! edit:  tag u8 | fields, varints unless said otherwise
+//! edit:  tag u8 | bytes varint | fields, varints unless said otherwise | extension
 //!   1 database     id u64
 //!   2 epoch        epoch
-//!   3 table        table | name, length-prefixed | options, see TableOptions
+//!   3 table        table | name, length-prefixed | options, length-prefixed, see TableOptions
 //!   4 add file     table | level | number | epoch | version offset | meta, see sst::Meta
 //!   5 remove file  table | level | number
 //!   6 oldest log   number
@@ -13,18 +13,27 @@
 //!   9 drop table   table
 //!  10 flushed      version
 //!  11 next table   table
-//!  12 alter table  table | since | options
+//!  12 alter table  table | since | options, length-prefixed
 //!  13 share file   table | level | number | to table
 //!  14 slice file   table | level | number | sliced u8: 0 all is seen, 1 then
 //!                    low bound, length-prefixed | high bound present u8 | high bound, length-prefixed | bytes
 //!                    | ranges of rows: count, each rows not seen before it, rows seen
 //!  15 move file    table | level | number | to level
+//! 128 written for  release, the rest of the edit
+//! extension: fields that later releases may add, see sst::format::field
 //! ```
+//!
+//! An edit is a numbered field itself: a reader passes over a tag from 128 on that it does not know, and refuses a
+//! smaller one by its number. Manifests without [`EDIT_FIELDS`](crate::record::EDIT_FIELDS) among their features have
+//! the same edits without lengths and extensions, in the edit and in its options.
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
 
 use super::TableId;
 use crate::options::TableOptions;
+use crate::record::EDIT_FIELDS;
+use sst::format::features::Unreadable;
+use sst::format::field::{self, Field};
 use sst::format::meta::MAX_BOUND_BYTES;
 use sst::format::varint;
 use sst::{KeyBounds, Meta, RowRanges, Slice, Version};
@@ -32,6 +41,22 @@ use std::ops::Range;
 
 /// Most ranges of rows that a slice has: what is kept of a file outside it stays small.
 pub const MAX_RANGES: usize = 8;
+
+/// How edits follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// Back to back: their end is known to who knows their fields.
+    Plain,
+    /// As numbered fields.
+    Fields,
+}
+
+impl Framing {
+    /// In a manifest with these features.
+    pub fn of(features: u32) -> Self {
+        if features & EDIT_FIELDS == 0 { Self::Plain } else { Self::Fields }
+    }
+}
 
 /// A change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,6 +153,8 @@ pub enum Edit {
     FlushedVersion(Version),
     /// Table ids from here on are free.
     NextTable(u32),
+    /// The oldest release that the writer of this manifest wanted to be able to read it.
+    WrittenFor(String),
 }
 
 impl Edit {
@@ -152,61 +179,111 @@ impl Edit {
         }
     }
 
-    /// Appends the encoding.
+    /// Appends the encoding as a numbered field.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        let mut body = Vec::new();
+        let tag = self.encode_body(&mut body);
+        field::put(out, tag, &body);
+    }
+
+    /// Appends its fields, and returns its tag.
+    fn encode_body(&self, out: &mut Vec<u8>) -> u8 {
+        let mut put = |tag: u8, values: &[u64]| {
+            values.iter().for_each(|&value| varint::put(out, value));
+            tag
+        };
+        let file = |table: &TableId, level: &u8, number: &u64| [u64::from(table.0), u64::from(*level), *number];
         match self {
             Self::Database(id) => {
-                out.push(1);
                 out.extend_from_slice(&id.to_le_bytes());
+                1
             }
-            Self::Epoch(epoch) => put(out, 2, &[*epoch]),
+            Self::Epoch(epoch) => put(2, &[*epoch]),
             Self::Table { id, name, options } => {
-                put(out, 3, &[id.0.into()]);
+                put(3, &[id.0.into()]);
                 varint::put_bytes(out, name.as_bytes());
-                options.encode(out);
+                encode_options(out, options);
+                3
             }
             Self::AddFile { table, level, number, epoch, version_offset, meta } => {
-                put(out, 4, &[table.0.into(), (*level).into(), *number, *epoch, *version_offset]);
+                put(4, &[table.0.into(), (*level).into(), *number, *epoch, *version_offset]);
                 meta.encode(out);
+                4
             }
-            Self::RemoveFile { table, level, number } => put(out, 5, &[table.0.into(), (*level).into(), *number]),
+            Self::RemoveFile { table, level, number } => put(5, &file(table, level, number)),
             Self::ShareFile { table, level, number, to } => {
-                put(out, 13, &[table.0.into(), (*level).into(), *number, to.0.into()]);
+                put(13, &file(table, level, number));
+                varint::put(out, to.0.into());
+                13
             }
             Self::SliceFile { table, level, number, slice } => {
-                put(out, 14, &[table.0.into(), (*level).into(), *number]);
+                put(14, &file(table, level, number));
                 encode_slice(out, slice.as_ref());
+                14
             }
             Self::MoveFile { table, level, number, to } => {
-                put(out, 15, &[table.0.into(), (*level).into(), *number, (*to).into()]);
+                put(15, &file(table, level, number));
+                varint::put(out, (*to).into());
+                15
             }
-            Self::OldestLog(number) => put(out, 6, &[*number]),
-            Self::NextNumber(number) => put(out, 7, &[*number]),
-            Self::LastVersion(version) => put(out, 8, &[version.0]),
-            Self::FlushedVersion(version) => put(out, 10, &[version.0]),
-            Self::NextTable(id) => put(out, 11, &[(*id).into()]),
-            Self::DropTable(table) => put(out, 9, &[table.0.into()]),
+            Self::OldestLog(number) => put(6, &[*number]),
+            Self::NextNumber(number) => put(7, &[*number]),
+            Self::LastVersion(version) => put(8, &[version.0]),
+            Self::FlushedVersion(version) => put(10, &[version.0]),
+            Self::NextTable(id) => put(11, &[(*id).into()]),
+            Self::DropTable(table) => put(9, &[table.0.into()]),
             Self::AlterTable { id, since, options } => {
-                put(out, 12, &[id.0.into(), *since]);
-                options.encode(out);
+                put(12, &[id.0.into(), *since]);
+                encode_options(out, options);
+                12
+            }
+            Self::WrittenFor(release) => {
+                out.extend_from_slice(release.as_bytes());
+                128
             }
         }
     }
 
-    /// Takes an edit off the front of `bytes`, or says what is wrong with it.
-    pub fn decode(bytes: &mut &[u8]) -> Result<Self, String> {
-        let mut why = "an edit does not decode".to_owned();
-        Self::decode_fields(bytes, &mut why).ok_or(why)
+    /// Takes an edit off the front of `bytes`; `None` is one that a newer release wrote and this one may pass over.
+    pub fn decode(bytes: &mut &[u8], framing: Framing) -> Result<Option<Self>, Unreadable> {
+        if framing == Framing::Plain {
+            let (&tag, rest) = bytes.split_first().ok_or_else(malformed)?;
+            *bytes = rest;
+            let edit = Self::decode_body(tag, bytes, framing)?;
+            return edit.map(Some).ok_or_else(|| Unreadable::Newer(format!("edit {tag}")));
+        }
+        let field = Field::take(bytes).ok_or_else(malformed)?;
+        let mut body = field.bytes;
+        let Some(edit) = Self::decode_body(field.number, &mut body, framing)? else {
+            field.pass_over("edit")?;
+            return Ok(None);
+        };
+        field::pass_over_all(body, &format!("in edit {}, field", field.number))?;
+        Ok(Some(edit))
     }
 
-    fn decode_fields(bytes: &mut &[u8], why: &mut String) -> Option<Self> {
-        let (&tag, rest) = bytes.split_first()?;
-        *bytes = rest;
+    /// Takes the fields off the front of `bytes`; `None` if the tag is not known.
+    fn decode_body(tag: u8, bytes: &mut &[u8], framing: Framing) -> Result<Option<Self>, Unreadable> {
+        if !matches!(tag, 1..=15) && (tag != 128 || framing == Framing::Plain) {
+            return Ok(None);
+        }
+        let mut why = malformed();
+        match Self::decode_fields(tag, bytes, framing, &mut why) {
+            Some(edit) => Ok(Some(edit)),
+            None => Err(why),
+        }
+    }
+
+    /// `None` if they are malformed, or for what `why` then says.
+    fn decode_fields(tag: u8, bytes: &mut &[u8], framing: Framing, why: &mut Unreadable) -> Option<Self> {
         if tag == 1 {
             let (id, rest) = bytes.split_first_chunk()?;
             *bytes = rest;
             return Some(Self::Database(u64::from_le_bytes(*id)));
         }
+        let mut options = |bytes: &mut &[u8], table: &dyn std::fmt::Display| {
+            take_options(bytes, framing).map_err(|wrong| *why = wrong.within(format_args!("table {table}"))).ok()
+        };
         let mut number = || varint::take(bytes);
         let level = |level: Option<u64>| level?.try_into().ok().filter(|&level| usize::from(level) < super::LEVELS);
         let id = |id: Option<u64>| Some(TableId(id?.try_into().ok()?));
@@ -215,12 +292,14 @@ impl Edit {
             3 => {
                 let id = id(number())?;
                 let name = String::from_utf8(varint::take_bytes(bytes)?.to_vec()).ok()?;
-                Self::Table { id, name, options: TableOptions::decode(bytes)? }
+                let options = options(bytes, &name)?;
+                Self::Table { id, name, options }
             }
             4 => {
                 let (table, level) = (id(number())?, level(number())?);
                 let (file, epoch, version_offset) = (number()?, number()?, number()?);
-                let meta = Meta::decode(bytes).map_err(|wrong| *why = format!("file {file}: {wrong}")).ok()?;
+                let meta =
+                    Meta::decode(bytes).map_err(|wrong| *why = wrong.within(format_args!("file {file}"))).ok()?;
                 Self::AddFile { table, level, number: file, epoch, version_offset, meta }
             }
             5 => {
@@ -235,7 +314,7 @@ impl Edit {
             11 => Self::NextTable(number()?.try_into().ok()?),
             12 => {
                 let (id, since) = (id(number())?, number()?);
-                Self::AlterTable { id, since, options: TableOptions::decode(bytes)? }
+                Self::AlterTable { id, since, options: options(bytes, &id.0)? }
             }
             13 => {
                 let (table, level, file) = (id(number())?, level(number())?, number()?);
@@ -249,8 +328,31 @@ impl Edit {
                 let (table, from, file) = (id(number())?, level(number())?, number()?);
                 Self::MoveFile { table, level: from, number: file, to: level(number())? }
             }
+            128 => Self::WrittenFor(String::from_utf8(std::mem::take(bytes).to_vec()).ok()?),
             _ => return None,
         })
+    }
+}
+
+fn malformed() -> Unreadable {
+    Unreadable::from("an edit does not decode")
+}
+
+fn encode_options(out: &mut Vec<u8>, options: &TableOptions) {
+    let mut bytes = Vec::new();
+    options.encode(&mut bytes);
+    varint::put_bytes(out, &bytes);
+}
+
+fn take_options(bytes: &mut &[u8], framing: Framing) -> Result<TableOptions, Unreadable> {
+    match framing {
+        Framing::Plain => TableOptions::decode(bytes),
+        Framing::Fields => {
+            let mut options = varint::take_bytes(bytes).ok_or_else(malformed)?;
+            let decoded = TableOptions::decode(&mut options)?;
+            field::pass_over_all(options, "option")?;
+            Ok(decoded)
+        }
     }
 }
 
@@ -295,20 +397,17 @@ fn decode_slice(bytes: &mut &[u8]) -> Option<Option<Slice>> {
     Some(Some(Slice { rows: RowRanges::new(ranges), bounds, bytes: stored_bytes }))
 }
 
-fn put(out: &mut Vec<u8>, tag: u8, values: &[u64]) {
-    out.push(tag);
-    for &value in values {
-        varint::put(out, value);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sst::KeyBounds;
 
     fn slice() -> Slice {
         Slice { rows: RowRanges::new([5..10, 20..1020]), bounds: KeyBounds::cut(b"a", b"c"), bytes: 300 }
+    }
+
+    fn from_hex(text: &str) -> Vec<u8> {
+        let hex: String = text.split(' ').collect();
+        (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex")).collect()
     }
 
     #[test]
@@ -320,16 +419,13 @@ mod tests {
             ("rows beyond a u64", "0e 01 06 18 01 0161 01 0163 00 01 05 ffffffffffffffffff01"),
             ("half sliced", "0e 01 06 18 02"),
         ] {
-            let hex: String = bytes.split(' ').collect();
-            let bytes: Vec<u8> =
-                (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex")).collect();
-            assert!(Edit::decode(&mut bytes.as_slice()).is_err(), "{why}");
+            assert!(Edit::decode(&mut &from_hex(bytes)[..], Framing::Plain).is_err(), "{why}");
         }
         let mut bytes = Vec::new();
         let long = KeyBounds { low: vec![b'a'; MAX_BOUND_BYTES + 1], high: None };
         let slice = Some(Slice { bounds: long, ..slice() });
         Edit::SliceFile { table: TableId(1), level: 6, number: 24, slice }.encode(&mut bytes);
-        assert!(Edit::decode(&mut bytes.as_slice()).is_err(), "a bound that is too long");
+        assert!(Edit::decode(&mut bytes.as_slice(), Framing::Fields).is_err(), "a bound that is too long");
     }
 
     #[test]
@@ -356,6 +452,7 @@ mod tests {
             value_bytes: 0,
             user_bytes: 9,
             groups: Vec::new(),
+            has_origin: false,
             unknown: Default::default(),
         };
         let table = TableId(1);
@@ -370,42 +467,53 @@ mod tests {
             ..TableOptions::default()
         };
         let edits = [
-            (Edit::Database(2), "01 0200000000000000"),
-            (Edit::Epoch(3), "02 03"),
+            (Edit::Database(2), "01 0200000000000000", "01 08 0200000000000000"),
+            (Edit::Epoch(3), "02 03", "02 01 03"),
             (
                 Edit::Table { id: table, name: "t".to_owned(), options },
                 "03 01 0174 808001 808001 00 00 00 016d 00 06 00",
+                "03 12 01 0174 0e 808001 808001 00 00 00 016d 00 06 00",
             ),
             (
                 Edit::AddFile { table, level: 6, number: 24, epoch: 9, version_offset: 0, meta },
                 "04 01 06 18 09 00 0102030405060708 00000000 8040 01 ac02 00 09 0161 01 0163 \
                  01 03 8020 00 01 01 01 0000000000000000 00100000 aabbccdd 00 00 00 00",
+                "04 39 01 06 18 09 00 0102030405060708 00000000 8040 01 ac02 00 09 0161 01 0163 \
+                 01 03 8020 00 01 01 01 0000000000000000 00100000 aabbccdd 00 00 00 00",
             ),
-            (Edit::RemoveFile { table, level: 0, number: 23 }, "05 01 00 17"),
-            (Edit::OldestLog(26), "06 1a"),
-            (Edit::NextNumber(27), "07 1b"),
-            (Edit::LastVersion(Version(300)), "08 ac02"),
-            (Edit::DropTable(table), "09 01"),
-            (Edit::FlushedVersion(Version(300)), "0a ac02"),
-            (Edit::NextTable(2), "0b 02"),
+            (Edit::RemoveFile { table, level: 0, number: 23 }, "05 01 00 17", "05 03 01 00 17"),
+            (Edit::OldestLog(26), "06 1a", "06 01 1a"),
+            (Edit::NextNumber(27), "07 1b", "07 01 1b"),
+            (Edit::LastVersion(Version(300)), "08 ac02", "08 02 ac02"),
+            (Edit::DropTable(table), "09 01", "09 01 01"),
+            (Edit::FlushedVersion(Version(300)), "0a ac02", "0a 02 ac02"),
+            (Edit::NextTable(2), "0b 02", "0b 01 02"),
             (
                 Edit::AlterTable { id: table, since: 300, options: altered },
                 "0c 01 ac02 808001 808001 02 00 00 00 02 03686f74 03622e32 04 ac02",
+                "0c 1a 01 ac02 16 808001 808001 02 00 00 00 02 03686f74 03622e32 04 ac02",
             ),
-            (Edit::ShareFile { table, level: 6, number: 24, to: TableId(2) }, "0d 01 06 18 02"),
-            (Edit::SliceFile { table, level: 6, number: 24, slice: None }, "0e 01 06 18 00"),
+            (Edit::ShareFile { table, level: 6, number: 24, to: TableId(2) }, "0d 01 06 18 02", "0d 04 01 06 18 02"),
+            (Edit::SliceFile { table, level: 6, number: 24, slice: None }, "0e 01 06 18 00", "0e 04 01 06 18 00"),
             (
                 Edit::SliceFile { table, level: 6, number: 24, slice: Some(slice()) },
                 "0e 01 06 18 01 0161 01 0163 ac02 02 05 05 0a e807",
+                "0e 11 01 06 18 01 0161 01 0163 ac02 02 05 05 0a e807",
             ),
-            (Edit::MoveFile { table, level: 0, number: 24, to: 6 }, "0f 01 00 18 06"),
+            (Edit::MoveFile { table, level: 0, number: 24, to: 6 }, "0f 01 00 18 06", "0f 04 01 00 18 06"),
         ];
-        for (edit, expected) in edits {
+        for (edit, plain, fields) in edits {
             let mut bytes = Vec::new();
             edit.encode(&mut bytes);
             let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            assert_eq!(hex, expected.replace(' ', ""), "{edit:?}");
+            assert_eq!(hex, fields.replace(' ', ""), "{edit:?}");
+            let mut plain = &from_hex(plain)[..];
+            assert_eq!(Edit::decode(&mut plain, Framing::Plain), Ok(Some(edit)), "as older manifests have it");
+            assert!(plain.is_empty());
         }
+        let mut bytes = Vec::new();
+        Edit::WrittenFor("0.1".to_owned()).encode(&mut bytes);
+        assert_eq!(bytes, b"\x80\x030.1");
     }
 
     #[test]
@@ -423,13 +531,42 @@ mod tests {
             value_bytes: 0,
             user_bytes: 0,
             groups: Vec::new(),
+            has_origin: false,
             unknown: sst::format::meta::Unknown { features: 1 << 20, extension: Vec::new() },
         };
         let mut bytes = Vec::new();
         let (table, level, number) = (TableId(1), 3, 24);
         Edit::AddFile { table, level, number, epoch: 1, version_offset: 0, meta }.encode(&mut bytes);
-        let why = Edit::decode(&mut bytes.as_slice()).expect_err("nobody knows this feature");
-        assert_eq!(why, "file 24: features 0x100000 are unknown; use a newer program");
+        let newer = Edit::decode(&mut bytes.as_slice(), Framing::Fields);
+        assert_eq!(newer, Err(Unreadable::Newer("feature 20 of file 24".to_owned())));
+    }
+
+    #[test]
+    fn what_a_later_release_adds_is_passed_over_where_it_is_optional_and_refused_by_name_elsewhere() {
+        #[track_caller]
+        fn check(bytes: &[u8], expected: Result<Option<Edit>, &str>) {
+            let mut rest = bytes;
+            let expected = expected.map_err(|what| Unreadable::Newer(what.to_owned()));
+            assert_eq!(Edit::decode(&mut rest, Framing::Fields), expected);
+        }
+        check(b"\xc8\x03abc", Ok(None));
+        check(b"\x28\x03abc", Err("edit 40"));
+        check(b"\x02\x04\x09\x80\x01x", Ok(Some(Edit::Epoch(9))));
+        check(b"\x02\x04\x09\x07\x01x", Err("in edit 2, field 7"));
+        // The options of a table have room of their own.
+        let name = "t".to_owned();
+        let edit = Edit::Table { id: TableId(1), name, options: TableOptions::default() };
+        let with_option = |number: u8| {
+            let (mut options, mut body, mut bytes) = (Vec::new(), vec![1, 1, b't'], Vec::new());
+            TableOptions::default().encode(&mut options);
+            field::put(&mut options, number, b"new");
+            varint::put_bytes(&mut body, &options);
+            field::put(&mut bytes, 3, &body);
+            bytes
+        };
+        check(&with_option(130), Ok(Some(edit)));
+        check(&with_option(7), Err("option 7 of table t"));
+        assert_eq!(Edit::decode(&mut &[40, 3][..], Framing::Plain), Err(Unreadable::Newer("edit 40".to_owned())));
     }
 
     #[test]
@@ -447,6 +584,7 @@ mod tests {
             value_bytes: 0,
             user_bytes: 0,
             groups: Vec::new(),
+            has_origin: false,
             unknown: Default::default(),
         };
         let table = TableId(7);
@@ -470,6 +608,7 @@ mod tests {
             Edit::LastVersion(Version(1 << 40)),
             Edit::FlushedVersion(Version(1 << 39)),
             Edit::NextTable(8),
+            Edit::WrittenFor("0.1".to_owned()),
             Edit::DropTable(table),
         ];
         let mut bytes = Vec::new();
@@ -477,12 +616,12 @@ mod tests {
             let start = bytes.len();
             edit.encode(&mut bytes);
             for end in start..bytes.len() {
-                assert!(Edit::decode(&mut &bytes[start..end]).is_err());
+                assert!(Edit::decode(&mut &bytes[start..end], Framing::Fields).is_err());
             }
         }
         let mut rest = bytes.as_slice();
         for edit in edits {
-            assert_eq!(Edit::decode(&mut rest), Ok(edit));
+            assert_eq!(Edit::decode(&mut rest, Framing::Fields), Ok(Some(edit)));
         }
         assert!(rest.is_empty());
     }

@@ -175,6 +175,8 @@ pub struct FileSet {
     pub flushed_version: Version,
     /// Next free table id.
     pub next_table: u32,
+    /// See [`Edit::WrittenFor`]; `None`: the manifest is older than the edit.
+    pub written_for: Option<String>,
 }
 
 /// What turns an edit into a live file: a registered name, nothing read.
@@ -356,6 +358,7 @@ impl FileSet {
             }
             Edit::NextTable(id) => self.next_table = self.next_table.max(*id),
             Edit::FlushedVersion(version) => self.flushed_version = self.flushed_version.max(*version),
+            Edit::WrittenFor(release) => self.written_for = Some(release.clone()),
         }
         Ok(())
     }
@@ -423,6 +426,7 @@ impl FileSet {
             Edit::FlushedVersion(self.flushed_version),
             Edit::NextTable(self.next_table),
         ];
+        let written_for = self.written_for.clone().map(Edit::WrittenFor);
         // Where a file was named first: tables after that share it.
         let mut named: HashMap<*const DiskFile, (TableId, u8)> = HashMap::new();
         let mut slices: Vec<Edit> = Vec::new();
@@ -462,7 +466,7 @@ impl FileSet {
                 }
             }
         }
-        head.into_iter().chain(edits).chain(slices)
+        head.into_iter().chain(written_for).chain(edits).chain(slices)
     }
 }
 

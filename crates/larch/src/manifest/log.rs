@@ -3,11 +3,13 @@
 //! Every open for writing starts a new manifest with the whole set in its first records, and so does a manifest that has
 //! doubled: a torn tail is never appended to and no manifest grows for ever. `CURRENT` is replaced by a rename once the new one is durable.
 
-use super::edit::Edit;
+use super::edit::{Edit, Framing};
 use super::file_set::{FileOpener, FileSet, Refusal};
 use crate::error::{Error, Result};
 use crate::record::{Header, Kind, LogError, RecordReader, RecordWriter};
+use crate::release::Release;
 use os::{Access, Machine};
+use sst::format::features::Unreadable;
 use std::path::{Path, PathBuf};
 
 const CURRENT: &str = "CURRENT";
@@ -65,12 +67,13 @@ impl ManifestLog {
     /// Reads the set that the manifest at `path` describes.
     pub fn read(machine: &Machine, path: &Path, opener: &FileOpener) -> Result<FileSet> {
         let mut reader = RecordReader::open(&*machine.disk, path, Kind::Manifest, None)?;
+        let framing = Framing::of(reader.header().map_or(0, |header| header.features));
         let mut set = FileSet::default();
         let mut records = 0;
         while let Some(record) = reader.next_record()? {
             let offset = record.offset;
-            let outcome = apply_record(&mut set, record.payload, opener);
-            outcome.map_err(|why| LogError::corrupt(path, offset, why.to_string()))?;
+            let outcome = apply_record(&mut set, record.payload, framing, opener);
+            outcome.map_err(|unreadable| LogError::unreadable(path, offset, unreadable))?;
             records += 1;
         }
         if records == 0 {
@@ -88,10 +91,12 @@ impl ManifestLog {
         }
     }
 
-    /// Starts manifest `number` with `set` and makes it the current one.
-    pub fn create(machine: &Machine, directory: &Path, number: u64, set: &FileSet) -> Result<Self> {
+    /// Starts manifest `number` with `set`, for readers of the release `compat` and later ones, and makes it the current
+    /// one.
+    pub fn create(machine: &Machine, directory: &Path, number: u64, set: &FileSet, compat: Release) -> Result<Self> {
         let path = directory.join(manifest_name(number));
         let header = Header::new(Kind::Manifest, machine.random.next_u64() | 1, number, None);
+        let header = Header { features: Kind::Manifest.features_for(compat), ..header };
         let writer = RecordWriter::create(&*machine.disk, &path, &header)?;
         let mut log = Self { writer, scratch: Vec::new(), initial_bytes: 0 };
         for edit in set.edits() {
@@ -152,11 +157,16 @@ impl ManifestLog {
     }
 }
 
-fn apply_record(set: &mut FileSet, mut payload: &[u8], opener: &FileOpener) -> std::result::Result<(), Refusal> {
+fn apply_record(
+    set: &mut FileSet,
+    mut payload: &[u8],
+    framing: Framing,
+    opener: &FileOpener,
+) -> std::result::Result<(), Unreadable> {
     while !payload.is_empty() {
-        let edit = Edit::decode(&mut payload)?;
+        let Some(edit) = Edit::decode(&mut payload, framing)? else { continue };
         // What was removed long ago is gone from the disk, or an orphan, or was moved and comes again: nothing to discard.
-        set.apply(&edit, opener, &mut Vec::new())?;
+        set.apply(&edit, opener, &mut Vec::new()).map_err(|why| why.to_string())?;
     }
     Ok(())
 }

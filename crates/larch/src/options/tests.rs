@@ -13,7 +13,8 @@ fn check(groups: &[&str], expected: &str) {
     assert_eq!(error.to_string(), format!("the options cannot be used: {expected}"));
     let mut bytes = Vec::new();
     options.encode(&mut bytes);
-    assert_eq!(TableOptions::decode(&mut bytes.as_slice()), None, "what cannot be made cannot be read");
+    let decoded = TableOptions::decode(&mut bytes.as_slice());
+    assert!(matches!(decoded, Err(Unreadable::Corrupt(_))), "what cannot be made cannot be read");
 }
 
 #[test]
@@ -39,9 +40,9 @@ fn groups_come_back_in_order() {
         let mut bytes = Vec::new();
         options.encode(&mut bytes);
         for end in 0..bytes.len() {
-            assert_eq!(TableOptions::decode(&mut &bytes[..end]), None, "cut at {end}");
+            assert!(TableOptions::decode(&mut &bytes[..end]).is_err(), "cut at {end}");
         }
-        assert_eq!(TableOptions::decode(&mut bytes.as_slice()), Some(options));
+        assert_eq!(TableOptions::decode(&mut bytes.as_slice()), Ok(options));
     }
 }
 
@@ -54,13 +55,14 @@ fn filters_come_back_and_have_names() {
             let options = TableOptions { filters, filter_prefix_bytes: 1024, ..TableOptions::default() };
             let mut bytes = Vec::new();
             options.encode(&mut bytes);
-            assert_eq!(TableOptions::decode(&mut bytes.as_slice()), Some(options));
+            assert_eq!(TableOptions::decode(&mut bytes.as_slice()), Ok(options));
             names.push(filters.to_string());
-            // No other number is a filter.
+            // Another number is a filter of a later release.
             let at = bytes.len() - 3;
             for number in [3, 7, 11, 12, 15, 19, 32, 127] {
                 bytes[at] = number;
-                assert_eq!(TableOptions::decode(&mut bytes.as_slice()), None, "{number}");
+                let newer = Unreadable::Newer(format!("filter {number}"));
+                assert_eq!(TableOptions::decode(&mut bytes.as_slice()), Err(newer));
             }
         }
     }
@@ -86,5 +88,18 @@ fn metadata_and_where_pages_stay_have_no_part_in_how_files_are_written() {
         split(&["hot"]),
     ] {
         assert!(!usual.writes_like(&other), "{other:?}");
+    }
+}
+
+#[test]
+fn a_choice_that_a_later_release_has_is_refused_by_name() {
+    let mut bytes = Vec::new();
+    TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() }.encode(&mut bytes);
+    // Two bytes of each length, then index and compression.
+    for (at, expected) in [(4, "index 3"), (5, "compression 3")] {
+        let mut newer = bytes.clone();
+        newer[at] = 3;
+        let expected = Unreadable::Newer(expected.to_owned());
+        assert_eq!(TableOptions::decode(&mut newer.as_slice()), Err(expected));
     }
 }

@@ -73,7 +73,8 @@ fn flush(table: &Table, level: u8, rows: u64) {
         let number = core.new_number();
         let path = core.opener.path(number, core.epoch);
         let file = core.machine.disk.open(&path, Access::Create).expect("the disk works");
-        let options = sst::BuildOptions { groups: groups - 1, ..options.build(sst::FilterKind::None) };
+        let options =
+            sst::BuildOptions { groups: groups - 1, ..options.build(sst::FilterKind::None, crate::Release::NEWEST) };
         (Builder::new(file, path, number, options), number)
     };
     let mut edits = Vec::new();

@@ -3,7 +3,7 @@
 //! ```text
 //!  0  magic "LARCHLOG"              8
 //!  8  format version                u32   1
-//! 12  feature bits                  u32   low 16: a reader may ignore them; high 16: it must understand them
+//! 12  feature bits                  u32   of this kind of file, see `sst::format::features`
 //! 16  log id                        u64   random per file, never 0; repeated in every record
 //! 24  number                        u64   of the file
 //! 32  previous log's number         u64   0 if there is none
@@ -16,6 +16,8 @@
 //! Little-endian. Length and place of the checksum are the same in every format version, so that a damaged header is
 //! told apart from a newer one.
 
+use sst::format::features::{self, Unreadable};
+
 /// Length of the header, where the first record starts.
 pub const HEADER_BYTES: usize = 64;
 
@@ -23,10 +25,8 @@ const MAGIC: &[u8; 8] = b"LARCHLOG";
 const FORMAT_VERSION: u32 = 1;
 const CRC_AT: usize = 60;
 
-/// Feature bits this build understands: none yet. A new one is added here and in `docs/format/wal.md`.
-const KNOWN_FEATURES: u32 = 0;
-/// Feature bits that a reader may not ignore.
-const MUST_UNDERSTAND: u32 = 0xffff_0000;
+/// Edits of a manifest are numbered fields with their lengths.
+pub const EDIT_FIELDS: u32 = 1 << 16;
 
 /// What the records of a file are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,14 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The feature bits of such files that this code knows.
+    pub fn features(self) -> u32 {
+        match self {
+            Self::WriteAhead => 0,
+            Self::Manifest => EDIT_FIELDS,
+        }
+    }
+
     fn from_u32(number: u32) -> Option<Self> {
         match number {
             1 => Some(Self::WriteAhead),
@@ -73,13 +81,6 @@ pub struct Header {
     pub features: u32,
 }
 
-/// Why bytes are not a header we can use.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum HeaderFault {
-    Corrupt(String),
-    Unsupported(String),
-}
-
 impl Header {
     /// A header without features.
     pub fn new(kind: Kind, log_id: u64, number: u64, previous: Option<Previous>) -> Self {
@@ -107,32 +108,22 @@ impl Header {
         bytes
     }
 
-    pub(super) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, HeaderFault> {
+    pub(super) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, Unreadable> {
         let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
         let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
-        let corrupt = |why: &str| Err(HeaderFault::Corrupt(why.to_owned()));
+        let corrupt = |why: &str| Err(Unreadable::from(why));
         if &bytes[..8] != MAGIC {
             return corrupt("the header does not start with LARCHLOG");
         }
         if u32_at(CRC_AT) != crc32c::crc32c(&bytes[..CRC_AT]) {
             return corrupt("the header's checksum does not match");
         }
-        let format_version = u32_at(8);
-        if format_version != FORMAT_VERSION {
-            return Err(HeaderFault::Unsupported(format!(
-                "its format version is {format_version}, only {FORMAT_VERSION} is known"
-            )));
-        }
-        let features = u32_at(12);
-        let unknown = features & MUST_UNDERSTAND & !KNOWN_FEATURES;
-        if unknown != 0 {
-            let names: Vec<String> =
-                (0..u32::BITS).filter(|bit| unknown & (1 << bit) != 0).map(|bit| bit.to_string()).collect();
-            return Err(HeaderFault::Unsupported(format!("it needs the unknown feature bits {}", names.join(", "))));
-        }
+        features::check_version(u32_at(8), FORMAT_VERSION)?;
         let Some(kind) = Kind::from_u32(u32_at(48)) else {
             return corrupt("the header names no known kind of log");
         };
+        let features = u32_at(12);
+        features::check(features, kind.features())?;
         let (log_id, number, previous_number) = (u64_at(16), u64_at(24), u64_at(32));
         if log_id == 0 || number == 0 {
             return corrupt("the header has a log id or a file number of 0");

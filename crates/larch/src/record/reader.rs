@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use os::sync::Arc;
 use os::{Access, Disk, File};
 
-use super::header::HeaderFault;
 use super::{
     HEADER_BYTES, Header, Kind, LogError, RECORD_ALIGN_BYTES, RECORD_HEADER_BYTES, Result, padded_record_bytes,
 };
@@ -118,17 +117,14 @@ impl RecordReader {
                 self.header = Some(header);
                 return Ok(());
             }
-            Ok(header) => HeaderFault::Corrupt(format!("the header says {:?}, expected {kind:?}", header.kind)),
+            Ok(header) => format!("the header says {:?}, expected {kind:?}", header.kind).into(),
             Err(fault) => fault,
         };
         if is_unfinished && self.known_end.is_none() {
             self.outcome = Some(Outcome::Torn(Tear { offset: 0, why: "the file's creation was not finished" }));
             return Ok(());
         }
-        Err(match fault {
-            HeaderFault::Corrupt(why) => LogError::corrupt(&self.path, 0, why),
-            HeaderFault::Unsupported(why) => LogError::Unsupported { file: self.path.clone(), why },
-        })
+        Err(LogError::unreadable(&self.path, 0, fault))
     }
 
     /// What the file says about itself; `None` if its creation was torn, in which case nothing was ever in it.

@@ -11,7 +11,7 @@ use crate::manifest::file_set::DbFile;
 use os::Access;
 use os::sync::Arc;
 use pages::{Address, PACK_BYTES, PageKind, Reason, ResidentPage};
-use sst::format::varint;
+use sst::format::{features, field, varint};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
@@ -59,7 +59,7 @@ pub struct Restored {
 /// ```text
 ///  0  magic "LARCHWRM"      8
 ///  8  format version        u32
-/// 12  zero                  4
+/// 12  features              u32     see sst::format::features; none yet
 /// 16  database              u64
 /// 24  files                 varint
 ///     file: number, epoch, pages   varints, then its pages by their offsets
@@ -67,6 +67,7 @@ pub struct Restored {
 ///           crc             u32
 ///           kind            u8
 ///           heat            u8
+///     numbered fields               that later releases may add, see sst::format::field
 ///     crc32c of all before  u32
 /// ```
 fn encode(database: u64, files: &[FilePages]) -> Vec<u8> {
@@ -98,10 +99,14 @@ fn encode(database: u64, files: &[FilePages]) -> Vec<u8> {
 fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
     let (body, crc) = bytes.split_at_checked(bytes.len().checked_sub(CRC_BYTES)?)?;
     let (head, mut left) = body.split_at_checked(HEAD_BYTES)?;
-    let expected: [&[u8]; 4] = [MAGIC, &FORMAT_VERSION.to_le_bytes(), &[0; 4], &database.to_le_bytes()];
-    if crc32c::crc32c(body).to_le_bytes() != crc || head != expected.concat() {
+    let (format, of) = head.split_at_checked(16)?;
+    let number = |at: usize| u32::from_le_bytes(format[at..at + 4].try_into().expect("four bytes"));
+    if crc32c::crc32c(body).to_le_bytes() != crc || &format[..8] != MAGIC || of != database.to_le_bytes() {
         return None;
     }
+    // A state that only a newer release can read is worth as little as a torn one: the pages come as they are asked for.
+    features::check_version(number(8), FORMAT_VERSION).ok()?;
+    features::check(number(12), 0).ok()?;
     let left = &mut left;
     let mut files = Vec::new();
     let mut pages_left = MAX_PAGES;
@@ -123,7 +128,8 @@ fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
         }
         files.push(FilePages { number, epoch, pages });
     }
-    left.is_empty().then_some(files)
+    field::pass_over_all(left, "field").ok()?;
+    Some(files)
 }
 
 /// Writes down which pages of the database's files are in memory: nodes first, then what was used most.

@@ -7,7 +7,9 @@ use super::filter::FilterRows;
 use super::rows::{KeyedRows, PartRows, Stored};
 use crate::format::data_page::OutsideValue;
 use crate::format::filter::FilterKind;
-use crate::format::meta::{GroupTrees, IndexKind, KeyBounds, MAX_GROUPS, Meta, TreeKind, Unknown};
+use crate::format::meta::{
+    FEATURES, GroupTrees, IndexKind, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, Meta, ORIGIN, TreeKind, Unknown,
+};
 use crate::format::{MAX_CHUNK_BYTES, MAX_NODE_BYTES, varint};
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use os::sync::Arc;
@@ -47,6 +49,9 @@ pub struct BuildOptions {
     pub filter: FilterKind,
     /// The first bytes of keys this long go into the filter too; 0 for none.
     pub filter_prefix_bytes: u16,
+    /// The feature bits that the file may have: those that its oldest reader knows, or may ignore. What is optional is
+    /// left out where its bit is not among them.
+    pub features: u32,
 }
 
 impl Default for BuildOptions {
@@ -61,6 +66,7 @@ impl Default for BuildOptions {
             groups: 0,
             filter: FilterKind::None,
             filter_prefix_bytes: 0,
+            features: FEATURES,
         }
     }
 }
@@ -102,6 +108,7 @@ pub struct Builder {
     user_bytes: u64,
     reference: Vec<u8>,
     chunk: Vec<u8>,
+    origin: Vec<u8>,
 }
 
 /// The parts of a column group.
@@ -148,7 +155,18 @@ impl Builder {
             user_bytes: 0,
             reference: Vec::new(),
             chunk: Vec::new(),
+            origin: Vec::new(),
         }
+    }
+
+    /// Has the file say in its footer where it comes from, in at most [`MAX_ORIGIN_BYTES`] that only the caller reads. It
+    /// does not where [`BuildOptions::features`] do not allow it.
+    pub fn with_origin(mut self, origin: Vec<u8>) -> Self {
+        assert!(origin.len() <= MAX_ORIGIN_BYTES, "the footer has room for so much");
+        if self.options.features & ORIGIN != 0 {
+            self.origin = origin;
+        }
+        self
     }
 
     /// Main rows so far.
@@ -348,9 +366,11 @@ impl Builder {
             newest: self.newest,
             value_bytes: self.value_bytes,
             user_bytes: self.user_bytes,
+            has_origin: !self.origin.is_empty(),
             unknown: Unknown::default(),
         };
-        writer.append(&meta.footer())?;
+        assert!(meta.features() & !options.features == 0, "the caller chose nothing that these features lack");
+        writer.append(&meta.footer(&self.origin))?;
         writer.finish()?;
         Ok(meta)
     }

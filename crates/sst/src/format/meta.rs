@@ -6,15 +6,17 @@
 //!    0  magic "LARCHSST"                8
 //!    8  format version u32 | features u32
 //!   16  file id u64                     seeds every checksum of the file
-//!   24  meta bytes u32 | zero u32
+//!   24  meta bytes u32 | origin bytes u32
 //!   32  meta, see `Meta::encode`
-//!      zeros
+//!       origin, where the file has that feature: what its database says of it, for a repair without a manifest
+//!       zeros
 //! 4092  crc32c u32 of everything before it
 //! ```
 //!
-//! Features say what a reader must know to read the file right: it ignores unknown low 16 bits and refuses unknown high
-//! 16 bits.
+//! Features say what a reader must know to read the file right, see [`super::features`].
 
+use super::features::{self, Unreadable};
+use super::field;
 use super::node::Totals;
 use super::varint;
 use crate::row::Version;
@@ -25,20 +27,25 @@ use pages::Address;
 pub const FORMAT_VERSION: u32 = 1;
 /// A flat index stands beside a B-tree: who does not know it reads the other.
 const FLAT_BESIDE: u32 = 1;
+/// The footer says where the file comes from.
+pub(crate) const ORIGIN: u32 = 1 << 1;
 /// Rows have parts in column groups.
 const GROUPS: u32 = 1 << 16;
 /// Some tree has a flat index only.
 const FLAT_ALONE: u32 = 1 << 17;
 /// There is a filter.
 const FILTER: u32 = 1 << 18;
-const KNOWN_FEATURES: u32 = FLAT_BESIDE | GROUPS | FLAT_ALONE | FILTER;
-const MUST_UNDERSTAND: u32 = 0xffff_0000;
+/// Every feature bit of files that this code knows.
+pub const FEATURES: u32 = FLAT_BESIDE | ORIGIN | GROUPS | FLAT_ALONE | FILTER;
 
 /// Most column groups beside the main one: the footer holds two trees of about 100 bytes each for every one.
 pub const MAX_GROUPS: usize = 15;
 
 const MAGIC: &[u8; 8] = b"LARCHSST";
 const META_AT: usize = 32;
+
+/// Longest origin: there is room for so much behind the largest meta.
+pub const MAX_ORIGIN_BYTES: usize = 512;
 
 /// Longest key bound kept outside the file.
 pub const MAX_BOUND_BYTES: usize = 64;
@@ -262,6 +269,8 @@ pub struct Meta {
     pub value_bytes: u64,
     /// Bytes of keys and values as they were given.
     pub user_bytes: u64,
+    /// Whether the footer says where the file comes from.
+    pub has_origin: bool,
     /// What a newer program added and this one need not know. Kept as it is.
     pub unknown: Unknown,
 }
@@ -271,7 +280,7 @@ pub struct Meta {
 pub struct Unknown {
     /// Low feature bits.
     pub features: u32,
-    /// Bytes.
+    /// Numbered fields, see `super::field`.
     pub extension: Vec<u8>,
 }
 
@@ -320,6 +329,7 @@ impl Meta {
         let bit = |set: bool, bit: u32| if set { bit } else { 0 };
         let flat = |alone: bool| self.trees().any(|(_, tree)| tree.flat.is_some() && tree.btree.is_none() == alone);
         bit(!self.groups.is_empty(), GROUPS)
+            | bit(self.has_origin, ORIGIN)
             | bit(self.filter.is_some(), FILTER)
             | bit(flat(true), FLAT_ALONE)
             | bit(flat(false), FLAT_BESIDE)
@@ -343,7 +353,7 @@ impl Meta {
     /// where there is a filter: rows of a partition | prefix bytes               varints
     /// column groups beside the main one u8; then for each:
     ///   trees u8: bit 0 newest, 1 older; then for each as above
-    /// extension, length-prefixed: what a newer program may add
+    /// extension, length-prefixed: numbered fields that later releases may add, see `super::field`
     /// ```
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.file_id.to_le_bytes());
@@ -366,23 +376,23 @@ impl Meta {
     }
 
     /// Takes an encoding off the front of `bytes`, or says what is wrong with it.
-    pub fn decode(bytes: &mut &[u8]) -> Result<Self, String> {
-        let malformed = || "the meta does not decode".to_owned();
+    pub fn decode(bytes: &mut &[u8]) -> Result<Self, Unreadable> {
+        let malformed = || Unreadable::from("the meta does not decode");
         let (head, rest) = bytes.split_first_chunk::<12>().ok_or_else(malformed)?;
         *bytes = rest;
         let (id, features) = head.split_at(8);
         let features = u32::from_le_bytes(features.try_into().expect("four bytes"));
-        let unknown = features & MUST_UNDERSTAND & !KNOWN_FEATURES;
-        if unknown != 0 {
-            return Err(format!("features {unknown:#x} are unknown; use a newer program"));
-        }
+        features::check(features, FEATURES)?;
         let mut meta = Self::decode_fields(bytes).ok_or_else(malformed)?;
         meta.file_id = u64::from_le_bytes(id.try_into().expect("eight bytes"));
-        meta.unknown.features = features & !KNOWN_FEATURES;
+        meta.unknown.features = features & !FEATURES;
+        meta.has_origin = features & ORIGIN != 0;
         if meta.features() != features {
-            return Err(format!("features {features:#x} stand with trees of features {:#x}", meta.features()));
+            let trees = meta.features();
+            return Err(format!("features {features:#x} stand with trees of features {trees:#x}").into());
         }
         meta.check()?;
+        field::pass_over_all(&meta.unknown.extension, "field")?;
         Ok(meta)
     }
 
@@ -455,21 +465,25 @@ impl Meta {
             newest: Version(newest),
             value_bytes,
             user_bytes,
+            has_origin: false,
             unknown: Unknown { features: 0, extension },
         })
     }
 
-    /// The file's last block.
-    pub fn footer(&self) -> Vec<u8> {
+    /// The file's last block, with an origin if the meta says that there is one.
+    pub fn footer(&self, origin: &[u8]) -> Vec<u8> {
+        assert!(self.has_origin != origin.is_empty() && origin.len() <= MAX_ORIGIN_BYTES, "as the meta says");
         let mut out = Vec::with_capacity(BLOCK_BYTES);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
         out.extend_from_slice(&self.features().to_le_bytes());
         out.extend_from_slice(&self.file_id.to_le_bytes());
-        out.extend_from_slice(&[0; 8]);
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&(origin.len() as u32).to_le_bytes());
         self.encode(&mut out);
         let meta_bytes = (out.len() - META_AT) as u32;
         out[24..28].copy_from_slice(&meta_bytes.to_le_bytes());
+        out.extend_from_slice(origin);
         assert!(out.len() <= BLOCK_BYTES - 4, "bounds are cut, so the footer fits its block");
         out.resize(BLOCK_BYTES - 4, 0);
         let crc = crc32c::crc32c(&out);
@@ -478,33 +492,40 @@ impl Meta {
     }
 
     /// Reads a file's last block. The answer says what is wrong with it.
-    pub fn from_footer(footer: &[u8]) -> Result<Self, String> {
+    pub fn from_footer(footer: &[u8]) -> Result<Self, Unreadable> {
+        Ok(Self::with_origin(footer)?.0)
+    }
+
+    /// As [`Meta::from_footer`], with where the file comes from; empty if it does not say.
+    pub fn with_origin(footer: &[u8]) -> Result<(Self, &[u8]), Unreadable> {
         let Some((body, crc)) = footer.split_last_chunk::<4>().filter(|(body, _)| body.len() == BLOCK_BYTES - 4) else {
-            return Err(format!("a footer has {BLOCK_BYTES} bytes, this one {}", footer.len()));
+            return Err(format!("a footer has {BLOCK_BYTES} bytes, this one {}", footer.len()).into());
         };
         if &body[..8] != MAGIC {
-            return Err("this is not an SST: its last block has no magic".to_owned());
+            return Err("this is not an SST: its last block has no magic".into());
         }
         if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
-            return Err("the footer's checksum does not match".to_owned());
+            return Err("the footer's checksum does not match".into());
         }
         let number = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().expect("four bytes"));
-        if number(8) != FORMAT_VERSION {
-            return Err(format!("format version {} is unknown; this program reads {FORMAT_VERSION}", number(8)));
-        }
+        features::check_version(number(8), FORMAT_VERSION)?;
+        // Before the meta, whose layout a required feature may have changed.
+        features::check(number(12), FEATURES)?;
         let end = META_AT + number(24) as usize;
         let mut bytes = body.get(META_AT..end).ok_or("the footer's meta is longer than the footer")?;
         let meta = Self::decode(&mut bytes)?;
         if !bytes.is_empty() {
-            return Err("the footer's meta is longer than it says".to_owned());
+            return Err("the footer's meta is longer than it says".into());
         }
         if meta.features() != number(12) {
-            return Err("the footer names two sets of features".to_owned());
+            return Err("the footer names two sets of features".into());
         }
         if meta.file_id.to_le_bytes() != body[16..24] {
-            return Err("the footer names two file ids".to_owned());
+            return Err("the footer names two file ids".into());
         }
-        Ok(meta)
+        let origin = if meta.has_origin { number(28) as usize } else { 0 };
+        let origin = body.get(end..end + origin).ok_or("the footer's origin is longer than the footer")?;
+        Ok((meta, origin))
     }
 }
 
@@ -645,13 +666,14 @@ mod tests {
             newest: Version(9),
             value_bytes: 5,
             user_bytes: 6,
-            unknown: Unknown { features: 1 << 9, extension: b"from the future".to_vec() },
+            has_origin: false,
+            unknown: Unknown { features: 1 << 9, extension: b"\x80\x0ffrom the future".to_vec() },
         }
     }
 
     #[test]
     fn a_footer_comes_back_and_any_flipped_bit_is_noticed() {
-        let mut footer = meta().footer();
+        let mut footer = meta().footer(b"");
         assert_eq!(footer.len(), BLOCK_BYTES);
         assert_eq!(Meta::from_footer(&footer), Ok(meta()));
         for at in 0..footer.len() {
@@ -661,6 +683,19 @@ mod tests {
                 footer[at] ^= 1 << bit;
             }
         }
+    }
+
+    #[test]
+    fn an_origin_comes_back_and_one_that_is_too_long_is_refused() {
+        let with = Meta { has_origin: true, ..meta() };
+        let mut footer = with.footer(b"from here");
+        assert_eq!(Meta::with_origin(&footer), Ok((with, &b"from here"[..])));
+        assert_eq!(Meta::with_origin(&meta().footer(b"")), Ok((meta(), &b""[..])));
+        footer[28..32].copy_from_slice(&u32::MAX.to_le_bytes());
+        let end = footer.len() - 4;
+        let crc = crc32c::crc32c(&footer[..end]);
+        footer[end..].copy_from_slice(&crc.to_le_bytes());
+        assert_eq!(Meta::from_footer(&footer), Err("the footer's origin is longer than the footer".into()));
     }
 
     #[test]
@@ -681,7 +716,11 @@ mod tests {
         let newer = Meta { unknown: Unknown { features: 1 << 20, extension: Vec::new() }, ..meta() };
         let mut bytes = Vec::new();
         newer.encode(&mut bytes);
-        assert!(Meta::decode(&mut bytes.as_slice()).is_err_and(|why| why.contains("0x100000")));
+        assert_eq!(Meta::decode(&mut bytes.as_slice()), Err(Unreadable::Newer("feature 20".to_owned())));
+        let newer = Meta { unknown: Unknown { features: 0, extension: vec![7, 0] }, ..meta() };
+        let mut bytes = Vec::new();
+        newer.encode(&mut bytes);
+        assert_eq!(Meta::decode(&mut bytes.as_slice()), Err(Unreadable::Newer("field 7".to_owned())));
     }
 
     /// What is said against a meta, changed from [`meta`], whose main tree has 10 rows in 3 pages, with two groups.
@@ -691,7 +730,7 @@ mod tests {
         change(&mut changed);
         let mut bytes = Vec::new();
         changed.encode(&mut bytes);
-        assert_eq!(Meta::decode(&mut bytes.as_slice()), Err(expected.to_owned()));
+        assert_eq!(Meta::decode(&mut bytes.as_slice()), Err(expected.into()));
     }
 
     #[test]
@@ -721,9 +760,9 @@ mod tests {
         let older = of_rows(3, meta().main);
         let mut whole = Meta { history: older, ..meta() };
         whole.groups.iter_mut().for_each(|group| group.older = older);
-        assert_eq!(Meta::from_footer(&whole.footer()), Ok(whole));
+        assert_eq!(Meta::from_footer(&whole.footer(b"")), Ok(whole));
         let nothing = Meta { main: None, filter: None, groups: vec![GroupTrees::default(); 2], ..meta() };
-        assert_eq!(Meta::from_footer(&nothing.footer()), Ok(nothing));
+        assert_eq!(Meta::from_footer(&nothing.footer(b"")), Ok(nothing));
     }
 
     #[test]
@@ -786,9 +825,11 @@ mod tests {
             groups,
             bounds: KeyBounds::cut(&[b'a'; 100], &[b'z'; 100]),
             unknown: Unknown::default(),
+            has_origin: true,
             ..meta()
         };
-        assert_eq!(Meta::from_footer(&largest.footer()), Ok(largest));
+        let origin = [7; MAX_ORIGIN_BYTES];
+        assert_eq!(Meta::with_origin(&largest.footer(&origin)), Ok((largest, &origin[..])));
     }
 
     #[test]

@@ -283,7 +283,7 @@ fn a_disk_that_fails_is_not_called_corruption() {
 fn with_footer(mut built: Built, change: impl FnOnce(&mut Meta)) -> Built {
     change(&mut built.meta);
     let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
-    file.write_at(&built.meta.footer(), built.meta.file_bytes - BLOCK_BYTES as u64).expect("there is room");
+    file.write_at(&built.meta.footer(b""), built.meta.file_bytes - BLOCK_BYTES as u64).expect("there is room");
     built
 }
 

@@ -16,6 +16,7 @@ fn meta(newest: u64) -> Meta {
         value_bytes: 0,
         user_bytes: 0,
         groups: Vec::new(),
+        has_origin: false,
         unknown: Default::default(),
     }
 }

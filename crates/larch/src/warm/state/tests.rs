@@ -181,6 +181,24 @@ fn a_state_has_these_bytes() {
 }
 
 #[test]
+fn a_state_of_a_later_release_is_read_where_what_is_new_is_optional() {
+    let with = |at: usize, to: u8, added: &[u8]| {
+        let mut bytes = encode(7, &[]);
+        bytes.truncate(bytes.len() - CRC_BYTES);
+        bytes[at] = to;
+        bytes.extend_from_slice(added);
+        let crc = crc32c::crc32c(&bytes);
+        bytes.extend_from_slice(&crc.to_le_bytes());
+        decode(&bytes, 7)
+    };
+    assert_eq!(with(8, 2, b""), None, "another format version");
+    assert_eq!(with(14, 1, b""), None, "feature 16, a required one");
+    assert_eq!(with(12, 1, b""), Some(Vec::new()), "feature 0, an optional one");
+    assert_eq!(with(12, 0, b"\x80\x01x"), Some(Vec::new()), "an optional field");
+    assert_eq!(with(12, 0, b"\x01\x01x"), None, "a required field");
+}
+
+#[test]
 fn any_bytes_with_the_right_checksum_decode_or_are_refused() {
     let mut state = 1u64;
     let mut next = || {

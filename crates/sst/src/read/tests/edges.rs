@@ -172,6 +172,7 @@ fn a_file_from_outside_takes_its_place_in_the_order_of_commits() {
         rows: [(b"k".to_vec(), vec![(7, RowKind::Put, b"new".to_vec()), (3, RowKind::Put, b"old".to_vec())])].into(),
         range_erases: vec![RangeErase { start: b"a".to_vec(), end: None, versions: vec![Version(5)] }],
         groups: 0,
+        origin: Vec::new(),
     };
     let mut built = content.build(tiny());
     built.version_offset = 100;

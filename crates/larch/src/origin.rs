@@ -1,0 +1,98 @@
+//! What the footer of an SST says of the table it was written for, so that a repair finds its way without a manifest.
+//! Nothing else reads it: of a database that is whole the manifest says all this, and says it as it is now.
+//!
+//! ```text
+//! numbered fields, see sst::format::field:
+//!   128 table id   varint
+//!   129 name       UTF-8
+//!   130 groups     each length-prefixed, in order; left out where the footer has no room for them
+//! ```
+
+use crate::manifest::TableInfo;
+use sst::MAX_ORIGIN_BYTES;
+use sst::format::field::{self, Field};
+use sst::format::varint;
+
+const TABLE: u8 = 128;
+const NAME: u8 = 129;
+const GROUPS: u8 = 130;
+
+/// Where a file comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Origin {
+    /// Id of the table.
+    pub table: Option<u32>,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its column groups, if the footer says them.
+    pub groups: Option<Vec<String>>,
+}
+
+/// The origin of files that are written for `table`.
+pub fn encode(table: &TableInfo) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut id = Vec::new();
+    varint::put(&mut id, table.id.0.into());
+    field::put(&mut out, TABLE, &id);
+    field::put(&mut out, NAME, table.name.as_bytes());
+    let mut groups = Vec::new();
+    table.options.groups.iter().for_each(|name| varint::put_bytes(&mut groups, name.as_bytes()));
+    let mut whole = out.clone();
+    field::put(&mut whole, GROUPS, &groups);
+    // A name has at most 255 bytes, 16 groups may have 1,040.
+    if whole.len() <= MAX_ORIGIN_BYTES { whole } else { out }
+}
+
+/// What can be read of it.
+pub fn decode(mut bytes: &[u8]) -> Origin {
+    let mut origin = Origin::default();
+    while let Some(Field { number, bytes: mut field }) = Field::take(&mut bytes) {
+        match number {
+            TABLE => origin.table = varint::take(&mut field).and_then(|id| id.try_into().ok()),
+            NAME => origin.name = String::from_utf8(field.to_vec()).ok(),
+            GROUPS => origin.groups = take_names(field),
+            _ => {}
+        }
+    }
+    origin
+}
+
+fn take_names(mut bytes: &[u8]) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    while !bytes.is_empty() {
+        names.push(String::from_utf8(varint::take_bytes(&mut bytes)?.to_vec()).ok()?);
+    }
+    Some(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TableOptions;
+    use crate::manifest::TableId;
+
+    #[test]
+    fn an_origin_comes_back_and_leaves_out_what_has_no_room() {
+        let table = |name: String, groups: Vec<String>| TableInfo {
+            id: TableId(300),
+            name,
+            options: TableOptions { groups, ..TableOptions::default() },
+            since: 0,
+        };
+        let names = |count: usize, bytes: usize| (0..count).map(|i| format!("{i:0bytes$}")).collect::<Vec<_>>();
+        for (name, groups, fits) in [
+            ("t".to_owned(), Vec::new(), true),
+            ("users".to_owned(), names(3, 8), true),
+            ("n".repeat(255), names(16, 14), true),
+            ("n".repeat(255), names(16, 64), false),
+        ] {
+            let bytes = encode(&table(name.clone(), groups.clone()));
+            assert!(bytes.len() <= MAX_ORIGIN_BYTES);
+            let expected = Origin { table: Some(300), name: Some(name), groups: fits.then_some(groups) };
+            assert_eq!(decode(&bytes), expected);
+            for end in 0..bytes.len() {
+                decode(&bytes[..end]);
+            }
+        }
+    }
+}

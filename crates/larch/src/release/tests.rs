@@ -1,0 +1,81 @@
+//! That nothing is written which an older release cannot read, once that was asked for.
+
+use super::*;
+use crate::manifest::edit::Framing;
+use crate::manifest::{Edit, ManifestLog};
+use crate::record::RecordReader;
+use crate::{Database, TableOptions};
+use os::Machine;
+use os::sim::SimDisk;
+use os::sync::Arc;
+use std::path::{Path, PathBuf};
+
+/// An optional feature that no decoder knows.
+pub const LATER: u32 = 1 << 15;
+
+fn open(disk: &Arc<SimDisk>, compat: Option<Release>) -> crate::Result<Database> {
+    let builder = Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1));
+    match compat {
+        Some(release) => builder.compat(release).open(),
+        None => builder.open(),
+    }
+}
+
+/// Features of the manifest in use, and what it says for which release it was written.
+fn manifest(disk: &Arc<SimDisk>) -> (u32, Option<String>) {
+    let machine = Machine::simulated_on(disk.clone(), 1);
+    let path: PathBuf = ManifestLog::current(&machine, Path::new("db")).expect("it is there");
+    let mut reader = RecordReader::open(&*machine.disk, &path, Kind::Manifest, None).expect("it is whole");
+    let features = reader.header().expect("it is whole").features;
+    let mut written_for = None;
+    while let Some(record) = reader.next_record().expect("it is whole") {
+        let mut payload = record.payload;
+        while !payload.is_empty() {
+            if let Some(Edit::WrittenFor(release)) =
+                Edit::decode(&mut payload, Framing::of(features)).expect("it is whole")
+            {
+                written_for = Some(release);
+            }
+        }
+    }
+    (features, written_for)
+}
+
+#[test]
+fn a_later_feature_is_not_written_under_compat_of_an_older_release() {
+    let (_, disk) = Machine::simulated(1);
+    drop(open(&disk, Some(Release::Later)).expect("the disk works"));
+    assert_eq!(manifest(&disk), (crate::record::EDIT_FIELDS | LATER, Some("later".to_owned())));
+    for compat in [Some(Release::V0_1), None] {
+        drop(open(&disk, compat).expect("the disk works"));
+        assert_eq!(manifest(&disk), (crate::record::EDIT_FIELDS, Some("0.1".to_owned())), "{compat:?}");
+    }
+    drop(open(&disk, Some(Release::Later)).expect("an open under compat binds no later one"));
+    assert_eq!(manifest(&disk).0 & LATER, LATER);
+}
+
+#[test]
+fn files_have_only_features_that_the_release_reads() {
+    let options = TableOptions::default();
+    for (release, expected) in [(Release::V0_1, sst::FEATURES), (Release::Later, sst::FEATURES | LATER)] {
+        let built = options.build(sst::FilterKind::Bits8, release);
+        assert_eq!(built.features, expected);
+    }
+}
+
+#[test]
+fn every_feature_that_a_decoder_knows_has_a_release() {
+    assert_eq!(Release::NEWEST.features(Format::Sst), sst::FEATURES);
+    assert_eq!(Release::NEWEST.features(Format::Manifest), Kind::Manifest.features());
+    assert_eq!(Release::ALL.last(), Some(&Release::NEWEST));
+    assert!(Release::ALL.is_sorted());
+}
+
+#[test]
+fn a_release_has_a_name_and_others_are_refused_with_the_names_there_are() {
+    for release in Release::ALL {
+        assert_eq!(release.to_string().parse(), Ok(*release));
+    }
+    let error = "0.7".parse::<Release>().expect_err("there is none");
+    assert_eq!(error, "0.7 is no release that this one can write for; choose from 0.1");
+}

@@ -1,0 +1,71 @@
+//! Numbered fields with their lengths: how something that is written today leaves room for what later releases add.
+//!
+//! ```text
+//! field:  number u8 | bytes varint | bytes
+//! ```
+//!
+//! Numbers below 128 are required: a reader that does not know one refuses all of it and names the number. Numbers from
+//! 128 on are optional: a reader that does not know one passes over the field. It knows no number's meaning.
+
+use super::features::Unreadable;
+use super::varint;
+
+/// Numbers from here on are optional.
+const OPTIONAL: u8 = 128;
+
+/// One field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field<'b> {
+    /// What it is.
+    pub number: u8,
+    /// What it says.
+    pub bytes: &'b [u8],
+}
+
+impl<'b> Field<'b> {
+    /// Takes a field off the front of `bytes`; `None` if it is malformed.
+    pub fn take(bytes: &mut &'b [u8]) -> Option<Self> {
+        let (&number, rest) = bytes.split_first()?;
+        *bytes = rest;
+        Some(Self { number, bytes: varint::take_bytes(bytes)? })
+    }
+
+    /// What a reader does with a field that it does not know: passes over it, or refuses it as `what` and its number.
+    pub fn pass_over(&self, what: &str) -> Result<(), Unreadable> {
+        if self.number >= OPTIONAL { Ok(()) } else { Err(Unreadable::Newer(format!("{what} {}", self.number))) }
+    }
+}
+
+/// Appends a field.
+pub fn put(out: &mut Vec<u8>, number: u8, bytes: &[u8]) {
+    out.push(number);
+    varint::put_bytes(out, bytes);
+}
+
+/// Reads the fields to the end of `bytes` where a reader knows none of them: optional ones are passed over, a required
+/// one is refused as `what` and its number.
+pub fn pass_over_all(mut bytes: &[u8], what: &str) -> Result<(), Unreadable> {
+    while !bytes.is_empty() {
+        Field::take(&mut bytes).ok_or("a field does not decode")?.pass_over(what)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn optional_fields_are_passed_over_and_required_ones_are_refused_by_number() {
+        let mut bytes = Vec::new();
+        put(&mut bytes, 128, b"optional");
+        put(&mut bytes, 255, b"");
+        assert_eq!(pass_over_all(&bytes, "option"), Ok(()));
+        for cut in 1..bytes.len() {
+            let is_whole = cut == 10;
+            assert_eq!(pass_over_all(&bytes[..cut], "option").is_ok(), is_whole, "cut at {cut}");
+        }
+        put(&mut bytes, 127, b"required");
+        assert_eq!(pass_over_all(&bytes, "option"), Err(Unreadable::Newer("option 127".to_owned())));
+    }
+}
