@@ -6,6 +6,8 @@
 //!
 //! Thread safe. Nothing is polled or waited for under the lock around the workers.
 
+pub mod trouble;
+
 use crate::compact::CompactJob;
 use crate::core::Core;
 use crate::flush::FlushJob;
@@ -14,6 +16,8 @@ use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Condvar, Mutex, OnceLock};
 use os::{Duty, Priority, Worker};
 use std::ops::Deref;
+use std::time::Duration;
+use trouble::Troubles;
 
 /// Jobs of a database. Those of one that is opened read-only are none.
 #[derive(Debug, Default)]
@@ -23,6 +27,8 @@ pub struct Background {
     progress: Condvar,
     progress_count: Mutex<u64>,
     closing: AtomicBool,
+    /// What failed and is tried again.
+    pub troubles: Troubles,
 }
 
 #[derive(Debug)]
@@ -59,6 +65,20 @@ impl Background {
     pub fn wake_flush(&self) {
         if let Some(workers) = self.workers.get() {
             workers.flush.wake();
+        }
+    }
+
+    /// Says that a flush is to be tried again after this time.
+    pub fn wake_flush_after(&self, time: Duration) {
+        if let Some(workers) = self.workers.get() {
+            workers.flush.wake_after(time);
+        }
+    }
+
+    /// Says that a compaction is to be tried again after this time.
+    pub fn wake_compact_after(&self, time: Duration) {
+        if let Some(workers) = self.workers.get() {
+            workers.compact.wake_after(time);
         }
     }
 

@@ -154,6 +154,9 @@ fn append(core: &Core, ops: &BatchOps) -> Result<(Arc<SyncPoint>, u64, Version)>
             Room::AfterRotation => rotate(core, writer)?,
             Room::AfterFlush => {
                 drop(guard);
+                if let Some(cause) = core.background.troubles.flush_cause() {
+                    return Err(Error::Full { what: "the write buffer is full", cause: Box::new(cause) });
+                }
                 core.background.wake_flush();
                 core.wait_progress(seen);
                 continue;

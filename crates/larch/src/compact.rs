@@ -9,7 +9,7 @@ pub mod run;
 
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
-use crate::manifest::TableId;
+use crate::manifest::{TableId, TableInfo};
 use crate::read::View;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
@@ -28,39 +28,57 @@ impl Job for CompactJob {
         let _guard = StopOnPanic(&core);
         // Whoever has the turn wakes this job when done with it.
         let Some(_turn) = core.compacting.try_lock() else { return Polled::Idle };
-        match compact_once(&core) {
-            // Without the table that was dropped meanwhile, again.
-            Ok(true) | Err(Error::NoSuchTable(_)) => Polled::Worked,
-            Ok(false) => Polled::Idle,
-            Err(error) => {
-                // Without compaction reads and space get worse from flush to flush: better to say so now.
-                core.stop_writes(error);
+        let troubles = &core.background.troubles;
+        let now = core.machine.clock.now();
+        match compact_once(&core, |table| !troubles.compaction_is_held(table, now)) {
+            Ok(true) => Polled::Worked,
+            Ok(false) => {
+                let view = core.view();
+                let exists = |table| view.files.tables.contains_key(&table);
+                if let Some(time) = troubles.next_compaction(exists, now) {
+                    core.background.wake_compact_after(time);
+                }
                 Polled::Idle
+            }
+            // Without the table that was dropped meanwhile, again.
+            Err((_, Error::NoSuchTable(_))) => Polled::Worked,
+            // The other tables go on.
+            Err((table, error)) => {
+                let trouble = troubles.compaction_failed(table.id, &table.name, &error, core.machine.clock.now());
+                core.report(|| trouble.event());
+                core.background.tell_progress();
+                if core.check_writable().is_ok() { Polled::Worked } else { Polled::Idle }
             }
         }
     }
 }
 
-/// Does the most wanted compaction of any table; false if none is wanted or the database is closing.
-fn compact_once(core: &Arc<Core>) -> Result<bool> {
+/// Does the most wanted compaction of the tables that `may` be compacted; false if none is wanted or the database is
+/// closing. An error comes with the table whose files could not be compacted.
+fn compact_once(core: &Arc<Core>, may: impl Fn(TableId) -> bool) -> Result<bool, (Arc<TableInfo>, Error)> {
     let view = core.view();
     let boundaries = core.boundaries();
+    let tables = || view.files.tables.values().filter(|table| may(table.info.id));
     let mut is_cut = false;
-    for table in view.files.tables.values() {
-        is_cut |= cut::run(core, table, &boundaries)?;
+    for table in tables() {
+        is_cut |= cut::run(core, table, &boundaries).map_err(|error| (table.info.clone(), error))?;
     }
     if is_cut {
         core.background.tell_progress();
         return Ok(true);
     }
-    let picks = view.files.tables.values().map(|table| (table, pick::pick(table, &core.options.levels)));
+    let picks = tables().map(|table| (table, pick::pick(table, &core.options.levels)));
     let Some((table, choice)) = picks.max_by(|(_, a), (_, b)| a.score().total_cmp(&b.score())) else {
         return Ok(false);
     };
     if choice == Choice::Nothing {
         return Ok(false);
     }
-    let done = run::run(core, table, &choice, &mut |_, _| true)?;
+    let outcome = run::run(core, table, &choice, &mut |_, _| true);
+    let done = outcome.map_err(|error| (table.info.clone(), error))?;
+    if done {
+        core.background.troubles.compaction_succeeded(table.info.id);
+    }
     core.background.tell_progress();
     Ok(done)
 }
@@ -71,12 +89,12 @@ pub fn settle(core: &Arc<Core>) -> Result<()> {
         core.check_writable()?;
         let outcome = {
             let _turn = core.compacting.lock();
-            compact_once(core)
+            compact_once(core, |_| true)
         };
         match outcome {
-            Ok(true) | Err(Error::NoSuchTable(_)) => {}
+            Ok(true) | Err((_, Error::NoSuchTable(_))) => {}
             Ok(false) => break,
-            Err(error) => return Err(error),
+            Err((_, error)) => return Err(error),
         }
     }
     core.background.wake_compact();
@@ -92,6 +110,9 @@ pub fn compact_table(core: &Arc<Core>, table: TableId, progress: &mut dyn FnMut(
     };
     core.background.wake_compact();
     core.background.tell_progress();
+    if outcome.is_ok() {
+        core.background.troubles.compaction_succeeded(table);
+    }
     match outcome {
         Ok(_) | Err(Error::NoSuchTable(_)) => Ok(()),
         Err(error) => Err(error),

@@ -27,6 +27,16 @@ pub enum Error {
         "cannot start a thread for background work ({0}); raise the limit on threads (ulimit -u, or pids.max of the control group) or end other threads, or open the database read-only"
     )]
     NoThreads(String),
+    /// A write that would have to wait for background work that failed. Nothing was written.
+    #[error(
+        "{what}, and what would make room failed ({cause}); mend the cause and write again: the work is tried again by itself"
+    )]
+    Full {
+        /// What is full.
+        what: &'static str,
+        /// Why the last try failed.
+        cause: Box<Error>,
+    },
     /// A write or sync failed earlier; what is in memory may be ahead of what is durable.
     #[error("writes are refused since one failed ({0}); mend the cause, then close the database and open it again")]
     WritesStopped(String),

@@ -110,6 +110,13 @@ pub enum Event {
         /// When it is tried again.
         after: Duration,
     },
+    /// Something failed that the engine does not try again, because it would fail in the same way.
+    GivenUp {
+        /// What failed.
+        work: &'static str,
+        /// Why.
+        error: String,
+    },
     /// Writes are refused until the database is opened again.
     WritesStopped {
         /// Why.
@@ -166,6 +173,7 @@ impl Event {
             Self::Stalled { .. } => "stalled",
             Self::Resumed { .. } => "resumed",
             Self::Retrying { .. } => "retrying",
+            Self::GivenUp { .. } => "given-up",
             Self::WritesStopped { .. } => "writes-stopped",
         }
     }
@@ -174,7 +182,7 @@ impl Event {
     pub fn level(&self) -> EventLevel {
         match self {
             Self::Stalled { .. } | Self::Retrying { .. } => EventLevel::Warn,
-            Self::WritesStopped { .. } => EventLevel::Error,
+            Self::GivenUp { .. } | Self::WritesStopped { .. } => EventLevel::Error,
             _ => EventLevel::Info,
         }
     }
@@ -230,6 +238,7 @@ impl fmt::Display for Event {
             Self::Retrying { work, error, failures, after } => {
                 write!(f, "{work} failed {failures} times, again in {}: {error}", Seconds(*after))
             }
+            Self::GivenUp { work, error } => write!(f, "{work} failed and is not tried again: {error}"),
             Self::WritesStopped { error } => write!(f, "writes are refused from now on: {error}"),
         }
     }

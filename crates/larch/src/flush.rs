@@ -26,10 +26,16 @@ impl Job for FlushJob {
         if view.memory.len() < 2 || core.check_writable().is_err() {
             return Polled::Idle;
         }
+        let troubles = &core.background.troubles;
+        if let Some(time) = troubles.flush_waits(core.machine.clock.now()) {
+            core.background.wake_flush_after(time);
+            return Polled::Idle;
+        }
         let _guard = StopOnPanic(&core);
         let oldest = view.memory.last().expect("a view has memtables");
         match flush(&core, oldest) {
             Ok(()) => {
+                troubles.flush_succeeded();
                 core.background.wake_compact();
                 core.background.tell_progress();
                 Polled::Worked
@@ -37,7 +43,10 @@ impl Job for FlushJob {
             // Without the table that was dropped meanwhile, again.
             Err(Error::NoSuchTable(_)) => Polled::Worked,
             Err(error) => {
-                core.stop_writes(error);
+                let trouble = troubles.flush_failed(&error, core.machine.clock.now());
+                core.background.wake_flush_after(trouble.retry_in.unwrap_or_default());
+                core.report(|| trouble.event());
+                core.background.tell_progress();
                 Polled::Idle
             }
         }
@@ -61,8 +70,9 @@ pub fn flush(core: &Arc<Core>, memory: &Arc<MemSet>) -> Result<()> {
     outcome?;
     core.written.flushes.fetch_add(1, Ordering::Relaxed);
     core.report(|| Event::FlushFinished { files, bytes, time: core.machine.clock.now() - begin });
-    let path = log_path(&core.directory, memory.log);
-    core.machine.disk.remove(&path).map_err(|error| Error::io("remove", &path, error))
+    // The flush is done: a log that cannot be removed now is an orphan that the next open removes.
+    core.machine.disk.remove(&log_path(&core.directory, memory.log)).ok();
+    Ok(())
 }
 
 /// The newest version such that no commit up to it is in memory other than `memory`.
@@ -150,13 +160,25 @@ pub fn table_to_files(core: &Core, writer: &mut Writer, table: TableId) -> Resul
     Ok(())
 }
 
-/// Waits until everything frozen is in files.
+/// Waits until everything frozen is in files. A flush that failed is tried at once.
+///
+/// # Errors
+///
+/// Why a flush failed meanwhile; it is tried again in the background.
 pub fn wait_for_flushes(core: &Core) -> Result<()> {
+    let troubles = &core.background.troubles;
+    let failed_before = troubles.failed_flushes();
+    troubles.retry_flush_now();
     loop {
         let seen = core.background.progress_seen();
         core.check_writable()?;
         if core.view().memory.len() < 2 {
             return Ok(());
+        }
+        if troubles.failed_flushes() > failed_before
+            && let Some(cause) = troubles.flush_cause()
+        {
+            return Err(cause);
         }
         core.background.wake_flush();
         core.wait_progress(seen);

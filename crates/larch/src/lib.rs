@@ -47,6 +47,12 @@
 //! operating system ([`Durability::Buffered`]). After a crash the database holds a prefix of the commit order that
 //! contains every acknowledged synced commit. After a failed write or sync further writes are refused until the
 //! database is opened again.
+//!
+//! # Trouble
+//!
+//! A flush or compaction that fails, because the disk is full or a descriptor is missing, is tried again by itself, and
+//! [`Metrics::troubles`] says what fails and why. Writes go on until the write buffer is full; then they fail with
+//! [`Error::Full`], which names the cause, and go on when it is gone. A corrupt file stops the compaction of its table alone.
 
 mod background;
 mod batch;
@@ -85,6 +91,7 @@ mod table;
 mod wal;
 mod warm;
 
+pub use background::trouble::{FailedWork, Trouble};
 pub use check::{CheckProgress, CheckReport, Problem};
 pub use db::{Batch, Builder, Database, Snapshot};
 pub use dump::{dump, dump_on};

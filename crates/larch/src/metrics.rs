@@ -1,5 +1,6 @@
 //! Counters and sizes as plain values. What they cost to keep is a relaxed addition here and there.
 
+use crate::background::trouble::Trouble;
 use crate::core::Core;
 use crate::manifest::{LEVELS, TableId};
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -67,6 +68,12 @@ pub struct Metrics {
     pub trivial_moves: u64,
     /// Time commits were slowed because background work was behind, in microseconds.
     pub slowed_micros: u64,
+    /// Background work that failed and has not succeeded since: what, why, how often, and when it is tried again.
+    pub troubles: Vec<Trouble>,
+    /// Flushes that failed, each try counted.
+    pub failed_flushes: u64,
+    /// Compactions that failed, each try counted.
+    pub failed_compactions: u64,
     /// Snapshots and ranges that keep a version.
     pub pinned_versions: usize,
     /// Files in all tables.
@@ -81,6 +88,7 @@ impl Metrics {
         let pages = core.cache.counters().snapshot();
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let written = &core.written;
+        let troubles = &core.background.troubles;
         // A file that several tables see is one file.
         let files = view.files.tables.values().flat_map(|table| table.files());
         let files: HashMap<u64, u64> = files.map(|(_, file)| (file.number, file.bytes())).collect();
@@ -111,6 +119,9 @@ impl Metrics {
             compactions: load(&written.compactions),
             trivial_moves: load(&written.trivial_moves),
             slowed_micros: load(&written.slowed_micros),
+            troubles: troubles.all(|table| Some(core.table_info(table)?.name.clone()), core.machine.clock.now()),
+            failed_flushes: troubles.failed_flushes(),
+            failed_compactions: troubles.failed_compactions(),
             pinned_versions: core.snapshots.count(),
             files: files.len() as u64,
             file_bytes: files.values().sum(),

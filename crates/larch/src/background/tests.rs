@@ -4,6 +4,8 @@
     reason = "a thread of the test ends reads, as the machine's do"
 )]
 
+mod retries;
+
 use crate::{Database, Error, LevelOptions};
 use os::io::CallerReads;
 use os::real::ThreadPool;

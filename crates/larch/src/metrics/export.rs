@@ -142,6 +142,15 @@ impl Metrics {
             counter("compactions", "Compactions done.", self.compactions),
             counter("trivial_moves", "Files moved to a deeper level as they are.", self.trivial_moves),
             counter("slowed_micros", "Time that commits were slowed, in microseconds.", self.slowed_micros),
+            Family {
+                name: "failed_work",
+                help: "Tries of background work that failed.",
+                kind: Kind::Counter,
+                samples: [("flush", self.failed_flushes), ("compaction", self.failed_compactions)]
+                    .map(|(work, tries)| Sample::labelled(&[("work", work)], tries))
+                    .into(),
+            },
+            gauge("troubles", "Background work that failed and has not succeeded since.", self.troubles.len() as u64),
             counter("restored_bytes", "Memory brought back as it was at the last close.", self.restored_bytes),
             counter("refused_states", "Saved states of memory that could not be used.", self.refused_states),
             gauge("pinned_versions", "Snapshots and ranges that keep a version.", self.pinned_versions as u64),

@@ -105,6 +105,11 @@ impl SimDisk {
         self.state.lock().faults.fail_all_after(n, kind);
     }
 
+    /// Fails to open and to create every file whose name ends with `end`.
+    pub fn fail_opens(&self, end: &str, kind: ErrorKind) {
+        self.state.lock().faults.fail_opens(end, kind);
+    }
+
     /// Makes the `n`-th read from now return fewer bytes than there are.
     pub fn shorten_read(&self, n: u64) {
         self.state.lock().faults.shorten_read(n);
@@ -350,14 +355,14 @@ impl State {
     }
 
     fn open(&mut self, path: &Path) -> io::Result<FileId> {
-        self.faults.operation()?;
+        self.faults.open(path)?;
         let id = self.existing_file(path)?;
         self.file(id).handles += 1;
         Ok(id)
     }
 
     fn create(&mut self, path: &Path) -> io::Result<FileId> {
-        self.faults.operation()?;
+        self.faults.open(path)?;
         let id = self.link_file(path)?;
         self.file(id).handles += 1;
         Ok(id)

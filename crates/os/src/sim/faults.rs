@@ -1,6 +1,7 @@
 //! What goes wrong on a simulated disk, and when. It does not know what the operations do.
 
 use std::io::{self, ErrorKind};
+use std::path::Path;
 
 /// Faults asked for, by the count of operations they wait for.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +13,8 @@ pub(super) struct Faults {
     one: Option<(u64, ErrorKind)>,
     /// Fails every operation after this one.
     after: Option<(u64, ErrorKind)>,
+    /// Fails to open or create files whose names end so.
+    opens: Option<(String, ErrorKind)>,
     short_read: Option<u64>,
     crash_at_sync: Option<u64>,
     crashed: bool,
@@ -29,6 +32,15 @@ impl Faults {
         }
         match self.after {
             Some((last, kind)) if self.operations > last => Err(injected(kind)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts the opening or creation of a file, which is an operation.
+    pub(super) fn open(&mut self, path: &Path) -> io::Result<()> {
+        self.operation()?;
+        match &self.opens {
+            Some((end, kind)) if path.to_string_lossy().ends_with(end) => Err(injected(*kind)),
             _ => Ok(()),
         }
     }
@@ -55,6 +67,10 @@ impl Faults {
 
     pub(super) fn fail_all_after(&mut self, n: u64, kind: ErrorKind) {
         self.after = Some((self.operations + n, kind));
+    }
+
+    pub(super) fn fail_opens(&mut self, end: &str, kind: ErrorKind) {
+        self.opens = Some((end.to_owned(), kind));
     }
 
     pub(super) fn shorten_read(&mut self, n: u64) {

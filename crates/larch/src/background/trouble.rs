@@ -1,0 +1,195 @@
+//! Background work that failed: what, why, and when it is tried again. It does not know how the work is done.
+//!
+//! A flush or compaction that fails is tried again after a time that doubles from [`FIRST_RETRY`] to [`LONGEST_RETRY`]; only
+//! a compaction whose input is corrupt is not, since trying again would read the same bytes. A failure is forgotten when the
+//! same work succeeds, whoever does it.
+//!
+//! Thread safe.
+
+use crate::error::Error;
+use crate::event::Event;
+use crate::manifest::TableId;
+use os::sync::Mutex;
+use os::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Time to the first retry. A descriptor or a lock that was missing is often there again by then.
+const FIRST_RETRY: Duration = Duration::from_millis(100);
+
+/// Longest time between two tries: how long a database notices late that a full disk has room again.
+const LONGEST_RETRY: Duration = Duration::from_secs(10);
+
+/// Background work that failed and has not succeeded since.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Trouble {
+    /// The work that failed.
+    pub work: FailedWork,
+    /// Why it failed the last time.
+    pub cause: Error,
+    /// How often it failed in a row.
+    pub attempts: u32,
+    /// Time until it is tried again by itself. `None` if it is not, because a file is corrupt.
+    pub retry_in: Option<Duration>,
+}
+
+/// Work that is done in the background.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FailedWork {
+    /// Writing rows from memory to files.
+    Flush,
+    /// Merging files of this table.
+    Compaction(String),
+}
+
+/// What failed, of one database.
+#[derive(Debug, Default)]
+pub struct Troubles {
+    flush: Mutex<Option<Failure>>,
+    compactions: Mutex<BTreeMap<TableId, Failure>>,
+    failed_flushes: AtomicU64,
+    failed_compactions: AtomicU64,
+}
+
+#[derive(Clone, Debug)]
+struct Failure {
+    cause: Error,
+    attempts: u32,
+    /// When it is tried again, by the machine's clock; `None` for never.
+    next: Option<Duration>,
+}
+
+impl Trouble {
+    /// As an event.
+    pub(crate) fn event(&self) -> Event {
+        let work = match self.work {
+            FailedWork::Flush => "a flush",
+            FailedWork::Compaction(_) => "a compaction",
+        };
+        let (error, failures) = (self.cause.to_string(), self.attempts.into());
+        match self.retry_in {
+            Some(after) => Event::Retrying { work, error, failures, after },
+            None => Event::GivenUp { work, error },
+        }
+    }
+}
+
+impl Failure {
+    fn after(before: Option<&Self>, cause: &Error, is_final: bool, now: Duration) -> Self {
+        let attempts = before.map_or(0, |before| before.attempts).saturating_add(1);
+        let next = (!is_final).then(|| now + retry_after(attempts));
+        Self { cause: cause.clone(), attempts, next }
+    }
+
+    fn is_held(&self, now: Duration) -> bool {
+        self.next.is_none_or(|next| now < next)
+    }
+
+    fn trouble(&self, work: FailedWork, now: Duration) -> Trouble {
+        let retry_in = self.next.map(|next| next.saturating_sub(now));
+        Trouble { work, cause: self.cause.clone(), attempts: self.attempts, retry_in }
+    }
+}
+
+/// How long to wait after this many failures in a row.
+fn retry_after(attempts: u32) -> Duration {
+    FIRST_RETRY.saturating_mul(1 << attempts.saturating_sub(1).min(16)).min(LONGEST_RETRY)
+}
+
+impl Troubles {
+    /// A flush failed.
+    pub fn flush_failed(&self, cause: &Error, now: Duration) -> Trouble {
+        let mut flush = self.flush.lock();
+        let failure = Failure::after(flush.as_ref(), cause, false, now);
+        let trouble = failure.trouble(FailedWork::Flush, now);
+        *flush = Some(failure);
+        drop(flush);
+        self.failed_flushes.fetch_add(1, Ordering::Release);
+        trouble
+    }
+
+    /// A flush succeeded.
+    pub fn flush_succeeded(&self) {
+        *self.flush.lock() = None;
+    }
+
+    /// How long flushes have to wait still; nothing if they need not.
+    pub fn flush_waits(&self, now: Duration) -> Option<Duration> {
+        let next = self.flush.lock().as_ref()?.next?;
+        (now < next).then(|| next - now)
+    }
+
+    /// Lets the next flush begin at once: somebody asked for it.
+    pub fn retry_flush_now(&self) {
+        if let Some(failure) = &mut *self.flush.lock() {
+            failure.next = Some(Duration::ZERO);
+        }
+    }
+
+    /// Why rows in memory cannot be written to files, if the last try failed.
+    pub fn flush_cause(&self) -> Option<Error> {
+        self.flush.lock().as_ref().map(|failure| failure.cause.clone())
+    }
+
+    /// Flushes that failed so far.
+    pub fn failed_flushes(&self) -> u64 {
+        self.failed_flushes.load(Ordering::Acquire)
+    }
+
+    /// A compaction of `table`, which is called `name`, failed.
+    pub fn compaction_failed(&self, table: TableId, name: &str, cause: &Error, now: Duration) -> Trouble {
+        let mut compactions = self.compactions.lock();
+        let failure = Failure::after(compactions.get(&table), cause, cause.is_corruption(), now);
+        let trouble = failure.trouble(FailedWork::Compaction(name.to_owned()), now);
+        compactions.insert(table, failure);
+        drop(compactions);
+        self.failed_compactions.fetch_add(1, Ordering::Release);
+        trouble
+    }
+
+    /// A compaction of `table` succeeded.
+    pub fn compaction_succeeded(&self, table: TableId) {
+        self.compactions.lock().remove(&table);
+    }
+
+    /// Compactions that failed so far.
+    pub fn failed_compactions(&self) -> u64 {
+        self.failed_compactions.load(Ordering::Acquire)
+    }
+
+    /// Whether a compaction of `table` has to wait still, or is not tried again.
+    pub fn compaction_is_held(&self, table: TableId, now: Duration) -> bool {
+        self.compactions.lock().get(&table).is_some_and(|failure| failure.is_held(now))
+    }
+
+    /// How long the first compaction that is tried again has to wait, after forgetting tables that do not exist any more.
+    pub fn next_compaction(&self, exists: impl Fn(TableId) -> bool, now: Duration) -> Option<Duration> {
+        let mut compactions = self.compactions.lock();
+        compactions.retain(|table, _| exists(*table));
+        compactions.values().filter_map(|failure| failure.next).min().map(|next| next.saturating_sub(now))
+    }
+
+    /// All of it. `name` is that of a table.
+    pub fn all(&self, name: impl Fn(TableId) -> Option<String>, now: Duration) -> Vec<Trouble> {
+        let mut all: Vec<Trouble> = Vec::new();
+        all.extend(self.flush.lock().as_ref().map(|failure| failure.trouble(FailedWork::Flush, now)));
+        for (table, failure) in &*self.compactions.lock() {
+            all.extend(name(*table).map(|name| failure.trouble(FailedWork::Compaction(name), now)));
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_between_tries_doubles_up_to_a_bound() {
+        let millis: Vec<u128> = (1..=9).map(|attempts| retry_after(attempts).as_millis()).collect();
+        assert_eq!(millis, [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+        assert_eq!(retry_after(u32::MAX), LONGEST_RETRY);
+    }
+}
