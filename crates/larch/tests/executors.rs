@@ -8,8 +8,8 @@
 )]
 
 use larch::{Database, Durability, Readable, Scan, Snapshot, Table};
-use std::collections::BTreeMap;
-use std::collections::VecDeque;
+use pages::cache::CacheUsage;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::pin::Pin;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -25,6 +25,18 @@ fn key(i: u32) -> Vec<u8> {
 fn value(i: u32, round: u32) -> Vec<u8> {
     // Some lie outside their pages.
     format!("{i} in {round} ").repeat(if i.is_multiple_of(100) { 2000 } else { 5 }).into_bytes()
+}
+
+/// The cache once nobody reads: what was asked for ahead still lands, and who lands it has it for a moment.
+fn at_rest(db: &Database) -> CacheUsage {
+    let mut usage = db.page_cache().usage();
+    let mut patience = 1_000_000;
+    while usage.in_flight_bytes + usage.pinned_bytes > 0 && patience > 0 {
+        patience -= 1;
+        std::thread::yield_now();
+        usage = db.page_cache().usage();
+    }
+    usage
 }
 
 struct Fixture {
@@ -86,15 +98,9 @@ impl Fixture {
     }
 
     fn finish(self) {
-        // Compactions pin pages too, and what dropped scans asked ahead still lands: who lands it has it for a moment.
+        // Compactions pin pages too.
         self.db.settle().expect("the disk works");
-        let mut usage = self.db.metrics().cache;
-        let mut patience = 1_000_000;
-        while usage.in_flight_bytes + usage.pinned_bytes > 0 && patience > 0 {
-            patience -= 1;
-            std::thread::yield_now();
-            usage = self.db.metrics().cache;
-        }
+        let usage = at_rest(&self.db);
         assert_eq!((usage.pinned_bytes, usage.held_bytes, usage.in_flight_bytes, usage.queued), (0, 0, 0, 0));
         let rows: BTreeMap<Vec<u8>, Vec<u8>> = self
             .table
@@ -210,6 +216,80 @@ fn a_future_may_go_from_thread_to_thread() {
         }
     }
     fixture.finish();
+}
+
+/// `gets` gets begin together and are polled until one queues for memory; then others are awaited, and the first are polled
+/// again only when those have ended, as by `buffer_unordered` with a loop whose body reads.
+fn one_more_ends(name: &str, cache_bytes: u64, gets: u32, rows: u32) {
+    let directory = larch::doc::directory(name);
+    let db = Database::builder(&directory).cache_bytes(cache_bytes).open().expect("the disk works");
+    let table = db.table("t").expect("the disk works");
+    let mut import = table.import().expect("the disk works");
+    (0..rows).for_each(|i| import.add(&key(i), &[i as u8; 1000]).expect("the disk works"));
+    import.finish(&mut |_, _| {}).expect("the disk works");
+    smol::block_on(async {
+        let (sender, woken) = channel();
+        let keys = (0..gets).map(|get| get * (rows / gets));
+        let mut begun: BTreeMap<u32, _> = keys.map(|i| (i, Box::pin(table.get_async(key(i))))).collect();
+        loop {
+            begun.retain(|&i, get| {
+                let waker = Waker::from(Arc::new(Numbered { number: i, woken: Mutex::new(sender.clone()) }));
+                match get.as_mut().poll(&mut Context::from_waker(&waker)) {
+                    Poll::Pending => true,
+                    Poll::Ready(found) => {
+                        assert_eq!(found.expect("the disk works").as_deref(), Some(&[i as u8; 1000][..]));
+                        false
+                    }
+                }
+            });
+            assert!(!begun.is_empty(), "the test wants a cache that is too small for all");
+            if db.page_cache().usage().queued > 0 {
+                break;
+            }
+            // The pages of all are here before one of them goes on.
+            let mut waiting: BTreeSet<u32> = begun.keys().copied().collect();
+            while !waiting.is_empty() {
+                waiting.remove(&woken.recv().expect("this end has a sender, too"));
+            }
+        }
+        for i in [rows - 1, rows / 2, 0, rows - 1] {
+            let found = table.get_async(key(i)).await.expect("the disk works");
+            assert_eq!(found.as_deref(), Some(&[i as u8; 1000][..]));
+            assert_eq!(table.get(key(i)).expect("the disk works").as_deref(), Some(&[i as u8; 1000][..]), "a thread");
+        }
+        for (i, get) in begun {
+            assert_eq!(get.await.expect("the disk works").as_deref(), Some(&[i as u8; 1000][..]));
+        }
+    });
+    let usage = at_rest(&db);
+    assert!(usage.used_bytes <= usage.budget_bytes, "{usage:?}");
+    assert_eq!((usage.pinned_bytes, usage.queued), (0, 0), "{usage:?}");
+    drop(table);
+    db.close().expect("the disk works");
+    std::fs::remove_dir_all(directory).expect("it is ours");
+}
+
+/// Says who was woken.
+struct Numbered {
+    number: u32,
+    woken: Mutex<Sender<u32>>,
+}
+
+impl Wake for Numbered {
+    fn wake(self: Arc<Self>) {
+        // At the end nobody asks any more.
+        self.woken.lock().expect("nobody panics").send(self.number).ok();
+    }
+}
+
+#[test]
+fn a_read_ends_though_200_others_are_not_polled_in_a_cache_of_1_mib() {
+    one_more_ends("parked-200", 1 << 20, 200, 20_000);
+}
+
+#[test]
+fn a_read_ends_though_8000_others_are_not_polled_in_a_cache_of_64_mib() {
+    one_more_ends("parked-8000", 64 << 20, 8_000, 160_000);
 }
 
 #[test]

@@ -19,6 +19,7 @@
 
 pub(crate) mod budget;
 pub(crate) mod flight;
+pub(crate) mod parked;
 pub(crate) mod shard;
 pub(crate) mod table;
 
@@ -32,6 +33,7 @@ use os::memory::Arena;
 use os::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Mutex};
 use os::{Buffer, Disk, Machine, Reads};
+use parked::{Holder, Parking};
 pub use shard::Heat;
 use shard::{KeptShare, Key, Shard};
 use std::fmt;
@@ -74,6 +76,7 @@ pub struct PageCache {
     /// Where the next eviction starts, so that shards are emptied evenly.
     next_shard: AtomicUsize,
     budget: Arc<Budget>,
+    parking: Parking,
     validate: Validate,
     open_files: Arc<OpenFiles>,
     next_slot: AtomicU32,
@@ -186,6 +189,7 @@ impl PageCache {
             kept_limit: AtomicU64::new(u64::MAX),
             next_shard: AtomicUsize::new(0),
             budget: Arc::new(Budget::new(budget_bytes)),
+            parking: Parking::default(),
             validate,
             open_files: Arc::new(OpenFiles::new(open_files)),
             next_slot: AtomicU32::new(1),
@@ -435,6 +439,11 @@ impl PageCache {
         &self.budget
     }
 
+    /// Sessions whose futures wait.
+    pub(crate) fn parking(&self) -> &Parking {
+        &self.parking
+    }
+
     fn shard(&self, key: Key) -> &Mutex<Shard> {
         // As the table's chains are divided.
         &self.shards[key.hash() as usize & (self.shards.len() - 1)]
@@ -531,14 +540,31 @@ impl PageCache {
         }
     }
 
-    /// As [`PageCache::reserve`], for a task: `None` if it has to wait, and is woken when it is worth asking again.
+    /// As [`PageCache::reserve`], for a task: `None` if it has to wait, and is woken when it is worth asking again. It queues
+    /// under the number `waiter` until then.
     pub(crate) fn poll_reserve(
         &self,
         bytes: u64,
         turn: &mut Option<Arc<Turn>>,
+        waiter: u64,
         context: &Context<'_>,
     ) -> Option<Reserved> {
-        self.reserve_with(bytes, turn, || self.budget.poll_queue(context))
+        loop {
+            let reserved = self.reserve_with(bytes, turn, || self.budget.poll_queue(waiter, context));
+            if reserved.is_some() {
+                self.budget.leave_queue(waiter);
+                return reserved;
+            }
+            match self.parking.pass_holder(self.budget.queued()) {
+                Holder::Busy => return None,
+                // Nothing else happens if the holder is not polled: whoever polls comes back here after the others.
+                Holder::Due => {
+                    context.waker().wake_by_ref();
+                    return None;
+                }
+                Holder::Late(parked) => parked.strip(),
+            }
+        }
     }
 
     fn reserve_with(
@@ -552,7 +578,12 @@ impl PageCache {
         }
         if turn.is_none() {
             let taken = queue()?;
-            // The holder before may have left room; then the turn goes on to the next in the queue.
+            let late = self.parking.pass();
+            late.iter().for_each(|parked| parked.strip());
+            if !late.is_empty() {
+                self.budget.room_appeared();
+            }
+            // They or the holder before may have left room; then the turn goes on to the next in the queue.
             if let Some(charge) = self.try_reserve(bytes) {
                 return Some(Reserved::Room(charge));
             }

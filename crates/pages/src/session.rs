@@ -2,7 +2,8 @@
 //! stays.
 //!
 //! * A page that was fetched is found in the pins until [`Session::release`](PageSource::release), whether the cache
-//!   keeps it or not: so each run of a step gets further than the one before.
+//!   keeps it or not: so each run of a step gets further than the one before. But while a future waits, others who find
+//!   no room may take its pins away, see [`parked`](crate::cache::parked); then its step begins anew when it is polled.
 //! * A hit in the cache is not pinned by the session, only by the [`PageRef`] it returns. Should it be evicted before
 //!   the next run of the step, it faults there and is pinned then.
 //! * What was asked for first is needed first: where there is no room for all that is asked ahead, what was asked for
@@ -16,10 +17,12 @@
 //!
 //! One reader: `Send`, not `Sync`.
 
+mod parked;
 mod round;
 
+use parked::{Parcel, Parked, Unparked};
 pub use round::PageRead;
-use round::{Ahead, Manner, Round};
+use round::{Ahead, Manner, Round, Waiter};
 
 use crate::cache::Look;
 use crate::cache::budget::Turn;
@@ -110,8 +113,12 @@ struct Step {
     read: HashSet<Key, KeyHash>,
     /// What was asked for in a fetch that could not begin yet, see [`Session::poll_fetch`].
     held_up: Vec<Request>,
-    /// The fetch that is under way.
-    round: Option<Round>,
+    /// Pins, round and turn are here while the future waits.
+    parked: Option<Parked>,
+    /// How often the step lost them.
+    losses: u32,
+    /// What the session queues under for room, once it had to.
+    waiter: Option<u64>,
     /// Pages on their way that the cache will not keep.
     flying: HashMap<Key, Ahead, KeyHash>,
     /// Pages read ahead that the cache does not keep, and nodes, which serve many steps. They outlive the step.
@@ -196,37 +203,53 @@ impl Session {
 
     /// As [`PageSource::fetch`], for a caller that does not wait: while pages are on their way the answer is
     /// [`Poll::Pending`], and the task of `context` is woken when it is worth asking again. Once it is ready the step is to
-    /// be run again. A session dropped meanwhile leaves nothing behind.
+    /// be run again; it may miss what it had before, if others took that away meanwhile. A session dropped meanwhile leaves
+    /// nothing behind.
+    ///
+    /// A step is waited for by tasks or by threads, not by both.
     pub fn poll_fetch(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
-        let under_way = self.step.get_mut().round.take();
-        let round = match under_way {
-            Some(round) => round,
-            None => match self.begin(&mut self.step.borrow_mut(), Some(context), |_| {}) {
+        let step = &mut *self.step.borrow_mut();
+        let round = match step.unpark(&self.cache) {
+            Unparked::Stripped => return Poll::Ready(Ok(())),
+            Unparked::Whole(Some(round)) => round,
+            Unparked::Whole(None) => match self.begin(step, Some(context), |_| {}) {
                 Begun::Nothing => return Poll::Ready(Ok(())),
-                Begun::HeldUp => return Poll::Pending,
+                Begun::HeldUp => {
+                    step.park(&self.cache, None);
+                    return Poll::Pending;
+                }
                 Begun::Round(round) => round,
             },
         };
-        if round.arrivals.poll(context).is_pending() {
-            self.step.get_mut().round = Some(round);
+        let arrivals = Arc::clone(&round.arrivals);
+        if arrivals.poll(context).is_ready() {
+            return Poll::Ready(self.end(step, round));
+        }
+        step.park(&self.cache, Some(round));
+        // What landed just before that woke those who queue when they could not see it.
+        if !arrivals.are_all_here() {
             return Poll::Pending;
         }
-        Poll::Ready(self.end(round))
+        match step.unpark(&self.cache) {
+            Unparked::Whole(Some(round)) => Poll::Ready(self.end(step, round)),
+            Unparked::Whole(None) | Unparked::Stripped => Poll::Ready(Ok(())),
+        }
     }
 
     /// As [`PageSource::fetch`]; `tell` is told of each page that is read from disk for it, whatever comes of it.
     pub fn fetch_telling(&self, tell: impl FnMut(&PageRead)) -> Result<()> {
-        let under_way = self.step.borrow_mut().round.take();
-        let round = match under_way {
-            Some(round) => round,
-            None => match self.begin(&mut self.step.borrow_mut(), None, tell) {
+        let step = &mut *self.step.borrow_mut();
+        let round = match step.unpark(&self.cache) {
+            Unparked::Stripped => return Ok(()),
+            Unparked::Whole(Some(round)) => round,
+            Unparked::Whole(None) => match self.begin(step, None, tell) {
                 Begun::Nothing => return Ok(()),
                 Begun::HeldUp => unreachable!("who may wait for room gets it"),
                 Begun::Round(round) => round,
             },
         };
         round.wait();
-        self.end(round)
+        self.end(step, round)
     }
 
     /// Begins the round for what was asked for since the last one, if anything was. A task, whose context is given, may have
@@ -250,7 +273,11 @@ impl Session {
         };
         let flying = &mut step.flying;
         let fly = |key| flying.get(&key).map(|ahead| Arc::clone(&ahead.flight));
-        let Some(mut round) = Round::begin(&manner, &requests, fly, &mut step.turn, context) else {
+        let waiter = context.map(|context| {
+            let number = *step.waiter.get_or_insert_with(|| self.cache.new_ticket());
+            Waiter { number, context }
+        });
+        let Some(mut round) = Round::begin(&manner, &requests, fly, &mut step.turn, waiter) else {
             step.held_up = requests;
             return Begun::HeldUp;
         };
@@ -290,7 +317,12 @@ impl Session {
         step.held_up.clear();
         step.read.clear();
         // A round that was not waited for lands without us.
-        let had_pins = !step.pins.is_empty() | step.round.take().is_some();
+        let had_round = matches!(step.unpark(&self.cache), Unparked::Whole(Some(_)));
+        if let Some(waiter) = step.waiter.take() {
+            self.cache.budget().leave_queue(waiter);
+        }
+        step.losses = 0;
+        let had_pins = !step.pins.is_empty() || had_round;
         step.pins.clear();
         // The pages beyond the budget are gone with the pins, before the next step may exceed it.
         let had_turn = step.turn.take().is_some();
@@ -301,8 +333,7 @@ impl Session {
     }
 
     /// Ends a round, all needed pages of which have arrived.
-    fn end(&self, round: Round) -> Result<()> {
-        let step = &mut *self.step.borrow_mut();
+    fn end(&self, step: &mut Step, round: Round) -> Result<()> {
         step.in_vain = step.in_vain.saturating_add(round.turned_away.into());
         let (needed, error) = round.gather();
         for (key, _) in &needed {
@@ -480,6 +511,29 @@ impl Step {
     fn tick(&mut self) -> u64 {
         self.clock += 1;
         self.clock
+    }
+
+    /// The future waits: others may take what it has.
+    fn park(&mut self, cache: &PageCache, round: Option<Round>) {
+        let parcel = Parcel { pins: std::mem::take(&mut self.pins), round, turn: self.turn.take() };
+        self.parked = Parked::new(cache, parcel, self.losses);
+    }
+
+    /// The future goes on with what it had; or its step begins anew.
+    fn unpark(&mut self, cache: &PageCache) -> Unparked {
+        let Some(parked) = self.parked.take() else { return Unparked::Whole(None) };
+        match parked.take_back(cache) {
+            Some(Parcel { pins, round, turn }) => {
+                self.pins.extend(pins);
+                self.pins.sort_unstable_by_key(|(key, _)| *key);
+                self.turn = turn;
+                Unparked::Whole(round)
+            }
+            None => {
+                self.losses += 1;
+                Unparked::Stripped
+            }
+        }
     }
 
     /// A page fetched for this step. One read ahead for it becomes one; a node stays for later steps, too.

@@ -122,6 +122,18 @@ impl Flying {
         Self { numbered, reads }
     }
 
+    /// A task that is polled once for all of `numbers` and never again while it lives.
+    fn parked(&self, numbers: &[usize]) -> Session {
+        let Numbered { cache, file, pages, .. } = &self.numbered;
+        let mut session = Session::new(cache, Reason::Point, Admit::Keep);
+        for &number in numbers {
+            session.page(file, &pages[number], PageKind::Data).expect_err("it is not here yet");
+        }
+        let outcome = session.poll_fetch(&mut Context::from_waker(Waker::noop()));
+        assert!(outcome.is_pending(), "its reads are held back");
+        session
+    }
+
     /// A task on a thread of its own that makes `steps`, hints at a page after each, and at last goes away in the midst of
     /// one.
     fn task(&self, admit: Admit, steps: Vec<Vec<usize>>) -> thread::JoinHandle<Result<()>> {
@@ -257,4 +269,24 @@ fn tasks_and_threads_that_have_no_room_make_progress() {
         flying.numbered.check_rest();
     };
     check_some_schedules(test, 1000);
+}
+
+#[test]
+fn a_task_that_is_polled_once_stops_neither_tasks_nor_threads() {
+    let test = || {
+        let flying = Flying::new(8, 2);
+        // One has the room, one the turn, and one queues.
+        let parked = [[0, 1], [2, 3], [4, 5]].map(|numbers| flying.parked(&numbers));
+        assert_eq!(flying.numbered.cache.usage().queued, 1);
+        let readers = [
+            flying.task(Admit::Keep, vec![vec![6, 7], vec![0, 2, 4]]),
+            flying.task(Admit::Pass, vec![vec![1, 3, 5]]),
+            flying.numbered.reader(Admit::Keep, vec![vec![7], vec![2, 6]]),
+        ];
+        readers.into_iter().for_each(|reader| reader.join().expect("no panic").expect("no faults"));
+        drop(parked);
+        flying.reads.finish();
+        flying.numbered.check_rest();
+    };
+    check_some_schedules(test, 200);
 }

@@ -6,15 +6,18 @@
 //!   the pages of its own step, which it shares with nobody and lets go before the turn; and there is one turn among
 //!   threads and one among tasks. So used bytes stay within the limit and the pages of one step of each (or what they were
 //!   when the limit was lowered), and what pages unpack to beyond their reservations while steps have them pinned.
-//! * Nobody waits for the turn forever: its holder waits for nothing but the disk and then gives it back, and each
-//!   time it is given back one of those who queue is woken, takes it or finds it taken by somebody who will do the same.
+//! * Nobody waits for the turn forever. A thread that holds it waits for nothing but the disk and then gives it back; a task
+//!   that holds it may not be polled again, but then those who queue [take it away](super::parked) once its pages have
+//!   landed. They are woken when these land and when the turn is given back: one thread, or all tasks, since a task
+//!   that is woken may not be polled either.
 //!
 //! Thread safe. Counters are relaxed: each is exact by itself, and nothing else is ordered by them.
 
+use super::flight::wake;
 use crate::PageKind;
-use os::Duty;
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Condvar, Mutex};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::task::{Context, Waker};
 
@@ -41,8 +44,8 @@ pub(crate) struct Budget {
 #[derive(Debug, Default)]
 struct Tasks {
     is_taken: bool,
-    /// Counted in `queued`.
-    queue: Vec<Waker>,
+    /// Counted in `queued`. By session, so that one that goes away leaves.
+    queue: BTreeMap<u64, Waker>,
 }
 
 impl Budget {
@@ -135,19 +138,36 @@ impl Budget {
         Some(Turn { budget: Arc::clone(self), is_of_task: false })
     }
 
-    /// Takes the tasks' turn if it is free; otherwise `None`, and the task of `context` is woken when it is given back or
-    /// room may have appeared.
-    pub fn poll_queue(self: &Arc<Self>, context: &Context<'_>) -> Option<Turn> {
+    /// Takes the tasks' turn if it is free; otherwise `None`, and the task of `context` queues under the number `waiter`
+    /// until it is woken or [leaves](Budget::leave_queue). It is woken when the turn is given back, when the pages of its
+    /// holder have landed, and when room may have appeared.
+    pub fn poll_queue(self: &Arc<Self>, waiter: u64, context: &Context<'_>) -> Option<Turn> {
+        // Wakers are cloned and dropped outside of the lock: they are not our code.
+        let waker = context.waker().clone();
         let mut tasks = self.tasks.lock();
         if tasks.is_taken {
-            if !tasks.queue.iter().any(|waker| waker.will_wake(context.waker())) {
-                tasks.queue.push(context.waker().clone());
+            let before = tasks.queue.insert(waiter, waker);
+            if before.is_none() {
                 self.queued.fetch_add(1, Ordering::SeqCst);
             }
+            drop(tasks);
+            drop(before);
             return None;
         }
         tasks.is_taken = true;
+        drop(tasks);
         Some(Turn { budget: Arc::clone(self), is_of_task: true })
+    }
+
+    /// The task that queues under the number `waiter` does so no more.
+    pub fn leave_queue(&self, waiter: u64) {
+        let mut tasks = self.tasks.lock();
+        let waker = tasks.queue.remove(&waiter);
+        if waker.is_some() {
+            self.queued.fetch_sub(1, Ordering::SeqCst);
+        }
+        drop(tasks);
+        drop(waker);
     }
 
     /// Tells those who queue that pages were unpinned: one thread, and all tasks. A call that comes just before somebody
@@ -159,6 +179,13 @@ impl Budget {
         }
     }
 
+    /// Tells the tasks that queue that the pages of the one with the turn have landed.
+    pub fn holder_landed(&self) {
+        if self.queued() > 0 {
+            self.wake_tasks(|_| {});
+        }
+    }
+
     fn wake_tasks(&self, change: impl FnOnce(&mut Tasks)) {
         let queue = {
             let mut tasks = self.tasks.lock();
@@ -166,9 +193,7 @@ impl Budget {
             self.queued.fetch_sub(tasks.queue.len(), Ordering::SeqCst);
             std::mem::take(&mut tasks.queue)
         };
-        // Who is woken may drop a database, and must not wait for its background work here.
-        let _duty = Duty::take();
-        queue.into_iter().for_each(Waker::wake);
+        queue.into_values().for_each(wake);
     }
 
     /// How many sessions queue for a turn.
@@ -182,6 +207,13 @@ impl Budget {
 pub(crate) struct Turn {
     budget: Arc<Budget>,
     is_of_task: bool,
+}
+
+impl Turn {
+    /// The budget, if the turn is the tasks'.
+    pub fn budget_of_tasks(&self) -> Option<&Arc<Budget>> {
+        self.is_of_task.then_some(&self.budget)
+    }
 }
 
 impl Drop for Turn {

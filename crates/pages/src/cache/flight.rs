@@ -5,10 +5,12 @@
 //!
 //! Thread safe. The lock of arrivals is taken under that of a flight, never the other way round; nobody is woken under either.
 
+use super::budget::Budget;
 use crate::{Error, PageRef};
 use os::Duty;
 use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Condvar, Mutex};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll, Waker};
 
 /// How a flight ended.
@@ -121,6 +123,8 @@ impl Flight {
 pub(crate) struct Arrivals {
     pending: Mutex<Pending>,
     last: Condvar,
+    /// Of a task with the turn: those who queue for it are told of the last, too.
+    turn_of: Option<Arc<Budget>>,
 }
 
 #[derive(Default)]
@@ -133,6 +137,11 @@ struct Pending {
 }
 
 impl Arrivals {
+    /// For a task with the turn of `budget`.
+    pub fn of_holder(budget: &Arc<Budget>) -> Self {
+        Self { turn_of: Some(Arc::clone(budget)), ..Self::default() }
+    }
+
     fn arrived(&self) {
         let (waker, is_awaited) = {
             let mut pending = self.pending.lock();
@@ -146,8 +155,10 @@ impl Arrivals {
             self.last.notify_all();
         }
         if let Some(waker) = waker {
-            let _duty = Duty::take();
-            waker.wake();
+            wake(waker);
+        }
+        if let Some(budget) = &self.turn_of {
+            budget.holder_landed();
         }
     }
 
@@ -167,14 +178,22 @@ impl Arrivals {
 
     /// Whether all have landed; the task of `context` is woken when they have.
     pub fn poll(&self, context: &Context<'_>) -> Poll<()> {
+        // Wakers are cloned and dropped outside of the lock: they are not our code.
+        let waker = context.waker().clone();
         let mut pending = self.pending.lock();
         if pending.flights == 0 {
             return Poll::Ready(());
         }
-        match &mut pending.waker {
-            Some(waker) => waker.clone_from(context.waker()),
-            none => *none = Some(context.waker().clone()),
-        }
+        let before = pending.waker.replace(waker);
+        drop(pending);
+        drop(before);
         Poll::Pending
     }
+}
+
+/// Wakes a task. A panic of its waker was reported when it happened, and keeps nobody else from being woken.
+pub(crate) fn wake(waker: Waker) {
+    // It may drop a database, and must not wait for its background work here.
+    let _duty = Duty::take();
+    drop(catch_unwind(AssertUnwindSafe(|| waker.wake())));
 }

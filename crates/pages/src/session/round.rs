@@ -29,6 +29,13 @@ pub(super) struct Manner<'c> {
     pub ahead_bytes: u64,
 }
 
+/// A task that may have to wait for room.
+pub(super) struct Waiter<'c, 't> {
+    /// What it queues under, its session's own.
+    pub number: u64,
+    pub context: &'c Context<'t>,
+}
+
 /// A round whose pages are on their way.
 #[derive(Default)]
 pub(super) struct Round {
@@ -85,14 +92,14 @@ impl Round {
     /// is room in the order they were asked for. `flying` gives a page that the session has on its way. `turn` is the right
     /// to exceed the budget if the step has it already, or gets it here.
     ///
-    /// With a context the answer may be `None`: there is no room, nothing was begun, and the task is woken when it is worth
+    /// With a `waiter` the answer may be `None`: there is no room, nothing was begun, and the task is woken when it is worth
     /// trying again. Without one it waits for room.
     pub fn begin(
         manner: &Manner<'_>,
         requests: &[Request],
         mut flying: impl FnMut(Key) -> Option<Arc<Flight>>,
         turn: &mut Option<Arc<Turn>>,
-        context: Option<&Context<'_>>,
+        waiter: Option<Waiter<'_, '_>>,
     ) -> Option<Self> {
         let cache = manner.cache;
         let keeps = |request: &Request| manner.admit.keeps(request.kind);
@@ -114,8 +121,8 @@ impl Round {
         let (mut reserved, shared) = match needed_bytes {
             0 => (Charge::none(), true),
             _ => {
-                let reserved = match context {
-                    Some(context) => cache.poll_reserve(needed_bytes, turn, context)?,
+                let reserved = match &waiter {
+                    Some(Waiter { number, context }) => cache.poll_reserve(needed_bytes, turn, *number, context)?,
                     None => cache.reserve(needed_bytes, turn),
                 };
                 match reserved {
@@ -166,12 +173,15 @@ impl Round {
             };
             readings.push(Reading { key: *key, file: Arc::clone(file), at: *at, kind: *kind, urgency, charge, claim });
         }
+        if let Some(budget) = turn.as_ref().and_then(|turn| turn.budget_of_tasks()) {
+            round.arrivals = Arc::new(Arrivals::of_holder(budget));
+        }
         for awaited in &round.awaited {
             awaited.flight.await_in(&round.arrivals);
         }
         // A single page is here sooner when it is read without handing it over.
         let is_single = matches!(&round.awaited[..], [awaited] if awaited.is_own);
-        let by_caller = context.is_none() && readings.len() == 1 && is_single;
+        let by_caller = waiter.is_none() && readings.len() == 1 && is_single;
         read(cache, readings, by_caller);
         Some(round)
     }

@@ -1,6 +1,7 @@
 //! What is promised of one reader: how many rounds it takes, what it pins, what it leaves in the cache.
 
 mod flying;
+mod parked;
 
 use super::*;
 use crate::flaky::SplitMix;

@@ -9,7 +9,7 @@ use std::task::{Wake, Waker};
 
 /// Counts how often a task was woken.
 #[derive(Default)]
-struct Woken(AtomicU64);
+pub(super) struct Woken(AtomicU64);
 
 impl Wake for Woken {
     fn wake(self: Arc<Self>) {
@@ -18,20 +18,20 @@ impl Wake for Woken {
 }
 
 impl Woken {
-    fn times(&self) -> u64 {
+    pub(super) fn times(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-struct Held {
-    numbered: Numbered,
-    reads: Arc<SimReads>,
-    cache: Arc<PageCache>,
-    file: Arc<PagedFile>,
+pub(super) struct Held {
+    pub(super) numbered: Numbered,
+    pub(super) reads: Arc<SimReads>,
+    pub(super) cache: Arc<PageCache>,
+    pub(super) file: Arc<PagedFile>,
 }
 
 impl Held {
-    fn new(pages: usize, budget_pages: u64, seed: u64) -> Self {
+    pub(super) fn new(pages: usize, budget_pages: u64, seed: u64) -> Self {
         println!("seed {seed}");
         let (numbered, reads) = (Numbered::blocks(pages), SimReads::new(seed));
         let cache = PageCache::new(budget_pages * BLOCK_COST, 8, accept);
@@ -39,17 +39,17 @@ impl Held {
         Self { numbered, reads, cache, file }
     }
 
-    fn session(&self, admit: Admit) -> Session {
+    pub(super) fn session(&self, admit: Admit) -> Session {
         Session::new(&self.cache, Reason::Point, admit)
     }
 
     /// Asks for pages as one step and says whether all are there.
-    fn ask(&self, session: &Session, pages: &[usize]) -> bool {
+    pub(super) fn ask(&self, session: &Session, pages: &[usize]) -> bool {
         let is_missing = |number: &&usize| self.numbered.page(session, &self.file, **number).is_err();
         pages.iter().filter(is_missing).count() == 0
     }
 
-    fn check_rest(&self) {
+    pub(super) fn check_rest(&self) {
         let usage = self.cache.usage();
         assert_eq!((usage.pinned_bytes, usage.in_flight_bytes, usage.queued), (0, 0, 0), "{usage:?}");
         assert!(usage.used_bytes <= usage.budget_bytes, "{usage:?}");
@@ -57,7 +57,7 @@ impl Held {
     }
 }
 
-fn poll(session: &mut Session, woken: &Arc<Woken>) -> Poll<Result<()>> {
+pub(super) fn poll(session: &mut Session, woken: &Arc<Woken>) -> Poll<Result<()>> {
     let waker = Waker::from(Arc::clone(woken));
     session.poll_fetch(&mut Context::from_waker(&waker))
 }

@@ -1,0 +1,62 @@
+//! What a session leaves with the cache while its future waits, and gets back unless others took it.
+
+use super::Round;
+use crate::cache::budget::Turn;
+use crate::cache::parked as cache_parked;
+use crate::cache::shard::Key;
+use crate::{PageCache, PageRef};
+use os::sync::{Arc, Mutex};
+
+/// What it leaves. Fields drop in this order: pages beyond the budget are gone before the turn.
+pub(super) struct Parcel {
+    pub pins: Vec<(Key, PageRef)>,
+    pub round: Option<Round>,
+    pub turn: Option<Arc<Turn>>,
+}
+
+/// A parcel that was left.
+pub(super) struct Parked {
+    number: u64,
+    shared: Arc<Shared>,
+}
+
+/// What came of a parcel.
+pub(super) enum Unparked {
+    /// It is as it was, or there was none; the round, if one was under way.
+    Whole(Option<Round>),
+    /// Others took it.
+    Stripped,
+}
+
+struct Shared(Mutex<Option<Parcel>>);
+
+impl Parked {
+    /// Leaves a parcel, if there is anything in it; `losses` times the step lost one.
+    pub fn new(cache: &PageCache, parcel: Parcel, losses: u32) -> Option<Self> {
+        if parcel.pins.is_empty() && parcel.round.is_none() && parcel.turn.is_none() {
+            return None;
+        }
+        let has_turn = parcel.turn.as_ref().is_some_and(|turn| turn.budget_of_tasks().is_some());
+        let shared = Arc::new(Shared(Mutex::new(Some(parcel))));
+        let number = cache.parking().park(Arc::clone(&shared) as Arc<dyn cache_parked::Parked>, has_turn, losses);
+        Some(Self { number, shared })
+    }
+
+    /// Gets it back, unless it was taken.
+    pub fn take_back(self, cache: &PageCache) -> Option<Parcel> {
+        cache.parking().leave(self.number);
+        self.shared.0.lock().take()
+    }
+}
+
+impl cache_parked::Parked for Shared {
+    fn has_landed(&self) -> bool {
+        let parcel = self.0.lock();
+        parcel.as_ref().and_then(|parcel| parcel.round.as_ref()).is_none_or(|round| round.arrivals.are_all_here())
+    }
+
+    fn strip(&self) {
+        let parcel = self.0.lock().take();
+        drop(parcel);
+    }
+}
