@@ -36,8 +36,7 @@ fn parts(mut input: Input<'_>, is_built: bool) {
         let mut builder = GroupPageBuilder::default();
         for _ in 0..1 + input.below(24) {
             let (number, flags, part) = (input.number(), input.byte(), input.bytes(40));
-            let mut reference = Vec::new();
-            OutsideValue::encode(&mut reference, number, &[pages::Address::default()]);
+            let reference = reference(number);
             let outside = flags & 4 != 0;
             builder.add(if outside { &reference } else { &part }, outside);
         }
@@ -57,6 +56,14 @@ fn parts(mut input: Input<'_>, is_built: bool) {
     }
 }
 
+/// To a value of one chunk, whose length follows from `number`.
+fn reference(number: u64) -> Vec<u8> {
+    let mut reference = Vec::new();
+    let chunk = pages::Address { offset: number >> 1, bytes: 4160, crc: 0 };
+    OutsideValue::encode(&mut reference, 1 + number % 4096, &[chunk]);
+    reference
+}
+
 fn built(input: &mut Input<'_>) -> Vec<u8> {
     let mut rows = BTreeMap::new();
     for _ in 0..1 + input.below(24) {
@@ -66,11 +73,8 @@ fn built(input: &mut Input<'_>) -> Vec<u8> {
     let mut builder = DataPageBuilder::new(input.number() >> 1);
     for (key, (version, flags, value)) in &rows {
         let kind = RowKind::from_u8(flags % 3).expect("there are three");
-        let mut reference = Vec::new();
+        let reference = reference(*version);
         let outside = flags & 4 != 0;
-        if outside {
-            OutsideValue::encode(&mut reference, *version, &[pages::Address::default()]);
-        }
         builder.add(key, Version(*version), kind, outside, if outside { &reference } else { value });
         if flags & 8 != 0 {
             builder.mark_history();

@@ -31,6 +31,7 @@ use crate::row::{RowKind, Version};
 use crate::slice::{RowRanges, Slice};
 use os::sync::Arc;
 use pages::{Error, HEADER_BYTES, PageKind, PageRef, PageSource, PagedFile, Stop};
+use std::io;
 use std::ops::Range;
 
 /// An immutable file, open or not: its bytes are first touched by the first read that needs them.
@@ -160,7 +161,11 @@ impl StoredValue {
         if let [only] = chunks.as_slice() {
             return Ok(LoadedValue::InPage(only.clone(), HEADER_BYTES..only.len()));
         }
-        let mut value = Vec::with_capacity(bytes);
+        let mut value = Vec::new();
+        if value.try_reserve_exact(bytes).is_err() {
+            let why = io::Error::new(io::ErrorKind::OutOfMemory, format!("no memory for a value of {bytes} bytes"));
+            return Err(Error::io("read", file.path(), why).into());
+        }
         for chunk in chunks {
             value.extend_from_slice(&chunk[HEADER_BYTES..]);
         }

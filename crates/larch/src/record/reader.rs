@@ -8,6 +8,7 @@
 //!
 //! Memory: one chunk, or one record where that is larger; the search for proof uses two chunks.
 
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -273,6 +274,9 @@ impl RecordReader {
         let wanted = (range.end - range.start).max(CHUNK_BYTES as u64).min(self.limit - range.start) as usize;
         self.window.bytes.clear();
         self.window.bytes.shrink_to(wanted.max(CHUNK_BYTES));
+        // A record says how long it is, and may be as long as the file.
+        let no_memory = |_| LogError::io("read", &self.path, io::ErrorKind::OutOfMemory.into());
+        self.window.bytes.try_reserve_exact(wanted).map_err(no_memory)?;
         self.window.bytes.resize(wanted, 0);
         self.window.start = range.start;
         read_exactly(&*self.file, &self.path, &mut self.window.bytes, range.start)?;

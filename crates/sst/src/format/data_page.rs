@@ -18,7 +18,7 @@
 //! runs to the next record. A value that lies outside is a reference, see [`OutsideValue`].
 
 use super::key::{self, Suffix};
-use super::{PageRows, u32_at, u64_at, varint};
+use super::{MAX_CHUNK_BYTES, PageRows, u32_at, u64_at, varint};
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use pages::{Address, page::HEADER_BYTES};
 
@@ -288,8 +288,9 @@ impl Layout {
         if i > 0 && self.suffix(page, i - 1) >= suffix {
             return Err(format!("key {i} is not greater than the one before it"));
         }
-        if record.outside && OutsideValue::new(&page[record.value_at..record.value_at + record.value_bytes]).is_none() {
-            return Err(format!("value reference {i} does not decode"));
+        if record.outside {
+            OutsideValue::check(&page[record.value_at..record.value_at + record.value_bytes])
+                .map_err(|why| format!("value reference {i} {why}"))?;
         }
         Ok(())
     }
@@ -480,6 +481,9 @@ impl DataPageBuilder {
     }
 }
 
+/// A byte of LZ4 unpacks to no more: it adds at most 255 to the length of a match.
+const MOST_UNPACKED: u64 = 255;
+
 /// Reference to a value kept in value pages.
 ///
 /// ```text
@@ -498,6 +502,26 @@ impl<'a> OutsideValue<'a> {
         let len = varint::take(&mut bytes)?;
         (!bytes.is_empty() && bytes.len().is_multiple_of(Address::ENCODED_BYTES))
             .then_some(Self { bytes: len, chunks: bytes })
+    }
+
+    /// Checks a reference: that a file can hold a value of the length it gives, in chunks that lie one after the other. So
+    /// no chunk is named twice, and whoever loads the value needs memory by the length of the file, whatever is in it.
+    pub fn check(bytes: &'a [u8]) -> Result<(), String> {
+        let value = Self::new(bytes).ok_or("does not decode")?;
+        let (mut chunks, mut stored_bytes, mut end) = (0, 0u64, 0);
+        for address in value.chunks() {
+            if address.bytes == 0 || address.offset < end {
+                return Err(format!("names a chunk of {} bytes at {}, before {end}", address.bytes, address.offset));
+            }
+            end = address.offset.checked_add(u64::from(address.bytes)).ok_or("names a chunk at no place of a file")?;
+            chunks += 1;
+            stored_bytes = stored_bytes.saturating_add(address.bytes.into());
+        }
+        let most = (chunks * MAX_CHUNK_BYTES as u64).min(stored_bytes.saturating_mul(MOST_UNPACKED));
+        if !(chunks..=most).contains(&value.bytes) {
+            return Err(format!("says {} bytes of {chunks} chunks of {stored_bytes} stored bytes", value.bytes));
+        }
+        Ok(())
     }
 
     /// Addresses of the chunks, in order.

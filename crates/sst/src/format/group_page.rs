@@ -121,8 +121,8 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
             return Err(format!("part {i} ends at {end}, outside the page or before its start"));
         }
         let Part { at, bytes, outside } = layout.part(page, i);
-        if outside && OutsideValue::new(&page[at..at + bytes]).is_none() {
-            return Err(format!("value reference {i} does not decode"));
+        if outside {
+            OutsideValue::check(&page[at..at + bytes]).map_err(|why| format!("value reference {i} {why}"))?;
         }
     }
     if bits > 0 {

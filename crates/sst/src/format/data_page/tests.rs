@@ -149,3 +149,32 @@ fn rows_beyond_the_last_row_id_are_refused() {
     let why = "2 rows from row 18446744073709551614 are beyond the last row there can be";
     assert_eq!(with_first_row(u64::MAX - 1), Err(why.to_owned()));
 }
+
+#[test]
+fn references_are_to_values_that_a_file_can_hold() {
+    let at = |offset: u64, bytes: u32| Address { offset, bytes, crc: 7 };
+    let mebibyte = MAX_CHUNK_BYTES as u32 + 64;
+    let check = |bytes: u64, chunks: &[Address]| {
+        let mut reference = Vec::new();
+        OutsideValue::encode(&mut reference, bytes, chunks);
+        let mut page = DataPageBuilder::new(0);
+        page.add(b"k", Version(1), RowKind::Put, true, &reference);
+        let mut out = Vec::new();
+        page.finish(&mut out);
+        assert_eq!(validate(&out).is_ok(), OutsideValue::check(&reference).is_ok());
+        OutsideValue::check(&reference).is_ok()
+    };
+    let two = [at(0, mebibyte), at(mebibyte.into(), 128)];
+    assert!(check(1, &two[..1]) && check(1 << 20, &two[..1]) && check((1 << 20) + 1, &two));
+    assert!(check(64 * 255, &[at(64, 64)]) && check((1 << 20) + 128 * 255, &two));
+    // Longer than so many chunks, or stored bytes, can be, or shorter.
+    assert!(!check((1 << 20) + 1, &two[..1]) && !check(64 * 255 + 1, &[at(64, 64)]));
+    assert!(!check(u64::MAX, &two) && !check(0, &two[..1]) && !check(1, &two));
+    // Twice the same, overlapping, out of order, at no place, of no bytes.
+    assert!(!check(9, &[two[0]; 2]) && !check(9, &[at(0, 128), at(64, 128)]) && !check(9, &[two[1], two[0]]));
+    assert!(!check(9, &[at(u64::MAX - 63, 64)]) && !check(9, &[at(64, 0)]) && !check(0, &[]));
+    let many = vec![two[0]; 400_000];
+    let mut reference = Vec::new();
+    OutsideValue::encode(&mut reference, 400_000 << 20, &many);
+    assert!(OutsideValue::check(&reference).is_err());
+}
