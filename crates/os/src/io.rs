@@ -30,7 +30,7 @@ impl Urgency {
 
 /// Told of the end of a read, once, on any thread: the buffer as it was filled, and how many bytes of it were. It neither
 /// waits nor takes long. When it is called, the read is no longer under way. A panic in it is reported and concerns no
-/// other read. If the system breaks down with the read under way, the buffer is an empty one.
+/// other read.
 pub type Done = Box<dyn FnOnce(Buffer, io::Result<usize>) + Send>;
 
 /// A read to be made.

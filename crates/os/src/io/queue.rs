@@ -225,6 +225,12 @@ impl<T: Queued> Queue<T> {
         Some(Begun { item, load, urgency })
     }
 
+    /// Begins reads within other limits from now on; what is under way stays so.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
     /// Takes note that one is over, and gives it back.
     pub(crate) fn over(&mut self, begun: Begun<T>) -> T {
         let line = self.line(begun.urgency);

@@ -239,11 +239,12 @@ impl Run {
         }
     }
 
-    /// Leaves the buffers where they are, forever, and puts empty ones into their place.
+    /// Leaves the extended buffers where they are, forever, and puts new ones of the length that they had into their place.
     #[cfg(target_os = "linux")]
-    pub(crate) fn forget_buffers(&mut self) {
-        for read in self.iter_mut() {
-            std::mem::forget(std::mem::replace(&mut read.buffer, Buffer::zeroed(0)));
+    pub(crate) fn renew_buffers(&mut self, lengths: &Lengths) {
+        let lengths = std::iter::once(lengths.first).chain(lengths.rest.iter().copied());
+        for (read, len) in self.iter_mut().zip(lengths) {
+            std::mem::forget(std::mem::replace(&mut read.buffer, Buffer::zeroed(len)));
         }
     }
 

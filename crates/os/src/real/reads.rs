@@ -47,9 +47,9 @@ fn limits(depth: usize) -> Limits {
 /// How to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Through `io_uring`, or by threads where the system forbids it. The variable is not set.
+    /// Through `io_uring`, or by threads where the system forbids it or it has broken down. The variable is not set.
     Best,
-    /// Through `io_uring`; every read fails where the system forbids it. `LARCH_READS=io_uring`.
+    /// The same, but every read fails where the system forbids it. `LARCH_READS=io_uring`.
     Ring,
     /// By threads. `LARCH_READS=threads`.
     Threads,
@@ -88,7 +88,7 @@ impl Choice {
 
 #[cfg(target_os = "linux")]
 fn ring() -> io::Result<Arc<dyn Reads>> {
-    Ok(Arc::new(ring::Ring::new(limits(RING_DEPTH), POOL_DEPTH)?))
+    Ok(Arc::new(ring::Ring::new(limits(RING_DEPTH), limits(POOL_DEPTH))?))
 }
 
 #[cfg(not(target_os = "linux"))]

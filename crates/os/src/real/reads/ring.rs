@@ -7,8 +7,11 @@
 //!            │   enter the kernel: submit all, sleep until an end or the bell
 //!            │   reap: completion queue ──► what ended leaves the flights and the queue's count
 //!            └── tell, on this thread
-//! hands      what the kernel would not do as asked: refused, cut short, not whole blocks
+//! hands      what the kernel would not do as asked: refused, cut short, not whole blocks; everything once the ring is broken
 //! ```
+//!
+//! A ring that cannot be entered any more is broken for good. The hands then make all reads, also those that were under way,
+//! each in a new buffer, since the kernel may still write to the old one.
 //!
 //! Only the reactor touches the ring, so the ring needs no lock, and the kernel can leave all its work on completions to
 //! the time at which the reactor asks for it. What bounds the queue bounds the ring: neither of its sides can run over.
@@ -58,19 +61,28 @@ struct State {
     /// Whether the reactor has to be woken to see what changed.
     asleep: bool,
     closed: bool,
-    /// Why there is no reactor any more.
+    /// Why there is no reactor any more, so that the hands make all reads.
     broken: Option<String>,
 }
 
+/// Submits what is to be submitted and waits for so many ends.
+type Enter = Box<dyn FnMut(&IoUring, usize) -> io::Result<usize> + Send>;
+
 impl Ring {
-    /// A ring and its reactor; an error if the system has none for us.
-    pub(super) fn new(limits: Limits, hands: usize) -> io::Result<Ring> {
+    /// A ring and its reactor; an error if the system has none for us. `by_hands` are the limits once it is broken; their
+    /// depth is how many hands there are.
+    pub(super) fn new(limits: Limits, by_hands: Limits) -> io::Result<Ring> {
+        Ring::entering(limits, by_hands, Box::new(|ring, ends| ring.submit_and_wait(ends)))
+    }
+
+    /// As [`Ring::new`], for a ring that is entered so.
+    pub(super) fn entering(limits: Limits, by_hands: Limits, enter: Enter) -> io::Result<Ring> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
         let queue = Queue::new(limits);
         let elsewhere = queue.elsewhere();
         let state = State { queue, asleep: false, closed: false, broken: None };
         let shared = Arc::new(Shared { state: Mutex::new(state), bell });
-        let hands = Arc::new(Hands::new(shared.clone(), hands));
+        let hands = Arc::new(Hands::new(shared.clone(), by_hands.depth));
         let (send, receive) = sync_channel(1);
         let (its_shared, its_hands) = (shared.clone(), hands.clone());
         let run = move || {
@@ -79,7 +91,10 @@ impl Ring {
             match set_up(limits.depth) {
                 Ok(ring) => {
                     send.send(Ok(())).expect("it is waited for");
-                    Reactor::new(ring, its_shared, its_hands, limits.depth).run();
+                    let flights = Flights::new(limits.depth);
+                    let scratch = mem::ManuallyDrop::new(scratch());
+                    let (shared, hands, ends) = (its_shared, its_hands, Vec::with_capacity(limits.depth));
+                    Reactor { flights, ring, enter, scratch, shared, hands, by_hands, ends, broken: None }.run();
                 }
                 Err(error) => send.send(Err(error)).expect("it is waited for"),
             }
@@ -114,25 +129,23 @@ impl Reads for Ring {
     fn submit(&self, reads: Vec<Read>) {
         let runs = join(reads);
         let mut state = self.shared.state.lock();
-        if let Some(why) = state.broken.clone() {
-            drop(state);
-            runs.into_iter().for_each(|run| run.fail(|| broken(&why)));
-            return;
-        }
         for run in runs {
             let urgency = run.urgency();
             state.queue.push(run, urgency);
         }
-        let wakes = state.wakes();
+        let (wakes, begun) = (state.wakes(), state.begin_by_hands());
         drop(state);
         self.shared.ring_bell_if(wakes);
+        self.hands.give(begun);
     }
 
     fn raise(&self, ticket: u64) {
         let mut state = self.shared.state.lock();
         let wakes = state.queue.raise(ticket) && state.wakes();
+        let begun = state.begin_by_hands();
         drop(state);
         self.shared.ring_bell_if(wakes);
+        self.hands.give(begun);
     }
 
     fn make(&self, read: Read) {
@@ -140,7 +153,7 @@ impl Reads for Ring {
     }
 
     fn name(&self) -> &'static str {
-        "io_uring"
+        if self.shared.state.lock().broken.is_none() { "io_uring" } else { "threads" }
     }
 
     fn usage(&self) -> Usage {
@@ -171,7 +184,12 @@ impl Drop for Ring {
 
 impl fmt::Debug for Ring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ring").field("hands", &self.hands).field("usage", &self.usage()).finish()
+        let broken = self.shared.state.lock().broken.clone();
+        f.debug_struct("Ring")
+            .field("hands", &self.hands)
+            .field("usage", &self.usage())
+            .field("broken", &broken)
+            .finish()
     }
 }
 
@@ -181,6 +199,11 @@ impl State {
         let wakes = self.asleep && (self.closed || self.queue.has_next());
         self.asleep &= !wakes;
         wakes
+    }
+
+    /// What the hands have to begin, once the ring is broken.
+    fn begin_by_hands(&mut self) -> Vec<Begun<Run>> {
+        if self.broken.is_none() { Vec::new() } else { std::iter::from_fn(|| self.queue.next()).collect() }
     }
 }
 
@@ -193,19 +216,20 @@ impl Shared {
     }
 }
 
-/// What the hands do: reads that the kernel did not do as asked, each by itself.
+/// What the hands do: reads that the kernel did not do as asked, each by itself; and all reads once the ring is broken.
 impl Work for Shared {
     type Job = Begun<Run>;
 
     fn work(&self, mut begun: Begun<Run>) -> Vec<Begun<Run>> {
-        let outcome = begun.item.read_each();
+        let is_broken = self.state.lock().broken.is_some();
+        let outcome = if is_broken { begun.item.read() } else { begun.item.read_each() };
         let mut state = self.state.lock();
         let run = state.queue.over(begun);
-        let wakes = state.wakes();
+        let (wakes, next) = (state.wakes(), state.begin_by_hands());
         drop(state);
         self.ring_bell_if(wakes);
         run.tell(outcome);
-        Vec::new()
+        next
     }
 }
 
@@ -213,33 +237,27 @@ impl Work for Shared {
 struct Reactor {
     flights: Flights,
     ring: IoUring,
+    enter: Enter,
     /// Takes what lies between joined reads, for all of them: nobody looks at it.
     scratch: mem::ManuallyDrop<Buffer>,
     shared: Arc<Shared>,
     hands: Arc<Hands<Shared>>,
+    /// Limits of what the hands do alone.
+    by_hands: Limits,
     ends: Vec<(usize, i32)>,
     /// Why it ended before its time.
     broken: Option<String>,
 }
 
 impl Reactor {
-    fn new(ring: IoUring, shared: Arc<Shared>, hands: Arc<Hands<Shared>>, depth: usize) -> Reactor {
-        Reactor {
-            flights: Flights::new(depth),
-            ring,
-            scratch: mem::ManuallyDrop::new(scratch()),
-            shared,
-            hands,
-            ends: Vec::with_capacity(depth),
-            broken: None,
-        }
-    }
-
     /// Until closed, and all is over.
     fn run(mut self) {
         self.hear_bell();
         while self.broken.is_none() && self.begin() {
-            self.enter(1);
+            if self.broken.is_none() {
+                self.enter(1);
+            }
+            // Of a broken ring, too: what has ended is not made again.
             self.reap();
         }
         if self.broken.is_some() {
@@ -252,7 +270,7 @@ impl Reactor {
 
     /// Submits what is to be submitted and waits for `ends`; false if nothing will ever come of it.
     fn enter(&mut self, ends: usize) -> bool {
-        if let Err(error) = self.ring.submit_and_wait(ends) {
+        if let Err(error) = (self.enter)(&self.ring, ends) {
             match Errno::from_io_error(&error) {
                 Some(Errno::INTR) => {}
                 // The kernel lacks something that the ends to be reaped may set free.
@@ -352,23 +370,19 @@ impl Reactor {
 }
 
 impl Drop for Reactor {
-    /// Tells everybody that there is an end. When the reactor has run as it should, nobody is left to be told.
+    /// Leaves everything to the hands. When the reactor has run as it should, there is nothing left.
     fn drop(&mut self) {
         let why = self.broken.take().unwrap_or_else(|| "its thread has panicked".to_owned());
+        // They count as under way until they have been made again.
+        let mut left = self.flights.abandon();
         let mut state = self.shared.state.lock();
-        let mut left = state.queue.clear();
-        left.extend(self.flights.abandon().into_iter().map(|begun| state.queue.over(begun)));
-        state.broken = Some(why.clone());
+        state.broken = Some(why);
+        state.asleep = false;
+        state.queue.set_limits(self.by_hands);
+        left.extend(state.begin_by_hands());
         drop(state);
-        for run in left {
-            run.fail(|| broken(&why));
-        }
+        self.hands.give(left);
     }
-}
-
-/// What a read is told when the ring does not work any more, which it should always do.
-fn broken(why: &str) -> io::Error {
-    io::Error::other(format!("io_uring broke down: {why}"))
 }
 
 /// What the kernel reads into, as it wants to be told (`struct iovec`).
@@ -445,13 +459,13 @@ impl Flights {
         if filled { Landed::Well(begun) } else { Landed::Badly(begun) }
     }
 
-    /// All flights, with empty buffers: the real ones are left to the kernel forever.
+    /// All flights, with new buffers: the others are left to the kernel forever.
     fn abandon(&mut self) -> Vec<Begun<Run>> {
         let mut all = Vec::new();
-        for mut flight in self.slots.iter_mut().filter_map(Option::take) {
-            flight.begun.item.forget_buffers();
-            mem::forget(flight.vectors);
-            all.push(flight.begun);
+        for Flight { mut begun, lengths, vectors } in self.slots.iter_mut().filter_map(Option::take) {
+            begun.item.renew_buffers(&lengths);
+            mem::forget(vectors);
+            all.push(begun);
         }
         all
     }

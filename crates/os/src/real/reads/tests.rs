@@ -492,6 +492,60 @@ fn threads_read_where_the_system_forbids_io_uring() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_go_on_where_io_uring_breaks_down_and_each_read_is_answered_once() {
+    use super::{POOL_DEPTH, RING_DEPTH, ring::Ring};
+    const COUNT: u64 = 48;
+    let scratch = Scratch::new(9, 4 * MIB);
+    let file = scratch.open(Access::ReadDirect);
+    // It breaks with the call of this number, before or after the kernel took what was submitted.
+    for (last, takes) in (1..=8).flat_map(|last| [(last, false), (last, true)]) {
+        let mut calls = 0;
+        let enter = move |ring: &io_uring::IoUring, ends| {
+            calls += 1;
+            if calls < last {
+                return ring.submit_and_wait(ends);
+            }
+            if takes && calls == last {
+                ring.submit()?;
+            }
+            Err(rustix::io::Errno::BADF.into())
+        };
+        let Ok(reads) = Ring::entering(limits(RING_DEPTH), limits(POOL_DEPTH), Box::new(enter)) else {
+            println!("this system forbids io_uring: what is promised of it was not looked at");
+            return;
+        };
+        let (ends, gate) = (Arc::new(Ends::default()), Gate::open());
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(last);
+        let mut batches = 0;
+        while batches < 3 || reads.name() != "threads" {
+            batches += 1;
+            assert!(batches < 100, "it has not broken: {reads:?}");
+            let places: Vec<usize> = (0..COUNT).map(|_| random.random_range(0..250) * 16 * KIB).collect();
+            let batch = places.iter().zip(0..).map(|(&at, ticket)| {
+                let urgency = Urgency::ALL[random.random_range(0..3)];
+                let file = if ticket % 8 == 0 { &gate } else { &file };
+                ends.read(file, at, 10_000, urgency, ticket)
+            });
+            reads.submit(batch.collect());
+            reads.raise(COUNT / 2);
+            let mut told = ends.take(COUNT as usize);
+            told.sort_by_key(|end| end.0);
+            for ((ticket, buffer, outcome), (at, expected)) in told.into_iter().zip(places.into_iter().zip(0..)) {
+                assert_eq!((ticket, outcome.expect("threads read it")), (expected, 10_000), "{last} {takes}");
+                let is = if ticket % 8 == 0 { &[7; 10_000][..] } else { &scratch.bytes[at..at + 10_000] };
+                assert!(buffer[..] == *is, "{last} {takes}: {ticket}");
+            }
+        }
+        let usage = reads.usage();
+        assert_eq!((usage.under_way, usage.queued), Default::default());
+        assert_eq!(usage.reads, batches * COUNT);
+        drop(reads);
+        assert!(ends.take(0).is_empty(), "nobody is told twice");
+    }
+}
+
 #[test]
 fn the_variable_says_how_to_read_or_what_it_may_say() {
     let parse = |value| Choice::parse(Some(OsStr::new(value)));
