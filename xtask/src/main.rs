@@ -4,6 +4,7 @@
 
 mod bench;
 mod ci;
+mod compat;
 mod fuzz;
 mod miri;
 mod nightly;
@@ -30,6 +31,8 @@ The project's own commands.
   cargo x loom    the same of two threads and a little code, under all schedules
   cargo x bench   what things cost, beside the goals: cargo x bench index [--quick] [--json FILE], and `larch bench …` as
                   cargo x bench [--with rocksdb,fjall,redb,lmdb,sqlite|all] …; --with … --check tests those stores
+  cargo x compat  the program of a release and that of this tree open what the other wrote: cargo x compat [RELEASE]
+                  [--commit COMMIT]; --write-golden RELEASE writes the database that is kept of a release
   cargo x help    this list
 ";
 
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         ["stress", arguments @ ..] => stress::run(&root(), arguments),
         ["tsan", arguments @ ..] => stress::tsan(&root(), arguments),
         ["fuzz", arguments @ ..] => fuzz::run(&root(), arguments),
+        ["compat", arguments @ ..] => compat::run(&root(), arguments),
         ["bench", arguments @ ..] => bench::run(&root(), arguments),
         ["miri"] => miri::run(&root()),
         ["shuttle"] => schedules::shuttle(&root()),

@@ -11,6 +11,7 @@ pub mod options;
 pub mod rerun;
 pub mod script;
 pub mod simulate;
+pub mod specimen;
 pub mod stress;
 pub mod touched;
 pub mod twins;

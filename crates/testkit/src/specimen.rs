@@ -1,0 +1,232 @@
+//! Small databases with a bit of everything that a release can write, and what has to be read from them. They show that
+//! later releases read what earlier ones wrote, and earlier ones what later ones write for them.
+//!
+//! A specimen is a folder: `db`, a database with some of its commits in the log alone, and two texts with the rows that it
+//! holds, one a line: `rows`, all of them, and `rows-in-files`, what a database opened read-only shows. The texts
+//! are written from what went in and not from what came out.
+//!
+//! ```text
+//! table TAB key TAB value                    escaped as in Rust; of a long value its length and CRC-32C
+//! ```
+
+use larch::os::Machine;
+use larch::{
+    Compression, Database, FilterKind, Filters, IndexKind, LevelOptions, Release, Snapshot, Table, TableOptions,
+};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Rows by table and key.
+type Rows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
+
+/// Values longer than this stand in the texts as length and checksum.
+const SHOWN_BYTES: usize = 64;
+
+/// A specimen while it is written: every change goes to the database and to the rows that it has to show.
+struct Writer {
+    db: Database,
+    rows: Rows,
+}
+
+impl Writer {
+    fn table(&self, name: &str, options: TableOptions) -> larch::Result<Table> {
+        // Pages of a few rows: every tree has nodes.
+        self.db.table_with(name, TableOptions { page_bytes: 512, node_bytes: 512, ..options })
+    }
+
+    fn put(&mut self, table: &Table, key: &str, value: &[u8]) -> larch::Result<()> {
+        table.insert(key, value)?;
+        self.rows.insert((table.name().to_owned(), key.into()), value.to_vec());
+        Ok(())
+    }
+
+    fn put_parts(&mut self, table: &Table, key: &str, parts: &[&[u8]]) -> larch::Result<()> {
+        table.insert_parts(key, parts)?;
+        self.rows.insert((table.name().to_owned(), key.into()), joined(parts));
+        Ok(())
+    }
+
+    fn erase(&mut self, table: &Table, key: &str) -> larch::Result<()> {
+        table.remove(key)?;
+        self.rows.remove(&(table.name().to_owned(), key.into()));
+        Ok(())
+    }
+
+    fn erase_range(&mut self, table: &Table, from: &str, to: &str) -> larch::Result<()> {
+        table.remove_range(from..to)?;
+        let name = table.name();
+        let gone =
+            |(of, key): &(String, Vec<u8>)| of == name && from.as_bytes() <= &key[..] && &key[..] < to.as_bytes();
+        self.rows.retain(|place, _| !gone(place));
+        Ok(())
+    }
+
+    fn import(&mut self, table: &Table, rows: &[(&str, &[u8])]) -> larch::Result<()> {
+        let mut import = table.import()?;
+        for (key, value) in rows {
+            import.add(key.as_bytes(), value)?;
+            self.rows.insert((table.name().to_owned(), key.as_bytes().to_vec()), value.to_vec());
+        }
+        import.finish(&mut |_, _| {})?;
+        Ok(())
+    }
+
+    /// What `to` sees of the rows of `from` whose keys `moves` says.
+    fn share(&mut self, from: &str, to: &str, keeps: bool, goes: impl Fn(&[u8]) -> bool) {
+        let shared: Vec<_> = self
+            .rows
+            .iter()
+            .filter(|((of, key), _)| of == from && goes(key))
+            .map(|(place, row)| (place.clone(), row.clone()))
+            .collect();
+        for ((of, key), value) in shared {
+            if !keeps {
+                self.rows.remove(&(of, key.clone()));
+            }
+            self.rows.insert((to.to_owned(), key), value);
+        }
+    }
+}
+
+fn joined(parts: &[&[u8]]) -> Vec<u8> {
+    parts.join(&b'|')
+}
+
+fn large(seed: u8, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|i| seed.wrapping_mul(31).wrapping_add((i / 7) as u8)).collect()
+}
+
+/// Writes a specimen to `folder`, which is empty, for readers of `release` and later ones.
+pub fn write(machine: &Machine, folder: &Path, release: Release) -> larch::Result<()> {
+    let levels = LevelOptions { level0_files: 100, ..LevelOptions::default() };
+    let builder = Database::builder(folder.join("db")).machine(machine.clone()).compat(release);
+    let db = builder.levels(levels).warm_from_last(true).cache_bytes(1 << 20).open()?;
+    let mut of = Writer { db, rows: Rows::new() };
+    let usual = TableOptions::default();
+    let plain = of.table("plain", TableOptions { filters: Filters::all(FilterKind::Bits16), ..usual.clone() })?;
+    let flat = of.table(
+        "flat",
+        TableOptions { index: IndexKind::Flat, filters: Filters::all(FilterKind::None), ..usual.clone() },
+    )?;
+    let both = of.table(
+        "both",
+        TableOptions {
+            index: IndexKind::Both,
+            compression: Compression::Lz4,
+            filter_prefix_bytes: 3,
+            metadata: b"of the application".to_vec(),
+            in_memory: true,
+            ..usual.clone()
+        },
+    )?;
+    let groups = vec!["hot".to_owned(), "warm".to_owned(), "cold".to_owned()];
+    let grouped = of.table("grouped", TableOptions { groups, ..usual.clone() })?;
+    for i in 0..24 {
+        let key = format!("row{i:03}");
+        let value = format!("value {i} of the first round");
+        for table in [&plain, &flat, &both] {
+            of.put(table, &key, value.as_bytes())?;
+        }
+        of.put_parts(&grouped, &key, &[&[b'h'; 5], value.as_bytes(), &large(i, usize::from(i) * 20)])?;
+    }
+    let before: Snapshot = of.db.snapshot();
+    // What the snapshot sees goes to the history of the files.
+    for i in (0..24).step_by(3) {
+        let key = format!("row{i:03}");
+        of.put(&plain, &key, b"again")?;
+        of.put(&both, &key, &large(i, 700))?;
+        of.put_parts(&grouped, &key, &[b"hot", b"", &large(i, 900)])?;
+    }
+    for table in [&plain, &flat, &both, &grouped] {
+        of.erase(table, "row007")?;
+        of.erase_range(table, "row010", "row013")?;
+    }
+    of.put(&plain, "row011", b"after the erase of its range")?;
+    of.put(&flat, "large", &large(9, 5_000))?;
+    of.db.flush()?;
+    drop(before);
+    of.import(&flat, &[("imported1", b"one"), ("imported2", &large(4, 300)), ("row001", b"from outside")])?;
+    plain.clone_as("clone")?;
+    of.share("plain", "clone", true, |_| true);
+    plain.split_off("row016", "upper")?;
+    of.share("plain", "upper", false, |key| key >= b"row016");
+    let altered = |options: &mut TableOptions| options.compression = Compression::Lz4;
+    flat.alter(altered)?;
+    of.table("empty", usual)?;
+    of.db.flush()?;
+    text(machine, &folder.join("rows-in-files"), &of.rows);
+    // What follows is in the log alone.
+    of.put(&plain, "row002", b"in the log")?;
+    of.put(&flat, "logged", &large(5, 200))?;
+    of.erase(&both, "row000")?;
+    of.erase_range(&both, "row020", "row022")?;
+    of.put_parts(&grouped, "row999", &[b"a", b"b", b"c"])?;
+    of.db.sync()?;
+    text(machine, &folder.join("rows"), &of.rows);
+    Ok(())
+}
+
+/// Compares what is read from the database of a specimen with what its text says.
+///
+/// # Panics
+///
+/// If they differ, or nothing can be read.
+pub fn check(machine: &Machine, folder: &Path, read_only: bool) {
+    let database = folder.join("db");
+    let db = Database::builder(&database).machine(machine.clone()).create(false).read_only(read_only).open();
+    let db = db.unwrap_or_else(|error| panic!("{}: {error}", database.display()));
+    let report = db.check(&mut |_| {}).expect("it can be read");
+    assert!(report.problems.is_empty(), "{}: {:?}", database.display(), report.problems);
+    let name = if read_only { "rows-in-files" } else { "rows" };
+    let expected = machine.disk.read_all(&folder.join(name)).expect("it lies beside the database");
+    assert_eq!(rows(&db), String::from_utf8_lossy(&expected), "{}", database.display());
+}
+
+/// All rows of all tables, as a specimen's text has them.
+///
+/// # Panics
+///
+/// If something cannot be read.
+pub fn rows(db: &Database) -> String {
+    shown(&read(db))
+}
+
+/// All rows of all tables, the parts of a row joined by a stroke.
+fn read(db: &Database) -> Rows {
+    let mut rows = Rows::new();
+    for name in db.tables() {
+        let table = db.existing_table(&name).expect("it can be read").expect("it was listed");
+        let groups = table.options().groups;
+        if groups.is_empty() {
+            for row in table.iter() {
+                let (key, value) = row.expect("it can be read");
+                rows.insert((name.clone(), key.to_vec()), value.to_vec());
+            }
+            continue;
+        }
+        for row in table.select(&groups).expect("it has these groups").iter() {
+            let (key, parts) = row.expect("it can be read");
+            let parts: Vec<&[u8]> = parts.iter().map(|part| &**part).collect();
+            rows.insert((name.clone(), key.to_vec()), joined(&parts));
+        }
+    }
+    rows
+}
+
+fn shown(rows: &Rows) -> String {
+    let mut text = String::new();
+    for ((table, key), value) in rows {
+        let shown = match value.len() {
+            0..=SHOWN_BYTES => value.escape_ascii().to_string(),
+            long => format!("{long} bytes {:08x}", crc32c::crc32c(value)),
+        };
+        writeln!(text, "{table}\t{}\t{shown}", key.escape_ascii()).expect("a string takes all");
+    }
+    text
+}
+
+fn text(machine: &Machine, path: &Path, rows: &Rows) {
+    let file = machine.disk.open(path, larch::os::Access::Create).expect("the folder is empty");
+    file.write_at(shown(rows).as_bytes(), 0).expect("there is room");
+}

@@ -1,0 +1,34 @@
+//! Which commit a changelog names.
+
+use super::commit_of;
+
+const CHANGES: &str = "\
+# Changelog
+
+## 0.10
+
+Commit: `aaaaaaaaaaaa`.
+
+## 0.2, not released yet
+
+Commit: none yet.
+
+## 0.1
+
+The first one.
+
+Commit: `0123456789abcdef`.
+";
+
+#[test]
+fn the_commit_of_a_release_is_the_one_below_its_heading() {
+    assert_eq!(commit_of(CHANGES, "0.1").as_deref(), Ok("0123456789abcdef"));
+    assert_eq!(commit_of(CHANGES, "0.10").as_deref(), Ok("aaaaaaaaaaaa"));
+}
+
+#[test]
+fn a_release_without_a_commit_is_said_to_have_none() {
+    let none = commit_of(CHANGES, "0.2").expect_err("it has none");
+    assert_eq!(none, "CHANGELOG.md names no commit for release 0.2 yet; say one with --commit");
+    assert_eq!(commit_of(CHANGES, "0.3").expect_err("there is none"), "CHANGELOG.md has no release 0.3");
+}
