@@ -1,14 +1,16 @@
 //! Reading everything and comparing it: every byte of every file, files with the manifest, levels with their order.
 
+use crate::cancel::Limit;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::manifest::{TableFiles, TableId};
 use crate::read::range::ahead_bytes;
 use os::Access;
 use os::sync::Arc;
-use pages::{Admit, Reason, Session};
+use pages::{Address, Admit, PageKind, PageRef, PageSource, PagedFile, Reason, Session, Stop};
 use sst::KeyBounds;
 use sst::format::meta::{MAX_BOUND_BYTES, successor};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// How far a check is.
@@ -53,8 +55,13 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// Checks one table, or all.
-pub fn check(core: &Arc<Core>, table: Option<TableId>, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
+/// Checks one table, or all, until `limit` says otherwise.
+pub fn check(
+    core: &Arc<Core>,
+    table: Option<TableId>,
+    limit: &Limit,
+    progress: &mut dyn FnMut(CheckProgress),
+) -> Result<CheckReport> {
     let view = core.view();
     let tables: Vec<&TableFiles> =
         view.files.tables.values().filter(|files| table.is_none_or(|table| files.info.id == table)).collect();
@@ -71,12 +78,15 @@ pub fn check(core: &Arc<Core>, table: Option<TableId>, progress: &mut dyn FnMut(
             // A session of its own for each file: one that failed is not asked again.
             let session =
                 Session::new(&core.cache, Reason::Check, Admit::Pass).with_ahead_bytes(ahead_bytes(&core.cache));
+            let source = Limited { session: &session, limit };
             let found = core
                 .machine
                 .disk
                 .open(file.path(), Access::ReadDirect)
                 .map_err(|error| pages::Error::io("open", file.path(), error))
-                .and_then(|raw| sst::verify(&file.sst, &session, &*raw, tell));
+                .and_then(|raw| sst::verify(&file.sst, &source, &*raw, tell));
+            // What went wrong after that is that it was given up.
+            limit.check("the check")?;
             report.files += 1;
             report.bytes += file.bytes();
             match found {
@@ -94,6 +104,45 @@ pub fn check(core: &Arc<Core>, table: Option<TableId>, progress: &mut dyn FnMut(
         }
     }
     Ok(report)
+}
+
+/// A session that gives no page any more once the work is to be given up.
+struct Limited<'a> {
+    session: &'a Session,
+    limit: &'a Limit,
+}
+
+impl PageSource for Limited<'_> {
+    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> std::result::Result<PageRef, Stop> {
+        if self.limit.is_over() {
+            return Err(pages::Error::io("check", file.path(), ErrorKind::Interrupted.into()).into());
+        }
+        self.session.page(file, at, kind)
+    }
+
+    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
+        self.session.peek(file, at, kind)
+    }
+
+    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
+        self.session.ahead(file, at, kind)
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        self.session.ahead_bytes()
+    }
+
+    fn fetch(&self) -> pages::Result<()> {
+        self.session.fetch()
+    }
+
+    fn take_read(&self, file: &Arc<PagedFile>, at: &Address) -> bool {
+        self.session.take_read(file, at)
+    }
+
+    fn release(&self) {
+        self.session.release();
+    }
 }
 
 /// Files of a sorted level lie one after the other.

@@ -7,6 +7,7 @@ pub mod output;
 pub mod pick;
 pub mod run;
 
+use crate::cancel::Limit;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::manifest::{TableId, TableInfo};
@@ -14,6 +15,9 @@ use crate::read::View;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
 use pick::Choice;
+
+/// What a cancelled compaction is called.
+const WORK: &str = "the compaction";
 
 /// The job that compacts while there is something to compact.
 #[derive(Debug)]
@@ -101,12 +105,19 @@ pub fn settle(core: &Arc<Core>) -> Result<()> {
     Ok(())
 }
 
-/// Merges everything a table has into its deepest level. `progress` is told bytes read and bytes to read.
-pub fn compact_table(core: &Arc<Core>, table: TableId, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
+/// Merges everything a table has into its deepest level, until `limit` says otherwise. `progress` is told bytes read and bytes
+/// to read.
+pub fn compact_table(
+    core: &Arc<Core>,
+    table: TableId,
+    limit: &Limit,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<()> {
+    limit.check(WORK)?;
     crate::flush::flush_all(core)?;
     let outcome = {
         let _turn = core.compacting.lock();
-        merge_all(core, table, progress)
+        limit.check(WORK).and_then(|()| merge_all(core, table, limit, progress))
     };
     core.background.wake_compact();
     core.background.tell_progress();
@@ -114,19 +125,20 @@ pub fn compact_table(core: &Arc<Core>, table: TableId, progress: &mut dyn FnMut(
         core.background.troubles.compaction_succeeded(table);
     }
     match outcome {
-        Ok(_) | Err(Error::NoSuchTable(_)) => Ok(()),
+        Ok(false) => limit.check(WORK),
+        Ok(true) | Err(Error::NoSuchTable(_)) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
 /// As [`compact_table`], for who changes levels.
-fn merge_all(core: &Arc<Core>, table: TableId, progress: &mut dyn FnMut(u64, u64)) -> Result<bool> {
+fn merge_all(core: &Arc<Core>, table: TableId, limit: &Limit, progress: &mut dyn FnMut(u64, u64)) -> Result<bool> {
     let files = |view: &View| view.files.tables.get(&table).cloned();
     let Some(before) = files(&core.view()) else { return Ok(false) };
     cut::run(core, &before, &core.boundaries())?;
     let Some(files) = files(&core.view()) else { return Ok(false) };
     run::run(core, &files, &pick::everything(&files), &mut |done, total| {
         progress(done, total);
-        true
+        !limit.is_over()
     })
 }

@@ -2,6 +2,7 @@
 
 use crate::background::LastHandle;
 use crate::batch::BatchOps;
+use crate::cancel::Limit;
 use crate::check::{CheckProgress, CheckReport};
 use crate::commit;
 use crate::core::Core;
@@ -230,7 +231,7 @@ impl Database {
         Builder { directory, options: Options::default(), machine: None, cache: None, threads: None }
     }
 
-    fn core(&self) -> &Arc<Core> {
+    pub(crate) fn core(&self) -> &Arc<Core> {
         &self.handle.core
     }
 
@@ -323,7 +324,7 @@ impl Database {
     pub fn compact(&self) -> Result<()> {
         let view = self.core().view();
         for table in view.files.tables.keys() {
-            compact::compact_table(self.core(), *table, &mut |_, _| {})?;
+            compact::compact_table(self.core(), *table, &Limit::none(self.core()), &mut |_, _| {})?;
         }
         Ok(())
     }
@@ -363,7 +364,7 @@ impl Database {
 
     /// Reads every page of every file and compares them with each other and with the manifest.
     pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
-        crate::check::check(self.core(), None, progress)
+        crate::check::check(self.core(), None, &Limit::none(self.core()), progress)
     }
 
     /// Counters and sizes.

@@ -128,6 +128,9 @@ pub enum Error {
         /// How many parts there should be.
         parts: usize,
     },
+    /// Long work was given up because its [`Cancel`](crate::Cancel) said so. It has no effect, and can be begun again.
+    #[error("{0} was cancelled; nothing was lost, begin it again to have it done")]
+    Cancelled(&'static str),
     /// A row in more or fewer parts than the table has groups.
     #[error("{}", part_count(.table, .groups, *.parts))]
     PartCount {

@@ -5,6 +5,7 @@
 //! all runs. Of equal keys the last one given stays. Files that are not taken in are removed, by whoever fails, by
 //! dropping the import, or as orphans by the next open.
 
+use crate::cancel::Limit;
 use crate::compact::output::Outputs;
 use crate::compact::pick;
 use crate::compact::run::{Plan, merge_files};
@@ -24,6 +25,12 @@ use std::cmp::Ordering as Compared;
 /// Runs merged at once: each needs its share of the read-ahead.
 const MAX_FAN_IN: usize = 128;
 
+/// What a cancelled import is called.
+const WORK: &str = "the import";
+
+/// The limit costs a look at the clock, a row some hundred nanoseconds.
+const WATCHED_ROWS: u32 = 64;
+
 /// Rows for one table, on their way into files. Dropping it leaves the table as it was.
 #[derive(Debug)]
 #[must_use = "an import has no effect until it is finished"]
@@ -36,6 +43,9 @@ pub struct Import {
     user_bytes: u64,
     /// A value made of parts.
     joined: Vec<u8>,
+    limit: Limit,
+    /// Rows until the limit is looked at again.
+    unwatched_rows: u32,
 }
 
 /// What an import did.
@@ -86,14 +96,15 @@ struct Stream {
 }
 
 impl Import {
-    pub(crate) fn new(table: &Table) -> Result<Self> {
+    pub(crate) fn new(table: &Table, limit: Limit) -> Result<Self> {
         if table.core().options.read_only {
             return Err(Error::ReadOnly);
         }
         table.core().check_writable()?;
         let state = State::Streaming(Box::default());
         let runs_memory = table.core().held.imports.holding();
-        Ok(Self { table: table.clone(), runs: Vec::new(), runs_memory, state, user_bytes: 0, joined: Vec::new() })
+        let (runs, joined) = (Vec::new(), Vec::new());
+        Ok(Self { table: table.clone(), runs, runs_memory, state, user_bytes: 0, joined, limit, unwatched_rows: 0 })
     }
 
     fn core(&self) -> &Arc<Core> {
@@ -121,6 +132,11 @@ impl Import {
 
     /// Takes a row whose value is in one piece.
     fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if self.unwatched_rows == 0 {
+            self.limit.check(WORK)?;
+            self.unwatched_rows = WATCHED_ROWS;
+        }
+        self.unwatched_rows -= 1;
         if let State::Streaming(stream) = &mut self.state {
             let order = if stream.any { stream.key.as_slice().cmp(key) } else { Compared::Less };
             match order {
@@ -174,6 +190,7 @@ impl Import {
         self.state = State::Streaming(Box::default());
         let runs = self.runs.len().max(1) as u64;
         let run = self.merge_runs(progress)?;
+        self.limit.check(WORK)?;
         let report = ImportReport {
             rows: run.files.iter().map(|file| file.sst.meta.rows()).sum(),
             user_bytes: self.user_bytes,
@@ -221,11 +238,15 @@ impl Import {
         let plan = Plan { sources, bottom: true, file_bytes };
         let merged = merge_files(core, &self.table.info(), plan, &[Version(0)], &mut |done, total| {
             progress(done, total);
-            true
+            !self.limit.is_over()
         })?;
         match merged {
             Some(outputs) => Ok(Run::new(core, outputs.finish_files()?)),
-            None => Err(Error::WritesStopped("the database is closing".to_owned())),
+            None => Err(self
+                .limit
+                .check(WORK)
+                .err()
+                .unwrap_or_else(|| Error::WritesStopped("the database is closing".to_owned()))),
         }
     }
 }

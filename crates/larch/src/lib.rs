@@ -56,6 +56,7 @@
 
 mod background;
 mod batch;
+mod cancel;
 mod check;
 mod commit;
 mod compact;
@@ -92,6 +93,7 @@ mod wal;
 mod warm;
 
 pub use background::trouble::{FailedWork, Trouble};
+pub use cancel::{Cancel, Until};
 pub use check::{CheckProgress, CheckReport, Problem};
 pub use db::{Batch, Builder, Database, Snapshot};
 pub use dump::{dump, dump_on};

@@ -1,6 +1,7 @@
 //! A table as its users see it.
 
 use crate::batch::BatchOps;
+use crate::cancel::Limit;
 use crate::check::{CheckProgress, CheckReport};
 use crate::commit;
 use crate::compact;
@@ -641,7 +642,7 @@ impl Table {
 
     /// Starts an import: rows written straight into files, all of them visible at its end or none.
     pub fn import(&self) -> Result<Import> {
-        Import::new(self)
+        Import::new(self, Limit::none(self.core()))
     }
 
     /// Merges everything into the deepest level.
@@ -651,12 +652,12 @@ impl Table {
 
     /// As [`Table::compact`]; `progress` is told bytes read and bytes to read.
     pub fn compact_with(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
-        compact::compact_table(self.core(), self.info.id, progress)
+        compact::compact_table(self.core(), self.info.id, &Limit::none(self.core()), progress)
     }
 
     /// Reads every page of the table's files and compares them with each other and with the manifest.
     pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
-        crate::check::check(self.core(), Some(self.info.id), progress)
+        crate::check::check(self.core(), Some(self.info.id), &Limit::none(self.core()), progress)
     }
 
     /// Prints every tree, column group and history of the table's files to `out`, as text for people. With
