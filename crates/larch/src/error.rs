@@ -128,6 +128,9 @@ pub enum Error {
         /// How many parts there should be.
         parts: usize,
     },
+    /// A repair was to write where something is.
+    #[error("{} is not empty; name a directory that is not there yet for the repaired database", .0.display())]
+    RepairTarget(PathBuf),
     /// Long work was given up because its [`Cancel`](crate::Cancel) said so. It has no effect, and can be begun again.
     #[error("{0} was cancelled; nothing was lost, begin it again to have it done")]
     Cancelled(&'static str),

@@ -271,7 +271,7 @@ fn known_tables(ops: &BatchOps, files: &FileSet) -> BatchOps {
 }
 
 /// A file of the database by its name.
-enum Listed {
+pub enum Listed {
     Sst(String, u64),
     Log(u64),
     Manifest(u64),
@@ -286,7 +286,7 @@ impl Listed {
 }
 
 /// The files in `directory` that are ours, by number.
-fn list(machine: &Machine, directory: &std::path::Path) -> Result<Vec<Listed>> {
+pub fn list(machine: &Machine, directory: &std::path::Path) -> Result<Vec<Listed>> {
     let entries = machine.disk.list(directory).map_err(|error| Error::io("list", directory, error))?;
     let parse = |name: String| {
         if let Some(number) = name.strip_suffix(".log") {

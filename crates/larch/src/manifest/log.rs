@@ -66,20 +66,32 @@ impl ManifestLog {
 
     /// Reads the set that the manifest at `path` describes.
     pub fn read(machine: &Machine, path: &Path, opener: &FileOpener) -> Result<FileSet> {
+        let mut set = FileSet::default();
+        Self::read_into(&mut set, machine, path, opener)?;
+        Ok(set)
+    }
+
+    /// As [`ManifestLog::read`], up to the first damage, which is the answer's second part.
+    pub fn read_to_damage(machine: &Machine, path: &Path, opener: &FileOpener) -> (FileSet, Option<Error>) {
+        let mut set = FileSet::default();
+        let outcome = Self::read_into(&mut set, machine, path, opener);
+        (set, outcome.err())
+    }
+
+    fn read_into(set: &mut FileSet, machine: &Machine, path: &Path, opener: &FileOpener) -> Result<()> {
         let mut reader = RecordReader::open(&*machine.disk, path, Kind::Manifest, None)?;
         let framing = Framing::of(reader.header().map_or(0, |header| header.features));
-        let mut set = FileSet::default();
         let mut records = 0;
         while let Some(record) = reader.next_record()? {
             let offset = record.offset;
-            let outcome = apply_record(&mut set, record.payload, framing, opener);
+            let outcome = apply_record(set, record.payload, framing, opener);
             outcome.map_err(|unreadable| LogError::unreadable(path, offset, unreadable))?;
             records += 1;
         }
         if records == 0 {
             return Err(LogError::corrupt(path, 0, "it has no records, but CURRENT names it").into());
         }
-        Ok(set)
+        Ok(())
     }
 
     /// What a refused edit of this manifest is to who wanted it. A table may have been dropped since the edit was made,

@@ -1,0 +1,172 @@
+//! The rows of one file that can be read, by key. A page that cannot be read is noted and passed over with what is below it.
+
+use super::{Candidate, Loss};
+use crate::manifest::DbFile;
+use os::sync::Arc;
+use pages::{Admit, PageCache, PageSource, Reason, Session, retry};
+use sst::{Branch, Groups, RangeErase, Row, RowKind, Sst, SstCursor, TreeKind};
+use std::ops::Range;
+
+/// Gives the newest version of each row.
+pub struct Salvage {
+    file: Arc<DbFile>,
+    sst: Arc<Sst>,
+    cache: Arc<PageCache>,
+    /// Parts of a row.
+    groups: usize,
+    /// What is left of the tree, the next last.
+    branches: Vec<Branch>,
+    /// Rows of the data page that is being read, the next one last.
+    ranges: Vec<Range<u64>>,
+    cursor: Option<SstCursor>,
+    /// Rows below this one were given or are lost.
+    done_rows: u64,
+    /// Whether the other index of the file was taken after a node could not be read.
+    is_second_index: bool,
+    /// What could not be read.
+    pub lost: Vec<Loss>,
+}
+
+impl Salvage {
+    pub fn new(file: Arc<DbFile>, cache: Arc<PageCache>, groups: usize) -> Self {
+        let sst = file.sst.clone();
+        let branches = sst.top(TreeKind::Main).into_iter().collect();
+        let (ranges, lost) = (Vec::new(), Vec::new());
+        Self { file, sst, cache, groups, branches, ranges, cursor: None, done_rows: 0, is_second_index: false, lost }
+    }
+
+    /// A session that failed is not asked again, so each piece has one of its own.
+    fn session(&self) -> Session {
+        Session::new(&self.cache, Reason::Check, Admit::Keep)
+    }
+
+    fn lose(&mut self, keys: (Vec<u8>, Option<Vec<u8>>), rows: u64, error: &pages::Error) {
+        let file = self.file.path().to_owned();
+        self.lost.push(Loss { file, table: None, keys: Some(keys), rows, why: error.to_string() });
+    }
+
+    /// Range erases that can be read. Where some cannot, what they hid may show again.
+    pub fn range_erases(&mut self) -> Vec<RangeErase> {
+        let count = self.sst.meta.range_erases.map_or(0, |tree| tree.totals.rows);
+        let mut erases = Vec::new();
+        let mut failed: Option<(u64, pages::Error)> = None;
+        for i in 0..count {
+            let session = self.session();
+            match retry(&session, || self.sst.nth_range_erase(&session, i)) {
+                Ok(erase) => erases.extend(erase.and_then(|erase| self.sst.seen_of(erase))),
+                Err(error) => {
+                    let (missing, _) = failed.get_or_insert((0, error));
+                    *missing += 1;
+                }
+            }
+        }
+        if let Some((missing, error)) = failed {
+            let bounds = self.sst.bounds();
+            let keys = Some((bounds.low.clone(), bounds.high.clone()));
+            let why = format!("{missing} range erases, so that what they hid may be back: {error}");
+            self.lost.push(Loss { file: self.file.path().to_owned(), table: None, keys, rows: 0, why });
+        }
+        erases
+    }
+
+    /// The next row that can be read.
+    pub fn next(&mut self) -> Option<Candidate> {
+        loop {
+            if let Some(mut cursor) = self.cursor.take() {
+                let session = self.session();
+                let moved = match cursor.is_somewhere() {
+                    true => retry(&session, || cursor.next(&session)),
+                    false => retry(&session, || cursor.seek_first(&session)),
+                };
+                match moved {
+                    Ok(true) => {
+                        let found = self.row(&mut cursor);
+                        self.cursor = Some(cursor);
+                        if found.is_some() {
+                            return found;
+                        }
+                    }
+                    Ok(false) => {}
+                    // The page was read a moment ago; what is left of it is lost with the rest of the range.
+                    Err(error) => self.lose((cursor.key().to_vec(), None), 0, &error),
+                }
+                continue;
+            }
+            if let Some(rows) = self.ranges.pop() {
+                self.cursor = Some(SstCursor::within(self.sst.clone(), rows));
+                continue;
+            }
+            let branch = self.branches.pop()?;
+            if branch.rows.end > self.done_rows {
+                self.descend(branch);
+            }
+        }
+    }
+
+    /// Goes to what is below `branch`, or to its rows.
+    fn descend(&mut self, branch: Branch) {
+        let session = self.session();
+        let page = retry(&session, || session.page(&self.sst.file, &branch.at, branch.kind));
+        let below = page.and_then(|page| self.sst.branches(TreeKind::Main, &branch, &page));
+        match below {
+            Ok(below) if branch.level > 0 => self.branches.extend(below.into_iter().rev()),
+            Ok(_) => {
+                let start = branch.rows.start.max(self.done_rows);
+                let seen = self.sst.rows();
+                let cut = |rows: Range<u64>| rows.start.max(start)..rows.end.min(branch.rows.end);
+                self.ranges.extend(seen.iter().map(cut).filter(|rows| rows.start < rows.end));
+                self.ranges.reverse();
+                self.done_rows = branch.rows.end;
+            }
+            Err(error) => {
+                let tree = self.sst.meta.main.expect("the branch is of it");
+                let has_both = tree.btree.is_some() && tree.flat.is_some();
+                if branch.level > 0 && has_both && !self.is_second_index {
+                    self.is_second_index = true;
+                    let prefer_flat = !self.sst.prefer_flat;
+                    let slice = self.sst.slice.as_deref().cloned();
+                    let other = Sst { prefer_flat, ..self.sst.sliced(slice) };
+                    self.sst = Arc::new(other);
+                    self.branches = self.sst.top(TreeKind::Main).into_iter().collect();
+                    return;
+                }
+                let rows = branch.rows.end - branch.rows.start.max(self.done_rows);
+                self.done_rows = branch.rows.end;
+                self.lose((branch.low, branch.high), rows, &error);
+            }
+        }
+    }
+
+    /// The row where the cursor is; `None` if its value cannot be read, which is noted.
+    fn row(&mut self, cursor: &mut SstCursor) -> Option<Candidate> {
+        let row = cursor.newest()?;
+        let key = cursor.key().to_vec();
+        if row.kind != RowKind::Put {
+            return Some(Candidate { key, version: row.version, parts: None });
+        }
+        match self.parts(cursor, &row) {
+            Ok(parts) => Some(Candidate { key, version: row.version, parts: Some(parts) }),
+            Err(error) => {
+                let mut after = key.clone();
+                after.push(0);
+                self.lose((key, Some(after)), 1, &error);
+                None
+            }
+        }
+    }
+
+    fn parts(&self, cursor: &mut SstCursor, row: &Row) -> pages::Result<Vec<Vec<u8>>> {
+        let session = self.session();
+        let file = cursor.sst().file.clone();
+        let mut beside = Vec::new();
+        retry(&session, || {
+            beside.clear();
+            cursor.parts(&session, Groups::first(self.groups), row.place, &mut beside)
+        })?;
+        let mut parts = Vec::with_capacity(self.groups);
+        for stored in std::iter::once(&row.value).chain(&beside) {
+            parts.push(retry(&session, || stored.load(&session, &file))?.as_bytes().to_vec());
+        }
+        Ok(parts)
+    }
+}
