@@ -79,6 +79,11 @@ Examples:
   larch split db people --parts 2
   larch split-off db people 500 people2";
 
+const REPAIR_EXAMPLES: &str = "\
+Examples:
+  larch repair db saved && mv db damaged && mv saved db
+  larch repair db saved --json | jq .lost";
+
 const ALTER_EXAMPLES: &str = "\
 Examples:
   larch alter db people --compression lz4
@@ -87,7 +92,8 @@ Examples:
 
 /// Import, read, write, inspect and check a Larch database.
 ///
-/// Exit codes: 0 done; 1 no such row or table, or `check` found damage; 2 wrong arguments; 3 something failed.
+/// Exit codes: 0 done; 1 no such row or table, or `check` found damage; 2 wrong arguments; 3 something failed; 4 `repair`
+/// could not read everything; 130 given up by ^C.
 #[derive(Debug, Parser)]
 #[command(name = "larch", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Cli {
@@ -240,6 +246,12 @@ pub enum Command {
     SplitOff(SplitOff),
     /// Read everything and verify it
     Check(Inspect),
+    /// Save what can be read of a damaged database in a new one, and list what was lost
+    ///
+    /// Nothing is written to the damaged one, which nobody else may have open. Without a manifest files are found by what
+    /// they say themselves.
+    #[command(after_help = REPAIR_EXAMPLES)]
+    Repair(Repair),
     /// Show a file of a database as text, an SST, a log or a manifest, or all SSTs of a table
     Dump(Dump),
     /// Make a database of a million rows, read it back and say what that took
@@ -264,6 +276,17 @@ pub enum Measured {
     /// Experiments on Larch that others made on theirs
     #[command(subcommand)]
     Experiment(experiments::Experiment),
+}
+
+#[derive(Debug, Args)]
+pub struct Repair {
+    /// Directory of the damaged database
+    pub dir: PathBuf,
+    /// Directory of the new one, which is not there yet or empty
+    pub new: PathBuf,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

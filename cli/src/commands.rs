@@ -10,6 +10,7 @@ pub mod import;
 pub mod load;
 pub mod metrics;
 pub mod point;
+pub mod repair;
 pub mod scan;
 pub mod share;
 pub mod split;

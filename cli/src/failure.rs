@@ -1,5 +1,6 @@
 //! Why a command ends without doing what it was asked, and the exit code that says so.
 
+use crate::interrupt;
 use std::fmt;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -15,6 +16,8 @@ pub enum Failure {
     NotFound(String),
     /// `check` found damage. Exit code 1.
     Damaged(String),
+    /// `repair` could not read everything. Exit code 4.
+    Lost(String),
     /// The command line asks for something that makes no sense. Exit code 2.
     Usage(String),
     /// What was read is not what it should be. Exit code 3.
@@ -44,6 +47,10 @@ impl Failure {
             Self::Output(_) if self.is_silent() => ExitCode::SUCCESS,
             Self::NotFound(_) | Self::Damaged(_) => ExitCode::from(1),
             Self::Usage(_) => ExitCode::from(2),
+            Self::Lost(_) => ExitCode::from(4),
+            Self::Engine(larch::Error::Cancelled(_)) | Self::Write { error: larch::Error::Cancelled(_), .. } => {
+                ExitCode::from(interrupt::EXIT_CODE)
+            }
             Self::Engine(error) if is_of_arguments(error) => ExitCode::from(2),
             Self::Input(_) | Self::Engine(_) | Self::Write { .. } | Self::Output(_) => ExitCode::from(3),
         }
@@ -57,7 +64,9 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotFound(text) | Self::Damaged(text) | Self::Usage(text) | Self::Input(text) => f.write_str(text),
+            Self::NotFound(text) | Self::Damaged(text) | Self::Lost(text) | Self::Usage(text) | Self::Input(text) => {
+                f.write_str(text)
+            }
             Self::Engine(error) => f.write_str(&told(error)),
             Self::Write { at, error, kept } => write!(f, "{at}: {}; {kept}", told(error)),
             Self::Output(error) => write!(f, "cannot write the output: {error}; send it to a place with room"),
@@ -67,8 +76,11 @@ impl fmt::Display for Failure {
 
 /// Whether the engine refuses what the command line asked for.
 fn is_of_arguments(error: &larch::Error) -> bool {
-    use larch::Error::{BadOptions, BadTableName, KeyTooLong, TableExists, ValueTooLong};
-    matches!(error, BadTableName(_) | TableExists(_) | BadOptions(_) | KeyTooLong { .. } | ValueTooLong { .. })
+    use larch::Error::{BadOptions, BadTableName, KeyTooLong, RepairTarget, TableExists, ValueTooLong};
+    matches!(
+        error,
+        RepairTarget(_) | BadTableName(_) | TableExists(_) | BadOptions(_) | KeyTooLong { .. } | ValueTooLong { .. }
+    )
 }
 
 /// An error of the engine, with what to do in words of the command line.

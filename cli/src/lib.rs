@@ -3,8 +3,8 @@
 //! `args` says what can be asked, `commands` do it. Rows go from text to bytes through `input → rows → layout`, and back
 //! through `layout → output`; `schema` says what the rows of a table are made of and `keys` how they are ordered.
 //!
-//! There is no handler for ^C, but in `bench`, which still says what it measured: the process ends, and the engine's
-//! promise is that nothing is lost and no half of an import is there.
+//! ^C gives up `import`, `compact` and `check` in good order (`interrupt`), and `bench` still says what it measured. Anywhere else
+//! the process ends, and the engine's promise is that nothing is lost and no half of an import is there.
 //!
 //! It is a library so that another binary can be the same command with more stores to measure.
 
@@ -18,6 +18,7 @@ mod demo_rows;
 mod escape;
 mod failure;
 mod input;
+mod interrupt;
 mod keys;
 mod layout;
 mod object;
@@ -54,6 +55,7 @@ pub fn main(schemes: &[Scheme]) -> ExitCode {
         Command::Clone(args) => commands::share::clone(&common, &args),
         Command::SplitOff(args) => commands::share::split_off(&common, &args),
         Command::Check(args) => commands::check::run(&common, &args),
+        Command::Repair(args) => commands::repair::run(&common, &args),
         Command::Dump(args) => commands::dump::run(&common, &args),
         Command::Demo(args) => commands::demo::run(&common, &args),
         Command::Bench(args) => match args.what {

@@ -3,6 +3,7 @@
 use crate::args::{Common, Inspect};
 use crate::database;
 use crate::failure::{Failure, Result};
+use crate::interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size;
@@ -29,9 +30,10 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
     let started = clock.now();
     let mut progress = Progress::bytes("checking", 0);
     let mut tell = |step: CheckProgress| progress.set_of(step.done_bytes, step.total_bytes);
+    let cancel = interrupt::cancels();
     let found = match &table {
-        Some(table) => table.check(&mut tell),
-        None => database.check(&mut tell),
+        Some(table) => table.until(&cancel).check(&mut tell),
+        None => database.until(&cancel).check(&mut tell),
     };
     drop(progress);
     let found = found.map_err(|error| damage(error.into()))?;

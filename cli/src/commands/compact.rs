@@ -4,6 +4,7 @@ use crate::args::{Common, Inspect};
 use crate::commands::stats::Stats;
 use crate::database;
 use crate::failure::Result;
+use crate::interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size;
@@ -32,9 +33,10 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
     };
     let clock = Machine::real().clock;
     let (started, before) = (clock.now(), stats(&tables)?);
+    let cancel = interrupt::cancels();
     for table in &tables {
         let mut progress = Progress::bytes(format!("compacting {}", table.name()), 0);
-        table.compact_with(&mut |done, total| progress.set_of(done, total))?;
+        table.until(&cancel).compact_with(&mut |done, total| progress.set_of(done, total))?;
     }
     let time = clock.now().saturating_sub(started);
     let after = stats(&tables)?;

@@ -4,6 +4,7 @@ use crate::args::{Common, Import, TableArgs};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::input::{Input, NOTHING_KEPT};
+use crate::interrupt;
 use crate::layout::{Layout, Row};
 use crate::output::Output;
 use crate::progress::Progress;
@@ -118,7 +119,8 @@ struct Reading {
 fn fill(table: &Table, schema: &Schema, rows: &mut Rows, mut reading: Reading) -> Result<(u64, ImportReport)> {
     let layout = Layout::new(Some(schema.clone()));
     let mut row = Row::default();
-    let mut import = table.import()?;
+    let cancel = interrupt::cancels();
+    let mut import = table.until(&cancel).import()?;
     let mut rows_read = 0;
     while rows.next(&layout, &mut row)? {
         let failed = |error| Failure::Write { at: rows.place(), error, kept: NOTHING_KEPT };

@@ -1,5 +1,6 @@
 //! The program killed at random moments: what it acknowledged is there, and half of an import is not.
 
+use crate::bench_stops::{interrupt, wait_for};
 use crate::session::Session;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt as _, SeedableRng as _};
@@ -206,4 +207,33 @@ fn an_import_that_was_stopped_is_not_in_the_way_of_another() {
     assert_eq!(session.scan(&[]), "7\tx\n");
     let tables = session.run(&["tables", "db"]).ok();
     assert!(tables.contains("key id:int; pages of 16.0 KiB"), "{tables}");
+}
+
+#[test]
+fn an_import_that_is_interrupted_leaves_neither_rows_nor_files() {
+    let session = Session::new();
+    let there = generation(0);
+    session.import(&["--format", "tsv"], text(&there)).ok();
+    let files = session.files(".sst");
+    let rows = text(&generation(1));
+    let (first, rest) = rows.split_at(rows.len() / 2);
+    let mut child = session.start(&["import", "db", "t", "-", "--format", "tsv"]);
+    let mut stdin = child.stdin.take().expect("it was asked for");
+    stdin.write_all(first.as_bytes()).expect("larch reads");
+    // It catches ^C before it writes.
+    while session.files(".sst") == files {
+        assert!(child.try_wait().expect("it was started").is_none(), "it waits for more");
+        std::thread::yield_now();
+    }
+    interrupt(&child);
+    let wait = wait_for(&mut child, "giving up; once more ends at once");
+    // It may end before it has read all of this.
+    stdin.write_all(rest.as_bytes()).ok();
+    drop(stdin);
+    let ran = wait(child);
+    assert_eq!(ran.code, Some(130), "{}", ran.err);
+    assert!(ran.err.contains("the import was cancelled"), "{}", ran.err);
+    assert_eq!(session.files(".sst"), files, "what was written is removed before the process ends");
+    session.is_sound();
+    assert!(session.scan(&[]) == text(&there));
 }

@@ -20,6 +20,7 @@ mod inspect;
 mod kill;
 mod load;
 mod point;
+mod repair;
 mod scan;
 mod session;
 mod statistics;

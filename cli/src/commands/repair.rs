@@ -1,0 +1,90 @@
+//! `larch repair`: what can be read of a damaged database, in a new one.
+
+use crate::args::{Common, Repair};
+use crate::failure::{Failure, Result};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::size;
+use larch::os::Machine;
+use larch::{Loss, RepairReport};
+use serde::Serialize;
+
+/// What was saved and what was not.
+#[derive(Serialize)]
+struct Report<'r> {
+    tables: u64,
+    rows: u64,
+    files: u64,
+    commits: u64,
+    lost: Vec<Lost<'r>>,
+    guesses: &'r [String],
+    seconds: f64,
+}
+
+/// Something that was not.
+#[derive(Serialize)]
+struct Lost<'r> {
+    file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    table: Option<&'r str>,
+    /// Keys as Rust writes bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<String>,
+    rows: u64,
+    why: &'r str,
+}
+
+impl<'r> From<&'r Loss> for Lost<'r> {
+    fn from(loss: &'r Loss) -> Self {
+        let keys = loss.keys.as_ref();
+        Self {
+            file: loss.file.display().to_string(),
+            table: loss.table.as_deref(),
+            from: keys.map(|(low, _)| low.escape_ascii().to_string()),
+            to: keys.and_then(|(_, high)| Some(high.as_ref()?.escape_ascii().to_string())),
+            rows: loss.rows,
+            why: &loss.why,
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(common: &Common, args: &Repair) -> Result<()> {
+    common.refuse_read_only()?;
+    let clock = Machine::real().clock;
+    let started = clock.now();
+    let mut progress = Progress::endless("rows saved");
+    let report = larch::repair(&args.dir, &args.new, &mut |rows| progress.set(rows))?;
+    drop(progress);
+    let time = clock.now().saturating_sub(started);
+    let mut output = Output::new();
+    if args.json {
+        let RepairReport { tables, rows, files, commits, .. } = report;
+        let lost = report.lost.iter().map(Lost::from).collect();
+        let (guesses, seconds) = (&report.guesses[..], time.as_secs_f64());
+        output.json(&Report { tables, rows, files, commits, lost, guesses, seconds })?;
+    } else {
+        for guess in &report.guesses {
+            output.line(guess)?;
+        }
+        for loss in &report.lost {
+            output.line(format!("lost: {loss}"))?;
+        }
+        output.line(format!(
+            "saved {} of {} from {} and {}, in {}",
+            size::of(report.rows, "row"),
+            size::of(report.tables, "table"),
+            size::of(report.files, "file"),
+            size::of(report.commits, "commit"),
+            size::seconds(time)
+        ))?;
+    }
+    output.finish()?;
+    if report.lost.is_empty() {
+        return Ok(());
+    }
+    let (rows, new) = (report.lost.iter().map(|loss| loss.rows).sum(), args.new.display());
+    Err(Failure::Lost(format!("up to {} could not be read; {new} has all others", size::of(rows, "row"))))
+}

@@ -1,0 +1,24 @@
+//! ^C during long work: the first gives it up in good order, the second ends the process at once. Nothing is lost by
+//! either; after the first no half-written files are left for the next open to remove.
+
+#![allow(clippy::disallowed_methods, reason = "ends the process, never simulated")]
+
+use larch::Cancel;
+
+/// The exit code of a process that ^C ended.
+pub const EXIT_CODE: u8 = 130;
+
+/// Catches ^C, and being asked to end, from now on. Called once in a process.
+pub fn cancels() -> Cancel {
+    let cancel = Cancel::new();
+    let asked = cancel.clone();
+    let caught = ctrlc::set_handler(move || {
+        if asked.is_cancelled() {
+            std::process::exit(EXIT_CODE.into());
+        }
+        asked.cancel();
+        eprintln!("larch: giving up; once more ends at once");
+    });
+    // Where it cannot be caught it ends the process, as for any other program.
+    caught.map_or_else(|_| Cancel::new(), |()| cancel)
+}
