@@ -11,6 +11,7 @@ pub mod trouble;
 use crate::compact::CompactJob;
 use crate::core::Core;
 use crate::flush::FlushJob;
+use crate::scrub::ScrubJob;
 use crate::warm::job::{WarmJob, has_kept_tables};
 use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Condvar, Mutex, OnceLock};
@@ -36,11 +37,12 @@ struct Workers {
     flush: Box<dyn Worker>,
     compact: Box<dyn Worker>,
     warm: Box<dyn Worker>,
+    scrub: Box<dyn Worker>,
 }
 
 impl Workers {
-    fn all(&self) -> [&dyn Worker; 3] {
-        [&*self.flush, &*self.compact, &*self.warm]
+    fn all(&self) -> [&dyn Worker; 4] {
+        [&*self.flush, &*self.compact, &*self.warm, &*self.scrub]
     }
 }
 
@@ -89,6 +91,13 @@ impl Background {
         }
     }
 
+    /// Says that the next pages are to be read by the scrub after this time.
+    pub fn wake_scrub_after(&self, time: Duration) {
+        if let Some(workers) = self.workers.get() {
+            workers.scrub.wake_after(time);
+        }
+    }
+
     /// Says that something is to be brought to memory.
     pub fn wake_warm(&self) {
         if let Some(workers) = self.workers.get() {
@@ -125,6 +134,7 @@ impl Core {
             flush: threads.worker(Priority::High, Arc::new(FlushJob(core()))),
             compact: threads.worker(Priority::Normal, Arc::new(CompactJob(core()))),
             warm: threads.worker(Priority::Low, Arc::new(WarmJob(core()))),
+            scrub: threads.worker(Priority::Low, Arc::new(ScrubJob(core()))),
         };
         self.background.workers.set(workers).expect("a database is opened once");
     }

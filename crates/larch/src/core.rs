@@ -14,6 +14,7 @@ use crate::manifest::{Edit, FileSet, ManifestLog, TableId, TableInfo};
 use crate::options::Options;
 use crate::read::View;
 use crate::read::range::Ranges;
+use crate::scrub::Scrub;
 use crate::snapshot::{Pin, Snapshots};
 use crate::warm::job::Warmth;
 use crate::warm::state;
@@ -52,6 +53,7 @@ pub struct Core {
     pub pace: Pace,
     pub ranges: Arc<Ranges>,
     pub warmth: Warmth,
+    pub scrub: Scrub,
     /// Held while the database is open for writing; let go after all that touches its files.
     #[expect(dead_code, reason = "it does its work by being dropped")]
     pub lock: Option<Box<dyn Lock>>,
@@ -133,6 +135,7 @@ impl Core {
             pace: Pace::default(),
             ranges: Arc::default(),
             warmth: Warmth::default(),
+            scrub: Scrub::default(),
             lock,
             closing: Mutex::new(None),
         }

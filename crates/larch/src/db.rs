@@ -3,7 +3,7 @@
 use crate::background::LastHandle;
 use crate::batch::BatchOps;
 use crate::cancel::Limit;
-use crate::check::{CheckProgress, CheckReport};
+use crate::check::{CheckProgress, CheckReport, Problem};
 use crate::commit;
 use crate::core::Core;
 use crate::error::{Error, Result};
@@ -194,6 +194,14 @@ impl Builder {
         self
     }
 
+    /// Reads every page of every file from disk in the background, so many bytes a second, and compares it with its checksum;
+    /// a round through all files begins at most once an hour. 0, the default, for no such scrub. Damage is counted in
+    /// [`Metrics::damaged_pages`], listed by [`Database::damage`], and is an [`Event`].
+    pub fn scrub_bytes_per_second(mut self, bytes: u64) -> Self {
+        self.options.scrub_bytes_per_second = bytes;
+        self
+    }
+
     /// The oldest release that is to read what this process writes, so that the database can be opened by it again.
     /// Default [`Release::NEWEST`], this one. Nothing binds a later open: without `compat` it may write what only newer
     /// releases read, and an open with `compat` then refuses the database and names the file.
@@ -360,6 +368,12 @@ impl Database {
     pub fn warm<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Result<Warmed> {
         table.check_handle(&self.handle)?;
         table.warm(range)
+    }
+
+    /// What the background scrub found damaged since the database was opened, the first 64 pages; see
+    /// [`Builder::scrub_bytes_per_second`].
+    pub fn damage(&self) -> Vec<Problem> {
+        self.core().scrub.problems()
     }
 
     /// Reads every page of every file and compares them with each other and with the manifest.

@@ -117,6 +117,13 @@ pub enum Event {
         /// Why.
         error: String,
     },
+    /// The background scrub found a page that is not what was written, or cannot be read.
+    Damaged {
+        /// Name of the table.
+        table: String,
+        /// File, page, and what is wrong.
+        error: String,
+    },
     /// Writes are refused until the database is opened again.
     WritesStopped {
         /// Why.
@@ -174,6 +181,7 @@ impl Event {
             Self::Resumed { .. } => "resumed",
             Self::Retrying { .. } => "retrying",
             Self::GivenUp { .. } => "given-up",
+            Self::Damaged { .. } => "damaged",
             Self::WritesStopped { .. } => "writes-stopped",
         }
     }
@@ -182,7 +190,7 @@ impl Event {
     pub fn level(&self) -> EventLevel {
         match self {
             Self::Stalled { .. } | Self::Retrying { .. } => EventLevel::Warn,
-            Self::GivenUp { .. } | Self::WritesStopped { .. } => EventLevel::Error,
+            Self::Damaged { .. } | Self::GivenUp { .. } | Self::WritesStopped { .. } => EventLevel::Error,
             _ => EventLevel::Info,
         }
     }
@@ -239,6 +247,7 @@ impl fmt::Display for Event {
                 write!(f, "{work} failed {failures} times, again in {}: {error}", Seconds(*after))
             }
             Self::GivenUp { work, error } => write!(f, "{work} failed and is not tried again: {error}"),
+            Self::Damaged { table, error } => write!(f, "damage in table {table:?}: {error}"),
             Self::WritesStopped { error } => write!(f, "writes are refused from now on: {error}"),
         }
     }

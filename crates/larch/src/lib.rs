@@ -85,6 +85,7 @@ mod read;
 mod record;
 mod release;
 mod repair;
+mod scrub;
 mod selection;
 mod share;
 mod snapshot;

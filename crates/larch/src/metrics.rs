@@ -74,6 +74,12 @@ pub struct Metrics {
     pub failed_flushes: u64,
     /// Compactions that failed, each try counted.
     pub failed_compactions: u64,
+    /// Bytes of pages that [the background scrub](crate::Builder::scrub_bytes_per_second) has read.
+    pub scrubbed_bytes: u64,
+    /// Rounds of the scrub through all files.
+    pub scrub_rounds: u64,
+    /// Pages that the scrub found damaged.
+    pub damaged_pages: u64,
     /// Snapshots and ranges that keep a version.
     pub pinned_versions: usize,
     /// Files in all tables.
@@ -111,6 +117,9 @@ impl Metrics {
             kept_bytes: core.cache.kept_bytes(),
             restored_bytes: load(&core.warmth.restored_bytes),
             refused_states: load(&core.warmth.refused),
+            scrubbed_bytes: load(&core.scrub.bytes),
+            scrub_rounds: load(&core.scrub.rounds),
+            damaged_pages: load(&core.scrub.damaged_pages),
             log_bytes: load(&written.log),
             flush_bytes: load(&written.flush),
             compaction_bytes: load(&written.compaction),

@@ -46,6 +46,8 @@ pub struct Options {
     pub levels: LevelOptions,
     /// Who is told what the engine does.
     pub events: EventHook,
+    /// Bytes a second that the background scrub reads; 0: there is none.
+    pub scrub_bytes_per_second: u64,
     /// The oldest release that is to read what is written.
     pub compat: Release,
 }
@@ -65,6 +67,7 @@ impl Default for Options {
             prefer_flat_index: false,
             levels: LevelOptions::default(),
             events: EventHook::default(),
+            scrub_bytes_per_second: 0,
             compat: Release::NEWEST,
         }
     }

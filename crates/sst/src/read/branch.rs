@@ -2,6 +2,9 @@
 //! without reading rows. It brings no page to memory.
 
 use super::{Descent, Sst};
+use crate::format::PageRows;
+use crate::format::data_page::{Layout, OutsideValue};
+use crate::format::group_page::GroupLayout;
 use crate::format::meta::TreeKind;
 use pages::{Address, Error, PageKind, PageRef};
 use std::ops::Range;
@@ -64,6 +67,27 @@ impl Sst {
             rows: node.rows_before(i).unwrap_or(branch.rows.start)..node.rows_through(i),
         };
         Ok((0..=last).map(branch_at).collect())
+    }
+}
+
+impl Sst {
+    /// Chunks of values that rows or parts in `page`, a data page of a tree, have outside of it.
+    pub fn values_outside(&self, tree: TreeKind, page: &PageRef) -> Vec<Address> {
+        let mut chunks = Vec::new();
+        let mut add = |at: usize, bytes: usize| {
+            let value = OutsideValue::new(&page[at..at + bytes]).expect("a validated page's references decode");
+            chunks.extend(value.chunks());
+        };
+        if tree.is_by_row() {
+            let layout = GroupLayout::of(page);
+            let parts = (0..layout.rows()).map(|i| layout.part(page, i)).filter(|part| part.outside);
+            parts.for_each(|part| add(part.at, part.bytes));
+        } else {
+            let layout = Layout::of(page);
+            let records = (0..layout.rows()).map(|i| layout.record(page, i)).filter(|record| record.outside);
+            records.for_each(|record| add(record.value_at, record.value_bytes));
+        }
+        chunks
     }
 }
 
