@@ -10,7 +10,7 @@ mod step;
 
 use crate::model::Model;
 use crate::options::TinyOptions;
-use larch::os::sim::SimDisk;
+use larch::os::sim::{SimDisk, SimReads};
 use larch::os::sync::Arc;
 use larch::os::{Disk, Machine};
 use larch::{Database, Error, Key, Result, Snapshot, Table, TableOptions, Value, Version};
@@ -31,6 +31,8 @@ pub type OwnedRow = (Vec<u8>, Vec<u8>);
 pub struct History {
     rng: Xoshiro256PlusPlus,
     disk: Arc<SimDisk>,
+    /// Whether reads are held back until somebody waits, and end in any order.
+    holds_reads: bool,
     options: TinyOptions,
     model: Model,
     /// Newest commit that must survive a crash.
@@ -80,6 +82,7 @@ impl History {
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             disk: SimDisk::new(seed),
+            holds_reads: false,
             options,
             model: Model::new(),
             durable: Version(0),
@@ -92,6 +95,12 @@ impl History {
             compared_in_parts: 0,
             open: None,
         }
+    }
+
+    /// The same on a machine whose reads are held back until somebody waits for one, and then end in an order that follows
+    /// from the seed.
+    pub fn holding_reads(self) -> Self {
+        Self { holds_reads: true, ..self }
     }
 
     /// The disk, to be made to fail.
@@ -190,7 +199,9 @@ impl History {
     }
 
     fn machine(&mut self) -> Machine {
-        Machine::simulated_on(self.disk.clone(), self.rng.random())
+        let seed = self.rng.random();
+        let machine = Machine::simulated_on(self.disk.clone(), seed);
+        if self.holds_reads { Machine { reads: SimReads::new(seed), ..machine } } else { machine }
     }
 
     /// Opens the database after it was closed, abandoned or crashed. What it holds must be a prefix of the commit order

@@ -5,6 +5,7 @@
 
 pub mod corruption;
 pub mod faults;
+pub mod futures;
 pub mod history;
 pub mod model;
 pub mod options;

@@ -55,6 +55,15 @@ impl TinyOptions {
         }
     }
 
+    /// The options of `seed` as they are, with the least cache there is, and with one that has room for everything.
+    pub fn with_each_cache(seed: u64) -> [Self; 3] {
+        let options = Self::of(seed);
+        let page_bytes = options.tables.iter().map(|table| u64::from(table.page_bytes)).max().expect("there are three");
+        let least = Self { cache_bytes: 3 * page_bytes, ..options.clone() };
+        let ample = Self { cache_bytes: 4 << 20, ..options.clone() };
+        [options, least, ample]
+    }
+
     /// The same with both indexes in every file.
     pub fn with_both_indexes(mut self) -> Self {
         self.indexes = vec![IndexKind::Both];

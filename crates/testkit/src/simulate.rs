@@ -1,8 +1,9 @@
-//! Everything a seed can say about a whole database: a history, crashes, faults, a full disk, flipped bits, and the same
-//! history read by the other index.
+//! Everything a seed can say about a whole database: a history, crashes, faults, a full disk, flipped bits, the same
+//! history read by the other index, with reads that are held back and with caches of all sizes, and by many futures at once.
 
 use crate::corruption::flip_bits;
 use crate::faults::{crash_at_syncs, fail_operations, fill_the_disk};
+use crate::futures::read_by_futures;
 use crate::history::History;
 use crate::options::TinyOptions;
 use crate::rerun::Rerun;
@@ -23,5 +24,10 @@ pub fn simulate(seed: u64, steps: usize, samples: usize) {
     fill_the_disk(seed, steps);
     flip_bits(seed, steps, FLIPS * samples);
     let options = TinyOptions::of(seed);
+    for options in TinyOptions::with_each_cache(seed) {
+        let mut history = History::with_options(seed, options).holding_reads();
+        history.run(steps).expect("the disk does not fail");
+        read_by_futures(seed, steps, history);
+    }
     read_both_ways(seed, steps, &if seed.is_multiple_of(2) { options.with_both_indexes() } else { options });
 }

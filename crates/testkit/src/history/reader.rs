@@ -3,7 +3,9 @@
 
 use super::rows::parts;
 use crate::model::KeyRange;
-use larch::{Key, PartRange, Parts, Range, Readable, Result, RowRef, Selection, Snapshot, Table, Value, Version};
+use larch::{
+    Key, PartRange, PartScan, Parts, Range, Readable, Result, RowRef, Scan, Selection, Snapshot, Table, Value, Version,
+};
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 use std::ops::{Bound, Deref};
@@ -148,6 +150,28 @@ impl Reader {
         }
     }
 
+    /// As [`Reader::get`], without a thread that waits.
+    pub async fn get_async(&self, key: &[u8]) -> Result<Option<Seen>> {
+        match (&self.selection, &self.snapshot) {
+            (Some(selection), _) => Ok(selection.get_async(key).await?.map(Seen::Parts)),
+            (None, Some(snapshot)) => Ok(snapshot.get_async(&self.table, key).await?.map(Seen::Whole)),
+            (None, None) => Ok(self.table.get_async(key).await?.map(Seen::Whole)),
+        }
+    }
+
+    /// As [`Reader::multi_get`], without a thread that waits.
+    pub async fn multi_get_async(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Seen>>> {
+        let whole = |rows: Vec<Option<Value>>| rows.into_iter().map(|row| row.map(Seen::Whole)).collect();
+        match (&self.selection, &self.snapshot) {
+            (Some(selection), _) => {
+                let rows = selection.multi_get_async(keys).await?;
+                Ok(rows.into_iter().map(|row| row.map(Seen::Parts)).collect())
+            }
+            (None, Some(snapshot)) => snapshot.multi_get_async(&self.table, keys).await.map(whole),
+            (None, None) => self.table.multi_get_async(keys).await.map(whole),
+        }
+    }
+
     /// Rows with keys in `range`.
     pub fn range(&self, range: KeyRange) -> Rows {
         match (&self.selection, &self.snapshot) {
@@ -217,6 +241,42 @@ impl Rows {
             Self::Whole(rows) => rows.next_row_back(),
             Self::Parts(rows) => rows.next_row_back(),
         }
+    }
+}
+
+/// As [`Rows`], without a thread that waits.
+#[derive(Debug)]
+pub enum Scanned {
+    /// With their values.
+    Whole(Scan),
+    /// With parts of them.
+    Parts(PartScan),
+}
+
+impl From<Rows> for Scanned {
+    fn from(rows: Rows) -> Self {
+        match rows {
+            Rows::Whole(rows) => Self::Whole(rows.into()),
+            Rows::Parts(rows) => Self::Parts(rows.into()),
+        }
+    }
+}
+
+impl Scanned {
+    /// The next row from the front.
+    pub async fn next(&mut self) -> Option<Result<(Key, Seen)>> {
+        Some(match self {
+            Self::Whole(rows) => rows.next().await?.map(|(key, value)| (key, Seen::Whole(value))),
+            Self::Parts(rows) => rows.next().await?.map(|(key, parts)| (key, Seen::Parts(parts))),
+        })
+    }
+
+    /// The next row from the back.
+    pub async fn next_back(&mut self) -> Option<Result<(Key, Seen)>> {
+        Some(match self {
+            Self::Whole(rows) => rows.next_back().await?.map(|(key, value)| (key, Seen::Whole(value))),
+            Self::Parts(rows) => rows.next_back().await?.map(|(key, parts)| (key, Seen::Parts(parts))),
+        })
     }
 }
 
