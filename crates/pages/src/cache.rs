@@ -674,7 +674,10 @@ impl PageCache {
         (self.validate)(header.kind, &buffer[..header.memory_bytes as usize])?;
         let cost = crate::frame::cost_bytes(&buffer, header.kind);
         let mut fits = true;
-        if let Some(more @ 1..) = cost.checked_sub(charge.bytes()) {
+        let more = cost.saturating_sub(charge.bytes());
+        if more > 0 && !charge.is_of(&self.budget) {
+            charge.grow(more);
+        } else if more > 0 {
             let room = if is_needed { self.try_reserve(more) } else { self.budget.try_charge(more).ok() };
             fits = room.is_some();
             // It is in memory already and others may be waiting for it.

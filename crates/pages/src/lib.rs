@@ -37,6 +37,6 @@ pub use page::{Codec, HEADER_BYTES, Packing, PageHeader, PageKind, encode_page};
 pub use recorder::Recorder;
 pub use resident::Resident;
 pub use retry::{AsyncSource, retry, retry_async, together};
-pub use session::{Admit, PageRead, Reader, Session};
+pub use session::{Admit, OwnMemory, PageRead, Reader, Session};
 pub use source::{PageSource, Stop};
 pub use trace::Trace;

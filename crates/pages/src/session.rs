@@ -17,9 +17,11 @@
 //!
 //! One reader: `Send`, not `Sync`.
 
+mod own_memory;
 mod parked;
 mod round;
 
+pub use own_memory::OwnMemory;
 use parked::{Parcel, Parked, Unparked};
 pub use round::PageRead;
 use round::{Ahead, Manner, Round, Waiter};
@@ -82,6 +84,7 @@ pub struct Session {
     reason: Reason,
     admit: Admit,
     ahead_bytes: u64,
+    own_memory: Option<OwnMemory>,
     step: RefCell<Step>,
     rounds: Cell<u64>,
     /// Pages read from disk, by kind.
@@ -164,6 +167,7 @@ impl Session {
             reason,
             admit,
             ahead_bytes: MAX_AHEAD_BYTES.min(cache.budget().limit() / 16),
+            own_memory: None,
             step: RefCell::default(),
             rounds: Cell::new(0),
             reads: Default::default(),
@@ -173,6 +177,14 @@ impl Session {
     /// Lets a session that passes pages through keep `bytes` of those it read ahead.
     pub fn with_ahead_bytes(mut self, bytes: u64) -> Self {
         self.ahead_bytes = bytes;
+        self
+    }
+
+    /// Lets a session that passes pages through read them into memory of its own. It never waits for room in the cache
+    /// then, and takes none from other sessions; what it reads it shares with none.
+    pub fn with_own_memory(mut self, memory: &OwnMemory) -> Self {
+        assert!(self.admit == Admit::Pass, "the cache cannot keep what it does not pay for");
+        self.own_memory = Some(memory.clone());
         self
     }
 
@@ -268,6 +280,7 @@ impl Session {
         let manner = Manner {
             cache: &self.cache,
             admit: self.admit,
+            own_memory: self.own_memory.as_ref(),
             is_background: matches!(self.reason, Reason::Compaction | Reason::Check | Reason::Warm),
             ahead_bytes,
         };

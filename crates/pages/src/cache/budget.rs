@@ -254,6 +254,19 @@ impl Charge {
         Self { budget: self.budget.clone(), bytes, kind: None }
     }
 
+    /// Whether `budget` was charged.
+    pub fn is_of(&self, budget: &Arc<Budget>) -> bool {
+        self.budget.as_ref().is_some_and(|own| Arc::ptr_eq(own, budget))
+    }
+
+    /// Charges `bytes` more to the same budget, whether they fit or not.
+    pub fn grow(&mut self, bytes: u64) {
+        if let Some(budget) = &self.budget {
+            let more = budget.overdraw(bytes);
+            self.join(more);
+        }
+    }
+
     /// Adds another reservation of the same budget.
     pub fn join(&mut self, mut other: Self) {
         assert!(self.kind.is_none() && other.kind.is_none(), "both are reservations");

@@ -4,7 +4,7 @@
 //! The order is what keeps sessions from waiting for each other in a circle. All waiting for memory is over before the
 //! first page is claimed; a claim lands without its session, by who reads; so whatever is waited for lands by itself.
 
-use super::{Admit, Request};
+use super::{Admit, OwnMemory, Request};
 use crate::cache::budget::{Charge, Turn};
 use crate::cache::flight::{Arrivals, Flight, Landing};
 use crate::cache::shard::Key;
@@ -23,6 +23,8 @@ const BLOCK: u64 = BLOCK_BYTES as u64;
 pub(super) struct Manner<'c> {
     pub cache: &'c Arc<PageCache>,
     pub admit: Admit,
+    /// Pays for what is read in place of the cache.
+    pub own_memory: Option<&'c OwnMemory>,
     /// Nobody waits for what is read, but background work.
     pub is_background: bool,
     /// Bytes for pages that are not needed and that the cache does not keep.
@@ -118,9 +120,10 @@ impl Round {
 
         let needed_bytes: u64 =
             missing.iter().filter(|request| request.needed).map(|request| request.memory_bytes()).sum();
-        let (mut reserved, shared) = match needed_bytes {
-            0 => (Charge::none(), true),
-            _ => {
+        let (mut reserved, shared) = match (needed_bytes, manner.own_memory) {
+            (0, own_memory) => (Charge::none(), own_memory.is_none()),
+            (_, Some(own_memory)) => (own_memory.reserve(needed_bytes), false),
+            (_, None) => {
                 let reserved = match &waiter {
                     Some(Waiter { number, context }) => cache.poll_reserve(needed_bytes, turn, *number, context)?,
                     None => cache.reserve(needed_bytes, turn),
@@ -171,7 +174,9 @@ impl Round {
                 (false, true) => Urgency::Needed,
                 (false, false) => Urgency::Ahead,
             };
-            readings.push(Reading { key: *key, file: Arc::clone(file), at: *at, kind: *kind, urgency, charge, claim });
+            let in_cache = manner.own_memory.is_none();
+            let file = Arc::clone(file);
+            readings.push(Reading { key: *key, file, at: *at, kind: *kind, urgency, in_cache, charge, claim });
         }
         if let Some(budget) = turn.as_ref().and_then(|turn| turn.budget_of_tasks()) {
             round.arrivals = Arc::new(Arrivals::of_holder(budget));
@@ -224,7 +229,11 @@ impl Round {
         for i in ahead {
             let bytes = missing[i].memory_bytes();
             let waiting = if manner.admit.keeps(missing[i].kind) { 0 } else { bytes };
-            let charge = if waiting <= left && !is_overdrawn { manner.cache.try_reserve(bytes) } else { None };
+            let charge = match manner.own_memory {
+                _ if waiting > left || is_overdrawn => None,
+                Some(own_memory) => own_memory.try_reserve(bytes),
+                None => manner.cache.try_reserve(bytes),
+            };
             if charge.is_none() {
                 self.turned_away = true;
                 break;
@@ -272,6 +281,8 @@ struct Reading {
     at: Address,
     kind: PageKind,
     urgency: Urgency,
+    /// Whether the cache pays for the page.
+    in_cache: bool,
     charge: Charge,
     claim: Claim,
 }
@@ -290,25 +301,23 @@ impl Reading {
             }
         };
         let (urgency, ticket) = (self.urgency, self.claim.flight().ticket());
-        let buffer = cache.buffer(bytes);
+        let buffer = buffer(cache, self.in_cache, bytes);
         let done = Box::new(move |buffer, outcome| self.land(buffer, start, outcome));
         Some(Read { file, offset, buffer, urgency, ticket, done })
     }
 
     /// Ends the flight with what was read.
-    fn land(self, buffer: Buffer, start: usize, outcome: io::Result<usize>) {
+    fn land(self, read: Buffer, start: usize, outcome: io::Result<usize>) {
         let Self { file, at, kind, .. } = &self;
-        let stored = file.stored(buffer, start, outcome).and_then(|stored| {
+        let stored = file.stored(read, start, outcome).and_then(|stored| {
             file.check_end(&stored, at.offset - start as u64, at, *kind)?;
             Ok(stored)
         });
-        let page = stored.and_then(|Stored { buffer, start }| {
-            let cache = self.claim.cache();
+        let page = stored.and_then(|Stored { buffer: read, start }| {
+            let memory = |bytes| buffer(self.claim.cache(), self.in_cache, bytes);
             match start {
-                0 => adopt_page(buffer, *kind, at, file.id(), |bytes| cache.buffer(bytes)),
-                _ => decode_page(&buffer[start..][..at.bytes as usize], *kind, at, file.id(), |bytes| {
-                    cache.buffer(bytes)
-                }),
+                0 => adopt_page(read, *kind, at, file.id(), memory),
+                _ => decode_page(&read[start..][..at.bytes as usize], *kind, at, file.id(), memory),
             }
             .map_err(|why| file.corrupt(*kind, at.offset, why))
         });
@@ -323,6 +332,11 @@ impl Reading {
         });
         claim.land(&file, made);
     }
+}
+
+/// Memory for a page: the cache's, or the heap's where the cache does not pay for it.
+fn buffer(cache: &PageCache, in_cache: bool, bytes: usize) -> Buffer {
+    if in_cache { cache.buffer(bytes) } else { Buffer::zeroed(bytes) }
 }
 
 /// Begins to read pages; makes it here if that is wanted. Those whose file cannot be opened land at once.

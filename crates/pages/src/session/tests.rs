@@ -200,6 +200,33 @@ fn pages_read_ahead_take_a_bounded_share_of_memory() {
 }
 
 #[test]
+fn a_session_with_memory_of_its_own_waits_for_no_room_in_the_cache_and_takes_none() {
+    let numbered = Numbered::blocks(60);
+    let (cache, file) = setup(&numbered, 4);
+    // Has the threads' turn: who needs room in the cache waits for it, on this thread for ever.
+    let pinning = Session::new(&cache, Reason::Point, Admit::Keep);
+    (0..6).for_each(|number| assert!(numbered.page(&pinning, &file, number).is_err()));
+    pinning.fetch().expect("no faults");
+    let before = cache.usage();
+    assert!(before.used_bytes > before.budget_bytes);
+
+    let memory = OwnMemory::new(10 * BLOCK_COST);
+    let session =
+        Session::new(&cache, Reason::Compaction, Admit::Pass).with_own_memory(&memory).with_ahead_bytes(8 * BLOCK_COST);
+    assert_eq!(all_of(&session, &numbered, &file, &[10, 11, 12]).expect("no faults"), 2);
+    assert_eq!(session.page_reads(), 3);
+    assert_eq!(memory.used_bytes(), 0, "a step that is done keeps nothing");
+    (20..50).for_each(|number| _ = numbered.ahead(&session, &file, number));
+    assert_eq!(all_of(&session, &numbered, &file, &[13]).expect("no faults"), 2);
+    assert_eq!(memory.used_bytes(), 8 * BLOCK_COST, "what is read ahead has its bound");
+    all_of(&session, &numbered, &file, &(20..28).collect::<Vec<_>>()).expect("no faults");
+    assert_eq!(session.page_reads(), 12, "each page is read once");
+    assert_eq!(cache.usage(), before);
+    drop(session);
+    assert_eq!(memory.used_bytes(), 0);
+}
+
+#[test]
 fn what_was_asked_for_first_is_read_and_kept_where_there_is_no_room_for_all() {
     for (admit, backward) in [Admit::Keep, Admit::Pass].into_iter().flat_map(|admit| [(admit, false), (admit, true)]) {
         let numbered = Numbered::blocks(100);

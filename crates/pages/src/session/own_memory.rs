@@ -1,0 +1,40 @@
+//! Memory for the pages of sessions that read around the cache. It does not know what they read.
+
+use crate::cache::budget::{Budget, Charge};
+use os::sync::Arc;
+
+/// A budget for pages that sessions read for themselves alone. Cloning shares it.
+///
+/// Pages that are read ahead stay within it. Those that a step needs may exceed it, since a session with nobody to wait for has
+/// to go on; so it is to have room for the pages of a step beside what is read ahead.
+#[derive(Clone, Debug)]
+pub struct OwnMemory {
+    budget: Arc<Budget>,
+}
+
+impl OwnMemory {
+    /// A budget of `bytes`, none of which is taken from the system before pages are read.
+    pub fn new(bytes: u64) -> Self {
+        Self { budget: Arc::new(Budget::new(bytes)) }
+    }
+
+    /// What it may hold, in bytes.
+    pub fn budget_bytes(&self) -> u64 {
+        self.budget.limit()
+    }
+
+    /// What it holds now, in bytes.
+    pub fn used_bytes(&self) -> u64 {
+        self.budget.used()
+    }
+
+    /// Memory for pages that are needed.
+    pub(super) fn reserve(&self, bytes: u64) -> Charge {
+        self.budget.overdraw(bytes)
+    }
+
+    /// Memory for a page that is read ahead, if there is room.
+    pub(super) fn try_reserve(&self, bytes: u64) -> Option<Charge> {
+        self.budget.try_charge(bytes).ok()
+    }
+}
