@@ -6,6 +6,7 @@
 //!
 //! Thread safe. Nothing is polled or waited for under the lock around the workers.
 
+pub mod stall;
 pub mod trouble;
 
 use crate::compact::CompactJob;
@@ -16,6 +17,7 @@ use crate::warm::job::{WarmJob, has_kept_tables};
 use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Condvar, Mutex, OnceLock};
 use os::{Duty, Priority, Worker};
+use stall::Stalls;
 use std::ops::Deref;
 use std::time::Duration;
 use trouble::Troubles;
@@ -30,6 +32,8 @@ pub struct Background {
     closing: AtomicBool,
     /// What failed and is tried again.
     pub troubles: Troubles,
+    /// Commits that wait.
+    pub stalls: Stalls,
 }
 
 #[derive(Debug)]
@@ -95,6 +99,13 @@ impl Background {
     pub fn wake_scrub_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.scrub.wake_after(time);
+        }
+    }
+
+    /// Says that writers wait for a compaction, or soon will.
+    pub fn wake_compact_first(&self) {
+        if let Some(workers) = self.workers.get() {
+            workers.compact.wake_first();
         }
     }
 

@@ -5,9 +5,12 @@
 //! wait. Reads may see a commit before it is durable; but whoever read it and commits something durable waits for a sync
 //! of everything before, since a log is synced as a whole and a log is complete before the next one is begun.
 
+use crate::background::stall::Waiting;
 use crate::batch::{BatchOps, Op};
+use crate::compact::pick;
 use crate::core::Core;
 use crate::error::{Error, Result};
+use crate::event::StallReason;
 use crate::manifest::TableId;
 use crate::memtable::Memtable;
 use crate::options::Durability;
@@ -128,12 +131,27 @@ fn memory_bytes(ops: &BatchOps) -> u64 {
     ops.bytes().len() as u64 + u64::from(ops.count()) * ROW_BYTES
 }
 
-/// Refuses ops of tables that were dropped.
-fn check_tables(view: &View, ops: &BatchOps) -> Result<()> {
+/// An error if compactions of `table` fail, for who would wait for one.
+fn check_compaction(core: &Core, table: TableId) -> Result<()> {
+    match core.background.troubles.compaction_cause(table) {
+        Some(cause) => Err(Error::Full { what: "level 0 of a table is full", cause: Box::new(cause) }),
+        None => Ok(()),
+    }
+}
+
+/// Refuses ops of tables that were dropped, and of tables whose level 0 is full and stays so because compactions fail.
+fn check_tables(core: &Core, view: &View, ops: &BatchOps) -> Result<()> {
+    let stop = pick::stop_files(&core.options.levels);
     let mut known = None;
     for (table, _) in ops.iter() {
-        if known != Some(table) && !view.files.tables.contains_key(&TableId(table)) {
+        if known == Some(table) {
+            continue;
+        }
+        if !view.files.tables.contains_key(&TableId(table)) {
             return Err(Error::NoSuchTable(format!("#{table}, dropped")));
+        }
+        if is_level0_full(view, TableId(table), stop) {
+            check_compaction(core, TableId(table))?;
         }
         known = Some(table);
     }
@@ -142,13 +160,14 @@ fn check_tables(view: &View, ops: &BatchOps) -> Result<()> {
 
 fn append(core: &Core, ops: &BatchOps) -> Result<(Arc<SyncPoint>, u64, Version)> {
     let bytes = memory_bytes(ops);
+    let mut waiting: Option<Waiting<'_>> = None;
     loop {
         let seen = core.background.progress_seen();
         let mut guard = core.write.lock();
         let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
         core.check_writable()?;
         let view = core.view();
-        check_tables(&view, ops)?;
+        check_tables(core, &view, ops)?;
         match room(core, &view, writer, bytes) {
             Room::Here => {}
             Room::AfterRotation => rotate(core, writer)?,
@@ -157,7 +176,15 @@ fn append(core: &Core, ops: &BatchOps) -> Result<(Arc<SyncPoint>, u64, Version)>
                 if let Some(cause) = core.background.troubles.flush_cause() {
                     return Err(Error::Full { what: "the write buffer is full", cause: Box::new(cause) });
                 }
+                wait_for(core, &mut waiting, StallReason::WriteBuffer);
                 core.background.wake_flush();
+                core.wait_progress(seen);
+                continue;
+            }
+            Room::AfterCompaction => {
+                drop(guard);
+                wait_for(core, &mut waiting, StallReason::Level0);
+                core.background.wake_compact_first();
                 core.wait_progress(seen);
                 continue;
             }
@@ -191,10 +218,53 @@ pub fn apply(memory: &MemSet, version: Version, ops: &BatchOps) {
     }
 }
 
+/// Counts a commit that is about to wait, if it does not wait for this reason already.
+fn wait_for<'c>(core: &'c Core, waiting: &mut Option<Waiting<'c>>, reason: StallReason) {
+    if waiting.as_ref().is_none_or(|waiting| waiting.reason() != reason) {
+        *waiting = None;
+        *waiting = Some(Waiting::begin(core, reason));
+    }
+}
+
 enum Room {
     Here,
     AfterRotation,
     AfterFlush,
+    AfterCompaction,
+}
+
+/// Whether level 0 of `table` has `stop` files or more.
+fn is_level0_full(view: &View, table: TableId, stop: usize) -> bool {
+    view.files.tables.get(&table).is_some_and(|files| files.levels[0].len() >= stop)
+}
+
+/// Whether a flush of `memory` has to wait for a compaction: level 0 of one of its tables has `stop` files or more. A table
+/// whose compactions fail takes no writes then, see [`check_tables`], and what is in memory of it keeps nobody waiting.
+fn must_wait(core: &Core, view: &View, memory: &MemSet, stop: usize) -> bool {
+    let troubles = &core.background.troubles;
+    let tables = memory.all().into_iter().filter(|(_, memtable)| !memtable.is_empty()).map(|(table, _)| table);
+    let mut full = tables.filter(|&table| is_level0_full(view, table, stop));
+    full.any(|table| troubles.compaction_cause(table).is_none())
+}
+
+/// Waits until what is in memory may become files of level 0, for who asks for that without being a writer, and holds no
+/// lock. `also` is a table that gets a file besides.
+pub fn wait_for_level0(core: &Core, also: Option<TableId>) -> Result<()> {
+    let stop = pick::asked_stop_files(&core.options.levels);
+    let mut waiting = None;
+    loop {
+        let seen = core.background.progress_seen();
+        core.check_writable()?;
+        let view = core.view();
+        if let Some(table) = also.filter(|&table| is_level0_full(&view, table, stop)) {
+            check_compaction(core, table)?;
+        } else if !view.memory.iter().any(|memory| must_wait(core, &view, memory, stop)) {
+            return Ok(());
+        }
+        wait_for(core, &mut waiting, StallReason::Level0);
+        core.background.wake_compact_first();
+        core.wait_progress(seen);
+    }
 }
 
 /// Half of the write buffer fills while the other half is flushed.
@@ -206,7 +276,9 @@ fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
     } else if view.memory.len() > 1 {
         Room::AfterFlush
     } else {
-        Room::AfterRotation
+        // Each place in level 0 lets writers fill one half more.
+        let stop = pick::stop_files(&core.options.levels);
+        if must_wait(core, view, &writer.memory, stop) { Room::AfterCompaction } else { Room::AfterRotation }
     }
 }
 

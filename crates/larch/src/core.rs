@@ -21,7 +21,7 @@ use crate::warm::state;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock, RwLock};
 use os::{Lock, Machine};
-use pages::PageCache;
+use pages::{OwnMemory, PageCache};
 use sst::Version;
 use std::path::PathBuf;
 
@@ -77,16 +77,31 @@ pub struct Written {
 }
 
 /// Memory that passes through the hands of writers, by what it is for; what stays is counted where it is.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Held {
     /// Files being built, by whoever builds them.
     pub builders: Arc<Gauge>,
+    /// Pages that compactions and merges of imports read.
+    pub compactions: OwnMemory,
     /// Rows of imports that are to be sorted.
     pub imports: Arc<Gauge>,
     /// What the log keeps to lay out records in.
     pub log: AtomicU64,
     /// What the manifest keeps for that.
     pub manifest: AtomicU64,
+}
+
+impl Held {
+    /// Nothing yet. Half of `work_bytes` is for reading.
+    fn new(work_bytes: u64) -> Self {
+        Self {
+            builders: Arc::default(),
+            compactions: OwnMemory::new(work_bytes / 2),
+            imports: Arc::default(),
+            log: AtomicU64::new(0),
+            manifest: AtomicU64::new(0),
+        }
+    }
 }
 
 /// Refuses writes when a background job panics: nobody would do its work any more, and writers would wait for ever.
@@ -113,6 +128,7 @@ impl Core {
         view: View,
         visible: Version,
     ) -> Self {
+        let held = Held::new(options.work_bytes);
         Self {
             machine,
             directory,
@@ -131,7 +147,7 @@ impl Core {
             background: Background::default(),
             compacting: Mutex::new(()),
             written: Written::default(),
-            held: Held::default(),
+            held,
             pace: Pace::default(),
             ranges: Arc::default(),
             warmth: Warmth::default(),

@@ -1,8 +1,9 @@
 //! From memtables to files of level 0. Knows no levels below.
 
-use crate::commit::{Writer, log_path, rotate};
+use crate::commit::{Writer, log_path, rotate, wait_for_level0};
 use crate::compact::keep::{self, Covers, KeyFilter};
 use crate::compact::output::Outputs;
+use crate::compact::pick;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -36,7 +37,11 @@ impl Job for FlushJob {
         match flush(&core, oldest) {
             Ok(()) => {
                 troubles.flush_succeeded();
-                core.background.wake_compact();
+                let level0 = core.view().files.tables.values().map(|table| table.levels[0].len()).max().unwrap_or(0);
+                match pick::is_urgent(level0, &core.options.levels) {
+                    true => core.background.wake_compact_first(),
+                    false => core.background.wake_compact(),
+                }
                 core.background.tell_progress();
                 Polled::Worked
             }
@@ -137,6 +142,7 @@ fn write_table(
 pub fn flush_all(core: &Arc<Core>) -> Result<()> {
     // What is frozen already goes first, so that no more than the write buffer is in memory.
     wait_for_flushes(core)?;
+    wait_for_level0(core, None)?;
     {
         let mut guard = core.write.lock();
         let writer = guard.as_mut().ok_or(Error::ReadOnly)?;

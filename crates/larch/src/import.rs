@@ -6,6 +6,7 @@
 //! dropping the import, or as orphans by the next open.
 
 use crate::cancel::Limit;
+use crate::commit::wait_for_level0;
 use crate::compact::output::Outputs;
 use crate::compact::pick;
 use crate::compact::run::{Plan, merge_files};
@@ -302,6 +303,7 @@ fn in_order(runs: &mut [Run]) -> bool {
 /// Makes the files of `run` part of the table, as one commit.
 fn ingest(core: &Arc<Core>, table: &TableInfo, run: &Run) -> Result<()> {
     let Some(bounds) = run.bounds() else { return Ok(()) };
+    wait_for_level0(core, Some(table.id))?;
     // No compaction may move files under the choice of a level, and no commit may come between the steps.
     let turn = core.compacting.lock();
     let mut guard = core.write.lock();

@@ -2,6 +2,7 @@
 
 use crate::background::trouble::Trouble;
 use crate::core::Core;
+use crate::event::StallReason;
 use crate::manifest::{LEVELS, TableId};
 use os::sync::atomic::{AtomicU64, Ordering};
 use pages::PageKind;
@@ -68,6 +69,14 @@ pub struct Metrics {
     pub trivial_moves: u64,
     /// Time commits were slowed because background work was behind, in microseconds.
     pub slowed_micros: u64,
+    /// Commits, flushes and imports that waited because level 0 of a table had too many files.
+    pub level0_stalls: u64,
+    /// How long they waited together, in microseconds.
+    pub level0_stall_micros: u64,
+    /// Commits that waited because the write buffer was full while it was flushed.
+    pub write_buffer_stalls: u64,
+    /// How long they waited together, in microseconds.
+    pub write_buffer_stall_micros: u64,
     /// Background work that failed and has not succeeded since: what, why, how often, and when it is tried again.
     pub troubles: Vec<Trouble>,
     /// Flushes that failed, each try counted.
@@ -95,6 +104,8 @@ impl Metrics {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let written = &core.written;
         let troubles = &core.background.troubles;
+        let stalls = |reason| core.background.stalls.totals(reason);
+        let (level0, write_buffer) = (stalls(StallReason::Level0), stalls(StallReason::WriteBuffer));
         // A file that several tables see is one file.
         let files = view.files.tables.values().flat_map(|table| table.files());
         let files: HashMap<u64, u64> = files.map(|(_, file)| (file.number, file.bytes())).collect();
@@ -128,6 +139,10 @@ impl Metrics {
             compactions: load(&written.compactions),
             trivial_moves: load(&written.trivial_moves),
             slowed_micros: load(&written.slowed_micros),
+            level0_stalls: level0.0,
+            level0_stall_micros: level0.1,
+            write_buffer_stalls: write_buffer.0,
+            write_buffer_stall_micros: write_buffer.1,
             troubles: troubles.all(|table| Some(core.table_info(table)?.name.clone()), core.machine.clock.now()),
             failed_flushes: troubles.failed_flushes(),
             failed_compactions: troubles.failed_compactions(),

@@ -95,7 +95,7 @@ impl Options {
 pub struct LevelOptions {
     /// Files in level 0 that start a compaction.
     pub level0_files: usize,
-    /// Files in level 0 at which writes begin to be slowed.
+    /// Files in level 0 at which writes begin to be slowed. At 48, or at twice `level0_files` if that is more, they wait.
     pub slow_files: usize,
     /// Size of the uppermost level below 0, in bytes.
     pub base_bytes: u64,

@@ -1,6 +1,7 @@
 //! Tables that see each other's files: cloning a table and splitting one, without copying a row. The files stay where they
 //! are; a manifest edit says that another table sees them too, or a part of them.
 
+use crate::commit::wait_for_level0;
 use crate::compact::cut::{self, Left, Region};
 use crate::compact::output::Outputs;
 use crate::db::Handle;
@@ -22,6 +23,7 @@ pub fn share(handle: &Arc<Handle>, table: &Table, name: &str, from: Option<&[u8]
 
 fn share_files(handle: &Arc<Handle>, table: &Table, name: &str, from: Option<&[u8]>) -> Result<Table> {
     let core = &handle.core;
+    wait_for_level0(core, None)?;
     // No compaction may change levels, and no commit may come between the steps.
     let turn = core.compacting.lock();
     let mut guard = core.write.lock();

@@ -4,6 +4,7 @@
     reason = "a thread of the test ends reads, as the machine's do"
 )]
 
+mod level0;
 mod retries;
 
 use crate::{Database, Error, LevelOptions};

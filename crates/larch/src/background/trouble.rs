@@ -164,6 +164,11 @@ impl Troubles {
         self.compactions.lock().get(&table).is_some_and(|failure| failure.is_held(now))
     }
 
+    /// Why `table` cannot be compacted, if the last try failed.
+    pub fn compaction_cause(&self, table: TableId) -> Option<Error> {
+        self.compactions.lock().get(&table).map(|failure| failure.cause.clone())
+    }
+
     /// How long the first compaction that is tried again has to wait, after forgetting tables that do not exist any more.
     pub fn next_compaction(&self, exists: impl Fn(TableId) -> bool, now: Duration) -> Option<Duration> {
         let mut compactions = self.compactions.lock();

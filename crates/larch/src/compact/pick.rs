@@ -48,6 +48,32 @@ impl Choice {
 
 const DEEPEST: usize = LEVELS - 1;
 
+/// Files of level 0 at which writers wait. Beyond them there is room for the files that come without a writer: of flushes that
+/// were asked for, of imports, of a recovery; so level 0 stays within 64 files.
+const STOP_FILES: usize = 48;
+
+/// Files beyond those at which writers wait that flushes may make that were asked for.
+const ASKED_FILES: usize = 12;
+
+/// Files of a table's level 0 at which its writers wait until a compaction has taken some; more than by default only where
+/// compactions begin late.
+pub fn stop_files(options: &LevelOptions) -> usize {
+    STOP_FILES.max(2 * options.level0_files)
+}
+
+/// The same for flushes and imports that were asked for.
+pub fn asked_stop_files(options: &LevelOptions) -> usize {
+    stop_files(options) + ASKED_FILES
+}
+
+/// Whether level 0 has so many files that writers wait soon: its compaction goes before all others.
+pub fn is_urgent(level0_files: usize, options: &LevelOptions) -> bool {
+    level0_files >= stop_files(options) / 2
+}
+
+/// More than any level's share of its size: the score of a level 0 that is urgent.
+const URGENT_SCORE: f64 = 1e12;
+
 /// Level into which level 0 is merged, and the size each level may have.
 pub fn targets(table: &TableFiles, options: &LevelOptions) -> (usize, [u64; LEVELS]) {
     let largest = (1..LEVELS).map(|level| table.level_bytes(level)).max().unwrap_or(0);
@@ -71,7 +97,11 @@ pub fn file_bytes(level: usize, base: usize, options: &LevelOptions) -> u64 {
 /// The most wanted compaction.
 pub fn pick(table: &TableFiles, options: &LevelOptions) -> Choice {
     let (base, targets) = targets(table, options);
-    let level0 = table.levels[0].len() as f64 / options.level0_files as f64;
+    let level0_files = table.levels[0].len();
+    let level0 = match is_urgent(level0_files, options) {
+        true => URGENT_SCORE + level0_files as f64,
+        false => level0_files as f64 / options.level0_files as f64,
+    };
     let score = |level: usize| match table.level_bytes(level) {
         0 => 0.0,
         // A level above the base is on its way out.

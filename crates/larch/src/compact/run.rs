@@ -100,10 +100,13 @@ pub fn merge_files(
     boundaries: &[Version],
     go_on: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<Outputs>> {
-    // Half of the working memory reads ahead, shared by the trees of the inputs; the other half builds. What is read ahead
-    // has room in the cache as anything has: in a small one less is, so that what readers use stays.
-    let ahead_bytes = (core.options.work_bytes / 2).min(core.cache.budget_bytes() / 16);
-    let session = Session::new(&core.cache, Reason::Compaction, Admit::Pass).with_ahead_bytes(ahead_bytes);
+    // Half of the working memory reads, the other half builds. It is not the cache's, so a compaction neither waits for
+    // readers nor takes their room. A quarter of the half is for pages that are needed, of all inputs at once.
+    let memory = &core.held.compactions;
+    let ahead_bytes = memory.budget_bytes() / 4 * 3;
+    let session = Session::new(&core.cache, Reason::Compaction, Admit::Pass)
+        .with_own_memory(memory)
+        .with_ahead_bytes(ahead_bytes);
     let groups = table.options.groups.len().max(1);
     // A quarter is for nodes, and for what is read of the pages after the window.
     let readahead = Readahead::full(ahead_bytes / 4 * 3);

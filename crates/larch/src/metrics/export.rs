@@ -143,6 +143,22 @@ impl Metrics {
             counter("trivial_moves", "Files moved to a deeper level as they are.", self.trivial_moves),
             counter("slowed_micros", "Time that commits were slowed, in microseconds.", self.slowed_micros),
             Family {
+                name: "stalls",
+                help: "Commits that waited for background work, by what they waited for.",
+                kind: Kind::Counter,
+                samples: [("level0", self.level0_stalls), ("write_buffer", self.write_buffer_stalls)]
+                    .map(|(reason, commits)| Sample::labelled(&[("reason", reason)], commits))
+                    .into(),
+            },
+            Family {
+                name: "stall_micros",
+                help: "How long they waited, in microseconds.",
+                kind: Kind::Counter,
+                samples: [("level0", self.level0_stall_micros), ("write_buffer", self.write_buffer_stall_micros)]
+                    .map(|(reason, micros)| Sample::labelled(&[("reason", reason)], micros))
+                    .into(),
+            },
+            Family {
                 name: "failed_work",
                 help: "Tries of background work that failed.",
                 kind: Kind::Counter,

@@ -34,6 +34,8 @@ pub struct Memory {
     /// Files being written by flushes, compactions and imports: open pages, closed index nodes, filters, and what is
     /// gathered for the disk. To 64 KiB a file or so.
     pub builder_bytes: u64,
+    /// Pages that compactions and merges of imports read, outside the cache.
+    pub compaction_bytes: u64,
     /// Rows of imports that wait to be sorted, and what is known of their files.
     pub import_bytes: u64,
     /// What is known of files and tables, and what the manifest keeps to lay out records in.
@@ -63,6 +65,7 @@ impl Memory {
             memtable_bytes: view.memory.iter().map(|memory| memory.bytes()).sum(),
             log_buffer_bytes: load(&core.held.log),
             builder_bytes: core.held.builders.bytes(),
+            compaction_bytes: core.held.compactions.used_bytes(),
             import_bytes: core.held.imports.bytes(),
             manifest_bytes: load(&core.held.manifest) + files + tables as u64,
             session_bytes: core.ranges.count() as u64 * RANGE_BYTES,
@@ -72,7 +75,7 @@ impl Memory {
 
     /// Every owner with its bytes, named as in [`Metrics::to_json`](super::Metrics::to_json) and
     /// [`Metrics::to_prometheus`](super::Metrics::to_prometheus). Nothing is in two of them.
-    pub fn owners(&self) -> [(&'static str, u64); 12] {
+    pub fn owners(&self) -> [(&'static str, u64); 13] {
         [
             ("cached_index", self.cached_index_bytes),
             ("cached_data", self.cached_data_bytes),
@@ -83,6 +86,7 @@ impl Memory {
             ("memtables", self.memtable_bytes),
             ("log_buffers", self.log_buffer_bytes),
             ("builders", self.builder_bytes),
+            ("compactions", self.compaction_bytes),
             ("imports", self.import_bytes),
             ("manifest", self.manifest_bytes),
             ("sessions", self.session_bytes),

@@ -18,7 +18,7 @@ fn open(machine: &Machine, level0_files: usize) -> Database {
     builder.durability(Durability::Buffered).open().expect("it opens")
 }
 
-fn insert(table: &Table, i: u64) -> Result<()> {
+pub fn insert(table: &Table, i: u64) -> Result<()> {
     table.insert(format!("k{i:06}"), [7; 100]).map(|_| ())
 }
 
@@ -35,13 +35,13 @@ fn ssts(disk: &SimDisk) -> u64 {
 }
 
 /// Files of level 0.
-fn level0(table: &Table) -> u64 {
+pub fn level0(table: &Table) -> u64 {
     let levels = table.stats().expect("the table is there").levels;
     levels.iter().filter(|level| level.level == 0).map(|level| level.files).sum()
 }
 
 /// A machine with a database of these tables, each with five files in level 0 that no compaction has touched.
-fn with_level0(tables: &[&str]) -> (Machine, Arc<SimDisk>) {
+pub fn with_level0(tables: &[&str]) -> (Machine, Arc<SimDisk>) {
     let (machine, disk) = Machine::simulated(3);
     let db = open(&machine, 100);
     for file in 0..5 {
