@@ -3,6 +3,7 @@
 
 mod branch;
 mod cursor;
+mod erases;
 mod filter;
 mod parts;
 mod readahead;
@@ -12,6 +13,7 @@ mod whole;
 
 pub use branch::Branch;
 pub use cursor::SstCursor;
+pub use erases::{CoverAround, EraseCursor};
 pub use filter::FilterUse;
 pub use parts::{GroupCursor, Groups};
 pub use readahead::Readahead;
@@ -27,7 +29,7 @@ use crate::format::data_page::{Layout, OutsideValue, Record};
 use crate::format::group_page::Part;
 use crate::format::meta::{KeyBounds, Meta, TreeKind};
 use crate::format::varint;
-use crate::row::{RowKind, Version};
+use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use crate::slice::{RowRanges, Slice};
 use os::sync::Arc;
 use pages::{Error, HEADER_BYTES, PageKind, PageRef, PageSource, PagedFile, Stop};
@@ -377,7 +379,8 @@ pub(crate) fn decode_range_erase(page: &[u8], layout: &Layout, i: usize) -> Opti
     let end = varint::take_bytes(&mut value)?;
     let end = match has_end {
         0 if end.is_empty() => None,
-        1 => Some(end.to_vec()),
+        // It is a key as the start is.
+        1 if end.len() <= MAX_KEY_BYTES => Some(end.to_vec()),
         _ => return None,
     };
     let mut versions = vec![record.version];

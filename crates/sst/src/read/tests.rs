@@ -9,7 +9,9 @@ use super::*;
 use crate::build::{BuildOptions, Compression};
 use crate::fixture::{Built, Content, Reader, Written, part, shapes, tiny};
 use crate::format::meta::IndexKind;
+use crate::precharge::Direction;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
+use std::ops::{Bound, RangeBounds};
 
 /// Rounds that an exact step in a tree may take.
 fn exact(sst: &Sst, kind: TreeKind) -> u64 {
@@ -77,6 +79,7 @@ fn check(content: &Content, built: &Built) {
         check_walks(content, reader);
         check_row_seeks(content, reader);
         check_range_erases(content, reader);
+        check_erase_cursors(content, reader);
     });
 }
 
@@ -245,6 +248,51 @@ fn check_row_seeks(content: &Content, reader: &Reader<'_>) {
                 assert_eq!(cursor.row(), ahead, "{seek:?} {probe:?} in {bounds:?}");
                 reader.step(bound, |source| cursor.seek_back(source, &probe, seek));
                 assert_eq!(cursor.row(), back, "{seek:?} back {probe:?} in {bounds:?}");
+            }
+        }
+    }
+}
+
+/// A cursor over range erases gives them in order, and wherever it was before, what they say around each key.
+fn check_erase_cursors(content: &Content, reader: &Reader<'_>) {
+    let sst = &reader.sst;
+    let shift = |version: &Version| Version(version.0 + sst.version_offset);
+    let erases = content.range_erases.iter();
+    let erases: Vec<RangeErase> = erases
+        .map(|erase| RangeErase { versions: erase.versions.iter().map(shift).collect(), ..erase.clone() })
+        .collect();
+    let bound = near(sst, TreeKind::RangeErases) + exact(sst, TreeKind::RangeErases);
+    for readahead in [Readahead::NONE, Readahead::full(1 << 10)] {
+        let mut cursor = EraseCursor::new(sst.clone()).with_readahead(readahead);
+        let mut found: Vec<RangeErase> = reader.step(bound, |source| cursor.seek_first(source)).into_iter().collect();
+        while let Some(erase) = reader.step(bound, |source| cursor.next(source)) {
+            found.push(erase);
+        }
+        assert_eq!(found, erases);
+    }
+    let mut cursor = EraseCursor::new(sst.clone());
+    let probes = probes(content);
+    // Neighbours one after the other, then far ones.
+    for key in probes.iter().chain(probes.iter().rev()).chain(probes.iter().step_by(7)) {
+        let following = reader.step(bound, |source| cursor.seek(source, key));
+        assert_eq!(following.as_ref(), erases.iter().find(|erase| erase.end.as_ref().is_none_or(|end| key < end)));
+        let preceding = reader.step(bound, |source| cursor.seek_back(source, key));
+        assert_eq!(preceding.as_ref(), erases.iter().rev().find(|erase| erase.start <= *key));
+        let at = Version(50 + sst.version_offset);
+        let cover = |key: &[u8]| erases.iter().find(|erase| erase.covers(key)).and_then(|erase| erase.newest(at));
+        for direction in [Direction::Forward, Direction::Backward] {
+            match reader.step(bound, |source| cursor.around(source, key, at, direction)) {
+                Some(CoverAround { cover: found, edge }) => {
+                    assert_eq!(found, cover(key), "{key:?}");
+                    let range = match direction {
+                        Direction::Forward => (Bound::Included(key), edge.as_ref()),
+                        Direction::Backward => (edge.as_ref(), Bound::Included(key)),
+                    };
+                    let other = probes.iter().find(|other| range.contains(other) && cover(other) != cover(key));
+                    assert_eq!(other, None, "{key:?} {direction:?} to {edge:?}");
+                }
+                None if direction == Direction::Forward => assert_eq!(following, None),
+                None => assert_eq!(preceding, None),
             }
         }
     }

@@ -589,6 +589,11 @@ impl<L: PageRows> TreeCursor<L> {
         self.here.as_ref().map(|(page, layout, i)| (page, layout, *i))
     }
 
+    /// How many rows the tree has.
+    pub(super) fn rows(&self) -> u64 {
+        self.tree.totals.rows
+    }
+
     /// The rows around `row`, which is one of the bounds', up to the gaps in them.
     pub(super) fn rows_around(&self, row: u64) -> Range<u64> {
         self.bounds.around(row)

@@ -1,0 +1,182 @@
+//! A place among the range erases of a file, of which it gives what a table sees. It keeps the page of its place, so that
+//! erases that lie together are read from one page. It knows no rows.
+
+use super::readahead::Readahead;
+use super::tree::{Seek, TreeCursor};
+use super::{RangeErase, Sst};
+use crate::format::PageRows;
+use crate::format::meta::TreeKind;
+use crate::precharge::Direction;
+use crate::row::Version;
+use os::sync::Arc;
+use pages::{PageSource, Stop};
+use std::ops::Bound;
+
+/// What range erases say around a key as of a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoverAround {
+    /// The newest version at which one hides the key; `None` if none does.
+    pub cover: Option<Version>,
+    /// How far it is so: no key from the one that was asked about to before this bound is hidden at another version. With an
+    /// included bound the key of the bound belongs to them.
+    pub edge: Bound<Vec<u8>>,
+}
+
+/// A cursor over the range erases of a file. They are disjoint, so that their order is that of their starts and that of
+/// their ends. Moves are steps: after a fault the same call is made again.
+#[derive(Debug)]
+pub struct EraseCursor {
+    sst: Arc<Sst>,
+    /// `None` in a file that has none.
+    tree: Option<TreeCursor>,
+}
+
+impl EraseCursor {
+    /// A cursor over what is seen of the range erases of `sst`, not yet anywhere. Allocates nothing.
+    pub fn new(sst: Arc<Sst>) -> Self {
+        let tree = sst.meta.range_erases;
+        let tree =
+            tree.map(|tree| TreeCursor::new(&sst.file, TreeKind::RangeErases, tree, sst.prefer_flat, 0..u64::MAX));
+        Self { sst, tree }
+    }
+
+    /// Asks ahead as `readahead` says, for a walk from the first erase to the last.
+    pub fn with_readahead(mut self, readahead: Readahead) -> Self {
+        if let Some(tree) = &mut self.tree {
+            tree.set_readahead(readahead);
+            tree.begin(true);
+        }
+        self
+    }
+
+    /// Goes to the first erase and returns it. A step.
+    pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<RangeErase>, Stop> {
+        let low = self.sst.slice.as_ref().map(|slice| slice.bounds.low.clone());
+        self.seek(source, low.as_deref().unwrap_or_default())
+    }
+
+    /// Goes to the first erase that ends after `key` and returns it: it covers `key`, or no erase covers the keys from `key`
+    /// to its start. A step.
+    pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
+        if !self.seek_start(source, key)? {
+            let Some(tree) = &mut self.tree else { return Ok(None) };
+            if !tree.seek_first(source)? {
+                return Ok(None);
+            }
+        }
+        loop {
+            match self.look()? {
+                Look::Seen(erase) if erase.end.as_deref().is_none_or(|end| key < end) => return Ok(Some(erase)),
+                Look::Seen(_) | Look::Before => {}
+                Look::After => return Ok(None),
+            }
+            if !self.step(source, true)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Goes to the last erase that begins at or before `key` and returns it: it covers `key`, or no erase covers the keys from
+    /// its end to `key`. A step.
+    pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
+        if !self.seek_start(source, key)? {
+            return Ok(None);
+        }
+        loop {
+            match self.look()? {
+                Look::Seen(erase) if erase.start.as_slice() <= key => return Ok(Some(erase)),
+                Look::Seen(_) | Look::After => {}
+                Look::Before => return Ok(None),
+            }
+            if !self.step(source, false)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// What erases at or before `at` say of `key`, and how far in `direction` they say the same of other keys. `None` if no
+    /// erase lies in that direction. A step.
+    pub fn around<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        key: &[u8],
+        at: Version,
+        direction: Direction,
+    ) -> Result<Option<CoverAround>, Stop> {
+        let nearest = match direction {
+            Direction::Forward => self.seek(source, key)?,
+            Direction::Backward => self.seek_back(source, key)?,
+        };
+        Ok(nearest.map(|erase| {
+            let cover = if erase.covers(key) { erase.newest(at) } else { None };
+            let edge = match (direction, erase.covers(key), erase) {
+                (Direction::Forward, true, RangeErase { end, .. }) => end.map_or(Bound::Unbounded, Bound::Excluded),
+                (Direction::Forward, false, RangeErase { start, .. }) => Bound::Excluded(start),
+                (Direction::Backward, true, RangeErase { start, .. }) => Bound::Included(start),
+                (Direction::Backward, false, RangeErase { end, .. }) => end.map_or(Bound::Unbounded, Bound::Included),
+            };
+            CoverAround { cover, edge }
+        }))
+    }
+
+    /// Goes to the next erase and returns it. A step.
+    pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<RangeErase>, Stop> {
+        while self.step(source, true)? {
+            match self.look()? {
+                Look::Seen(erase) => return Ok(Some(erase)),
+                Look::Before => {}
+                Look::After => break,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes to the last erase that begins at or before `key`; false if all begin after it. Looks into the page of the place
+    /// first.
+    fn seek_start<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<bool, Stop> {
+        let Some(tree) = &mut self.tree else { return Ok(false) };
+        if let Some((page, layout, _)) = tree.place() {
+            let last = layout.first_row() + layout.rows() as u64 == tree.rows();
+            let within = match layout.search(page, key) {
+                Ok(i) => Some(i),
+                // What begins after the last of this page may begin before the key.
+                Err(i) if i < layout.rows() || last => i.checked_sub(1),
+                Err(_) => None,
+            };
+            if let Some(i) = within {
+                tree.go_within(i);
+                return Ok(true);
+            }
+        }
+        tree.seek_back(source, key, Seek::Lower)
+    }
+
+    fn step<S: PageSource + ?Sized>(&mut self, source: &S, forward: bool) -> Result<bool, Stop> {
+        match &mut self.tree {
+            Some(tree) if forward => tree.next(source),
+            Some(tree) => tree.prev(source),
+            None => Ok(false),
+        }
+    }
+
+    /// What is seen of the erase of the place.
+    fn look(&self) -> Result<Look, Stop> {
+        let place = self.tree.as_ref().and_then(TreeCursor::place);
+        let (page, layout, i) = place.expect("the last move found an erase");
+        let erase = self.sst.decode_range_erase(page, layout, i)?;
+        let begins_after = self.sst.slice.as_ref().and_then(|slice| slice.bounds.high.as_ref());
+        let begins_after = begins_after.is_some_and(|high| *high <= erase.start);
+        Ok(match self.sst.seen_of(erase) {
+            Some(erase) => Look::Seen(erase),
+            None if begins_after => Look::After,
+            None => Look::Before,
+        })
+    }
+}
+
+/// What a table sees of an erase: this, or nothing, since it lies on one side of the slice that the table sees.
+enum Look {
+    Before,
+    Seen(RangeErase),
+    After,
+}
