@@ -12,11 +12,15 @@ use crate::manifest::{DbFile, Edit, TableFiles};
 use os::sync::atomic::Ordering;
 use pages::{Admit, PageKind, Reason, Session, retry};
 use sst::format::meta::{MAX_BOUND_BYTES, successor};
-use sst::{KeyBounds, RowRanges, Slice, Version};
+use sst::{EraseCursor, KeyBounds, RangeErase, RowRanges, Slice, Version};
 use std::ops::Bound;
 
 /// Most range erases that are looked at together: each may cost a few page reads a file.
 const MAX_ERASES: usize = 1000;
+
+/// Most memory for the regions of range erases that are looked at together. Keys of 64 KiB would take more than a hundred
+/// times as much.
+const MAX_REGION_BYTES: usize = 1 << 20;
 
 /// A cut is worth a longer entry in the manifest if it takes this much of the file, or [`WORTH_SHARE`] of what is seen.
 const WORTH_BYTES: u64 = 256 << 10;
@@ -82,7 +86,7 @@ pub fn run(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
     let session = Session::new(&core.cache, Reason::Compaction, Admit::Pass);
     let mut regions: Vec<Region> = Vec::new();
     let mut edits = Vec::new();
-    let mut left = MAX_ERASES;
+    let mut left = (MAX_ERASES, MAX_REGION_BYTES);
     let (level0, deeper) = table.levels.split_first().expect("a table has levels");
     let sources = level0.iter().map(|file| (0, std::slice::from_ref(file)));
     let sources = sources.chain((1u8..).zip(deeper).map(|(level, files)| (level, files.as_slice())));
@@ -101,8 +105,7 @@ pub fn run(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
         for file in files.iter().filter(|file| is_new(file)) {
             // Its entry may be made anew by the edits, and takes this over.
             file.cut_through.fetch_max(oldest.0, Ordering::Relaxed);
-            let found = regions_of(&session, file, oldest, left).unwrap_or_default();
-            left -= found.len();
+            let found = regions_of(&session, file, oldest, &mut left).unwrap_or_default();
             found.into_iter().for_each(|region| add(&mut regions, region));
         }
     }
@@ -112,17 +115,32 @@ pub fn run(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
     Ok(!edits.is_empty())
 }
 
-/// Where range erases of `file` hide all older versions from readers at `oldest` and later. At most `most`: the others go on
-/// hiding.
-fn regions_of(session: &Session, file: &DbFile, oldest: Version, most: usize) -> Result<Vec<Region>> {
-    let count = file.sst.meta.range_erases.map_or(0, |tree| tree.totals.rows);
-    let mut regions = Vec::new();
-    for i in 0..count.min(most as u64) {
-        let erase = retry(session, || file.sst.nth_range_erase(session, i))?.expect("counted in the file's meta");
-        let Some(erase) = file.sst.seen_of(erase) else { continue };
-        if erase.newest(oldest).is_some() {
-            regions.push(Region { start: erase.start, end: erase.end });
+/// Where range erases of `file` hide all older versions from readers at `oldest` and later. At most so many erases, and so
+/// many bytes of regions, as are `left`: the others go on hiding.
+fn regions_of(
+    session: &Session,
+    file: &DbFile,
+    oldest: Version,
+    (erases_left, bytes_left): &mut (usize, usize),
+) -> Result<Vec<Region>> {
+    let mut cursor = EraseCursor::new(file.sst.clone());
+    let mut regions: Vec<Region> = Vec::new();
+    let mut next = retry(session, || cursor.seek_first(session))?;
+    while let Some(RangeErase { start, end, versions }) = next.take_if(|_| *erases_left > 0) {
+        *erases_left -= 1;
+        if versions.iter().any(|&version| version <= oldest) {
+            match regions.last_mut() {
+                // Erases that were cut where others begin or end are one region.
+                Some(last) if last.end.as_ref() == Some(&start) => last.end = end,
+                _ => {
+                    let bytes = size_of::<Region>() + start.len() + end.as_ref().map_or(0, Vec::len);
+                    let Some(rest) = bytes_left.checked_sub(bytes) else { break };
+                    *bytes_left = rest;
+                    regions.push(Region { start, end });
+                }
+            }
         }
+        next = retry(session, || cursor.next(session))?;
     }
     Ok(regions)
 }
@@ -155,6 +173,9 @@ pub fn without(session: &Session, file: &DbFile, regions: &[Region], if_worth_it
     let (before, all) = (sst.rows(), sst.meta.rows());
     let mut slice = Slice { rows: before.clone(), bounds: bounds.clone(), bytes: sst.visible_bytes() };
     for region in regions() {
+        if if_worth_it && !is_worth_it(&before, &slice, most_rows_in(session, file, region)?) {
+            continue;
+        }
         let start = if region.reaches_below(bounds) { 0 } else { rows_before(session, file, &region.start)? };
         let end = match &region.end {
             Some(end) if !region.reaches_above(bounds) => rows_before(session, file, end)?,
@@ -165,13 +186,11 @@ pub fn without(session: &Session, file: &DbFile, regions: &[Region], if_worth_it
             return Err(sst.file.corrupt(PageKind::Data, 0, why).into());
         }
         let gone = slice.rows.count_within(start..end);
-        let bytes = share(slice.bytes, gone, slice.rows.count());
         let left = RowRanges::new(slice.rows.within(0..start).iter().chain(slice.rows.within(end..all).iter()));
-        let is_worth_it = bytes >= WORTH_BYTES || gone * WORTH_SHARE >= before.count();
-        if if_worth_it && (gone == 0 || !is_worth_it || left.iter().count() > MAX_RANGES) {
+        if if_worth_it && (!is_worth_it(&before, &slice, gone) || left.iter().count() > MAX_RANGES) {
             continue;
         }
-        slice.bytes -= bytes;
+        slice.bytes -= share(slice.bytes, gone, slice.rows.count());
         slice.rows = left;
         match &region.end {
             Some(end) if region.reaches_below(bounds) => {
@@ -199,6 +218,20 @@ fn outward(key: &[u8]) -> Option<Vec<u8>> {
 /// `part` of `whole`, as a share of `bytes`.
 fn share(bytes: u64, part: u64, whole: u64) -> u64 {
     (u128::from(bytes) * u128::from(part) / u128::from(whole.max(1))) as u64
+}
+
+/// Whether to cut `gone` rows off `slice`, which is what is left of the rows `before`.
+fn is_worth_it(before: &RowRanges, slice: &Slice, gone: u64) -> bool {
+    let bytes = share(slice.bytes, gone, slice.rows.count());
+    gone > 0 && (bytes >= WORTH_BYTES || gone.saturating_mul(WORTH_SHARE) >= before.count())
+}
+
+/// At most so many of the rows that are seen lie in `region`, as index nodes tell: most regions of many are small, and no
+/// data page is read for those.
+fn most_rows_in(session: &Session, file: &DbFile, region: &Region) -> Result<u64> {
+    let (low, high) = (Bound::Included(region.start.as_slice()), region.end.as_deref());
+    let high = high.map_or(Bound::Unbounded, Bound::Excluded);
+    Ok(retry(session, || file.sst.totals_between(session, low, high))?.rows.high)
 }
 
 /// How many main rows of the file, seen or not, have keys less than `key`.
