@@ -2,6 +2,7 @@
 //! only running a choice has effects.
 
 pub mod cut;
+pub mod erases;
 pub mod keep;
 pub mod output;
 pub mod pick;

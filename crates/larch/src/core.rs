@@ -79,7 +79,7 @@ pub struct Written {
 /// Memory that passes through the hands of writers, by what it is for; what stays is counted where it is.
 #[derive(Debug)]
 pub struct Held {
-    /// Files being built, by whoever builds them.
+    /// Files being built, and range erases on their way into them, by whoever builds them.
     pub builders: Arc<Gauge>,
     /// Pages that compactions and merges of imports read.
     pub compactions: OwnMemory,

@@ -1,7 +1,8 @@
 //! From memtables to files of level 0. Knows no levels below.
 
 use crate::commit::{Writer, log_path, rotate, wait_for_level0};
-use crate::compact::keep::{self, Covers, KeyFilter};
+use crate::compact::erases::Covers;
+use crate::compact::keep::{self, KeyFilter};
 use crate::compact::output::Outputs;
 use crate::compact::pick;
 use crate::core::{Core, StopOnPanic};
@@ -109,17 +110,13 @@ fn write_table(
     memtable: &Memtable,
     boundaries: &[Version],
 ) -> Result<Vec<Edit>> {
-    let erases: Vec<RangeErase> = memtable
-        .range_erases()
-        .into_iter()
-        .map(|erase| RangeErase {
-            start: erase.start.to_vec(),
-            end: (!erase.end.is_empty()).then(|| erase.end.to_vec()),
-            versions: keep::newest_of_each_stripe(boundaries, &erase.versions),
-        })
-        .collect();
-    let mut outputs = Outputs::new(core, table, u64::MAX, erases.clone(), false);
-    let mut covers = Covers::new(&erases);
+    let mut erases = memtable.range_erases().map(|erase| RangeErase {
+        start: erase.start.to_vec(),
+        end: (!erase.end.is_empty()).then(|| erase.end.to_vec()),
+        versions: keep::newest_of_each_stripe(boundaries, &erase.versions),
+    });
+    let mut outputs = Outputs::new(core, table, u64::MAX, false);
+    let mut covers = Covers::new(|| Ok(erases.next()));
     let mut filter = KeyFilter::default();
     let mut key: Option<Vec<u8>> = None;
     for row in memtable.all_versions() {
@@ -128,10 +125,16 @@ fn write_table(
             key.clear();
             key.extend_from_slice(row.key());
             filter = KeyFilter::default();
+            while let Some(erase) = covers.advance(Some(row.key()))? {
+                outputs.add_erase(erase.clone())?;
+            }
         }
         if filter.keep(boundaries, row.version(), covers.of(row.key())) {
             outputs.add_joined(row.key(), row.version(), row.kind(), row.value())?;
         }
+    }
+    while let Some(erase) = covers.advance(None)? {
+        outputs.add_erase(erase.clone())?;
     }
     let (edits, bytes) = outputs.finish(0, 0)?;
     core.written.flush.fetch_add(bytes, Ordering::Relaxed);

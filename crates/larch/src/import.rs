@@ -381,7 +381,7 @@ impl RunWriter {
     fn new(table: &Table, file_bytes: u64) -> Self {
         let core = table.core().clone();
         // It holds no erases, and mostly goes to the deepest level.
-        Self { outputs: Outputs::new(&core, &table.info(), file_bytes, Vec::new(), true), core }
+        Self { outputs: Outputs::new(&core, &table.info(), file_bytes, true), core }
     }
 
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {

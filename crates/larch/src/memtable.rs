@@ -16,8 +16,8 @@
 use std::ops::Bound;
 
 use crossbeam_skiplist::SkipMap;
-use os::sync::RwLock;
 use os::sync::atomic::{AtomicU64, Ordering};
+use os::sync::{Arc, RwLock};
 use sst::{RowKind, Version};
 
 mod cursor;
@@ -30,6 +30,9 @@ pub use row::MemRow;
 
 use fragments::Fragments;
 use row::{Lookup, Probe};
+
+/// Range erases that are listed at once: so long is the lock held.
+const LISTED_ERASES: usize = 64;
 
 /// Rows of one table in memory.
 #[derive(Debug)]
@@ -100,12 +103,21 @@ impl Memtable {
         self.range_erase_count.load(Ordering::Acquire) != 0
     }
 
-    /// The range erases in fragments: sorted, not overlapping, each with all its versions.
-    pub fn range_erases(&self) -> Vec<RangeErase> {
-        if !self.has_range_erases() {
-            return Vec::new();
-        }
-        self.range_erases.read().list()
+    /// The range erases in fragments: sorted, not overlapping, each with all its versions. Those that come while they are
+    /// listed may be missing, in whole or in part.
+    pub fn range_erases(&self) -> impl Iterator<Item = RangeErase> + '_ {
+        let mut chunk = Vec::new().into_iter();
+        // Where those begin that were not listed yet.
+        let mut next = self.has_range_erases().then(|| Arc::from([]));
+        std::iter::from_fn(move || {
+            if chunk.len() == 0 {
+                let from: Arc<[u8]> = next.take()?;
+                let listed = self.range_erases.read().list(&from, LISTED_ERASES);
+                next = listed.last().filter(|last| !last.end.is_empty()).map(|last| last.end.clone());
+                chunk = listed.into_iter();
+            }
+            chunk.next()
+        })
     }
 
     /// Every row, sorted by key and from newest to oldest version; for a flush, when nobody applies any more.

@@ -402,7 +402,7 @@ fn save_table(
     }
     let mut bad_values = Vec::new();
     if let Some(memtable) = memtable {
-        erases.extend(memtable.range_erases().into_iter().map(|erase| RangeErase {
+        erases.extend(memtable.range_erases().map(|erase| RangeErase {
             start: erase.start.to_vec(),
             end: (!erase.end.is_empty()).then(|| erase.end.to_vec()),
             versions: erase.versions,

@@ -63,7 +63,9 @@ fn share_files(handle: &Arc<Handle>, table: &Table, name: &str, from: Option<&[u
         // The old table's rows are hidden by a file that says so, which a compaction turns into slices.
         let at = *version.insert(writer.take_version());
         let erase = RangeErase { start: key.to_vec(), end: None, versions: vec![at] };
-        let (added, _) = Outputs::new(core, info, u64::MAX, vec![erase], false).finish(0, 0)?;
+        let mut outputs = Outputs::new(core, info, u64::MAX, false);
+        outputs.add_erase(erase)?;
+        let (added, _) = outputs.finish(0, 0)?;
         edits.extend(added);
         edits.push(Edit::LastVersion(at));
         if view.memory.iter().all(|memory| memory.is_empty()) {

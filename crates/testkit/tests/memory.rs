@@ -144,4 +144,38 @@ fn owners_hold_what_the_process_has_grown_by() {
     check("imported", &db, before);
     db.close().expect("the disk works");
     std::fs::remove_dir_all(&directory).expect("the directory is the test's");
+
+    let before = memory_bytes();
+    let levels = LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() };
+    let builder = Database::builder(&directory).cache_bytes(8 << 20).write_buffer_bytes(32 << 20).levels(levels);
+    let db = builder.open().expect("the disk works");
+    let [few, many] = [10_000, 100_000].map(|erases| {
+        let table = db.table(&format!("{erases} range erases")).expect("the disk works");
+        table.insert(key(erases), "a row below them").expect("the disk works");
+        table.compact().expect("the disk works");
+        // Who sees the row keeps them from being dropped.
+        let snapshot = db.snapshot();
+        for i in 0..erases / 500 {
+            let mut batch = db.batch().durability(Durability::Buffered);
+            for i in 500 * i..500 * (i + 1) {
+                let i = i * 7919 % erases;
+                batch.remove_range(&table, key(i)..[key(i), b"x".to_vec()].concat());
+            }
+            batch.commit().expect("the disk works");
+        }
+        db.flush().expect("the disk works");
+        let mut most = 0;
+        let look = &mut |_, _| {
+            most = most.max(memory_bytes().saturating_sub(before));
+            check("compacting range erases", &db, before);
+        };
+        table.compact_with(look).expect("the disk works");
+        drop(snapshot);
+        assert!(most > 0, "the compaction was not looked at");
+        most
+    });
+    println!("a database that compacts 10,000 range erases takes {few} bytes, with 100,000 {many}");
+    assert!(many < few + (512 << 10), "{few} bytes for 10,000 range erases, {many} for 100,000");
+    db.close().expect("the disk works");
+    std::fs::remove_dir_all(&directory).expect("the directory is the test's");
 }

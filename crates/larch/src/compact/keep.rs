@@ -3,7 +3,7 @@
 //! Readers read at the *boundaries*: the pinned versions and the newest one. What lies between two neighbouring
 //! boundaries is a stripe; of a key's versions within one stripe only the newest can be seen.
 
-use sst::{RangeErase, Version};
+use sst::Version;
 
 /// The stripe of `version`: how many boundaries are less. Versions newer than all boundaries are in the last one.
 fn stripe(boundaries: &[Version], version: Version) -> usize {
@@ -26,30 +26,6 @@ pub fn newest_of_each_stripe(boundaries: &[Version], versions: &[Version]) -> Ve
     kept
 }
 
-/// Range erases, asked about keys in ascending order.
-#[derive(Debug)]
-pub struct Covers<'e> {
-    erases: &'e [RangeErase],
-}
-
-impl<'e> Covers<'e> {
-    /// `erases` are sorted and disjoint.
-    pub fn new(erases: &'e [RangeErase]) -> Self {
-        Self { erases }
-    }
-
-    /// Versions of the range erases over `key`, newest first.
-    pub fn of(&mut self, key: &[u8]) -> &'e [Version] {
-        while let Some((first, rest)) = self.erases.split_first() {
-            if first.end.as_deref().is_none_or(|end| key < end) {
-                return if first.covers(key) { &first.versions } else { &[] };
-            }
-            self.erases = rest;
-        }
-        &[]
-    }
-}
-
 /// Looks at the versions of one key, newest first.
 #[derive(Debug, Default)]
 pub struct KeyFilter {
@@ -57,7 +33,8 @@ pub struct KeyFilter {
 }
 
 impl KeyFilter {
-    /// Whether `version` can be seen, given that range erases at `covers` (newest first) hide the key.
+    /// Whether `version` can be seen, given that range erases at `covers` (newest first, at least the newest of each stripe)
+    /// hide the key.
     pub fn keep(&mut self, boundaries: &[Version], version: Version, covers: &[Version]) -> bool {
         let stripe_here = stripe(boundaries, version);
         if self.seen.replace(stripe_here) == Some(stripe_here) {

@@ -20,9 +20,9 @@ pub struct Outputs {
     core: Arc<Core>,
     table: Arc<TableInfo>,
     file_bytes: u64,
-    /// Sorted and disjoint; those before `next_erase` are in files, or in parts.
-    erases: Vec<RangeErase>,
-    next_erase: usize,
+    /// The range erase added last, or what of it no file has yet. It waits for the next one, which may go on where it ends,
+    /// and for the end of the file, which may cut it.
+    erase: Option<RangeErase>,
     /// Whether nothing lies deeper, so that an erase with nothing to hide can go. Says which filter files get, too.
     bottom: bool,
     /// Erases of the current key that are kept only if something older is.
@@ -50,21 +50,13 @@ struct Written {
 }
 
 impl Outputs {
-    /// Files of about `file_bytes`; `erases` are sorted, disjoint and already without versions that nobody needs.
-    pub fn new(
-        core: &Arc<Core>,
-        table: &Arc<TableInfo>,
-        file_bytes: u64,
-        mut erases: Vec<RangeErase>,
-        bottom: bool,
-    ) -> Self {
-        erases.retain(|erase| !erase.versions.is_empty());
+    /// Files of about `file_bytes`. At the `bottom` nothing lies deeper than they do.
+    pub fn new(core: &Arc<Core>, table: &Arc<TableInfo>, file_bytes: u64, bottom: bool) -> Self {
         Self {
             core: core.clone(),
             table: table.clone(),
             file_bytes,
-            erases,
-            next_erase: 0,
+            erase: None,
             bottom,
             held_back: Vec::new(),
             held_key: Vec::new(),
@@ -109,8 +101,37 @@ impl Outputs {
     }
 
     fn write(&mut self, key: &[u8], version: Version, kind: RowKind, parts: &[&[u8]]) -> Result<()> {
+        Ok(self.builder_at(key)?.add(key, version, kind, parts)?)
+    }
+
+    /// Adds a range erase: they are sorted and disjoint, and one is added before the rows from its start on are. One without
+    /// versions says nothing.
+    pub fn add_erase(&mut self, erase: RangeErase) -> Result<()> {
+        if erase.versions.is_empty() {
+            return Ok(());
+        }
+        match &mut self.erase {
+            Some(last) if last.end.as_ref() == Some(&erase.start) && last.versions == erase.versions => {
+                last.end = erase.end;
+            }
+            _ => {
+                self.write_erase()?;
+                self.erase = Some(erase);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the range erase that waits, if one does, as a whole.
+    fn write_erase(&mut self) -> Result<()> {
+        let Some(RangeErase { start, end, versions }) = self.erase.take() else { return Ok(()) };
+        Ok(self.builder_at(&start)?.add_range_erase(&start, end.as_deref(), &versions)?)
+    }
+
+    /// The builder of the file that takes what comes at `key`: a new one, which begins there, if the open one is long enough.
+    fn builder_at(&mut self, key: &[u8]) -> Result<&mut Builder> {
         let mut bytes = self.open.as_ref().map_or(0, |open| open.builder.file_bytes());
-        if bytes >= self.file_bytes && self.open.as_ref().is_some_and(|open| open.builder.last_key() != key) {
+        if bytes >= self.file_bytes && self.open.as_ref().is_some_and(|open| open.builder.last_key() < key) {
             self.close(Some(key))?;
             bytes = 0;
         }
@@ -120,9 +141,10 @@ impl Outputs {
         let open = self.open.as_mut().expect("created above");
         if bytes >= open.look_at {
             open.look_at = bytes + LOOK_BYTES;
-            self.memory.set(open.builder.memory_bytes() + written_bytes(&self.written));
+            let erase = self.erase.as_ref().map_or(0, erase_bytes);
+            self.memory.set(open.builder.memory_bytes() + written_bytes(&self.written) + erase);
         }
-        Ok(open.builder.add(key, version, kind, parts)?)
+        Ok(&mut open.builder)
     }
 
     fn create(&self) -> Result<Open> {
@@ -143,7 +165,7 @@ impl Outputs {
     /// Finishes the open file, which ends before `cut`; `None` is the end of all keys.
     fn close(&mut self, cut: Option<&[u8]>) -> Result<()> {
         let Some(mut open) = self.open.take() else { return Ok(()) };
-        let outcome = self.add_erases(&mut open.builder, cut).and_then(|()| Ok(open.builder.finish()?));
+        let outcome = self.cut_erase(&mut open.builder, cut).and_then(|()| Ok(open.builder.finish()?));
         match outcome {
             Ok(meta) => {
                 self.written.push(Written { number: open.number, path: open.path, meta });
@@ -157,33 +179,25 @@ impl Outputs {
         }
     }
 
-    /// Writes the erases that begin before `cut`, cut there.
-    fn add_erases(&mut self, builder: &mut Builder, cut: Option<&[u8]>) -> Result<()> {
-        while let Some(erase) = self.erases.get_mut(self.next_erase) {
-            if cut.is_some_and(|cut| cut <= erase.start.as_slice()) {
-                break;
+    /// Writes what lies before `cut` of the range erase that waits.
+    fn cut_erase(&mut self, builder: &mut Builder, cut: Option<&[u8]>) -> Result<()> {
+        let Some(erase) = self.erase.take_if(|erase| cut.is_none_or(|cut| erase.start.as_slice() < cut)) else {
+            return Ok(());
+        };
+        let RangeErase { start, end, versions } = erase;
+        match cut.filter(|&cut| end.as_deref().is_none_or(|end| cut < end)) {
+            Some(cut) => {
+                builder.add_range_erase(&start, Some(cut), &versions)?;
+                self.erase = Some(RangeErase { start: cut.to_vec(), end, versions });
             }
-            let goes_on = match (cut, erase.end.as_deref()) {
-                (Some(cut), Some(end)) => cut < end,
-                (Some(_), None) => true,
-                (None, _) => false,
-            };
-            if goes_on {
-                builder.add_range_erase(&erase.start, cut, &erase.versions)?;
-                erase.start = cut.expect("it goes on after the cut").to_vec();
-                break;
-            }
-            builder.add_range_erase(&erase.start, erase.end.as_deref(), &erase.versions)?;
-            self.next_erase += 1;
+            None => builder.add_range_erase(&start, end.as_deref(), &versions)?,
         }
         Ok(())
     }
 
     /// Finishes the last file and returns all of them.
     pub fn finish_files(mut self) -> Result<Vec<(u64, Meta)>> {
-        if self.open.is_none() && self.next_erase < self.erases.len() {
-            self.open = Some(self.create()?);
-        }
+        self.write_erase()?;
         self.close(None)?;
         let directory = &self.core.directory;
         self.core.machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
@@ -214,6 +228,12 @@ impl Drop for Outputs {
             remove(&self.core, path);
         }
     }
+}
+
+/// Memory of a range erase that waits.
+fn erase_bytes(erase: &RangeErase) -> u64 {
+    let keys = erase.start.capacity() + erase.end.as_ref().map_or(0, Vec::capacity);
+    (keys + erase.versions.capacity() * size_of::<Version>()) as u64
 }
 
 /// Memory of what is known of finished files.

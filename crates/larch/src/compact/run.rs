@@ -1,12 +1,12 @@
 //! Doing what was picked: reads around the cache, merges versions, writes files, installs the edits.
 
-use super::keep::{self, Covers, KeyFilter};
+use super::erases::{Covers, EraseMerge};
+use super::keep::{self, KeyFilter};
 use super::output::Outputs;
 use super::pick::{self, Choice};
 use crate::core::Core;
 use crate::error::Result;
 use crate::manifest::{DbFile, Edit, Level, TableFiles, TableInfo};
-use crate::memtable::Memtable;
 use crate::parts::MAX_GROUPS;
 use crate::read::level::LevelCursor;
 use crate::warm;
@@ -15,7 +15,7 @@ use os::sync::atomic::Ordering;
 use pages::{Admit, PageSource, Reason, Session, Stop, retry};
 use sst::{Groups, LoadedValue, RangeErase, Readahead, Row, RowKind, SstCursor, StoredValue, Version};
 
-/// Between two looks at whether to go on, in bytes of values; a version counts as some more.
+/// Between two looks at whether to go on, in bytes of values; a version counts as some more, a range erase as a version.
 const LOOK_BYTES: u64 = 1 << 20;
 const ROW_WORK_BYTES: u64 = 128;
 
@@ -110,46 +110,43 @@ pub fn merge_files(
     let groups = table.options.groups.len().max(1);
     // A quarter is for nodes, and for what is read of the pages after the window.
     let readahead = Readahead::full(ahead_bytes / 4 * 3);
-    let erases = gather_range_erases(&session, &plan.sources)?;
-    let kept_erases = erases.iter().map(|erase| RangeErase {
-        versions: keep::newest_of_each_stripe(boundaries, &erase.versions)
-            .into_iter()
-            .filter(|&version| !(plan.bottom && keep::is_in_oldest_stripe(boundaries, version)))
-            .collect(),
-        ..erase.clone()
-    });
-    let outputs = Outputs::new(core, table, plan.file_bytes, kept_erases.collect(), plan.bottom);
+    let outputs = Outputs::new(core, table, plan.file_bytes, plan.bottom);
     let mut copy = Copy { session: &session, outputs, groups, beside: Vec::new(), parts: Vec::new() };
-    let mut covers = Covers::new(&erases);
-
-    let total_rows: u64 = plan.sources.iter().flat_map(|level| level.iter()).map(|file| file.sst.rows().count()).sum();
-    let total_bytes: u64 =
-        plan.sources.iter().flat_map(|level| level.iter()).map(|file| file.sst.visible_bytes()).sum();
+    let mut work = Work::new(core, &plan.sources, go_on);
+    let memory = core.held.builders.holding();
+    let mut erases = EraseMerge::new(&session, &plan.sources, boundaries, (readahead, work.total_bytes), memory);
+    let mut covers = Covers::new(|| erases.next());
+    // What hides nothing that lies deeper, from nobody, goes.
+    let kept = |mut erase: RangeErase| {
+        erase.versions.retain(|&version| !(plan.bottom && keep::is_in_oldest_stripe(boundaries, version)));
+        erase
+    };
     let mut merge = VersionMerge::new(plan.sources, readahead);
-    let (mut rows, mut unlooked) = (0u64, 0);
     let mut key = Vec::new();
     while let Some(newest) = merge.next_key(&session, &mut key)? {
+        while let Some(erase) = covers.advance(Some(&key))? {
+            copy.outputs.add_erase(kept(erase.clone()))?;
+            work.items += 1;
+            if !work.goes_on(ROW_WORK_BYTES) {
+                return Ok(None);
+            }
+        }
         let mut filter = KeyFilter::default();
         let covers = covers.of(&key);
         for i in newest..merge.sources.len() {
             if !merge.is_at(i, &key) {
                 continue;
             }
-            rows += 1;
+            work.items += 1;
             let cursor = merge.sources[i].cursor.versions();
             let mut row = cursor.newest();
             let mut is_first = true;
             while let Some(version) = row {
-                unlooked += ROW_WORK_BYTES;
-                if unlooked >= LOOK_BYTES {
-                    unlooked = 0;
-                    let done = (u128::from(total_bytes) * u128::from(rows) / u128::from(total_rows.max(1))) as u64;
-                    if core.background.is_closing() || !go_on(done, total_bytes) {
-                        return Ok(None);
-                    }
+                if !work.goes_on(ROW_WORK_BYTES) {
+                    return Ok(None);
                 }
                 if filter.keep(boundaries, version.version, covers) {
-                    unlooked += copy.version(cursor, &key, &version)?;
+                    work.unlooked += copy.version(cursor, &key, &version)?;
                 }
                 let older =
                     retry(
@@ -162,7 +159,49 @@ pub fn merge_files(
         }
         merge.pass(&key);
     }
+    while let Some(erase) = covers.advance(None)? {
+        copy.outputs.add_erase(kept(erase.clone()))?;
+        work.items += 1;
+        if !work.goes_on(ROW_WORK_BYTES) {
+            return Ok(None);
+        }
+    }
     Ok(Some(copy.outputs))
+}
+
+/// How far a merge has come, and whether it is to go on.
+struct Work<'w> {
+    core: &'w Core,
+    go_on: &'w mut dyn FnMut(u64, u64) -> bool,
+    /// Rows and range erases that were taken from inputs, and all there are; range erases that are cut at each other's ends
+    /// count more than once.
+    items: u64,
+    total_items: u64,
+    total_bytes: u64,
+    /// Since it was asked last whether to go on.
+    unlooked: u64,
+}
+
+impl<'w> Work<'w> {
+    fn new(core: &'w Core, sources: &[Level], go_on: &'w mut dyn FnMut(u64, u64) -> bool) -> Self {
+        let files = || sources.iter().flat_map(|level| level.iter()).map(|file| &file.sst);
+        let erases = files().filter_map(|sst| sst.meta.range_erases).map(|tree| tree.totals.rows);
+        let total_items = files().map(|sst| sst.rows().count()).chain(erases).fold(0, u64::saturating_add);
+        let total_bytes = files().map(|sst| sst.visible_bytes()).sum();
+        Self { core, go_on, items: 0, total_items, total_bytes, unlooked: 0 }
+    }
+
+    /// Whether to go on after `bytes` more of work; asked from time to time.
+    fn goes_on(&mut self, bytes: u64) -> bool {
+        self.unlooked += bytes;
+        if self.unlooked < LOOK_BYTES {
+            return true;
+        }
+        self.unlooked = 0;
+        let share = u128::from(self.total_bytes) * u128::from(self.items) / u128::from(self.total_items.max(1));
+        let done = (share as u64).min(self.total_bytes);
+        !self.core.background.is_closing() && (self.go_on)(done, self.total_bytes)
+    }
 }
 
 /// Copies versions as they are.
@@ -230,37 +269,6 @@ impl Copy<'_> {
         }
         if missing { Err(Stop::Fault) } else { Ok(()) }
     }
-}
-
-/// The range erases of all inputs, cut at each other's ends.
-fn gather_range_erases(session: &Session, sources: &[Level]) -> Result<Vec<RangeErase>> {
-    let files = || sources.iter().flat_map(|level| level.iter());
-    if files().all(|file| file.sst.meta.range_erases.is_none()) {
-        return Ok(Vec::new());
-    }
-    let mut erases: Vec<RangeErase> = Vec::new();
-    for file in files() {
-        let count = file.sst.meta.range_erases.map_or(0, |tree| tree.totals.rows);
-        for i in 0..count {
-            let erase = retry(session, || file.sst.nth_range_erase(session, i))?.expect("counted in the file's meta");
-            erases.extend(file.sst.seen_of(erase));
-        }
-    }
-    let versions = |i: usize| erases[i].versions.iter().map(move |&version| (version, i));
-    let mut order: Vec<(Version, usize)> = (0..erases.len()).flat_map(versions).collect();
-    // A memtable cuts them, oldest first.
-    order.sort_unstable();
-    let cutter = Memtable::new();
-    for (version, i) in order {
-        let erase = &erases[i];
-        cutter.remove_range(&erase.start, erase.end.as_deref().unwrap_or_default(), version);
-    }
-    let cut = cutter.range_erases().into_iter().map(|erase| RangeErase {
-        start: erase.start.to_vec(),
-        end: (!erase.end.is_empty()).then(|| erase.end.to_vec()),
-        versions: erase.versions,
-    });
-    Ok(cut.collect())
 }
 
 /// All keys of all inputs in order.

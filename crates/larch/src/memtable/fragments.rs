@@ -119,18 +119,17 @@ impl Fragments {
         if !fragment.end.is_empty() && &*fragment.end <= key {
             return None;
         }
-        let visible = fragment.versions.partition_point(|version| *version <= at);
-        fragment.versions[..visible].last().copied()
+        fragment.newest(at)
     }
 
-    /// The fragments, sorted by start.
-    pub(super) fn list(&self) -> Vec<RangeErase> {
+    /// The first `most` fragments that begin at or after `from`, sorted by start.
+    pub(super) fn list(&self, from: &[u8], most: usize) -> Vec<RangeErase> {
         let erase = |(start, fragment): (&Arc<[u8]>, &Fragment)| RangeErase {
             start: start.clone(),
             end: fragment.end.clone(),
             versions: fragment.versions.iter().rev().copied().collect(),
         };
-        self.by_start.iter().map(erase).collect()
+        self.by_start.range::<[u8], _>((Bound::Included(from), Bound::Unbounded)).take(most).map(erase).collect()
     }
 
     /// How much memory this takes.
@@ -140,6 +139,12 @@ impl Fragments {
 }
 
 impl Fragment {
+    /// The newest version at or before `at`.
+    fn newest(&self, at: Version) -> Option<Version> {
+        let visible = self.versions.partition_point(|version| *version <= at);
+        self.versions[..visible].last().copied()
+    }
+
     /// Versions come in order, and one batch may erase a range twice.
     fn note(&mut self, version: Version) {
         if let Err(place) = self.versions.binary_search(&version) {

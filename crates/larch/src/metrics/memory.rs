@@ -31,8 +31,8 @@ pub struct Memory {
     pub memtable_bytes: u64,
     /// What the log keeps to lay out records in.
     pub log_buffer_bytes: u64,
-    /// Files being written by flushes, compactions and imports: open pages, closed index nodes, filters, and what is
-    /// gathered for the disk. To 64 KiB a file or so.
+    /// Files being written by flushes, compactions and imports: open pages, closed index nodes, filters, range erases that
+    /// are being merged, and what is gathered for the disk. To 64 KiB a file or so.
     pub builder_bytes: u64,
     /// Pages that compactions and merges of imports read, outside the cache.
     pub compaction_bytes: u64,

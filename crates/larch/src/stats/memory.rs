@@ -19,7 +19,7 @@ pub fn erased(table: TableView<'_>, span: &Span) -> Vec<Span> {
     let seen = |erase: &crate::memtable::RangeErase| erase.versions.last().is_some_and(|&oldest| oldest <= table.at);
     let mut spans: Vec<Span> = Vec::new();
     for memtable in memtables(table) {
-        for erase in memtable.range_erases().iter().filter(|erase| seen(erase)) {
+        for erase in memtable.range_erases().filter(seen) {
             let end = (!erase.end.is_empty()).then(|| erase.end.to_vec());
             spans.extend(Span::new(erase.start.to_vec(), end).and_then(|erased| erased.meet(span)));
         }

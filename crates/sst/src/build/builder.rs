@@ -182,7 +182,7 @@ impl Builder {
     /// Length of the file if it were finished now, to a page or so.
     pub fn file_bytes(&self) -> u64 {
         let groups = self.groups.iter().flat_map(|group| [group.newest.tree(), group.older.tree()]);
-        let trees = groups.chain([self.main.tree(), self.history.tree()]);
+        let trees = groups.chain([self.main.tree(), self.history.tree(), self.range_erases.tree()]);
         let filter = self.filter.as_ref().map_or(0, FilterRows::waiting_bytes);
         self.writer.offset() + filter + trees.map(|tree| tree.waiting_bytes()).sum::<u64>() + BLOCK_BYTES as u64
     }

@@ -1,0 +1,178 @@
+//! The range erases of several files as one stream in order, cut at each other's ends, and a place in such a stream beside
+//! rows in order. The stream holds one erase and one page of each file whose erases lie where it is, however many there
+//! are in all.
+//!
+//! ```text
+//! file 1     a ─── @5 ─────── m                 p ── @6 ── s
+//! file 2             f ─────── @9 ─────── t
+//! fragments  a ───── f ────── m ─ p ──── s ── t
+//!              [5]     [9, 5]  [9] [9, 6]  [9]
+//! ```
+//!
+//! Of the versions of a fragment that no reader can tell apart the newest is kept, see [`keep`].
+
+use super::keep;
+use crate::error::Result;
+use crate::gauge::Holding;
+use crate::manifest::{DbFile, Level};
+use os::sync::Arc;
+use pages::{PageKind, Session, retry};
+use sst::{EraseCursor, RangeErase, Readahead, Version};
+
+/// The fragments of files.
+pub struct EraseMerge<'s> {
+    session: &'s Session,
+    boundaries: &'s [Version],
+    readahead: Readahead,
+    all_bytes: u64,
+    /// Files whose range erases lie after the fragments given so far: the one with the least bound last.
+    to_come: Vec<Arc<DbFile>>,
+    open: Vec<Open>,
+    /// Memory of the open ones.
+    memory: Holding,
+}
+
+/// A file whose range erases have begun.
+struct Open {
+    file: Arc<DbFile>,
+    cursor: EraseCursor,
+    /// Of the erase where the cursor is, what no fragment has had yet.
+    rest: RangeErase,
+}
+
+impl<'s> EraseMerge<'s> {
+    /// The erases of all files of `sources`, for readers at `boundaries`. Reads nothing yet. They share `readahead` by their
+    /// bytes with everything else that is read, which is `all_bytes`.
+    pub fn new(
+        session: &'s Session,
+        sources: &[Level],
+        boundaries: &'s [Version],
+        (readahead, all_bytes): (Readahead, u64),
+        memory: Holding,
+    ) -> Self {
+        let files = sources.iter().flat_map(|level| level.iter());
+        let mut to_come: Vec<Arc<DbFile>> =
+            files.filter(|file| file.sst.meta.range_erases.is_some()).map(Arc::clone).collect();
+        to_come.sort_by(|a, b| b.sst.bounds().low.cmp(&a.sst.bounds().low));
+        Self { session, boundaries, readahead, all_bytes, to_come, open: Vec::new(), memory }
+    }
+
+    /// The next fragment.
+    pub fn next(&mut self) -> Result<Option<RangeErase>> {
+        // Files are opened until none of those to come can begin before the end of the fragment.
+        let (start, end) = loop {
+            let Some(start) = self.open.iter().map(|open| &open.rest.start).min() else {
+                if self.open_next()? { continue } else { return Ok(None) }
+            };
+            let edges = self.open.iter().filter_map(|open| match &open.rest {
+                rest if rest.start == *start => rest.end.as_ref(),
+                rest => Some(&rest.start),
+            });
+            let end = edges.min();
+            let to_come = self.to_come.last().map(|file| &file.sst.bounds().low);
+            if to_come.is_none_or(|low| end.is_some_and(|end| end <= low)) {
+                break (start.clone(), end.cloned());
+            }
+            self.open_next()?;
+        };
+        let mut versions = Vec::new();
+        let mut i = 0;
+        while let Some(open) = self.open.get_mut(i) {
+            if open.rest.start != start {
+                i += 1;
+                continue;
+            }
+            versions.extend_from_slice(&open.rest.versions);
+            if let Some(end) = end.as_ref().filter(|end| open.rest.end.as_ref() != Some(end)) {
+                open.rest.start.clone_from(end);
+                i += 1;
+            } else if open.step(self.session)? {
+                i += 1;
+            } else {
+                self.open.swap_remove(i);
+            }
+        }
+        versions.sort_unstable_by(|a, b| b.cmp(a));
+        versions.dedup();
+        let versions = keep::newest_of_each_stripe(self.boundaries, &versions);
+        self.memory.set(self.open.iter().map(Open::memory_bytes).sum());
+        Ok(Some(RangeErase { start, end, versions }))
+    }
+
+    /// Opens the next file of those to come; false if there is none.
+    fn open_next(&mut self) -> Result<bool> {
+        let Some(file) = self.to_come.pop() else { return Ok(false) };
+        let bytes = file.sst.meta.range_erases.map_or(0, |tree| tree.totals.bytes);
+        let readahead = self.readahead.share(bytes, self.all_bytes);
+        let mut cursor = EraseCursor::new(file.sst.clone()).with_readahead(readahead);
+        if let Some(rest) = retry(self.session, || cursor.seek_first(self.session))? {
+            if rest.start < file.sst.bounds().low {
+                return Err(out_of_order(&file, "begins before the bounds of the file"));
+            }
+            self.open.push(Open { file, cursor, rest });
+        }
+        Ok(true)
+    }
+}
+
+impl Open {
+    /// Goes to the next erase; false if there is none.
+    fn step(&mut self, session: &Session) -> Result<bool> {
+        let Some(next) = retry(session, || self.cursor.next(session))? else { return Ok(false) };
+        if self.rest.end.as_ref().is_none_or(|end| next.start < *end) {
+            return Err(out_of_order(&self.file, "overlaps the one before it"));
+        }
+        self.rest = next;
+        Ok(true)
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        let RangeErase { start, end, versions } = &self.rest;
+        let keys = start.capacity() + end.as_ref().map_or(0, Vec::capacity);
+        (size_of::<Self>() + keys + versions.capacity() * size_of::<Version>()) as u64
+    }
+}
+
+/// An error about a range erase of `file` that a valid file has not.
+#[cold]
+fn out_of_order(file: &DbFile, why: &str) -> crate::error::Error {
+    let at = file.sst.meta.range_erases.map_or(0, |tree| tree.root(false).address.offset);
+    file.sst.file.corrupt(PageKind::RangeErase, at, format!("a range erase {why}")).into()
+}
+
+/// A place in a stream of range erases, beside rows in order.
+#[derive(Debug)]
+pub struct Covers<N> {
+    /// Gives the next one: sorted and disjoint.
+    next: N,
+    /// The first that ends after the key asked about last.
+    here: Option<RangeErase>,
+    is_ended: bool,
+}
+
+impl<N: FnMut() -> Result<Option<RangeErase>>> Covers<N> {
+    /// Before the first of the erases that `next` gives.
+    pub fn new(next: N) -> Self {
+        Self { next, here: None, is_ended: false }
+    }
+
+    /// If the place is an erase that ends before or at `key`, goes to the next one and returns it; `None` once the place is
+    /// right for `key`, or the stream has ended. Without a key it goes to the next one in any case.
+    pub fn advance(&mut self, key: Option<&[u8]>) -> Result<Option<&RangeErase>> {
+        let is_right = |here: &RangeErase| key.is_some_and(|key| here.end.as_deref().is_none_or(|end| key < end));
+        if self.is_ended || self.here.as_ref().is_some_and(is_right) {
+            return Ok(None);
+        }
+        self.here = (self.next)()?;
+        self.is_ended = self.here.is_none();
+        Ok(self.here.as_ref())
+    }
+
+    /// Versions of the range erases over `key`, newest first. The place is right for it: see [`Covers::advance`].
+    pub fn of(&self, key: &[u8]) -> &[Version] {
+        self.here.as_ref().filter(|here| here.covers(key)).map_or(&[], |here| &here.versions)
+    }
+}
+
+#[cfg(test)]
+mod tests;
