@@ -18,7 +18,7 @@ use std::ops::Bound;
 use crossbeam_skiplist::SkipMap;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, RwLock};
-use sst::{RowKind, Version};
+use sst::{CoverAround, Direction, RowKind, Version};
 
 mod cursor;
 mod fragments;
@@ -118,6 +118,11 @@ impl Memtable {
             }
             chunk.next()
         })
+    }
+
+    /// What range erases at or before `at` say of `key`, and how far they say the same of other keys.
+    pub fn cover_around(&self, key: &[u8], at: Version, direction: Direction) -> CoverAround {
+        self.range_erases.read().cover_around(key, at, direction)
     }
 
     /// Every row, sorted by key and from newest to oldest version; for a flush, when nobody applies any more.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use os::sync::Arc;
-use sst::Version;
+use sst::{CoverAround, Direction, Version};
 
 use super::allocated_bytes;
 
@@ -120,6 +120,25 @@ impl Fragments {
             return None;
         }
         fragment.newest(at)
+    }
+
+    /// What erases at or before `at` say of `key`, and how far they say the same of other keys.
+    pub(super) fn cover_around(&self, key: &[u8], at: Version, direction: Direction) -> CoverAround {
+        let before = self.by_start.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back();
+        let at_key = before.filter(|(_, fragment)| fragment.end.is_empty() || key < &*fragment.end);
+        let cover = at_key.and_then(|(_, fragment)| fragment.newest(at));
+        let edge = match (direction, at_key, before) {
+            (Direction::Forward, Some((_, fragment)), _) if fragment.end.is_empty() => Bound::Unbounded,
+            (Direction::Forward, Some((_, fragment)), _) => Bound::Excluded(fragment.end.to_vec()),
+            (Direction::Forward, None, _) => {
+                let after = self.by_start.range::<[u8], _>((Bound::Excluded(key), Bound::Unbounded)).next();
+                after.map_or(Bound::Unbounded, |(start, _)| Bound::Excluded(start.to_vec()))
+            }
+            (Direction::Backward, Some((start, _)), _) => Bound::Included(start.to_vec()),
+            (Direction::Backward, None, Some((_, fragment))) => Bound::Included(fragment.end.to_vec()),
+            (Direction::Backward, None, None) => Bound::Unbounded,
+        };
+        CoverAround { cover, edge }
     }
 
     /// The first `most` fragments that begin at or after `from`, sorted by start.

@@ -4,7 +4,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 use std::thread;
 
 use os::sync::Arc;
@@ -106,6 +106,24 @@ fn a_read_gives_the_newest_version_at_or_before_its_own() {
             let cover = table.cover(&key, Version(at)).map(|version| version.0);
             let erases = || table.range_erases().collect::<Vec<_>>();
             assert_eq!(cover, model.cover(&key, at), "seed {seed}: {key:?} at {at} in {:?}", erases());
+            for direction in [Direction::Forward, Direction::Backward] {
+                let around = table.cover_around(&key, Version(at), direction);
+                assert_eq!(
+                    around.cover.map(|version| version.0),
+                    cover,
+                    "seed {seed}: {key:?} at {at} in {:?}",
+                    erases()
+                );
+                let other = random_key(&mut random);
+                let (near, far) = match direction {
+                    Direction::Forward => (Bound::Included(key.as_slice()), around.edge.as_ref().map(Vec::as_slice)),
+                    Direction::Backward => (around.edge.as_ref().map(Vec::as_slice), Bound::Included(key.as_slice())),
+                };
+                if (near, far).contains(other.as_slice()) {
+                    let there = model.cover(&other, at);
+                    assert_eq!(there, cover, "seed {seed}: {other:?} beside {key:?} at {at} in {:?}", erases());
+                }
+            }
         }
         let all: Vec<Seen> = table.all_versions().map(|row| seen(&row)).collect();
         assert_eq!(all, model.rows.iter().map(Model::row).collect::<Vec<_>>(), "seed {seed}");

@@ -105,6 +105,11 @@ impl LevelCursor {
         self.files[self.walked.clone()].iter().map(|file| file.sst.visible_bytes()).sum()
     }
 
+    /// The files of the level, and which of them are walked.
+    pub fn walked(&self) -> (&Level, Range<usize>) {
+        (&self.files, self.walked.clone())
+    }
+
     /// Whether no file is walked.
     pub fn is_empty(&self) -> bool {
         self.walked.is_empty()
@@ -311,32 +316,15 @@ impl LevelCursor {
         read
     }
 
-    /// The rows that come next in the page of the place, as of `at`. Moves nothing.
-    pub fn streak(&self, direction: Direction, at: Version) -> Option<Streak> {
-        self.cursor.as_ref()?.streak(direction, at)
+    /// The rows that come next in the page of the place, as of `at`, without those that are older than `erased`. Moves
+    /// nothing.
+    pub fn streak(&self, direction: Direction, at: Version, erased: Option<Version>) -> Option<Streak> {
+        self.cursor.as_ref()?.streak(direction, at, erased)
     }
 
     /// Goes to the row that `streak`, which began here, passed last.
     pub fn resume(&mut self, streak: &Streak) {
         self.cursor.as_mut().expect("a streak began at a row").resume(streak);
-    }
-
-    /// The newest version at which a range erase of the level hides `key`, not newer than `at`. A step.
-    pub fn cover<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Version>, Stop> {
-        let mut newest = None;
-        let mut missing = false;
-        for file in self.files_at(key) {
-            match file.sst.cover(source, key, at) {
-                Ok(cover) => newest = newest.max(cover),
-                Err(Stop::Fault) => missing = true,
-                Err(stop) => return Err(stop),
-            }
-        }
-        if missing { Err(Stop::Fault) } else { Ok(newest) }
-    }
-
-    fn files_at(&self, key: &[u8]) -> impl Iterator<Item = &Arc<DbFile>> {
-        crate::manifest::file_set::files_with_key(&self.files, key)
     }
 
     /// The versions of the row, for those who copy them all.

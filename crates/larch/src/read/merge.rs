@@ -3,12 +3,14 @@
 //! Each move is a composite step: all sources that must move do so before a fault is answered, and those that arrived
 //! are not moved again. A key's answer comes from the newest source that has a visible version of it, unless a range
 //! erase in that source or a newer one hides it. State is kept between steps, so skipping a hundred thousand erased
-//! rows pins one page a source.
+//! rows pins one page a source. What a range erase hides in older sources is passed row by row only where it is little;
+//! otherwise they seek its end.
 
+use super::cover::{Covers, comes_before};
 use super::found::Found;
 use super::level::LevelCursor;
 use super::view::TableView;
-use crate::memtable::{MemCursor, Memtable};
+use crate::memtable::MemCursor;
 use os::sync::Arc;
 use pages::{PageSource, Stop};
 use sst::{Direction, Groups, Readahead, RowKind, RowPlace, Seek, StoredValue, Streak, Version};
@@ -25,7 +27,7 @@ pub struct Merge {
     came: Came,
     /// All sources have arrived.
     is_settled: bool,
-    any_range_erases: bool,
+    covers: Covers,
     /// Which source had the row found last.
     giver: Option<usize>,
     /// It had the one before, too.
@@ -46,18 +48,26 @@ enum Came {
 struct Source {
     cursor: Cursor,
     pending: Pending,
+    /// Rows in succession that were passed because a newer source erased them.
+    hidden: usize,
 }
+
+/// Rows that newer sources erased are passed one by one so often before the source seeks the end of what was erased: a seek
+/// goes down from the root, where a step mostly stays in its page.
+const HIDDEN_ROWS: usize = 8;
 
 #[derive(Debug)]
 enum Cursor {
-    Memory(MemCursor, Arc<Memtable>),
+    Memory(MemCursor),
     Level(Box<LevelCursor>),
 }
 
 /// What a source has still to do before it can be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Pending {
     Seek,
+    /// Seek what comes after all keys before this bound.
+    SeekAfter(Bound<Vec<u8>>),
     Step,
     Nothing,
     Exhausted,
@@ -78,13 +88,12 @@ impl Merge {
     ) -> Self {
         let at = table.at;
         let mut sources = Vec::new();
-        let mut any_range_erases = false;
+        let mut covers = Covers::new(direction, at);
         for memtable in table.view.memory.iter().filter_map(|memory| memory.table(table.id)) {
-            any_range_erases |= memtable.has_range_erases();
-            sources.push(Cursor::Memory(MemCursor::new(memtable.clone(), at), memtable));
+            covers.add_memtable(&memtable);
+            sources.push(Cursor::Memory(MemCursor::new(memtable, at)));
         }
         if let Some(files) = table.files() {
-            any_range_erases |= files.files().any(|(_, file)| file.sst.meta.range_erases.is_some());
             let (level0, deeper) = files.levels.split_first().expect("a table has levels");
             let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
             let levels = level0.chain(deeper.iter().cloned());
@@ -94,13 +103,14 @@ impl Merge {
             let far = if direction == Direction::Forward { high } else { low };
             sources.extend(cursors.into_iter().map(|cursor| {
                 let readahead = readahead.share(cursor.bytes(), all_bytes);
+                covers.add_level(&cursor);
                 Cursor::Level(Box::new(cursor.with_readahead(readahead).until(far)))
             }));
         }
-        let sources = sources.into_iter().map(|cursor| Source { cursor, pending: Pending::Seek }).collect();
+        let sources = sources.into_iter().map(|cursor| Source { cursor, pending: Pending::Seek, hidden: 0 }).collect();
         let (key, came, is_settled) = (Vec::new(), Came::Nowhere, false);
         let (giver, is_steady) = (None, false);
-        Self { direction, at, sources, key, came, is_settled, any_range_erases, giver, is_steady }
+        Self { direction, at, sources, key, came, is_settled, covers, giver, is_steady }
     }
 
     /// Key of the row found last.
@@ -135,12 +145,13 @@ impl Merge {
             self.settle(reader, start)?;
             let Some(best) = self.best() else { return Ok(None) };
             let key = self.sources[best].cursor.key().expect("the best source has a row");
-            if !comes_before(key, far, self.direction) {
+            if !comes_before(key, &far, self.direction) {
                 return Ok(None);
             }
             self.key.clear();
             self.key.extend_from_slice(key);
             self.came = Came::To;
+            self.covers.reach(reader, &self.key)?;
             if let Some((source, found)) = self.resolve(reader, best)? {
                 if groups.any_beside_main()
                     && let Found::File(row, _) = &found
@@ -161,10 +172,24 @@ impl Merge {
             return Ok(());
         }
         let mut missing = false;
-        for Source { cursor, pending } in &mut self.sources {
+        // What was erased around the start is looked at in the same rounds as the rows.
+        if let Bound::Included(key) | Bound::Excluded(key) = start
+            && !self.covers.is_known()
+        {
+            match self.covers.reach(reader, key) {
+                Ok(()) => {}
+                Err(Stop::Fault) => missing = true,
+                Err(stop) => return Err(stop),
+            }
+        }
+        for Source { cursor, pending, .. } in &mut self.sources {
             let arrived = match pending {
                 Pending::Nothing | Pending::Exhausted => continue,
                 Pending::Seek => cursor.seek(reader, start, self.direction),
+                Pending::SeekAfter(edge) => match after(edge) {
+                    Bound::Unbounded => Ok(false),
+                    next => cursor.seek(reader, next, self.direction),
+                },
                 Pending::Step => cursor.step(reader, self.direction),
             };
             match arrived {
@@ -201,16 +226,15 @@ impl Merge {
     /// What the sources at the current key say, from `first` on (none before it has the key), and which of them says it.
     fn resolve<S: PageSource + ?Sized>(&self, reader: &S, first: usize) -> Result<Option<(usize, Found)>, Stop> {
         let key = self.key.as_slice();
-        let mut cover = None;
-        for (i, source) in self.sources.iter().enumerate() {
-            if self.any_range_erases {
-                cover = cover.max(source.cursor.cover(reader, key, self.at)?);
-            }
-            if i < first || source.key() != Some(key) {
+        for (i, source) in self.sources.iter().enumerate().skip(first) {
+            if source.key() != Some(key) {
                 continue;
             }
+            if self.covers.hidden_until(i).is_some() {
+                return Ok(None);
+            }
             let Some((kind, version, found)) = source.cursor.visible(reader, self.at)? else { continue };
-            let shows = kind == RowKind::Put && cover.is_none_or(|cover| cover <= version);
+            let shows = kind == RowKind::Put && self.covers.over(i).is_none_or(|cover| cover <= version);
             return Ok(shows.then_some((i, found)));
         }
         Ok(None)
@@ -220,20 +244,33 @@ impl Merge {
     pub fn pass(&mut self) {
         (self.came, self.is_settled) = (Came::Past, false);
         let key = self.key.as_slice();
-        for source in &mut self.sources {
-            if source.pending == Pending::Nothing && source.cursor.key() == Some(key) {
-                source.pending = Pending::Step;
+        for (i, source) in self.sources.iter_mut().enumerate() {
+            if source.pending != Pending::Nothing || source.cursor.key() != Some(key) {
+                continue;
             }
+            let hidden = self.covers.hidden_until(i);
+            source.hidden = if hidden.is_some() { source.hidden + 1 } else { 0 };
+            source.pending = match hidden.filter(|_| source.hidden > HIDDEN_ROWS) {
+                Some(edge) => {
+                    source.hidden = 0;
+                    Pending::SeekAfter(edge.clone())
+                }
+                None => Pending::Step,
+            };
         }
     }
 
     /// After a row was passed: the rows before `far` that come next and need no merging, as those of one page do that no
     /// other source has a row between. Where sources take turns there would be little in it; so it takes two rows in
-    /// succession from one. The merge stays where it is until it is told to [resume](Self::resume).
+    /// succession from one. Range erases are the same for all of them. The merge stays where it is until it is told to [resume](Self::resume).
     pub fn streak(&self, far: Bound<&[u8]>) -> Option<Streak> {
-        let giver = self.giver.filter(|_| self.is_steady && !self.any_range_erases)?;
+        let giver = self.giver.filter(|_| self.is_steady)?;
         let Cursor::Level(cursor) = &self.sources[giver].cursor else { return None };
-        let mut streak = cursor.streak(self.direction, self.at)?;
+        let mut streak = cursor.streak(self.direction, self.at, self.covers.over(giver))?;
+        streak.until(self.covers.edge());
+        if streak.is_empty() {
+            return None;
+        }
         streak.until(far);
         let others = self.sources.iter().enumerate().filter(|(i, _)| *i != giver);
         for key in others.filter_map(|(_, source)| source.key()) {
@@ -252,14 +289,12 @@ impl Merge {
     }
 }
 
-/// Whether a walk comes to `key` before it comes to its end at `far`.
-fn comes_before(key: &[u8], far: Bound<&[u8]>, direction: Direction) -> bool {
-    match (direction, far) {
-        (_, Bound::Unbounded) => true,
-        (Direction::Forward, Bound::Included(far)) => key <= far,
-        (Direction::Forward, Bound::Excluded(far)) => key < far,
-        (Direction::Backward, Bound::Included(far)) => key >= far,
-        (Direction::Backward, Bound::Excluded(far)) => key > far,
+/// Where a walk starts that goes on after all keys before `edge`; from nowhere if that is unbounded.
+fn after(edge: &Bound<Vec<u8>>) -> Start<'_> {
+    match edge {
+        Bound::Included(last) => Bound::Excluded(last),
+        Bound::Excluded(next) => Bound::Included(next),
+        Bound::Unbounded => Bound::Unbounded,
     }
 }
 
@@ -272,7 +307,7 @@ impl Source {
 impl Cursor {
     fn key(&self) -> Option<&[u8]> {
         match self {
-            Self::Memory(cursor, _) => cursor.key(),
+            Self::Memory(cursor) => cursor.key(),
             Self::Level(cursor) => Some(cursor.key()),
         }
     }
@@ -284,11 +319,11 @@ impl Cursor {
         direction: Direction,
     ) -> Result<bool, Stop> {
         match (self, direction) {
-            (Self::Memory(cursor, _), Direction::Forward) => {
+            (Self::Memory(cursor), Direction::Forward) => {
                 cursor.seek(start);
                 Ok(cursor.key().is_some())
             }
-            (Self::Memory(cursor, _), Direction::Backward) => {
+            (Self::Memory(cursor), Direction::Backward) => {
                 cursor.seek_back(start);
                 Ok(cursor.key().is_some())
             }
@@ -307,11 +342,11 @@ impl Cursor {
 
     fn step<S: PageSource + ?Sized>(&mut self, reader: &S, direction: Direction) -> Result<bool, Stop> {
         match (self, direction) {
-            (Self::Memory(cursor, _), Direction::Forward) => {
+            (Self::Memory(cursor), Direction::Forward) => {
                 cursor.next();
                 Ok(cursor.key().is_some())
             }
-            (Self::Memory(cursor, _), Direction::Backward) => {
+            (Self::Memory(cursor), Direction::Backward) => {
                 cursor.prev();
                 Ok(cursor.key().is_some())
             }
@@ -326,7 +361,7 @@ impl Cursor {
         at: Version,
     ) -> Result<Option<(RowKind, Version, Found)>, Stop> {
         match self {
-            Self::Memory(cursor, _) => {
+            Self::Memory(cursor) => {
                 let row = cursor.row().clone();
                 Ok(Some((row.kind(), row.version(), Found::Memory(row))))
             }
@@ -345,15 +380,8 @@ impl Cursor {
         parts: &mut Vec<StoredValue>,
     ) -> Result<(), Stop> {
         match self {
-            Self::Memory(..) => Ok(()),
+            Self::Memory(_) => Ok(()),
             Self::Level(cursor) => cursor.parts(reader, groups, place, parts),
-        }
-    }
-
-    fn cover<S: PageSource + ?Sized>(&self, reader: &S, key: &[u8], at: Version) -> Result<Option<Version>, Stop> {
-        match self {
-            Self::Memory(_, memtable) => Ok(memtable.cover(key, at)),
-            Self::Level(cursor) => cursor.cover(reader, key, at),
         }
     }
 }

@@ -230,9 +230,10 @@ impl SstCursor {
         Some(self.sst.row(page, &layout.record(page, i), RowPlace::Newest(layout.first_row() + i as u64)))
     }
 
-    /// The rows that come next in the page of the place, as of `at`. Moves nothing.
-    pub fn streak(&self, direction: Direction, at: Version) -> Option<Streak> {
-        Streak::after(self.main.as_ref()?, direction, at, self.sst.version_offset)
+    /// The rows that come next in the page of the place, as of `at`, without those that are older than `erased`. Moves
+    /// nothing.
+    pub fn streak(&self, direction: Direction, at: Version, erased: Option<Version>) -> Option<Streak> {
+        Streak::after(self.main.as_ref()?, direction, at, erased, self.sst.version_offset)
     }
 
     /// Goes to the row that `streak`, which began here, passed last.

@@ -21,13 +21,21 @@ pub struct Streak {
     rows: Range<usize>,
     direction: Direction,
     at: Version,
+    /// A range erase that hides older rows.
+    erased: Option<Version>,
     version_offset: u64,
 }
 
 impl Streak {
     /// Rows after the place of `cursor`, up to a gap in what it is bounded to. `None` if it is nowhere, at the last of
     /// them, or at a row whose value, or whose visible version, lies elsewhere.
-    pub(super) fn after(cursor: &TreeCursor, direction: Direction, at: Version, version_offset: u64) -> Option<Streak> {
+    pub(super) fn after(
+        cursor: &TreeCursor,
+        direction: Direction,
+        at: Version,
+        erased: Option<Version>,
+        version_offset: u64,
+    ) -> Option<Streak> {
         let (page, layout, i) = cursor.place()?;
         // Where this row was not one to be followed, the next ones will hardly be.
         let here = layout.record(page, i);
@@ -45,7 +53,7 @@ impl Streak {
         if rows.is_empty() {
             return None;
         }
-        Some(Streak { page: page.clone(), layout: *layout, rows, direction, at, version_offset })
+        Some(Streak { page: page.clone(), layout: *layout, rows, direction, at, erased, version_offset })
     }
 
     /// Leaves out rows from `far` on: with an excluded bound the one with this key, too.
@@ -97,11 +105,13 @@ impl Streak {
                 Direction::Backward => self.rows.end - 1,
             };
             let record = self.layout.read_row(&self.page, i, key);
-            let is_visible = record.version.0.saturating_add(self.version_offset) <= self.at.0;
+            let version = Version(record.version.0.saturating_add(self.version_offset));
+            let is_visible = version <= self.at;
             if (!is_visible && record.has_history) || record.outside {
                 return None;
             }
-            if is_visible && record.kind == RowKind::Put {
+            let is_erased = self.erased.is_some_and(|erased| version < erased);
+            if is_visible && !is_erased && record.kind == RowKind::Put {
                 return Some(record.value_at..record.value_at + record.value_bytes);
             }
             self.pass();

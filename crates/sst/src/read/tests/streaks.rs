@@ -1,11 +1,9 @@
 //! A walk that takes rows from their page where it can gives what one that asks for each gives.
 
 use super::*;
-use crate::precharge::Direction;
 use crate::slice::{RowRanges, Slice};
 use pages::{Resident, retry};
 use std::collections::BTreeSet;
-use std::ops::Bound;
 
 type Given = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -14,6 +12,8 @@ struct Walk<'a> {
     source: &'a Resident,
     direction: Direction,
     at: Version,
+    /// A range erase over all keys.
+    erased: Option<Version>,
     far: Bound<&'a [u8]>,
 }
 
@@ -48,7 +48,8 @@ impl Walk<'_> {
     fn row(&self, cursor: &SstCursor) -> Option<(Vec<u8>, Vec<u8>)> {
         let row = retry(self.source, || cursor.visible(self.source, self.at)).expect("the disk works")?;
         let value = retry(self.source, || row.value.load(self.source, &self.sst.file)).expect("the disk works");
-        (row.kind == RowKind::Put).then(|| (cursor.key().to_vec(), value.as_bytes().to_vec()))
+        let is_erased = self.erased.is_some_and(|erased| row.version < erased);
+        (row.kind == RowKind::Put && !is_erased).then(|| (cursor.key().to_vec(), value.as_bytes().to_vec()))
     }
 
     fn by_rows(&self) -> Given {
@@ -70,7 +71,7 @@ impl Walk<'_> {
         let mut key = Vec::new();
         while there && !self.is_beyond(cursor.key()) {
             given.extend(self.row(&cursor));
-            if let Some(mut streak) = cursor.streak(self.direction, self.at) {
+            if let Some(mut streak) = cursor.streak(self.direction, self.at, self.erased) {
                 streak.until(self.far);
                 let most = [0, 1, 3, usize::MAX][rng.random_range(0..4)];
                 for _ in 0..most {
@@ -116,7 +117,9 @@ fn rows_taken_from_their_page_are_those_that_are_asked_for_one_by_one() {
                 for _ in 0..8 {
                     let end = ends[rng.random_range(0..ends.len())].as_slice();
                     let far = [Bound::Unbounded, Bound::Included(end), Bound::Excluded(end)][rng.random_range(0..3)];
-                    let walk = Walk { sst: &sst, source: &source, direction, at, far };
+                    let erased = Version(built.version_offset + rng.random_range(0..100));
+                    let erased = Some(erased).filter(|&erased| rng.random() && erased <= at);
+                    let walk = Walk { sst: &sst, source: &source, direction, at, erased, far };
                     let (given, by_streaks) = walk.by_streaks(&mut rng);
                     assert_eq!(given, walk.by_rows(), "{direction:?} at {at:?} to {far:?}");
                     followed += by_streaks;

@@ -1,0 +1,233 @@
+//! What the range erases of the sources of a merge say of the keys around its place, and how far they say it.
+//!
+//! ```text
+//! source 0    ─────────╳╳╳╳╳╳@9╳╳╳╳─────────────────────      the memtable
+//! source 2    ──╳@5╳───────────────────────────╳@4╳─────      a file
+//! source 3    ──────────────────────────────────────────      a level without range erases
+//!                      ├─────── place ──────▶│edge
+//! ```
+//!
+//! For each source that has range erases the fragment, or the gap, around the place is kept; where the nearest of them ends
+//! is the edge. Up to the edge nothing has to be asked: a row of a source is hidden if it is older than the newest erase
+//! of that source and of those before it. So a row costs one comparison with the edge, and a look at an index is made only
+//! where a fragment begins or ends.
+
+use super::level::LevelCursor;
+use crate::manifest::Level;
+use crate::memtable::Memtable;
+use os::sync::Arc;
+use pages::{PageSource, Stop, together};
+use sst::{CoverAround, Direction, EraseCursor, Version};
+use std::cmp::Ordering;
+use std::ops::{Bound, Range};
+
+/// The covers of a merge, which goes in one direction.
+#[derive(Debug)]
+pub struct Covers {
+    direction: Direction,
+    at: Version,
+    /// How many sources the merge has.
+    sources: usize,
+    /// Those that have range erases, newest first.
+    erased: Vec<Erased>,
+    /// For each source of the merge: the newest erase of the keys up to the edge by it, or by a newer source. Empty until a
+    /// source was asked.
+    through: Vec<Option<Version>>,
+    /// `None` until a key was reached.
+    edge: Option<Bound<Vec<u8>>>,
+}
+
+/// A source that has range erases.
+#[derive(Debug)]
+struct Erased {
+    /// Its number in the merge.
+    source: usize,
+    erases: Erases,
+    /// What they say around the key reached last; `None` until one was.
+    here: Option<CoverAround>,
+}
+
+#[derive(Debug)]
+enum Erases {
+    Memory(Arc<Memtable>),
+    Files(Box<FileErases>),
+}
+
+/// The range erases of a sorted level.
+#[derive(Debug)]
+struct FileErases {
+    files: Level,
+    walked: Range<usize>,
+    /// In the file looked into last, by its place in the level.
+    cursor: Option<(usize, EraseCursor)>,
+}
+
+impl Covers {
+    /// Of a merge that reads in `direction` as of `at`. It has no sources yet.
+    pub fn new(direction: Direction, at: Version) -> Self {
+        Self { direction, at, sources: 0, erased: Vec::new(), through: Vec::new(), edge: None }
+    }
+
+    /// The next source is a memtable.
+    pub fn add_memtable(&mut self, memtable: &Arc<Memtable>) {
+        if memtable.has_range_erases() {
+            let erases = Erases::Memory(memtable.clone());
+            self.erased.push(Erased { source: self.sources, erases, here: None });
+        }
+        self.sources += 1;
+    }
+
+    /// The next source is what `cursor` walks.
+    pub fn add_level(&mut self, cursor: &LevelCursor) {
+        let (files, walked) = cursor.walked();
+        if files[walked.clone()].iter().any(|file| file.sst.meta.range_erases.is_some()) {
+            let erases = Erases::Files(Box::new(FileErases { files: files.clone(), walked, cursor: None }));
+            self.erased.push(Erased { source: self.sources, erases, here: None });
+        }
+        self.sources += 1;
+    }
+
+    /// Whether a key was reached, or no key makes a difference.
+    pub fn is_known(&self) -> bool {
+        self.edge.is_some() || self.erased.is_empty()
+    }
+
+    /// Makes what is said hold for `key`, which the walk has come to. A composite step: sources that have looked do not look
+    /// again.
+    #[inline]
+    pub fn reach<S: PageSource + ?Sized>(&mut self, reader: &S, key: &[u8]) -> Result<(), Stop> {
+        let is_inside = self.edge.as_ref().is_some_and(|edge| comes_before(key, edge, self.direction));
+        if is_inside || self.erased.is_empty() { Ok(()) } else { self.look(reader, key) }
+    }
+
+    fn look<S: PageSource + ?Sized>(&mut self, reader: &S, key: &[u8]) -> Result<(), Stop> {
+        let Self { direction, at, erased, .. } = self;
+        together(erased.iter_mut(), |Erased { erases, here, .. }| {
+            if here.as_ref().is_none_or(|here| !comes_before(key, &here.edge, *direction)) {
+                *here = Some(erases.around(reader, key, *at, *direction)?);
+            }
+            Ok(())
+        })?;
+        let mut newest = None;
+        let mut erased = self.erased.iter().peekable();
+        self.through.resize(self.sources, None);
+        for (source, through) in self.through.iter_mut().enumerate() {
+            if let Some(Erased { here: Some(here), .. }) = erased.next_if(|erased| erased.source == source) {
+                newest = newest.max(here.cover);
+            }
+            *through = newest;
+        }
+        let edges = self.erased.iter().filter_map(|erased| erased.here.as_ref()).map(|here| &here.edge);
+        let nearest = |a, b| if is_before(b, a, self.direction) { b } else { a };
+        self.edge = edges.reduce(nearest).cloned();
+        Ok(())
+    }
+
+    /// How far what is said holds.
+    pub fn edge(&self) -> Bound<&[u8]> {
+        match &self.edge {
+            Some(edge) => edge.as_ref().map(Vec::as_slice),
+            None => Bound::Unbounded,
+        }
+    }
+
+    /// The newest range erase that hides rows of source number `source` up to the edge: it hides those that are older.
+    #[inline]
+    pub fn over(&self, source: usize) -> Option<Version> {
+        self.through.get(source).copied().flatten()
+    }
+
+    /// If newer sources erased everything that source number `source` has at the place: how far, at least to the edge.
+    pub fn hidden_until(&self, source: usize) -> Option<&Bound<Vec<u8>>> {
+        let newer = self.erased.iter().take_while(|erased| erased.source < source);
+        let covers = newer.filter_map(|erased| erased.here.as_ref()).filter(|here| here.cover.is_some());
+        covers.map(|here| &here.edge).reduce(|a, b| if is_before(a, b, self.direction) { b } else { a })
+    }
+}
+
+impl Erases {
+    /// What they say around `key`. A step.
+    fn around<S: PageSource + ?Sized>(
+        &mut self,
+        reader: &S,
+        key: &[u8],
+        at: Version,
+        direction: Direction,
+    ) -> Result<CoverAround, Stop> {
+        match self {
+            Self::Memory(memtable) => Ok(memtable.cover_around(key, at, direction)),
+            Self::Files(files) => files.around(reader, key, at, direction),
+        }
+    }
+}
+
+impl FileErases {
+    /// As [`Erases::around`]. A file is not opened for keys beyond its bounds.
+    fn around<S: PageSource + ?Sized>(
+        &mut self,
+        reader: &S,
+        key: &[u8],
+        at: Version,
+        direction: Direction,
+    ) -> Result<CoverAround, Stop> {
+        let files = self.files.clone();
+        let bounds = |i: usize| files[i].sst.bounds();
+        let gap = |edge| Ok(CoverAround { cover: None, edge });
+        let with_erases = |i: &usize| files[*i].sst.meta.range_erases.is_some();
+        match direction {
+            Direction::Forward => {
+                let ends_before = |high: Option<&[u8]>| high.is_some_and(|high| high < key);
+                let first = files.partition_point(|file| ends_before(file.sst.bounds().high.as_deref()));
+                for i in (first.max(self.walked.start)..self.walked.end).filter(with_erases) {
+                    if key < bounds(i).low.as_slice() {
+                        return gap(Bound::Excluded(bounds(i).low.clone()));
+                    }
+                    if let Some(around) = self.cursor_in(i).around(reader, key, at, direction)? {
+                        return Ok(around);
+                    }
+                }
+            }
+            Direction::Backward => {
+                let end = files.partition_point(|file| file.sst.bounds().low.as_slice() <= key);
+                for i in (self.walked.start..end.min(self.walked.end)).rev().filter(with_erases) {
+                    if let Some(high) = bounds(i).high.as_ref().filter(|high| high.as_slice() < key) {
+                        return gap(Bound::Excluded(high.clone()));
+                    }
+                    if let Some(around) = self.cursor_in(i).around(reader, key, at, direction)? {
+                        return Ok(around);
+                    }
+                }
+            }
+        }
+        gap(Bound::Unbounded)
+    }
+
+    fn cursor_in(&mut self, i: usize) -> &mut EraseCursor {
+        if self.cursor.as_ref().is_none_or(|(at, _)| *at != i) {
+            self.cursor = Some((i, EraseCursor::new(self.files[i].sst.clone())));
+        }
+        &mut self.cursor.as_mut().expect("it was put there").1
+    }
+}
+
+/// Whether a walk comes to `key` before it comes to its end at `far`.
+pub fn comes_before<K: AsRef<[u8]>>(key: &[u8], far: &Bound<K>, direction: Direction) -> bool {
+    match (direction, far.as_ref().map(AsRef::as_ref)) {
+        (_, Bound::Unbounded) => true,
+        (Direction::Forward, Bound::Included(far)) => key <= far,
+        (Direction::Forward, Bound::Excluded(far)) => key < far,
+        (Direction::Backward, Bound::Included(far)) => key >= far,
+        (Direction::Backward, Bound::Excluded(far)) => key > far,
+    }
+}
+
+/// Whether a walk comes to its end at `a` before it would at `b`.
+fn is_before(a: &Bound<Vec<u8>>, b: &Bound<Vec<u8>>, direction: Direction) -> bool {
+    let (Bound::Included(a_key) | Bound::Excluded(a_key)) = a else { return false };
+    let (Bound::Included(b_key) | Bound::Excluded(b_key)) = b else { return true };
+    match (a_key.cmp(b_key), direction) {
+        (Ordering::Equal, _) => matches!((a, b), (Bound::Excluded(_), Bound::Included(_))),
+        (order, Direction::Forward) => order == Ordering::Less,
+        (order, Direction::Backward) => order == Ordering::Greater,
+    }
+}
