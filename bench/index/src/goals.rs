@@ -12,6 +12,7 @@ mod opening;
 mod page_search;
 mod point_reads;
 mod precharged;
+mod range_erases;
 mod readers;
 mod slices;
 mod small_cache;
@@ -75,7 +76,7 @@ pub type Goal = fn(&Workplace, Size) -> Result<Vec<Line>>;
 pub type Named = (&'static str, Goal);
 
 /// In the order of the goals.
-const ALL: [Named; 16] = [
+const ALL: [Named; 17] = [
     ("point_reads", point_reads::measure),
     ("index_bytes", index_bytes::measure),
     ("resident_memory", opening::resident_memory),
@@ -91,6 +92,7 @@ const ALL: [Named; 16] = [
     ("small_cache", small_cache::measure),
     ("erased_rows", erased_rows::measure),
     ("slices", slices::measure),
+    ("range_erases", range_erases::measure),
     ("filters", filters::measure),
 ];
 
