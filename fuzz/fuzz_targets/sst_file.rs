@@ -15,7 +15,7 @@ use sst::format::node::{self, Node};
 use sst::precharge::{self, Reading, Shares};
 use sst::stats::{self, Histogram, Metric, Source};
 use sst::{
-    BuildOptions, Builder, Compression, Direction, DumpDetail, FilterKind, GroupTrees, Groups, IndexKind, Limits, Meta,
+    BuildOptions, Builder, Compression, Direction, DumpDetail, EraseCursor, FilterKind, GroupTrees, Groups, IndexKind, Limits, Meta,
     Root, RowKind, RowRanges, Seek, Slice, Sst, SstCursor, Version,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -220,8 +220,12 @@ fn look_up(sst: &Arc<Sst>, source: &Resident) {
             drop(cursor.seek_back(source, key, seek));
         }
     }
-    for i in [0, 1, 3, u64::MAX] {
-        drop(sst.nth_range_erase(source, i));
+    let mut erases = EraseCursor::new(sst.clone());
+    drop(erases.seek_first(source));
+    for key in [b"".as_slice(), b"k", b"kkka", b"\xff"] {
+        drop(erases.seek(source, key));
+        drop(erases.next(source));
+        drop(erases.seek_back(source, key));
     }
 }
 

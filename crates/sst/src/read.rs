@@ -313,25 +313,32 @@ impl Sst {
     /// The range erase that covers `key`, if any: at most one does. A step.
     pub fn range_erase<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
         let Some(descent) = self.descent(TreeKind::RangeErases) else { return Ok(None) };
-        let (page, layout) = descent.page_of_key(source, key)?;
-        // Separators are cut from starts, so the last start not after `key` is in this page, or in the one before.
-        let at = match layout.search(&page, key) {
-            Ok(i) => Some((page, layout, i)),
-            Err(0) => descent.before(source, layout.first_row())?,
-            Err(i) => Some((page, layout, i - 1)),
-        };
-        let Some((page, layout, i)) = at else { return Ok(None) };
+        let Some((page, layout, i)) = range_erase_before(&descent, source, key)? else { return Ok(None) };
         let erase = self.decode_range_erase(&page, &layout, i)?;
         Ok(Some(erase).filter(|erase| erase.covers(key)))
     }
 
-    /// The newest version not newer than `at` at which a range erase hid `key`. A step.
+    /// The newest version not newer than `at` at which a range erase hid `key`. A step; allocates nothing.
     pub fn cover<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Version>, Stop> {
-        if self.meta.range_erases.is_none() {
+        let Some(descent) = self.descent(TreeKind::RangeErases) else { return Ok(None) };
+        let Some((page, layout, i)) = range_erase_before(&descent, source, key)? else { return Ok(None) };
+        let stored = StoredErase::new(&page, &layout.record(&page, i));
+        let stored = stored.ok_or_else(|| self.bad_range_erase(&page, i))?;
+        // It begins at or before the key.
+        if stored.end.is_some_and(|end| end <= key) || !self.sees_erases_of(key) {
             return Ok(None);
         }
-        let erase = self.range_erase(source, key)?.and_then(|erase| self.seen_of(erase));
-        Ok(erase.filter(|erase| erase.covers(key)).and_then(|erase| erase.newest(at)))
+        let mut versions = stored.versions().map(|version| Version(version.0.saturating_add(self.version_offset)));
+        Ok(versions.find(|&version| version <= at))
+    }
+
+    /// Whether range erases over `key` are seen: it is on this side of where the file was cut off.
+    fn sees_erases_of(&self, key: &[u8]) -> bool {
+        let Some(slice) = &self.slice else { return true };
+        let (seen, all) = (&slice.bounds, &self.meta.bounds);
+        let is_below = seen.low != all.low && key < seen.low.as_slice();
+        let is_above = seen.high != all.high && seen.high.as_deref().is_some_and(|high| high <= key);
+        !is_below && !is_above
     }
 
     /// Range erase number `i` in the file, all of it: see [`Sst::seen_of`]. A step.
@@ -357,11 +364,15 @@ impl Sst {
         end.as_ref().is_none_or(|end| start < *end).then_some(RangeErase { start, end, versions })
     }
 
+    #[cold]
+    fn bad_range_erase(&self, page: &PageRef, i: usize) -> Stop {
+        let why = format!("range erase {i} of the page does not decode");
+        corrupt(&self.file, PageKind::RangeErase, page.address().offset, why)
+    }
+
     pub(crate) fn decode_range_erase(&self, page: &PageRef, layout: &Layout, i: usize) -> Result<RangeErase, Stop> {
-        let mut erase = decode_range_erase(page, layout, i).ok_or_else(|| {
-            let why = format!("range erase {i} of the page does not decode");
-            corrupt(&self.file, PageKind::RangeErase, page.address().offset, why)
-        })?;
+        let erase = decode_range_erase(page, layout, i);
+        let mut erase = erase.ok_or_else(|| self.bad_range_erase(page, i))?;
         for version in &mut erase.versions {
             version.0 = version.0.saturating_add(self.version_offset);
         }
@@ -369,25 +380,62 @@ impl Sst {
     }
 }
 
+/// The last range erase that begins at or before `key`. A step.
+fn range_erase_before<S: PageSource + ?Sized>(
+    descent: &Descent<'_>,
+    source: &S,
+    key: &[u8],
+) -> Result<Option<(PageRef, Layout, usize)>, Stop> {
+    let (page, layout) = descent.page_of_key(source, key)?;
+    // Separators are cut from starts, so the last start not after `key` is in this page, or in the one before.
+    match layout.search(&page, key) {
+        Ok(i) => Ok(Some((page, layout, i))),
+        Err(0) => descent.before(source, layout.first_row()),
+        Err(i) => Ok(Some((page, layout, i - 1))),
+    }
+}
+
+/// A range erase in its page, without its start.
+struct StoredErase<'p> {
+    end: Option<&'p [u8]>,
+    newest: Version,
+    /// Varints, as many as there are versions.
+    older: &'p [u8],
+}
+
+impl<'p> StoredErase<'p> {
+    /// What `record` of `page` says; `None` if it is malformed.
+    fn new(page: &'p [u8], record: &Record) -> Option<Self> {
+        let value = &page[record.value_at..record.value_at + record.value_bytes];
+        let (&has_end, mut rest) = value.split_first()?;
+        let end = varint::take_bytes(&mut rest)?;
+        let end = match has_end {
+            0 if end.is_empty() => None,
+            // It is a key as the start is.
+            1 if end.len() <= MAX_KEY_BYTES => Some(end),
+            _ => return None,
+        };
+        let count = varint::take(&mut rest)?;
+        let older = rest;
+        for _ in 0..count {
+            varint::take(&mut rest)?;
+        }
+        rest.is_empty().then_some(Self { end, newest: record.version, older })
+    }
+
+    /// As the file has them, newest first.
+    fn versions(&self) -> impl Iterator<Item = Version> + use<'p> {
+        let mut older = self.older;
+        std::iter::once(self.newest).chain(std::iter::from_fn(move || varint::take(&mut older).map(Version)))
+    }
+}
+
 /// Row `i` of a page of range erases, with versions as the file has them; `None` if it is malformed.
 pub(crate) fn decode_range_erase(page: &[u8], layout: &Layout, i: usize) -> Option<RangeErase> {
     let mut start = Vec::new();
     let record = layout.read_row(page, i, &mut start);
-    let mut value = &page[record.value_at..record.value_at + record.value_bytes];
-    let (&has_end, rest) = value.split_first()?;
-    value = rest;
-    let end = varint::take_bytes(&mut value)?;
-    let end = match has_end {
-        0 if end.is_empty() => None,
-        // It is a key as the start is.
-        1 if end.len() <= MAX_KEY_BYTES => Some(end.to_vec()),
-        _ => return None,
-    };
-    let mut versions = vec![record.version];
-    for _ in 0..varint::take(&mut value)? {
-        versions.push(Version(varint::take(&mut value)?));
-    }
-    value.is_empty().then_some(RangeErase { start, end, versions })
+    let stored = StoredErase::new(page, &record)?;
+    Some(RangeErase { start, end: stored.end.map(<[u8]>::to_vec), versions: stored.versions().collect() })
 }
 
 /// An error about a page of `file`.

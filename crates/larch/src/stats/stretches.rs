@@ -20,7 +20,7 @@ use crate::manifest::DbFile;
 use crate::read::level::files_between;
 use crate::read::view::TableView;
 use pages::{Session, retry};
-use sst::Version;
+use sst::{EraseCursor, Version};
 
 /// Range erases of a source that are looked at in one range. Where there are more, everything there counts as perhaps
 /// hidden.
@@ -132,35 +132,22 @@ fn covers_in_memory(erased: Vec<Span>) -> Vec<Cover> {
 
 /// Adds what the range erases of a file hide.
 fn covers_of(session: &Session, placed: &Placed<'_>, at: Version, covers: &mut Vec<Cover>) -> Result<()> {
-    let sst = &placed.file.sst;
-    let count = sst.meta.range_erases.map_or(0, |tree| tree.totals.rows);
-    let erase = |i: u64| -> Result<_> {
-        let erase = retry(session, || sst.nth_range_erase(session, i))?;
-        Ok(erase.expect("the number is below the tree's count"))
-    };
-    // They do not overlap and come in order: the first that ends after the start.
-    let (mut first, mut end) = (0, count);
-    while first < end {
-        let middle = first + (end - first) / 2;
-        let ends_before = erase(middle)?.end.is_some_and(|end| end <= placed.span.start);
-        if ends_before { first = middle + 1 } else { end = middle }
-    }
-    for i in first..count {
-        let erase = erase(i)?;
-        if !placed.span.ends_after(&erase.start) {
-            break;
-        }
-        if i - first == MAX_ERASES {
+    let mut cursor = EraseCursor::new(placed.file.sst.clone());
+    let mut next = retry(session, || cursor.seek(session, &placed.span.start))?;
+    let mut count = 0;
+    while let Some(erase) = next.filter(|erase| placed.span.ends_after(&erase.start)) {
+        if count == MAX_ERASES {
             covers.push(Cover { source: placed.source, span: placed.span.clone(), is_certain: false });
             break;
         }
-        let Some(erase) = sst.seen_of(erase) else { continue };
+        count += 1;
         let is_seen = erase.newest(at).is_some();
         if let Some(span) = Span::new(erase.start, erase.end).filter(|_| is_seen)
             && let Some(span) = span.meet(&placed.span)
         {
             covers.push(Cover { source: placed.source, span, is_certain: true });
         }
+        next = retry(session, || cursor.next(session))?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::fixture::{Content, ID, PATH, part, tiny};
 use crate::format::features::Unreadable;
 use crate::format::filter::FilterKind;
 use crate::format::meta::{IndexKind, Meta};
-use crate::read::{RangeErase, Seek, Sst, SstCursor};
+use crate::read::{EraseCursor, RangeErase, Seek, Sst, SstCursor};
 use crate::row::{RowKind, Version};
 use os::sim::SimDisk;
 use os::{Access, Disk};
@@ -87,10 +87,10 @@ fn check_content(bytes: &[u8]) {
             }
         }
     }
-    for (i, erase) in content.range_erases.iter().enumerate() {
-        let found = sst.nth_range_erase(&source, i as u64).expect("nothing faults");
-        assert_eq!(found.as_ref(), Some(erase));
-    }
+    let mut cursor = EraseCursor::new(Arc::clone(&sst));
+    let first = cursor.seek_first(&source).expect("nothing faults");
+    let rest = std::iter::from_fn(|| cursor.next(&source).expect("nothing faults"));
+    assert_eq!(first.into_iter().chain(rest).collect::<Vec<_>>(), content.range_erases);
 }
 
 /// The files that are compared byte for byte, and their column groups beside the main one.
