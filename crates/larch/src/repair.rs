@@ -22,7 +22,7 @@ use crate::options::TableOptions;
 use crate::origin::{self, Origin};
 use crate::parts::Slices;
 use crate::read::MemSet;
-use crate::table::Table;
+use crate::table::{Table, check_name};
 use crate::wal::LogReader;
 use os::sync::Arc;
 use os::{Access, Machine};
@@ -133,7 +133,13 @@ pub fn repair_on(machine: &Machine, damaged: &Path, new: &Path, progress: &mut d
     let mut found = Found::gather(machine, damaged, &mut report)?;
     found.replay_logs(machine, damaged, &mut report)?;
     let db = Database::builder(new).machine(machine.clone()).write_buffer_bytes(WRITE_BUFFER_BYTES).open()?;
-    for (id, source) in &found.tables {
+    for (id, source) in &mut found.tables {
+        // What a footer says is not what a manifest says: a name may be none, or that of another table.
+        if check_name(&source.name).is_err() || db.existing_table(&source.name)?.is_some() {
+            let name = format!("table-{}", id.0);
+            report.guesses.push(format!("a second table {:?} is named {name:?}", source.name));
+            source.name = name;
+        }
         let memtable = found.memory.table(*id);
         save_table(&db, source, memtable.as_deref(), &found.cache, &mut report, progress)?;
         report.tables += 1;
@@ -152,6 +158,8 @@ struct Source {
 /// What the damaged database has.
 struct Found {
     tables: BTreeMap<TableId, Source>,
+    /// Whether the manifest says everything: tables and files that it does not name are none.
+    is_whole: bool,
     /// Logs from here on are not in files.
     oldest_log: u64,
     memory: MemSet,
@@ -195,7 +203,7 @@ impl Found {
             _ => None,
         });
         let mut found =
-            Self { tables, oldest_log: set.oldest_log, memory: MemSet::new(0), cache, logs: logs.collect() };
+            Self { tables, is_whole, oldest_log: set.oldest_log, memory: MemSet::new(0), cache, logs: logs.collect() };
         if !is_whole {
             found.adopt(machine, &listed, &set, &opener, report);
         }
@@ -256,7 +264,9 @@ impl Found {
                 report
                     .guesses
                     .push(format!("table {name:?} is known from the footers of its files; its options are not"));
-                Source { name, options: TableOptions { groups, ..TableOptions::default() }, files: Vec::new() }
+                let options = TableOptions { groups, ..TableOptions::default() };
+                let options = if options.check().is_ok() { options } else { TableOptions::default() };
+                Source { name, options, files: Vec::new() }
             });
             if source.options.groups.len().max(1) != 1 + group_count {
                 let why = format!(
@@ -293,8 +303,8 @@ impl Found {
             }
         }
         for (id, _) in self.memory.all() {
-            // A table that was dropped has rows in the log as well; but then the manifest does not know it and is whole.
-            if self.tables.is_empty() && !self.tables.contains_key(&id) {
+            // A manifest that is whole does not know tables that were dropped since.
+            if !self.is_whole && !self.tables.contains_key(&id) {
                 let name = format!("table-{}", id.0);
                 report
                     .guesses
@@ -407,6 +417,12 @@ fn save_table(
             end: (!erase.end.is_empty()).then(|| erase.end.to_vec()),
             versions: erase.versions,
         }));
+        for row in memtable.all_versions() {
+            if row.kind() == RowKind::Put && Slices::of(row.value(), groups).is_none() {
+                let (table, key) = (source.name.clone(), row.key().into());
+                bad_values.push((row.key().to_vec(), Error::BadParts { table, key, parts: groups }));
+            }
+        }
         let rows = memtable.all_versions().filter_map(|row| {
             let parts = match row.kind() {
                 RowKind::Put => {

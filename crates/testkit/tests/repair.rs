@@ -196,6 +196,30 @@ fn a_damaged_log_is_replayed_as_far_as_it_holds() {
 }
 
 #[test]
+fn tables_that_only_the_log_knows_are_saved_under_their_numbers() {
+    let (machine, disk) = Machine::simulated(5);
+    let db = Database::builder(DAMAGED).machine(machine).open().expect("the disk works");
+    for name in ["a", "b"] {
+        db.table(name).expect("the disk works").insert("key", name).expect("the disk works");
+    }
+    drop(db);
+    for entry in disk.list(Path::new(DAMAGED)).expect("the disk works") {
+        if entry.name == "CURRENT" || entry.name.starts_with("MANIFEST-") {
+            disk.remove(&Path::new(DAMAGED).join(entry.name)).expect("the disk works");
+        }
+    }
+    let report = repair(&disk, DAMAGED);
+    assert!(report.lost.is_empty() && report.rows == 2, "{report:?}");
+    assert!(report.guesses.iter().filter(|guess| guess.contains("the log alone")).count() == 2, "{report:?}");
+    let db = open_new(&disk);
+    let values = db.tables().into_iter().map(|name| {
+        let table = db.table(&name).expect("it is there");
+        table.get("key").expect("it can be read").expect("it was saved").to_vec()
+    });
+    assert_eq!(values.collect::<Vec<_>>(), [b"a".to_vec(), b"b".to_vec()]);
+}
+
+#[test]
 fn a_damaged_manifest_loses_no_row() {
     let (disk, rows, _) = one_file(IndexKind::Btree);
     let entries = disk.list(Path::new(DAMAGED)).expect("the disk works");
