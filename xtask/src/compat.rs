@@ -24,6 +24,9 @@ cargo x compat --write-golden RELEASE
 /// Where databases of releases are kept.
 const GOLDEN: &str = "crates/testkit/tests/testdata/releases";
 
+/// The program of a release reads a few rows, and is built only for that.
+const UNOPTIMIZED: [(&str, &str); 2] = [("CARGO_PROFILE_DEV_OPT_LEVEL", "0"), ("CARGO_PROFILE_DEV_DEBUG", "0")];
+
 /// Runs the command.
 pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     let outcome = match arguments {
@@ -55,7 +58,7 @@ fn write_golden(root: &Path, release: &str) -> Result<String, String> {
         let folder = folder.display();
         return Err(format!("{folder} is there; what a release wrote is never written again"));
     }
-    let specimen = Programs::build_in(root, &root.join("target"), &["larch-testkit"])?.join("specimen");
+    let specimen = Programs::build_in(root, &root.join("target"), &["larch-testkit"], &[])?.join("specimen");
     fs::create_dir_all(root.join(GOLDEN)).map_err(|error| format!("cannot create {GOLDEN}: {error}"))?;
     output(Command::new(specimen).arg("write").arg(&folder).arg(release))?;
     // It is held by whoever has the database open, and says nothing.
@@ -79,7 +82,7 @@ fn compare(root: &Path, release: &str, commit: Option<&str>) -> Result<String, S
         }
     };
     let work = root.join("target/compat");
-    let ours = Programs::build_in(root, &root.join("target"), &["larch-cli", "larch-testkit"])?;
+    let ours = Programs::build_in(root, &root.join("target"), &["larch-cli", "larch-testkit"], &[])?;
     let theirs = build_from_history(root, &work, &commit)?;
     let programs = Programs { ours: ours.join("larch"), theirs: theirs.join("larch"), release: release.to_owned() };
     let databases = work.join("databases");
@@ -91,11 +94,12 @@ fn compare(root: &Path, release: &str, commit: Option<&str>) -> Result<String, S
 }
 
 impl Programs {
-    /// Builds all binaries of `packages` in the tree at `root`; the folder where they lie.
-    fn build_in(root: &Path, target: &Path, packages: &[&str]) -> Result<PathBuf, String> {
+    /// Builds all binaries of `packages` in the tree at `root`, under these variables; the folder where they lie.
+    fn build_in(root: &Path, target: &Path, packages: &[&str], variables: &[(&str, &str)]) -> Result<PathBuf, String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         command.args(["build", "--quiet", "--bins"]).current_dir(root).arg("--target-dir").arg(target);
+        command.envs(variables.iter().copied());
         packages.iter().for_each(|package| {
             command.args(["--package", package]);
         });
@@ -184,7 +188,7 @@ fn build_from_history(root: &Path, work: &Path, commit: &str) -> Result<PathBuf,
     output(
         Command::new("git").current_dir(root).args(["worktree", "add", "--detach", "--quiet"]).arg(&tree).arg(commit),
     )?;
-    let built = Programs::build_in(&tree, &work.join("build"), &["larch-cli"]);
+    let built = Programs::build_in(&tree, &work.join("build"), &["larch-cli"], &UNOPTIMIZED);
     git(&["worktree", "remove", "--force"])?;
     built
 }
