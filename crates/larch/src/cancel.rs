@@ -156,6 +156,7 @@ impl Until<'_, Table> {
     /// As [`Until::compact`].
     pub fn compact_with(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
         let core = self.handle.core();
+        core.view().files_of(self.handle.identity())?;
         compact::compact_table(core, self.handle.id(), &Limit::new(core, self.cancel), progress)
     }
 
@@ -166,7 +167,7 @@ impl Until<'_, Table> {
     /// [`Error::Cancelled`] if it was given up, else as [`Table::check`].
     pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
         let core = self.handle.core();
-        crate::check::check(core, Some(self.handle.id()), &Limit::new(core, self.cancel), progress)
+        crate::check::check(core, Some(self.handle.identity()), &Limit::new(core, self.cancel), progress)
     }
 
     /// As [`Table::warm`]. What was brought before it was given up stays.

@@ -3,7 +3,7 @@
 use crate::cancel::Limit;
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::manifest::{TableFiles, TableId};
+use crate::manifest::{TableFiles, TableInfo};
 use crate::read::range::ahead_bytes;
 use os::Access;
 use os::sync::Arc;
@@ -58,13 +58,15 @@ impl std::fmt::Display for Problem {
 /// Checks one table, or all, until `limit` says otherwise.
 pub fn check(
     core: &Arc<Core>,
-    table: Option<TableId>,
+    table: Option<&TableInfo>,
     limit: &Limit,
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<CheckReport> {
-    let view = core.view();
-    let tables: Vec<&TableFiles> =
-        view.files.tables.values().filter(|files| table.is_none_or(|table| files.info.id == table)).collect();
+    let (view, at) = core.now();
+    let tables: Vec<&TableFiles> = match table {
+        Some(table) => vec![view.files_of(table)?],
+        None => view.files.tables.values().collect(),
+    };
     let total_bytes = tables.iter().flat_map(|table| table.files()).map(|(_, file)| file.bytes()).sum();
     let mut report = CheckReport::default();
     for table in tables {
@@ -94,11 +96,13 @@ pub fn check(
                     report.pages += found.all_pages().pages;
                     report.rows += found.rows;
                 }
-                Err(error) => report.problems.push(Problem {
-                    table: table.info.name.clone(),
-                    file: file.path().to_owned(),
-                    error: error.into(),
-                }),
+                Err(error) => match core.outdated(error.into(), at) {
+                    outdated @ Error::Outdated { .. } => return Err(outdated),
+                    error => {
+                        let (table, file) = (table.info.name.clone(), file.path().to_owned());
+                        report.problems.push(Problem { table, file, error });
+                    }
+                },
             }
             progress(CheckProgress { done_bytes: report.bytes, total_bytes });
         }

@@ -11,7 +11,7 @@ use crate::compact::pick;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::event::StallReason;
-use crate::manifest::TableId;
+use crate::manifest::{TableId, TableInfo};
 use crate::memtable::Memtable;
 use crate::options::Durability;
 use crate::read::{MemSet, View};
@@ -104,8 +104,8 @@ pub fn check_row(core: &Core, key: &[u8], value_bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Commits `ops` and returns their version.
-pub fn commit(core: &Core, ops: &mut BatchOps, durability: Durability) -> Result<Version> {
+/// Commits `ops`, which are of `tables`, and returns their version.
+pub fn commit(core: &Core, ops: &mut BatchOps, tables: &[Arc<TableInfo>], durability: Durability) -> Result<Version> {
     if ops.is_empty() {
         return Ok(core.visible());
     }
@@ -115,7 +115,7 @@ pub fn commit(core: &Core, ops: &mut BatchOps, durability: Durability) -> Result
     }
     ops.resolve();
     slow_down(core, bytes);
-    let (sync, end, version) = append(core, ops)?;
+    let (sync, end, version) = append(core, ops, tables)?;
     if durability == Durability::Synced {
         sync.durable(end).map_err(|error| core.stop_writes(error.into()))?;
     }
@@ -139,26 +139,19 @@ fn check_compaction(core: &Core, table: TableId) -> Result<()> {
     }
 }
 
-/// Refuses ops of tables that were dropped, and of tables whose level 0 is full and stays so because compactions fail.
-fn check_tables(core: &Core, view: &View, ops: &BatchOps) -> Result<()> {
+/// Refuses tables that were dropped, and tables whose level 0 is full and stays so because compactions fail.
+fn check_tables(core: &Core, view: &View, tables: &[Arc<TableInfo>]) -> Result<()> {
     let stop = pick::stop_files(&core.options.levels);
-    let mut known = None;
-    for (table, _) in ops.iter() {
-        if known == Some(table) {
-            continue;
+    for table in tables {
+        view.files_of(table)?;
+        if is_level0_full(view, table.id, stop) {
+            check_compaction(core, table.id)?;
         }
-        if !view.files.tables.contains_key(&TableId(table)) {
-            return Err(Error::NoSuchTable(format!("#{table}, dropped")));
-        }
-        if is_level0_full(view, TableId(table), stop) {
-            check_compaction(core, TableId(table))?;
-        }
-        known = Some(table);
     }
     Ok(())
 }
 
-fn append(core: &Core, ops: &BatchOps) -> Result<(Arc<SyncPoint>, u64, Version)> {
+fn append(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<(Arc<SyncPoint>, u64, Version)> {
     let bytes = memory_bytes(ops);
     let mut waiting: Option<Waiting<'_>> = None;
     loop {
@@ -167,7 +160,7 @@ fn append(core: &Core, ops: &BatchOps) -> Result<(Arc<SyncPoint>, u64, Version)>
         let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
         core.check_writable()?;
         let view = core.view();
-        check_tables(core, &view, ops)?;
+        check_tables(core, &view, tables)?;
         match room(core, &view, writer, bytes) {
             Room::Here => {}
             Room::AfterRotation => rotate(core, writer)?,

@@ -35,11 +35,13 @@ pub struct Core {
     pub opener: FileOpener,
     pub epoch: u64,
     pub view: RwLock<Arc<View>>,
+    /// Of the newest view. In a database opened read-only it stays as it is: there are ranges that go on in older files.
     generation: AtomicU64,
     /// Newest version that reads may see.
     visible: AtomicU64,
     /// `None` in a database opened read-only.
     pub write: Mutex<Option<Writer>>,
+    /// `None` in a database opened read-only, where the lock is held while a newer manifest is read.
     pub manifest: Mutex<Option<ManifestLog>>,
     pub next_number: AtomicU64,
     pub snapshots: Arc<Snapshots>,
@@ -190,9 +192,29 @@ impl Core {
         boundaries
     }
 
+    /// What a read that begins now sees: a view, and a version that all of it is seen at.
+    pub fn now(&self) -> (Arc<View>, Version) {
+        let view = self.view();
+        // The view first: then every file in it is older than the version read afterwards.
+        let at = if self.options.read_only { view.files.flushed_version } else { self.visible() };
+        (view, at)
+    }
+
     /// Keeps the newest version for a reader.
     pub fn pin(&self) -> Pin {
+        if self.options.read_only {
+            return self.snapshots.pin_in(self.view());
+        }
         self.snapshots.pin(|| self.visible())
+    }
+
+    /// The newest view that shows the version of `pin`.
+    pub fn view_of(&self, pin: &Pin) -> Arc<View> {
+        let newest = self.view();
+        match pin.view() {
+            Some(own) if newest.files.flushed_version != pin.version() => own.clone(),
+            _ => newest,
+        }
     }
 
     /// Makes a new view from the newest. Idle ranges keep the old one until [`Core::free_old_views`].

@@ -8,7 +8,7 @@ use crate::commit;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventHook};
-use crate::manifest::{Edit, TableId};
+use crate::manifest::{Edit, TableId, TableInfo};
 use crate::metrics::Metrics;
 use crate::options::{Durability, LevelOptions, Options, TableOptions};
 use crate::read::{Range, Tried, Value};
@@ -151,8 +151,11 @@ impl Builder {
     }
 
     /// Whether to open without lock, threads and log replay: reads show what is in files, see [`Database::version`].
-    /// A writer that compacts meanwhile removes files that are shown here; a read that misses one fails and says so, and
-    /// opening again shows the newer files.
+    ///
+    /// Another process may write to the database meanwhile. As long as the files that are shown here exist, reads show
+    /// them. When a writer has removed one, the read that misses it takes the newest files: a read that begins there, such as
+    /// [`Table::get`], shows them and succeeds. A snapshot and a range go on if the newest files show the same
+    /// version, and otherwise end with [`Error::Outdated`]; no read ever shows a part of one version and a part of another.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.options.read_only = read_only;
         self
@@ -298,6 +301,7 @@ impl Database {
             handle: self.handle.clone(),
             ops: BatchOps::new(),
             durability: self.core().options.durability,
+            tables: Vec::new(),
             bad: None,
         }
     }
@@ -424,6 +428,8 @@ pub struct Batch {
     handle: Arc<Handle>,
     ops: BatchOps,
     durability: Durability,
+    /// The tables that are written to, by their ids.
+    tables: Vec<Arc<TableInfo>>,
     /// The first thing that was wrong; told by `commit`.
     bad: Option<Error>,
 }
@@ -433,6 +439,9 @@ impl Batch {
     fn checked(&mut self, table: &Table, check: impl FnOnce() -> Result<()>) -> bool {
         if self.bad.is_none() {
             self.bad = table.check_handle(&self.handle).and_then(|()| check()).err();
+        }
+        if let Err(place) = self.tables.binary_search_by_key(&table.id(), |table| table.id) {
+            self.tables.insert(place, table.identity().clone());
         }
         self.bad.is_none()
     }
@@ -492,7 +501,7 @@ impl Batch {
     pub fn commit(mut self) -> Result<Version> {
         match self.bad {
             Some(error) => Err(error),
-            None => commit::commit(&self.handle.core, &mut self.ops, self.durability),
+            None => commit::commit(&self.handle.core, &mut self.ops, &self.tables, self.durability),
         }
     }
 }
@@ -519,11 +528,11 @@ impl Snapshot {
 
 impl Readable for Snapshot {
     fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        table.get_at(key.as_ref(), Some(self.pin_of(table)?.version()))
+        table.get_at(key.as_ref(), Some(self.pin_of(table)?))
     }
 
     fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
-        table.contains_key_at(key.as_ref(), Some(self.pin_of(table)?.version()))
+        table.contains_key_at(key.as_ref(), Some(self.pin_of(table)?))
     }
 
     fn multi_get<K: AsRef<[u8]>>(
@@ -531,15 +540,15 @@ impl Readable for Snapshot {
         table: &Table,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<Value>>> {
-        table.multi_get_at(keys, Some(self.pin_of(table)?.version()))
+        table.multi_get_at(keys, Some(self.pin_of(table)?))
     }
 
     fn try_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>> {
-        table.try_get_at(key.as_ref(), Some(self.pin_of(table)?.version()))
+        table.try_get_at(key.as_ref(), Some(self.pin_of(table)?))
     }
 
     async fn get_async<K: AsRef<[u8]> + Send>(&self, table: &Table, key: K) -> Result<Option<Value>> {
-        table.get_async_at(key.as_ref(), Some(self.pin_of(table)?.version())).await
+        table.get_async_at(key.as_ref(), Some(self.pin_of(table)?)).await
     }
 
     fn multi_get_async<K: AsRef<[u8]> + Send + Sync>(
@@ -548,7 +557,7 @@ impl Readable for Snapshot {
         keys: impl IntoIterator<Item = K> + Send,
     ) -> impl Future<Output = Result<Vec<Option<Value>>>> + Send {
         let keys: Vec<K> = keys.into_iter().collect();
-        async move { table.multi_get_async_at(&keys, Some(self.pin_of(table)?.version())).await }
+        async move { table.multi_get_async_at(&keys, Some(self.pin_of(table)?)).await }
     }
 
     fn range<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Range {

@@ -1,6 +1,8 @@
 //! Everything that can go wrong in a database, with words that say what to do.
 
 use crate::record::LogError;
+use sst::Version;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Result of the database.
@@ -77,6 +79,24 @@ pub enum Error {
     /// A table that is not there.
     #[error("there is no table {0:?}; create it by opening the database for writing")]
     NoSuchTable(String),
+    /// A table that was dropped after the handle of it was made. A table created under its name since is another one.
+    #[error("the table {0:?} was dropped; ask the database for a table of this name again, if there is a new one")]
+    TableDropped(String),
+    /// A read of a database opened read-only needs files that a writer has replaced, and the newest files show another
+    /// version than the one it began at.
+    #[error(
+        "the read of {} at version {} cannot go on: a writer has replaced its files, and the newest version is {}; begin \
+         the read again to see that one, or open the database for writing, where versions in use are kept",
+        directory.display(), read.0, newest.0
+    )]
+    Outdated {
+        /// The database.
+        directory: PathBuf,
+        /// The version that the read began at.
+        read: Version,
+        /// The newest version in files.
+        newest: Version,
+    },
     /// A table that is there already.
     #[error("there is a table {0:?} already; choose another name or drop it first")]
     TableExists(String),
@@ -176,6 +196,14 @@ fn listed(names: &[String]) -> String {
 impl Error {
     pub(crate) fn io(action: &'static str, file: &Path, source: std::io::Error) -> Self {
         Self::Page(pages::Error::io(action, file, source))
+    }
+
+    /// The file that could not be used because it is not there.
+    pub(crate) fn missing_file(&self) -> Option<&Path> {
+        match self {
+            Self::Page(pages::Error::Io { file, source, .. }) if source.kind() == ErrorKind::NotFound => Some(file),
+            _ => None,
+        }
     }
 
     /// Whether bytes on disk are not what was written.

@@ -7,7 +7,7 @@ use crate::db::Snapshot;
 use crate::error::Result;
 use crate::manifest::{DbFile, TableFiles};
 use crate::read::level::files_between;
-use crate::read::point::{self, Answer, PointRead, ask_memtable, files_of, memtables_of};
+use crate::read::point::{self, Answer, PointRead, ask_memtable, files_of};
 use crate::read::view::TableView;
 use crate::read::{Found, Wanted};
 use crate::selection::Selection;
@@ -214,10 +214,12 @@ impl Table {
         self.explain_scan_of(bounds::owned(&range), limit, direction, Wanted::whole(), self.pin())
     }
 
-    fn explain_get_of(&self, key: &[u8], wanted: &Wanted, at: Option<Version>) -> Result<Explanation> {
-        let (view, at) = self.view_at(at);
-        let table = TableView { view: &view, id: self.id(), at };
-        let cache = &self.core().cache;
+    fn explain_get_of(&self, key: &[u8], wanted: &Wanted, pin: Option<&Arc<Pin>>) -> Result<Explanation> {
+        self.look_at(pin, |table| self.explain_get_in(table, key, wanted))
+    }
+
+    fn explain_get_in(&self, table: TableView<'_>, key: &[u8], wanted: &Wanted) -> Result<Explanation> {
+        let (cache, at) = (&self.core().cache, table.at);
         let recorder = Recorder::new(Session::new(cache, Reason::Point, Admit::Keep));
         let mut read = PointRead::new(table, key);
         let (answer, memory_rows, decided) = match retry(&recorder, || read.answer(&recorder))? {
@@ -232,7 +234,8 @@ impl Table {
         };
         let is_silent = |answer: &Answer<'_>| matches!(answer, Answer::Silent);
         let mut is_open = true;
-        let memtables = memtables_of(table)
+        let memtables = table
+            .memtables()
             .take_while(|memtable| std::mem::replace(&mut is_open, is_silent(&ask_memtable(memtable, at, key))))
             .count() as u64;
         let known = Known::new(table, |files| files_of(files, key).map(|file| file.number).collect());
@@ -253,11 +256,11 @@ impl Table {
         let version = pin.version();
         // As a range does, this holds no view: what it has to know of one it takes down.
         let (memtables, mut generation, mut known) = {
-            let view = self.core().view();
-            let table = TableView { view: &view, id: self.id(), at: version };
+            let view = self.core().view_of(&pin);
+            let table = view.table(self.identity(), version)?;
             let (low, high) = (range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice));
             let known = Known::new(table, |files| numbers_between(files, low, high));
-            (memtables_of(table).count() as u64, view.generation, known)
+            (table.memtables().count() as u64, view.generation, known)
         };
         let recorder = Recorder::new(Session::new(&self.core().cache, Reason::Scan, Admit::Keep));
         let mut scan = self.rows_by(recorder, wanted, pin, range).limit(limit.unwrap_or(u64::MAX));
@@ -269,7 +272,7 @@ impl Table {
             if self.core().generation() != generation {
                 let view = self.core().view();
                 generation = view.generation;
-                known.learn(TableView { view: &view, id: self.id(), at: version });
+                known.learn(view.table(self.identity(), version)?);
             }
         }
         let answer = Explained::Rows { rows, value_bytes };
@@ -287,7 +290,7 @@ fn numbers_between(files: &TableFiles, low: Bound<&[u8]>, high: Bound<&[u8]>) ->
 impl Selection {
     /// Gets the parts of the row `key` and says what that took. See [`Selection::get`].
     pub fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<Explanation> {
-        self.table().explain_get_of(key.as_ref(), self.wanted(), self.version())
+        self.table().explain_get_of(key.as_ref(), self.wanted(), self.pinned())
     }
 
     /// Reads the rows in `range`, at most `limit` of them, and says what that took. See [`Selection::range`].
@@ -304,9 +307,9 @@ impl Selection {
 impl Snapshot {
     /// As [`Table::explain_get`], at this snapshot. For groups see [`Selection::at`].
     pub fn explain_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Explanation> {
-        let at = self.pin_of(table)?.version();
+        let pin = self.pin_of(table)?;
         table.check_whole()?;
-        table.explain_get_of(key.as_ref(), &Wanted::whole(), Some(at))
+        table.explain_get_of(key.as_ref(), &Wanted::whole(), Some(pin))
     }
 
     /// As [`Table::explain_scan`], at this snapshot. For groups see [`Selection::at`].
@@ -351,7 +354,7 @@ impl Known {
     /// The files of a table; `candidates` says the numbers of those that by their bounds are of concern.
     fn new(table: TableView<'_>, candidates: impl FnOnce(&TableFiles) -> HashSet<u64>) -> Self {
         let mut known = Self { files: HashMap::new(), first: Vec::new() };
-        let Some(files) = table.files() else { return known };
+        let files = table.files;
         known.learn(table);
         let candidates = candidates(files);
         let all = files.files().map(|(level, file)| (level, file.number, candidates.contains(&file.number)));
@@ -361,7 +364,7 @@ impl Known {
 
     /// Takes in the files that are not known yet.
     fn learn(&mut self, table: TableView<'_>) {
-        for (level, file) in table.files().into_iter().flat_map(TableFiles::files) {
+        for (level, file) in table.files.files() {
             let (number, rows, bytes) = (file.number, file.sst.meta.rows(), file.bytes());
             let known = KnownFile { level: Some(level), number, rows, bytes };
             self.files.entry(file.sst.file.id()).or_insert(known);

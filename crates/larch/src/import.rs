@@ -102,6 +102,7 @@ impl Import {
             return Err(Error::ReadOnly);
         }
         table.core().check_writable()?;
+        table.core().view().files_of(table.identity())?;
         let state = State::Streaming(Box::default());
         let runs_memory = table.core().held.imports.holding();
         let (runs, joined) = (Vec::new(), Vec::new());
@@ -302,7 +303,10 @@ fn in_order(runs: &mut [Run]) -> bool {
 
 /// Makes the files of `run` part of the table, as one commit.
 fn ingest(core: &Arc<Core>, table: &TableInfo, run: &Run) -> Result<()> {
-    let Some(bounds) = run.bounds() else { return Ok(()) };
+    let Some(bounds) = run.bounds() else {
+        core.view().files_of(table)?;
+        return Ok(());
+    };
     wait_for_level0(core, Some(table.id))?;
     // No compaction may move files under the choice of a level, and no commit may come between the steps.
     let turn = core.compacting.lock();
@@ -314,7 +318,7 @@ fn ingest(core: &Arc<Core>, table: &TableInfo, run: &Run) -> Result<()> {
     // What is acknowledged durable is a prefix of the commits: those before this one come first.
     writer.sync().map_err(|error| core.stop_writes(error))?;
     let view = core.view();
-    let files = view.files.tables.get(&table.id).ok_or_else(|| Error::NoSuchTable(table.name.clone()))?;
+    let files = view.files_of(table)?;
     let level = deepest_free_level(files, &bounds);
     let version = writer.take_version();
     let add = |file: &Arc<DbFile>| Edit::AddFile {

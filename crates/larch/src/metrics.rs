@@ -2,8 +2,9 @@
 
 use crate::background::trouble::Trouble;
 use crate::core::Core;
+use crate::error::Result;
 use crate::event::StallReason;
-use crate::manifest::{LEVELS, TableId};
+use crate::manifest::{LEVELS, TableInfo};
 use os::sync::atomic::{AtomicU64, Ordering};
 use pages::PageKind;
 use pages::cache::CacheUsage;
@@ -278,12 +279,12 @@ pub struct LevelStats {
 }
 
 impl TableStats {
-    pub(crate) fn of(core: &Core, table: TableId) -> Option<Self> {
+    pub(crate) fn of(core: &Core, table: &TableInfo) -> Result<Self> {
         let view = core.view();
-        let files = view.files.tables.get(&table)?;
+        let files = view.files_of(table)?;
         let group = |name: &String| GroupStats { name: name.clone(), ..GroupStats::default() };
         let mut stats = Self { groups: files.info.options.groups.iter().map(group).collect(), ..Self::default() };
-        for memtable in view.memory.iter().filter_map(|memory| memory.table(table)) {
+        for memtable in view.memory.iter().filter_map(|memory| memory.table(table.id)) {
             stats.memtable_rows += memtable.rows();
             stats.memtable_bytes += memtable.bytes();
         }
@@ -339,7 +340,7 @@ impl TableStats {
         stats.cached_data_bytes = cached.data;
         stats.cached_history_bytes = cached.history;
         stats.cached_filter_bytes = cached.filter;
-        Some(stats)
+        Ok(stats)
     }
 }
 

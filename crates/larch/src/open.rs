@@ -42,6 +42,7 @@ pub fn open(
         cache,
         prefer_flat: options.prefer_flat_index,
         early: EarlyFiles::default(),
+        known: Arc::default(),
     };
     options.check()?;
     // For a writer this only saves making a directory in vain: what counts is what it finds under the lock.
@@ -57,16 +58,7 @@ pub fn open(
 
 /// Shows what the manifest says: no lock, no threads, no log. Commits that are not in files yet are not seen.
 fn open_read_only(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener) -> Result<Arc<Core>> {
-    let mut path = ManifestLog::current(&machine, &directory)?;
-    let files = loop {
-        let read = ManifestLog::read(&machine, &path, &opener);
-        // A writer that opened meanwhile has replaced the manifest: read the one that is current now.
-        let now = ManifestLog::current(&machine, &directory)?;
-        if read.is_ok() || now == path {
-            break read?;
-        }
-        path = now;
-    };
+    let files = ManifestLog::read_newest(&machine, &directory, &opener)?;
     let visible = files.flushed_version;
     let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
     Ok(Arc::new(Core::new(machine, directory, options, opener, None, view, visible)))

@@ -1,5 +1,6 @@
 //! Reading: a view of memory and files at one moment, and what it says about a key or a range at a version.
 
+pub mod again;
 mod cover;
 mod found;
 pub mod level;

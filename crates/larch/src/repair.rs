@@ -183,6 +183,7 @@ impl Found {
             cache: cache.clone(),
             prefer_flat: false,
             early: EarlyFiles::default(),
+            known: Arc::default(),
         };
         let (set, is_whole) = manifest(machine, damaged, &listed, &opener, report);
         let mut tables = BTreeMap::new();

@@ -2,14 +2,14 @@
 
 use crate::db::Snapshot;
 use crate::error::Result;
+use crate::read::again::Again;
 use crate::read::point::PointRead;
-use crate::read::view::TableView;
 use crate::read::{Asking, Key, PartRange, PartScan, Parts, Prefetched, Tried, Waits, Wanted, multi};
 use crate::snapshot::Pin;
 use crate::table::{Table, bounds};
 use os::sync::Arc;
 use pages::{Reason, retry, retry_async};
-use sst::{Direction, Limits, Version};
+use sst::{Direction, Limits};
 use std::ops::RangeBounds;
 
 /// A table seen through some of its column groups, made by [`Table::select`]. Cheap; cloning shares it.
@@ -62,8 +62,9 @@ impl Selection {
         Ok(Self { pin: Some(pin), ..self.clone() })
     }
 
-    pub(crate) fn version(&self) -> Option<Version> {
-        self.pin.as_ref().map(|pin| pin.version())
+    /// What keeps the version of the snapshot that is seen, if it is one.
+    pub(crate) fn pinned(&self) -> Option<&Arc<Pin>> {
+        self.pin.as_ref()
     }
 
     pub(crate) fn table(&self) -> &Table {
@@ -81,7 +82,7 @@ impl Selection {
 
     /// The parts of the row `key`, if there is one. Parts found in memory are not copied.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Parts>> {
-        self.table.look(Reason::Point, self.version(), |session, table| {
+        self.table.look(Reason::Point, self.pinned(), |session, table| {
             let mut read = PointRead::new(table, key.as_ref());
             Ok(retry(session, || read.get_parts(session, session.cache(), &self.wanted))?)
         })
@@ -89,7 +90,7 @@ impl Selection {
 
     /// The parts of the row `key`, if all that it takes is in memory, see [`Table::try_get`].
     pub fn try_get(&self, key: impl AsRef<[u8]>) -> Result<Tried<Option<Parts>>> {
-        self.table.look(Reason::Point, self.version(), |session, table| {
+        self.table.look(Reason::Point, self.pinned(), |session, table| {
             let mut read = PointRead::new(table, key.as_ref());
             let asking = Asking::new(session, Waits::Never);
             Tried::of(read.get_parts(&asking, session.cache(), &self.wanted))
@@ -98,32 +99,39 @@ impl Selection {
 
     /// As [`Selection::get`], as a future, see [`Table::get_async`].
     pub async fn get_async(&self, key: impl AsRef<[u8]>) -> Result<Option<Parts>> {
-        let (view, at) = self.table.view_at(self.version());
-        let mut session = self.table.session(Reason::Point);
-        let mut read = PointRead::new(TableView { view: &view, id: self.table.id(), at }, key.as_ref());
-        Ok(retry_async(&mut session, |session| read.get_parts(session, session.cache(), &self.wanted)).await?)
+        let mut again = Again::new(self.table.core(), self.pinned());
+        loop {
+            let (view, at) = again.view();
+            let mut session = self.table.session(Reason::Point);
+            let mut read = PointRead::new(view.table(self.table.identity(), at)?, key.as_ref());
+            let read = retry_async(&mut session, |session| read.get_parts(session, session.cache(), &self.wanted));
+            match read.await {
+                Ok(parts) => return Ok(parts),
+                Err(error) => again.after(error.into(), at)?,
+            }
+        }
     }
 
     /// Whether there is a row `key`. No part of it is read for that.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.table.contains_key_at(key.as_ref(), self.version())
+        self.table.contains_key_at(key.as_ref(), self.pinned())
     }
 
     /// As [`Selection::contains_key`], if all that it takes is in memory.
     pub fn try_contains_key(&self, key: impl AsRef<[u8]>) -> Result<Tried<bool>> {
-        self.table.try_contains_key_at(key.as_ref(), self.version())
+        self.table.try_contains_key_at(key.as_ref(), self.pinned())
     }
 
     /// As [`Selection::contains_key`], as a future.
     pub async fn contains_key_async(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.table.contains_key_async_at(key.as_ref(), self.version()).await
+        self.table.contains_key_async_at(key.as_ref(), self.pinned()).await
     }
 
     /// The parts of the rows `keys`, in the order of the keys, all as of one moment. They are looked up together, see
     /// [`Table::multi_get`].
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Parts>>> {
         let keys: Vec<K> = keys.into_iter().collect();
-        self.table.look(Reason::Point, self.version(), |session, table| {
+        self.table.look(Reason::Point, self.pinned(), |session, table| {
             multi::get_parts(session, session.cache(), table, &keys, &self.wanted)
         })
     }
@@ -134,7 +142,7 @@ impl Selection {
         keys: impl IntoIterator<Item = K>,
     ) -> impl Future<Output = Result<Vec<Option<Parts>>>> {
         let keys: Vec<K> = keys.into_iter().collect();
-        async move { self.table.multi_parts_async_at(&keys, &self.wanted, self.version()).await }
+        async move { self.table.multi_parts_async_at(&keys, &self.wanted, self.pinned()).await }
     }
 
     /// Brings what reading `range` from its start will need into memory, see [`Table::prefetch`]; of other groups nothing.
@@ -148,7 +156,7 @@ impl Selection {
     }
 
     fn prefetch_towards(&self, bounds: bounds::Owned, limits: Limits, direction: Direction) -> Result<Prefetched> {
-        self.table.prefetch_towards(bounds, limits, direction, self.wanted.set(), self.version())
+        self.table.prefetch_towards(bounds, limits, direction, self.wanted.set(), self.pinned())
     }
 
     /// The rows with keys in `range`, as of now or of the snapshot, in order, from either end.

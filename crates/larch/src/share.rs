@@ -29,6 +29,7 @@ fn share_files(handle: &Arc<Handle>, table: &Table, name: &str, from: Option<&[u
     let mut guard = core.write.lock();
     let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
     core.check_writable()?;
+    core.view().files_of(table.identity())?;
     if core.view().files.tables.values().any(|other| other.info.name == name) {
         return Err(Error::TableExists(name.to_owned()));
     }
@@ -36,7 +37,7 @@ fn share_files(handle: &Arc<Handle>, table: &Table, name: &str, from: Option<&[u
     // What is durable is a prefix of the commits: those before this one come first.
     writer.sync().map_err(|error| core.stop_writes(error))?;
     let view = core.view();
-    let files = view.files.tables.get(&table.id()).ok_or_else(|| Error::NoSuchTable(table.name().to_owned()))?;
+    let files = view.files_of(table.identity())?;
     let (info, id) = (&files.info, TableId(view.files.next_table));
     let mut edits = vec![Edit::Table { id, name: name.to_owned(), options: info.options.clone() }];
     if info.since > 0 {

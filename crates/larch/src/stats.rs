@@ -10,7 +10,7 @@ mod stretches;
 
 use crate::core::Core;
 use crate::db::Snapshot;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::read::point::PointRead;
 use crate::read::range;
 use crate::read::view::TableView;
@@ -114,18 +114,13 @@ impl Statistics {
         &self,
         range: impl RangeBounds<K>,
         otherwise: T,
-        ask: impl FnOnce(&Session, TableView<'_>, &Span) -> Result<T>,
+        ask: impl Fn(&Session, TableView<'_>, &Span) -> Result<T>,
     ) -> Result<T> {
-        let at = self.pin.as_ref().map(|pin| pin.version());
-        self.table.look(Reason::Statistics, at, |session, table| {
-            if table.files().is_none() {
-                return Err(Error::NoSuchTable(self.table.name().to_owned()));
-            }
-            match Span::between(&bounds::owned(&range)) {
-                Some(span) => ask(session, table, &span),
-                None => Ok(otherwise),
-            }
-        })
+        let span = Span::between(&bounds::owned(&range));
+        let found = self.table.look(Reason::Statistics, self.pin.as_ref(), |session, table| {
+            span.as_ref().map(|span| ask(session, table, span)).transpose()
+        })?;
+        Ok(found.unwrap_or(otherwise))
     }
 
     fn readahead(&self) -> Readahead {

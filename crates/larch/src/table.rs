@@ -13,10 +13,11 @@ use crate::manifest::{Edit, TableId, TableInfo};
 use crate::metrics::TableStats;
 use crate::options::TableOptions;
 use crate::parts;
+use crate::read::again::Again;
 use crate::read::multi::MultiRead;
 use crate::read::point::PointRead;
 use crate::read::range::{self, Rows};
-use crate::read::view::{TableView, View};
+use crate::read::view::TableView;
 use crate::read::{Asking, Key, Parts, Prefetched, Range, Scan, Tried, Value, Waits, Wanted, multi, precharge};
 use crate::selection::Selection;
 use crate::share;
@@ -24,7 +25,7 @@ use crate::snapshot::Pin;
 use os::sync::Arc;
 use pages::{Admit, Reader, Reason, Session, retry, retry_async};
 use sst::precharge::Reading;
-use sst::{Direction, DumpDetail, Groups, Limits, Version};
+use sst::{Direction, DumpDetail, Groups, Limits};
 use std::io;
 use std::ops::RangeBounds;
 
@@ -143,6 +144,11 @@ impl Table {
         self.info.id
     }
 
+    /// What never changes: identity, name and groups.
+    pub(crate) fn identity(&self) -> &Arc<TableInfo> {
+        &self.info
+    }
+
     /// The table as it is now, or as it was if it is no more.
     pub(crate) fn info(&self) -> Arc<TableInfo> {
         self.core().table_info(self.info.id).unwrap_or_else(|| self.info.clone())
@@ -215,30 +221,32 @@ impl Table {
         Err(Error::Grouped { table: self.name().to_owned(), groups: groups.clone() })
     }
 
-    /// Runs `read` on what the table is now, or was at `at`.
+    /// Runs `read` on what the table is now, or was at a pinned version.
     pub(crate) fn look<T>(
         &self,
         reason: Reason,
-        at: Option<Version>,
-        read: impl FnOnce(&Session, TableView<'_>) -> Result<T>,
+        pin: Option<&Arc<Pin>>,
+        read: impl Fn(&Session, TableView<'_>) -> Result<T>,
     ) -> Result<T> {
-        let (view, at) = self.view_at(at);
-        let session = self.session(reason);
-        read(&session, TableView { view: &view, id: self.info.id, at })
+        self.look_at(pin, |table| read(&self.session(reason), table))
+    }
+
+    /// As [`Table::look`], with a reader of its own.
+    pub(crate) fn look_at<T>(&self, pin: Option<&Arc<Pin>>, read: impl Fn(TableView<'_>) -> Result<T>) -> Result<T> {
+        let mut again = Again::new(self.core(), pin);
+        loop {
+            let (view, at) = again.view();
+            match read(view.table(&self.info, at)?) {
+                Err(error) => again.after(error, at)?,
+                done => return done,
+            }
+        }
     }
 
     /// A reader for this handle.
     pub(crate) fn session(&self, reason: Reason) -> Session {
         let admit = if reason == Reason::Precharge { Admit::Keep } else { self.admit };
         range::session(&self.core().cache, reason, admit)
-    }
-
-    /// What there is now, and `at` or the newest version.
-    pub(crate) fn view_at(&self, at: Option<Version>) -> (Arc<View>, Version) {
-        let core = self.core();
-        // The view first: then every file in it is older than the version read afterwards.
-        let view = core.view();
-        (view, at.unwrap_or_else(|| core.visible()))
     }
 
     /// The value of `key`, if it has one. A value found in memory is not copied and nothing is allocated.
@@ -249,9 +257,9 @@ impl Table {
         self.get_at(key.as_ref(), None)
     }
 
-    pub(crate) fn get_at(&self, key: &[u8], at: Option<Version>) -> Result<Option<Value>> {
+    pub(crate) fn get_at(&self, key: &[u8], pin: Option<&Arc<Pin>>) -> Result<Option<Value>> {
         self.check_whole()?;
-        self.look(Reason::Point, at, |session, table| {
+        self.look(Reason::Point, pin, |session, table| {
             let mut read = PointRead::new(table, key);
             Ok(retry(session, || read.get(session, session.cache()))?)
         })
@@ -279,9 +287,9 @@ impl Table {
         self.try_get_at(key.as_ref(), None)
     }
 
-    pub(crate) fn try_get_at(&self, key: &[u8], at: Option<Version>) -> Result<Tried<Option<Value>>> {
+    pub(crate) fn try_get_at(&self, key: &[u8], pin: Option<&Arc<Pin>>) -> Result<Tried<Option<Value>>> {
         self.check_whole()?;
-        self.look(Reason::Point, at, |session, table| {
+        self.look(Reason::Point, pin, |session, table| {
             Tried::of(PointRead::new(table, key).get(&Asking::new(session, Waits::Never), session.cache()))
         })
     }
@@ -304,12 +312,18 @@ impl Table {
         self.get_async_at(key.as_ref(), None).await
     }
 
-    pub(crate) async fn get_async_at(&self, key: &[u8], at: Option<Version>) -> Result<Option<Value>> {
+    pub(crate) async fn get_async_at(&self, key: &[u8], pin: Option<&Arc<Pin>>) -> Result<Option<Value>> {
         self.check_whole()?;
-        let (view, at) = self.view_at(at);
-        let mut session = self.session(Reason::Point);
-        let mut read = PointRead::new(TableView { view: &view, id: self.info.id, at }, key);
-        Ok(retry_async(&mut session, |session| read.get(session, session.cache())).await?)
+        let mut again = Again::new(self.core(), pin);
+        loop {
+            let (view, at) = again.view();
+            let mut session = self.session(Reason::Point);
+            let mut read = PointRead::new(view.table(&self.info, at)?, key);
+            match retry_async(&mut session, |session| read.get(session, session.cache())).await {
+                Ok(value) => return Ok(value),
+                Err(error) => again.after(error.into(), at)?,
+            }
+        }
     }
 
     /// Whether `key` has a value. No value is read for it, and no part of one.
@@ -317,8 +331,8 @@ impl Table {
         self.contains_key_at(key.as_ref(), None)
     }
 
-    pub(crate) fn contains_key_at(&self, key: &[u8], at: Option<Version>) -> Result<bool> {
-        self.look(Reason::Point, at, |session, table| {
+    pub(crate) fn contains_key_at(&self, key: &[u8], pin: Option<&Arc<Pin>>) -> Result<bool> {
+        self.look(Reason::Point, pin, |session, table| {
             let mut read = PointRead::new(table, key);
             Ok(retry(session, || read.find(session))?.is_some())
         })
@@ -329,8 +343,8 @@ impl Table {
         self.try_contains_key_at(key.as_ref(), None)
     }
 
-    pub(crate) fn try_contains_key_at(&self, key: &[u8], at: Option<Version>) -> Result<Tried<bool>> {
-        self.look(Reason::Point, at, |session, table| {
+    pub(crate) fn try_contains_key_at(&self, key: &[u8], pin: Option<&Arc<Pin>>) -> Result<Tried<bool>> {
+        self.look(Reason::Point, pin, |session, table| {
             let found = PointRead::new(table, key).find(&Asking::new(session, Waits::Never));
             Tried::of(found.map(|row| row.is_some()))
         })
@@ -341,11 +355,17 @@ impl Table {
         self.contains_key_async_at(key.as_ref(), None).await
     }
 
-    pub(crate) async fn contains_key_async_at(&self, key: &[u8], at: Option<Version>) -> Result<bool> {
-        let (view, at) = self.view_at(at);
-        let mut session = self.session(Reason::Point);
-        let mut read = PointRead::new(TableView { view: &view, id: self.info.id, at }, key);
-        Ok(retry_async(&mut session, |session| read.find(session).map(|row| row.is_some())).await?)
+    pub(crate) async fn contains_key_async_at(&self, key: &[u8], pin: Option<&Arc<Pin>>) -> Result<bool> {
+        let mut again = Again::new(self.core(), pin);
+        loop {
+            let (view, at) = again.view();
+            let mut session = self.session(Reason::Point);
+            let mut read = PointRead::new(view.table(&self.info, at)?, key);
+            match retry_async(&mut session, |session| read.find(session).map(|row| row.is_some())).await {
+                Ok(is_there) => return Ok(is_there),
+                Err(error) => again.after(error.into(), at)?,
+            }
+        }
     }
 
     /// The values of `keys`, in their order, all as of one moment. The keys are looked up together: what they miss is read
@@ -372,11 +392,11 @@ impl Table {
     pub(crate) fn multi_get_at<K: AsRef<[u8]>>(
         &self,
         keys: impl IntoIterator<Item = K>,
-        at: Option<Version>,
+        pin: Option<&Arc<Pin>>,
     ) -> Result<Vec<Option<Value>>> {
         self.check_whole()?;
         let keys: Vec<K> = keys.into_iter().collect();
-        let rows = self.look(Reason::Point, at, |session, table| {
+        let rows = self.look(Reason::Point, pin, |session, table| {
             multi::get_parts(session, session.cache(), table, &keys, &Wanted::whole())
         })?;
         Ok(rows.into_iter().map(|row| row.map(Parts::into_only)).collect())
@@ -405,10 +425,10 @@ impl Table {
     pub(crate) async fn multi_get_async_at<K: AsRef<[u8]>>(
         &self,
         keys: &[K],
-        at: Option<Version>,
+        pin: Option<&Arc<Pin>>,
     ) -> Result<Vec<Option<Value>>> {
         self.check_whole()?;
-        let rows = self.multi_parts_async_at(keys, &Wanted::whole(), at).await?;
+        let rows = self.multi_parts_async_at(keys, &Wanted::whole(), pin).await?;
         Ok(rows.into_iter().map(|row| row.map(Parts::into_only)).collect())
     }
 
@@ -416,13 +436,18 @@ impl Table {
         &self,
         keys: &[K],
         wanted: &Wanted,
-        at: Option<Version>,
+        pin: Option<&Arc<Pin>>,
     ) -> Result<Vec<Option<Parts>>> {
-        let (view, at) = self.view_at(at);
-        let mut session = self.session(Reason::Point);
-        let table = TableView { view: &view, id: self.info.id, at };
-        let mut read = MultiRead::new(table, keys, wanted, session.cache());
-        Ok(retry_async(&mut session, |session| read.get(session, session.cache())).await?)
+        let mut again = Again::new(self.core(), pin);
+        loop {
+            let (view, at) = again.view();
+            let mut session = self.session(Reason::Point);
+            let mut read = MultiRead::new(view.table(&self.info, at)?, keys, wanted, session.cache());
+            match retry_async(&mut session, |session| read.get(session, session.cache())).await {
+                Ok(rows) => return Ok(rows),
+                Err(error) => again.after(error.into(), at)?,
+            }
+        }
     }
 
     /// Refuses a row that the table cannot take: too long, or whole where values are split.
@@ -447,7 +472,8 @@ impl Table {
     fn write(&self, fill: impl FnOnce(&mut BatchOps)) -> Result<()> {
         let mut ops = BatchOps::new();
         fill(&mut ops);
-        commit::commit(self.core(), &mut ops, self.core().options.durability)?;
+        let tables = std::slice::from_ref(&self.info);
+        commit::commit(self.core(), &mut ops, tables, self.core().options.durability)?;
         Ok(())
     }
 
@@ -486,7 +512,9 @@ impl Table {
 
     /// Removes every key in `range`, in one write whatever the number of rows.
     pub fn remove_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
-        let Some((start, end)) = bounds::half_open(&range) else { return Ok(()) };
+        let Some((start, end)) = bounds::half_open(&range) else {
+            return self.core().view().files_of(&self.info).map(drop);
+        };
         let end = end.unwrap_or_default();
         commit::check_row(self.core(), &start, 0)?;
         commit::check_row(self.core(), &end, 0)?;
@@ -586,7 +614,7 @@ impl Table {
         pin: Arc<Pin>,
         bounds: bounds::Owned,
     ) -> Rows<R> {
-        Rows::new(reader, self.handle.clone(), self.info.id, wanted, pin, bounds)
+        Rows::new(reader, self.handle.clone(), self.info.clone(), wanted, pin, bounds)
     }
 
     /// The rows whose keys begin with `prefix`.
@@ -631,10 +659,10 @@ impl Table {
         limits: Limits,
         direction: Direction,
         groups: Groups,
-        at: Option<Version>,
+        pin: Option<&Arc<Pin>>,
     ) -> Result<Prefetched> {
         let (low, high) = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
-        self.look(Reason::Precharge, at, |session, table| {
+        self.look(Reason::Precharge, pin, |session, table| {
             let reading = Reading { low, high, direction, limits, groups, at: table.at, ..Reading::ALL };
             precharge::precharge(session, table, &reading)
         })
@@ -652,27 +680,27 @@ impl Table {
 
     /// As [`Table::compact`]; `progress` is told bytes read and bytes to read.
     pub fn compact_with(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
+        self.core().view().files_of(&self.info)?;
         compact::compact_table(self.core(), self.info.id, &Limit::none(self.core()), progress)
     }
 
     /// Reads every page of the table's files and compares them with each other and with the manifest.
     pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
-        crate::check::check(self.core(), Some(self.info.id), &Limit::none(self.core()), progress)
+        crate::check::check(self.core(), Some(&self.info), &Limit::none(self.core()), progress)
     }
 
     /// Prints every tree, column group and history of the table's files to `out`, as text for people. With
     /// [`DumpDetail::Loaded`] nothing is read from disk: pages that are not in memory are named.
     pub fn dump(&self, detail: DumpDetail, out: &mut dyn io::Write) -> Result<()> {
-        let view = self.core().view();
-        let files = view.files.tables.get(&self.info.id);
-        let files = files.ok_or_else(|| Error::NoSuchTable(self.name().to_owned()))?;
-        crate::dump::dump_table(files, &self.core().cache, detail, out)
+        let (view, at) = self.core().now();
+        let dumped = crate::dump::dump_table(view.files_of(&self.info)?, &self.core().cache, detail, out);
+        dumped.map_err(|error| self.core().outdated(error, at))
     }
 
     /// Sizes from the manifest and the cache; no page is read. Looks at every page in the cache: for people and
     /// dashboards, not for hot paths.
     pub fn stats(&self) -> Result<TableStats> {
-        TableStats::of(self.core(), self.info.id).ok_or_else(|| Error::NoSuchTable(self.name().to_owned()))
+        TableStats::of(self.core(), &self.info)
     }
 }
 
@@ -684,7 +712,7 @@ impl Core {
             return Err(Error::ReadOnly);
         }
         self.check_writable()?;
-        let old = self.table_info(table.id).ok_or_else(|| Error::NoSuchTable(table.name.clone()))?;
+        let old = self.view().files_of(table)?.info.clone();
         let mut options = old.options.clone();
         change(&mut options);
         if options.groups != old.options.groups {

@@ -68,15 +68,14 @@ impl Table {
         most_bytes: u64,
         mut progress: impl FnMut(u64) -> bool,
     ) -> Result<Warmed> {
-        let view = self.core().view();
-        let Some(table) = view.files.tables.get(&self.id()) else { return Ok(Warmed::default()) };
-        let files: Vec<Arc<DbFile>> = table.files().map(|(_, file)| file.clone()).collect();
+        let (view, at) = self.core().now();
+        let files: Vec<Arc<DbFile>> = view.files_of(self.identity())?.files().map(|(_, file)| file.clone()).collect();
         let keys = KeyRange {
             low: range.start_bound().map(|key| key.as_ref().to_vec()),
             high: range.end_bound().map(|key| key.as_ref().to_vec()),
         };
         let mut loader = Loader::new(&self.core().cache, Reason::Warm, most_bytes, &mut progress);
-        let is_whole = loader.files(&files, &keys)?;
+        let is_whole = loader.files(&files, &keys).map_err(|error| self.core().outdated(error, at))?;
         Ok(Warmed { bytes: loader.bytes, page_reads: loader.page_reads(), is_whole })
     }
 }

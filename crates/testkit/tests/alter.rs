@@ -201,7 +201,7 @@ fn what_cannot_be_altered_is_refused_and_stays() {
     assert!(matches!(theirs.alter(|_| panic!("it is not asked")), Err(Error::ReadOnly)));
 
     assert!(db.drop_table("t").expect("the disk works"));
-    assert!(matches!(table.alter(|options| options.page_bytes = 512), Err(Error::NoSuchTable(name)) if name == "t"));
+    assert!(matches!(table.alter(|options| options.page_bytes = 512), Err(Error::TableDropped(name)) if name == "t"));
     assert_eq!(table.options(), split, "as it was");
 }
 

@@ -73,7 +73,7 @@ fn a_dropped_table_refuses_writes_and_its_id_is_not_given_again() {
     let old = db.table("t").expect("a table");
     old.insert("k", "old").expect("a row");
     assert!(db.drop_table("t").expect("the disk works"));
-    assert!(matches!(old.insert("k", "lost"), Err(Error::NoSuchTable(_))));
+    assert!(matches!(old.insert("k", "lost"), Err(Error::TableDropped(_))));
     assert!(old.get("k").expect("the disk works").is_none());
     drop((old, db));
     let db = open(&machine).expect("it opens");

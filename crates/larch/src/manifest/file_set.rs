@@ -192,6 +192,8 @@ pub struct FileOpener {
     pub prefer_flat: bool,
     /// Files that are opened before they are part of any set.
     pub early: EarlyFiles,
+    /// Files by their numbers that are taken over from a set that was read before.
+    pub known: Arc<HashMap<u64, Arc<DbFile>>>,
 }
 
 /// Files opened before an edit names them, so that pages of them can be in memory when it does. By their numbers.
@@ -224,6 +226,9 @@ impl FileOpener {
     pub fn open(&self, number: u64, epoch: u64, version_offset: u64, meta: Meta) -> Arc<DbFile> {
         if let Some(early) = self.early.0.lock().remove(&number) {
             return early;
+        }
+        if let Some(known) = self.known.get(&number).filter(|known| known.epoch == epoch) {
+            return Arc::new(known.sliced(None));
         }
         let file = self.cache.register_on(self.path(number, epoch), meta.file_id, &self.machine);
         let on_disk = DiskFile {
@@ -361,6 +366,17 @@ impl FileSet {
             Edit::WrittenFor(release) => self.written_for = Some(release.clone()),
         }
         Ok(())
+    }
+
+    /// All files by their numbers; one that several tables see counts once.
+    pub fn files_by_number(&self) -> HashMap<u64, Arc<DbFile>> {
+        let files = self.tables.values().flat_map(|table| table.files());
+        files.map(|(_, file)| (file.number, file.clone())).collect()
+    }
+
+    /// Whether a table sees the file at `path`.
+    pub fn has_file_at(&self, path: &Path) -> bool {
+        self.tables.values().flat_map(|table| table.files()).any(|(_, file)| file.path() == path)
     }
 
     fn table(&self, table: TableId) -> Result<&TableFiles, Refusal> {

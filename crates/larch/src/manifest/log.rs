@@ -47,8 +47,15 @@ impl ManifestLog {
         LogError::corrupt(&directory.join(CURRENT), 0, "it is missing, but logs or SSTs of a database are there").into()
     }
 
-    /// The path of the manifest that `CURRENT` names.
+    /// The path of the manifest that `CURRENT` names, which is there.
     pub fn current(machine: &Machine, directory: &Path) -> Result<PathBuf> {
+        let path = Self::named(machine, directory)?;
+        Self::check_there(machine, &path)?;
+        Ok(path)
+    }
+
+    /// The path of the manifest that `CURRENT` names. A writer elsewhere may replace and remove it at any time.
+    pub fn named(machine: &Machine, directory: &Path) -> Result<PathBuf> {
         let current = directory.join(CURRENT);
         let bytes = machine.disk.read_all(&current).map_err(|error| Error::io("read", &current, error))?;
         let name = std::str::from_utf8(&bytes).ok().and_then(|text| text.strip_suffix('\n'));
@@ -57,11 +64,34 @@ impl ManifestLog {
         let Some(name) = name.filter(is_name) else {
             return Err(LogError::corrupt(&current, 0, "it does not name a manifest").into());
         };
-        let path = directory.join(name);
-        if !machine.disk.exists(&path).map_err(|error| Error::io("look for", &path, error))? {
-            return Err(LogError::corrupt(&current, 0, format!("it names {name}, which is not there")).into());
+        Ok(directory.join(name))
+    }
+
+    /// Refuses a manifest that `CURRENT` names and that is not there.
+    fn check_there(machine: &Machine, path: &Path) -> Result<()> {
+        if machine.disk.exists(path).map_err(|error| Error::io("look for", path, error))? {
+            return Ok(());
         }
-        Ok(path)
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Err(LogError::corrupt(&path.with_file_name(CURRENT), 0, format!("it names {name}, which is not there")).into())
+    }
+
+    /// Reads the set that the newest manifest describes, beside a writer elsewhere that may append to it, replace it and
+    /// remove it meanwhile.
+    pub fn read_newest(machine: &Machine, directory: &Path, opener: &FileOpener) -> Result<FileSet> {
+        loop {
+            let path = Self::named(machine, directory)?;
+            // What is appended while it is read is left out: then this is the set of a moment ago.
+            let error = match Self::read(machine, &path, opener) {
+                Ok(files) => return Ok(files),
+                Err(error) => error,
+            };
+            // A writer removes a manifest after `CURRENT` names the next one. As long as it names this one, the error stands.
+            if Self::named(machine, directory)? == path {
+                Self::check_there(machine, &path)?;
+                return Err(error);
+            }
+        }
     }
 
     /// Reads the set that the manifest at `path` describes.

@@ -89,24 +89,22 @@ impl Merge {
         let at = table.at;
         let mut sources = Vec::new();
         let mut covers = Covers::new(direction, at);
-        for memtable in table.view.memory.iter().filter_map(|memory| memory.table(table.id)) {
+        for memtable in table.memtables() {
             covers.add_memtable(&memtable);
             sources.push(Cursor::Memory(MemCursor::new(memtable, at)));
         }
-        if let Some(files) = table.files() {
-            let (level0, deeper) = files.levels.split_first().expect("a table has levels");
-            let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
-            let levels = level0.chain(deeper.iter().cloned());
-            let cursors = levels.map(|level| LevelCursor::within(source, level, low, high, Readahead::NONE));
-            let cursors: Vec<LevelCursor> = cursors.filter(|cursor| !cursor.is_empty()).collect();
-            let all_bytes = cursors.iter().map(LevelCursor::bytes).sum();
-            let far = if direction == Direction::Forward { high } else { low };
-            sources.extend(cursors.into_iter().map(|cursor| {
-                let readahead = readahead.share(cursor.bytes(), all_bytes);
-                covers.add_level(&cursor);
-                Cursor::Level(Box::new(cursor.with_readahead(readahead).until(far)))
-            }));
-        }
+        let (level0, deeper) = table.files.levels.split_first().expect("a table has levels");
+        let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
+        let levels = level0.chain(deeper.iter().cloned());
+        let cursors = levels.map(|level| LevelCursor::within(source, level, low, high, Readahead::NONE));
+        let cursors: Vec<LevelCursor> = cursors.filter(|cursor| !cursor.is_empty()).collect();
+        let all_bytes = cursors.iter().map(LevelCursor::bytes).sum();
+        let far = if direction == Direction::Forward { high } else { low };
+        sources.extend(cursors.into_iter().map(|cursor| {
+            let readahead = readahead.share(cursor.bytes(), all_bytes);
+            covers.add_level(&cursor);
+            Cursor::Level(Box::new(cursor.with_readahead(readahead).until(far)))
+        }));
         let sources = sources.into_iter().map(|cursor| Source { cursor, pending: Pending::Seek, hidden: 0 }).collect();
         let (key, came, is_settled) = (Vec::new(), Came::Nowhere, false);
         let (giver, is_steady) = (None, false);

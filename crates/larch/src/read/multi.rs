@@ -98,10 +98,7 @@ impl<'v> Batch<'v> {
     /// At least one key, and as many as memory has the answers of.
     fn begin(table: TableView<'v>, keys: &[impl AsRef<[u8]>], wanted: &Wanted, most_bytes: u64) -> Self {
         let mut batch = Self { rows: Vec::new(), asked: Vec::new() };
-        let Some(files) = table.files() else {
-            batch.rows.resize_with(keys.len(), || None);
-            return batch;
-        };
+        let files = table.files;
         // A data page and the node above it, which keys far apart do not share.
         let way_bytes = u64::from(files.info.options.page_bytes) + u64::from(files.info.options.node_bytes);
         let group_ways = wanted.set().beside_main().count();

@@ -9,7 +9,6 @@ use crate::error::Result;
 use crate::manifest::file_set::{DbFile, TableFiles, files_with_key};
 use crate::memtable::Memtable;
 use crate::parts::MAX_GROUPS;
-use os::sync::Arc;
 use pages::{PageCache, PageSource, Stop, retry, together};
 use sst::{Row, RowKind, Version};
 
@@ -42,14 +41,13 @@ impl<'v, 'k> PointRead<'v, 'k> {
 
     /// What all sources say together.
     pub fn answer<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Answer<'v>, Stop> {
-        let Some(files) = self.table.files() else { return Ok(Answer::Silent) };
         if self.silent == 0 {
             match ask_memory(self.table, self.key) {
                 Answer::Silent => self.silent = 1,
                 decided => return Ok(decided),
             }
         }
-        for file in files_of(files, self.key).skip(self.silent - 1) {
+        for file in files_of(self.table.files, self.key).skip(self.silent - 1) {
             match ask_file(source, self.table, file, self.key)? {
                 Answer::Silent => {
                     self.silent += 1;
@@ -160,14 +158,9 @@ pub fn load<S: PageSource + ?Sized>(
     }
 }
 
-/// The memtables of a table, newest first.
-pub fn memtables_of(table: TableView<'_>) -> impl Iterator<Item = Arc<Memtable>> {
-    table.view.memory.iter().filter_map(move |memory| memory.table(table.id))
-}
-
 /// What the memtables say.
 pub fn ask_memory(table: TableView<'_>, key: &[u8]) -> Answer<'static> {
-    let mut answers = memtables_of(table).map(|memtable| ask_memtable(&memtable, table.at, key));
+    let mut answers = table.memtables().map(|memtable| ask_memtable(&memtable, table.at, key));
     answers.find(|answer| !matches!(answer, Answer::Silent)).unwrap_or(Answer::Silent)
 }
 

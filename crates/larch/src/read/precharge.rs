@@ -48,8 +48,7 @@ impl Charge {
     /// Nothing was asked for yet. Whoever goes on with it has the same `reading`.
     pub fn new<R: Reader>(reader: &R, table: TableView<'_>, reading: &Reading<'_>) -> Self {
         let session = reader.session();
-        let levels = table.files().map_or(&[][..], |files| &files.levels[..]);
-        let (level0, deeper) = levels.split_at(levels.len().min(1));
+        let (level0, deeper) = table.files.levels.split_at(1);
         let level0 = level0.iter().flat_map(|files| files.chunks(1));
         let runs = level0.chain(deeper.iter().map(|level| &level[..]));
         let asked = |run: &[Arc<DbFile>]| run[files_asked_between(session, run, reading.low, reading.high)].to_vec();

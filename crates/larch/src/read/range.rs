@@ -5,16 +5,16 @@
 //! All forms of taking a row are one function, `attempt`, which never waits. A bound closes in on a row when the row is given,
 //! not before: a try that would fault, or a future that is dropped, takes none along.
 
+use super::again::Again;
 use super::found::Found;
 use super::merge::Merge;
 use super::precharge::Charge;
 use super::tried::{Asking, Tried, Waits};
-use super::view::TableView;
 use super::wanted::Wanted;
 use super::{Key, Parts, Value};
 use crate::db::Handle;
 use crate::error::{Error, Result};
-use crate::manifest::{DbFile, TableId};
+use crate::manifest::{DbFile, TableInfo};
 use crate::parts::MAX_GROUPS;
 use crate::snapshot::Pin;
 use crate::stats;
@@ -62,7 +62,7 @@ pub struct PartRange(Rows);
 /// What both are made of.
 pub(crate) struct Rows<R = Session> {
     handle: Arc<Handle>,
-    table: TableId,
+    table: Arc<TableInfo>,
     wanted: Wanted,
     reader: R,
     pin: Arc<Pin>,
@@ -450,13 +450,14 @@ impl Rows {
         if parts < 2 || self.ended || self.left < u64::MAX {
             return Ok(vec![self]);
         }
-        let core = &self.handle.core;
-        let view = core.view();
-        let table = TableView { view: &view, id: self.table, at: self.pin.version() };
-        let points = stats::split_points(core, table, &(self.low.clone(), self.high.clone()), parts as u64)?;
+        let (core, at) = (&self.handle.core, self.pin.version());
+        let view = core.view_of(&self.pin);
+        let range = (self.low.clone(), self.high.clone());
+        let points = stats::split_points(core, view.table(&self.table, at)?, &range, parts as u64);
+        let points = points.map_err(|error| core.outdated(error, at))?;
         let part = |low, high| {
             let session = session(&core.cache, Reason::Scan, self.reader.session().admit());
-            Self::new(session, self.handle.clone(), self.table, self.wanted, self.pin.clone(), (low, high))
+            Self::new(session, self.handle.clone(), self.table.clone(), self.wanted, self.pin.clone(), (low, high))
         };
         let mut split = Vec::with_capacity(points.len() + 1);
         let mut low = self.low;
@@ -473,12 +474,14 @@ impl<R: Reader> Rows<R> {
     pub(crate) fn new(
         reader: R,
         handle: Arc<Handle>,
-        table: TableId,
+        table: Arc<TableInfo>,
         wanted: Wanted,
         pin: Arc<Pin>,
         (low, high): (Bound<Vec<u8>>, Bound<Vec<u8>>),
     ) -> Self {
         let ended = is_empty(&low.as_ref().map(Vec::as_slice), &high.as_ref().map(Vec::as_slice));
+        // A range without keys asks no file.
+        let failed = if ended { handle.core.view_of(&pin).files_of(&table).err() } else { None };
         // What the cache does not keep would be read again.
         let charging = if reader.session().admit() == Admit::Keep { Charging::IfMissing } else { Charging::Done };
         Self {
@@ -495,7 +498,7 @@ impl<R: Reader> Rows<R> {
             charging,
             beside_main: Vec::new(),
             ended,
-            failed: OnceCell::new(),
+            failed: failed.map_or_else(OnceCell::new, OnceCell::from),
             is_fetching: false,
         }
     }
@@ -520,11 +523,24 @@ impl<R: Reader> Rows<R> {
         self.failed.get_or_init(|| error.into()).clone()
     }
 
+    /// The same for an error about the file of the row given last.
+    fn fail_in(&self, error: pages::Error) -> Error {
+        self.fail(self.handle.core.outdated(error.into(), self.pin.version()))
+    }
+
+    /// After an error: `Ok` if the range can go on in newer files, where it finds its place again.
+    fn recover(&mut self, error: Error) -> Result<()> {
+        let outcome = Again::new(&self.handle.core, Some(&self.pin)).after(error, self.pin.version());
+        self.reader.release();
+        self.let_go();
+        outcome.map_err(|error| self.fail(error))
+    }
+
     /// Part `i` of the row found last, which is in a file; waits for it.
     fn part(&self, i: usize, row: &Row, file: &DbFile) -> Result<Value> {
         let stored = self.wanted.stored(i, row, &self.beside_main);
         let loaded = retry(&self.reader, || stored.load(&self.reader, &file.sst.file));
-        Ok(Value::from_file(self.reader.session().cache(), loaded.map_err(|error| self.fail(error))?))
+        Ok(Value::from_file(self.reader.session().cache(), loaded.map_err(|error| self.fail_in(error))?))
     }
 
     /// Key of the row given last in a direction.
@@ -558,7 +574,7 @@ impl<R: Reader> Rows<R> {
             return Ok(followed_parts(&self.wanted, self.reader.session().cache(), page, place));
         };
         let load = || load_parts(&self.reader, &self.wanted, &self.beside_main, found);
-        retry(&self.reader, load).map_err(|error| self.fail(error))
+        retry(&self.reader, load).map_err(|error| self.fail_in(error))
     }
 
     /// The next row, or what `take` makes of it; waits for it.
@@ -572,8 +588,7 @@ impl<R: Reader> Rows<R> {
                 Tried::Ready(row) => return Ok(row),
                 Tried::WouldFault => {
                     if let Err(error) = self.reader.fetch() {
-                        self.give_up();
-                        return Err(self.fail(error));
+                        self.recover(error.into())?;
                     }
                 }
             }
@@ -604,35 +619,32 @@ impl<R: Reader> Rows<R> {
             self.let_go();
             return Ok(Tried::Ready(None));
         }
-        let found = match self.follow(direction, waits, &mut take) {
-            Some(Ok(row)) => {
-                self.count_given();
-                return Ok(Tried::Ready(Some(row)));
+        loop {
+            let found = match self.follow(direction, waits, &mut take) {
+                Some(Ok(row)) => {
+                    self.count_given();
+                    return Ok(Tried::Ready(Some(row)));
+                }
+                Some(Err(stop)) => Tried::of(Err(stop)),
+                None => self.find(direction, waits, &mut take),
+            };
+            match found {
+                Ok(Tried::Ready(row)) => {
+                    if row.is_some() {
+                        self.count_given();
+                    } else {
+                        self.ended = true;
+                        self.let_go();
+                    }
+                    if waits == Waits::Now {
+                        self.reader.release();
+                    }
+                    return Ok(Tried::Ready(row));
+                }
+                Ok(Tried::WouldFault) => return Ok(Tried::WouldFault),
+                Err(error) => self.recover(error)?,
             }
-            Some(Err(stop)) => Err(stop),
-            None => self.find(direction, waits, take),
-        };
-        let outcome = match found {
-            Ok(Some(row)) => {
-                self.count_given();
-                Ok(Tried::Ready(Some(row)))
-            }
-            Ok(None) => {
-                self.ended = true;
-                self.let_go();
-                Ok(Tried::Ready(None))
-            }
-            Err(Stop::Fault) => return Ok(Tried::WouldFault),
-            Err(Stop::Failed(error)) => {
-                let error = self.fail(*error);
-                self.let_go();
-                Err(error)
-            }
-        };
-        if waits == Waits::Now {
-            self.reader.release();
         }
-        outcome
     }
 
     /// Nobody waits for the row that is being looked for: gives back the pages fetched for it, and the view if there is a
@@ -684,6 +696,10 @@ impl<R: Reader> Rows<R> {
             *generation = newest;
             let gone = self.ends.as_ref().map(|ends| ends.ends.lock().take_old(newest).collect::<Vec<_>>());
             drop(gone);
+            if self.handle.core.view().files_of(&self.table).is_err() {
+                self.following = None;
+                return None;
+            }
         }
         let place = streak.next(key)?;
         let (reader, spot) = (&Asking::new(&self.reader, waits), Spot::Page(streak.page(), place.clone()));
@@ -709,14 +725,18 @@ impl<R: Reader> Rows<R> {
         direction: Direction,
         waits: Waits,
         mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
-    ) -> Result<Option<T>, Stop> {
-        let core = &self.handle.core;
+    ) -> Result<Tried<Option<T>>> {
+        let (core, at) = (&self.handle.core, self.pin.version());
         let Registered { ends, .. } = self.ends.get_or_insert_with(|| core.ranges.enter());
+        // Both are dropped after the lock, as they are declared before it.
+        let (view, mut gone) = (OnceCell::new(), Vec::new());
         let mut guard = ends.lock();
         let ends = &mut *guard;
         // Whoever waited for pages goes on where they are.
         let goes_on = std::mem::take(&mut ends.is_asked);
-        let gone: Vec<End> = if goes_on { Vec::new() } else { ends.take_old(core.generation()).collect() };
+        if !goes_on {
+            gone.extend(ends.take_old(core.generation()));
+        }
         if let Some(Following { streak, generation, .. }) = self.following.take() {
             let end = match streak.direction() {
                 Direction::Forward => &mut ends.front,
@@ -731,8 +751,9 @@ impl<R: Reader> Rows<R> {
             Direction::Backward => (&mut ends.back, &mut self.high, &self.low),
         };
         let reader = &Asking::new(&self.reader, waits);
-        let end = place.get_or_insert_with(|| {
-            let view = core.view();
+        if place.is_none() {
+            let view = view.get_or_init(|| core.view_of(&self.pin));
+            let table = view.table(&self.table, at)?;
             // What a limited range needs it asks for itself, once something is missing; what lies after it is not wanted.
             let is_charged = self.left <= CHARGED_ROWS && self.reader.session().admit() == Admit::Keep;
             let readahead = if is_charged { Readahead::NONE } else { readahead(reader.session().cache()) };
@@ -741,11 +762,10 @@ impl<R: Reader> Rows<R> {
                 Direction::Backward => (far, &*near),
             };
             let within = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
-            let table = TableView { view: &view, id: self.table, at: self.pin.version() };
             let merge = Merge::new(reader, table, direction, within, readahead);
-            End { merge, generation: view.generation, charge: None }
-        });
-        let End { merge, generation, charge } = end;
+            *place = Some(End { merge, generation: view.generation, charge: None });
+        }
+        let End { merge, generation, charge } = place.as_mut().expect("it was made above");
         let start = near.as_ref().map(Vec::as_slice);
         let between = (start, far.as_ref().map(Vec::as_slice));
         let outcome = (|| {
@@ -759,12 +779,18 @@ impl<R: Reader> Rows<R> {
                 }
                 if self.charging == Charging::Due {
                     let (low, high) = if direction == Direction::Forward { between } else { (between.1, between.0) };
-                    let (limits, groups, at) = (Limits::rows(self.left), self.wanted.set(), self.pin.version());
+                    let (limits, groups) = (Limits::rows(self.left), self.wanted.set());
                     let reading = Reading { low, high, direction, limits, groups, at, ..Reading::ALL };
-                    let charge = charge.get_or_insert_with(|| {
-                        Charge::new(reader, TableView { view: &core.view(), id: self.table, at }, &reading)
-                    });
-                    charge.pass(reader, &reading)?;
+                    let view = core.view_of(&self.pin);
+                    // For a table that was just dropped nothing is brought: the next place says that it is gone.
+                    if charge.is_none()
+                        && let Ok(table) = view.table(&self.table, at)
+                    {
+                        *charge = Some(Charge::new(reader, table, &reading));
+                    }
+                    if let Some(charge) = charge {
+                        charge.pass(reader, &reading)?;
+                    }
                     self.charging = Charging::Done;
                     reader.release();
                 }
@@ -815,7 +841,7 @@ impl<R: Reader> Rows<R> {
         if !is_asked && generation != core.generation() {
             drop(self.take_old());
         }
-        outcome
+        Tried::of(outcome)
     }
 }
 
@@ -832,8 +858,7 @@ impl<R: Reader + AsyncSource> Rows<R> {
                 let fetched = ready!(self.reader.poll_fetch(context));
                 self.is_fetching = false;
                 if let Err(error) = fetched {
-                    self.give_up();
-                    return Poll::Ready(Err(self.fail(error)));
+                    self.recover(error.into())?;
                 }
             }
             match self.attempt(direction, Waits::Now, &mut take)? {

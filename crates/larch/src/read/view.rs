@@ -1,7 +1,8 @@
 //! What readers see together: the memtables and the file set of one moment. Views are immutable; a change of memory or
 //! files makes a new one, and readers between steps take it.
 
-use crate::manifest::{FileSet, TableFiles, TableId};
+use crate::error::{Error, Result};
+use crate::manifest::{FileSet, TableFiles, TableId, TableInfo};
 use crate::memtable::Memtable;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, RwLock};
@@ -73,20 +74,32 @@ pub struct View {
     pub files: Arc<FileSet>,
 }
 
+impl View {
+    /// The files of `table`. Here it is decided, for every read and write, that a table is no longer there.
+    pub fn files_of(&self, table: &TableInfo) -> Result<&TableFiles> {
+        self.files.tables.get(&table.id).ok_or_else(|| Error::TableDropped(table.name.clone()))
+    }
+
+    /// `table` as of `at`.
+    pub fn table(&self, table: &TableInfo, at: Version) -> Result<TableView<'_>> {
+        Ok(TableView { view: self, files: self.files_of(table)?, at })
+    }
+}
+
 /// A table in a view, as of a version.
 #[derive(Clone, Copy, Debug)]
 pub struct TableView<'v> {
     /// The view.
     pub view: &'v View,
-    /// The table.
-    pub id: TableId,
+    /// The files of the table.
+    pub files: &'v TableFiles,
     /// The version.
     pub at: Version,
 }
 
 impl<'v> TableView<'v> {
-    /// Its files; `None` if the table was dropped.
-    pub fn files(&self) -> Option<&'v TableFiles> {
-        self.view.files.tables.get(&self.id)
+    /// Its memtables, newest first.
+    pub fn memtables(self) -> impl Iterator<Item = Arc<Memtable>> + use<'v> {
+        self.view.memory.iter().filter_map(move |memory| memory.table(self.files.info.id))
     }
 }

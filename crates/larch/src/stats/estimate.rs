@@ -83,7 +83,7 @@ pub fn size(session: &Session, table: TableView<'_>, span: &Span) -> Result<Esti
 pub fn range_stats(session: &Session, table: TableView<'_>, span: &Span) -> Result<RangeStats> {
     let stretches = Stretches::of(session, table, span)?;
     let held = memory::held(table, span);
-    let names = table.files().map_or(&[][..], |files| &files.info.options.groups);
+    let names = &table.files.info.options.groups;
     let mut stats = RangeStats {
         rows: count_in(session, table, &stretches)?,
         groups: names.iter().map(|name| RangeGroup { name: name.clone(), bytes: Estimate::default() }).collect(),

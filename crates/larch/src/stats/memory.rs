@@ -9,16 +9,11 @@ use sst::stats::MemoryRun;
 use sst::{RowKind, Version};
 use std::ops::Bound;
 
-/// The memtables, newest first.
-pub fn memtables(table: TableView<'_>) -> impl Iterator<Item = Arc<Memtable>> {
-    table.view.memory.iter().filter_map(move |memory| memory.table(table.id))
-}
-
 /// What range erases in memory hide of `span`, in order and apart.
 pub fn erased(table: TableView<'_>, span: &Span) -> Vec<Span> {
     let seen = |erase: &crate::memtable::RangeErase| erase.versions.last().is_some_and(|&oldest| oldest <= table.at);
     let mut spans: Vec<Span> = Vec::new();
-    for memtable in memtables(table) {
+    for memtable in table.memtables() {
         for erase in memtable.range_erases().filter(seen) {
             let end = (!erase.end.is_empty()).then(|| erase.end.to_vec());
             spans.extend(Span::new(erase.start.to_vec(), end).and_then(|erased| erased.meet(span)));
@@ -52,14 +47,14 @@ impl MemoryRows {
     pub fn from(table: TableView<'_>, low: Bound<&[u8]>) -> Self {
         let at = table.at;
         let mut cursors: Vec<_> =
-            memtables(table).map(|memtable| (MemCursor::new(memtable.clone(), at), memtable)).collect();
+            table.memtables().map(|memtable| (MemCursor::new(memtable.clone(), at), memtable)).collect();
         cursors.iter_mut().for_each(|(cursor, _)| cursor.seek(low));
         Self { cursors, at }
     }
 
     /// The last key in `span`, if any is in it.
     pub fn last_in(table: TableView<'_>, span: &Span) -> Option<Vec<u8>> {
-        let last = memtables(table).filter_map(|memtable| {
+        let last = table.memtables().filter_map(|memtable| {
             let mut cursor = MemCursor::new(memtable, table.at);
             cursor.seek_back(span.high());
             cursor.key().filter(|&key| key >= span.start.as_slice()).map(<[u8]>::to_vec)
@@ -105,7 +100,7 @@ pub struct InMemory {
 
 /// What memory holds of `span`.
 pub fn held(table: TableView<'_>, span: &Span) -> InMemory {
-    let runs = memtables(table).flat_map(|memtable| runs(&memtable, span, u64::MAX, u64::MAX));
+    let runs = table.memtables().flat_map(|memtable| runs(&memtable, span, u64::MAX, u64::MAX));
     runs.fold(InMemory::default(), |sum, run| InMemory { rows: sum.rows + run.rows, bytes: sum.bytes + run.bytes })
 }
 

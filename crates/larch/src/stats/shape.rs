@@ -55,7 +55,7 @@ pub fn histogram(
         Metric::Bytes => (u64::MAX, resolution.div_ceil(RUNS_A_BUCKET)),
     };
     let in_memory: Vec<Vec<MemoryRun>> =
-        memory::memtables(table).map(|memtable| memory::runs(&memtable, span, run.0, run.1)).collect();
+        table.memtables().map(|memtable| memory::runs(&memtable, span, run.0, run.1)).collect();
     let sources: Vec<Source<'_>> = in_memory
         .iter()
         .map(|runs| Source::Memory(runs))
@@ -162,7 +162,7 @@ pub fn sample(session: &Session, table: TableView<'_>, span: &Span, count: u64, 
     /// Draws for a key that a reader sees.
     const DRAWS: u64 = 4;
     let files = files_in(table, span);
-    let memtables: Vec<_> = memory::memtables(table).collect();
+    let memtables: Vec<_> = table.memtables().collect();
     // Where each file's rows begin in one row after the other of everything.
     let mut places = Vec::with_capacity(files.len());
     let mut total = 0_u64;

@@ -106,7 +106,7 @@ impl<'v> Stretches<'v> {
 
 /// Files of the table that may have keys in `span`.
 pub fn files_in<'v>(table: TableView<'v>, span: &Span) -> Vec<Placed<'v>> {
-    let Some(files) = table.files() else { return Vec::new() };
+    let files = table.files;
     let (level0, deeper) = files.levels.split_first().expect("a table has levels");
     let level0 = level0.iter().map(|file| (0, std::slice::from_ref(file)));
     let deeper = (1..).zip(deeper).map(|(level, files)| (level, files.as_slice()));

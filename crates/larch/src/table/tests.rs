@@ -1,6 +1,7 @@
 //! What tables with column groups take and refuse.
 
 mod admit;
+mod dropped;
 mod files;
 
 use super::*;

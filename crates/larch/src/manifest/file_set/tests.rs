@@ -25,7 +25,14 @@ fn meta(newest: u64) -> Meta {
 fn applied(edits: &[Edit]) -> Result<FileSet, Refusal> {
     let (machine, _) = Machine::simulated(1);
     let cache = PageCache::new(0, 1, sst::validate);
-    let opener = FileOpener { directory: "db".into(), machine, cache, prefer_flat: false, early: Default::default() };
+    let opener = FileOpener {
+        directory: "db".into(),
+        machine,
+        cache,
+        prefer_flat: false,
+        early: Default::default(),
+        known: Default::default(),
+    };
     let mut set = FileSet::default();
     let table = Edit::Table { id: TableId(1), name: "users".to_owned(), options: TableOptions::default() };
     set.apply(&table, &opener, &mut Vec::new()).expect("it is the first");

@@ -25,7 +25,14 @@ fn build(options: BuildOptions, history: bool, prefer_flat: bool) -> Vec<Arc<DbF
     let (machine, _) = os::Machine::simulated(3);
     let disk = machine.disk.clone();
     let cache = PageCache::new(1 << 20, 1, sst::validate);
-    let opener = FileOpener { directory: "".into(), machine, cache, prefer_flat, early: Default::default() };
+    let opener = FileOpener {
+        directory: "".into(),
+        machine,
+        cache,
+        prefer_flat,
+        early: Default::default(),
+        known: Default::default(),
+    };
     let mut row = 0;
     let mut run = Vec::new();
     for (number, rows) in FILES.into_iter().enumerate() {

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::read::Tried;
+use crate::read::again::Again;
 use crate::read::multi::MultiRead;
 use crate::read::range::{Given, Rows};
 use crate::table::bounds;
@@ -230,8 +231,8 @@ fn futures_say_of_keys_what_reads_that_wait_do() {
                     let keys: Vec<Vec<u8>> = (0..20).map(|_| key(rng)).collect();
                     let expected: Vec<Option<Row>> =
                         keys.iter().map(|key| model.get(key).map(|row| picked(row, groups))).collect();
-                    let (view, at) = table.view_at(selection.version());
-                    let seen = crate::read::view::TableView { view: &view, id: table.id(), at };
+                    let (view, at) = Again::new(table.core(), selection.pinned()).view();
+                    let seen = view.table(table.identity(), at).expect("it is there");
                     let cache = &table.core().cache;
                     for (key, expected) in keys.iter().zip(&expected) {
                         let mut late = Late::new(&table, seed);
@@ -280,8 +281,8 @@ fn a_future_dropped_after_any_number_of_polls_leaves_nothing_behind() {
             let table = db.existing_table("split").expect("a name").expect("it is there");
             let cache = &table.core().cache;
             let wanted = [2, 0].into_iter().try_fold(Wanted::nothing(3), Wanted::with).expect("each once");
-            let (view, at) = table.view_at(None);
-            let seen = crate::read::view::TableView { view: &view, id: table.id(), at };
+            let (view, at) = table.core().now();
+            let seen = view.table(table.identity(), at).expect("it is there");
             let nothing_is_left = || {
                 let usage = cache.usage();
                 let left = (usage.pinned_bytes, usage.held_bytes, usage.in_flight_bytes, usage.queued);

@@ -1,7 +1,8 @@
 //! Memtables as one source.
 
 use super::*;
-use crate::manifest::{FileSet, TableId};
+use crate::manifest::{FileSet, TableFiles, TableId, TableInfo};
+use crate::options::TableOptions;
 use crate::read::{MemSet, View};
 
 const TABLE: TableId = TableId(1);
@@ -23,7 +24,15 @@ fn view(memtables: &[&str]) -> View {
         }
         Arc::new(memory)
     });
-    View { generation: 0, memory: memory.collect(), files: Arc::new(FileSet::default()) }
+    let mut files = FileSet::default();
+    let info = Arc::new(TableInfo { id: TABLE, name: "t".to_owned(), options: TableOptions::default(), since: 0 });
+    files.tables.insert(TABLE, TableFiles { info, levels: Default::default() });
+    View { generation: 0, memory: memory.collect(), files: Arc::new(files) }
+}
+
+/// Its table as of a version.
+fn table(view: &View, at: u64) -> TableView<'_> {
+    TableView { view, files: &view.files.tables[&TABLE], at: Version(at) }
 }
 
 fn all() -> Span {
@@ -32,7 +41,7 @@ fn all() -> Span {
 
 /// Rows as of a version: `k` if it is seen, `-k` if it hides.
 fn shown(view: &View, at: u64, span: &Span) -> String {
-    let table = TableView { view, id: TABLE, at: Version(at) };
+    let table = table(view, at);
     let mut rows = MemoryRows::from(table, span.low());
     let mut shown = Vec::new();
     while let Some((row, shows)) = rows.next_in(span) {
@@ -56,7 +65,7 @@ fn a_range_erase_hides_what_older_versions_and_memtables_have() {
     assert_eq!(shown(&view, 9, &all()), "-a -aa b c -d e");
     assert_eq!(shown(&view, 7, &all()), "a aa c -d e");
     let erased = |at: u64| {
-        let table = TableView { view: &view, id: TABLE, at: Version(at) };
+        let table = table(&view, at);
         let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
         let spans = erased(table, &all()).into_iter();
         spans.map(|span| format!("{}..{}", text(&span.start), text(&span.end.unwrap_or_default()))).collect::<Vec<_>>()
@@ -68,8 +77,8 @@ fn a_range_erase_hides_what_older_versions_and_memtables_have() {
 #[test]
 fn runs_are_cut_between_keys_and_count_every_version() {
     let view = view(&["+a@1 +a@2 +a@3 +b@1 +c@1 +c@2 +d@1"]);
-    let table = TableView { view: &view, id: TABLE, at: Version(9) };
-    let memtable = memtables(table).next().expect("it was written to");
+    let table = table(&view, 9);
+    let memtable = table.memtables().next().expect("it was written to");
     let runs = runs(&memtable, &all(), 2, u64::MAX);
     let shown: Vec<_> = runs.iter().map(|run| (run.first_key.as_slice(), run.last_key.as_slice(), run.rows)).collect();
     assert_eq!(shown, [(&b"a"[..], &b"b"[..], 2), (b"c", b"d", 2)]);

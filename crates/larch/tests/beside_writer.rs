@@ -1,0 +1,454 @@
+//! A database opened read-only while somebody else writes to it: every read shows one version or says that it cannot.
+
+#![allow(clippy::disallowed_methods, reason = "a thread of the machine writes beside one that reads")]
+
+use larch::os::sim::SimDisk;
+use larch::os::sync::Arc;
+use larch::os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use larch::os::{Access, Disk, Entry, File, Lock, Machine};
+use larch::{Admit, Database, Durability, Error, Range, Readable, Snapshot, Table, TableOptions, Tried, Version};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn key(i: u32) -> Vec<u8> {
+    format!("key {i:05}").into_bytes()
+}
+
+/// Small pages, so that a read meets many and the cache holds few.
+fn options() -> TableOptions {
+    TableOptions { page_bytes: 1 << 10, node_bytes: 1 << 10, ..TableOptions::default() }
+}
+
+fn write_to(machine: &Machine) -> Database {
+    Database::builder("db").machine(machine.clone()).open().expect("nobody else writes")
+}
+
+/// A reader whose cache holds a few pages, and that keeps one file open.
+fn reader_of(machine: &Machine) -> Database {
+    let builder = Database::builder("db").machine(machine.clone()).read_only(true);
+    builder.cache_bytes(24 << 10).open_files(1).open().expect("there is a database")
+}
+
+/// Reads another file of `db` and keeps nothing of it, so that the next read opens its file anew.
+fn close_files(db: &Database) {
+    let other = db.existing_table("other").expect("a name").expect("it is there");
+    assert!(other.admitting(Admit::Pass).get("k").expect("a new read takes the newest files").is_some());
+}
+
+/// What a writer has done, and what the files showed after each step that changed it.
+struct Writer {
+    machine: Machine,
+    db: Option<Database>,
+    now: Model,
+    shown: BTreeMap<Version, Model>,
+}
+
+impl Writer {
+    fn new(disk: &Arc<SimDisk>) -> Self {
+        let machine = Machine::simulated_on(disk.clone(), 1);
+        let db = write_to(&machine);
+        db.table_with("t", options()).expect("the disk works");
+        db.table("other").and_then(|other| other.insert("k", "v")).expect("the disk works");
+        Self { machine, db: Some(db), now: Model::new(), shown: BTreeMap::new() }
+    }
+
+    fn db(&self) -> &Database {
+        self.db.as_ref().expect("it is closed for a moment only")
+    }
+
+    fn change(&mut self, rng: &mut StdRng) {
+        let table = self.db().table("t").expect("it is there");
+        for _ in 0..rng.random_range(1..200) {
+            let (key, value) = (key(rng.random_range(0..600)), vec![rng.random(); rng.random_range(0..80)]);
+            if rng.random_range(0..6) == 0 {
+                table.remove(&key).expect("the disk works");
+                self.now.remove(&key);
+            } else {
+                table.insert(&key, &value).expect("the disk works");
+                self.now.insert(key, value);
+            }
+        }
+    }
+
+    /// Everything is in files now.
+    fn note(&mut self) {
+        self.shown.insert(self.db().version(), self.now.clone());
+    }
+
+    fn step(&mut self, rng: &mut StdRng) {
+        match rng.random_range(0..8) {
+            0..3 => return self.change(rng),
+            3..5 => self.db().flush().expect("the disk works"),
+            5 => self.db().compact().expect("the disk works"),
+            6 => self.db().table("t").expect("it is there").compact().expect("the disk works"),
+            _ => {
+                self.db.take().expect("it is open").close().expect("the disk works");
+                self.db = Some(write_to(&self.machine));
+            }
+        }
+        self.note();
+    }
+}
+
+/// A range of a reader, and the rows that it is still to give.
+struct Open<'m> {
+    range: Range,
+    at: Version,
+    left: Vec<(&'m Vec<u8>, &'m Vec<u8>)>,
+}
+
+/// How reads ended.
+#[derive(Debug, Default)]
+struct Counts {
+    gets: u32,
+    renewed: u32,
+    outdated: u32,
+    went_on: u32,
+    whole: u32,
+}
+
+/// An error of a read at version `at`, which may be that files were replaced by ones of another version.
+#[track_caller]
+fn check_outdated(error: Error, at: Version, newest: Version) {
+    match error {
+        Error::Outdated { read, newest: named, .. } => {
+            assert_eq!((read, named), (at, newest));
+            assert_ne!(read, named);
+        }
+        error => panic!("{error}"),
+    }
+}
+
+#[test]
+fn reads_beside_a_writer_show_one_version_or_name_two() {
+    let mut counts = Counts::default();
+    for seed in 0..20 {
+        println!("seed {seed}");
+        let rng = &mut StdRng::seed_from_u64(seed);
+        let disk = SimDisk::new(seed);
+        let mut writer = Writer::new(&disk);
+        writer.change(rng);
+        writer.db().flush().expect("the disk works");
+        writer.note();
+        let db = reader_of(&Machine::simulated_on(disk.clone(), seed));
+        let table = db.existing_table("t").expect("a name").expect("it is there");
+        for _ in 0..12 {
+            check_steps(rng, &mut writer, (&db, &table), &mut counts);
+        }
+    }
+    println!("{counts:?}");
+    let Counts { gets, renewed, outdated, went_on, whole } = counts;
+    assert!(gets > 1000 && renewed > 50 && outdated > 50 && went_on > 10 && whole > 10, "{counts:?}");
+}
+
+/// Opens a range and a snapshot, and reads them and rows of now while the writer goes on.
+fn check_steps(rng: &mut StdRng, writer: &mut Writer, (db, table): (&Database, &Table), counts: &mut Counts) {
+    let at = db.version();
+    let model = writer.shown[&at].clone();
+    let from = key(rng.random_range(0..600));
+    let left: Vec<_> = model.range(from.clone()..).rev().collect();
+    let mut open = Some(Open { range: table.range(from..), at, left });
+    let snapshot = db.snapshot();
+    for _ in 0..rng.random_range(1..40) {
+        if rng.random_range(0..4) == 0 {
+            writer.step(rng);
+        }
+        let newest = *writer.shown.keys().last().expect("it has flushed");
+        let renewed = |db: &Database, before| u32::from(db.version() != before);
+        let before = db.version();
+        close_files(db);
+        let key = key(rng.random_range(0..600));
+        let found = get(rng, table, &key);
+        let after = db.version();
+        assert_eq!(found.as_deref(), writer.shown[&after].get(&key).map(Vec::as_slice), "of version {}", after.0);
+        counts.gets += 1;
+        counts.renewed += renewed(db, before);
+
+        close_files(db);
+        match snapshot.get(table, &key) {
+            Ok(value) => assert_eq!(value.as_deref(), model.get(&key).map(Vec::as_slice)),
+            Err(error) => {
+                check_outdated(error, at, newest);
+                counts.outdated += 1;
+            }
+        }
+        close_files(db);
+        check_rows(rng, &mut open, newest, counts);
+        check_snapshot_range(rng, (&snapshot, table), &model, newest);
+    }
+}
+
+/// A get in any form.
+fn get(rng: &mut StdRng, table: &Table, key: &[u8]) -> Option<Vec<u8>> {
+    let value = match rng.random_range(0..5) {
+        0 => table.get(key),
+        1 => futures(table.get_async(key)),
+        2 => table.multi_get([key]).map(|mut values| values.remove(0)),
+        3 => match table.try_get(key) {
+            Ok(Tried::Ready(value)) => Ok(value),
+            Ok(Tried::WouldFault) => table.get(key),
+            Err(error) => Err(error),
+        },
+        _ => futures(table.multi_get_async([key])).map(|mut values| values.remove(0)),
+    };
+    value.expect("a read that begins now takes the newest files").map(|value| value.to_vec())
+}
+
+fn futures<T>(future: impl Future<Output = T>) -> T {
+    smol::block_on(future)
+}
+
+/// The next rows of what is open.
+fn check_rows(rng: &mut StdRng, open: &mut Option<Open<'_>>, newest: Version, counts: &mut Counts) {
+    for _ in 0..rng.random_range(0..40) {
+        let Some(Open { range, at, left }) = open else { return };
+        match range.next().transpose() {
+            Ok(Some((key, value))) => {
+                let (expected, row) = left.pop().expect("no row beyond the last");
+                assert_eq!((&key[..], &value[..]), (&expected[..], &row[..]));
+            }
+            Ok(None) => {
+                assert!(left.is_empty(), "it ended before {} rows", left.len());
+                counts.whole += 1;
+                *open = None;
+                return;
+            }
+            Err(error) => {
+                check_outdated(error, *at, newest);
+                counts.outdated += 1;
+                assert!(range.next().is_some_and(|row| row.is_err()), "it stays failed");
+                *open = None;
+                return;
+            }
+        }
+    }
+    counts.went_on += u32::from(open.is_some());
+}
+
+/// Some rows from the end, or the error.
+fn check_snapshot_range(rng: &mut StdRng, (snapshot, table): (&Snapshot, &Table), model: &Model, newest: Version) {
+    let count = rng.random_range(0..20);
+    let mut expected = model.iter().rev();
+    for row in snapshot.range::<&[u8]>(table, ..).rev().take(count) {
+        match row {
+            Ok((key, value)) => {
+                assert_eq!(expected.next().map(|(key, value)| (&key[..], &value[..])), Some((&key[..], &value[..])));
+            }
+            Err(error) => return check_outdated(error, snapshot.version(), newest),
+        }
+    }
+}
+
+/// A compaction replaces every file and no version: a range that was begun before it gives all its rows.
+#[test]
+fn a_range_goes_on_in_new_files_of_the_same_version() {
+    let disk = SimDisk::new(1);
+    let mut writer = Writer::new(&disk);
+    for seed in 0..4 {
+        writer.change(&mut StdRng::seed_from_u64(seed));
+        writer.db().flush().expect("the disk works");
+    }
+    let db = reader_of(&Machine::simulated_on(disk.clone(), 2));
+    let table = db.existing_table("t").expect("a name").expect("it is there");
+    let snapshot = db.snapshot();
+    let mut rows = table.iter();
+    let mut found = vec![rows.next().expect("there are rows").expect("the files are there")];
+    writer.db().compact().expect("the disk works");
+    found.extend(rows.map(|row| row.expect("the version is the same")));
+    let expected: Vec<_> = writer.now.iter().map(|(key, value)| (&key[..], &value[..])).collect();
+    assert_eq!(found.iter().map(|(key, value)| (&key[..], &value[..])).collect::<Vec<_>>(), expected);
+    assert_eq!(snapshot.iter(&table).count(), expected.len());
+    assert_eq!(table.iter().count(), expected.len());
+}
+
+/// What is taken over from the files shown before is in memory still.
+#[test]
+fn pages_of_files_that_stay_are_not_read_again_for_newer_files() {
+    let disk = SimDisk::new(1);
+    let machine = Machine::simulated_on(disk.clone(), 1);
+    let writer = write_to(&machine);
+    let (stays, goes) = (writer.table("stays").expect("a name"), writer.table("goes").expect("a name"));
+    for i in 0..500 {
+        stays.insert(key(i), "value").expect("the disk works");
+        goes.insert(key(i), "value").expect("the disk works");
+    }
+    writer.flush().expect("the disk works");
+    let db = Database::builder("db").machine(Machine::simulated_on(disk.clone(), 2)).read_only(true).open();
+    let db = db.expect("there is a database");
+    let table = |name| db.existing_table(name).expect("a name").expect("it is there");
+    assert_eq!(table("stays").iter().count(), 500);
+    goes.insert(key(0), "another").expect("the disk works");
+    goes.compact().expect("the disk works");
+    assert_eq!(table("goes").get(key(0)).expect("newer files are taken").as_deref(), Some(&b"another"[..]));
+    let reads = db.metrics().page_reads;
+    assert_eq!(table("stays").iter().count(), 500);
+    assert_eq!(db.metrics().page_reads, reads);
+}
+
+/// A table that the writer drops is gone for the reader once it takes the newest files.
+#[test]
+fn a_table_that_a_writer_dropped_is_said_to_be_dropped() {
+    let disk = SimDisk::new(1);
+    let mut writer = Writer::new(&disk);
+    writer.change(&mut StdRng::seed_from_u64(1));
+    writer.db().flush().expect("the disk works");
+    let db = reader_of(&Machine::simulated_on(disk, 2));
+    let table = db.existing_table("t").expect("a name").expect("it is there");
+    writer.db().drop_table("t").expect("the disk works");
+    assert!(matches!(table.get(key(1)), Err(Error::TableDropped(name)) if name == "t"));
+    assert_eq!(db.tables(), ["other"]);
+}
+
+/// A file that is missing while the manifest names it is an error that no newer manifest explains.
+#[test]
+fn a_file_that_is_missing_from_the_newest_set_is_named() {
+    let disk = SimDisk::new(1);
+    let mut writer = Writer::new(&disk);
+    writer.change(&mut StdRng::seed_from_u64(1));
+    writer.db().flush().expect("the disk works");
+    let db = reader_of(&Machine::simulated_on(disk.clone(), 2));
+    let table = db.existing_table("t").expect("a name").expect("it is there");
+    let files = disk.list("db".as_ref()).expect("it is there");
+    for file in files.iter().filter(|file| file.name.ends_with(".sst")) {
+        disk.remove(&Path::new("db").join(&file.name)).expect("it is there");
+    }
+    let error = table.get(key(1)).expect_err("its file is gone");
+    assert!(matches!(&error, Error::Page(_)) && error.to_string().contains(".sst"), "{error}");
+}
+
+/// A disk on which somebody does something before one of the operations.
+#[derive(Debug)]
+struct Interrupted {
+    disk: Arc<SimDisk>,
+    /// Operations until then.
+    left: AtomicU64,
+}
+
+impl Interrupted {
+    /// Opens and closes the database as a writer does, which replaces its manifest and log.
+    fn count(&self) {
+        if self.left.fetch_sub(1, Ordering::Relaxed) == 0 {
+            let writer = write_to(&Machine::simulated_on(self.disk.clone(), 3));
+            let table = writer.table("t").expect("it is there");
+            table.insert("k", "newer").expect("the disk works");
+            writer.compact().expect("the disk works");
+        }
+    }
+}
+
+impl Disk for Interrupted {
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
+        self.count();
+        self.disk.open(path, access)
+    }
+    fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
+        unreachable!("a reader writes nothing")
+    }
+    fn remove(&self, _: &Path) -> io::Result<()> {
+        unreachable!("a reader writes nothing")
+    }
+    fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
+        self.count();
+        self.disk.list(directory)
+    }
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        self.count();
+        self.disk.exists(path)
+    }
+    fn create_dir(&self, _: &Path) -> io::Result<()> {
+        unreachable!("a reader writes nothing")
+    }
+    fn remove_dir(&self, _: &Path) -> io::Result<()> {
+        unreachable!("a reader writes nothing")
+    }
+    fn sync_dir(&self, _: &Path) -> io::Result<()> {
+        unreachable!("a reader writes nothing")
+    }
+    fn lock(&self, _: &Path) -> io::Result<Box<dyn Lock>> {
+        unreachable!("a reader takes no lock")
+    }
+}
+
+#[test]
+fn a_manifest_that_is_replaced_between_any_two_steps_of_opening_and_reading_is_read_again() {
+    let mut interrupted = 0;
+    for step in 0.. {
+        let disk = SimDisk::new(1);
+        let writer = write_to(&Machine::simulated_on(disk.clone(), 1));
+        writer.table_with("t", options()).expect("a name").insert("k", "older").expect("the disk works");
+        writer.close().expect("the disk works");
+        let between = Arc::new(Interrupted { disk: disk.clone(), left: AtomicU64::new(step) });
+        let machine = Machine { disk: between.clone(), ..Machine::simulated_on(disk, 2) };
+        let db = Database::builder("db").machine(machine).read_only(true).open().expect("it is read again");
+        let table = db.existing_table("t").expect("a name").expect("it is there");
+        let value = table.get("k").expect("it is read again").expect("it has a value");
+        if between.left.load(Ordering::Relaxed) <= step {
+            // All was over before that step.
+            assert_eq!(value[..], *b"older");
+            break;
+        }
+        assert!(value[..] == *b"older" || value[..] == *b"newer");
+        interrupted += 1;
+    }
+    assert!(interrupted >= 4, "{interrupted} steps");
+}
+
+/// Rows of one round are written together: whoever sees two rounds in one read has mixed versions.
+#[test]
+fn reads_beside_a_compacting_writer_on_the_machines_disk_see_one_round_each() {
+    const ROUNDS: u32 = 60;
+    const ROWS: u32 = 300;
+    let directory = larch::doc::directory("beside-writer");
+    let writer = Database::open(&directory).expect("the directory is ours");
+    let table = writer.table_with("t", options()).expect("a name");
+    let write = |round: u32| {
+        let mut batch = writer.batch().durability(Durability::Buffered);
+        (0..ROWS).for_each(|i| batch.insert(&table, key(i), format!("{round:08} {i:100}")));
+        batch.commit().expect("the disk works");
+        writer.flush().expect("the disk works");
+        if round.is_multiple_of(2) {
+            writer.compact().expect("the disk works");
+        }
+    };
+    write(0);
+    let is_over = AtomicBool::new(false);
+    let mut ends = (0, 0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            (1..ROUNDS).for_each(write);
+            is_over.store(true, Ordering::Release);
+        });
+        let open = || Database::builder(&directory).read_only(true).cache_bytes(24 << 10).open_files(1).open();
+        let mut db = open().expect("it is read again while it is replaced");
+        while !is_over.load(Ordering::Acquire) {
+            if ends.0 % 10 == 9 {
+                db = open().expect("it is read again while it is replaced");
+            }
+            ends.0 += 1;
+            let table = db.existing_table("t").expect("a name").expect("it is there");
+            assert!(table.get(key(ends.0 % ROWS)).expect("a new read takes the newest files").is_some());
+            let mut rounds: Vec<Vec<u8>> = Vec::new();
+            for row in table.iter() {
+                match row {
+                    Ok((_, value)) => rounds.push(value[..8].to_vec()),
+                    Err(Error::Outdated { read, newest, .. }) => {
+                        assert!(read < newest);
+                        ends.1 += 1;
+                        break;
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            assert!(rounds.windows(2).all(|pair| pair[0] == pair[1]), "rows of several rounds");
+            ends.2 += u32::from(rounds.len() == ROWS as usize);
+        }
+    });
+    println!("{} scans, {} were outdated, {} whole", ends.0, ends.1, ends.2);
+    writer.close().expect("the disk works");
+    std::fs::remove_dir_all(&directory).ok();
+}
