@@ -72,7 +72,6 @@ mod flush;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzz;
-mod gauge;
 mod import;
 mod manifest;
 mod memtable;
@@ -95,6 +94,8 @@ mod wal;
 mod warm;
 
 pub use background::trouble::{FailedWork, Trouble};
+use pages::gauge;
+
 pub use cancel::{Cancel, Until};
 pub use check::{CheckProgress, CheckReport, Problem};
 pub use db::{Batch, Builder, Database, Snapshot};

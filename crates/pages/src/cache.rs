@@ -25,6 +25,7 @@ pub(crate) mod table;
 
 use crate::file::open_files::OpenFiles;
 use crate::frame::{Frame, Frames};
+use crate::gauge::Gauge;
 use crate::{Address, Counters, Error, PageKind, PageRef, PagedFile, Trace};
 use budget::{Budget, Charge, Turn};
 use flight::{Flight, Landing};
@@ -79,6 +80,8 @@ pub struct PageCache {
     parking: Parking,
     validate: Validate,
     open_files: Arc<OpenFiles>,
+    /// Pages that cursors keep from one step to the next.
+    cursors: Arc<Gauge>,
     next_slot: AtomicU32,
     next_ticket: AtomicU64,
     counters: Counters,
@@ -96,6 +99,8 @@ pub struct CacheUsage {
     pub pinned_bytes: u64,
     /// Pages kept for callers' values, see [`PageCache::hold`]; those kept twice count twice.
     pub held_bytes: u64,
+    /// Pages that cursors keep from one row to the next, about: those kept twice count twice.
+    pub cursor_bytes: u64,
     /// Reserved for pages being read.
     pub in_flight_bytes: u64,
     /// Number of pages in memory.
@@ -192,6 +197,7 @@ impl PageCache {
             parking: Parking::default(),
             validate,
             open_files: Arc::new(OpenFiles::new(open_files)),
+            cursors: Arc::default(),
             next_slot: AtomicU32::new(1),
             next_ticket: AtomicU64::new(1),
             counters: Counters::default(),
@@ -286,6 +292,12 @@ impl PageCache {
         self.budget.held()
     }
 
+    /// What cursors keep from one step to the next. Those who have cursors count here what they keep, and see that it is a
+    /// part of the budget.
+    pub fn cursors(&self) -> &Arc<Gauge> {
+        &self.cursors
+    }
+
     /// What sessions did.
     pub fn counters(&self) -> &Counters {
         &self.counters
@@ -307,6 +319,7 @@ impl PageCache {
             used_bytes,
             pinned_bytes: used_bytes.saturating_sub(in_flight_bytes).saturating_sub(unpinned),
             held_bytes: self.budget.held(),
+            cursor_bytes: self.cursors.bytes(),
             in_flight_bytes,
             frames: self.budget.frames(),
             backed_bytes: self.memory.backed_bytes(),

@@ -13,6 +13,7 @@ pub mod file;
 pub mod flaky;
 #[allow(unsafe_code, reason = "pages are found and let go without a lock: measured")]
 pub mod frame;
+pub mod gauge;
 pub mod loaded;
 #[cfg(test)]
 mod numbered;

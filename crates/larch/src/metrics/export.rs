@@ -108,6 +108,7 @@ impl Metrics {
             gauge("cache_used_bytes", "What the cache uses, pages being read among it.", self.cache.used_bytes),
             gauge("cache_pinned_bytes", "Pages in memory that somebody refers to.", self.cache.pinned_bytes),
             gauge("cache_held_bytes", "Pages kept for values that callers have.", self.cache.held_bytes),
+            gauge("cache_cursor_bytes", "Pages kept by ranges that are being read.", self.cache.cursor_bytes),
             gauge("cache_kept_bytes", "Pages that stay because their tables are to be in memory.", self.kept_bytes),
             gauge("cache_in_flight_bytes", "Reserved for pages being read.", self.cache.in_flight_bytes),
             gauge("cache_backed_bytes", "What the system has given for pages.", self.cache.backed_bytes),

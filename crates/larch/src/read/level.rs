@@ -110,6 +110,12 @@ impl LevelCursor {
         (&self.files, self.walked.clone())
     }
 
+    /// Memory of the pages that it keeps from one step to the next, in bytes.
+    pub fn pinned_bytes(&self) -> u64 {
+        let ready = self.ready.iter().map(|(_, cursor)| cursor);
+        self.cursor.iter().chain(ready).map(SstCursor::pinned_bytes).sum()
+    }
+
     /// Whether no file is walked.
     pub fn is_empty(&self) -> bool {
         self.walked.is_empty()

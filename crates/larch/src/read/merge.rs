@@ -258,11 +258,25 @@ impl Merge {
         }
     }
 
+    /// Memory of the pages that it keeps from one step to the next, in bytes.
+    pub fn pinned_bytes(&self) -> u64 {
+        let levels = self.sources.iter().map(|source| match &source.cursor {
+            Cursor::Memory(..) => 0,
+            Cursor::Level(cursor) => cursor.pinned_bytes(),
+        });
+        levels.sum()
+    }
+
+    /// Whether the last two rows came from one source. Where sources take turns there is little in a streak.
+    pub fn is_steady(&self) -> bool {
+        self.is_steady
+    }
+
     /// After a row was passed: the rows before `far` that come next and need no merging, as those of one page do that no
-    /// other source has a row between. Where sources take turns there would be little in it; so it takes two rows in
-    /// succession from one. Range erases are the same for all of them. The merge stays where it is until it is told to [resume](Self::resume).
+    /// other source has a row between. Range erases are the same for all of them. The merge stays where it is until it is told
+    /// to [resume](Self::resume).
     pub fn streak(&self, far: Bound<&[u8]>) -> Option<Streak> {
-        let giver = self.giver.filter(|_| self.is_steady)?;
+        let giver = self.giver?;
         let Cursor::Level(cursor) = &self.sources[giver].cursor else { return None };
         let mut streak = cursor.streak(self.direction, self.at, self.covers.over(giver))?;
         streak.until(self.covers.edge());

@@ -19,6 +19,7 @@ use crate::parts::MAX_GROUPS;
 use crate::snapshot::Pin;
 use crate::stats;
 use os::sync::{Arc, Mutex};
+use pages::gauge::Holding;
 use pages::{Admit, AsyncSource, PageCache, PageRef, PageSource, Reader, Reason, Session, Stop, retry, together};
 use sst::precharge::{Reading, is_empty};
 use sst::{Direction, Limits, Readahead, Row, StoredValue, Streak};
@@ -74,6 +75,8 @@ pub(crate) struct Rows<R = Session> {
     /// Rows that come next at one of the ends and need no merging. They are taken without the lock of the ends: they hold a
     /// page and no file, and whatever view comes, they are the rows of this version.
     following: Option<Following>,
+    /// What is kept of the cache with them.
+    followed_pins: Holding,
     /// Rows still to be given at most; without a limit `u64::MAX`.
     left: u64,
     charging: Charging,
@@ -105,6 +108,8 @@ struct Ends {
     back: Option<End>,
     /// Somebody waits for pages of their files, which must not go meanwhile.
     is_asked: bool,
+    /// A row was looked for since the hand of the registry came by.
+    is_used: bool,
 }
 
 impl Ends {
@@ -113,6 +118,11 @@ impl Ends {
         let is_free = !self.is_asked;
         let old = |end: &mut End| is_free && end.generation < generation;
         self.front.take_if(old).into_iter().chain(self.back.take_if(old))
+    }
+
+    /// Both, unless somebody waits.
+    fn take_all(&mut self) -> impl Iterator<Item = End> + use<> {
+        self.take_old(u64::MAX)
     }
 }
 
@@ -123,7 +133,26 @@ struct End {
     generation: u64,
     /// What is being read ahead for the rows up to a limit.
     charge: Option<Charge>,
+    /// What the merge keeps of the cache.
+    pins: Holding,
+    /// Rows until that is counted again.
+    uncounted: u8,
 }
+
+/// What a merge keeps changes little from page to page, so it is counted again after so many rows.
+const ROWS_A_COUNT: u8 = 16;
+
+/// Whether ranges other than one that keeps `own_bytes` keep more than a `share`th of the cache.
+fn is_crowded(cache: &PageCache, own_bytes: u64, share: u64) -> bool {
+    cache.cursors().bytes().saturating_sub(own_bytes) > cache.budget_bytes() / share
+}
+
+/// Beyond this share of the cache for the places of all ranges, those that were not used lately are given up, and a range
+/// keeps its own no longer than a row takes. One range alone keeps its places whatever they take.
+const PLACES_SHARE: u64 = 8;
+
+/// Beyond this share a range gives up the page that it follows, too, and keeps its key alone.
+const PAGES_SHARE: u64 = 4;
 
 /// Rows that come next at one end.
 struct Following {
@@ -145,6 +174,8 @@ pub struct Ranges(Mutex<Registry>);
 struct Registry {
     /// Number of the range that enters next.
     next: u64,
+    /// Where the search for places that are not used goes on.
+    hand: u64,
     open: BTreeMap<u64, Arc<Mutex<Ends>>>,
 }
 
@@ -157,6 +188,9 @@ struct Registered {
 
 /// Ranges that are looked at while the registry is locked once.
 const WALKED_AT_ONCE: usize = 64;
+
+/// Ranges that one range looks at for places that it can take from them, each time it finds the cache crowded.
+const LOOKED_AT: usize = 32;
 
 impl Ranges {
     fn enter(self: &Arc<Self>) -> Registered {
@@ -186,6 +220,31 @@ impl Ranges {
                 let gone = ends.try_lock().map(|mut ends| ends.take_old(generation).collect::<Vec<_>>());
                 drop(gone);
             }
+        }
+    }
+}
+
+impl Registered {
+    /// Takes the places of some other ranges that were not asked for a row for a round of the hand, as long as `goes_on`.
+    /// They find their places again by their keys. The caller has not locked its own.
+    fn take_unused(&self, goes_on: impl Fn() -> bool) {
+        let some: Vec<(u64, Arc<Mutex<Ends>>)> = {
+            let mut registry = self.ranges.0.lock();
+            let hand = registry.hand;
+            let round = registry.open.range(hand..).chain(registry.open.range(..hand));
+            let some: Vec<_> = round.take(LOOKED_AT).map(|(number, ends)| (*number, ends.clone())).collect();
+            registry.hand = some.last().map_or(0, |(number, _)| number + 1);
+            some
+        };
+        for (_, ends) in some.into_iter().filter(|(number, _)| *number != self.number) {
+            if !goes_on() {
+                break;
+            }
+            let gone = ends.try_lock().map(|mut ends| {
+                let is_used = std::mem::take(&mut ends.is_used);
+                (!is_used).then(|| ends.take_all().collect::<Vec<_>>())
+            });
+            drop(gone);
         }
     }
 }
@@ -482,6 +541,7 @@ impl<R: Reader> Rows<R> {
         let ended = is_empty(&low.as_ref().map(Vec::as_slice), &high.as_ref().map(Vec::as_slice));
         // A range without keys asks no file.
         let failed = if ended { handle.core.view_of(&pin).files_of(&table).err() } else { None };
+        let followed_pins = reader.session().cache().cursors().holding();
         // What the cache does not keep would be read again.
         let charging = if reader.session().admit() == Admit::Keep { Charging::IfMissing } else { Charging::Done };
         Self {
@@ -494,6 +554,7 @@ impl<R: Reader> Rows<R> {
             high,
             ends: None,
             following: None,
+            followed_pins,
             left: u64::MAX,
             charging,
             beside_main: Vec::new(),
@@ -675,6 +736,7 @@ impl<R: Reader> Rows<R> {
     fn let_go(&mut self) {
         self.ends = None;
         self.following = None;
+        self.followed_pins.set(0);
         self.beside_main = Vec::new();
     }
 
@@ -734,6 +796,7 @@ impl<R: Reader> Rows<R> {
         let ends = &mut *guard;
         // Whoever waited for pages goes on where they are.
         let goes_on = std::mem::take(&mut ends.is_asked);
+        ends.is_used = true;
         if !goes_on {
             gone.extend(ends.take_old(core.generation()));
         }
@@ -763,9 +826,11 @@ impl<R: Reader> Rows<R> {
             };
             let within = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
             let merge = Merge::new(reader, table, direction, within, readahead);
-            *place = Some(End { merge, generation: view.generation, charge: None });
+            let pins = reader.session().cache().cursors().holding();
+            *place = Some(End { merge, generation: view.generation, charge: None, pins, uncounted: 0 });
         }
-        let End { merge, generation, charge } = place.as_mut().expect("it was made above");
+        let End { merge, generation, charge, pins, uncounted } = place.as_mut().expect("it was made above");
+        let mut crowded = false;
         let start = near.as_ref().map(Vec::as_slice);
         let between = (start, far.as_ref().map(Vec::as_slice));
         let outcome = (|| {
@@ -818,12 +883,24 @@ impl<R: Reader> Rows<R> {
                     }
                     Bound::Included(_) | Bound::Unbounded => *near = Bound::Excluded(merge.key().to_vec()),
                 }
-                if !self.wanted.set().any_beside_main() && self.charging != Charging::Due {
+                if *uncounted == 0 {
+                    pins.set(merge.pinned_bytes());
+                    *uncounted = ROWS_A_COUNT;
+                }
+                *uncounted -= 1;
+                let cache = reader.session().cache();
+                crowded = is_crowded(cache, pins.bytes() + self.followed_pins.bytes(), PLACES_SHARE);
+                let can_follow = !self.wanted.set().any_beside_main() && self.charging != Charging::Due;
+                // The place may be given up: then the rest of its page is all that is left of it.
+                if can_follow && (merge.is_steady() || crowded) {
                     let streak = merge.streak(far.as_ref().map(Vec::as_slice));
                     let following =
                         |streak| Following { streak, generation: *generation, key: Vec::new(), value: 0..0 };
                     self.following = streak.map(following);
                 }
+                // It counts beside that of the place, which others may take.
+                let page = self.following.as_ref().map(|following| following.streak.page());
+                self.followed_pins.set(page.map_or(0, PageRef::cost_bytes));
             }
             // The place may be gone when it is asked again: what was passed stays so.
             Err(Stop::Fault) => {
@@ -841,7 +918,33 @@ impl<R: Reader> Rows<R> {
         if !is_asked && generation != core.generation() {
             drop(self.take_old());
         }
+        if crowded {
+            self.make_room();
+        }
         Tried::of(outcome)
+    }
+
+    /// Other ranges keep much of the cache: takes what is not used from them; where that is not enough gives up the places of
+    /// this one, which finds them again by its key, and if need be the page that it follows.
+    #[cold]
+    fn make_room(&mut self) {
+        let Some(registered) = &self.ends else { return };
+        let cache = self.reader.session().cache();
+        let own_bytes = {
+            let ends = registered.ends.lock();
+            let places: u64 = ends.front.iter().chain(&ends.back).map(|end| end.pins.bytes()).sum();
+            places + self.followed_pins.bytes()
+        };
+        registered.take_unused(|| is_crowded(cache, own_bytes, PLACES_SHARE));
+        if !is_crowded(cache, own_bytes, PLACES_SHARE) {
+            return;
+        }
+        let gone = registered.ends.lock().take_all().collect::<Vec<_>>();
+        drop(gone);
+        if is_crowded(cache, self.followed_pins.bytes(), PAGES_SHARE) {
+            self.following = None;
+            self.followed_pins.set(0);
+        }
     }
 }
 

@@ -230,6 +230,13 @@ impl SstCursor {
         Some(self.sst.row(page, &layout.record(page, i), RowPlace::Newest(layout.first_row() + i as u64)))
     }
 
+    /// Memory of the pages that it keeps from one step to the next, in bytes. A page that two of its trees keep counts twice.
+    pub fn pinned_bytes(&self) -> u64 {
+        let history = self.history.as_ref().map_or(0, |history| history.borrow().pinned_bytes());
+        let groups: u64 = self.groups.iter().map(GroupCursor::pinned_bytes).sum();
+        self.main.as_ref().map_or(0, TreeCursor::pinned_bytes) + history + groups
+    }
+
     /// The rows that come next in the page of the place, as of `at`, without those that are older than `erased`. Moves
     /// nothing.
     pub fn streak(&self, direction: Direction, at: Version, erased: Option<Version>) -> Option<Streak> {

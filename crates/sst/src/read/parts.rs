@@ -150,6 +150,11 @@ impl GroupCursor {
         [&mut self.newest, &mut self.older].into_iter().flatten().for_each(PartCursor::forget_rest);
     }
 
+    /// Memory of the pages that it keeps from one step to the next, in bytes.
+    pub fn pinned_bytes(&self) -> u64 {
+        self.newest.iter().chain(&self.older).map(PartCursor::pinned_bytes).sum()
+    }
+
     /// The group.
     pub fn group(&self) -> usize {
         self.group

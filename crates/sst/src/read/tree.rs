@@ -606,6 +606,12 @@ impl<L: PageRows> TreeCursor<L> {
         *at = i;
     }
 
+    /// Memory of the pages that it keeps from one step to the next, in bytes.
+    pub fn pinned_bytes(&self) -> u64 {
+        let here = self.here.as_ref().map_or(0, |(page, ..)| page.cost_bytes());
+        here + self.leaf.as_ref().map_or(0, |leaf| leaf.page.cost_bytes())
+    }
+
     /// Leaves the place and its page.
     pub fn clear(&mut self) {
         self.here = None;

@@ -1,6 +1,6 @@
 //! A number of bytes that several hold some of each. It does not know what the bytes are for.
 //!
-//! Thread safe. Relaxed everywhere: it is looked at for metrics, nothing is ordered by it.
+//! Thread safe. Relaxed everywhere: it is looked at for metrics and as a measure, nothing is ordered by it.
 
 use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -29,6 +29,11 @@ pub struct Holding {
 }
 
 impl Holding {
+    /// What it counts.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Counts `bytes` from now on, in place of what it counted before.
     pub fn set(&mut self, bytes: u64) {
         if bytes > self.bytes {
