@@ -53,7 +53,7 @@ fn main() {
         ("open loop, 10,000 a second, 16 clients", Pace::Open { per_second: 1e4 }, 16),
     ] {
         let plan = Plan { pace, clients, ..closed.clone() };
-        let measured = match harness::run(&Noop, &Reads, &plan, &AtomicBool::new(false), &mut |_| {}) {
+        let measured = match harness::run(&Noop::waiting(), &Reads, &plan, &AtomicBool::new(false), &mut |_| {}) {
             Ok(measured) => measured,
             Err(error) => {
                 eprintln!("{name}: {error}");

@@ -8,13 +8,12 @@ mod tests;
 use crate::client::Workload;
 use crate::measured::Measured;
 use crate::noop::Noop;
-use crate::run::{Length, Pace, Plan, RunError, run};
+use crate::run::{Length, Plan, RunError, run};
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 /// Processor time, memory and context switches of this process in the window of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,6 +24,10 @@ pub struct Cost {
     pub system_nanos: u64,
     /// Processor time of the client threads, in nanoseconds. What an embedded store does in their calls is in it.
     pub client_nanos: u64,
+    /// Of it, in nanoseconds: what the client threads took to wait for a time, of their schedule or of a new attempt. It is
+    /// the client's own, and counted where it was spent.
+    #[serde(default)]
+    pub pausing_nanos: u64,
     /// Processor time of the thread that gathers results, in nanoseconds.
     pub gathering_nanos: u64,
     /// Processor time of all other threads, in nanoseconds: what a store does in the background.
@@ -33,6 +36,9 @@ pub struct Cost {
     pub background: BTreeMap<String, u64>,
     /// Client threads there were.
     pub client_threads: u64,
+    /// Requests that each of them could have under way; none: its calls waited, and each client was a thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u64>,
     /// Times a thread gave up the processor to wait.
     pub voluntary_switches: u64,
     /// Times a thread was put aside for another.
@@ -50,8 +56,8 @@ pub struct Cost {
 const BUSY: f64 = 0.7;
 
 impl Cost {
-    /// What was used from `before` to `after`, of which the client threads used `client_nanos`.
-    pub(crate) fn between(before: &Snapshot, after: &Snapshot, client_threads: u64, client_nanos: u64) -> Self {
+    /// What was used from `before` to `after`, with what `clients` used of it.
+    pub(crate) fn between(before: &Snapshot, after: &Snapshot, clients: Clients) -> Self {
         let grown = |of: fn(&Snapshot) -> u64| of(after).saturating_sub(of(before));
         let (user_nanos, system_nanos) = (grown(|at| at.user_nanos), grown(|at| at.system_nanos));
         let gathering_nanos = grown(|at| at.gathering_nanos);
@@ -61,15 +67,17 @@ impl Cost {
             *background.entry(name.clone()).or_default() += nanos;
         }
         background.retain(|_, nanos| *nanos > 0);
-        let ours = client_nanos + gathering_nanos;
+        let ours = clients.nanos + gathering_nanos;
         Self {
             user_nanos,
             system_nanos,
-            client_nanos,
+            client_nanos: clients.nanos,
+            pausing_nanos: clients.pausing_nanos,
             gathering_nanos,
             background_nanos: (user_nanos + system_nanos).saturating_sub(ours),
             background,
-            client_threads,
+            client_threads: clients.threads,
+            depth: clients.depth,
             voluntary_switches: grown(|at| at.voluntary_switches),
             involuntary_switches: grown(|at| at.involuntary_switches),
             resident_bytes: after.resident_bytes,
@@ -83,11 +91,18 @@ impl Cost {
         self.user_nanos + self.system_nanos
     }
 
-    /// Share of the client threads' processor time that is the client's own, if an operation costs it `noop_nanos` on a
-    /// store that does nothing, and there were so many. The rest is the store's.
-    pub fn client_share(&self, noop_nanos: f64, operations: u64) -> f64 {
-        let own = noop_nanos * operations as f64;
-        if self.client_nanos == 0 { 0.0 } else { (own / self.client_nanos as f64).min(1.0) }
+    /// What an operation costs the client itself, in nanoseconds, if it costs `noop_nanos` on a store that does nothing,
+    /// and there were so many: this and what was spent to wait for a time. The rest of `client_nanos` is the store's. It is
+    /// never more than what the client threads used, as `noop_nanos` of another moment may be.
+    pub fn own_nanos(&self, noop_nanos: f64, operations: u64) -> f64 {
+        let operations = operations.max(1) as f64;
+        (noop_nanos + self.pausing_nanos as f64 / operations).min(self.client_nanos as f64 / operations)
+    }
+
+    /// The same as a share of the client threads' processor time, 0 to 1.
+    pub fn own_share(&self, noop_nanos: f64, operations: u64) -> f64 {
+        let own = self.own_nanos(noop_nanos, operations) * operations as f64;
+        if self.client_nanos == 0 { 0.0 } else { own / self.client_nanos as f64 }
     }
 
     /// How busy the client threads were in a window of `nanos`, as a share of the processors they could use on a machine
@@ -112,17 +127,33 @@ impl Cost {
     }
 }
 
-/// Processor time an operation of `workload` costs by itself in a closed loop, in nanoseconds: made, measured and
-/// forgotten by one client on a store that does nothing, for `time`. The workload is used up as in any run.
-pub fn noop_nanos<W: Workload>(workload: &W, time: Duration) -> Result<f64, RunError> {
-    noop_nanos_at(workload, Pace::Closed, time)
+/// What the client threads of a run were and used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Clients {
+    pub(crate) threads: u64,
+    /// See [`Cost::depth`].
+    pub(crate) depth: Option<u64>,
+    pub(crate) nanos: u64,
+    pub(crate) pausing_nanos: u64,
 }
 
-/// The same at `pace`: in an open loop the client also waits for its schedule, which costs more than an operation that
-/// finds it is late. `pace` is that of one client, which is the whole pace divided by the clients.
-pub fn noop_nanos_at<W: Workload>(workload: &W, pace: Pace, time: Duration) -> Result<f64, RunError> {
-    let plan = Plan { pace, length: Length::Time(time), ..Plan::default() };
-    let measured = match run(&Noop, workload, &plan, &AtomicBool::new(false), &mut |_| {}) {
+/// Processor time an operation of `workload` costs by itself, in nanoseconds: made, measured and forgotten on a store
+/// that does nothing, in a closed loop of so many `operations`, or as many as there are. The sessions of that store are
+/// like those of the store that it is subtracted from: `depth` is that of [`Cost`], and `clients` those that share a thread
+/// (1 where calls wait). The workload is used up as in any run.
+///
+/// # Errors
+///
+/// Those of [`run`].
+pub fn noop_nanos<W: Workload>(
+    workload: &W,
+    clients: usize,
+    depth: Option<usize>,
+    operations: u64,
+) -> Result<f64, RunError> {
+    let store = depth.map_or(Noop::waiting(), Noop::flying);
+    let plan = Plan { clients, length: Length::Operations(operations.max(clients as u64)), ..Plan::default() };
+    let measured = match run(&store, workload, &plan, &AtomicBool::new(false), &mut |_| {}) {
         // A store that has nothing may be one that nothing succeeds on.
         Err(RunError::NothingMeasured { partial }) if partial.failed > 0 => *partial,
         measured => measured?,

@@ -149,6 +149,9 @@ pub struct Interval {
     pub retries: u64,
     /// Processor time of the client threads, in nanoseconds.
     pub client_nanos: u64,
+    /// Of it, in nanoseconds: what they took to wait for a time, of their schedule or of a new attempt.
+    #[serde(default)]
+    pub pausing_nanos: u64,
     /// Threads that had not yet told what they did in it when it was shown, since they were waiting for the store. What
     /// they tell later is in the result, where this is 0.
     #[serde(skip)]

@@ -3,36 +3,65 @@
 use crate::clock::Clock;
 use crate::reply::Reply;
 use crate::request::{Request, Table};
-use crate::store::{Blocking, Counter, Failure, Outcome, Session, Setting, Store};
+use crate::store::{Blocking, Counter, Failure, Flights, Outcome, Served, Session, Setting, Store};
 use crate::target::{Opening, Scheme, Target};
 use std::hint::black_box;
+use std::time::Duration;
 
 /// `noop:`, which takes everything and has nothing.
 pub const SCHEME: Scheme = Scheme {
     name: "noop",
     form: "noop:",
     about: "does nothing: what the client costs by itself",
-    options: &[],
+    options: &[(
+        "flights",
+        "requests under way on each thread, 0: one, and each client is a thread: as many as there are clients",
+    )],
     networked: false,
     open,
 };
 
 fn open(target: &Target, _: &Table, _: Opening) -> Result<Box<dyn Store>, Failure> {
-    target.options()?.finish()?;
-    Ok(Box::new(Noop))
+    let mut options = target.options()?;
+    let depth = options.number("flights", u64::from(u32::MAX))?;
+    options.finish()?;
+    Ok(Box::new(match depth {
+        0 => Noop::waiting(),
+        depth => Noop::flying(usize::try_from(depth).unwrap_or(usize::MAX)),
+    }))
 }
 
 /// A store that is always empty, and answers that all is well.
-#[derive(Debug)]
-pub struct Noop;
+#[derive(Clone, Copy, Debug)]
+pub struct Noop {
+    /// Requests that a session has under way at most; `None`: its calls wait, for nothing.
+    depth: Option<usize>,
+}
+
+impl Noop {
+    /// One whose calls wait, so that each client has a thread.
+    pub fn waiting() -> Self {
+        Self { depth: None }
+    }
+
+    /// One whose sessions have `depth` requests under way, so that a thread has any number of clients.
+    pub fn flying(depth: usize) -> Self {
+        Self { depth: Some(depth) }
+    }
+}
 
 impl Store for Noop {
     fn settings(&self) -> Vec<Setting> {
         vec![Setting::new("engine", "none: requests are made and forgotten")]
     }
 
-    fn session(&self, _: Clock) -> Result<Session<'_>, Failure> {
-        Ok(Session::Blocking(Box::new(Forget)))
+    fn session(&self, clock: Clock) -> Result<Session<'_>, Failure> {
+        Ok(match self.depth {
+            None => Session::Blocking(Box::new(Forget)),
+            Some(depth) => {
+                Session::Flights(Box::new(Flying { clock, depth, answered: Vec::new(), reply: Reply::new() }))
+            }
+        })
     }
 
     fn is_empty(&self) -> Result<bool, Failure> {
@@ -60,4 +89,41 @@ impl Blocking for Forget {
         black_box(request);
         Ok(Outcome::Ok)
     }
+}
+
+/// Each request is answered where it is started, and the answer is given with the next wait.
+struct Flying {
+    clock: Clock,
+    depth: usize,
+    /// Slots, when their requests were sent, and when they were answered.
+    answered: Vec<(u32, u64, u64)>,
+    reply: Reply,
+}
+
+impl Flights for Flying {
+    fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure> {
+        let sent = self.clock.nanos();
+        black_box(request);
+        self.answered.push((slot, sent, self.clock.nanos()));
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<(), Failure> {
+        if let (true, Some(until)) = (self.answered.is_empty(), until) {
+            sleep(Duration::from_nanos(until.saturating_sub(self.clock.nanos())));
+        }
+        for (slot, sent, at) in self.answered.drain(..) {
+            served(Served { slot, sent, served: at, result: Ok(Outcome::Ok), reply: &self.reply });
+        }
+        Ok(())
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
+fn sleep(time: Duration) {
+    std::thread::park_timeout(time);
 }

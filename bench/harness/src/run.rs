@@ -1,8 +1,8 @@
 //! Runs a workload on a store and measures it.
 //!
 //! Each thread counts for itself; the calling thread gathers what they hand over once an interval, shows it, and ends
-//! the run. Where sessions block, every client has a thread; where one session has many requests under way, a few
-//! threads have all clients.
+//! the run. Where sessions block, every client has a thread, and a run has at most [`MOST_THREADS`]; where one session has
+//! many requests under way, a few threads have all clients, and a client is the bytes of its state.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -18,7 +18,7 @@ mod tests;
 
 use crate::client::Workload;
 use crate::clock::Clock;
-use crate::cost::{CLIENT, Cost, Snapshot};
+use crate::cost::{CLIENT, Clients, Cost, Snapshot};
 use crate::measured::{Change, Interval, Measure, Measured};
 use crate::store::{Blocking, Counter, Failure, Flights, Session, Store};
 use flights::Seat;
@@ -30,12 +30,19 @@ use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, SystemTime};
 use timeline::Timeline;
 
+/// Clients that a run has at most. A client is some hundred bytes of state, so that these are some hundred megabytes.
+pub const MOST_CLIENTS: usize = 1_000_000;
+
+/// Threads that a run has at most. Each counts in some megabytes of its own, which are added up once an interval.
+pub const MOST_THREADS: usize = 1024;
+
 /// How a workload is run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Clients there are; at least 1.
+    /// Clients there are: 1 to [`MOST_CLIENTS`], or [`MOST_THREADS`] where the store's calls wait.
     pub clients: usize,
-    /// Threads for them all where a session has many requests under way. Where it has not, each client has a thread.
+    /// Threads for them all where a session has many requests under way: 1 to [`MOST_THREADS`]. Where it has not, each
+    /// client has a thread.
     pub workers: usize,
     /// When operations begin.
     pub pace: Pace,
@@ -205,6 +212,12 @@ impl Plan {
         if self.clients == 0 || self.workers == 0 {
             return bad("a run needs a client and a thread at least");
         }
+        if self.clients > MOST_CLIENTS {
+            return bad(&format!("a run has at most {MOST_CLIENTS} clients, and this one asks for {}", self.clients));
+        }
+        if self.workers > MOST_THREADS {
+            return bad(&format!("a run has at most {MOST_THREADS} threads, and this one asks for {}", self.workers));
+        }
         if self.interval < Duration::from_millis(1) {
             return bad("an interval is a millisecond at least");
         }
@@ -290,7 +303,13 @@ impl<'r, W: Workload> Crew<'r, W> {
         let workers = self.plan.workers.min(clients);
         self.spawn(scope, threads, workers)?;
         let first = self.opened(1, stop)?;
-        let count = if first.flights { workers } else { clients };
+        let count = if first.depth.is_some() { workers } else { clients };
+        if count > MOST_THREADS {
+            return Err(RunError::Plan(format!(
+                "each client of this store is a thread, since its calls wait, and a run has at most {MOST_THREADS} threads: \
+                 {clients} clients need a store that has many requests under way on a thread"
+            )));
+        }
         while threads.len() < count {
             self.spawn(scope, threads, count)?;
         }
@@ -307,11 +326,11 @@ impl<'r, W: Workload> Crew<'r, W> {
                 return Err(RunError::Session { client, failure });
             }
             if state.opened.len() >= count {
-                let flights = state.opened[0].flights;
-                if state.opened.iter().any(|opened| opened.flights != flights) {
+                let depth = state.opened[0].depth;
+                if state.opened.iter().any(|opened| opened.depth != depth) {
                     return Err(RunError::Plan("the store gave sessions of two kinds".to_owned()));
                 }
-                return Ok(Opened { flights, queued: state.opened.iter().any(|opened| opened.queued) });
+                return Ok(Opened { depth, queued: state.opened.iter().any(|opened| opened.queued) });
             }
             if state.running < count || stop.load(Ordering::Relaxed) {
                 let interrupted = stop.load(Ordering::Relaxed);
@@ -368,7 +387,7 @@ impl<'r, W: Workload> Crew<'r, W> {
     fn block(self, number: usize, mut session: Box<dyn Blocking + '_>) {
         let mut client = self.workload.client(number, self.plan.clients);
         let queued = self.plan.pace != Pace::Closed;
-        let Some((timeline, queued)) = self.desk.ready(Opened { flights: false, queued }) else { return };
+        let Some((timeline, queued)) = self.desk.ready(Opened { depth: None, queued }) else { return };
         let mut recorder = Recorder::new(self.desk, self.clock, timeline, number, queued);
         let driven = match recorder.pause(timeline.ramp(number)) {
             Some(why) => Ok(why),
@@ -382,18 +401,16 @@ impl<'r, W: Workload> Crew<'r, W> {
     }
 
     fn fly(self, number: usize, threads: usize, mut session: Box<dyn Flights + '_>) {
-        let clients: Vec<_> = (number..self.plan.clients)
-            .step_by(threads)
-            .map(|number| (number, self.workload.client(number, self.plan.clients)))
-            .collect();
-        let queued = self.plan.pace != Pace::Closed || clients.len() > session.depth();
-        let Some((timeline, queued)) = self.desk.ready(Opened { flights: true, queued }) else { return };
+        let seat = |number| Seat::new(number, self.workload.client(number, self.plan.clients));
+        let mut seats: Vec<_> = (number..self.plan.clients).step_by(threads).map(seat).collect();
+        let depth = session.depth();
+        let queued = self.plan.pace != Pace::Closed || seats.len() > depth;
+        let Some((timeline, queued)) = self.desk.ready(Opened { depth: Some(depth), queued }) else { return };
         let mut recorder = Recorder::new(self.desk, self.clock, timeline, number, queued);
-        let seat = |(number, client)| {
-            let (schedule, left) = (timeline.schedule(number), self.quota(number));
-            Seat::new(number, client, schedule, left, timeline.ramp(number))
-        };
-        let seats = clients.into_iter().map(seat).collect();
+        for seat in &mut seats {
+            let number = seat.number();
+            seat.place(timeline.schedule(number), self.quota(number), timeline.ramp(number));
+        }
         let driven = flights::drive(&mut *session, seats, &mut recorder);
         let driven = driven.and_then(|why| session.finish().map(|()| why).map_err(|failure| (number, failure)));
         self.end(recorder, driven);
@@ -504,8 +521,14 @@ impl<'r, W: Workload> Crew<'r, W> {
         let failures = std::mem::take(&mut gathered.failures);
         let (intervals, unshown) = gathered.finish(nanos);
         intervals.iter().skip(unshown).for_each(&mut *watch);
-        let client_nanos = intervals.iter().filter(|interval| !interval.warming).map(|interval| interval.client_nanos);
-        let cost = Cost::between(&before.snapshot, &after.snapshot, threads.len() as u64, client_nanos.sum());
+        let window = || intervals.iter().filter(|interval| !interval.warming);
+        let clients = Clients {
+            threads: threads.len() as u64,
+            depth: opened.depth.map(|depth| depth as u64),
+            nanos: window().map(|interval| interval.client_nanos).sum(),
+            pausing_nanos: window().map(|interval| interval.pausing_nanos).sum(),
+        };
+        let cost = Cost::between(&before.snapshot, &after.snapshot, clients);
         let measured = Measured {
             began_unix_millis: before.unix_millis,
             nanos,

@@ -1,6 +1,7 @@
 //! The command line of `larch bench`.
 
 use clap::{Args, Subcommand, ValueEnum};
+use harness::{MOST_CLIENTS, MOST_THREADS};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -78,11 +79,12 @@ pub struct YcsbArgs {
     /// The store; `larch bench targets` lists them
     #[arg(long)]
     pub target: Option<String>,
-    /// Clients [default: threadcount of the workload, or 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    /// Clients [default: threadcount of the workload, or 1]; each is a thread where the store's calls wait, of which there
+    /// are at most 1024
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_CLIENTS as i64))]
     pub threads: Option<u32>,
     /// Threads that the clients share, for stores that have many requests under way on one
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS as i64))]
     pub workers: u32,
     /// Operations a second of all clients together, each with its time on a schedule, so that a stall is counted
     #[arg(long, value_name = "OPS", value_parser = rate)]

@@ -58,7 +58,7 @@ fn settings(name: &str, more: &[(&str, &str)]) -> Result<Settings, Failure> {
 /// Operations a second of the client thread's processor time on a store that does nothing.
 fn driven<W: Workload>(workload: &W, time: Duration) -> Result<f64, Failure> {
     let plan = Plan { length: Length::Time(time), ..Plan::default() };
-    let measured = harness::run(&Noop, workload, &plan, &AtomicBool::new(false), &mut |_| ())
+    let measured = harness::run(&Noop::waiting(), workload, &plan, &AtomicBool::new(false), &mut |_| ())
         .map_err(|error| Failure::session("run", error.to_string()))?;
     Ok(measured.operations as f64 * 1e9 / measured.cost.client_nanos.max(1) as f64)
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ycsb::{Ceiling, Load, Run, Settings, built_in};
 
 const TIME: Duration = Duration::from_secs(2);
+const OPERATIONS: u64 = 5_000_000;
 
 fn main() {
     let settings = |name: &str, more: &[(&str, &str)]| {
@@ -18,7 +19,7 @@ fn main() {
     for name in ["a", "b", "c", "d", "e", "f"] {
         let run = Run::new(&settings(name, &[("operationcount", "1000000")]), 1);
         let alone = Ceiling::of(&mut run.client(0, 1), TIME);
-        let driven = noop_nanos(&run, TIME).expect("it is measured");
+        let driven = noop_nanos(&run, 1, None, OPERATIONS).expect("it is measured");
         println!(
             "workload {name}: {:.2} M operations per CPU-second, driven {:.2} M",
             alone.operations_per_second() / 1e6,
@@ -28,7 +29,7 @@ fn main() {
     // So many that neither comes to the end.
     let load = Load::new(&settings("a", &[("recordcount", "1000000000"), ("requestdistribution", "uniform")]), 1);
     let alone = Ceiling::of(&mut load.client(0, 1), TIME);
-    let driven = noop_nanos(&load, TIME).expect("it is measured");
+    let driven = noop_nanos(&load, 1, None, OPERATIONS).expect("it is measured");
     let bytes = alone.value_bytes as f64 / alone.operations as f64;
     println!(
         "load: {:.2} GB of values per CPU-second, driven {:.2} GB",

@@ -4,7 +4,7 @@
 //! ```text
 //!   harness ──> Stamping: when a request was sent and served ──> Store
 //!      │                      │ in a cell of the thread
-//!      └────> Noting <────────┘ ──> 64 KiB of lines ──full, or the client is done──> RawLog: one file
+//!      └────> Noting <────────┘ ──> some KiB of lines ──full, or the client is done──> RawLog: one file
 //! ```
 //!
 //! A store between harness and store takes the times, since only there is it known when a request was sent: in an open loop
@@ -32,8 +32,12 @@ use std::ops::Range;
 use std::time::{Duration, SystemTime};
 use thiserror::Error;
 
-/// What a client gathers before it writes.
-const BUFFER_BYTES: usize = 64 << 10;
+/// What all clients together gather before they write; each has its part, but not more than `MOST_BUFFER_BYTES` and not
+/// less than `LEAST_BUFFER_BYTES`.
+const BUFFERS_BYTES: usize = 64 << 20;
+const MOST_BUFFER_BYTES: usize = 64 << 10;
+/// Some lines.
+const LEAST_BUFFER_BYTES: usize = 1 << 10;
 /// A line is shorter: two names, a prefix, two numbers of 20 digits.
 const LINE_BYTES: usize = 128;
 
@@ -224,13 +228,15 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(log: &Arc<Log>) -> Lines {
+    /// Those of one of so many clients.
+    fn new(log: &Arc<Log>, clients: usize) -> Lines {
         let began_nanos = log.began_nanos.get().copied().unwrap_or_default();
-        Lines { log: log.clone(), bytes: Vec::with_capacity(BUFFER_BYTES), labels: 0, began_nanos }
+        let buffer_bytes = (BUFFERS_BYTES / clients.max(1)).clamp(LEAST_BUFFER_BYTES, MOST_BUFFER_BYTES);
+        Lines { log: log.clone(), bytes: Vec::with_capacity(buffer_bytes), labels: 0, began_nanos }
     }
 
     fn push(&mut self, kind: Kind, failed: bool, served: u64, nanos: u64) {
-        if self.bytes.len() + LINE_BYTES > BUFFER_BYTES {
+        if self.bytes.len() + LINE_BYTES > self.bytes.capacity() {
             self.flush();
         }
         let (kind, failed) = (usize::from(kind.0), usize::from(failed));
@@ -272,7 +278,7 @@ impl<W: Workload> Workload for Noting<'_, W> {
     fn client(&self, number: usize, clients: usize) -> NotingClient<W::Client> {
         NotingClient {
             client: self.workload.client(number, clients),
-            lines: Lines::new(self.log),
+            lines: Lines::new(self.log, clients),
             kind: kinds::READ,
             began: None,
         }

@@ -90,7 +90,8 @@ fn wrong_arguments_exit_with_2_and_touch_nothing() {
         (&run, &["-p", "readproportion=much"], &["`readproportion` is `much`", "a number of at least 0"]),
         (&run, &["-p", "requestdistribution=odd"], &["`odd`", "uniform, zipfian, latest, hotspot"]),
         (&run, &["-p", "measurementtype=mean"], &["`measurementtype` is `mean`", "hdrhistogram"]),
-        (&run, &["--threads", "0"], &["'0' for '--threads <N>'", "1..=100000"]),
+        (&run, &["--threads", "0"], &["'0' for '--threads <N>'", "1..=1000000"]),
+        (&run, &["--threads", "1000001"], &["'1000001' for '--threads <N>'", "1..=1000000"]),
         (&run, &["--workers", "0"], &["'0' for '--workers <N>'"]),
         (&run, &["--rate", "0"], &["'0' for '--rate <OPS>'", "above 0: 20000"]),
         (&run, &["--rate", "fast"], &["'fast' for '--rate <OPS>'", "a number of operations a second"]),
@@ -120,6 +121,36 @@ fn wrong_arguments_exit_with_2_and_touch_nothing() {
     session.run(&["bench"]).fails(2, &["targets", "ycsb", "peers", "Usage: larch bench"]);
     session.run(&["bench", "tpcc"]).fails(2, &["unrecognized subcommand 'tpcc'"]);
     assert_eq!(session.names(), ["bad.properties"]);
+}
+
+#[test]
+fn a_hundred_thousand_clients_run_where_they_are_no_threads_and_are_refused_with_the_limit_elsewhere() {
+    let session = Session::new();
+    let run = ["run", "-P", "c", "-p", RECORDS, "--threads", "100000", "--operations", "200000"];
+    ycsb(&session, &[&run[..], &["--target", "noop:", "--out", "r.json"]].concat()).ok();
+    let measured = &runs(&session, "r.json")[0]["measured"];
+    assert_eq!((&measured["clients"], &measured["operations"]), (&100_000.into(), &200_000.into()));
+    assert_eq!(measured["cost"]["client_threads"], 1);
+    let refused = ["each client of this store is a thread", "at most 1024 threads: 100000 clients"];
+    ycsb(&session, &[&run[..], &["--target", "noop:?flights=0"]].concat()).fails(2, &refused);
+}
+
+#[test]
+fn the_clients_own_time_is_never_more_than_what_its_threads_used() {
+    let session = Session::new();
+    ycsb(&session, &["load", "-P", "c", "-p", RECORDS, "--target", "larch:db"]).ok();
+    for flights in ["0", "8"] {
+        let target = format!("larch:db?flights={flights}");
+        let run = ["run", "-P", "c", "-p", RECORDS, "--threads", "4", "--rate", "2000", "--operations", "400"];
+        let table = ycsb(&session, &[&run[..], &["--target", &target, "--out", "r.json"]].concat()).ok();
+        let run = &runs(&session, "r.json")[0];
+        let cost = |name: &str| run["measured"]["cost"][name].as_u64();
+        assert!(cost("pausing_nanos") <= cost("client_nanos"), "{run}");
+        assert_eq!(cost("depth").is_some(), flights == "8", "{run}");
+        let line = table.lines().find(|line| line.contains("are the client's own")).expect("it is told");
+        let share = line.split("of which ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a share");
+        assert!(share.parse::<u64>().is_ok_and(|share| share <= 100), "{line}");
+    }
 }
 
 #[test]

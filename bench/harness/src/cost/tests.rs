@@ -24,7 +24,8 @@ fn what_is_neither_clients_nor_ours_is_the_background() {
         threads: threads(900, &[("8", 50), ("9", 70)]),
         ..Snapshot::default()
     };
-    let cost = Cost::between(&before, &after, 2, 1600);
+    let clients = Clients { threads: 2, nanos: 1600, ..Clients::default() };
+    let cost = Cost::between(&before, &after, clients);
     assert_eq!((cost.user_nanos, cost.system_nanos, cost.gathering_nanos), (2000, 500, 20));
     assert_eq!(cost.background_nanos, 2500 - 1600 - 20);
     assert_eq!(cost.background, BTreeMap::from([("flush".to_owned(), 500), ("compact".to_owned(), 120)]));
@@ -41,9 +42,13 @@ fn a_busy_client_is_warned_of() {
 }
 
 #[test]
-fn the_clients_own_share_is_what_the_same_costs_without_a_store() {
+fn the_clients_own_share_is_what_the_same_costs_without_a_store_and_what_it_paused() {
     let cost = Cost { client_nanos: 1_000_000, ..Cost::default() };
-    assert!((cost.client_share(100.0, 2_000) - 0.2).abs() < 1e-9);
-    assert_eq!(cost.client_share(100.0, 1_000_000), 1.0);
-    assert_eq!(Cost::default().client_share(100.0, 1), 0.0);
+    assert!((cost.own_share(100.0, 2_000) - 0.2).abs() < 1e-9);
+    let paused = Cost { pausing_nanos: 500_000, ..cost.clone() };
+    assert!((paused.own_share(100.0, 2_000) - 0.7).abs() < 1e-9);
+    assert_eq!(paused.own_nanos(100.0, 2_000), 350.0);
+    // The store that does nothing was measured when the machine was slower.
+    assert_eq!((cost.own_nanos(900.0, 2_000), cost.own_share(900.0, 2_000)), (500.0, 1.0));
+    assert_eq!(Cost::default().own_share(100.0, 1), 0.0);
 }

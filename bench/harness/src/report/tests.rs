@@ -57,7 +57,7 @@ fn real(pace: Pace) -> Run {
         interval: Duration::from_millis(10),
         ..Plan::default()
     };
-    let measured = crate::run(&Noop, &Reads, &plan, &AtomicBool::new(false), &mut |_| {}).expect("runs");
+    let measured = crate::run(&Noop::waiting(), &Reads, &plan, &AtomicBool::new(false), &mut |_| {}).expect("runs");
     let mut run = Run::new("reads", "noop:", &plan, measured);
     run.settings.push(Pair::new("engine", "none"));
     run.workload.push(Pair::new("readproportion", "1.0"));

@@ -122,8 +122,9 @@ fn cost(run: &Run) -> String {
     );
     let wrote = "a String takes every line";
     if let Some(noop) = run.noop_nanos {
-        let share = cost.client_share(noop, measured.operations + measured.failed);
-        write!(out, ", of which {:.0} % ({}) are the client's own", 100.0 * share, nanos(noop)).expect(wrote);
+        let operations = measured.operations + measured.failed;
+        let (own, share) = (cost.own_nanos(noop, operations), cost.own_share(noop, operations));
+        write!(out, ", of which {:.0} % ({}) are the client's own", 100.0 * share, nanos(own)).expect(wrote);
     }
     if cost.background_nanos > 0 {
         write!(out, "; background {}", nanos(cost.background_nanos as f64)).expect(wrote);

@@ -14,9 +14,9 @@ use std::collections::{BinaryHeap, VecDeque};
 /// How long a thread waits for answers at most before it looks whether it is to stop: 50 ms.
 const LOOK_NANOS: u64 = 50_000_000;
 
-/// A client and how far it is.
+/// A client and how far it is. There may be a million of them, so it has no buffers of its own.
 pub(crate) struct Seat<C> {
-    number: usize,
+    number: u32,
     client: C,
     schedule: Option<Schedule>,
     /// Operations of the window it has to do yet.
@@ -32,10 +32,20 @@ pub(crate) struct Seat<C> {
 }
 
 impl<C: Client> Seat<C> {
-    /// Client `number`, which begins at `due` if it has no schedule.
-    pub(crate) fn new(number: usize, client: C, schedule: Option<Schedule>, left: u64, due: u64) -> Self {
-        let (kind, begun, delay) = (Kind(0), None, 0);
-        Self { number, client, schedule, left, due, kind, begun, delay }
+    /// Client `number`, which has no place in a run yet.
+    pub(crate) fn new(number: usize, client: C) -> Self {
+        let number = u32::try_from(number).expect("a plan has at most a million clients");
+        Self { number, client, schedule: None, left: 0, due: 0, kind: Kind(0), begun: None, delay: 0 }
+    }
+
+    /// Which client it is.
+    pub(crate) fn number(&self) -> usize {
+        self.number as usize
+    }
+
+    /// The run began: the client has `left` operations of the window, and begins at `due` if it has no schedule.
+    pub(crate) fn place(&mut self, schedule: Option<Schedule>, left: u64, due: u64) {
+        (self.schedule, self.left, self.due) = (schedule, left, due);
     }
 
     /// Goes on to the next operation, at once or when the schedule says. `false`: there is none.
@@ -160,7 +170,7 @@ pub(crate) fn drive<C: Client>(
 ) -> Result<Why, (usize, Failure)> {
     let queued = recorder.queued();
     let clock = recorder.clock;
-    let first = seats.first().map_or(0, |seat| seat.number);
+    let first = seats.first().map_or(0, Seat::number);
     let depth = u32::try_from(session.depth()).unwrap_or(u32::MAX).min(seats.len() as u32);
     // Slots in which nothing is under way, and the clients of the others.
     let mut free: Vec<u32> = (0..depth).rev().collect();
@@ -199,7 +209,7 @@ pub(crate) fn drive<C: Client>(
                     free.pop();
                 }
                 Err(failure) => {
-                    let number = seat.number;
+                    let number = seat.number();
                     let at = clock.nanos();
                     if let Some(failure) = seats.answered(index, (at, at), Err(failure), &empty, recorder) {
                         return Err((number, failure));
@@ -211,6 +221,11 @@ pub(crate) fn drive<C: Client>(
             return Ok(why);
         }
         let next = seats.waiting.peek().map_or(u64::MAX, |Reverse((due, _))| *due);
+        if free.len() == depth as usize && seats.ready.is_empty() {
+            // Nothing is under way, so that no answer can come before the next time.
+            recorder.pause(next);
+            continue;
+        }
         let until = next.min(recorder.edge()).min(now.saturating_add(LOOK_NANOS));
         let mut lost = None;
         let waited = session.wait(Some(until), &mut |answer: Served<'_>| {
@@ -220,7 +235,7 @@ pub(crate) fn drive<C: Client>(
             free.push(answer.slot);
             let times = (answer.sent, answer.served);
             if let Some(failure) = seats.answered(index, times, answer.result, answer.reply, recorder) {
-                lost.get_or_insert((seats.seats[index as usize].number, failure));
+                lost.get_or_insert((seats.seats[index as usize].number(), failure));
             }
         });
         waited.map_err(|failure| (first, failure))?;

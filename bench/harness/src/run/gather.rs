@@ -140,6 +140,7 @@ impl Sum {
         self.interval.failed += tallies.failed;
         self.interval.retries += tallies.retries;
         self.interval.client_nanos += tallies.cpu_nanos;
+        self.interval.pausing_nanos += tallies.pausing_nanos;
         for (mine, theirs) in self.kinds.iter_mut().zip(&tallies.kinds) {
             mine.service.add(&theirs.service);
             mine.response.add(&theirs.response);
@@ -165,6 +166,7 @@ fn together(one: &Interval, other: &Interval) -> Interval {
         failed: one.failed + other.failed,
         retries: one.retries + other.retries,
         client_nanos: one.client_nanos + other.client_nanos,
+        pausing_nanos: one.pausing_nanos + other.pausing_nanos,
         kinds: kinds.collect(),
         ..*one
     }

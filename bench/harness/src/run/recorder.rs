@@ -82,6 +82,8 @@ pub(crate) struct Tallies {
     pub(crate) warmed: u64,
     pub(crate) cut: u64,
     pub(crate) cpu_nanos: u64,
+    /// Of `cpu_nanos`: what the thread took to wait for a time.
+    pub(crate) pausing_nanos: u64,
     /// First text of a kind of failure.
     pub(crate) texts: Vec<(&'static str, String)>,
 }
@@ -89,8 +91,9 @@ pub(crate) struct Tallies {
 impl Tallies {
     fn new(kinds: usize) -> Self {
         let kinds = (0..kinds).map(|_| KindTally::new()).collect();
-        let (operations, failed, retries, warmed, cut, cpu_nanos) = (0, 0, 0, 0, 0, 0);
-        Self { kinds, operations, failed, retries, warmed, cut, cpu_nanos, texts: Vec::new() }
+        let (operations, failed, retries, warmed, cut) = (0, 0, 0, 0, 0);
+        let (cpu_nanos, pausing_nanos) = (0, 0);
+        Self { kinds, operations, failed, retries, warmed, cut, cpu_nanos, pausing_nanos, texts: Vec::new() }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -98,7 +101,7 @@ impl Tallies {
         for count in [&mut self.operations, &mut self.failed, &mut self.retries] {
             *count = 0;
         }
-        for count in [&mut self.warmed, &mut self.cut, &mut self.cpu_nanos] {
+        for count in [&mut self.warmed, &mut self.cut, &mut self.cpu_nanos, &mut self.pausing_nanos] {
             *count = 0;
         }
         self.texts.clear();
@@ -137,8 +140,8 @@ pub(crate) enum End {
 /// What a thread says of its session once it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opened {
-    /// Whether it has many requests under way.
-    pub(crate) flights: bool,
+    /// How many requests it can have under way; `None`: its calls wait.
+    pub(crate) depth: Option<usize>,
     /// Whether its clients have to wait for a place.
     pub(crate) queued: bool,
 }
@@ -469,13 +472,33 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// Sleeps until `until`. `Some`: no operation may begin any more, and why.
+    /// Sleeps until `until`. `Some`: no operation may begin any more, and why. The processor time that this takes is counted
+    /// apart: no store has a part in it.
     pub(crate) fn pause(&mut self, until: u64) -> Option<Why> {
+        if self.halted() {
+            return Some(Why::Halted);
+        }
+        let now = self.clock.nanos();
+        self.pass(now);
+        if self.over() {
+            return Some(Why::Over);
+        }
+        // An operation that is late pays for no clock of the processor.
+        if now >= until {
+            return None;
+        }
+        let mut before = crate::cost::thread_nanos();
         loop {
+            let now = self.clock.nanos();
+            let is_edge = now >= self.edge;
+            if is_edge || now >= until || self.halted() {
+                let after = crate::cost::thread_nanos();
+                self.tallies.pausing_nanos += after - before;
+                before = after;
+            }
             if self.halted() {
                 return Some(Why::Halted);
             }
-            let now = self.clock.nanos();
             self.pass(now);
             if self.over() {
                 return Some(Why::Over);

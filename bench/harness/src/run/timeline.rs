@@ -91,14 +91,13 @@ impl Timeline {
 
     /// The schedule of client `number`; `None` in a closed loop.
     pub(crate) fn schedule(&self, number: usize) -> Option<Schedule> {
-        let rate = u128::from(self.rate?);
-        let (clients, number) = (u128::from(self.clients), number as u128);
-        let mut schedule = Schedule { origin: self.origin, rate, clients, next: number };
+        let rate = self.rate?;
+        let (clients, number) = (self.clients, number as u64);
         // The first that does not lie before the client's own beginning.
         let ramp = u128::from(self.ramp(number as usize) - self.origin);
-        let first = (ramp * rate).div_ceil(NANOS_OF_RATE);
-        schedule.next += first.saturating_sub(number).div_ceil(clients) * clients;
-        Some(schedule)
+        let first = whole((ramp * u128::from(rate)).div_ceil(NANOS_OF_RATE));
+        let skipped = first.saturating_sub(number).div_ceil(clients).saturating_mul(clients);
+        Some(Schedule { origin: self.origin, rate, clients, next: number.saturating_add(skipped) })
     }
 }
 
@@ -107,25 +106,33 @@ impl Timeline {
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     origin: u64,
-    rate: u128,
-    clients: u128,
-    next: u128,
+    rate: u64,
+    clients: u64,
+    next: u64,
 }
 
 impl Schedule {
     /// The next time.
     pub(crate) fn next(&mut self) -> u64 {
-        let nanos = self.next * NANOS_OF_RATE / self.rate;
-        self.next += self.clients;
-        self.origin.saturating_add(u64::try_from(nanos).unwrap_or(u64::MAX))
+        let nanos = u128::from(self.next) * NANOS_OF_RATE / u128::from(self.rate);
+        // 2^64 operations take longer than a run, at any rate that a plan may have.
+        self.next = self.next.saturating_add(self.clients);
+        self.origin.saturating_add(whole(nanos))
     }
 
     /// How many of those that are left lie at `from` or later and before `to`.
     pub(crate) fn left_between(&self, from: u64, to: u64) -> u64 {
         // floor(n * N / rate) < t  <=>  n < ceil(t * rate / N), for whole t
-        let before = |time: u64| (u128::from(time.saturating_sub(self.origin)) * self.rate).div_ceil(NANOS_OF_RATE);
+        let before = |time: u64| {
+            whole((u128::from(time.saturating_sub(self.origin)) * u128::from(self.rate)).div_ceil(NANOS_OF_RATE))
+        };
         // Operations of this client before number n.
-        let mine = |n: u128| n.saturating_sub(self.next).div_ceil(self.clients);
-        u64::try_from(mine(before(to)).saturating_sub(mine(before(from)))).unwrap_or(u64::MAX)
+        let mine = |n: u64| n.saturating_sub(self.next).div_ceil(self.clients);
+        mine(before(to)).saturating_sub(mine(before(from)))
     }
+}
+
+/// What is more than a number holds lies beyond every run.
+fn whole(number: u128) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
 }

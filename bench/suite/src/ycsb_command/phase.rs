@@ -9,7 +9,6 @@ use harness::report::{self, Pair};
 use harness::{Failure, Interval, Length, Measured, Pace, Plan, RunError, Scheme, Store, Target, Workload};
 use std::fmt;
 use std::path::Path;
-use std::time::Duration;
 use ycsb::{Load, Output, Properties, RawLog, Run, Settings, Status};
 
 /// What a phase does.
@@ -67,8 +66,8 @@ pub struct Done {
     pub settled_nanos: Option<u64>,
 }
 
-/// For so long it is measured what a client costs by itself.
-const NOOP_TIME: Duration = Duration::from_millis(200);
+/// What a client costs by itself is measured over so many operations: a tenth of a second, or some where values are long.
+const NOOP_OPERATIONS: u64 = 500_000;
 
 /// What phases run on.
 #[derive(Clone, Copy)]
@@ -239,11 +238,11 @@ fn measured<W: Workload>(
         run.warnings.extend(run.measured.cost.warning(run.measured.nanos, processors()));
         run.warnings.extend(crowded(&plan, &run.measured));
     } else if error.is_none() && !run.measured.interrupted {
-        let pace = match plan.pace {
-            Pace::Closed => Pace::Closed,
-            Pace::Open { per_second } => Pace::Open { per_second: per_second / plan.clients as f64 },
-        };
-        run.noop_nanos = harness::cost::noop_nanos_at(workload, pace, NOOP_TIME).ok();
+        let cost = &run.measured.cost;
+        // The same work for a thread as it had: with as many clients, and as many requests under way.
+        let depth = cost.depth.map(|depth| usize::try_from(depth).unwrap_or(usize::MAX));
+        let clients = depth.map_or(1, |_| plan.clients.div_ceil(cost.client_threads.max(1) as usize));
+        run.noop_nanos = harness::noop_nanos(workload, clients, depth, NOOP_OPERATIONS).ok();
     }
     run.error = error;
     Ok(Done {

@@ -6,7 +6,7 @@ use super::*;
 fn exactly_so_many_operations_are_measured_however_many_clients() {
     for clients in [1, 3, 7] {
         let plan = Plan { clients, length: Length::Operations(1000), ..Plan::default() };
-        let measured = run_quietly(&Noop, &Reads { each: u64::MAX, requests: 1 }, &plan).expect("runs");
+        let measured = run_quietly(&Noop::waiting(), &Reads { each: u64::MAX, requests: 1 }, &plan).expect("runs");
         assert_eq!(measured.operations, 1000, "{clients} clients");
         let read = measured.kind("READ").expect("reads");
         assert_eq!((read.oks, read.service.count()), (1000, 1000), "{clients} clients");
@@ -17,7 +17,7 @@ fn exactly_so_many_operations_are_measured_however_many_clients() {
 #[test]
 fn a_load_ends_when_no_client_has_an_operation_left() {
     let plan = Plan { clients: 3, ..Plan::default() };
-    let measured = run_quietly(&Noop, &Reads { each: 50, requests: 2 }, &plan).expect("runs");
+    let measured = run_quietly(&Noop::waiting(), &Reads { each: 50, requests: 2 }, &plan).expect("runs");
     assert_eq!(measured.operations, 150);
     assert_eq!(measured.kind("READ").expect("reads").oks, 300);
     assert_eq!(measured.kind("WHOLE").expect("whole operations").service.count(), 150);

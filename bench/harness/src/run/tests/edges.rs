@@ -84,7 +84,7 @@ fn a_warm_up_is_kept_beside_the_window() {
         interval: Duration::from_millis(20),
         ..Plan::default()
     };
-    let measured = run_quietly(&Noop, &Reads { each: u64::MAX, requests: 1 }, &plan).expect("runs");
+    let measured = run_quietly(&Noop::waiting(), &Reads { each: u64::MAX, requests: 1 }, &plan).expect("runs");
     assert_eq!(measured.operations, 1000);
     let warming: Vec<_> = measured.intervals.iter().filter(|interval| interval.warming).collect();
     assert_eq!(warming.len(), 4);

@@ -36,10 +36,10 @@ fn a_run_in_which_nothing_succeeds_is_an_error() {
 
 #[test]
 fn a_run_without_operations_is_an_error() {
-    let error = run_quietly(&Noop, &Reads { each: 0, requests: 1 }, &Plan::default()).expect_err("there is nothing");
+    let error = run_quietly(&Noop::waiting(), &Reads { each: 0, requests: 1 }, &Plan::default()).expect_err("there is nothing");
     assert!(matches!(error, RunError::NothingMeasured { .. }), "{error}");
     let short = Plan { length: Length::Operations(0), ..Plan::default() };
-    let error = run_quietly(&Noop, &reads(), &short).expect_err("there is nothing");
+    let error = run_quietly(&Noop::waiting(), &reads(), &short).expect_err("there is nothing");
     assert!(matches!(error, RunError::NothingMeasured { .. }), "{error}");
 }
 
@@ -140,21 +140,44 @@ fn a_plan_that_cannot_be_run_is_refused() {
     for plan in [
         Plan { clients: 0, ..Plan::default() },
         Plan { workers: 0, ..Plan::default() },
+        Plan { clients: MOST_CLIENTS + 1, ..Plan::default() },
+        Plan { workers: MOST_THREADS + 1, ..Plan::default() },
         Plan { interval: Duration::ZERO, ..Plan::default() },
         Plan { pace: Pace::Open { per_second: 0.0 }, ..Plan::default() },
         Plan { pace: Pace::Open { per_second: f64::NAN }, ..Plan::default() },
     ] {
-        let error = run_quietly(&Noop, &reads(), &plan).expect_err("cannot be run");
+        let error = run_quietly(&Noop::waiting(), &reads(), &plan).expect_err("cannot be run");
         assert!(matches!(error, RunError::Plan(_)), "{error}");
     }
 }
 
 #[test]
-fn an_operation_of_nothing_has_a_cost() {
-    let nanos = crate::noop_nanos(&reads(), Duration::from_millis(50)).expect("runs");
-    assert!(nanos > 0.0 && nanos < 1e6, "{nanos}");
-    let nanos = crate::noop_nanos_at(&reads(), Pace::Open { per_second: 1000.0 }, Duration::from_millis(50));
-    assert!(nanos.expect("runs") > 0.0);
+fn more_clients_than_threads_are_refused_by_a_store_whose_calls_wait_with_the_limit() {
+    let plan = Plan { clients: MOST_THREADS + 1, length: Length::Operations(10_000), ..Plan::default() };
+    let error = run_quietly(&Noop::waiting(), &reads(), &plan).expect_err("too many threads");
+    let text = error.to_string();
+    assert!(matches!(error, RunError::Plan(_)) && text.contains("1024 threads: 1025 clients"), "{text}");
+    run_quietly(&Noop::flying(usize::MAX), &reads(), &plan).expect("they are no threads");
+}
+
+#[test]
+fn an_operation_of_nothing_has_a_cost_on_either_kind_of_session() {
+    for (clients, depth) in [(1, None), (1, Some(1)), (50, Some(16))] {
+        let nanos = crate::noop_nanos(&reads(), clients, depth, 10_000).expect("runs");
+        assert!(nanos > 0.0, "{nanos}");
+    }
+}
+
+#[test]
+fn time_that_clients_take_to_wait_for_their_schedule_is_counted_apart() {
+    for store in [Noop::waiting(), Noop::flying(4)] {
+        let open = Plan { pace: Pace::Open { per_second: 1000.0 }, length: Length::Operations(50), ..Plan::default() };
+        let cost = run_quietly(&store, &reads(), &open).expect("runs").cost;
+        assert!(cost.pausing_nanos > 0 && cost.pausing_nanos <= cost.client_nanos, "{store:?}: {cost:?}");
+        let closed = Plan { length: Length::Operations(50), ..Plan::default() };
+        let cost = run_quietly(&store, &reads(), &closed).expect("runs").cost;
+        assert_eq!(cost.pausing_nanos, 0, "{store:?}: {cost:?}");
+    }
 }
 
 #[test]
@@ -162,7 +185,7 @@ fn a_limit_ends_a_run_as_if_it_were_done() {
     let limit = Some(Duration::from_millis(50));
     for length in [Length::All, Length::Operations(u64::MAX), Length::Time(Duration::from_secs(1_000_000))] {
         let plan = Plan { length, limit, interval: Duration::from_millis(20), ..Plan::default() };
-        let measured = run_quietly(&Noop, &reads(), &plan).expect("runs");
+        let measured = run_quietly(&Noop::waiting(), &reads(), &plan).expect("runs");
         assert!(!measured.interrupted, "{length:?}");
         assert_eq!((measured.nanos, measured.window().count()), (50_000_000, 3), "{length:?}");
     }

@@ -1,0 +1,69 @@
+//! A client of a run is some hundred bytes, and no thread.
+
+#![allow(clippy::disallowed_methods, reason = "the machine's own allocator is counted")]
+
+use harness::noop::Noop;
+use harness::{Length, Pace, Plan};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use ycsb::{Run, Settings, built_in};
+
+/// Keeps the bytes that are in use, and the most there were.
+struct Counting;
+
+static USED: AtomicU64 = AtomicU64::new(0);
+static PEAK: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: all requests go to the system's allocator unchanged; the counters are plain atomics.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let used = USED.fetch_add(layout.size() as u64, Ordering::Relaxed) + layout.size() as u64;
+        PEAK.fetch_max(used, Ordering::Relaxed);
+        // SAFETY: the caller's promises about `layout` are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        USED.fetch_sub(layout.size() as u64, Ordering::Relaxed);
+        // SAFETY: `start` came from the above, that is from the system's allocator, with this layout.
+        unsafe { System.dealloc(start, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Bytes that a run of `workload` with so many clients takes at most, each of which does two operations.
+fn peak_bytes(workload: &str, clients: usize, pace: Pace) -> u64 {
+    let mut properties = built_in(workload).expect("it is built in");
+    properties.set("recordcount", "1000");
+    let settings = Settings::new(&properties, &|_| Err("no files".to_owned())).expect("good values");
+    let run = Run::new(&settings, 1);
+    let length = Length::Operations(2 * clients as u64);
+    let plan = Plan { clients, workers: 2, pace, length, ..Plan::default() };
+    let before = USED.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    let store = Noop::flying(usize::MAX);
+    let measured = harness::run(&store, &run, &plan, &AtomicBool::new(false), &mut |_| {}).expect("runs");
+    assert_eq!((measured.operations, measured.cost.client_threads), (2 * clients as u64, 2));
+    PEAK.load(Ordering::Relaxed) - before
+}
+
+/// Clients that only read have a key; those that write a value of 100 bytes besides.
+const READER_BYTES: u64 = 640;
+const WRITER_BYTES: u64 = 800;
+
+#[test]
+fn a_hundred_thousand_clients_take_some_hundred_bytes_each_and_two_threads() {
+    for (workload, pace, most) in [
+        ("c", Pace::Closed, READER_BYTES),
+        ("c", Pace::Open { per_second: 1e9 }, READER_BYTES),
+        ("a", Pace::Closed, WRITER_BYTES),
+    ] {
+        let few = peak_bytes(workload, 1_000, pace);
+        let many = peak_bytes(workload, 100_000, pace);
+        let each = many.saturating_sub(few) / 99_000;
+        println!("workload {workload}, {pace:?}: {each} bytes a client");
+        assert!(each <= most, "workload {workload}, {pace:?}: {each} bytes a client, at most {most}");
+    }
+}
