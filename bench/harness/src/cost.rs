@@ -45,10 +45,10 @@ pub struct Cost {
     pub involuntary_switches: u64,
     /// Memory in use at the end, in bytes; 0 where the system does not tell.
     pub resident_bytes: u64,
-    /// Greatest memory in use, in bytes; 0 where the system does not tell.
+    /// Greatest memory in use in the window, in bytes; 0 where the system does not tell. It is exact if the process never
+    /// used as much before; otherwise the greatest of what it used every 20 ms.
     pub peak_bytes: u64,
-    /// Whether `peak_bytes` is that of the window; if not, the system does not let it be reset, and it is that of the
-    /// process since its start.
+    /// Whether `peak_bytes` is that of the window. Where the system does not tell, and in older results, it is not.
     pub peak_of_window: bool,
 }
 
@@ -56,8 +56,9 @@ pub struct Cost {
 const BUSY: f64 = 0.7;
 
 impl Cost {
-    /// What was used from `before` to `after`, with what `clients` used of it.
-    pub(crate) fn between(before: &Snapshot, after: &Snapshot, clients: Clients) -> Self {
+    /// What was used from `before` to `after`, with what `clients` used of it. In between as much memory was seen in use as
+    /// `seen_bytes`.
+    pub(crate) fn between(before: &Snapshot, after: &Snapshot, clients: Clients, seen_bytes: u64) -> Self {
         let grown = |of: fn(&Snapshot) -> u64| of(after).saturating_sub(of(before));
         let (user_nanos, system_nanos) = (grown(|at| at.user_nanos), grown(|at| at.system_nanos));
         let gathering_nanos = grown(|at| at.gathering_nanos);
@@ -81,8 +82,11 @@ impl Cost {
             voluntary_switches: grown(|at| at.voluntary_switches),
             involuntary_switches: grown(|at| at.involuntary_switches),
             resident_bytes: after.resident_bytes,
-            peak_bytes: after.peak_bytes,
-            peak_of_window: before.peak_was_reset,
+            peak_bytes: match after.peak_bytes > before.peak_bytes {
+                true => after.peak_bytes,
+                false => seen_bytes.max(before.resident_bytes).max(after.resident_bytes),
+            },
+            peak_of_window: after.resident_bytes > 0,
         }
     }
 
@@ -171,8 +175,8 @@ pub(crate) struct Snapshot {
     voluntary_switches: u64,
     involuntary_switches: u64,
     resident_bytes: u64,
+    /// Since the process began. It is not reset at the beginning of a window: whoever watches this process reads it too.
     peak_bytes: u64,
-    peak_was_reset: bool,
     /// Name and processor time of all threads but this one and the clients', by thread id.
     threads: BTreeMap<String, (String, u64)>,
 }
@@ -181,14 +185,7 @@ pub(crate) struct Snapshot {
 pub(crate) const CLIENT: &str = "client ";
 
 impl Snapshot {
-    /// For the beginning of a window: the peak of memory begins anew too, where that is allowed.
-    pub(crate) fn first() -> Self {
-        // 5: forget the peak of resident memory (proc_pid_clear_refs(5)).
-        let peak_was_reset = std::fs::write("/proc/self/clear_refs", "5").is_ok();
-        Self { peak_was_reset, ..Self::take() }
-    }
-
-    /// For the end of a window.
+    /// How it stands now.
     pub(crate) fn take() -> Self {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
@@ -206,10 +203,14 @@ impl Snapshot {
             involuntary_switches: switches(Usage::involuntary_context_switches),
             resident_bytes: bytes_in(&status, "VmRSS:").unwrap_or(0),
             peak_bytes: bytes_in(&status, "VmHWM:").unwrap_or(0),
-            peak_was_reset: false,
             threads: threads(),
         }
     }
+}
+
+/// Memory in use, in bytes; 0 where the system does not tell.
+pub(crate) fn resident_bytes() -> u64 {
+    bytes_in(&std::fs::read_to_string("/proc/self/status").unwrap_or_default(), "VmRSS:").unwrap_or(0)
 }
 
 /// Bytes of a line like `VmRSS:     1234 kB`.

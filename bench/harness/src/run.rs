@@ -453,11 +453,12 @@ impl<'r, W: Workload> Crew<'r, W> {
     ) -> Result<Measured, RunError> {
         let kinds = self.workload.kinds();
         let immediate = self.plan.ramp.is_zero() && self.plan.warmup.is_zero();
-        let mut before = immediate.then(|| self.look(Snapshot::first));
+        let mut before = immediate.then(|| self.look());
         let timeline = Timeline::new(self.plan, self.clock.nanos());
         let mut gathered = Gathered::new(kinds, timeline, opened.queued, threads.len());
         let mut after = None;
         let mut halted_at = None;
+        let mut seen_bytes = 0;
         self.desk.go(timeline, opened.queued);
         loop {
             let now = self.clock.nanos();
@@ -469,10 +470,13 @@ impl<'r, W: Workload> Crew<'r, W> {
             };
             let now = self.clock.nanos();
             if now >= timeline.start && before.is_none() {
-                before = Some(self.look(Snapshot::first));
+                before = Some(self.look());
+            }
+            if before.is_some() && after.is_none() {
+                seen_bytes = crate::cost::resident_bytes().max(seen_bytes);
             }
             if (now >= timeline.end || running == 0) && after.is_none() {
-                after = Some(self.look(Snapshot::take));
+                after = Some(self.look());
             }
             for parcel in parcels {
                 let tallies = gathered.add(parcel);
@@ -528,7 +532,7 @@ impl<'r, W: Workload> Crew<'r, W> {
             nanos: window().map(|interval| interval.client_nanos).sum(),
             pausing_nanos: window().map(|interval| interval.pausing_nanos).sum(),
         };
-        let cost = Cost::between(&before.snapshot, &after.snapshot, clients);
+        let cost = Cost::between(&before.snapshot, &after.snapshot, clients, seen_bytes);
         let measured = Measured {
             began_unix_millis: before.unix_millis,
             nanos,
@@ -550,10 +554,10 @@ impl<'r, W: Workload> Crew<'r, W> {
     }
 
     /// How machine and store stand now.
-    fn look(&self, process: fn() -> Snapshot) -> Look {
+    fn look(&self) -> Look {
         let counters = self.store.counters();
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Look { counters, unix_millis: since.as_millis() as u64, snapshot: process() }
+        Look { counters, unix_millis: since.as_millis() as u64, snapshot: Snapshot::take() }
     }
 }
 

@@ -25,7 +25,7 @@ fn what_is_neither_clients_nor_ours_is_the_background() {
         ..Snapshot::default()
     };
     let clients = Clients { threads: 2, nanos: 1600, ..Clients::default() };
-    let cost = Cost::between(&before, &after, clients);
+    let cost = Cost::between(&before, &after, clients, 0);
     assert_eq!((cost.user_nanos, cost.system_nanos, cost.gathering_nanos), (2000, 500, 20));
     assert_eq!(cost.background_nanos, 2500 - 1600 - 20);
     assert_eq!(cost.background, BTreeMap::from([("flush".to_owned(), 500), ("compact".to_owned(), 120)]));
@@ -51,4 +51,19 @@ fn the_clients_own_share_is_what_the_same_costs_without_a_store_and_what_it_paus
     // The store that does nothing was measured when the machine was slower.
     assert_eq!((cost.own_nanos(900.0, 2_000), cost.own_share(900.0, 2_000)), (500.0, 1.0));
     assert_eq!(Cost::default().own_share(100.0, 1), 0.0);
+}
+
+#[test]
+fn the_peak_of_a_window_is_exact_if_it_is_new_and_otherwise_what_was_seen() {
+    let at = |resident_bytes, peak_bytes| Snapshot { resident_bytes, peak_bytes, ..Snapshot::default() };
+    let peak = |before: &Snapshot, after: &Snapshot, seen| {
+        let cost = Cost::between(before, after, Clients::default(), seen);
+        (cost.peak_bytes, cost.peak_of_window)
+    };
+    // It used 200 before the window, and not as much in it.
+    assert_eq!(peak(&at(50, 200), &at(60, 200), 80), (80, true));
+    assert_eq!(peak(&at(90, 200), &at(60, 200), 80), (90, true));
+    assert_eq!(peak(&at(50, 200), &at(60, 210), 80), (210, true));
+    // The system tells nothing.
+    assert_eq!(peak(&at(0, 0), &at(0, 0), 0), (0, false));
 }
