@@ -6,6 +6,7 @@ mod decisions;
 mod dependencies;
 mod links;
 mod manifest;
+mod measured;
 mod modules;
 mod source;
 mod sources;
@@ -30,7 +31,7 @@ struct Finding {
 /// A rule: looks at the whole tree, answers with what it found.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 9] = [
+const RULES: [Rule; 10] = [
     modules::files_are_reachable,
     sources::files_say_what_they_are,
     dependencies::point_downward,
@@ -40,9 +41,10 @@ const RULES: [Rule; 9] = [
     links::architecture_names_what_exists,
     sources::no_paths_of_a_machine,
     decisions::names_are_numbered,
+    measured::pages_name_their_commit,
 ];
 
-/// Applies every rule to the tree at `root`, prints the findings.
+/// Applies every rule to the tree at `root`, prints the findings, and warns of results that are old.
 pub fn run(root: &Path) -> ExitCode {
     let tree = match Tree::read(root) {
         Ok(tree) => tree,
@@ -55,6 +57,10 @@ pub fn run(root: &Path) -> ExitCode {
     findings.sort();
     for finding in &findings {
         println!("{finding}");
+    }
+    let changes = |commit: &str, folders: &[&str]| measured::changes_since(root, commit, folders);
+    for old in measured::old_results(&tree, &changes) {
+        println!("warning: {old}");
     }
     if findings.is_empty() {
         println!("tidy: nothing found in {} files", tree.len());

@@ -444,3 +444,52 @@ fn source_parts_keep_their_offsets() {
     assert_eq!(source.code.split_whitespace().collect::<String>(), "leté=;letc=;letr=b;fnf<'a>(){}");
     assert_eq!(source.line(text.find("fn").unwrap()), 3);
 }
+
+/// Pages of results, one of which is wrong.
+const RESULTS: &str = "\
+== docs/benchmarks/peers.md
+# Peers
+
+Measured at commit 606d15d: crates/larch crates/os
+== docs/benchmarks/ycsb.md
+# How to run it
+== docs/benchmarks/cold.md
+# Cold
+== docs/benchmarks/odd.md
+Measured at commit today: crates/larch
+Measured at commit 573ae97: crates/gone
+== crates/larch/src/lib.rs
+== crates/os/src/lib.rs
+";
+
+#[test]
+fn results_say_which_commit_they_are_of() {
+    check(
+        measured::pages_name_their_commit,
+        RESULTS,
+        "\
+docs/benchmarks/cold.md:1: results say what they are of: a line `Measured at commit 606d15d: crates/larch …`
+docs/benchmarks/odd.md:1: this line is `Measured at commit `, seven or more digits of it, a colon, and folders
+docs/benchmarks/odd.md:2: there is no folder `crates/gone`",
+    );
+}
+
+#[test]
+fn results_are_old_once_more_than_a_few_commits_changed_what_they_measured() {
+    let old = |changes: &dyn Fn(&str, &[&str]) -> Option<u64>| {
+        let findings = |tree: &Tree| measured::old_results(tree, changes);
+        let files = RESULTS.split("== ").skip(1).map(|file| file.split_once('\n').expect("a path"));
+        let tree = Tree::from_texts(files.map(|(path, text)| (path, text.to_owned())));
+        findings(&tree).iter().map(Finding::to_string).collect::<Vec<_>>()
+    };
+    let told = ["docs/benchmarks/peers.md:3: 6 commits have changed what was measured at 606d15d: measure it again"];
+    let of_peers = |commit: &str, folders: &[&str]| {
+        let is_of_peers = commit == "606d15d" && folders == ["crates/larch", "crates/os"];
+        Some(if is_of_peers { 6 } else { 5 })
+    };
+    assert_eq!(old(&of_peers), told);
+    // Without git, or without the history of that commit, nothing is said.
+    assert_eq!(old(&|_, _| None), Vec::<String>::new());
+    let nowhere = std::env::temp_dir();
+    assert_eq!(measured::changes_since(&nowhere, "0000000", &["crates"]), None);
+}

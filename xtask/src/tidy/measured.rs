@@ -1,0 +1,103 @@
+//! Results of benchmarks in `docs/benchmarks` say of which commit they are, and are old once the crates that they measured
+//! have changed.
+//!
+//! A page says so in a line of its own, once for each commit that it has results of:
+//!
+//! ```text
+//! Measured at commit 606d15d: crates/os crates/pages crates/sst crates/larch
+//! ```
+
+use super::Finding;
+use super::tree::Tree;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const FOLDER: &str = "docs/benchmarks/";
+/// Pages that say how to measure, and have no results.
+const WITHOUT_RESULTS: [&str; 2] = ["docs/benchmarks/targets.md", "docs/benchmarks/ycsb.md"];
+/// What the line begins with.
+const START: &str = "Measured at commit ";
+/// Results are called old when more commits than this have changed what they measured.
+const FEW: u64 = 5;
+
+/// A line that says what a page's results are of.
+struct Measured<'t> {
+    page: &'t str,
+    line: usize,
+    commit: &'t str,
+    folders: Vec<&'t str>,
+}
+
+/// Every page with results has such a line, whose folders are there.
+pub fn pages_name_their_commit(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (page, text) in pages(tree) {
+        let is_told = text.lines().any(|line| line.starts_with(START));
+        if !is_told && !WITHOUT_RESULTS.contains(&page) {
+            let what = format!("results say what they are of: a line `{START}606d15d: crates/larch …`");
+            findings.push(Finding::new(page, 1, what));
+        }
+    }
+    for (page, line, read) in all(tree) {
+        match read {
+            None => {
+                let what = format!("this line is `{START}`, seven or more digits of it, a colon, and folders");
+                findings.push(Finding::new(page, line, what));
+            }
+            Some(measured) => {
+                let gone = measured.folders.iter().filter(|folder| !tree.has_folder(folder));
+                let finding = |folder| Finding::new(page, line, format!("there is no folder `{folder}`"));
+                findings.extend(gone.map(finding));
+            }
+        }
+    }
+    findings
+}
+
+/// Lines whose folders more than a few commits have changed since, if `changes` knows how many did.
+pub fn old_results(tree: &Tree, changes: &dyn Fn(&str, &[&str]) -> Option<u64>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for measured in all(tree).into_iter().filter_map(|(.., measured)| measured) {
+        let Some(count) = changes(measured.commit, &measured.folders).filter(|count| *count > FEW) else { continue };
+        let what = format!("{count} commits have changed what was measured at {}: measure it again", measured.commit);
+        findings.push(Finding::new(measured.page, measured.line, what));
+    }
+    findings
+}
+
+/// How many commits after `commit` changed these folders. `None` without git, and where its history does not go back so
+/// far, as in a shallow clone.
+pub fn changes_since(root: &Path, commit: &str, folders: &[&str]) -> Option<u64> {
+    let range = format!("{commit}..HEAD");
+    let mut git = Command::new("git");
+    git.current_dir(root).args(["rev-list", "--count", &range, "--"]).args(folders);
+    let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    if !output.status.success() {
+        return None;
+    }
+    String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+}
+
+fn pages(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+    tree.texts(".md").filter(|(page, _)| page.starts_with(FOLDER))
+}
+
+/// All such lines with page and number; `None` for one that cannot be read.
+fn all(tree: &Tree) -> Vec<(&str, usize, Option<Measured<'_>>)> {
+    let mut found = Vec::new();
+    for (page, text) in pages(tree) {
+        for (line, text) in (1..).zip(text.lines()) {
+            if let Some(rest) = text.strip_prefix(START) {
+                found.push((page, line, read(page, line, rest)));
+            }
+        }
+    }
+    found
+}
+
+fn read<'t>(page: &'t str, line: usize, rest: &'t str) -> Option<Measured<'t>> {
+    let (commit, folders) = rest.split_once(": ")?;
+    let folders: Vec<&str> = folders.split_whitespace().collect();
+    let is_commit = commit.len() >= 7 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_commit && !folders.is_empty()).then_some(Measured { page, line, commit, folders })
+}
