@@ -10,8 +10,8 @@ Examples:
   larch bench experiment sharing
   larch bench experiment sharing --scale full --dir /mnt/disk --out sharing.json
 
-Exit codes: 0 all was measured, whether the goals were reached or not; 1 nothing was, or rows were not what they should be;
-2 wrong arguments; 3 the database failed, or the result could not be written; 130 interrupted by ^C.";
+Exit codes: 0 all was measured, and with --check the goals were reached; 1 nothing was, rows were not what they should be,
+or with --check a goal was missed; 2 wrong arguments; 3 the database failed, or the result could not be written; 130 interrupted by ^C.";
 
 /// What can be tried.
 #[derive(Debug, Subcommand)]
@@ -30,6 +30,9 @@ pub struct SharingArgs {
     /// Measures each side so long [default: 3s, 10s or 30s, as --scale says]
     #[arg(long, value_name = "TIME", value_parser = length)]
     pub time: Option<Duration>,
+    /// Fails (exit code 1) if a goal was missed
+    #[arg(long)]
+    pub check: bool,
     /// Where the rows lie while it runs [default: the system's directory for temporary files]
     #[arg(long)]
     pub dir: Option<PathBuf>,

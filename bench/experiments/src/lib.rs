@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 pub use args::Experiment;
 
-/// Does what the command line says. The exit code is 0 if all was measured, whether goals were reached or not, 1 if nothing
-/// was measured or rows were not what they should be, 2 if what was asked for makes no sense, 3 if the database failed or
+/// Does what the command line says. The exit code is 0 if all was measured, and with `--check` the goals were reached, 1
+/// if nothing was measured, rows were not what they should be or a goal was missed that is checked, 2 if what was asked for makes no sense, 3 if the database failed or
 /// the result could not be written, 130 after ^C.
 pub fn run(experiment: &Experiment) -> ExitCode {
     match experiment {

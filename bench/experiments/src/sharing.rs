@@ -33,6 +33,8 @@ const READERS: usize = 100;
 pub enum Ending {
     /// All was measured.
     Good,
+    /// All was measured, and what was published did not come of it.
+    Short,
     /// Nothing was measured, or rows were not what they should be.
     Bad,
     /// The database failed.
@@ -83,17 +85,25 @@ pub fn run(args: &SharingArgs) -> Result<Ending, Failure> {
     stop.removes(&place.0);
 
     let mut sides = Vec::new();
-    let mut ending = Ending::Good;
+    let (mut ending, mut is_short) = (Ending::Good, false);
     for data in &data {
         ending = compare(data, &place.0.join(data.name), time, &stop, &mut sides)?;
-        if ending != Ending::Good {
+        if !matches!(ending, Ending::Good | Ending::Short) {
             break;
         }
+        is_short |= ending == Ending::Short;
     }
     if let Some(out) = &args.out {
         results::write_report(out, &sides.iter().map(|side: &Side| &side.run).collect::<Vec<_>>())?;
     }
-    Ok(ending)
+    if !matches!(ending, Ending::Good | Ending::Short) {
+        return Ok(ending);
+    }
+    if is_short && args.check {
+        suite::say("larch: --check: what came of it falls short of what was published");
+        return Ok(Ending::Short);
+    }
+    Ok(Ending::Good)
 }
 
 /// Both sides on the same rows.
@@ -117,10 +127,11 @@ fn compare(data: &Data, place: &Path, time: Duration, stop: &Stop, sides: &mut V
         }
     }
     let [before, after] = &sides[first..] else { unreachable!("both sides were measured") };
-    suite::print(&summary::summary(data, before, after))?;
+    let (text, is_reached) = summary::summary(data, before, after);
+    suite::print(&text)?;
     fs::remove_dir_all(place)
         .map_err(|error| Failure::session("io", format!("cannot remove {}: {error}", place.display())))?;
-    Ok(Ending::Good)
+    Ok(if is_reached { Ending::Good } else { Ending::Short })
 }
 
 fn plan(time: Duration) -> Plan {

@@ -144,6 +144,9 @@ pub struct PeersArgs {
     /// Rows of the table
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
     pub records: Option<u64>,
+    /// Fails (exit code 1) if an engine, a row or a goal was not measured
+    #[arg(long)]
+    pub require_peers: bool,
     /// Where the databases lie while it runs [default: beside this program's directory]
     #[arg(long)]
     pub dir: Option<PathBuf>,

@@ -56,7 +56,9 @@ fn compared(args: &PeersArgs, compare: impl FnOnce() -> Result<peers::Ending, St
     let printed = print(&ending.text);
     let written = args.out.as_ref().map_or(Ok(()), |out| results::write(out, ending.text.as_bytes()));
     printed.and(written)?;
-    Ok(ending.is_good)
+    let gap = ending.gap().filter(|_| args.require_peers);
+    gap.iter().for_each(|gap| say(&format!("larch: {gap}")));
+    Ok(ending.is_good && gap.is_none())
 }
 
 /// Says something on stderr. Without it there is nobody left to tell, and what is measured goes on.

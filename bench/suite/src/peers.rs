@@ -97,7 +97,8 @@ fn million_rows(sample: &Sample) -> f64 {
 /// What is printed at the end of a table, and how the run ends.
 fn verdict(table: &Table) -> Ending {
     let mut text = table.markdown();
-    for goal in table.unmeasured() {
+    let unmeasured = table.unmeasured();
+    for goal in &unmeasured {
         text.push_str(&format!("not measured: {goal}\n"));
     }
     for failure in &table.failures {
@@ -105,7 +106,8 @@ fn verdict(table: &Table) -> Ending {
     }
     let short = table.verdicts().iter().filter(|verdict| !verdict.reached).count();
     text.push_str(&format!("falls short: {short}\n"));
-    Ending { text, is_good: short == 0 && table.is_measured() && table.failures.is_empty() }
+    let is_good = short == 0 && table.is_measured() && table.failures.is_empty();
+    Ending { text, is_good, unmeasured: unmeasured.len() }
 }
 
 /// The same of several tables with their titles.
@@ -113,7 +115,8 @@ fn verdict_of(parts: &[(&str, Table)]) -> Ending {
     let endings: Vec<Ending> = parts.iter().map(|(_, table)| verdict(table)).collect();
     let parts = parts.iter().zip(&endings);
     let text = parts.map(|((title, _), ending)| format!("## {title}\n\n{}\n", ending.text)).collect();
-    Ending { text, is_good: endings.iter().all(|ending| ending.is_good) }
+    let unmeasured = endings.iter().map(|ending| ending.unmeasured).sum();
+    Ending { text, is_good: endings.iter().all(|ending| ending.is_good), unmeasured }
 }
 
 /// How a run of peers ends.
@@ -122,4 +125,27 @@ pub struct Ending {
     pub text: String,
     /// Whether every goal that could be looked at was reached, no engine failed, and something was measured.
     pub is_good: bool,
+    /// Goals, rows and engines that were not measured.
+    unmeasured: usize,
+}
+
+impl Ending {
+    /// Says that engines of a report are not in it, each with how it comes there.
+    fn leave_out(&mut self, absent: &[String]) {
+        self.unmeasured += absent.len();
+        absent.iter().for_each(|absent| self.text.push_str(&format!("not measured: {absent}\n")));
+    }
+
+    /// Why it is not a whole report; `None` if everything was measured.
+    pub fn gap(&self) -> Option<String> {
+        let unmeasured = self.unmeasured;
+        (unmeasured > 0).then(|| format!("--require-peers: {unmeasured} rows, goals or engines were not measured"))
+    }
+}
+
+/// Those of `wanted` engines that none of `schemes` opens, with what brings them into the binary.
+fn absent(wanted: &[&str], schemes: &[harness::Scheme]) -> Vec<String> {
+    let is_absent = |name: &&&str| schemes.iter().all(|known| known.name != **name);
+    let told = |name: &&str| format!("{name}, which this binary does not have: cargo x bench --with {name} …");
+    wanted.iter().filter(is_absent).map(told).collect()
 }

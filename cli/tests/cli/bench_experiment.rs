@@ -51,6 +51,16 @@ fn both_sides_are_shown_and_written_and_nothing_else_is_left() {
 }
 
 #[test]
+fn with_check_a_goal_that_was_missed_is_a_failure() {
+    let session = Session::new();
+    let ran = session.run(&[&SHARING[..], &["--time", "300ms", "--dir", ".", "--check"]].concat());
+    // How fast either side is, is the machine's.
+    let is_short = String::from_utf8(ran.out).expect("tables are ASCII").contains("falls short");
+    assert_eq!(ran.code, Some(i32::from(is_short)), "{}", ran.err);
+    assert_eq!(ran.err.contains("--check: what came of it falls short"), is_short, "{}", ran.err);
+}
+
+#[test]
 fn what_makes_no_sense_exits_with_2_and_touches_nothing() {
     let session = Session::new();
     for (args, parts) in [

@@ -90,11 +90,14 @@ fn goals_stand_beside_what_was_measured() {
     let shared = Counts { rows: 2000, waits: 2020, index_reads: 20, data_reads: 500, page_reads: 520 };
     let before = side_of(1000, 1_000_000_000, private, Some(20 << 20));
     let words = |after: &Side| {
-        let text = summary::summary(&Data::partitions(), &before, after);
-        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+        let (text, is_reached) = summary::summary(&Data::partitions(), &before, after);
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        (text.lines().map(words).collect::<Vec<_>>(), is_reached)
     };
+    let (lines, is_reached) = words(&side_of(2000, 1_000_000_000, shared, None));
+    assert!(is_reached);
     assert_eq!(
-        words(&side_of(2000, 1_000_000_000, shared, None)),
+        lines,
         [
             "",
             "10 partitions before after",
@@ -107,7 +110,11 @@ fn goals_stand_beside_what_was_measured() {
             "",
         ]
     );
-    let short = words(&side_of(1600, 1_000_000_000, private, None));
+    let (short, is_reached) = words(&side_of(1600, 1_000_000_000, private, None));
+    assert!(!is_reached);
     assert!(short[2].ends_with("1.60 times; goal: at least 1.7: falls short"), "{short:?}");
     assert!(short[3].ends_with("goal: from 2 to 1: falls short"), "{short:?}");
+    // One of the two is not enough.
+    assert!(!words(&side_of(1600, 1_000_000_000, shared, None)).1);
+    assert!(!words(&side_of(2000, 1_000_000_000, private, None)).1);
 }

@@ -31,5 +31,6 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     ];
     let mut ending = verdict_of(&parts);
     ending.text = format!("{}\n{}", ground.head, ending.text);
+    ending.leave_out(&ground.absent);
     Ok(ending)
 }

@@ -144,8 +144,11 @@ impl Table {
         row.failed.contains(&ours).then(|| ("anything: it failed".to_owned(), f64::NAN))
     }
 
-    /// Goals that could not be looked at, because a side is not there.
+    /// Goals that could not be looked at, because a side is not there, and rows that nothing was measured of.
     pub fn unmeasured(&self) -> Vec<String> {
+        let is_empty = |row: &&Row| row.failed.is_empty() && row.figures.iter().all(Vec::is_empty);
+        let empty = self.rows.iter().filter(|row| row.goals.is_empty()).filter(is_empty);
+        let rows: Vec<String> = empty.map(|row| format!("{} on any engine", row.name)).collect();
         let goals = self.rows.iter().flat_map(|row| row.goals.iter().map(move |goal| (row, goal)));
         goals
             .filter(|(row, goal)| self.ratio(row, goal).is_none() && self.failed(row, goal).is_none())
@@ -157,6 +160,7 @@ impl Table {
                 Against::FigureOf(name) => format!("{} of {name}", row.name),
                 Against::Between(ours, theirs) => format!("{} of {ours} against {theirs}", row.name),
             })
+            .chain(rows)
             .collect()
     }
 

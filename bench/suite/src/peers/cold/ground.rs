@@ -7,7 +7,7 @@ use crate::peers::memory_limit::MemoryLimit;
 use crate::peers::orders::{Fill, Order, Sample};
 use crate::peers::table::Table;
 use crate::peers::workplace::Workplace;
-use crate::peers::{Tale, disk, failed, fio};
+use crate::peers::{self, Tale, disk, failed, fio};
 use harness::Scheme;
 
 /// What a process may have, with what the system caches for it.
@@ -72,6 +72,8 @@ pub struct Ground {
     pub scale: Scale,
     /// Those that this binary has, and what of the disk alone can be measured.
     pub engines: Vec<Engine>,
+    /// Those that this binary does not have, with what brings them into it.
+    pub absent: Vec<String>,
     /// What is told before the tables.
     pub head: String,
     pub tale: Tale,
@@ -90,12 +92,16 @@ impl Ground {
             scheme => schemes.iter().any(|known| known.name == scheme),
         };
         let engines: Vec<Engine> = ENGINES.into_iter().filter(is_here).collect();
+        let mut absent = peers::absent(&built(), schemes);
+        if fio_version.is_none() {
+            absent.push("fio, which is not installed: Debian has it in the package fio".to_owned());
+        }
         let place = Workplace::new(args.dir.as_deref(), "bench-cold")?;
         // redb takes half again as much as its rows; while one is made, or rewritten, there is a second copy of its rows.
         let databases = engines.iter().filter(|engine| engine.of.is_none()).count() as u64;
         place.check_room((databases + 2) * scale.records * 150)?;
         let mut ground =
-            Self { scale, engines, head: String::new(), tale: Tale::new(), schemes: schemes.to_vec(), place };
+            Self { scale, engines, absent, head: String::new(), tale: Tale::new(), schemes: schemes.to_vec(), place };
         ground.head = format!(
             "{} records of 20-byte keys and 100-byte values, {} {} of {:.1} s\n\n",
             scale.records,
@@ -207,6 +213,14 @@ impl Ground {
     pub fn row_bytes(&self) -> u64 {
         self.scale.records * ROW_BYTES
     }
+}
+
+/// Schemes of the engines that are built into a binary.
+fn built() -> Vec<&'static str> {
+    let mut schemes: Vec<_> = ENGINES.iter().map(|engine| engine.scheme).collect();
+    schemes.dedup();
+    schemes.retain(|scheme| !["disk", "fio"].contains(scheme));
+    schemes
 }
 
 fn make(engine: &Engine, target: &str, records: u64) -> Result<Sample, String> {

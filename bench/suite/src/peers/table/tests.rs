@@ -1,5 +1,5 @@
 use super::{Against, Goal, Row, Table};
-use crate::peers::{verdict, verdict_of};
+use crate::peers::{absent, verdict, verdict_of};
 
 fn row(name: &'static str, goals: &[(Against, f64)], figures: &[&[f64]]) -> Row {
     Row {
@@ -76,6 +76,29 @@ fn an_engine_that_failed_is_told_and_makes_a_bad_end() {
     let failures = vec!["get: rocksdb: its process ended".to_owned()];
     let ending = verdict(&Table { failures, ..table(vec![gets()]) });
     assert!(!ending.is_good && ending.text.contains("failed: get: rocksdb: its process ended\n"), "{}", ending.text);
+}
+
+#[test]
+fn what_was_not_measured_is_told_and_makes_a_gap() {
+    let whole = row("get", &[(Against::Engine("lmdb"), 1.0)], &[&[100.0], &[], &[50.0]]);
+    let ending = verdict(&table(vec![whole.clone()]));
+    assert!(ending.is_good && ending.gap().is_none(), "{}", ending.text);
+
+    // A goal without its other side.
+    let half = row("scan", &[(Against::Engine("lmdb"), 1.0)], &[&[100.0], &[], &[]]);
+    // A row without a goal, and without a figure.
+    let empty = row("load", &[], &[&[], &[], &[]]);
+    let ending = verdict(&table(vec![whole.clone(), half, empty]));
+    assert!(ending.is_good, "{}", ending.text);
+    assert!(ending.text.contains("not measured: scan against lmdb\nnot measured: load on any engine\n"));
+    let gap = "--require-peers: 2 rows, goals or engines were not measured";
+    assert_eq!(ending.gap().as_deref(), Some(gap));
+
+    // An engine that the binary does not have.
+    let mut ending = verdict(&table(vec![whole]));
+    ending.leave_out(&absent(&["noop", "lmdb"], &[harness::noop::SCHEME]));
+    assert!(ending.is_good && ending.gap().is_some(), "{}", ending.text);
+    assert!(ending.text.ends_with("not measured: lmdb, which this binary does not have: cargo x bench --with lmdb …\n"));
 }
 
 #[test]
