@@ -13,6 +13,7 @@ use crate::metrics::Metrics;
 use crate::options::{Durability, LevelOptions, Options, TableOptions};
 use crate::read::{Range, Tried, Value};
 use crate::release::Release;
+use crate::share;
 use crate::snapshot::Pin;
 use crate::table::{Readable, Table, bounds, check_name};
 use crate::warm::{self, Warmed};
@@ -293,6 +294,31 @@ impl Database {
         drop(guard);
         core.free_old_views();
         Ok(true)
+    }
+
+    /// Gives the table `name` the name `new`, in one step: a crash leaves one of the two, with all rows. No row is copied.
+    ///
+    /// The result is a new table with the rows and options of the old one, which is dropped; handles of the old one are of
+    /// no more use. What is in memory is written to a file first.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let db = larch::Database::open(larch::doc::directory("rename_table"))?;
+    /// db.table("fruit")?.insert("apple", "red")?;
+    /// let food = db.rename_table("fruit", "food")?;
+    /// assert_eq!(food.get("apple")?.as_deref(), Some(&b"red"[..]));
+    /// assert_eq!(db.tables(), ["food"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchTable`] if there is no table `name`, [`Error::TableExists`] if there is a table `new`, `name` itself
+    /// included.
+    pub fn rename_table(&self, name: &str, new: &str) -> Result<Table> {
+        let table = self.existing_table(name)?.ok_or_else(|| Error::NoSuchTable(name.to_owned()))?;
+        share::share(&self.handle, &table, check_name(new)?, share::Part::Whole)
     }
 
     /// An empty batch.

@@ -1,5 +1,5 @@
-//! Tables that see each other's files: cloning a table and splitting one, without copying a row. The files stay where they
-//! are; a manifest edit says that another table sees them too, or a part of them.
+//! Tables that see each other's files: cloning a table, splitting one and renaming one, without copying a row. The files
+//! stay where they are; a manifest edit says that another table sees them too, or a part of them.
 
 use crate::commit::wait_for_level0;
 use crate::compact::cut::{self, Left, Region};
@@ -13,16 +13,31 @@ use os::sync::Arc;
 use pages::{Admit, Reason, Session};
 use sst::RangeErase;
 
-/// Makes table `name` see what `table` has, or, with a key, what it has from that key on: that is taken from it then.
-pub fn share(handle: &Arc<Handle>, table: &Table, name: &str, from: Option<&[u8]>) -> Result<Table> {
-    let outcome = share_files(handle, table, name, from);
+/// What a new table sees of an old one, and what becomes of that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Part<'k> {
+    /// All of it, which the old table keeps.
+    Copy,
+    /// What it has from this key on, which is taken from it.
+    From(&'k [u8]),
+    /// All of it, and the old table is no more.
+    Whole,
+}
+
+/// Makes table `name` see `part` of what `table` has.
+pub fn share(handle: &Arc<Handle>, table: &Table, name: &str, part: Part<'_>) -> Result<Table> {
+    let outcome = share_files(handle, table, name, part);
     // Compaction may have found the turn taken.
     handle.core.background.wake_compact();
     outcome
 }
 
-fn share_files(handle: &Arc<Handle>, table: &Table, name: &str, from: Option<&[u8]>) -> Result<Table> {
+fn share_files(handle: &Arc<Handle>, table: &Table, name: &str, part: Part<'_>) -> Result<Table> {
     let core = &handle.core;
+    let from = match part {
+        Part::From(key) => Some(key),
+        Part::Copy | Part::Whole => None,
+    };
     wait_for_level0(core, None)?;
     // No compaction may change levels, and no commit may come between the steps.
     let turn = core.compacting.lock();
@@ -73,12 +88,19 @@ fn share_files(handle: &Arc<Handle>, table: &Table, name: &str, from: Option<&[u
             edits.push(Edit::FlushedVersion(at));
         }
     }
+    if part == Part::Whole {
+        // In the same record: a crash leaves one of the two names, and all rows under it.
+        edits.push(Edit::DropTable(table.id()));
+    }
     core.install_written(&edits, |_| {})?;
     if let Some(version) = version {
         core.publish(version);
     }
     drop(guard);
     drop(turn);
+    if part == Part::Whole {
+        core.free_old_views();
+    }
     let info = core.table_info(id).ok_or_else(|| Error::NoSuchTable(name.to_owned()))?;
     Ok(Table::new(handle.clone(), info))
 }

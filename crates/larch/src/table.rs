@@ -538,7 +538,7 @@ impl Table {
     /// # }
     /// ```
     pub fn clone_as(&self, name: &str) -> Result<Self> {
-        share::share(&self.handle, self, check_name(name)?, None)
+        share::share(&self.handle, self, check_name(name)?, share::Part::Copy)
     }
 
     /// A new table `name` with the rows whose keys are not less than `key`, which leave this one, in one commit. Snapshots
@@ -558,7 +558,7 @@ impl Table {
     /// ```
     pub fn split_off(&self, key: impl AsRef<[u8]>, name: &str) -> Result<Self> {
         commit::check_row(self.core(), key.as_ref(), 0)?;
-        share::share(&self.handle, self, check_name(name)?, Some(key.as_ref()))
+        share::share(&self.handle, self, check_name(name)?, share::Part::From(key.as_ref()))
     }
 
     /// The rows with keys in `range` as of now, in order, from either end.

@@ -283,3 +283,67 @@ fn a_damaged_page_at_the_edge_of_a_removed_range_stops_no_writes() {
     db.flush().expect("writes go on");
     assert!(table.contains_key("x").expect("this row is not damaged"));
 }
+
+/// Rows of table `t` in files and in memory.
+fn filled_twice(db: &Database, groups: &[&str]) -> (Table, Vec<u32>) {
+    let table = filled(db, groups);
+    table.remove_range(key(1000)..key(3000)).expect("the disk works");
+    db.flush().expect("the disk works");
+    table.insert_parts(key(ROWS), &vec![value(1); groups.len().max(1)]).expect("the disk works");
+    (table, without(1000, 3000).into_iter().chain([ROWS]).collect())
+}
+
+#[test]
+fn a_renamed_table_has_the_rows_and_files_it_had() {
+    for groups in [&[][..], &["a", "b"]] {
+        let disk = SimDisk::new(1);
+        let db = open(&disk);
+        let (table, rows) = filled_twice(&db, groups);
+        let (options, snapshot) = (table.options(), db.snapshot());
+        let compacted = db.metrics().compaction_bytes;
+        let renamed = db.rename_table("t", "u").expect("the name is free");
+        assert_eq!((db.tables(), renamed.options()), (vec!["u".to_owned()], options));
+        assert_eq!(db.metrics().compaction_bytes, compacted, "no row is copied");
+        check_rows(&db, &renamed, &rows);
+        assert!(matches!(db.rename_table("t", "v"), Err(Error::NoSuchTable(name)) if name == "t"));
+        assert!(matches!(db.rename_table("u", "u"), Err(Error::TableExists(name)) if name == "u"));
+        assert!(matches!(db.rename_table("u", ""), Err(Error::BadTableName(_))));
+        // The old name is free for another table.
+        let other = db.table("t").expect("the disk works");
+        other.insert("k", "v").expect("the disk works");
+        check_rows(&db, &renamed, &rows);
+        drop((table, renamed, other, snapshot, db));
+
+        let db = open(&disk);
+        let renamed = db.table("u").expect("the disk works");
+        check_rows(&db, &renamed, &rows);
+        renamed.compact().expect("the disk works");
+        check_rows(&db, &renamed, &rows);
+        let all = stats(&renamed).files + stats(&db.table("t").expect("the disk works")).files;
+        assert_eq!(files_on_disk(&disk) as u64, all, "what nobody sees is gone");
+    }
+}
+
+#[test]
+fn a_crash_while_a_table_is_renamed_leaves_all_rows_under_one_of_its_names() {
+    let mut names = Vec::new();
+    for sync in 1.. {
+        let disk = SimDisk::new(1);
+        let db = open(&disk);
+        let (table, rows) = filled_twice(&db, &[]);
+        disk.crash_at_sync(sync);
+        let renamed = db.rename_table("t", "u").is_ok();
+        let has_crashed = disk.has_crashed();
+        drop((table, db));
+        disk.crash_keeping_nothing();
+        let db = open(&disk);
+        let [name] = &db.tables()[..] else { panic!("sync {sync}: tables {:?}", db.tables()) };
+        assert!(!renamed || name == "u", "sync {sync}: the new name was acknowledged");
+        check_rows(&db, &db.table(name).expect("the disk works"), &rows);
+        names.push(name.clone());
+        if !has_crashed {
+            break;
+        }
+    }
+    assert_eq!((names.first().map(String::as_str), names.last().map(String::as_str)), (Some("t"), Some("u")));
+}
