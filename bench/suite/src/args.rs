@@ -95,8 +95,8 @@ pub struct YcsbArgs {
     /// Runs so long before it measures
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]
     pub warmup: Duration,
-    /// Measures so long [default: operationcount of the workload]
-    #[arg(long, value_name = "TIME", value_parser = length, conflicts_with = "operations")]
+    /// Measures so long [default: operationcount of the workload]; with --operations, what is over first ends it
+    #[arg(long, value_name = "TIME", value_parser = length)]
     pub time: Option<Duration>,
     /// Measures so many operations
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

@@ -97,7 +97,6 @@ fn wrong_arguments_exit_with_2_and_touch_nothing() {
         (&run, &["--rate", "fast"], &["'fast' for '--rate <OPS>'", "a number of operations a second"]),
         (&run, &["--time", "5 s"], &["'5 s' for '--time <TIME>'", "500ms, 60s, 5m"]),
         (&run, &["--time", "0s"], &["'0s' for '--time <TIME>'", "nothing is measured"]),
-        (&run, &["--time", "1s", "--operations", "9"], &["'--time <TIME>' cannot be used with '--operations <N>'"]),
         (&run, &["--warmup", "soon"], &["'soon' for '--warmup <TIME>'"]),
         (&run, &["--seed", "x"], &["'x' for '--seed <N>'"]),
         (&run, &["--format", "xml"], &["'xml'", "table, text, json, json-array"]),
@@ -151,6 +150,18 @@ fn the_clients_own_time_is_never_more_than_what_its_threads_used() {
         let share = line.split("of which ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a share");
         assert!(share.parse::<u64>().is_ok_and(|share| share <= 100), "{line}");
     }
+}
+
+#[test]
+fn a_run_with_a_time_and_operations_ends_with_what_is_over_first() {
+    let session = Session::new();
+    let run = ["run", "-P", "c", "-p", RECORDS, "--target", "noop:", "--out", "r.json"];
+    let nanos = || runs(&session, "r.json")[0]["measured"]["nanos"].as_u64().expect("it is told");
+    ycsb(&session, &[&run[..], &["--time", "10h", "--operations", "1000"]].concat()).ok();
+    assert_eq!(runs(&session, "r.json")[0]["measured"]["operations"], 1000);
+    assert!(nanos() < 10 * 3_600 * 1_000_000_000, "{}", nanos());
+    ycsb(&session, &[&run[..], &["--time", "100ms", "--operations", "1000000000000"]].concat()).ok();
+    assert_eq!(nanos(), 100_000_000);
 }
 
 #[test]
@@ -417,9 +428,15 @@ fn the_bare_command_measures_all_and_leaves_nothing_but_the_result() {
     for phase in
         ["load a", "workload a", "workload b", "workload c", "workload f", "workload d", "load e", "workload e"]
     {
-        assert!(told.lines().any(|line| line.starts_with(phase)), "{phase}: {told}");
+        let line = told.lines().find(|line| line.starts_with(&format!("{phase} ")));
+        let line = line.unwrap_or_else(|| panic!("{phase}: {told}"));
+        for part in [" of data, cache 512 MiB; ", " page reads an operation"] {
+            assert!(line.contains(part), "{line}");
+        }
     }
-    assert_eq!(runs(&session, "larch-ycsb.json").len(), 8);
+    let again = told.lines().find(|line| line.starts_with("workload c in memory ")).expect("C runs twice");
+    assert!(again.ends_with("; 0.00 page reads an operation") && !again.contains("cache 512 MiB;"), "{again}");
+    assert_eq!(runs(&session, "larch-ycsb.json").len(), 9);
     assert_eq!(session.names(), ["larch-ycsb.json", "tmp"]);
     assert_eq!(std::fs::read_dir(session.path("tmp")).expect("it is there").count(), 1);
 }

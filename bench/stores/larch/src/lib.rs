@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
 mod flights;
+mod groups;
 #[cfg(test)]
 mod tests;
 
@@ -34,7 +35,10 @@ pub const SCHEME: Scheme = Scheme {
         ("durability", "buffered: log written, not synced; synced: every commit"),
         ("compression", "none or lz4, of a new table: none"),
         ("page", "bytes of a page, of a new table: 16KiB"),
+        ("node", "bytes of an index node, of a new table: 16KiB"),
         ("index", "btree, flat or both, of a new table: btree"),
+        ("read_index", "btree or flat: which is read of a table that has both: btree"),
+        ("groups", "groups, 16 at most, that fields of a row are kept in, apart, of a new table, 0: none [0]"),
         ("filters", "bits a key in upper and deepest files of a new table, none, 8 or 16 each: 16,8"),
         ("flights", "requests under way on each thread, 0: one, and the thread waits for it [0]"),
         ("read_only", "1: without a lock, beside others that have it open, 0: alone [0]"),
@@ -50,7 +54,7 @@ struct Larch {
     db: Database,
     table: larch::Table,
     fields: usize,
-    cache_bytes: u64,
+    reads_flat_index: bool,
     write_buffer_bytes: u64,
     durability: Durability,
     compacts: bool,
@@ -64,7 +68,8 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     let write_buffer_bytes = options.bytes("write_buffer", 64 << 20)?;
     let durability =
         options.choice("durability", &[("buffered", Durability::Buffered), ("synced", Durability::Synced)])?;
-    let asked = Asked::take(&mut options)?;
+    let reads_flat_index = options.choice("read_index", &[("btree", false), ("flat", true)])?;
+    let asked = Asked::take(&mut options, table.fields.len())?;
     let compacts = options.choice("settle", &[("levels", false), ("compact", true)])?;
     let flights = match options.number("flights", 0)? {
         0 => None,
@@ -79,6 +84,9 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
             text.parse().map_err(|_| options.bad("compat", &text, &format!("one of {}", names())))?
         }
     };
+    if flights.is_some() && asked.groups.is_some_and(|groups| groups > 0) {
+        return Err(options.bad("flights", "set", "left out where the fields are in groups"));
+    }
     options.finish()?;
     if read_only && opening != Opening::Existing {
         return Err(Failure::session("target", "with read_only nothing is made: load it first, without"));
@@ -87,7 +95,8 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     let place = target.directory()?;
     let builder = || {
         let builder = Database::builder(place).durability(durability);
-        builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes).read_only(read_only).compat(compat)
+        let builder = builder.cache_bytes(cache_bytes).write_buffer_bytes(write_buffer_bytes);
+        builder.prefer_flat_index(reads_flat_index).read_only(read_only).compat(compat)
     };
     let none = || {
         Failure::session("no_store", format!("there is no table {} in {}: load it first", table.name, place.display()))
@@ -116,7 +125,11 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
         None => db.table_with(&table.name, asked.options()).map_err(broken)?,
     };
     let fields = table.fields.len();
-    Ok(Box::new(Larch { db, table: rows, fields, cache_bytes, write_buffer_bytes, durability, compacts, flights }))
+    if flights.is_some() && !rows.options().groups.is_empty() {
+        let text = format!("the table in {} has its fields in groups: leave flights out", place.display());
+        return Err(Failure::session("other_options", text));
+    }
+    Ok(Box::new(Larch { db, table: rows, fields, reads_flat_index, write_buffer_bytes, durability, compacts, flights }))
 }
 
 /// Whether a database may be made in `place`: it is an empty directory, or not there.
@@ -128,19 +141,33 @@ fn is_empty(place: &Path) -> Result<bool, Failure> {
     }
 }
 
+/// Groups that a table of the engine has at most.
+const MOST_GROUPS: usize = 16;
+
 /// How the table is to be made, as far as it was said. A table that is there keeps what it has.
 struct Asked {
     page_bytes: Option<u32>,
+    node_bytes: Option<u32>,
+    groups: Option<usize>,
     compression: Option<Compression>,
     index: Option<IndexKind>,
     filters: Option<Filters>,
 }
 
 impl Asked {
-    fn take(options: &mut Options) -> Result<Self, Failure> {
-        let page_bytes = match options.bytes("page", 0)? {
-            0 => None,
-            bytes => Some(u32::try_from(bytes).map_err(|_| options.bad("page", &bytes.to_string(), "at most 1MiB"))?),
+    /// Of a table whose rows have so many fields.
+    fn take(options: &mut Options, fields: usize) -> Result<Self, Failure> {
+        let mut bytes = |name, most| match options.bytes(name, 0)? {
+            0 => Ok(None),
+            bytes => u32::try_from(bytes).map(Some).map_err(|_| options.bad(name, &bytes.to_string(), most)),
+        };
+        let (page_bytes, node_bytes) = (bytes("page", "at most 1MiB")?, bytes("node", "at most 256KiB")?);
+        let groups = match options.text("groups") {
+            None => None,
+            Some(text) => match text.parse::<usize>() {
+                Ok(groups) if groups <= MOST_GROUPS => Some(groups.min(fields)),
+                _ => return Err(options.bad("groups", &text, &format!("0 to {MOST_GROUPS}"))),
+            },
         };
         let compression = options
             .choice("compression", &[("", None), ("none", Some(Compression::None)), ("lz4", Some(Compression::Lz4))])?;
@@ -170,7 +197,7 @@ impl Asked {
                 )
             }
         };
-        Ok(Self { page_bytes, compression, index, filters })
+        Ok(Self { page_bytes, node_bytes, groups, compression, index, filters })
     }
 
     /// Of a new table.
@@ -179,6 +206,8 @@ impl Asked {
         let page_bytes = self.page_bytes.unwrap_or(usual.page_bytes);
         TableOptions {
             page_bytes,
+            node_bytes: self.node_bytes.unwrap_or(usual.node_bytes),
+            groups: (0..self.groups.unwrap_or(0)).map(|group| format!("g{group}")).collect(),
             compression: self.compression.unwrap_or(usual.compression),
             index: self.index.unwrap_or(usual.index),
             filters: self.filters.unwrap_or(usual.filters),
@@ -189,6 +218,8 @@ impl Asked {
     /// Refuses a table that was made otherwise.
     fn check(&self, found: &TableOptions, place: &Path) -> Result<(), Failure> {
         let fits = self.page_bytes.is_none_or(|asked| asked == found.page_bytes)
+            && self.node_bytes.is_none_or(|asked| asked == found.node_bytes)
+            && self.groups.is_none_or(|asked| asked == found.groups.len())
             && self.compression.is_none_or(|asked| asked == found.compression)
             && self.index.is_none_or(|asked| asked == found.index)
             && self.filters.is_none_or(|asked| asked == found.filters);
@@ -196,10 +227,12 @@ impl Asked {
             return Ok(());
         }
         let text = format!(
-            "the table in {} was made with other options (page {}, compression {}, index {}, filters {}): say the same, \
-             leave them out, or load it anew with --recreate",
+            "the table in {} was made with other options (page {}, node {}, groups {}, compression {}, index {}, filters \
+             {}): say the same, leave them out, or load it anew with --recreate",
             place.display(),
             bytes_text(found.page_bytes.into()),
+            bytes_text(found.node_bytes.into()),
+            found.groups.len(),
             compression_name(found.compression),
             index_name(found.index),
             found.filters
@@ -233,10 +266,13 @@ impl Store for Larch {
         vec![
             Setting::new("engine", concat!("Larch ", env!("CARGO_PKG_VERSION"))),
             Setting::new("durability", durability),
-            Setting::new("cache", bytes_text(self.cache_bytes)),
+            Setting::new("cache", bytes_text(self.db.page_cache().budget_bytes())),
             Setting::new("compression", compression_name(options.compression)),
             Setting::new("page", bytes_text(options.page_bytes.into())),
+            Setting::new("node", bytes_text(options.node_bytes.into())),
+            Setting::new("groups", options.groups.len().to_string()),
             Setting::new("index", index_name(options.index)),
+            Setting::new("read index", if self.reads_flat_index { "flat, where there is one" } else { "btree" }),
             Setting::new("filters", format!("{} bits", options.filters)),
             Setting::new("write buffer", bytes_text(self.write_buffer_bytes)),
             Setting::new("reads", "direct, where the file system can"),
@@ -257,15 +293,26 @@ impl Store for Larch {
 
     /// What is written does not wait for reads, so many under way are of no use.
     fn loader(&self, _: Clock) -> Result<Session<'_>, Failure> {
-        Ok(Session::Blocking(Box::new(session(&self.table, self.fields))))
+        Ok(Session::Blocking(match self.table.options().groups.len() {
+            0 => Box::new(session(&self.table, self.fields)),
+            _ => Box::new(groups::Grouped::new(&self.table, self.fields)?),
+        }))
     }
 
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let mut import = self.table.import().map_err(broken)?;
         let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
+        let mut groups = match self.table.options().groups.len() {
+            0 => None,
+            groups => Some(groups::Parts::new(self.fields, groups)),
+        };
         let mut count = 0;
         while rows.next_row(&mut key, &mut record) {
-            import.add(&key, encoded(&record, &mut value)).map_err(broken)?;
+            match &mut groups {
+                None => import.add(&key, encoded(&record, &mut value)),
+                Some(groups) => import.add_parts(&key, groups.encode(&record)),
+            }
+            .map_err(broken)?;
             count += 1;
         }
         import.finish(&mut |_, _| {}).map_err(broken)?;

@@ -1,6 +1,6 @@
 use super::SCHEME;
 use harness::conformance::{self, Content, Scratch};
-use harness::{Opening, Table, Target};
+use harness::{Clock, Opening, Session, Strings, Table, Target};
 
 fn check(options: &str) {
     let scratch = Scratch::new("larch");
@@ -18,6 +18,74 @@ fn it_does_so_with_every_option() {
     check(
         "?cache=4MiB&write_buffer=1MiB&durability=synced&compression=lz4&page=4KiB&index=both&filters=none,8&settle=compact",
     );
+}
+
+#[test]
+fn it_does_so_with_fields_in_groups_and_each_index() {
+    check("?cache=1MiB&write_buffer=1MiB&page=4KiB&node=1KiB&groups=1&index=both&read_index=flat");
+    check("?groups=3&read_index=btree");
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused_with_what_is_allowed() {
+    let scratch = Scratch::new("larch-refused");
+    let table = Table::numbered("t", "f", 3);
+    for (options, part) in [
+        ("?groups=17", "option `groups` is `17` and should be 0 to 16"),
+        ("?groups=2&flights=8", "option `flights` is `set` and should be left out where the fields are in groups"),
+        ("?read_index=tree", "option `read_index` is `tree` and should be one of btree, flat"),
+        ("?node=8GiB", "option `node` is `8589934592` and should be at most 256KiB"),
+        ("?node=100", "an index node of 100 bytes is not within"),
+    ] {
+        let target = Target::parse(&format!("larch:{}{options}", scratch.path().join("db").display()));
+        let refused = (SCHEME.open)(&target.expect("a good target"), &table, Opening::OrCreate).err();
+        let refused = refused.expect("it makes no sense");
+        assert_eq!(refused.kind, "target", "{refused}");
+        assert!(refused.text.contains(part), "{refused}");
+    }
+}
+
+#[test]
+fn a_read_of_one_field_reads_nothing_of_the_other_groups() {
+    let scratch = Scratch::new("larch-groups");
+    let table = Table::numbered("t", "f", 4);
+    let open = |cache: &str| {
+        let place = scratch.path().join("db");
+        let target =
+            format!("larch:{}?cache={cache}&page=4KiB&groups=2&settle=compact&compression=none", place.display());
+        (SCHEME.open)(&Target::parse(&target).expect("a good target"), &table, Opening::OrCreate).expect("opened")
+    };
+    let store = open("16MiB");
+    let mut record = Strings::new();
+    for number in 0..1000_u32 {
+        record.clear();
+        (0..4).for_each(|field| record.push(format!("{field} of {number}").repeat(20).as_bytes()));
+        let Session::Blocking(mut session) = store.loader(Clock::start()).expect("a session") else {
+            panic!("it waits")
+        };
+        let request = harness::Request::Insert { key: &number.to_be_bytes(), record: &record };
+        session.call(&request, &mut harness::Reply::new()).expect("the disk works");
+    }
+    store.settle().expect("settled");
+    store.close().expect("closed");
+    let bytes_of = |fields| {
+        let store = open("16MiB");
+        let bytes = || store.counters().iter().find(|it| it.name == "bytes read").expect("it is counted").value;
+        let before = bytes();
+        let Session::Blocking(mut session) = store.session(Clock::start()).expect("a session") else {
+            panic!("it waits")
+        };
+        let mut reply = harness::Reply::new();
+        let request = harness::Request::Scan { start: &[], rows: u64::MAX, fields };
+        session.call(&request, &mut reply).expect("the disk works");
+        assert_eq!(reply.rows(), 1000);
+        drop(session);
+        let read = bytes() - before;
+        store.close().expect("closed");
+        read
+    };
+    let (one, all) = (bytes_of(harness::Fields::One(1)), bytes_of(harness::Fields::All));
+    assert!(one * 10 < all * 7, "{one} of {all} bytes");
 }
 
 #[test]

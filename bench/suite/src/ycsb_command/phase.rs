@@ -168,10 +168,11 @@ fn plan(phase: &Phase, args: &YcsbArgs) -> Result<Plan, Failure> {
         return Ok(plan);
     }
     plan.warmup = args.warmup;
-    if let Some(time) = args.time {
-        plan.length = Length::Time(time);
-    } else if let Some(operations) = args.operations {
+    if let Some(operations) = args.operations {
         plan.length = Length::Operations(operations);
+        plan.limit = args.time.or(plan.limit);
+    } else if let Some(time) = args.time {
+        plan.length = Length::Time(time);
     } else if plan.length == Length::All {
         let text = "say how long: --time 60s, --operations N, or -p operationcount=N or maxexecutiontime=SECONDS";
         plan.length = Length::Time(plan.limit.ok_or_else(|| usage(text))?);

@@ -36,7 +36,8 @@ fn a_run_in_which_nothing_succeeds_is_an_error() {
 
 #[test]
 fn a_run_without_operations_is_an_error() {
-    let error = run_quietly(&Noop::waiting(), &Reads { each: 0, requests: 1 }, &Plan::default()).expect_err("there is nothing");
+    let error =
+        run_quietly(&Noop::waiting(), &Reads { each: 0, requests: 1 }, &Plan::default()).expect_err("there is nothing");
     assert!(matches!(error, RunError::NothingMeasured { .. }), "{error}");
     let short = Plan { length: Length::Operations(0), ..Plan::default() };
     let error = run_quietly(&Noop::waiting(), &reads(), &short).expect_err("there is nothing");

@@ -98,7 +98,9 @@ fn what_was_not_measured_is_told_and_makes_a_gap() {
     let mut ending = verdict(&table(vec![whole]));
     ending.leave_out(&absent(&["noop", "lmdb"], &[harness::noop::SCHEME]));
     assert!(ending.is_good && ending.gap().is_some(), "{}", ending.text);
-    assert!(ending.text.ends_with("not measured: lmdb, which this binary does not have: cargo x bench --with lmdb …\n"));
+    assert!(
+        ending.text.ends_with("not measured: lmdb, which this binary does not have: cargo x bench --with lmdb …\n")
+    );
 }
 
 #[test]
