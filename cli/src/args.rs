@@ -43,7 +43,8 @@ Examples:
 const LOAD_EXAMPLES: &str = "\
 Examples:
   printf 'milk\\ttwo litres\\n' | larch load db notes
-  tail -f events.jsonl | larch load db events --batch 100 > safe";
+  tail -f events.jsonl | larch load db events --batch 100 > safe
+  larch scan db notes --prefix old --keys | larch load db notes --delete";
 
 const SCAN_EXAMPLES: &str = "\
 Examples:
@@ -84,10 +85,30 @@ Examples:
   larch repair db saved && mv db damaged && mv saved db
   larch repair db saved --json | jq .lost";
 
+const NTH_EXAMPLES: &str = "\
+Examples:
+  larch nth db people 1000
+  larch nth db trips 0 --prefix Bonn --format jsonl";
+
+const SAMPLE_EXAMPLES: &str = "\
+Examples:
+  larch sample db people 10
+  larch sample db people 1000 --from 7 --seed 1 --format jsonl";
+
+const WARM_EXAMPLES: &str = "\
+Examples:
+  larch warm db people --cache 256MiB
+  larch warm db trips --prefix Bonn";
+
+const CREATE_TABLE_EXAMPLES: &str = "\
+Examples:
+  larch create-table db notes
+  larch create-table db notes --page 4KiB --index both";
+
 const ALTER_EXAMPLES: &str = "\
 Examples:
   larch alter db people --compression lz4
-  larch alter db people --index flat --page-size 32KiB && larch compact db people
+  larch alter db people --index flat --page 32KiB && larch compact db people
   larch alter db people --filters 16,none";
 
 /// Import, read, write, inspect and check a Larch database.
@@ -109,8 +130,9 @@ impl Cli {
         let matches = Self::command().get_matches();
         let cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         let is_given = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
-        let given =
-            ["cache", "write_buffer", "durability", "read_only", "verbose", "compat"].into_iter().find(is_given);
+        let given = ["cache", "write_buffer", "durability", "read_index", "read_only", "verbose", "compat"]
+            .into_iter()
+            .find(is_given);
         if let (Command::Bench(_), Some(name)) = (&cli.command, given) {
             let name = name.replace('_', "-");
             let text = format!("--{name} is nothing to `bench`: say it of the target, as in larch:DIR?cache=64MiB");
@@ -132,6 +154,9 @@ pub struct Common {
     /// When a change counts as done: on the disk, or with the operating system
     #[arg(long, global = true, help_heading = COMMON, value_name = "LEVEL", default_value = "synced")]
     pub durability: DurabilityArg,
+    /// Which index is read of a table that has both (--index both)
+    #[arg(long, global = true, help_heading = COMMON, value_name = "KIND", default_value = "btree")]
+    pub read_index: ReadIndexArg,
     /// Open without a lock, beside a process that writes; shows what that process has put in files
     #[arg(long, global = true, help_heading = COMMON)]
     pub read_only: bool,
@@ -167,6 +192,15 @@ impl Common {
     }
 }
 
+/// Which index is read where there are two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReadIndexArg {
+    /// The tree of nodes
+    Btree,
+    /// The page that lists every data page
+    Flat,
+}
+
 /// See [`Durability`].
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum DurabilityArg {
@@ -190,10 +224,10 @@ pub enum Command {
     /// Makes the database, and a table of raw keys and values, if they are not there.
     #[command(after_help = PUT_EXAMPLES)]
     Put(Put),
-    /// Write rows from the standard input as they come, and print the key of each once it is safe
+    /// Write or remove rows from the standard input as they come, and print the key of each once it is safe
     ///
     /// A raw table gets keys and values with a tab between them; others rows of the kind that was imported, without a
-    /// header. A row that cannot be read ends it; the rows before it stay.
+    /// header. With --delete a line is a key, as `get` takes it. A row that cannot be read ends it; the rows before it stay.
     #[command(after_help = LOAD_EXAMPLES)]
     Load(Load),
     /// Remove the row with a key
@@ -204,8 +238,37 @@ pub enum Command {
     /// Print rows in the order of their keys
     #[command(after_help = SCAN_EXAMPLES)]
     Scan(Scan),
+    /// Print the row with a number, counted from 0 in the order of keys
+    ///
+    /// The number is exact. Where one file alone has keys, a few pages are read whatever the number; where several have,
+    /// their keys are merged up to the row.
+    #[command(after_help = NTH_EXAMPLES)]
+    Nth(Nth),
+    /// Print rows chosen at random, in the order of their keys
+    ///
+    /// One by chance from each of so many equal pieces of the rows stored; fewer rows come where much is erased or stored
+    /// twice. Takes about a page of data a row.
+    #[command(after_help = SAMPLE_EXAMPLES)]
+    Sample(Sample),
+    /// Read the pages of a table or of a range of its keys, so that they are in memory when it is opened next
+    ///
+    /// As much as half of --cache holds. Which pages were in memory is kept when a database is closed, and a program that
+    /// opens it with the pages of the last time gets them.
+    #[command(after_help = WARM_EXAMPLES)]
+    Warm(Warm),
     /// List tables and what their rows are made of
     Tables(Inspect),
+    /// Make a table of raw keys and values; the database too, if it is not there
+    ///
+    /// `import` makes tables of columns itself.
+    #[command(after_help = CREATE_TABLE_EXAMPLES)]
+    CreateTable(CreateTable),
+    /// Remove a table with all its rows
+    DropTable(DropTable),
+    /// Give a table another name, in one step
+    ///
+    /// No row is copied. What is in memory of it is written to a file first.
+    RenameTable(RenameTable),
     /// Show how many rows, bytes and files a table has
     ///
     /// With --from, --to, --buckets or --exact: what a range of keys holds and how that is spread. That is read off the
@@ -332,10 +395,10 @@ pub struct Import {
 pub struct TableArgs {
     /// Size of a data page
     #[arg(long, value_name = "SIZE", value_parser = size::parse_u32)]
-    pub page_size: Option<u32>,
+    pub page: Option<u32>,
     /// Size of an index node
     #[arg(long, value_name = "SIZE", value_parser = size::parse_u32)]
-    pub node_size: Option<u32>,
+    pub node: Option<u32>,
     /// Kind of index
     #[arg(long, value_name = "KIND")]
     pub index: Option<IndexArg>,
@@ -372,10 +435,10 @@ fn filters(text: &str) -> std::result::Result<Filters, String> {
 impl TableArgs {
     /// Changes what was said and leaves the rest.
     pub fn apply(&self, options: &mut TableOptions) {
-        if let Some(bytes) = self.page_size {
+        if let Some(bytes) = self.page {
             options.page_bytes = bytes;
         }
-        if let Some(bytes) = self.node_size {
+        if let Some(bytes) = self.node {
             options.node_bytes = bytes;
         }
         if let Some(index) = self.index {
@@ -474,6 +537,9 @@ pub struct Load {
     pub dir: PathBuf,
     /// Table; made if it is not there, of raw keys and values
     pub table: String,
+    /// Remove the rows whose keys come, a key on each line; one that is not there is no error
+    #[arg(long)]
+    pub delete: bool,
     /// Rows committed together; the last ones may be fewer
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub batch: u64,
@@ -540,6 +606,13 @@ pub struct Scan {
     /// Print at most this many rows
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
+    #[command(flatten)]
+    pub shown: Shown,
+}
+
+/// What is printed of rows.
+#[derive(Debug, Args)]
+pub struct Shown {
     /// Print keys only
     #[arg(long)]
     pub keys: bool,
@@ -549,6 +622,84 @@ pub struct Scan {
     /// How to print: rows as they went in, or a JSON object for each
     #[arg(long, default_value = "tsv")]
     pub format: ScanFormat,
+}
+
+#[derive(Debug, Args)]
+pub struct Nth {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    /// Number of the row, from 0: of the table, or of the range of keys
+    #[arg(value_name = "N")]
+    pub number: u64,
+    #[command(flatten)]
+    pub range: KeyRange,
+    #[command(flatten)]
+    pub shown: Shown,
+}
+
+#[derive(Debug, Args)]
+pub struct Sample {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    /// How many rows, at most
+    #[arg(value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub rows: u64,
+    /// Decides which rows [default: others each time]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub range: KeyRange,
+    #[command(flatten)]
+    pub shown: Shown,
+}
+
+#[derive(Debug, Args)]
+pub struct Warm {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    #[command(flatten)]
+    pub range: KeyRange,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CreateTable {
+    /// Directory of the database; made if it is not there
+    pub dir: PathBuf,
+    /// Name of the table
+    pub table: String,
+    // Last, for its heading holds for all that come after it.
+    #[command(flatten, next_help_heading = NEW_TABLE)]
+    pub table_options: TableArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct DropTable {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+}
+
+#[derive(Debug, Args)]
+pub struct RenameTable {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Table
+    pub table: String,
+    /// Its new name
+    pub new: String,
+    /// Print as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// How rows are printed.
@@ -684,7 +835,7 @@ pub struct Split {
 }
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("change").args(["page_size", "node_size", "index", "compression", "filters", "filter_prefix", "in_memory"]).required(true).multiple(true))]
+#[command(group = ArgGroup::new("change").args(["page", "node", "index", "compression", "filters", "filter_prefix", "in_memory"]).required(true).multiple(true))]
 pub struct Alter {
     /// Directory of the database
     pub dir: PathBuf,

@@ -16,3 +16,4 @@ pub mod share;
 pub mod split;
 pub mod stats;
 pub mod tables;
+pub mod warm;

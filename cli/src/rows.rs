@@ -74,6 +74,12 @@ impl Rows {
         next.map_err(|stop| failure(&self.name, stop, self.kept))
     }
 
+    /// Reads the next line as a key; false at the end. For rows with a tab between columns only.
+    pub fn next_key(&mut self, layout: &Layout, key: &mut Vec<u8>) -> Result<bool> {
+        let Reader::Tsv(tsv) = &mut self.reader else { unreachable!("keys are lines") };
+        tsv.next_key(layout, key).map_err(|stop| failure(&self.name, stop, self.kept))
+    }
+
     /// The row that was read last, as `file:line`.
     pub fn place(&self) -> String {
         let line = match &self.reader {

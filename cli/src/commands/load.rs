@@ -1,6 +1,6 @@
-//! `larch load`: rows from the standard input, committed as they come; the key of each is printed once its row is safe.
+//! `larch load`: rows from the standard input, written or removed as they come; the key of each is printed once that is safe.
 //!
-//! Rows are what `import` would read into the table, without a header; a raw table gets what stands before and after the
+//! To remove rows, a line is a key. To write them, rows are what `import` would read into the table, without a header; a raw table gets what stands before and after the
 //! first tab. A row that cannot be read ends the run, and so does an output that cannot be written: rows are not taken
 //! from someone who cannot be told.
 
@@ -15,14 +15,28 @@ use crate::schema::Format;
 
 /// What a failure leaves.
 const KEPT: &str = "rows whose keys were printed are kept";
+const REMOVED: &str = "rows whose keys were printed are removed";
 
 /// Runs the command.
 pub fn run(common: &Common, args: &Load) -> Result<()> {
-    let database = database::open_or_create(&args.dir, common)?;
-    let table = database.table(&args.table)?;
-    let layout = database::layout_to_write(&table)?;
-    let format = layout.schema().map_or(Format::Tsv, |schema| schema.format);
-    let mut rows = Rows::new(Input::stdin(), format, false, KEPT)?;
+    let database = match args.delete {
+        true => database::open_to_write(&args.dir, common)?,
+        false => database::open_or_create(&args.dir, common)?,
+    };
+    let table = match args.delete {
+        true => database::table(&database, &args.dir, &args.table)?,
+        false => database.table(&args.table)?,
+    };
+    let layout = match args.delete {
+        true => database::layout(&table)?,
+        false => database::layout_to_write(&table)?,
+    };
+    let format = match layout.schema() {
+        Some(schema) if !args.delete => schema.format,
+        _ => Format::Tsv,
+    };
+    let kept = if args.delete { REMOVED } else { KEPT };
+    let mut rows = Rows::new(Input::stdin(), format, false, kept)?;
     let mut printer = Printer::new(&layout);
     let mut output = Output::new();
     let mut row = Row::default();
@@ -31,17 +45,27 @@ pub fn run(common: &Common, args: &Load) -> Result<()> {
         let mut batch = database.batch();
         let mut ended = Ok(false);
         for _ in 0..args.batch {
-            ended = rows.next(&layout, &mut row).map(|more| !more);
+            let next = match args.delete {
+                true => rows.next_key(&layout, &mut row.key),
+                false => rows.next(&layout, &mut row),
+            };
+            ended = next.map(|more| !more);
             if !matches!(ended, Ok(false)) {
                 break;
             }
-            batch.insert_parts(&table, &row.key, &row.parts);
+            match args.delete {
+                true => batch.remove(&table, &row.key),
+                false => batch.insert_parts(&table, &row.key, &row.parts),
+            }
             printer.key(&row.key, &mut keys);
         }
         // The rows before a bad one are good.
         if !batch.is_empty() {
-            batch.commit().map_err(|error| Failure::Write { at: rows.place(), error, kept: KEPT })?;
-            output.write(|lines| lines.append(&mut keys)).and_then(|()| output.flush()).map_err(unheard)?;
+            batch.commit().map_err(|error| Failure::Write { at: rows.place(), error, kept })?;
+            output
+                .write(|lines| lines.append(&mut keys))
+                .and_then(|()| output.flush())
+                .map_err(|failure| unheard(failure, kept))?;
         }
         if ended? {
             break;
@@ -51,10 +75,10 @@ pub fn run(common: &Common, args: &Load) -> Result<()> {
 }
 
 /// A reader of keys that went away is not one that had enough.
-fn unheard(failure: Failure) -> Failure {
+fn unheard(failure: Failure, kept: &str) -> Failure {
     match failure {
         Failure::Output(error) => Failure::Input(format!(
-            "cannot print which rows are safe: {error}; no more rows were taken, and {KEPT}; to load without them, send \
+            "cannot print which rows are safe: {error}; no more rows were taken, and {kept}; to load without them, send \
              the output to /dev/null"
         )),
         other => other,

@@ -1,12 +1,14 @@
-//! `larch scan` and `larch delete-range`: the rows with keys in a range, in their order.
+//! `larch scan` and `larch delete-range`: the rows with keys in a range, in their order; `larch nth` and `larch sample`:
+//! some of them, by their numbers.
 
-use crate::args::{Common, DeleteRange, KeyRange, Scan, ScanFormat};
+use crate::args::{Common, DeleteRange, KeyRange, Nth, Sample, Scan, ScanFormat, Shown};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::layout::Layout;
 use crate::output::{Output, Printer};
 use crate::schema::groups::MAX_GROUPS;
-use larch::{PartRange, RowRef};
+use larch::os::Machine;
+use larch::{PartRange, RowRef, Selection, Table};
 use std::ops::Bound;
 
 #[cfg(test)]
@@ -17,18 +19,78 @@ pub fn run(common: &Common, args: &Scan) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
     let layout = database::layout(&table)?;
-    let parts = database::parts(&table, &args.groups)?;
-    let printer = Printer::of_parts(&layout, &parts);
+    let mut view = View::new(&table, &layout, &args.shown)?;
     let mut output = Output::new();
     if let Some(range) = range(&args.range, &layout)? {
-        let limit = args.limit.unwrap_or(u64::MAX);
-        let selection = if args.keys { Some(database::keys(&table)?) } else { database::selection(&table, &parts)? };
-        match selection {
-            Some(selection) => print(selection.range(range).limit(limit), args, printer, &mut output)?,
-            None => print(table.range(range).limit(limit), args, printer, &mut output)?,
+        view.print(range, args.limit.unwrap_or(u64::MAX), args.reverse, &mut output)?;
+    }
+    output.finish()
+}
+
+/// Prints the row with a number.
+pub fn nth(common: &Common, args: &Nth) -> Result<()> {
+    let database = database::open(&args.dir, common)?;
+    let table = database::table(&database, &args.dir, &args.table)?;
+    let layout = database::layout(&table)?;
+    let mut view = View::new(&table, &layout, &args.shown)?;
+    let key = match range(&args.range, &layout)? {
+        Some(range) => table.statistics().nth_key(range, args.number)?,
+        None => None,
+    };
+    let key = key.ok_or_else(|| {
+        Failure::NotFound(format!("no row {} in table {}: it has no more than that", args.number, args.table))
+    })?;
+    let mut output = Output::new();
+    view.print_row_of(&key, &mut output)?;
+    output.finish()
+}
+
+/// Prints rows chosen at random.
+pub fn sample(common: &Common, args: &Sample) -> Result<()> {
+    let database = database::open(&args.dir, common)?;
+    let table = database::table(&database, &args.dir, &args.table)?;
+    let layout = database::layout(&table)?;
+    let mut view = View::new(&table, &layout, &args.shown)?;
+    let mut output = Output::new();
+    if let Some(range) = range(&args.range, &layout)? {
+        let seed = args.seed.unwrap_or_else(|| Machine::real().random.next_u64());
+        for key in table.sample(range, args.rows, seed)? {
+            view.print_row_of(&key, &mut output)?;
         }
     }
     output.finish()
+}
+
+/// Rows of a table as they are to be printed.
+struct View<'t> {
+    table: &'t Table,
+    /// What of its rows is read; `None`: they are whole.
+    selection: Option<Selection>,
+    shown: &'t Shown,
+    printer: Printer<'t>,
+}
+
+impl<'t> View<'t> {
+    fn new(table: &'t Table, layout: &'t Layout, shown: &'t Shown) -> Result<Self> {
+        let parts = database::parts(table, &shown.groups)?;
+        let selection = if shown.keys { Some(database::keys(table)?) } else { database::selection(table, &parts)? };
+        Ok(Self { table, selection, shown, printer: Printer::of_parts(layout, &parts) })
+    }
+
+    /// Prints rows from one end of `range`.
+    fn print(&mut self, range: Range, limit: u64, reverse: bool, output: &mut Output) -> Result<()> {
+        match &self.selection {
+            Some(selection) => {
+                print(selection.range(range).limit(limit), reverse, self.shown, &mut self.printer, output)
+            }
+            None => print(self.table.range(range).limit(limit), reverse, self.shown, &mut self.printer, output),
+        }
+    }
+
+    /// Prints the row with this key.
+    fn print_row_of(&mut self, key: &[u8], output: &mut Output) -> Result<()> {
+        self.print((Bound::Included(key.to_vec()), Bound::Included(key.to_vec())), 1, false, output)
+    }
 }
 
 /// Rows from both ends, borrowed one by one.
@@ -57,11 +119,17 @@ impl Rows for PartRange {
     }
 }
 
-fn print(mut rows: impl Rows, args: &Scan, mut printer: Printer<'_>, output: &mut Output) -> Result<()> {
+fn print(
+    mut rows: impl Rows,
+    reverse: bool,
+    shown: &Shown,
+    printer: &mut Printer<'_>,
+    output: &mut Output,
+) -> Result<()> {
     loop {
-        let next = if args.reverse { rows.next_row_back() } else { rows.next_row() };
+        let next = if reverse { rows.next_row_back() } else { rows.next_row() };
         let printed = match next {
-            Ok(Some(row)) => print_row(&row, args, &mut printer, output),
+            Ok(Some(row)) => print_row(&row, shown, printer, output),
             Ok(None) => return Ok(()),
             Err(error) => Err(error.into()),
         };
@@ -73,16 +141,16 @@ fn print(mut rows: impl Rows, args: &Scan, mut printer: Printer<'_>, output: &mu
     }
 }
 
-fn print_row(row: &RowRef<'_>, args: &Scan, printer: &mut Printer, output: &mut Output) -> Result<()> {
+fn print_row(row: &RowRef<'_>, shown: &Shown, printer: &mut Printer<'_>, output: &mut Output) -> Result<()> {
     let key = row.key();
-    if args.keys {
-        return output.write(|line| match args.format {
+    if shown.keys {
+        return output.write(|line| match shown.format {
             ScanFormat::Tsv => printer.key(key, line),
             ScanFormat::Jsonl => printer.key_json(key, line),
         });
     }
     let mut print = |parts: &[&[u8]]| {
-        output.write(|line| match args.format {
+        output.write(|line| match shown.format {
             ScanFormat::Tsv => printer.tsv(key, parts, line),
             ScanFormat::Jsonl => printer.json(key, parts, line),
         })

@@ -1,6 +1,6 @@
-//! `larch clone` and `larch split-off`: tables that see the files of another, without copying rows.
+//! `larch clone`, `larch split-off` and `larch rename-table`: tables that see the files of another, without copying rows.
 
-use crate::args::{CloneTable, Common, SplitOff};
+use crate::args::{CloneTable, Common, RenameTable, SplitOff};
 use crate::database;
 use crate::failure::{Failure, Result};
 use crate::output::Output;
@@ -37,6 +37,18 @@ pub fn split_off(common: &Common, args: &SplitOff) -> Result<()> {
     let table = database::table(&database, &args.dir, &args.table)?;
     let key = database::layout(&table)?.bound_from_text(args.key.as_encoded_bytes()).map_err(Failure::Usage)?;
     let report = report(&args.table, &table.split_off(key, &args.new)?)?.print(args.json, "split off", "it sees");
+    drop(table);
+    database.close()?;
+    report
+}
+
+/// Gives a table another name.
+pub fn rename(common: &Common, args: &RenameTable) -> Result<()> {
+    let database = database::open_to_write(&args.dir, common)?;
+    // For what is said of a table that is not there.
+    database::table(&database, &args.dir, &args.table)?;
+    let table = database.rename_table(&args.table, &args.new)?;
+    let report = report(&args.table, &table)?.print(args.json, "until now", "it has");
     drop(table);
     database.close()?;
     report

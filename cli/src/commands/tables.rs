@@ -1,11 +1,12 @@
-//! `larch tables`: which tables there are and what their rows are made of.
+//! `larch tables`: which tables there are and what their rows are made of; `larch create-table` and `larch drop-table`.
 
-use crate::args::{Common, Inspect};
+use crate::args::{Common, CreateTable, DropTable, Inspect};
 use crate::database;
 use crate::failure::Result;
 use crate::output::Output;
 use crate::schema::Schema;
 use crate::storage::Storage;
+use larch::TableOptions;
 use serde::Serialize;
 
 /// What a table is made of.
@@ -36,6 +37,27 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
         if args.json { output.json(&description)? } else { output.line(text(&description))? }
     }
     output.finish()
+}
+
+/// Makes a table of raw keys and values.
+pub fn create(common: &Common, args: &CreateTable) -> Result<()> {
+    let database = database::open_or_create(&args.dir, common)?;
+    if database.existing_table(&args.table)?.is_some() {
+        return Err(larch::Error::TableExists(args.table.clone()).into());
+    }
+    let mut options = TableOptions::default();
+    args.table_options.apply(&mut options);
+    database.table_with(&args.table, options)?;
+    Ok(database.close()?)
+}
+
+/// Removes a table that must be there.
+pub fn drop_table(common: &Common, args: &DropTable) -> Result<()> {
+    let database = database::open_to_write(&args.dir, common)?;
+    // For what is said of a table that is not there.
+    database::table(&database, &args.dir, &args.table)?;
+    database.drop_table(&args.table)?;
+    Ok(database.close()?)
 }
 
 fn text(table: &Description<'_>) -> String {

@@ -45,6 +45,15 @@ impl<R: BufRead> Tsv<R> {
         Ok(true)
     }
 
+    /// Reads the next line as a key; false at the end.
+    pub fn next_key(&mut self, layout: &Layout, key: &mut Vec<u8>) -> Result<bool, Stop> {
+        if !self.read_line()? {
+            return Ok(false);
+        }
+        *key = layout.key_from_text(&self.text).map_err(|why| Stop::Row(self.line, why))?;
+        Ok(true)
+    }
+
     fn read_line(&mut self) -> Result<bool, Stop> {
         self.text.clear();
         if self.source.read_until(b'\n', &mut self.text).map_err(Stop::Read)? == 0 {

@@ -23,8 +23,19 @@ fn wrong_arguments_exit_with_2() {
         (&["explain", "db", "t", "get"], &["<KEY>"]),
         (&["explain", "db", "t", "get", "k", "--limit", "1"], &["unexpected argument '--limit'"]),
         (&["explain", "db", "t", "scan", "--limit", "many"], &["invalid value 'many'"]),
-        (&["alter", "db", "t"], &["--page-size <SIZE>", "--compression <METHOD>"]),
+        (&["alter", "db", "t"], &["--page <SIZE>", "--compression <METHOD>"]),
         (&["alter", "db", "t", "--index", "hash"], &["btree, flat, both"]),
+        (
+            &["get", "db", "t", "k", "--read-index", "both"],
+            &["invalid value 'both' for '--read-index <KIND>'", "btree, flat"],
+        ),
+        (&["nth", "db", "t", "-1"], &["unexpected argument '-1'"]),
+        (&["nth", "db", "t", "first"], &["invalid value 'first' for '<N>'"]),
+        (&["sample", "db", "t", "0"], &["0 is not in 1..=10000000"]),
+        (&["sample", "db", "t", "5", "--seed", "x"], &["invalid value 'x' for '--seed <N>'"]),
+        (&["create-table", "db"], &["<TABLE>"]),
+        (&["rename-table", "db", "t"], &["<NEW>"]),
+        (&["warm", "db", "t", "--read-only"], &["leave --read-only out"]),
         (&["alter", "db", "t", "--index", "flat", "--read-only"], &["leave --read-only out"]),
         (&["dump", "rows.tsv"], &["rows.tsv is no file to dump"]),
     ] {
@@ -69,7 +80,7 @@ fn what_the_engine_refuses_of_the_arguments_exits_with_2_too() {
     let long = "v".repeat(300);
     session.run(&["put", "db", "t", "k", &long, "--write-buffer", "1KiB"]).fails(2, &["enlarge the write buffer"]);
     session.file("rows.tsv", "a\t1\n");
-    session.run(&["import", "db", "t", "rows.tsv", "--page-size", "100"]).fails(2, &["a page of 100 bytes"]);
+    session.run(&["import", "db", "t", "rows.tsv", "--page", "100"]).fails(2, &["a page of 100 bytes"]);
 }
 
 #[test]

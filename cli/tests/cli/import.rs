@@ -140,7 +140,7 @@ fn another_schema_is_refused_and_the_same_is_not() {
     );
     session.import(&["--format", "tsv"], "2\ty\n").fails(3, &["table t holds csv rows", "tsv rows, key column 1"]);
     session
-        .import(&["--format", "csv", "--page-size", "32KiB"], "id,name\n2,y\n")
+        .import(&["--format", "csv", "--page", "32KiB"], "id,name\n2,y\n")
         .fails(2, &["table t has pages of 16.0 KiB", "larch alter"]);
     session.import(&["--format", "csv"], "id,name\n2,y\n").ok();
     assert_eq!(session.scan(&[]), "1\tx\n2\ty\n");
@@ -175,7 +175,7 @@ fn a_key_beyond_the_limit_is_named_by_its_line() {
 #[test]
 fn table_options_are_kept() {
     let session = Session::new();
-    let options = ["--page-size", "8KiB", "--node-size", "4K", "--index", "both", "--compression", "lz4"];
+    let options = ["--page", "8KiB", "--node", "4K", "--index", "both", "--compression", "lz4"];
     session.import(&[&["--format", "tsv"][..], &options].concat(), "a\t1\n").ok();
     let tables = session.run(&["tables", "db", "--json"]).ok();
     for part in ["\"page_bytes\":8192", "\"node_bytes\":4096", "\"index\":\"both\"", "\"compression\":\"lz4\""] {

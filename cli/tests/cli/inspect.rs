@@ -113,7 +113,7 @@ fn an_altered_table_is_written_anew_by_compacting() {
     session.run(&["compact", "db", "t"]).ok();
     has(["\"btree_bytes\":0,", "\"flat_bytes\":4096,"]);
 
-    let report = session.run(&["alter", "db", "t", "--page-size", "8KiB", "--node-size", "4KiB", "--json"]).ok();
+    let report = session.run(&["alter", "db", "t", "--page", "8KiB", "--node", "4KiB", "--json"]).ok();
     let kept =
         "\"index\":\"flat\",\"compression\":\"lz4\",\"filters\":\"16,8\",\"filter_prefix_bytes\":0,\"in_memory\":false";
     let before = format!("{{\"page_bytes\":16384,\"node_bytes\":16384,{kept}}}");
@@ -139,7 +139,7 @@ fn an_altered_table_is_written_anew_by_compacting() {
     session.run(&["alter", "db", "t", "--filter-prefix", "2000"]).fails(2, &["a prefix of 2000 bytes"]);
 
     session.run(&["alter", "db", "u", "--index", "both"]).fails(1, &["no table u"]);
-    session.run(&["alter", "db", "t", "--page-size", "100"]).fails(2, &["a page of 100 bytes"]);
+    session.run(&["alter", "db", "t", "--page", "100"]).fails(2, &["a page of 100 bytes"]);
 }
 
 #[test]

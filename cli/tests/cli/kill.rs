@@ -197,7 +197,7 @@ fn control_c_ends_an_import_and_leaves_the_table_as_it_was() {
 #[test]
 fn an_import_that_was_stopped_is_not_in_the_way_of_another() {
     let session = Session::new();
-    let mut child = session.start(&["import", "db", "t", "-", "--format", "tsv", "--key", "2", "--page-size", "8KiB"]);
+    let mut child = session.start(&["import", "db", "t", "-", "--format", "tsv", "--key", "2", "--page", "8KiB"]);
     let line = b"1\tkey\n";
     kill_while_fed(&mut child, &line.repeat(SURELY_BEGUN / line.len()), SURELY_BEGUN / line.len() * line.len());
     let left = session.run(&["tables", "db"]).ok();

@@ -69,3 +69,21 @@ fn it_stops_when_nobody_hears_what_is_safe() {
     assert!(err.contains("cannot print which rows are safe"), "{err}");
     assert_eq!(session.scan(&["--keys"]), "a\n");
 }
+
+#[test]
+fn rows_are_removed_by_their_keys_and_each_key_is_printed_once_that_is_safe() {
+    let session = Session::new();
+    session.run_with(&["load", "db", "t"], "a\t1\nb\t2\nc\t3\nd\t4\n").ok();
+    // One that is not there is no error.
+    assert_eq!(session.run_with(&["load", "db", "t", "--delete", "--batch", "2"], "b\nx\nd\n").ok(), "b\nx\nd\n");
+    assert_eq!(session.scan(&[]), "a\t1\nc\t3\n");
+    session.run_with(&["load", "db", "u", "--delete"], "a\n").fails(1, &["no table u in db; it has t"]);
+
+    let session = Session::with(&["--format", "csv", "--key", "name,id:int"], "id,name\n1,x\n2,x\n3,y\n");
+    let keys = session.scan(&["--keys", "--limit", "2"]);
+    assert_eq!(session.run_with(&["load", "db", "t", "--delete"], &keys).ok(), keys);
+    assert_eq!(session.scan(&["--keys"]), "y\t3\n");
+    let ran = session.run_with(&["load", "db", "t", "--delete"], "y\t3\nz\n");
+    assert_eq!((ran.code, ran.out.as_slice()), (Some(3), &b"y\t3\n"[..]), "{}", ran.err);
+    assert!(ran.err.contains("standard input:2: ") && ran.err.contains("rows whose keys were printed are removed"));
+}

@@ -5,7 +5,7 @@ use crate::session::Session;
 #[test]
 fn a_damaged_page_is_listed_and_everything_else_is_in_the_new_database() {
     let rows: String = (0..2_000).map(|i| format!("row{i:05}\tvalue {i}\n")).collect();
-    let session = Session::with(&["--format", "tsv", "--page-size", "4KiB"], rows);
+    let session = Session::with(&["--format", "tsv", "--page", "4KiB"], rows);
     let whole = session.run(&["repair", "db", "whole"]).ok();
     assert!(whole.contains("saved 2,000 rows of 1 table"), "{whole}");
     session.spoil(&format!("db/{}", session.files(".sst")[0]), 4096 + 100);

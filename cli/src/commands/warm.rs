@@ -1,0 +1,42 @@
+//! `larch warm`: the pages of a range are read, and kept in mind when the database is closed.
+
+use super::scan;
+use crate::args::{Common, Warm};
+use crate::database;
+use crate::failure::Result;
+use crate::output::Output;
+use crate::size;
+use serde::Serialize;
+
+/// What was brought.
+#[derive(Serialize)]
+struct Report<'a> {
+    table: &'a str,
+    /// Memory of pages of the range.
+    bytes: u64,
+    page_reads: u64,
+    /// Whether all of the range is in memory.
+    whole: bool,
+}
+
+/// Runs the command.
+pub fn run(common: &Common, args: &Warm) -> Result<()> {
+    let database = database::open_to_write(&args.dir, common)?;
+    let table = database::table(&database, &args.dir, &args.table)?;
+    let warmed = scan::range(&args.range, &database::layout(&table)?)?.map(|range| table.warm(range)).transpose()?;
+    drop(table);
+    database.close()?;
+    // Of a range without keys, all is in memory.
+    let (bytes, page_reads, is_whole) =
+        warmed.map_or((0, 0, true), |warmed| (warmed.bytes, warmed.page_reads, warmed.is_whole));
+    let report = Report { table: &args.table, bytes, page_reads, whole: is_whole };
+    let mut output = Output::new();
+    if args.json {
+        output.json(&report)?;
+    } else {
+        let (bytes, pages) = (size::bytes(bytes), size::of(page_reads, "page"));
+        let rest = if is_whole { "all of it" } else { "and there is no room for the rest: raise --cache" };
+        output.line(format!("{}: {bytes} in memory, {pages} read, {rest}", report.table))?;
+    }
+    output.finish()
+}

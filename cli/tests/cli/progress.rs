@@ -1,0 +1,66 @@
+//! The progress bar, on a terminal that a test holds the other end of.
+
+use crate::session::Session;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Both ends of a new terminal: the test's and the program's.
+fn terminal() -> (File, File) {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("the system has terminals");
+    grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("it is ours");
+    let name = ptsname(&ours, Vec::new()).expect("it has a name").into_string().expect("names are ASCII");
+    let theirs = File::options().read(true).write(true).open(name).expect("it was unlocked");
+    (File::from(ours), theirs)
+}
+
+/// More than are ever read before the bar is there, which takes a second of work.
+const MOST_ROWS: u64 = 100_000_000;
+
+#[test]
+fn long_work_shows_how_far_it_is_on_a_terminal_and_takes_it_away_again() {
+    let session = Session::new();
+    let (mut ours, theirs) = terminal();
+    let mut command = session.command(&["import", "db", "t", "-", "--format", "tsv"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(theirs).env("TERM", "xterm");
+    let mut child = command.spawn().expect("larch was built");
+    // With it goes the last of our copies of the other end.
+    drop(command);
+
+    let seen = Arc::new(AtomicBool::new(false));
+    let mut stdin = child.stdin.take().expect("it was asked for");
+    let feeder = std::thread::spawn({
+        let seen = Arc::clone(&seen);
+        move || {
+            let mut rows = 0;
+            while rows < MOST_ROWS && !seen.load(Ordering::Relaxed) {
+                let chunk: String = (rows..rows + 1000).map(|row| format!("{row:09}\tvalue\n")).collect();
+                stdin.write_all(chunk.as_bytes()).expect("larch reads");
+                rows += 1000;
+            }
+            rows
+        }
+    });
+    let mut shown = Vec::new();
+    let mut chunk = [0; 4096];
+    // A terminal whose other end is closed answers with an error.
+    while let Ok(count @ 1..) = ours.read(&mut chunk) {
+        shown.extend_from_slice(&chunk[..count]);
+        if String::from_utf8_lossy(&shown).contains("rows read: ") {
+            seen.store(true, Ordering::Relaxed);
+        }
+    }
+    let rows = feeder.join().expect("it only writes");
+    let ended = child.wait_with_output().expect("it was started");
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(ended.status.success(), "{shown}");
+    assert!(rows < MOST_ROWS, "no bar was shown: {shown:?}");
+    assert!(shown.contains("rows read: "), "{shown:?}");
+    // The line is cleared, and nothing is left in it.
+    assert!(shown.trim_end_matches("\r").ends_with("\u{1b}[2K"), "{shown:?}");
+    let out = String::from_utf8(ended.stdout).expect("reports are UTF-8");
+    assert!(out.contains(" rows ("), "{out}");
+}
