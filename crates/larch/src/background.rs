@@ -12,6 +12,7 @@ pub mod trouble;
 use crate::compact::CompactJob;
 use crate::core::Core;
 use crate::flush::FlushJob;
+use crate::resting::{REST_TIME, RestJob};
 use crate::scrub::ScrubJob;
 use crate::warm::job::{WarmJob, has_kept_tables};
 use os::sync::atomic::{AtomicBool, Ordering};
@@ -42,11 +43,12 @@ struct Workers {
     compact: Box<dyn Worker>,
     warm: Box<dyn Worker>,
     scrub: Box<dyn Worker>,
+    rest: Box<dyn Worker>,
 }
 
 impl Workers {
-    fn all(&self) -> [&dyn Worker; 4] {
-        [&*self.flush, &*self.compact, &*self.warm, &*self.scrub]
+    fn all(&self) -> [&dyn Worker; 5] {
+        [&*self.flush, &*self.compact, &*self.warm, &*self.scrub, &*self.rest]
     }
 }
 
@@ -102,6 +104,13 @@ impl Background {
         }
     }
 
+    /// Says that log or manifest are open, to be closed if nothing is written for this time.
+    pub fn wake_rest_after(&self, time: Duration) {
+        if let Some(workers) = self.workers.get() {
+            workers.rest.wake_after(time);
+        }
+    }
+
     /// Says that writers wait for a compaction, or soon will.
     pub fn wake_compact_first(&self) {
         if let Some(workers) = self.workers.get() {
@@ -146,8 +155,15 @@ impl Core {
             compact: threads.worker(Priority::Normal, Arc::new(CompactJob(core()))),
             warm: threads.worker(Priority::Low, Arc::new(WarmJob(core()))),
             scrub: threads.worker(Priority::Low, Arc::new(ScrubJob(core()))),
+            rest: threads.worker(Priority::Low, Arc::new(RestJob::new(core()))),
         };
         self.background.workers.set(workers).expect("a database is opened once");
+        let core = core();
+        self.log_disk.on_open(move || {
+            if let Some(core) = core.upgrade() {
+                core.background.wake_rest_after(REST_TIME);
+            }
+        });
     }
 
     /// Waits until there was progress since `seen`, or does the work here where no thread does it.

@@ -281,7 +281,7 @@ pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     writer.sync().map_err(|error| core.stop_writes(error))?;
     let previous = Previous { number: writer.memory.log, end: writer.log.end() };
     let memory = Arc::new(MemSet::new(core.new_number()));
-    let next = Writer::create(&core.machine, &core.directory, memory.clone(), Some(previous), writer.next_version);
+    let next = Writer::create(&core.log_machine, &core.directory, memory.clone(), Some(previous), writer.next_version);
     *writer = next.map_err(|error| core.stop_writes(error))?;
     core.change_view(|view| view.memory.insert(0, memory));
     core.background.wake_flush();

@@ -14,6 +14,7 @@ use crate::manifest::{Edit, FileSet, ManifestLog, TableId, TableInfo};
 use crate::options::Options;
 use crate::read::View;
 use crate::read::range::Ranges;
+use crate::resting::RestingDisk;
 use crate::scrub::Scrub;
 use crate::snapshot::{Pin, Snapshots};
 use crate::warm::job::Warmth;
@@ -29,6 +30,9 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub struct Core {
     pub machine: Machine,
+    /// The same with a disk that closes log and manifest while nobody writes to them.
+    pub log_machine: Machine,
+    pub log_disk: Arc<RestingDisk>,
     pub directory: PathBuf,
     pub options: Options,
     pub cache: Arc<PageCache>,
@@ -131,7 +135,10 @@ impl Core {
         visible: Version,
     ) -> Self {
         let held = Held::new(options.work_bytes);
+        let log_disk = Arc::new(RestingDisk::new(machine.disk.clone()));
         Self {
+            log_machine: Machine { disk: log_disk.clone(), ..machine.clone() },
+            log_disk,
             machine,
             directory,
             options,
@@ -279,7 +286,7 @@ impl Core {
         let mut files = FileSet::clone(&self.view().files);
         let number = self.new_number();
         files.next_number = self.next_number.load(Ordering::Acquire);
-        let new = ManifestLog::create(&self.machine, &self.directory, number, &files, self.options.compat);
+        let new = ManifestLog::create(&self.log_machine, &self.directory, number, &files, self.options.compat);
         *manifest = Some(new.map_err(|error| self.stop_writes(error))?);
         self.machine.disk.remove(&old).map_err(|error| Error::io("remove", &old, error))
     }

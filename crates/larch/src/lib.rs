@@ -84,6 +84,7 @@ mod read;
 mod record;
 mod release;
 mod repair;
+mod resting;
 mod scrub;
 mod selection;
 mod share;

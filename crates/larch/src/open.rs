@@ -135,10 +135,10 @@ fn begin(core: &Arc<Core>, recovered: Recovered) -> Result<(u64, u64)> {
     files.next_number = log_number + 1;
     let newest = recovered.newest.max(files.last_version);
     let compat = core.options.compat;
-    let manifest = ManifestLog::create(&core.machine, &core.directory, manifest_number, &files, compat)?;
+    let manifest = ManifestLog::create(&core.log_machine, &core.directory, manifest_number, &files, compat)?;
     let active = Arc::new(MemSet::new(log_number));
     let (previous, next) = (recovered.previous, Version(newest.0 + 1));
-    let writer = Writer::create(&core.machine, &core.directory, active.clone(), previous, next)?;
+    let writer = Writer::create(&core.log_machine, &core.directory, active.clone(), previous, next)?;
     *core.manifest.lock() = Some(manifest);
     *core.write.lock() = Some(writer);
     core.change_view(|view| {

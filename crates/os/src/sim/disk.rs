@@ -139,6 +139,11 @@ impl SimDisk {
         state.failed_syncs_lose_writes = false;
     }
 
+    /// How many open files there are: what descriptors are on a real disk. A lock is not among them.
+    pub fn open_handles(&self) -> usize {
+        self.state.lock().files.values().map(|file| file.handles).sum()
+    }
+
     /// Room for the contents of all files. A write beyond it fails with `StorageFull`, maybe after a part of it.
     pub fn set_capacity(&self, bytes: u64) {
         self.state.lock().capacity_bytes = bytes;

@@ -1,0 +1,306 @@
+//! Files that are closed while nobody writes to them: the log and the manifest of an idle database take no descriptor. It does
+//! not know what is in them.
+//!
+//! ```text
+//! create ──► open ──► (REST_TIME without a write) ──► synced, closed
+//!              ▲                                           │
+//!              └────────── write, read, cut ◄──────────────┘
+//! ```
+//!
+//! * A file is closed only when every byte written to it was synced, and nobody is in a call of it. So a sync of a closed file has
+//!   nothing to do.
+//! * Once a sync has failed, every later write and sync of the file fails with its error, whether it was closed in between or
+//!   not: the system may have dropped what it could not write, and a file that is opened again would not say so.
+//!
+//! Thread safe. The lock of a file is held for bookkeeping and for opening, not while bytes are written or synced.
+
+use crate::core::Core;
+use crate::error::Error;
+use os::sync::atomic::{AtomicU64, Ordering};
+use os::sync::{Arc, Mutex, OnceLock, Weak};
+use os::{Access, Disk, Entry, File, Job, Lock, Polled};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a database has to be left alone before its files are closed. Opening one again takes some 10 us.
+pub const REST_TIME: Duration = Duration::from_secs(1);
+
+/// A disk whose files can be closed behind the backs of who has them.
+#[derive(Debug)]
+pub struct RestingDisk {
+    disk: Arc<dyn Disk>,
+    files: Mutex<Vec<Weak<RestingFile>>>,
+    activity: Arc<Activity>,
+}
+
+/// What is done with the files of a disk.
+#[derive(Default)]
+struct Activity {
+    /// Calls that needed an open file.
+    uses: AtomicU64,
+    /// Called when a file is opened: from then on there is something to close.
+    opened: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Activity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Activity").field("uses", &self.uses).finish_non_exhaustive()
+    }
+}
+
+impl RestingDisk {
+    /// Files of `disk`.
+    pub fn new(disk: Arc<dyn Disk>) -> Self {
+        Self { disk, files: Mutex::default(), activity: Arc::default() }
+    }
+
+    /// Has `opened` called each time a file is opened; at once if one is open already.
+    pub fn on_open(&self, opened: impl Fn() + Send + Sync + 'static) {
+        self.activity.opened.set(Box::new(opened)).ok();
+        self.activity.opened();
+    }
+
+    /// A number that grows with every use of a file.
+    pub fn uses(&self) -> u64 {
+        self.activity.uses.load(Ordering::Relaxed)
+    }
+
+    /// Closes all files that nobody is in a call of. What was written to them is made durable first.
+    ///
+    /// # Errors
+    ///
+    /// The first sync that fails; that file fails from then on.
+    pub fn rest(&self) -> io::Result<()> {
+        let files: Vec<Arc<RestingFile>> = self.files.lock().iter().filter_map(Weak::upgrade).collect();
+        files.iter().map(|file| file.rest()).fold(Ok(()), Result::and)
+    }
+}
+
+impl Activity {
+    fn opened(&self) {
+        if let Some(opened) = self.opened.get() {
+            opened();
+        }
+    }
+}
+
+impl Disk for RestingDisk {
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
+        let file = self.disk.open(path, access)?;
+        if !matches!(access, Access::Create | Access::Write) {
+            return Ok(file);
+        }
+        let state = State { file: Some(file), users: 0, writes: 0, synced: 0 };
+        let file = Arc::new(RestingFile {
+            disk: self.disk.clone(),
+            path: path.to_owned(),
+            state: Mutex::new(state),
+            failed: OnceLock::new(),
+            activity: self.activity.clone(),
+        });
+        let mut files = self.files.lock();
+        files.retain(|file| file.strong_count() > 0);
+        files.push(Arc::downgrade(&file));
+        drop(files);
+        self.activity.opened();
+        Ok(file)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.disk.remove(path)
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
+        self.disk.list(directory)
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        self.disk.exists(path)
+    }
+
+    fn create_dir(&self, directory: &Path) -> io::Result<()> {
+        self.disk.create_dir(directory)
+    }
+
+    fn remove_dir(&self, directory: &Path) -> io::Result<()> {
+        self.disk.remove_dir(directory)
+    }
+
+    fn sync_dir(&self, directory: &Path) -> io::Result<()> {
+        self.disk.sync_dir(directory)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
+        self.disk.lock(path)
+    }
+}
+
+/// A file that may be closed.
+#[derive(Debug)]
+struct RestingFile {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    state: Mutex<State>,
+    /// The sync that failed: its kind, and its words.
+    failed: OnceLock<(io::ErrorKind, String)>,
+    activity: Arc<Activity>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// `None` while it rests.
+    file: Option<Arc<dyn File>>,
+    /// Calls that have the file now.
+    users: usize,
+    /// Changes of the file that have begun, and how many of them a sync has made durable.
+    writes: u64,
+    synced: u64,
+}
+
+impl RestingFile {
+    fn check(&self) -> io::Result<()> {
+        match self.failed.get() {
+            Some((kind, why)) => Err(io::Error::new(*kind, why.clone())),
+            None => Ok(()),
+        }
+    }
+
+    fn fail(&self, error: io::Error) -> io::Error {
+        self.failed.get_or_init(|| (error.kind(), error.to_string()));
+        error
+    }
+
+    /// Calls `act` with the open file, which is opened if it rests. `changes` says whether it writes.
+    fn with<T>(&self, changes: bool, act: impl FnOnce(&dyn File) -> io::Result<T>) -> io::Result<T> {
+        if changes {
+            self.check()?;
+        }
+        let mut opened = false;
+        let file = {
+            let mut state = self.state.lock();
+            let file = match &state.file {
+                Some(file) => file.clone(),
+                None => {
+                    opened = true;
+                    let file = self.disk.open(&self.path, Access::Write)?;
+                    state.file = Some(file.clone());
+                    file
+                }
+            };
+            state.users += 1;
+            state.writes += u64::from(changes);
+            file
+        };
+        self.activity.uses.fetch_add(1, Ordering::Relaxed);
+        let _user = User(self);
+        let outcome = act(&*file);
+        if opened {
+            self.activity.opened();
+        }
+        outcome
+    }
+
+    /// Syncs, unless there is nothing to sync, and then closes the file, unless somebody is in a call of it.
+    fn rest(&self) -> io::Result<()> {
+        if self.state.lock().file.is_some() && self.check().is_ok() {
+            self.sync()?;
+        }
+        let gone = {
+            let mut state = self.state.lock();
+            if state.users == 0 && state.synced == state.writes { state.file.take() } else { None }
+        };
+        drop(gone);
+        Ok(())
+    }
+}
+
+/// A call that has the file.
+struct User<'f>(&'f RestingFile);
+
+impl Drop for User<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().users -= 1;
+    }
+}
+
+impl File for RestingFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.with(false, |file| file.read_at(buffer, offset))
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.with(true, |file| file.write_at(bytes, offset))
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<u64> {
+        self.with(true, |file| file.append(bytes))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.check()?;
+        let (file, writes) = {
+            let mut state = self.state.lock();
+            // Closed, hence synced.
+            let Some(file) = state.file.clone() else { return Ok(()) };
+            // A write that is under way may come after what the system saves: it is for the next sync.
+            let others = state.users;
+            state.users += 1;
+            (file, if others == 0 { state.writes } else { state.synced })
+        };
+        let user = User(self);
+        file.sync().map_err(|error| self.fail(error))?;
+        drop(user);
+        let mut state = self.state.lock();
+        state.synced = state.synced.max(writes);
+        Ok(())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.with(false, |file| file.len())
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.with(true, |file| file.set_len(bytes))
+    }
+
+    fn is_direct(&self) -> bool {
+        false
+    }
+}
+
+/// The job that closes the files of a database that is left alone.
+#[derive(Debug)]
+pub struct RestJob {
+    core: Weak<Core>,
+    /// Uses of the files at the last poll.
+    seen: AtomicU64,
+}
+
+impl RestJob {
+    /// For this database.
+    pub fn new(core: Weak<Core>) -> Self {
+        Self { core, seen: AtomicU64::new(u64::MAX) }
+    }
+}
+
+impl Job for RestJob {
+    fn poll(&self) -> Polled {
+        let Some(core) = self.core.upgrade() else { return Polled::Idle };
+        let uses = core.log_disk.uses();
+        if self.seen.swap(uses, Ordering::Relaxed) != uses {
+            core.background.wake_rest_after(REST_TIME);
+        } else if let Err(error) = core.log_disk.rest() {
+            // What was written last may be gone: as after any failed sync of a log.
+            core.stop_writes(Error::io("sync the log or manifest of", &core.directory, error));
+        }
+        Polled::Idle
+    }
+}
+
+#[cfg(test)]
+mod tests;
