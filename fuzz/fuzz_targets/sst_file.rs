@@ -15,8 +15,8 @@ use sst::format::node::{self, Node};
 use sst::precharge::{self, Reading, Shares};
 use sst::stats::{self, Histogram, Metric, Source};
 use sst::{
-    BuildOptions, Builder, Compression, Direction, DumpDetail, EraseCursor, FilterKind, GroupTrees, Groups, IndexKind, Limits, Meta,
-    Root, RowKind, RowRanges, Seek, Slice, Sst, SstCursor, Version,
+    BuildOptions, Builder, Compression, Direction, DumpDetail, EraseCursor, FilterKind, GroupTrees, Groups, IndexKind,
+    Limits, Meta, Root, RowKind, RowRanges, Seek, Slice, Sst, SstCursor, Version,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -47,7 +47,7 @@ fuzz_target!(|bytes: &[u8]| {
             let footer_at = file.len() - BLOCK_BYTES;
             input.change(&mut file[..footer_at], 6);
             seal(&mut file, &mut meta);
-            file[footer_at..].copy_from_slice(&meta.footer());
+            file[footer_at..].copy_from_slice(&meta.footer(b""));
             input.change(&mut file[footer_at..], 3);
             let (footer, crc) = file[footer_at..].split_last_chunk_mut::<4>().expect("a block is longer");
             crc.copy_from_slice(&crc32c::crc32c(footer).to_le_bytes());
@@ -69,6 +69,7 @@ fn built(input: &mut Input<'_>) -> (Vec<u8>, Meta) {
         groups: if shape & 32 == 0 { 0 } else { 2 },
         filter: [FilterKind::None, FilterKind::Bits8, FilterKind::Bits16][usize::from(input.byte()) % 3],
         filter_prefix_bytes: u16::from(input.byte() & 3),
+        features: sst::FEATURES,
     };
     let rows: BTreeMap<Vec<u8>, (u64, u8, usize)> =
         (0..input.below(20)).map(|_| (input.key(), (1 + input.number() / 2, input.byte(), input.below(100)))).collect();
