@@ -5,6 +5,7 @@
 )]
 
 mod level0;
+mod many;
 mod retries;
 
 use crate::{Database, Error, LevelOptions};
