@@ -92,6 +92,18 @@ pub trait File: Send + Sync + Debug {
     }
     /// Cuts or extends (with zeros) the file.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
+    /// Extends the file to `bytes`, with room on the disk behind all of them: no write below that finds the disk full. What is
+    /// in the new bytes is not said. After an error the file may have any length up to that.
+    fn allocate(&self, bytes: u64) -> io::Result<()> {
+        let zeros = [0; BLOCK_BYTES];
+        let mut end = self.len()?;
+        while end < bytes {
+            let count = (bytes - end).min(BLOCK_BYTES as u64);
+            self.write_at(&zeros[..count as usize], end)?;
+            end += count;
+        }
+        Ok(())
+    }
     /// Whether reads go around the system's page cache.
     fn is_direct(&self) -> bool;
     /// What reads of whole blocks can be made from without asking the file: as long as the file lives, the same bytes, by

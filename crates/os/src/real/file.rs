@@ -227,6 +227,21 @@ impl File for RealFile {
         self.descriptor().set_len(bytes).map_err(|error| cannot("resize", &self.path, error))
     }
 
+    #[cfg(target_os = "linux")]
+    fn allocate(&self, bytes: u64) -> io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        let failed = |error: io::Error| cannot("allocate", &self.path, error);
+        match fallocate(self.descriptor(), FallocateFlags::empty(), 0, bytes).map_err(io::Error::from) {
+            // The file system cannot; bytes written are room everywhere.
+            Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput) => {
+                let end = self.len()?;
+                let rest = usize::try_from(bytes.saturating_sub(end)).expect("what is allocated fits in memory");
+                self.write_at(&vec![0; rest], end)
+            }
+            done => done.map_err(failed),
+        }
+    }
+
     fn is_direct(&self) -> bool {
         self.direct.as_ref().is_some_and(Direct::is_usable)
     }

@@ -83,6 +83,11 @@ impl File for SimFile {
         })
     }
 
+    /// A length is room here.
+    fn allocate(&self, bytes: u64) -> io::Result<()> {
+        if bytes > self.len()? { self.set_len(bytes) } else { Ok(()) }
+    }
+
     fn is_direct(&self) -> bool {
         matches!(self.access, Access::ReadDirect | Access::CreateDirect)
     }
