@@ -15,12 +15,13 @@ use crate::read::{MemSet, View};
 use crate::record::{LogError, Previous};
 use crate::wal::LogReader;
 use os::sync::Arc;
-use os::{Lock, Machine};
+use os::{Access, Lock, Machine};
 use pages::PageCache;
 use sst::Version;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 const LOCK: &str = "LOCK";
 
@@ -213,14 +214,15 @@ fn replay(core: &Arc<Core>, listed: &[Listed]) -> Result<Recovered> {
                 memory = MemSet::new(number);
             }
         }
-        recovered.previous = Some(sync_tail(machine, &path, number, reader.end())?);
+        rewrite_tail(machine, &path, reader.proven_end()..reader.end())?;
+        recovered.previous = Some(Previous { number, end: reader.end() });
         recovered.edits.extend(flush::write_files(core, &memory)?);
     }
     Ok(recovered)
 }
 
 /// The logs whose creation was finished; nothing was ever in the others.
-fn finished(machine: &Machine, directory: &std::path::Path, numbers: Vec<u64>) -> Result<Vec<u64>> {
+fn finished(machine: &Machine, directory: &Path, numbers: Vec<u64>) -> Result<Vec<u64>> {
     let mut finished = Vec::new();
     for number in numbers {
         if LogReader::open(&*machine.disk, &log_path(directory, number), None)?.header().is_some() {
@@ -230,16 +232,33 @@ fn finished(machine: &Machine, directory: &std::path::Path, numbers: Vec<u64>) -
     Ok(finished)
 }
 
-/// Cuts off what is torn and makes the rest durable, so that the next log may say that it is.
-fn sync_tail(machine: &Machine, path: &std::path::Path, number: u64, end: u64) -> Result<Previous> {
-    let file = machine.disk.open(path, os::Access::Write).map_err(|error| Error::io("open", path, error))?;
-    file.set_len(end).map_err(|error| Error::io("cut", path, error))?;
-    file.sync().map_err(|error| Error::io("sync", path, error))?;
-    Ok(Previous { number, end })
+/// What [`rewrite_tail`] holds in memory of a log.
+const REWRITE_BYTES: u64 = 1 << 20;
+
+/// Cuts a log off at `tail.end` and makes the rest durable, so that the next log may say that it is.
+///
+/// The tail is what was never proven to be durable. If an earlier process failed to sync it, the system may have given up
+/// writing it and still show it, and a sync would then succeed without saving it. So the tail is written again first.
+fn rewrite_tail(machine: &Machine, path: &Path, tail: Range<u64>) -> Result<()> {
+    let io = |action| move |error| Error::io(action, path, error);
+    let file = machine.disk.open(path, Access::Write).map_err(io("open"))?;
+    file.set_len(tail.end).map_err(io("cut"))?;
+    let mut bytes = vec![0; REWRITE_BYTES.min(tail.end - tail.start) as usize];
+    let mut at = tail.start;
+    while at < tail.end {
+        let wanted = (tail.end - at).min(REWRITE_BYTES) as usize;
+        let read = file.read_at(&mut bytes[..wanted], at).map_err(io("read"))?;
+        if read == 0 {
+            return Err(LogError::corrupt(path, at, "the file became shorter while it was recovered").into());
+        }
+        file.write_at(&bytes[..read], at).map_err(io("write"))?;
+        at += read as u64;
+    }
+    file.sync().map_err(io("sync"))
 }
 
 /// Where log `next` says that log `number` ended, if it continues it.
-fn named_end(machine: &Machine, directory: &std::path::Path, next: u64, number: u64) -> Result<Option<u64>> {
+fn named_end(machine: &Machine, directory: &Path, next: u64, number: u64) -> Result<Option<u64>> {
     let reader = LogReader::open(&*machine.disk, &log_path(directory, next), None)?;
     let previous = reader.header().and_then(|header| header.previous);
     Ok(previous.filter(|previous| previous.number == number).map(|previous| previous.end))
@@ -278,7 +297,7 @@ impl Listed {
 }
 
 /// The files in `directory` that are ours, by number.
-pub fn list(machine: &Machine, directory: &std::path::Path) -> Result<Vec<Listed>> {
+pub fn list(machine: &Machine, directory: &Path) -> Result<Vec<Listed>> {
     let entries = machine.disk.list(directory).map_err(|error| Error::io("list", directory, error))?;
     let parse = |name: String| {
         if let Some(number) = name.strip_suffix(".log") {

@@ -4,6 +4,7 @@
 //! everything acknowledged as durable.
 
 use crate::history::History;
+use larch::os::sim::SimDisk;
 use larch::{Error, LogError, Result};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -75,6 +76,91 @@ pub fn fail_operations(seed: u64, steps: usize, samples: usize) {
         }
         history.go_on(steps / 8).expect("the fault has passed");
     }
+}
+
+/// Runs the history of `seed` up to a sync that fails and loses writes, and opens the database again in the same process.
+/// The machine crashes during that recovery, after one of its operations: `samples` of them, or all if there are not more.
+/// The recovery after that must succeed. Returns how many crashes there were.
+pub fn crash_in_recoveries(seed: u64, steps: usize, samples: usize) -> u64 {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let n = rng.random_range(1..=whole_run(seed, steps).disk().sync_count());
+    let _place = Place("fail sync", n);
+    let failed = || {
+        let mut history = History::new(seed);
+        history.disk().lose_writes_of_failed_syncs();
+        history.disk().fail_sync(n, ErrorKind::Other);
+        let outcome = history.run(steps);
+        history.abandon();
+        history.disk().clear_faults();
+        outcome.is_err().then_some(history)
+    };
+    let Some(mut history) = failed() else { return 0 };
+    let before = history.disk().operation_count();
+    history.recover().expect("the fault has passed");
+    let chosen = sample(&mut rng, history.disk().operation_count() - before, samples);
+    for &n in &chosen {
+        let _place = Place("crash after operations of the recovery", n - 1);
+        let mut history = failed().expect("it failed the first time");
+        history.disk().fail_all_after(n - 1, ErrorKind::Other);
+        if let Err(error) = history.recover() {
+            assert!(!error.is_corruption(), "a failed operation is not corruption: {error}");
+        }
+        history.restart();
+        history.recover().expect("the fault has passed");
+        history.go_on(steps / 8).expect("the fault has passed");
+    }
+    chosen.len() as u64
+}
+
+/// How many faults in a row [`fail_recoveries`] lets a history meet before it may recover in peace.
+pub const NESTED_FAULTS: usize = 4;
+
+/// Runs the history of `seed` up to a fault, lets a fault meet the recovery from it, another the recovery from that, and so
+/// on: [`NESTED_FAULTS`] in all, each of any kind, with or without a crash after it. Does so `samples` times.
+pub fn fail_recoveries(seed: u64, steps: usize, samples: usize) {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    for sample in 0..samples as u64 {
+        let _place = Place("faults in recoveries, sample", sample);
+        let mut history = History::new(seed);
+        history.run(rng.random_range(0..=steps)).expect("the disk does not fail");
+        for _ in 0..NESTED_FAULTS {
+            let is_crash = arm(&mut rng, history.disk());
+            let outcome = if history.is_open() { Ok(()) } else { history.recover() };
+            let outcome = outcome.and_then(|()| history.go_on(rng.random_range(0..=steps / 4)));
+            if let Err(error) = outcome {
+                assert!(!error.is_corruption(), "a fault is not corruption: {error}");
+                history.abandon();
+            }
+            history.disk().set_capacity(u64::MAX);
+            if is_crash || rng.random() {
+                history.restart();
+            } else {
+                history.disk().clear_faults();
+            }
+        }
+        history.abandon();
+        history.recover().expect("the faults have passed");
+        history.go_on(steps / 8).expect("the faults have passed");
+    }
+}
+
+/// Makes the disk fail soon, in one of all ways. Whether the machine counts as crashed from then on.
+fn arm(rng: &mut Xoshiro256PlusPlus, disk: &SimDisk) -> bool {
+    // A recovery takes a few dozen operations.
+    let soon = rng.random_range(1..60);
+    let kind = if rng.random() { ErrorKind::Other } else { ErrorKind::StorageFull };
+    if rng.random() {
+        disk.lose_writes_of_failed_syncs();
+    }
+    let choice = rng.random_range(0..5);
+    match choice {
+        0 => disk.crash_at_sync(rng.random_range(1..20)),
+        1 => disk.fail_operation(soon, kind),
+        2 => disk.fail_all_after(soon, kind),
+        3 => disk.fail_sync(rng.random_range(1..20), kind),
+        _ => disk.set_capacity(disk.used_bytes() + rng.random_range(0..16 << 10)),
+    }
+    choice == 0
 }
 
 /// Runs the history of `seed` into a full disk, again and again.

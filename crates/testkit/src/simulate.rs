@@ -1,8 +1,9 @@
-//! Everything a seed can say about a whole database: a history, crashes, faults, a full disk, flipped bits, the same
-//! history read by the other index, with reads that are held back and with caches of all sizes, and by many futures at once.
+//! Everything a seed can say about a whole database: a history, crashes, faults, faults during recoveries, a full disk,
+//! flipped bits, the same history read by the other index, with reads that are held back and with caches of all sizes, and
+//! by many futures at once.
 
 use crate::corruption::flip_bits;
-use crate::faults::{crash_at_syncs, fail_operations, fill_the_disk};
+use crate::faults::{crash_at_syncs, crash_in_recoveries, fail_operations, fail_recoveries, fill_the_disk};
 use crate::futures::read_by_futures;
 use crate::history::History;
 use crate::options::TinyOptions;
@@ -21,6 +22,8 @@ pub fn simulate(seed: u64, steps: usize, samples: usize) {
     }
     crash_at_syncs(seed, steps, samples);
     fail_operations(seed, steps, samples);
+    crash_in_recoveries(seed, steps, samples);
+    fail_recoveries(seed, steps, samples);
     fill_the_disk(seed, steps);
     flip_bits(seed, steps, FLIPS * samples);
     let options = TinyOptions::of(seed);

@@ -1,6 +1,6 @@
 //! Whatever fails, nothing acknowledged is lost. More seeds: `cargo x sim`.
 
-use testkit::faults::{Crashes, crash_at_syncs, fail_operations, fill_the_disk};
+use testkit::faults::{Crashes, crash_at_syncs, crash_in_recoveries, fail_operations, fail_recoveries, fill_the_disk};
 use testkit::history::History;
 use testkit::rerun::Rerun;
 
@@ -46,6 +46,19 @@ fn a_crash_at_every_sync_of_a_short_history_leaves_such_a_prefix() {
 #[test]
 fn a_failed_operation_is_told_and_loses_nothing_acknowledged() {
     for_seeds(30, |seed| fail_operations(seed, STEPS, SAMPLES));
+}
+
+#[test]
+fn a_crash_anywhere_in_the_recovery_from_a_failed_sync_loses_nothing_acknowledged() {
+    let mut crashes = 0;
+    for_seeds(30, |seed| crashes += crash_in_recoveries(seed, STEPS, SAMPLES));
+    println!("{crashes} crashes");
+    assert!(crashes > 100, "many recoveries from a failed sync crash: {crashes}");
+}
+
+#[test]
+fn faults_in_recoveries_from_faults_lose_nothing_acknowledged() {
+    for_seeds(30, |seed| fail_recoveries(seed, STEPS, SAMPLES));
 }
 
 #[test]

@@ -52,6 +52,8 @@ pub struct RecordReader {
     known_end: Option<u64>,
     /// Where the next record starts.
     offset: u64,
+    /// See [`RecordReader::proven_end`].
+    proven_end: u64,
     window: Window,
     outcome: Option<Outcome>,
 }
@@ -99,6 +101,7 @@ impl RecordReader {
             limit: known_end.unwrap_or(file_bytes),
             known_end,
             offset: HEADER_BYTES as u64,
+            proven_end: known_end.unwrap_or(0),
             window: Window::default(),
             outcome: None,
         };
@@ -143,6 +146,12 @@ impl RecordReader {
         self.offset
     }
 
+    /// Everything below was durable when something that was read so far was written: `known_end`, or the highest synced
+    /// end of the records. What lies beyond can be read now, but an earlier process may have failed to sync it.
+    pub fn proven_end(&self) -> u64 {
+        self.proven_end
+    }
+
     /// After the last record: the unfinished write that was cut off, if there was one.
     pub fn tear(&self) -> Option<&Tear> {
         match &self.outcome {
@@ -184,6 +193,7 @@ impl RecordReader {
         let why = match self.record_at(offset)? {
             Ok((frame, payload)) => {
                 self.offset = offset + frame.record_bytes();
+                self.proven_end = self.proven_end.max(frame.synced_end);
                 return Ok(Ok((offset, payload)));
             }
             Err(why) => why,

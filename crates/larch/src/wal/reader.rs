@@ -90,6 +90,11 @@ impl LogReader {
         self.records.end()
     }
 
+    /// Up to where the log is known to have been durable (see [`RecordReader::proven_end`]).
+    pub fn proven_end(&self) -> u64 {
+        self.records.proven_end()
+    }
+
     /// After the last commit: the unfinished write that was cut off, if there was one.
     pub fn tear(&self) -> Option<&Tear> {
         self.records.tear()

@@ -110,6 +110,11 @@ impl SimDisk {
         self.state.lock().faults.fail_opens(end, kind);
     }
 
+    /// Fails the `n`-th sync from now, of a file or a directory, once; 1 is the next.
+    pub fn fail_sync(&self, n: u64, kind: ErrorKind) {
+        self.state.lock().faults.fail_sync(n, kind);
+    }
+
     /// Makes the `n`-th read from now return fewer bytes than there are.
     pub fn shorten_read(&self, n: u64) {
         self.state.lock().faults.shorten_read(n);

@@ -17,6 +17,8 @@ pub(super) struct Faults {
     opens: Option<(String, ErrorKind)>,
     short_read: Option<u64>,
     crash_at_sync: Option<u64>,
+    /// Fails this sync.
+    one_sync: Option<(u64, ErrorKind)>,
     crashed: bool,
 }
 
@@ -58,7 +60,15 @@ impl Faults {
         if self.crash_at_sync.is_some_and(|at| self.syncs >= at) {
             self.crashed = true;
         }
-        self.operation()
+        self.operation()?;
+        match self.one_sync.take_if(|(at, _)| *at == self.syncs) {
+            Some((_, kind)) => Err(injected(kind)),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn fail_sync(&mut self, n: u64, kind: ErrorKind) {
+        self.one_sync = Some((self.syncs + n, kind));
     }
 
     pub(super) fn fail_operation(&mut self, n: u64, kind: ErrorKind) {
