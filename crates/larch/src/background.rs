@@ -210,6 +210,11 @@ impl Deref for LastHandle {
 impl Drop for LastHandle {
     fn drop(&mut self) {
         let Some(core) = self.0.take() else { return };
+        if core.check_origin().is_err() {
+            // Threads and log are those of the process that was forked: all is left as it is.
+            std::mem::forget(core);
+            return;
+        }
         core.background.stop();
         let threads = core.machine.threads.clone();
         if Duty::is_taken() && threads.are_real() {

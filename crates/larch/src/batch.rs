@@ -145,6 +145,11 @@ impl BatchOps {
         self.bytes.push(length as u8);
     }
 
+    /// Whether no op puts anything.
+    pub fn is_erases_only(&self) -> bool {
+        self.iter().all(|(_, op)| !matches!(op, Op::Put { .. }))
+    }
+
     /// The ops with their tables, in order.
     pub fn iter(&self) -> Ops<'_> {
         Ops { rest: &self.bytes, left: self.count }

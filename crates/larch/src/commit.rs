@@ -8,14 +8,15 @@
 use crate::background::stall::Waiting;
 use crate::batch::{BatchOps, Op};
 use crate::compact::pick;
-use crate::core::Core;
+use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::event::StallReason;
+use crate::flush;
 use crate::manifest::{TableId, TableInfo};
 use crate::memtable::Memtable;
 use crate::options::Durability;
 use crate::read::{MemSet, View};
-use crate::record::Previous;
+use crate::record::{LogError, Previous};
 use crate::wal::{LogWriter, SyncPoint};
 use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -30,6 +31,8 @@ pub struct Writer {
     sync: Arc<SyncPoint>,
     memory: Arc<MemSet>,
     next_version: Version,
+    /// Whether another log may say where this one ends, because a rotation failed. Commits go to the log after it only.
+    is_ended: bool,
 }
 
 /// Name of a log.
@@ -54,30 +57,35 @@ impl Writer {
         let path = log_path(directory, memory.log);
         let log = LogWriter::create(&*machine.disk, &path, machine.random.next_u64() | 1, memory.log, previous)?;
         let sync = Arc::new(SyncPoint::new(log.file().clone()));
-        Ok(Self { log, sync, memory, next_version })
+        Ok(Self { log, sync, memory, next_version, is_ended: false })
     }
 
-    /// Takes the next version for a commit that does not go through the log.
-    pub fn take_version(&mut self) -> Version {
-        let version = self.next_version;
-        self.next_version = Version(version.0 + 1);
-        version
+    /// The version of the next commit.
+    pub fn next_version(&self) -> Version {
+        self.next_version
     }
 
-    /// Makes every commit so far durable.
-    pub fn sync(&self) -> Result<()> {
-        Ok(self.sync.durable(self.log.end())?)
+    /// Takes the next version for a commit that does not go through the log, once it is installed.
+    pub fn take_version(&mut self) {
+        self.next_version = Version(self.next_version.0 + 1);
+    }
+
+    /// Makes every commit so far durable. An error is final for all writes.
+    pub fn sync(&self, core: &Core) -> Result<()> {
+        self.sync_later()(core)
     }
 
     /// What makes every commit so far durable, to be done without the writer.
-    pub fn sync_later(&self) -> impl FnOnce() -> Result<()> + use<> {
+    pub fn sync_later(&self) -> impl FnOnce(&Core) -> Result<()> + use<> {
         let (sync, end) = (self.sync.clone(), self.log.end());
-        move || Ok(sync.durable(end)?)
+        move |core| sync.durable(end).map_err(|error| unknown(core, error))
     }
 
     /// Leaves word in the log how much of it is durable, at the end of all writing.
     pub fn append_proof(&mut self) -> Result<()> {
-        self.log.append_proof()?;
+        if !self.is_ended {
+            self.log.append_proof()?;
+        }
         Ok(())
     }
 
@@ -85,6 +93,11 @@ impl Writer {
     pub fn memory(&self) -> &Arc<MemSet> {
         &self.memory
     }
+}
+
+/// Refuses writes after a sync of the log has failed, and says what that means for the commits that waited for it.
+fn unknown(core: &Core, cause: LogError) -> Error {
+    core.stop_writes(Error::OutcomeUnknown { what: "the latest commits are durable", cause })
 }
 
 /// The longest value a write buffer of this size takes.
@@ -104,20 +117,35 @@ pub fn check_row(core: &Core, key: &[u8], value_bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Commits `ops`, which are of `tables`, and returns their version.
+/// Makes every commit so far durable, if asked, and returns the version of the newest.
+pub fn sync(core: &Core, durability: Durability) -> Result<Version> {
+    core.check_writable()?;
+    let (sync, newest) = {
+        let guard = core.write.lock();
+        let writer = guard.as_ref().ok_or(Error::ReadOnly)?;
+        (writer.sync_later(), core.visible())
+    };
+    if durability == Durability::Synced {
+        sync(core)?;
+    }
+    Ok(newest)
+}
+
+/// Commits `ops`, which are of `tables`, and returns their version. No ops are a sync of what was committed before.
 pub fn commit(core: &Core, ops: &mut BatchOps, tables: &[Arc<TableInfo>], durability: Durability) -> Result<Version> {
     if ops.is_empty() {
-        return Ok(core.visible());
+        return sync(core, durability);
     }
     let (bytes, max) = (memory_bytes(ops), core.options.write_buffer_bytes / 2);
     if bytes > max {
         return Err(Error::BatchTooLarge { bytes, max });
     }
+    core.check_writable()?;
     ops.resolve();
     slow_down(core, bytes);
     let (sync, end, version) = append(core, ops, tables)?;
     if durability == Durability::Synced {
-        sync.durable(end).map_err(|error| core.stop_writes(error.into()))?;
+        sync.durable(end).map_err(|error| unknown(core, error))?;
     }
     if !core.machine.threads.are_real() {
         core.background.drive();
@@ -151,8 +179,25 @@ fn check_tables(core: &Core, view: &View, tables: &[Arc<TableInfo>]) -> Result<(
     Ok(())
 }
 
+/// Puts a commit into log and memtables. One of erases alone that finds the disk full takes from the reserve.
 fn append(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<(Arc<SyncPoint>, u64, Version)> {
+    loop {
+        match append_once(core, ops, tables) {
+            Err(error) if error.is_disk_full() && ops.is_erases_only() && core.reserve.give_back() => {
+                if matches!(error, Error::Full { .. }) {
+                    // The room lets the flush that failed succeed.
+                    flush::wait_for_flushes(core)?;
+                }
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+fn append_once(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<(Arc<SyncPoint>, u64, Version)> {
     let bytes = memory_bytes(ops);
+    // A panic on the way leaves open what log and memtables hold of the commit.
+    let _guard = StopOnPanic(core);
     let mut waiting: Option<Waiting<'_>> = None;
     loop {
         let seen = core.background.progress_seen();
@@ -161,6 +206,10 @@ fn append(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<(Arc
         core.check_writable()?;
         let view = core.view();
         check_tables(core, &view, tables)?;
+        if !core.reserve.is_full() && !ops.is_erases_only() {
+            // Else puts would take what erases gave back.
+            core.reserve.fill()?;
+        }
         match room(core, &view, writer, bytes) {
             Room::Here => {}
             Room::AfterRotation => rotate(core, writer)?,
@@ -183,7 +232,10 @@ fn append(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<(Arc
             }
         }
         let version = writer.next_version;
-        let end = writer.log.append_commit(version, ops).map_err(|error| core.stop_writes(error.into()))?;
+        let end = writer.log.append_commit(version, ops).map_err(|error| match writer.log.file().check() {
+            Ok(()) => error.into(),
+            Err(failed_sync) => unknown(core, failed_sync),
+        })?;
         core.written.log.fetch_add(ops.bytes().len() as u64, Ordering::Relaxed);
         core.held.log.store(writer.log.memory_bytes(), Ordering::Relaxed);
         apply(&writer.memory, version, ops);
@@ -264,7 +316,7 @@ pub fn wait_for_level0(core: &Core, also: Option<TableId>) -> Result<()> {
 fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
     let half = core.options.write_buffer_bytes / 2;
     let active = writer.memory.bytes();
-    if active + bytes <= half || active == 0 {
+    if !writer.is_ended && (active + bytes <= half || active == 0) {
         Room::Here
     } else if view.memory.len() > 1 {
         Room::AfterFlush
@@ -277,12 +329,16 @@ fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
 
 /// Freezes the memtables that take writes and begins a new log with new ones. The old log is synced first: what comes
 /// after it can then be acknowledged without looking back.
+///
+/// After an error nothing is lost, and the next commit tries again. It does not go to the old log: a crash may leave a new
+/// one that says where the old one ended.
 pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
-    writer.sync().map_err(|error| core.stop_writes(error))?;
+    writer.sync(core)?;
     let previous = Previous { number: writer.memory.log, end: writer.log.end() };
     let memory = Arc::new(MemSet::new(core.new_number()));
+    writer.is_ended = true;
     let next = Writer::create(&core.log_machine, &core.directory, memory.clone(), Some(previous), writer.next_version);
-    *writer = next.map_err(|error| core.stop_writes(error))?;
+    *writer = next.inspect_err(|_| core.opener.leftovers.remove(&log_path(&core.directory, memory.log)))?;
     core.change_view(|view| view.memory.insert(0, memory));
     core.background.wake_flush();
     Ok(())

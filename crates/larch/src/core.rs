@@ -1,7 +1,9 @@
 //! What the handles, the committer and the background jobs of one open database share.
 //!
-//! Locks, in the order in which they may be taken: `compacting`, `write` (the log and the next version), `manifest`,
-//! `view`. Readers take `view` for the time of one reference count. Nothing waits for background work while it holds a
+//! Locks, in the order in which they may be taken: `compacting`, `altering`, `write` (the log and the next version),
+//! `manifest`, `numbering`, `view`. No lock is poisoned: what can panic under `write` or `manifest`, the disk and the memtables,
+//! is guarded by [`StopOnPanic`], so that later writes get an error and reads go on. Foreign code (progress, the change of an
+//! alter) runs under `compacting` or `altering` only, and unwinds through them without harm. Readers take `view` for the time of one reference count. Nothing waits for background work while it holds a
 //! lock, but for an import, which waits for flushes under the first two: a flush takes only the last two.
 
 use crate::background::{Background, Closing};
@@ -10,15 +12,17 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::gauge::Gauge;
 use crate::manifest::file_set::FileOpener;
-use crate::manifest::{Edit, FileSet, ManifestLog, TableId, TableInfo};
+use crate::manifest::{ManifestLog, TableId, TableInfo};
 use crate::options::Options;
 use crate::read::View;
 use crate::read::range::Ranges;
+use crate::reserve::Reserve;
 use crate::resting::RestingDisk;
 use crate::scrub::Scrub;
 use crate::snapshot::{Pin, Snapshots};
 use crate::warm::job::Warmth;
 use crate::warm::state;
+use os::process::Origin;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock, RwLock};
 use os::{Lock, Machine};
@@ -49,6 +53,14 @@ pub struct Core {
     pub manifest: Mutex<Option<ManifestLog>>,
     pub next_number: AtomicU64,
     pub snapshots: Arc<Snapshots>,
+    /// The process that writes.
+    origin: Origin,
+    /// One alter at a time, from reading the options to changing them.
+    pub altering: Mutex<()>,
+    /// Held by who takes a number for a file and reads the options it is written with; exclusively by an alter, from taking
+    /// the number that splits old files from new to showing the new options.
+    pub numbering: RwLock<()>,
+    pub reserve: Reserve,
     /// Why writes are refused, once they are.
     stopped: OnceLock<String>,
     pub background: Background,
@@ -78,6 +90,8 @@ pub struct Written {
     pub trivial_moves: AtomicU64,
     pub compactions: AtomicU64,
     pub flushes: AtomicU64,
+    /// Attempts to renew an overgrown manifest that failed. Each later install tries again.
+    pub failed_renewals: AtomicU64,
     /// Time commits were slowed, in microseconds.
     pub slowed_micros: AtomicU64,
 }
@@ -110,14 +124,15 @@ impl Held {
     }
 }
 
-/// Refuses writes when a background job panics: nobody would do its work any more, and writers would wait for ever.
+/// Refuses writes when whoever holds it panics: background work that nobody would do any more, so that writers would wait
+/// for ever, or a change of log or manifest of which nobody knows how far it came.
 pub struct StopOnPanic<'a>(pub &'a Core);
 
 impl Drop for StopOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.stop_writes(Error::WritesStopped(
-                "a background job panicked; its words are on standard error".to_owned(),
+                "a write or background job panicked; its message is on standard error".to_owned(),
             ));
         }
     }
@@ -134,6 +149,7 @@ impl Core {
         view: View,
         visible: Version,
     ) -> Self {
+        let reserve = Reserve::new(machine.disk.clone(), &directory, options.reserve_bytes);
         let held = Held::new(options.work_bytes);
         let log_disk = Arc::new(RestingDisk::new(machine.disk.clone()));
         Self {
@@ -142,6 +158,10 @@ impl Core {
             machine,
             directory,
             options,
+            origin: Origin::here(),
+            altering: Mutex::new(()),
+            numbering: RwLock::new(()),
+            reserve,
             cache: opener.cache.clone(),
             opener,
             epoch: view.files.epoch,
@@ -237,72 +257,10 @@ impl Core {
         drop(old);
     }
 
-    /// Makes `edits` durable, then visible together with what `change` does to the memtables.
-    pub fn install(&self, edits: &[Edit], change: impl FnOnce(&mut View)) -> Result<()> {
-        let outcome = self.install_in(&mut self.manifest.lock(), edits, change);
-        if edits.iter().any(Edit::frees) {
-            self.free_old_views();
-        }
-        outcome
-    }
-
     /// Takes views before the newest away from ranges that are not in use, so that files and memory that are no longer in it
     /// are freed. Looks at every open range: not to be called under the locks of the manifest or the writers.
     pub fn free_old_views(&self) {
         self.ranges.let_go(self.generation());
-    }
-
-    /// As [`Core::install`], for who holds the manifest already.
-    pub fn install_in(
-        &self,
-        manifest: &mut Option<ManifestLog>,
-        edits: &[Edit],
-        change: impl FnOnce(&mut View),
-    ) -> Result<()> {
-        let log = manifest.as_mut().ok_or(Error::ReadOnly)?;
-        self.check_writable()?;
-        let mut files = FileSet::clone(&self.view().files);
-        let mut removed = Vec::new();
-        for edit in edits {
-            files.apply(edit, &self.opener, &mut removed).map_err(|why| log.refused(why))?;
-        }
-        log.commit(edits).map_err(|error| self.stop_writes(error))?;
-        self.held.manifest.store(log.memory_bytes(), Ordering::Relaxed);
-        self.change_view(|view| {
-            view.files = Arc::new(files);
-            change(view);
-        });
-        self.view().files.retain_unseen(&mut removed);
-        removed.iter().for_each(|file| file.discard());
-        if log.is_overgrown() {
-            self.renew_manifest(manifest)?;
-        }
-        Ok(())
-    }
-
-    /// Begins a new manifest with the current set.
-    fn renew_manifest(&self, manifest: &mut Option<ManifestLog>) -> Result<()> {
-        let old = ManifestLog::current(&self.machine, &self.directory)?;
-        let mut files = FileSet::clone(&self.view().files);
-        let number = self.new_number();
-        files.next_number = self.next_number.load(Ordering::Acquire);
-        let new = ManifestLog::create(&self.log_machine, &self.directory, number, &files, self.options.compat);
-        *manifest = Some(new.map_err(|error| self.stop_writes(error))?);
-        self.machine.disk.remove(&old).map_err(|error| Error::io("remove", &old, error))
-    }
-
-    /// As [`Core::install`], for files just written: those of a table dropped meanwhile are removed again. After any
-    /// other error nobody knows whether the manifest names them; the next open does.
-    pub fn install_written(&self, edits: &[Edit], change: impl FnOnce(&mut View)) -> Result<()> {
-        let outcome = self.install(edits, change);
-        if matches!(outcome, Err(Error::NoSuchTable(_))) {
-            for edit in edits {
-                if let Edit::AddFile { number, epoch, .. } = edit {
-                    self.machine.disk.remove(&self.opener.path(*number, *epoch)).ok();
-                }
-            }
-        }
-        outcome
     }
 
     /// The next free file number.
@@ -332,10 +290,19 @@ impl Core {
 
     /// Why writes are refused, if they are.
     pub fn check_writable(&self) -> Result<()> {
+        self.check_origin()?;
         match self.stopped.get() {
             Some(why) => Err(Error::WritesStopped(why.clone())),
             None => Ok(()),
         }
+    }
+}
+
+impl Core {
+    /// Refuses a forked child. To be called before any lock is taken: another thread may have held it when the process was
+    /// forked, and nobody in the child will let it go.
+    pub fn check_origin(&self) -> Result<()> {
+        if self.origin.is_here() { Ok(()) } else { Err(Error::Forked) }
     }
 }
 

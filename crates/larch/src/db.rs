@@ -8,6 +8,7 @@ use crate::commit;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventHook};
+use crate::install::FreshFiles;
 use crate::manifest::{Edit, TableId, TableInfo};
 use crate::metrics::Metrics;
 use crate::options::{Durability, LevelOptions, Options, TableOptions};
@@ -142,6 +143,24 @@ impl Builder {
     /// ```
     pub fn warm_from_last(mut self, warm: bool) -> Self {
         self.options.warm_from_last = warm;
+        self
+    }
+
+    /// Disk space kept back in a file of the directory, in bytes, so that erases can be written when the disk is full; 0 for
+    /// none. Default 256 KiB, room for a few thousand erases.
+    ///
+    /// When the disk is full, writes that hold a put fail, and those of erases alone take from this space. Once it is used up
+    /// they fail as well. Puts succeed again when there is room for them and for the reserve.
+    pub fn reserve_bytes(mut self, bytes: u64) -> Self {
+        self.options.reserve_bytes = bytes;
+        self
+    }
+
+    /// By how many bytes a manifest may grow, besides its initial length, before a new one is begun. Default 4 MiB, which
+    /// leaves nothing to tune; tests want it smaller.
+    #[doc(hidden)]
+    pub fn manifest_slack_bytes(mut self, bytes: u64) -> Self {
+        self.options.manifest_slack_bytes = bytes;
         self
     }
 
@@ -284,13 +303,15 @@ impl Database {
     /// Drops the table `name` with all its rows, for snapshots too; false if there is none.
     pub fn drop_table(&self, name: &str) -> Result<bool> {
         let core = self.core();
+        core.check_writable()?;
         // What is durable is a prefix of the commits: those before this one come first.
         let guard = core.write.lock();
         let writer = guard.as_ref().ok_or(Error::ReadOnly)?;
         core.check_writable()?;
         let Some(table) = self.existing_table(name)? else { return Ok(false) };
-        writer.sync().map_err(|error| core.stop_writes(error))?;
-        core.install_in(&mut core.manifest.lock(), &[Edit::DropTable(table.id())], |_| {})?;
+        writer.sync(core)?;
+        let edit = Edit::DropTable(table.id());
+        core.install_in(&mut core.manifest.lock(), &[edit], FreshFiles::new(core), |_| {})?;
         drop(guard);
         core.free_old_views();
         Ok(true)
@@ -344,13 +365,7 @@ impl Database {
 
     /// Makes every commit so far durable, buffered ones too.
     pub fn sync(&self) -> Result<()> {
-        let sync = {
-            let guard = self.core().write.lock();
-            let writer = guard.as_ref().ok_or(Error::ReadOnly)?;
-            self.core().check_writable()?;
-            writer.sync_later()
-        };
-        sync().map_err(|error| self.core().stop_writes(error))
+        commit::sync(self.core(), Durability::Synced).map(drop)
     }
 
     /// Writes everything in memory to files.
@@ -522,8 +537,15 @@ impl Batch {
         self.ops.is_empty()
     }
 
-    /// Commits all writes and returns their version. After an error none of them has taken effect, except that a failed
-    /// sync leaves it open until the database is opened again.
+    /// Commits all writes and returns their version. An empty batch that is [`Durability::Synced`] makes every commit before it
+    /// durable, as [`Database::sync`] does, and returns the version of the newest.
+    ///
+    /// A commit does work in proportion to its own bytes, to the depth of the memtables of the tables it names, and once for the
+    /// log: a write of one record, and a sync that concurrent commits share. The number of tables does not matter.
+    ///
+    /// # Errors
+    /// After an error none of the writes has taken effect, but after [`Error::OutcomeUnknown`], when a sync has failed: only
+    /// opening the database again shows whether they have.
     pub fn commit(mut self) -> Result<Version> {
         match self.bad {
             Some(error) => Err(error),
@@ -648,6 +670,7 @@ impl Readable for Database {
 
 impl Core {
     fn create_table(&self, name: &str, options: TableOptions) -> Result<Arc<crate::manifest::TableInfo>> {
+        self.check_writable()?;
         // Tables come and go under this lock, so the name and the id are looked up and taken in one go.
         let guard = self.write.lock();
         if guard.is_none() {
@@ -658,7 +681,7 @@ impl Core {
             return Ok(table.info.clone());
         }
         let id = TableId(view.files.next_table);
-        self.install(&[Edit::Table { id, name: name.to_owned(), options }], |_| {})?;
+        self.install(&[Edit::Table { id, name: name.to_owned(), options }], FreshFiles::new(self), |_| {})?;
         Ok(self.table_info(id).expect("installed above"))
     }
 }

@@ -1,6 +1,7 @@
 //! Everything that can go wrong in a database, with words that say what to do.
 
 use crate::record::LogError;
+use crate::reserve::is_disk_full;
 use sst::Version;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -42,6 +43,23 @@ pub enum Error {
     /// A write or sync failed earlier; what is in memory may be ahead of what is durable.
     #[error("writes are refused since one failed ({0}); mend the cause, then close the database and open it again")]
     WritesStopped(String),
+    /// A sync failed, and what waited for it may be durable or not. Writes are refused from then on, reads go on.
+    #[error(
+        "it is not known whether {what}, because a sync failed ({cause}); writes are refused until the database is closed and \
+         opened again, which shows what is durable"
+    )]
+    OutcomeUnknown {
+        /// What is not known.
+        what: &'static str,
+        /// The sync.
+        cause: LogError,
+    },
+    /// A write in a process that was forked after it had opened the database.
+    #[error(
+        "the database was opened before this process was forked, and belongs to the process that opened it; close it there, then \
+         open it here"
+    )]
+    Forked,
     /// A write to a database opened read-only.
     #[error("the database was opened read-only; open it for writing")]
     ReadOnly,
@@ -203,6 +221,17 @@ impl Error {
         match self {
             Self::Page(pages::Error::Io { file, source, .. }) if source.kind() == ErrorKind::NotFound => Some(file),
             _ => None,
+        }
+    }
+
+    /// Whether there is no room on the disk, or none for this user.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Self::Page(pages::Error::Io { source, .. }) | Self::Log(LogError::Io { source, .. }) => {
+                is_disk_full(source)
+            }
+            Self::Full { cause, .. } => cause.is_disk_full(),
+            _ => false,
         }
     }
 

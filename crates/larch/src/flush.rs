@@ -3,11 +3,12 @@
 use crate::commit::{Writer, log_path, rotate, wait_for_level0};
 use crate::compact::erases::Covers;
 use crate::compact::keep::{self, KeyFilter};
-use crate::compact::output::Outputs;
+use crate::compact::output::{Added, Outputs};
 use crate::compact::pick;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::install::FreshFiles;
 use crate::manifest::{Edit, TableId, TableInfo};
 use crate::memtable::Memtable;
 use crate::read::MemSet;
@@ -63,21 +64,17 @@ impl Job for FlushJob {
 pub fn flush(core: &Arc<Core>, memory: &Arc<MemSet>) -> Result<()> {
     let begin = core.machine.clock.now();
     core.report(|| Event::FlushStarted { bytes: memory.bytes() });
-    let edits = write_files(core, memory)?;
-    let (files, bytes) = (edits.len() as u64, edits.iter().map(Edit::added_bytes).sum());
+    let Added { edits, fresh, bytes } = write_files(core, memory)?;
+    let files = edits.len() as u64;
     keep_early(core, &edits);
-    let numbers: Vec<u64> = edits.iter().filter_map(Edit::added_number).collect();
     let next_log = core.view().memory.iter().rev().nth(1).expect("frozen memtables have successors").log;
     let flushed = flushed_with(core, memory);
     let state = [Edit::OldestLog(next_log), Edit::LastVersion(flushed), Edit::FlushedVersion(flushed)];
     let edits: Vec<Edit> = edits.into_iter().chain(state).collect();
-    let outcome = core.install_written(&edits, |view| view.memory.retain(|other| other.log != memory.log));
-    core.opener.forget_early(numbers);
-    outcome?;
+    core.install(&edits, fresh, |view| view.memory.retain(|other| other.log != memory.log))?;
     core.written.flushes.fetch_add(1, Ordering::Relaxed);
     core.report(|| Event::FlushFinished { files, bytes, time: core.machine.clock.now() - begin });
-    // The flush is done: a log that cannot be removed now is an orphan that the next open removes.
-    core.machine.disk.remove(&log_path(&core.directory, memory.log)).ok();
+    core.opener.leftovers.remove(&log_path(&core.directory, memory.log));
     Ok(())
 }
 
@@ -90,26 +87,21 @@ fn flushed_with(core: &Core, memory: &MemSet) -> Version {
     others.map(|other| Version(other.oldest().0 - 1)).fold(visible, Version::min)
 }
 
-/// Writes a file for every table with rows and returns the edits that add them.
-pub fn write_files(core: &Arc<Core>, memory: &MemSet) -> Result<Vec<Edit>> {
+/// Writes a file for every table with rows, for level 0.
+pub fn write_files(core: &Arc<Core>, memory: &MemSet) -> Result<Added> {
     let boundaries = core.boundaries();
-    let mut edits = Vec::new();
+    let mut all = Added { edits: Vec::new(), fresh: FreshFiles::new(core), bytes: 0 };
     for (table, memtable) in memory.all() {
         if memtable.is_empty() {
             continue;
         }
         let Some(info) = core.table_info(table) else { continue };
-        edits.extend(write_table(core, &info, &memtable, &boundaries)?);
+        all.append(write_table(core, &info, &memtable, &boundaries)?);
     }
-    Ok(edits)
+    Ok(all)
 }
 
-fn write_table(
-    core: &Arc<Core>,
-    table: &Arc<TableInfo>,
-    memtable: &Memtable,
-    boundaries: &[Version],
-) -> Result<Vec<Edit>> {
+fn write_table(core: &Arc<Core>, table: &Arc<TableInfo>, memtable: &Memtable, boundaries: &[Version]) -> Result<Added> {
     let mut erases = memtable.range_erases().map(|erase| RangeErase {
         start: erase.start.to_vec(),
         end: (!erase.end.is_empty()).then(|| erase.end.to_vec()),
@@ -136,13 +128,14 @@ fn write_table(
     while let Some(erase) = covers.advance(None)? {
         outputs.add_erase(erase.clone())?;
     }
-    let (edits, bytes) = outputs.finish(0, 0)?;
-    core.written.flush.fetch_add(bytes, Ordering::Relaxed);
-    Ok(edits)
+    let added = outputs.finish(0, 0)?;
+    core.written.flush.fetch_add(added.bytes, Ordering::Relaxed);
+    Ok(added)
 }
 
 /// Freezes what is in memory and waits until all of it is in files.
 pub fn flush_all(core: &Arc<Core>) -> Result<()> {
+    core.check_writable()?;
     // What is frozen already goes first, so that no more than the write buffer is in memory.
     wait_for_flushes(core)?;
     wait_for_level0(core, None)?;

@@ -7,7 +7,7 @@
 
 use crate::cancel::Limit;
 use crate::commit::wait_for_level0;
-use crate::compact::output::Outputs;
+use crate::compact::output::{NewFiles, Outputs};
 use crate::compact::pick;
 use crate::compact::run::{Plan, merge_files};
 use crate::core::Core;
@@ -15,12 +15,13 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::flush;
 use crate::gauge::Holding;
+use crate::install::FreshFiles;
 use crate::manifest::{DbFile, Edit, LEVELS, Level, TableFiles, TableInfo};
 use crate::parts;
 use crate::table::Table;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
-use sst::{KeyBounds, Meta, RowKind, Version};
+use sst::{KeyBounds, RowKind, Version};
 use std::cmp::Ordering as Compared;
 
 /// Runs merged at once: each needs its share of the read-ahead.
@@ -67,9 +68,10 @@ pub struct ImportReport {
 }
 
 /// Files whose rows are in order and that nobody else knows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Run {
     files: Vec<Arc<DbFile>>,
+    fresh: FreshFiles,
 }
 
 enum State {
@@ -103,6 +105,7 @@ impl Import {
         }
         table.core().check_writable()?;
         table.core().view().files_of(table.identity())?;
+        table.core().reserve.fill()?;
         let state = State::Streaming(Box::default());
         let runs_memory = table.core().held.imports.holding();
         let (runs, joined) = (Vec::new(), Vec::new());
@@ -201,13 +204,9 @@ impl Import {
             sorted,
             runs,
         };
-        let outcome = ingest(self.core(), &self.table.info(), &run);
+        let outcome = ingest(self.core(), &self.table.info(), run);
         // Compaction may have found the turn taken.
         self.core().background.wake_compact();
-        if outcome.is_ok() || self.core().check_writable().is_err() {
-            // After a failed write of the manifest nobody knows whether it names the files; the next open does.
-            run.keep();
-        }
         outcome?;
         self.core().written.import.fetch_add(report.bytes, Ordering::Relaxed);
         let table = || self.table.name().to_owned();
@@ -230,7 +229,12 @@ impl Import {
             let merged = self.merge_group(&group, file_bytes, progress)?;
             runs.insert(first, merged);
         }
-        Ok(Run { files: runs.into_iter().flat_map(Run::into_files).collect() })
+        let mut all = Run { files: Vec::new(), fresh: FreshFiles::new(self.core()) };
+        for mut run in runs {
+            all.files.append(&mut run.files);
+            all.fresh.append(run.take_fresh());
+        }
+        Ok(all)
     }
 
     fn merge_group(&self, group: &[Run], file_bytes: u64, progress: &mut dyn FnMut(u64, u64)) -> Result<Run> {
@@ -260,18 +264,14 @@ fn final_file_bytes(core: &Core) -> u64 {
 }
 
 impl Run {
-    fn new(core: &Core, files: Vec<(u64, Meta)>) -> Self {
+    fn new(core: &Core, new: NewFiles) -> Self {
         let open = |(number, meta)| core.opener.open(number, core.epoch, 0, meta);
-        Self { files: files.into_iter().map(open).collect() }
+        Self { files: new.files.into_iter().map(open).collect(), fresh: new.fresh }
     }
 
-    fn into_files(mut self) -> Vec<Arc<DbFile>> {
-        std::mem::take(&mut self.files)
-    }
-
-    /// The files belong to the database now.
-    fn keep(mut self) {
-        self.files.clear();
+    fn take_fresh(&mut self) -> FreshFiles {
+        let none = self.fresh.empty();
+        std::mem::replace(&mut self.fresh, none)
     }
 
     fn bytes(&self) -> u64 {
@@ -285,7 +285,8 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        self.files.iter().for_each(|file| file.discard());
+        // The database opens them itself if they become part of it.
+        self.files.iter().for_each(|file| file.sst.file.kill());
     }
 }
 
@@ -302,11 +303,12 @@ fn in_order(runs: &mut [Run]) -> bool {
 }
 
 /// Makes the files of `run` part of the table, as one commit.
-fn ingest(core: &Arc<Core>, table: &TableInfo, run: &Run) -> Result<()> {
+fn ingest(core: &Arc<Core>, table: &TableInfo, mut run: Run) -> Result<()> {
     let Some(bounds) = run.bounds() else {
         core.view().files_of(table)?;
         return Ok(());
     };
+    core.check_writable()?;
     wait_for_level0(core, Some(table.id))?;
     // No compaction may move files under the choice of a level, and no commit may come between the steps.
     let turn = core.compacting.lock();
@@ -316,11 +318,11 @@ fn ingest(core: &Arc<Core>, table: &TableInfo, run: &Run) -> Result<()> {
     // Rows in memory are older than the import and must be below it.
     flush::table_to_files(core, writer, table.id)?;
     // What is acknowledged durable is a prefix of the commits: those before this one come first.
-    writer.sync().map_err(|error| core.stop_writes(error))?;
+    writer.sync(core)?;
     let view = core.view();
     let files = view.files_of(table)?;
     let level = deepest_free_level(files, &bounds);
-    let version = writer.take_version();
+    let version = writer.next_version();
     let add = |file: &Arc<DbFile>| Edit::AddFile {
         table: table.id,
         level,
@@ -333,7 +335,8 @@ fn ingest(core: &Arc<Core>, table: &TableInfo, run: &Run) -> Result<()> {
     if view.memory.iter().all(|memory| memory.is_empty()) {
         edits.push(Edit::FlushedVersion(version));
     }
-    core.install(&edits, |_| {})?;
+    core.install(&edits, run.take_fresh(), |_| {})?;
+    writer.take_version();
     core.publish(version);
     drop(guard);
     drop(turn);

@@ -34,6 +34,11 @@ impl FreshFiles {
         Self { leftovers: core.opener.leftovers.clone(), paths: Vec::new() }
     }
 
+    /// None, of the same database.
+    pub fn empty(&self) -> Self {
+        Self { leftovers: self.leftovers.clone(), paths: Vec::new() }
+    }
+
     /// Takes a file that is about to be created.
     pub fn add(&mut self, path: PathBuf) {
         self.paths.push(path);
@@ -68,6 +73,9 @@ impl Core {
             self.install_in(&mut manifest, edits, fresh, change)
         };
         self.opener.leftovers.retry();
+        if edits.iter().any(Edit::frees) {
+            self.free_old_views();
+        }
         outcome
     }
 
@@ -88,7 +96,7 @@ impl Core {
         self.opener.forget_early(edits.iter().filter_map(Edit::added_number));
         if outcome.is_ok()
             && let Some(log) = manifest
-            && log.is_overgrown()
+            && log.is_overgrown(self.options.manifest_slack_bytes)
             && self.renew_manifest(log).is_err()
         {
             self.written.failed_renewals.fetch_add(1, Ordering::Relaxed);
@@ -142,9 +150,7 @@ impl Core {
         let mut files = FileSet::clone(&self.view().files);
         let number = self.new_number();
         files.next_number = self.next_number.load(Ordering::Acquire);
-        let old = manifest.renew(&self.machine, &self.directory, number, &files)?;
-        old.iter().for_each(|path| self.opener.leftovers.remove(path));
-        Ok(())
+        manifest.renew(&self.log_machine, &self.directory, (number, &files, self.options.compat), &self.opener.leftovers)
     }
 }
 

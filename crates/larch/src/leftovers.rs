@@ -5,6 +5,7 @@
 //! tried again after each later install, and the next open for writing removes it, since no manifest names it.
 
 use os::Disk;
+use os::process::Origin;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex};
 use std::io::ErrorKind;
@@ -17,6 +18,7 @@ const MOST_PATHS: usize = 10_000;
 #[derive(Debug)]
 pub struct Leftovers {
     disk: Arc<dyn Disk>,
+    origin: Origin,
     paths: Mutex<Vec<PathBuf>>,
     failures: AtomicU64,
 }
@@ -24,11 +26,14 @@ pub struct Leftovers {
 impl Leftovers {
     /// None yet.
     pub fn new(disk: Arc<dyn Disk>) -> Arc<Self> {
-        Arc::new(Self { disk, paths: Mutex::default(), failures: AtomicU64::new(0) })
+        Arc::new(Self { disk, origin: Origin::here(), paths: Mutex::default(), failures: AtomicU64::new(0) })
     }
 
-    /// Removes a file, now or later.
+    /// Removes a file, now or later. A forked child that drops its copy of a handle removes nothing.
     pub fn remove(&self, path: &Path) {
+        if !self.origin.is_here() {
+            return;
+        }
         if !self.try_remove(path) {
             let mut paths = self.paths.lock();
             if paths.len() < MOST_PATHS {

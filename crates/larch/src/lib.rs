@@ -73,6 +73,8 @@ mod flush;
 #[doc(hidden)]
 pub mod fuzz;
 mod import;
+mod install;
+mod leftovers;
 mod manifest;
 mod memtable;
 mod metrics;
@@ -84,6 +86,7 @@ mod read;
 mod record;
 mod release;
 mod repair;
+mod reserve;
 mod resting;
 mod scrub;
 mod selection;

@@ -68,6 +68,11 @@ pub struct Metrics {
     pub compactions: u64,
     /// Files moved to a deeper level without rewriting.
     pub trivial_moves: u64,
+    /// Files that nothing needs any more and that could not be removed yet. Later installs try again, and so does the next
+    /// open.
+    pub leftover_files: u64,
+    /// Attempts to remove such files, and to renew a manifest that has grown, that failed and are made again.
+    pub failed_cleanups: u64,
     /// Time commits were slowed because background work was behind, in microseconds.
     pub slowed_micros: u64,
     /// Commits, flushes and imports that waited because level 0 of a table had too many files.
@@ -139,6 +144,8 @@ impl Metrics {
             flushes: load(&written.flushes),
             compactions: load(&written.compactions),
             trivial_moves: load(&written.trivial_moves),
+            leftover_files: core.opener.leftovers.count(),
+            failed_cleanups: core.opener.leftovers.failures() + load(&written.failed_renewals),
             slowed_micros: load(&written.slowed_micros),
             level0_stalls: level0.0,
             level0_stall_micros: level0.1,

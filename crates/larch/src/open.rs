@@ -3,10 +3,13 @@
 use crate::background::Closing;
 use crate::batch::{BatchOps, Op};
 use crate::commit::{Writer, apply, log_path};
+use crate::compact::output::Added;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::flush;
+use crate::install::FreshFiles;
+use crate::leftovers::Leftovers;
 use crate::manifest::file_set::{EarlyFiles, FileOpener, sst_name};
 use crate::manifest::log::manifest_name;
 use crate::manifest::{Edit, FileSet, ManifestLog};
@@ -44,6 +47,7 @@ pub fn open(
         prefer_flat: options.prefer_flat_index,
         early: EarlyFiles::default(),
         known: Arc::default(),
+        leftovers: Leftovers::new(machine.disk.clone()),
     };
     options.check()?;
     // For a writer this only saves making a directory in vain: what counts is what it finds under the lock.
@@ -92,9 +96,11 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
     let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
     let core = Arc::new(Core::new(machine, directory, options, opener, Some(lock), view, last));
     let recovered = replay(&core, &listed)?;
-    let (logs, commits, recovered_files) = (recovered.logs, recovered.commits, recovered.edits.len() as u64);
+    let (logs, commits, recovered_files) = (recovered.logs, recovered.commits, recovered.files.edits.len() as u64);
     let (manifest, log) = begin(&core, recovered)?;
-    remove_orphans(&core, manifest, log)?;
+    remove_orphans(&core, listed, manifest, log);
+    // Without it puts will say that the disk is full.
+    core.reserve.fill().ok();
     core.report(|| Event::Opened {
         files: core.view().files.tables.values().map(|table| table.files().count() as u64).sum(),
         logs,
@@ -147,15 +153,15 @@ fn begin(core: &Arc<Core>, recovered: Recovered) -> Result<(u64, u64)> {
         view.memory = vec![active];
     });
     core.publish(newest);
-    let mut edits = recovered.edits;
+    let Added { mut edits, fresh, .. } = recovered.files;
     edits.extend([Edit::OldestLog(log_number), Edit::LastVersion(newest), Edit::FlushedVersion(newest)]);
-    core.install(&edits, |_| {})?;
+    core.install(&edits, fresh, |_| {})?;
     Ok((manifest_number, log_number))
 }
 
 struct Recovered {
     /// Files with the recovered rows, for level 0.
-    edits: Vec<Edit>,
+    files: Added,
     newest: Version,
     /// The last log, for the header of the next.
     previous: Option<Previous>,
@@ -177,13 +183,14 @@ fn replay(core: &Arc<Core>, listed: &[Listed]) -> Result<Recovered> {
             _ => None,
         })
         .collect();
-    let numbers = finished(machine, directory, numbers)?;
+    let numbers = used(machine, directory, numbers)?;
     if files.oldest_log > 0 && numbers.first() != Some(&files.oldest_log) {
         let path = log_path(directory, files.oldest_log);
         return Err(LogError::corrupt(&path, 0, "it is missing, but the manifest needs it").into());
     }
+    let none = Added { edits: Vec::new(), fresh: FreshFiles::new(core), bytes: 0 };
     let mut recovered =
-        Recovered { edits: Vec::new(), newest: Version(0), previous: None, logs: numbers.len() as u64, commits: 0 };
+        Recovered { files: none, newest: Version(0), previous: None, logs: numbers.len() as u64, commits: 0 };
     for (i, &number) in numbers.iter().enumerate() {
         // A log's successor says where it ended.
         let known_end = match numbers.get(i + 1) {
@@ -210,26 +217,35 @@ fn replay(core: &Arc<Core>, listed: &[Listed]) -> Result<Recovered> {
             recovered.commits += 1;
             apply(&memory, version, &known_tables(ops, files));
             if memory.bytes() > core.options.write_buffer_bytes / 2 {
-                recovered.edits.extend(flush::write_files(core, &memory)?);
+                recovered.files.append(flush::write_files(core, &memory)?);
                 memory = MemSet::new(number);
             }
         }
         rewrite_tail(machine, &path, reader.proven_end()..reader.end())?;
         recovered.previous = Some(Previous { number, end: reader.end() });
-        recovered.edits.extend(flush::write_files(core, &memory)?);
+        recovered.files.append(flush::write_files(core, &memory)?);
     }
     Ok(recovered)
 }
 
-/// The logs whose creation was finished; nothing was ever in the others.
-fn finished(machine: &Machine, directory: &Path, numbers: Vec<u64>) -> Result<Vec<u64>> {
-    let mut finished = Vec::new();
+/// The logs that commits may be in. Nothing was ever in the others: their creation was not finished, or it was given up
+/// after an error, so that the next log does not continue them.
+fn used(machine: &Machine, directory: &Path, numbers: Vec<u64>) -> Result<Vec<u64>> {
+    let open = |number| LogReader::open(&*machine.disk, &log_path(directory, number), None);
+    let mut used: Vec<u64> = Vec::new();
     for number in numbers {
-        if LogReader::open(&*machine.disk, &log_path(directory, number), None)?.header().is_some() {
-            finished.push(number);
+        let Some(header) = open(number)?.header().copied() else { continue };
+        if let Some(previous) = header.previous {
+            while let Some(&last) = used.last()
+                && last > previous.number
+                && open(last)?.next_commit()?.is_none()
+            {
+                used.pop();
+            }
         }
+        used.push(number);
     }
-    Ok(finished)
+    Ok(used)
 }
 
 /// What [`rewrite_tail`] holds in memory of a log.
@@ -314,8 +330,8 @@ pub fn list(machine: &Machine, directory: &Path) -> Result<Vec<Listed>> {
     Ok(listed)
 }
 
-/// Removes what an unfinished writer left: files no manifest names, older manifests and logs.
-fn remove_orphans(core: &Core, manifest: u64, log: u64) -> Result<()> {
+/// Removes what an unfinished writer left of the files `listed`: those no manifest names, older manifests and logs.
+fn remove_orphans(core: &Core, listed: Vec<Listed>, manifest: u64, log: u64) {
     let view = core.view();
     let live: BTreeSet<String> = view
         .files
@@ -324,14 +340,13 @@ fn remove_orphans(core: &Core, manifest: u64, log: u64) -> Result<()> {
         .flat_map(|table| table.files())
         .map(|(_, file)| sst_name(file.number, file.epoch))
         .collect();
-    for listed in list(&core.machine, &core.directory)? {
+    for listed in listed {
         let path = match listed {
             Listed::Sst(name, _) if !live.contains(&name) => core.directory.join(name),
             Listed::Log(number) if number < log => log_path(&core.directory, number),
             Listed::Manifest(number) if number < manifest => core.directory.join(manifest_name(number)),
             _ => continue,
         };
-        core.machine.disk.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
+        core.opener.leftovers.remove(&path);
     }
-    Ok(())
 }

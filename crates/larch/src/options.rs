@@ -34,6 +34,10 @@ pub struct Options {
     pub open_files: usize,
     /// Share of the cache for tables that are to be in memory, in bytes; a quarter if it is not said.
     pub in_memory_bytes: Option<u64>,
+    /// Disk space kept back so that erases can be written when the disk is full. Bytes.
+    pub reserve_bytes: u64,
+    /// A manifest may grow by this and its initial length before a new one is begun. Bytes.
+    pub manifest_slack_bytes: u64,
     /// Whether what is in memory is written down at close and brought back after open.
     pub warm_from_last: bool,
     /// Whether a missing database is created.
@@ -61,6 +65,8 @@ impl Default for Options {
             durability: Durability::Synced,
             open_files: 512,
             in_memory_bytes: None,
+            reserve_bytes: 256 << 10,
+            manifest_slack_bytes: 4 << 20,
             warm_from_last: false,
             create: true,
             read_only: false,

@@ -43,7 +43,7 @@ pub type Result<T, E = LogError> = std::result::Result<T, E>;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LogError {
     /// The system refused an operation.
-    #[error("{}; mend the cause, then open the database again", os::failure::describe(action, file, source))]
+    #[error("{}; mend the cause, then try again", os::failure::describe(action, file, source))]
     Io {
         /// What was tried: "read", "append to", "sync", …
         action: &'static str,

@@ -14,6 +14,7 @@ mod salvage;
 use crate::commit::{apply, log_path};
 use crate::db::Database;
 use crate::error::{Error, Result};
+use crate::leftovers::Leftovers;
 use crate::manifest::file_set::{EarlyFiles, FileOpener, sst_name};
 use crate::manifest::{DbFile, FileSet, ManifestLog, TableId};
 use crate::memtable::Memtable;
@@ -184,6 +185,7 @@ impl Found {
             prefer_flat: false,
             early: EarlyFiles::default(),
             known: Arc::default(),
+            leftovers: Leftovers::new(machine.disk.clone()),
         };
         let (set, is_whole) = manifest(machine, damaged, &listed, &opener, report);
         let mut tables = BTreeMap::new();

@@ -7,6 +7,7 @@ use crate::compact::output::Outputs;
 use crate::db::Handle;
 use crate::error::{Error, Result};
 use crate::flush;
+use crate::install::FreshFiles;
 use crate::manifest::{Edit, TableId};
 use crate::table::Table;
 use os::sync::Arc;
@@ -38,6 +39,7 @@ fn share_files(handle: &Arc<Handle>, table: &Table, name: &str, part: Part<'_>) 
         Part::From(key) => Some(key),
         Part::Copy | Part::Whole => None,
     };
+    core.check_writable()?;
     wait_for_level0(core, None)?;
     // No compaction may change levels, and no commit may come between the steps.
     let turn = core.compacting.lock();
@@ -50,7 +52,7 @@ fn share_files(handle: &Arc<Handle>, table: &Table, name: &str, part: Part<'_>) 
     }
     flush::table_to_files(core, writer, table.id())?;
     // What is durable is a prefix of the commits: those before this one come first.
-    writer.sync().map_err(|error| core.stop_writes(error))?;
+    writer.sync(core)?;
     let view = core.view();
     let files = view.files_of(table.identity())?;
     let (info, id) = (&files.info, TableId(view.files.next_table));
@@ -75,14 +77,16 @@ fn share_files(handle: &Arc<Handle>, table: &Table, name: &str, part: Part<'_>) 
         }
     }
     let mut version = None;
+    let mut fresh = FreshFiles::new(core);
     if let Some(key) = from {
         // The old table's rows are hidden by a file that says so, which a compaction turns into slices.
-        let at = *version.insert(writer.take_version());
+        let at = *version.insert(writer.next_version());
         let erase = RangeErase { start: key.to_vec(), end: None, versions: vec![at] };
         let mut outputs = Outputs::new(core, info, u64::MAX, false);
         outputs.add_erase(erase)?;
-        let (added, _) = outputs.finish(0, 0)?;
-        edits.extend(added);
+        let added = outputs.finish(0, 0)?;
+        edits.extend(added.edits);
+        fresh.append(added.fresh);
         edits.push(Edit::LastVersion(at));
         if view.memory.iter().all(|memory| memory.is_empty()) {
             edits.push(Edit::FlushedVersion(at));
@@ -92,8 +96,9 @@ fn share_files(handle: &Arc<Handle>, table: &Table, name: &str, part: Part<'_>) 
         // In the same record: a crash leaves one of the two names, and all rows under it.
         edits.push(Edit::DropTable(table.id()));
     }
-    core.install_written(&edits, |_| {})?;
+    core.install_in(&mut core.manifest.lock(), &edits, fresh, |_| {})?;
     if let Some(version) = version {
+        writer.take_version();
         core.publish(version);
     }
     drop(guard);

@@ -9,6 +9,7 @@ use crate::core::Core;
 use crate::db::Handle;
 use crate::error::{Error, Result};
 use crate::import::Import;
+use crate::install::FreshFiles;
 use crate::manifest::{Edit, TableId, TableInfo};
 use crate::metrics::TableStats;
 use crate::options::TableOptions;
@@ -707,11 +708,11 @@ impl Table {
 impl Core {
     /// See [`Table::alter`]. Under one lock from reading the options to writing them: of two alters each sees the other.
     fn alter_table(&self, table: &TableInfo, change: impl FnOnce(&mut TableOptions)) -> Result<()> {
-        let mut manifest = self.manifest.lock();
-        if manifest.is_none() {
+        self.check_writable()?;
+        let _altering = self.altering.lock();
+        if self.options.read_only {
             return Err(Error::ReadOnly);
         }
-        self.check_writable()?;
         let old = self.view().files_of(table)?.info.clone();
         let mut options = old.options.clone();
         change(&mut options);
@@ -726,15 +727,12 @@ impl Core {
         if options == old.options {
             return Ok(());
         }
-        let edit = |since| [Edit::AlterTable { id: table.id, since, options: options.clone() }];
-        if options.writes_like(&old.options) {
-            return self.install_in(&mut manifest, &edit(old.since), |_| {});
-        }
-        let since = self.new_number();
-        self.install_in(&mut manifest, &edit(since), |_| {})?;
-        // Whoever took a number in the meantime may have seen the old options; later ones see the new.
-        let now = self.new_number();
-        if now == since + 1 { Ok(()) } else { self.install_in(&mut manifest, &edit(now), |_| {}) }
+        let mut manifest = self.manifest.lock();
+        // Files with smaller numbers may have been begun under the old options; later ones see the new.
+        let _numbering = self.numbering.write();
+        let since = if options.writes_like(&old.options) { old.since } else { self.new_number() };
+        let edit = Edit::AlterTable { id: table.id, since, options };
+        self.install_in(&mut manifest, &[edit], FreshFiles::new(self), |_| {})
     }
 }
 

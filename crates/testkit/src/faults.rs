@@ -5,7 +5,7 @@
 
 use crate::history::History;
 use larch::os::sim::SimDisk;
-use larch::{Error, LogError, Result};
+use larch::{Error, Result};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::io::ErrorKind;
@@ -65,8 +65,13 @@ pub fn fail_operations(seed: u64, steps: usize, samples: usize) {
         }
         let Err(error) = history.run(steps) else { continue };
         assert!(!error.is_corruption(), "a failed operation is not corruption: {error}");
-        if history.is_open() && is_failed_write(&error) {
+        history.disk().clear_faults();
+        if history.is_open() && is_final(&error) {
             history.expect_writes_stopped();
+        } else if history.is_open() {
+            // What failed had no effect, and does not stand in the way of more work.
+            let outcome = history.resume().and_then(|()| history.go_on(steps / 8));
+            expect_to_go_on(outcome);
         }
         // The fault has passed: the same process opens again, and the machine may crash after that.
         history.recover().expect("the fault has passed");
@@ -181,6 +186,10 @@ pub fn fill_the_disk(seed: u64, steps: usize) {
             }
         }
         history.disk().set_capacity(u64::MAX);
+        if history.is_open() && rng.random() {
+            let outcome = history.resume().and_then(|()| history.go_on(steps / 4));
+            expect_to_go_on(outcome);
+        }
         if rng.random() {
             history.restart();
             history.recover().expect("the disk has room again");
@@ -214,12 +223,19 @@ fn expect_only_the_crash(history: &History, outcome: Result<()>) {
     }
 }
 
-/// Whether a log or the manifest could not be written.
-fn is_failed_write(error: &Error) -> bool {
-    match error {
-        Error::WritesStopped(_) => true,
-        Error::Log(LogError::Io { action, .. }) => ["append to", "sync"].contains(action),
-        _ => false,
+/// Whether writes are refused until the database is opened again.
+fn is_final(error: &Error) -> bool {
+    matches!(error, Error::WritesStopped(_) | Error::OutcomeUnknown { .. })
+}
+
+/// What an open database says once a fault has passed: nothing, or that writes are refused until it is opened again, or that
+/// they wait for background work which is tried again some time later.
+fn expect_to_go_on(outcome: Result<()>) {
+    match outcome {
+        Err(error) if !is_final(&error) && !matches!(error, Error::Full { .. }) => {
+            panic!("the fault has passed: {error}")
+        }
+        _ => {}
     }
 }
 

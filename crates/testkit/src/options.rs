@@ -21,6 +21,10 @@ pub struct TinyOptions {
     pub prefer_flat_index: bool,
     /// Shape of the levels.
     pub levels: LevelOptions,
+    /// Growth of a manifest before a new one is begun, in bytes.
+    pub manifest_slack_bytes: u64,
+    /// Disk space kept back for erases, in bytes.
+    pub reserve_bytes: u64,
     /// How tables are stored; each new one takes one of these.
     pub tables: Vec<TableOptions>,
     /// Indexes that a table may be altered to.
@@ -50,6 +54,8 @@ impl TinyOptions {
                 // Below a block, a file has one row.
                 file_bytes: 1 << rng.random_range(10..=16),
             },
+            manifest_slack_bytes: *[0, 500, 4 << 20].choose(rng).expect("there are three"),
+            reserve_bytes: *[0, 4 << 10, 32 << 10].choose(rng).expect("there are three"),
             tables,
             indexes: INDEXES.to_vec(),
         }
@@ -80,6 +86,8 @@ impl TinyOptions {
             .open_files(self.open_files)
             .prefer_flat_index(self.prefer_flat_index)
             .levels(self.levels)
+            .manifest_slack_bytes(self.manifest_slack_bytes)
+            .reserve_bytes(self.reserve_bytes)
     }
 }
 

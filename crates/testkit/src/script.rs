@@ -66,6 +66,8 @@ impl Script {
             open_files: 16,
             prefer_flat_index: false,
             levels: LevelOptions::default(),
+            manifest_slack_bytes: 4 << 20,
+            reserve_bytes: 0,
             tables: vec![TableOptions::default()],
             indexes: Vec::new(),
         };

@@ -7,6 +7,7 @@
 
 use crate::core::Core;
 use crate::error::Result;
+use crate::install::FreshFiles;
 use crate::manifest::edit::MAX_RANGES;
 use crate::manifest::{DbFile, Edit, TableFiles};
 use os::sync::atomic::Ordering;
@@ -110,7 +111,7 @@ pub fn run(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
         }
     }
     if !edits.is_empty() {
-        core.install(&edits, |_| {})?;
+        core.install(&edits, FreshFiles::new(core), |_| {})?;
     }
     Ok(!edits.is_empty())
 }

@@ -1,16 +1,16 @@
-//! Sorted rows and range erases to files of a bounded size, cut between keys. Unfinished files are removed. A row comes in
-//! parts, one for each column group of the table.
+//! Sorted rows and range erases to files of a bounded size, cut between keys. A row comes in parts, one for each column
+//! group of the table. The files are removed unless they are installed (see `install.rs`).
 
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::gauge::Holding;
+use crate::install::FreshFiles;
 use crate::manifest::{Edit, TableInfo};
 use crate::origin;
 use crate::parts::Slices;
 use os::Access;
 use os::sync::Arc;
 use sst::{Builder, Meta, RangeErase, RowKind, Version};
-use std::path::PathBuf;
 
 /// Bytes of a file after which the memory of its builder is looked at again.
 const LOOK_BYTES: u64 = 64 << 10;
@@ -29,24 +29,45 @@ pub struct Outputs {
     held_back: Vec<Version>,
     held_key: Vec<u8>,
     open: Option<Open>,
-    written: Vec<Written>,
+    written: Vec<(u64, Meta)>,
+    /// The files of both.
+    fresh: FreshFiles,
     /// The memory of all this.
     memory: Holding,
-    finished: bool,
+}
+
+/// Finished files that are not part of the database yet.
+pub struct NewFiles {
+    /// Number of each, and what is known of it.
+    pub files: Vec<(u64, Meta)>,
+    /// Their owner until they are installed.
+    pub fresh: FreshFiles,
+}
+
+/// As [`NewFiles`], with the edits that make them part of a table.
+pub struct Added {
+    /// One for each file.
+    pub edits: Vec<Edit>,
+    /// To be installed with the edits.
+    pub fresh: FreshFiles,
+    /// Of all files.
+    pub bytes: u64,
 }
 
 struct Open {
     builder: Builder,
     number: u64,
-    path: PathBuf,
     /// Length of the file from which on the builder's memory is looked at again.
     look_at: u64,
 }
 
-struct Written {
-    number: u64,
-    path: PathBuf,
-    meta: Meta,
+impl Added {
+    /// Takes all of another.
+    pub fn append(&mut self, other: Added) {
+        self.edits.extend(other.edits);
+        self.fresh.append(other.fresh);
+        self.bytes += other.bytes;
+    }
 }
 
 impl Outputs {
@@ -62,8 +83,8 @@ impl Outputs {
             held_key: Vec::new(),
             open: None,
             written: Vec::new(),
+            fresh: FreshFiles::new(core),
             memory: core.held.builders.holding(),
-            finished: false,
         }
     }
 
@@ -141,42 +162,37 @@ impl Outputs {
         let open = self.open.as_mut().expect("created above");
         if bytes >= open.look_at {
             open.look_at = bytes + LOOK_BYTES;
-            let erase = self.erase.as_ref().map_or(0, erase_bytes);
-            self.memory.set(open.builder.memory_bytes() + written_bytes(&self.written) + erase);
+            let waiting = self.erase.as_ref().map_or(0, erase_bytes) + self.fresh.memory_bytes();
+            self.memory.set(open.builder.memory_bytes() + written_bytes(&self.written) + waiting);
         }
         Ok(&mut open.builder)
     }
 
-    fn create(&self) -> Result<Open> {
-        let number = self.core.new_number();
+    fn create(&mut self) -> Result<Open> {
+        let (number, now) = {
+            let _numbering = self.core.numbering.read();
+            (self.core.new_number(), self.core.table_info(self.table.id))
+        };
         let path = self.core.opener.path(number, self.core.epoch);
         let disk = &self.core.machine.disk;
+        self.fresh.add(path.clone());
         let file = disk.open(&path, Access::CreateDirect).map_err(|error| Error::io("create", &path, error))?;
-        // The number is taken first: a file with a number that an alter does not count as old is written as that says.
-        let now = self.core.table_info(self.table.id);
         let options = &now.as_ref().unwrap_or(&self.table).options;
         let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
         let options = options.build(filter, self.core.options.compat);
-        let builder = Builder::new(file, path.clone(), self.core.machine.random.next_u64(), options);
+        let builder = Builder::new(file, path, self.core.machine.random.next_u64(), options);
         let builder = builder.with_origin(origin::encode(&self.table));
-        Ok(Open { builder, number, path, look_at: 0 })
+        Ok(Open { builder, number, look_at: 0 })
     }
 
     /// Finishes the open file, which ends before `cut`; `None` is the end of all keys.
     fn close(&mut self, cut: Option<&[u8]>) -> Result<()> {
         let Some(mut open) = self.open.take() else { return Ok(()) };
-        let outcome = self.cut_erase(&mut open.builder, cut).and_then(|()| Ok(open.builder.finish()?));
-        match outcome {
-            Ok(meta) => {
-                self.written.push(Written { number: open.number, path: open.path, meta });
-                self.memory.set(written_bytes(&self.written));
-                Ok(())
-            }
-            Err(error) => {
-                remove(&self.core, &open.path);
-                Err(error)
-            }
-        }
+        self.cut_erase(&mut open.builder, cut)?;
+        let meta = open.builder.finish()?;
+        self.written.push((open.number, meta));
+        self.memory.set(written_bytes(&self.written) + self.fresh.memory_bytes());
+        Ok(())
     }
 
     /// Writes what lies before `cut` of the range erase that waits.
@@ -196,37 +212,21 @@ impl Outputs {
     }
 
     /// Finishes the last file and returns all of them.
-    pub fn finish_files(mut self) -> Result<Vec<(u64, Meta)>> {
+    pub fn finish_files(mut self) -> Result<NewFiles> {
         self.write_erase()?;
         self.close(None)?;
         let directory = &self.core.directory;
         self.core.machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
-        self.finished = true;
-        Ok(self.written.iter().map(|written| (written.number, written.meta.clone())).collect())
+        Ok(NewFiles { files: self.written, fresh: self.fresh })
     }
 
-    /// Finishes the last file and returns the edits that add all files to `level`, and their bytes.
-    pub fn finish(self, level: u8, version_offset: u64) -> Result<(Vec<Edit>, u64)> {
+    /// Finishes the last file and returns all of them with the edits that add them to `level`.
+    pub fn finish(self, level: u8, version_offset: u64) -> Result<Added> {
         let (table, epoch) = (self.table.id, self.core.epoch);
-        let files = self.finish_files()?;
+        let NewFiles { files, fresh } = self.finish_files()?;
         let bytes = files.iter().map(|(_, meta)| meta.file_bytes).sum();
         let add = |(number, meta)| Edit::AddFile { table, level, number, epoch, version_offset, meta };
-        Ok((files.into_iter().map(add).collect(), bytes))
-    }
-}
-
-impl Drop for Outputs {
-    fn drop(&mut self) {
-        if self.finished {
-            return;
-        }
-        if let Some(Open { builder, path, .. }) = self.open.take() {
-            drop(builder);
-            remove(&self.core, &path);
-        }
-        for Written { path, .. } in &self.written {
-            remove(&self.core, path);
-        }
+        Ok(Added { edits: files.into_iter().map(add).collect(), fresh, bytes })
     }
 }
 
@@ -237,14 +237,6 @@ fn erase_bytes(erase: &RangeErase) -> u64 {
 }
 
 /// Memory of what is known of finished files.
-fn written_bytes(written: &[Written]) -> u64 {
-    written
-        .iter()
-        .map(|file| (size_of::<Written>() + file.path.as_os_str().len() + file.meta.heap_bytes()) as u64)
-        .sum()
-}
-
-/// Removes a file that is not part of the database. One that cannot be removed is an orphan for the next open.
-fn remove(core: &Core, path: &std::path::Path) {
-    core.machine.disk.remove(path).ok();
+fn written_bytes(written: &[(u64, Meta)]) -> u64 {
+    written.iter().map(|(_, meta)| (size_of::<(u64, Meta)>() + meta.heap_bytes()) as u64).sum()
 }

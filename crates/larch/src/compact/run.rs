@@ -6,6 +6,7 @@ use super::output::Outputs;
 use super::pick::{self, Choice};
 use crate::core::Core;
 use crate::error::Result;
+use crate::install::FreshFiles;
 use crate::manifest::{DbFile, Edit, Level, TableFiles, TableInfo};
 use crate::parts::MAX_GROUPS;
 use crate::read::level::LevelCursor;
@@ -30,7 +31,7 @@ pub fn run(
         Choice::Nothing => Ok(false),
         Choice::Move { from, to, number, .. } => {
             let edit = Edit::MoveFile { table: table.info.id, level: *from as u8, number: *number, to: *to as u8 };
-            core.install(&[edit], |_| {})?;
+            core.install(&[edit], FreshFiles::new(core), |_| {})?;
             core.written.trivial_moves.fetch_add(1, Ordering::Relaxed);
             Ok(true)
         }
@@ -64,20 +65,17 @@ fn merge(
     let plan = Plan { sources, bottom, file_bytes: pick::file_bytes(to, base, &core.options.levels) };
     let boundaries = core.boundaries();
     let Some(outputs) = merge_files(core, &table.info, plan, &boundaries, go_on)? else { return Ok(false) };
-    let (added, bytes) = outputs.finish(to as u8, 0)?;
+    let added = outputs.finish(to as u8, 0)?;
     let removed =
         inputs.iter().map(|&(level, number)| Edit::RemoveFile { table: table.info.id, level: level as u8, number });
-    let warmth = warm::heat::inherit(core, runs, &added);
-    let numbers = added.iter().filter_map(Edit::added_number).collect::<Vec<_>>();
-    let edits: Vec<Edit> = removed.chain(added).collect();
-    let outcome = core.install_written(&edits, |_| {});
-    core.opener.forget_early(numbers);
-    outcome?;
+    let warmth = warm::heat::inherit(core, runs, &added.edits);
+    let edits: Vec<Edit> = removed.chain(added.edits).collect();
+    core.install(&edits, added.fresh, |_| {})?;
     warmth.bring(core);
     if table.info.options.in_memory {
         core.warm_kept_tables();
     }
-    core.written.compaction.fetch_add(bytes, Ordering::Relaxed);
+    core.written.compaction.fetch_add(added.bytes, Ordering::Relaxed);
     core.written.compactions.fetch_add(1, Ordering::Relaxed);
     Ok(true)
 }

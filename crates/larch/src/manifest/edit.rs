@@ -171,14 +171,6 @@ impl Edit {
         matches!(self, Self::RemoveFile { .. } | Self::DropTable(_) | Self::OldestLog(_))
     }
 
-    /// Bytes of the file that it adds; 0 if it adds none.
-    pub fn added_bytes(&self) -> u64 {
-        match self {
-            Self::AddFile { meta, .. } => meta.file_bytes,
-            _ => 0,
-        }
-    }
-
     /// Appends the encoding as a numbered field.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut body = Vec::new();

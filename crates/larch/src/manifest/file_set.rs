@@ -4,10 +4,11 @@
 //! files do not overlap, but for a tie of cut bounds. For one key, what a level says is newer than what deeper ones say.
 
 use super::edit::Edit;
+use crate::leftovers::Leftovers;
 use crate::options::TableOptions;
+use os::Machine;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use os::sync::{Arc, Mutex};
-use os::{Disk, Machine};
 use pages::{PageCache, PagedFile};
 use sst::{KeyBounds, Meta, Slice, Sst, Version};
 use std::collections::hash_map::Entry;
@@ -39,7 +40,7 @@ pub struct TableInfo {
 #[derive(Debug)]
 struct DiskFile {
     file: Arc<PagedFile>,
-    disk: Arc<dyn Disk>,
+    leftovers: Arc<Leftovers>,
     obsolete: AtomicBool,
     /// Whether more than one table ever saw it since the database was opened.
     shared: AtomicBool,
@@ -48,8 +49,7 @@ struct DiskFile {
 impl Drop for DiskFile {
     fn drop(&mut self) {
         if self.obsolete.load(Ordering::Acquire) {
-            // A file that cannot be removed now is an orphan that the next open removes.
-            self.disk.remove(self.file.path()).ok();
+            self.leftovers.remove(self.file.path());
         }
     }
 }
@@ -194,6 +194,8 @@ pub struct FileOpener {
     pub early: EarlyFiles,
     /// Files by their numbers that are taken over from a set that was read before.
     pub known: Arc<HashMap<u64, Arc<DbFile>>>,
+    /// Removes files that are no longer in any set.
+    pub leftovers: Arc<Leftovers>,
 }
 
 /// Files opened before an edit names them, so that pages of them can be in memory when it does. By their numbers.
@@ -233,7 +235,7 @@ impl FileOpener {
         let file = self.cache.register_on(self.path(number, epoch), meta.file_id, &self.machine);
         let on_disk = DiskFile {
             file: file.clone(),
-            disk: self.machine.disk.clone(),
+            leftovers: self.leftovers.clone(),
             obsolete: AtomicBool::new(false),
             shared: AtomicBool::new(false),
         };

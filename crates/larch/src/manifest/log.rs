@@ -1,11 +1,16 @@
 //! The manifest on disk: a record log of edits, and the file `CURRENT` that names it.
 //!
 //! Every open for writing starts a new manifest with the whole set in its first records, and so does a manifest that has
-//! doubled: a torn tail is never appended to and no manifest grows for ever. `CURRENT` is replaced by a rename once the new one is durable.
+//! doubled: a torn tail of an earlier process is never appended to and no manifest grows for ever. `CURRENT` is replaced by a
+//! rename once the new one is durable.
+//!
+//! Invariant: edits are appended to a manifest only while `CURRENT` names it and no other. When the rename was tried and may
+//! or may not be durable, both manifests say the same, and [`ManifestLog::is_in_doubt`] until the rename has succeeded.
 
 use super::edit::{Edit, Framing};
 use super::file_set::{FileOpener, FileSet, Refusal};
 use crate::error::{Error, Result};
+use crate::leftovers::Leftovers;
 use crate::record::{Header, Kind, LogError, RecordReader, RecordWriter};
 use crate::release::Release;
 use os::{Access, Machine};
@@ -18,9 +23,6 @@ const CURRENT_NEW: &str = "CURRENT.new";
 /// Edits of the initial set go into records of about this size, so that they can be read piecemeal.
 const RECORD_BYTES: usize = 1 << 20;
 
-/// A manifest may grow by this and its initial length before a new one is begun.
-const OVERGROWN_BYTES: u64 = 4 << 20;
-
 /// Name of a manifest.
 pub fn manifest_name(number: u64) -> String {
     format!("MANIFEST-{number:08}")
@@ -31,8 +33,22 @@ pub fn manifest_name(number: u64) -> String {
 pub struct ManifestLog {
     writer: RecordWriter,
     scratch: Vec<u8>,
+    number: u64,
     /// Length with the initial set alone.
     initial_bytes: u64,
+    /// A manifest with the same set that is to take this one's place, written and synced. `CURRENT` may name it already.
+    successor: Option<Box<ManifestLog>>,
+}
+
+/// What became of edits.
+#[derive(Debug)]
+pub enum Written {
+    /// The manifest has them, durably.
+    Durable,
+    /// The manifest is as it was.
+    Not(LogError),
+    /// They were appended, and the sync failed. The next open says what the manifest holds.
+    Unknown(LogError),
 }
 
 impl ManifestLog {
@@ -136,11 +152,19 @@ impl ManifestLog {
     /// Starts manifest `number` with `set`, for readers of the release `compat` and later ones, and makes it the current
     /// one.
     pub fn create(machine: &Machine, directory: &Path, number: u64, set: &FileSet, compat: Release) -> Result<Self> {
+        let log = Self::write(machine, directory, number, set, compat)?;
+        log.prepare_current(machine, directory)?;
+        make_current(machine, directory)?;
+        Ok(log)
+    }
+
+    /// Writes manifest `number`, which `CURRENT` does not name yet.
+    fn write(machine: &Machine, directory: &Path, number: u64, set: &FileSet, compat: Release) -> Result<Self> {
         let path = directory.join(manifest_name(number));
         let header = Header::new(Kind::Manifest, machine.random.next_u64() | 1, number, None);
         let header = Header { features: Kind::Manifest.features_for(compat), ..header };
         let writer = RecordWriter::create(&*machine.disk, &path, &header)?;
-        let mut log = Self { writer, scratch: Vec::new(), initial_bytes: 0 };
+        let mut log = Self { writer, scratch: Vec::new(), number, initial_bytes: 0, successor: None };
         for edit in set.edits() {
             edit.encode(&mut log.scratch);
             if log.scratch.len() >= RECORD_BYTES {
@@ -148,33 +172,78 @@ impl ManifestLog {
             }
         }
         log.append_scratch()?;
-        log.sync()?;
+        log.writer.file().sync()?;
+        log.append_proof();
         log.initial_bytes = log.writer.end();
+        Ok(log)
+    }
 
-        let (new, current) = (directory.join(CURRENT_NEW), directory.join(CURRENT));
+    /// Writes its name where a rename makes it the current one.
+    fn prepare_current(&self, machine: &Machine, directory: &Path) -> Result<()> {
+        let new = directory.join(CURRENT_NEW);
         let io = |action| move |error| Error::io(action, &directory.join(CURRENT_NEW), error);
         if machine.disk.exists(&new).map_err(io("look for"))? {
             machine.disk.remove(&new).map_err(io("remove"))?;
         }
         let file = machine.disk.open(&new, Access::Create).map_err(io("create"))?;
-        file.write_at(format!("{}\n", manifest_name(number)).as_bytes(), 0).map_err(io("write"))?;
-        file.sync().map_err(io("sync"))?;
-        machine.disk.rename(&new, &current).map_err(io("rename"))?;
-        machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
-        Ok(log)
+        file.write_at(format!("{}\n", manifest_name(self.number)).as_bytes(), 0).map_err(io("write"))?;
+        file.sync().map_err(io("sync"))
     }
 
-    /// Leaves a proof behind: without it a damaged last record would look like one that was never finished, and the
-    /// edits in it would be forgotten in silence.
-    fn sync(&mut self) -> Result<()> {
-        self.writer.file().sync()?;
-        self.writer.append_proof()?;
+    /// Goes on in a new manifest `number` that begins with `set`, which is what this one describes. After an error this one
+    /// is still in use; if it is [in doubt](Self::is_in_doubt), only once a later call has succeeded.
+    pub fn renew(
+        &mut self,
+        machine: &Machine,
+        directory: &Path,
+        (number, set, compat): (u64, &FileSet, Release),
+        leftovers: &Leftovers,
+    ) -> Result<()> {
+        let is_in_doubt = self.is_in_doubt();
+        let new = match self.successor.take() {
+            Some(new) => Ok(new),
+            None => Self::write(machine, directory, number, set, compat).map(Box::new),
+        };
+        let new = new.inspect_err(|_| leftovers.remove(&directory.join(manifest_name(number))))?;
+        if let Err(error) = new.prepare_current(machine, directory) {
+            if is_in_doubt {
+                self.successor = Some(new);
+            } else {
+                leftovers.remove(new.writer.file().path());
+            }
+            return Err(error);
+        }
+        if let Err(error) = make_current(machine, directory) {
+            self.successor = Some(new);
+            return Err(error);
+        }
+        let old = std::mem::replace(self, *new);
+        leftovers.remove(old.writer.file().path());
         Ok(())
     }
 
-    /// Whether it is mostly about what is no more, so that a new one would be worth its writing.
-    pub fn is_overgrown(&self) -> bool {
-        self.writer.end() > 2 * self.initial_bytes + OVERGROWN_BYTES
+    /// Whether `CURRENT` may or may not name another manifest, so that no edits can be appended to either before
+    /// [`ManifestLog::renew`] has succeeded.
+    pub fn is_in_doubt(&self) -> bool {
+        self.successor.is_some()
+    }
+
+    /// Leaves a proof behind: without it a damaged last record would look like one that was never finished, and the
+    /// edits in it would be forgotten in silence. If that fails, the next record is the proof.
+    fn append_proof(&mut self) {
+        self.writer.append_proof().ok();
+    }
+
+    /// Whether it is mostly about what is no more, so that a new one would be worth its writing: it has grown by
+    /// `slack_bytes` and its initial length.
+    pub fn is_overgrown(&self, slack_bytes: u64) -> bool {
+        self.writer.end() > 2 * self.initial_bytes + slack_bytes
+    }
+
+    /// Where the next record will start, and the length with the initial set alone.
+    #[cfg(test)]
+    pub fn lengths(&self) -> (u64, u64) {
+        (self.writer.end(), self.initial_bytes)
     }
 
     /// What it keeps to lay out records in.
@@ -182,21 +251,38 @@ impl ManifestLog {
         self.writer.memory_bytes() + self.scratch.capacity() as u64
     }
 
-    fn append_scratch(&mut self) -> Result<()> {
+    fn append_scratch(&mut self) -> Result<(), LogError> {
         self.writer.append(&[&self.scratch])?;
         self.scratch.clear();
         Ok(())
     }
 
     /// Appends edits that take effect together and makes them durable.
-    pub fn commit(&mut self, edits: &[Edit]) -> Result<()> {
+    pub fn commit(&mut self, edits: &[Edit]) -> Written {
+        assert!(!self.is_in_doubt(), "the caller renews a manifest in doubt");
         self.scratch.clear();
         for edit in edits {
             edit.encode(&mut self.scratch);
         }
-        self.append_scratch()?;
-        self.sync()
+        if let Err(error) = self.append_scratch() {
+            return match self.writer.file().check() {
+                Ok(()) => Written::Not(error),
+                Err(failed_sync) => Written::Unknown(failed_sync),
+            };
+        }
+        if let Err(error) = self.writer.file().sync() {
+            return Written::Unknown(error);
+        }
+        self.append_proof();
+        Written::Durable
     }
+}
+
+/// Puts `CURRENT.new` in the place of `CURRENT`. After an error it may or may not be there, now or after a crash.
+fn make_current(machine: &Machine, directory: &Path) -> Result<()> {
+    let new = directory.join(CURRENT_NEW);
+    machine.disk.rename(&new, &directory.join(CURRENT)).map_err(|error| Error::io("rename", &new, error))?;
+    machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))
 }
 
 fn apply_record(

@@ -142,6 +142,12 @@ impl Metrics {
             counter("flushes", "Flushes done.", self.flushes),
             counter("compactions", "Compactions done.", self.compactions),
             counter("trivial_moves", "Files moved to a deeper level as they are.", self.trivial_moves),
+            gauge("leftover_files", "Files that nothing needs and that could not be removed yet.", self.leftover_files),
+            counter(
+                "failed_cleanups",
+                "Attempts to remove a file or renew a manifest that are made again.",
+                self.failed_cleanups,
+            ),
             counter("slowed_micros", "Time that commits were slowed, in microseconds.", self.slowed_micros),
             Family {
                 name: "stalls",

@@ -8,6 +8,7 @@ use super::range::PartRange;
 use super::{Parts, Wanted, multi};
 use crate::batch::BatchOps;
 use crate::commit::{self, rotate};
+use crate::install::FreshFiles;
 use crate::manifest::Edit;
 use crate::parts;
 use crate::{Database, Durability, Error, IndexKind, Readable, Selection, Snapshot, Table, TableOptions};
@@ -100,7 +101,8 @@ fn flush(table: &Table, level: u8, rows: u64) {
     let visible = core.visible();
     let oldest_log = core.view().memory[0].log;
     edits.extend([Edit::OldestLog(oldest_log), Edit::LastVersion(visible), Edit::FlushedVersion(visible)]);
-    core.install(&edits, |view| view.memory.retain(|memory| memory.log != old.log)).expect("the disk works");
+    core.install(&edits, FreshFiles::new(core), |view| view.memory.retain(|memory| memory.log != old.log))
+        .expect("the disk works");
 }
 
 fn key(rng: &mut StdRng) -> Vec<u8> {

@@ -396,17 +396,65 @@ fn errors_name_file_and_place_and_say_what_to_do() {
 }
 
 #[test]
-fn a_failed_append_refuses_all_later_ones() {
+fn a_failed_append_is_cut_back_and_may_be_tried_again() {
+    let disk = SimDisk::new(1);
+    let mut writer = writer(&disk);
+    let end = writer.append(&[b"one"]).expect("the disk works");
+    // Room for a part of the next record.
+    disk.set_capacity(disk.used_bytes() + 20);
+    let error = writer.append(&[&[b'2'; 100]]).expect_err("the disk is full").to_string();
+    assert!(error.starts_with(&format!("cannot write {PATH}: ")), "{error}");
+    assert_eq!((writer.end(), writer.file().appended_end()), (end, end));
+    assert_eq!(disk.used_bytes(), end, "what was written of it takes no room");
+    assert!(writer.append(&[&[b'2'; 100]]).is_err(), "the disk is still full");
+    disk.set_capacity(u64::MAX);
+    // The cut before the next append fails as well.
+    disk.fail_operation(1, ErrorKind::Other);
+    assert!(writer.append(&[b"three"]).is_err());
+    writer.append(&[b"three"]).expect("the disk works");
+    assert_eq!(read(&disk, None), (vec![b"one".to_vec(), b"three".to_vec()], End::Clean));
+}
+
+/// Recovery gives a prefix of what was appended, whatever appends failed on the way.
+#[test]
+fn appends_that_fail_leave_nothing_behind_after_any_crash() {
+    for seed in 0..300 {
+        let mut random = StdRng::seed_from_u64(seed);
+        let disk = SimDisk::new(seed);
+        let mut writer = writer(&disk);
+        let (mut payloads, mut synced) = (Vec::new(), 0);
+        for _ in 0..random.random_range(1..30) {
+            let payload: Vec<u8> = (0..random.random_range(0..900)).map(|_| random.random()).collect();
+            let is_full = random.random_bool(0.3);
+            if is_full {
+                disk.set_capacity(disk.used_bytes() + random.random_range(0..500));
+            }
+            match writer.append(&[&payload]) {
+                Ok(_) => payloads.push(payload),
+                Err(error) => assert!(is_full, "seed {seed}: {error}"),
+            }
+            disk.set_capacity(u64::MAX);
+            if random.random_bool(0.3) {
+                writer.file().sync().expect("the disk works");
+                synced = payloads.len();
+            }
+        }
+        disk.crash();
+        let (found, end) = read(&disk, None);
+        assert!(!matches!(end, End::Corrupt(_)), "seed {seed}: {end:?}");
+        assert!(found.len() >= synced && found == payloads[..found.len()], "seed {seed}: {} records", found.len());
+    }
+}
+
+#[test]
+fn after_a_failed_sync_every_append_and_sync_is_refused() {
     let disk = SimDisk::new(1);
     let mut writer = writer(&disk);
     writer.append(&[b"one"]).expect("the disk works");
-    let end = writer.end();
-    disk.fail_operation(1, ErrorKind::StorageFull);
-    let error = writer.append(&[b"two"]).expect_err("the disk is full").to_string();
-    assert!(error.contains("cannot write"), "{error}");
-    assert_eq!(writer.append(&[b"three"]).expect_err("it stays refused").to_string(), error);
-    assert_eq!((writer.end(), writer.file().appended_end()), (end, end));
-    assert_eq!(read(&disk, None).0, vec![b"one".to_vec()]);
+    disk.fail_sync(1, ErrorKind::Other);
+    let error = writer.file().sync().expect_err("the sync fails").to_string();
+    assert_eq!(writer.file().sync().expect_err("it is final").to_string(), error);
+    assert_eq!(writer.append(&[b"two"]).expect_err("it is final").to_string(), error);
 }
 
 /// Appends, syncs, and crashes at some point; twice, to see that recovering is repeatable.

@@ -1,15 +1,15 @@
 //! Appends records to a new file. Which thread makes them durable, and when, is not decided here.
 //!
 //! Invariants: `appended_end` is stored after the bytes below it were written, `synced_end` after a sync that began when
-//! they had been; both only grow. After a failed write the writer refuses all others, since nobody knows what of it
-//! reached the file.
+//! they had been; both only grow. After an append that failed, the file is cut back to the last whole record, durably,
+//! before the next one is written. After a failed sync every append and sync is refused.
 //!
 //! Thread safety: a [`RecordWriter`] belongs to one thread, its [`LogFile`] is shared.
 
 use std::path::{Path, PathBuf};
 
-use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
+use os::sync::{Arc, Mutex, OnceLock};
 use os::{Access, Disk, File};
 
 use super::{HEADER_BYTES, Header, LogError, RECORD_HEADER_BYTES, Result, padded_record_bytes};
@@ -27,6 +27,10 @@ pub struct LogFile {
     path: PathBuf,
     appended_end: AtomicU64,
     synced_end: AtomicU64,
+    /// Held during a sync. The system reports a failure to one sync only: of two at a time the other would succeed.
+    syncing: Mutex<()>,
+    /// The error of the sync that failed.
+    failed: OnceLock<LogError>,
 }
 
 impl LogFile {
@@ -45,13 +49,25 @@ impl LogFile {
         self.synced_end.load(Ordering::Acquire)
     }
 
-    /// Makes everything appended so far durable and returns its end. After an error nothing more may be appended: the
-    /// system may have dropped the pages it could not write, and a second sync would not say so.
+    /// Makes everything appended so far durable and returns its end. An error is final, for every sync and append after it:
+    /// the system may have dropped the pages it could not write, and a second sync would not say so.
     pub fn sync(&self) -> Result<u64> {
+        let _syncing = self.syncing.lock();
+        self.check()?;
         let end = self.appended_end();
-        self.file.sync().map_err(|error| LogError::io("sync", &self.path, error))?;
+        if let Err(error) = self.file.sync() {
+            return Err(self.failed.get_or_init(|| LogError::io("sync", &self.path, error)).clone());
+        }
         self.synced_end.fetch_max(end, Ordering::AcqRel);
         Ok(end)
+    }
+
+    /// The error of the sync that failed, if one has.
+    pub fn check(&self) -> Result<()> {
+        match self.failed.get() {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
     }
 }
 
@@ -62,7 +78,8 @@ pub struct RecordWriter {
     log_id: u64,
     end: u64,
     scratch: Vec<u8>,
-    failed: Option<LogError>,
+    /// Whether an append failed, so that a part of a record may lie behind `end`.
+    is_torn: bool,
 }
 
 impl RecordWriter {
@@ -85,23 +102,31 @@ impl RecordWriter {
             path: path.to_owned(),
             appended_end: AtomicU64::new(end),
             synced_end: AtomicU64::new(end),
+            syncing: Mutex::new(()),
+            failed: OnceLock::new(),
         });
-        Self { file, log_id, end, scratch: Vec::new(), failed: None }
+        Self { file, log_id, end, scratch: Vec::new(), is_torn: false }
     }
 
     /// Appends one record whose payload is `parts` joined, with one write, and returns its end. It is durable once the
-    /// file is synced past that end.
+    /// file is synced past that end. After an error the record is not in the file, and may be appended again.
     pub fn append(&mut self, parts: &[&[u8]]) -> Result<u64> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
+        self.file.check()?;
+        if self.is_torn {
+            self.cut()?;
+            self.file.sync()?;
+            self.is_torn = false;
         }
         let synced_end = self.file.synced_end();
         frame(&mut self.scratch, self.log_id, synced_end, parts);
+        // A panic in the write tears the file as an error does.
+        self.is_torn = true;
         if let Err(error) = self.file.file.write_at(&self.scratch, self.end) {
-            let error = LogError::io("append to", &self.file.path, error);
-            self.failed = Some(error.clone());
-            return Err(error);
+            // At once, since what was written takes room on a full disk. If that fails it is done before the next append.
+            self.cut().ok();
+            return Err(LogError::io("append to", &self.file.path, error));
         }
+        self.is_torn = false;
         self.end += self.scratch.len() as u64;
         self.file.appended_end.store(self.end, Ordering::Release);
         if self.scratch.capacity() > KEPT_SCRATCH_BYTES {
@@ -109,6 +134,11 @@ impl RecordWriter {
             self.scratch.shrink_to(KEPT_SCRATCH_BYTES);
         }
         Ok(self.end)
+    }
+
+    /// Cuts off what lies behind the last whole record.
+    fn cut(&self) -> Result<()> {
+        self.file.file.set_len(self.end).map_err(|error| LogError::io("cut", &self.file.path, error))
     }
 
     /// Appends a record without a payload, which says how much of the log is durable: from now on a reader tells damage

@@ -11,7 +11,7 @@
 
 use os::sync::{Arc, Condvar, Mutex};
 
-use crate::record::{LogError, LogFile, Result};
+use crate::record::{LogFile, Result};
 
 /// Makes a log file durable on behalf of many.
 #[derive(Debug)]
@@ -21,11 +21,20 @@ pub struct SyncPoint {
     changed: Condvar,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 enum State {
     Idle,
     Syncing,
-    Failed(LogError),
+}
+
+/// Ends a sync, also one that panics, and wakes all who wait for it.
+struct EndSync<'a>(&'a SyncPoint);
+
+impl Drop for EndSync<'_> {
+    fn drop(&mut self) {
+        *self.0.state.lock() = State::Idle;
+        self.0.changed.notify_all();
+    }
 }
 
 impl SyncPoint {
@@ -39,31 +48,21 @@ impl SyncPoint {
         assert!(end <= self.file.appended_end(), "only what was appended can become durable");
         let mut state = self.state.lock();
         loop {
-            match &*state {
-                State::Failed(error) => return Err(error.clone()),
-                _ if self.file.synced_end() >= end => return Ok(()),
-                State::Syncing => state = self.changed.wait(state),
-                State::Idle => {
-                    *state = State::Syncing;
-                    drop(state);
-                    let outcome = self.file.sync();
-                    state = self.state.lock();
-                    *state = match outcome {
-                        Ok(_) => State::Idle,
-                        Err(error) => State::Failed(error),
-                    };
-                    self.changed.notify_all();
-                }
+            self.file.check()?;
+            if self.file.synced_end() >= end {
+                return Ok(());
             }
-        }
-    }
-
-    /// The error of the sync that failed, if one has.
-    #[cfg(test)]
-    pub fn failure(&self) -> Option<LogError> {
-        match &*self.state.lock() {
-            State::Failed(error) => Some(error.clone()),
-            State::Idle | State::Syncing => None,
+            if *state == State::Syncing {
+                state = self.changed.wait(state);
+                continue;
+            }
+            *state = State::Syncing;
+            drop(state);
+            let syncing = EndSync(self);
+            let outcome = self.file.sync();
+            drop(syncing);
+            outcome?;
+            state = self.state.lock();
         }
     }
 }

@@ -230,15 +230,15 @@ impl File for RealFile {
     #[cfg(target_os = "linux")]
     fn allocate(&self, bytes: u64) -> io::Result<()> {
         use rustix::fs::{FallocateFlags, fallocate};
-        let failed = |error: io::Error| cannot("allocate", &self.path, error);
-        match fallocate(self.descriptor(), FallocateFlags::empty(), 0, bytes).map_err(io::Error::from) {
+        use rustix::io::Errno;
+        match fallocate(self.descriptor(), FallocateFlags::empty(), 0, bytes) {
             // The file system cannot; bytes written are room everywhere.
-            Err(error) if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput) => {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                 let end = self.len()?;
                 let rest = usize::try_from(bytes.saturating_sub(end)).expect("what is allocated fits in memory");
                 self.write_at(&vec![0; rest], end)
             }
-            done => done.map_err(failed),
+            done => done.map_err(|error| cannot("allocate", &self.path, error.into())),
         }
     }
 

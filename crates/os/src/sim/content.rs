@@ -98,7 +98,10 @@ impl Content {
         for operation in operations {
             operation.apply(&mut self.durable);
         }
-        self.live.clone_from(&self.durable);
+        // When only the process died, the system still shows what a failed sync lost.
+        if spared != Spared::Everything {
+            self.live.clone_from(&self.durable);
+        }
     }
 
     /// Cuts the newest unsynced write to its first `keep` bytes on its way to the platter; whether there was one.

@@ -118,9 +118,7 @@ impl History {
         assert_eq!(batch.is_empty(), is_void);
         let version = batch.commit()?;
         assert_eq!(version, self.model.newest(), "version of {ops:?}");
-        if !is_void {
-            self.acknowledge(durability);
-        }
+        self.acknowledge(durability);
         for op in &ops {
             if let Op::Put { table, key, .. } | Op::Erase { table, key } = op {
                 let everything = Wanted::everything(self.stored[table].groups.len());

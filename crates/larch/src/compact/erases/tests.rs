@@ -2,6 +2,7 @@
 //! it makes of them is tested with whole databases.
 
 use crate::compact::{pick, run};
+use crate::install::FreshFiles;
 use crate::manifest::Edit;
 use crate::{Database, Durability, Error, Table};
 use os::sim::SimDisk;
@@ -63,7 +64,7 @@ fn range_erases_that_leave_the_bounds_of_their_file_make_no_merge_panic() {
         meta.bounds.low = b"c".to_vec();
         let (table, epoch) = (table.id(), core.epoch);
         let edit = Edit::AddFile { table, level: 0, number, epoch, version_offset: 0, meta };
-        core.install(&[edit], |_| {}).expect("the disk works");
+        core.install(&[edit], FreshFiles::new(core), |_| {}).expect("the disk works");
     }
     let error = merge_while(&table, &mut |_, _| true).expect_err("the bounds are wrong");
     assert!(error.to_string().contains("begins before the bounds of the file"), "{error}");

@@ -25,6 +25,7 @@ fn meta(newest: u64) -> Meta {
 fn applied(edits: &[Edit]) -> Result<FileSet, Refusal> {
     let (machine, _) = Machine::simulated(1);
     let cache = PageCache::new(0, 1, sst::validate);
+    let leftovers = Leftovers::new(machine.disk.clone());
     let opener = FileOpener {
         directory: "db".into(),
         machine,
@@ -32,6 +33,7 @@ fn applied(edits: &[Edit]) -> Result<FileSet, Refusal> {
         prefer_flat: false,
         early: Default::default(),
         known: Default::default(),
+        leftovers,
     };
     let mut set = FileSet::default();
     let table = Edit::Table { id: TableId(1), name: "users".to_owned(), options: TableOptions::default() };

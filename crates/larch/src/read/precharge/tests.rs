@@ -1,6 +1,7 @@
 //! A run of several files: what is asked for is what the cursor of a level touches.
 
 use super::*;
+use crate::leftovers::Leftovers;
 use crate::manifest::Level;
 use crate::manifest::file_set::FileOpener;
 use crate::read::level::LevelCursor;
@@ -25,6 +26,7 @@ fn build(options: BuildOptions, history: bool, prefer_flat: bool) -> Vec<Arc<DbF
     let (machine, _) = os::Machine::simulated(3);
     let disk = machine.disk.clone();
     let cache = PageCache::new(1 << 20, 1, sst::validate);
+    let leftovers = Leftovers::new(machine.disk.clone());
     let opener = FileOpener {
         directory: "".into(),
         machine,
@@ -32,6 +34,7 @@ fn build(options: BuildOptions, history: bool, prefer_flat: bool) -> Vec<Arc<DbF
         prefer_flat,
         early: Default::default(),
         known: Default::default(),
+        leftovers,
     };
     let mut row = 0;
     let mut run = Vec::new();

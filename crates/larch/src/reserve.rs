@@ -1,0 +1,75 @@
+//! Disk space kept back for erases: a file that nobody reads, given back to the disk when an erase finds it full, and made
+//! again before the next put (`docs/decisions/0026-erases-find-room-on-a-full-disk.md`).
+//!
+//! Thread safety: used under the writer's lock.
+
+use crate::error::{Error, Result};
+use os::sync::Arc;
+use os::sync::atomic::{AtomicBool, Ordering};
+use os::{Access, Disk};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+const NAME: &str = "RESERVE";
+
+/// The reserve of one database.
+#[derive(Debug)]
+pub struct Reserve {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    bytes: u64,
+    /// Whether the file is there with all its bytes.
+    is_full: AtomicBool,
+}
+
+impl Reserve {
+    /// A reserve of `bytes`, none if that is 0. The file is not looked for yet.
+    pub fn new(disk: Arc<dyn Disk>, directory: &Path, bytes: u64) -> Self {
+        Self { disk, path: directory.join(NAME), bytes, is_full: AtomicBool::new(bytes == 0) }
+    }
+
+    /// Whether all of it is kept back.
+    pub fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
+    }
+
+    /// Makes the file, if it is not there with all its bytes.
+    ///
+    /// # Errors
+    /// The disk is full. If the file cannot be made for another reason there is no reserve, and nothing else is wrong.
+    pub fn fill(&self) -> Result<()> {
+        if self.is_full.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        match self.make() {
+            Ok(()) => self.is_full.store(true, Ordering::Relaxed),
+            Err(error) if is_disk_full(&error) => return Err(Error::io("keep room for erases in", &self.path, error)),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    fn make(&self) -> io::Result<()> {
+        let file = match self.disk.open(&self.path, Access::Create) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => self.disk.open(&self.path, Access::Write)?,
+            opened => opened?,
+        };
+        if file.len()? == self.bytes {
+            return Ok(());
+        }
+        let made = file.set_len(0).and_then(|()| file.allocate(self.bytes));
+        drop(file);
+        // A part of it would take room that nobody gives back.
+        made.inspect_err(|_| self.disk.remove(&self.path).unwrap_or_default())
+    }
+
+    /// Gives the room back to the disk; whether there was any.
+    pub fn give_back(&self) -> bool {
+        self.bytes > 0 && self.is_full.swap(false, Ordering::Relaxed) && self.disk.remove(&self.path).is_ok()
+    }
+}
+
+/// Whether there is no room on the disk, or none for this user.
+pub fn is_disk_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}

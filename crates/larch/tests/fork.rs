@@ -1,0 +1,47 @@
+//! A process that forks after it has opened a database keeps it; the child is refused and does no harm.
+
+#![cfg(target_os = "linux")]
+#![allow(unsafe_code, reason = "a fork")]
+
+use larch::{Database, Error};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, fork};
+
+#[test]
+fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
+    let directory = larch::doc::directory("forked");
+    let db = Database::open(&directory).expect("it opens");
+    let table = db.table("t").expect("the disk works");
+    table.insert("a", "1").expect("the disk works");
+    let mut import = table.import().expect("the disk works");
+    import.add(b"b", b"2").expect("the disk works");
+    // SAFETY: until it exits the child only does what is promised to take no lock that another thread may have held, and
+    // allocates, which the C library allows.
+    match unsafe { fork() }.expect("the system forks") {
+        ForkResult::Child => {
+            let is_refused = |outcome: Result<(), Error>| matches!(outcome, Err(Error::Forked));
+            let mut refused = is_refused(table.insert("c", "3"));
+            refused &= is_refused(db.batch().commit().map(drop));
+            refused &= is_refused(db.flush());
+            refused &= is_refused(db.table("u").map(drop));
+            refused &= is_refused(db.drop_table("t").map(drop));
+            refused &= is_refused(table.alter(|options| options.metadata = vec![1]));
+            refused &= is_refused(table.clone_as("v").map(drop));
+            // None of these writes, removes a file or waits for a thread that is not in the child.
+            drop((import, table, db));
+            // SAFETY: nothing of the parent's is to run at the end of the child.
+            unsafe { nix::libc::_exit(i32::from(!refused)) }
+        }
+        ForkResult::Parent { child } => {
+            assert_eq!(waitpid(child, None).expect("it is our child"), WaitStatus::Exited(child, 0));
+        }
+    }
+    table.insert("d", "4").expect("the parent writes on");
+    import.finish(&mut |_, _| {}).expect("the child has removed nothing");
+    db.flush().expect("the disk works");
+    drop((table, db));
+    let db = Database::open(&directory).expect("it opens");
+    let keys: Vec<_> =
+        db.table("t").expect("it is there").iter().map(|row| row.expect("it reads").0.to_vec()).collect();
+    assert_eq!(keys, [b"a", b"b", b"d"]);
+}
