@@ -255,11 +255,13 @@ pub fn apply(memory: &MemSet, version: Version, ops: &BatchOps) {
             Some((id, memtable)) if *id == table => memtable,
             _ => &last.insert((table, memory.table_or_new(table))).1,
         };
+        let before = memtable.bytes();
         match op {
             Op::Put { key, value } => memtable.apply(key, version, RowKind::Put, value),
             Op::Erase { key } => memtable.apply(key, version, RowKind::Erase, &[]),
             Op::RangeErase { start, end } => memtable.remove_range(start, end, version),
         }
+        memory.note_bytes(before, memtable.bytes());
     }
 }
 
@@ -354,7 +356,7 @@ const SLOW: u64 = 1 << 20;
 fn slow_down(core: &Core, bytes: u64) {
     let view = core.view();
     let limit = core.options.levels.slow_files as u64;
-    let level0 = view.files.tables.values().map(|table| table.levels[0].len() as u64).max().unwrap_or(0);
+    let level0 = view.files.tables.most_level0_files() as u64;
     let files = share(level0, limit, 3 * limit);
     let memory = match view.memory.as_slice() {
         [active, _, ..] => {

@@ -6,6 +6,7 @@ pub mod erases;
 pub mod keep;
 pub mod output;
 pub mod pick;
+pub mod picks;
 pub mod run;
 
 use crate::cancel::Limit;
@@ -15,7 +16,6 @@ use crate::manifest::{TableId, TableInfo};
 use crate::read::View;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
-use pick::Choice;
 
 /// What a cancelled compaction is called.
 const WORK: &str = "the compaction";
@@ -61,24 +61,37 @@ impl Job for CompactJob {
 /// Does the most wanted compaction of the tables that `may` be compacted; false if none is wanted or the database is
 /// closing. An error comes with the table whose files could not be compacted.
 fn compact_once(core: &Arc<Core>, may: impl Fn(TableId) -> bool) -> Result<bool, (Arc<TableInfo>, Error)> {
-    let view = core.view();
     let boundaries = core.boundaries();
-    let tables = || view.files.tables.values().filter(|table| may(table.info.id));
+    let oldest = *boundaries.first().expect("the newest version is one");
+    let mut tables = core.picks.take(oldest).into_iter();
+    let view = core.view();
     let mut is_cut = false;
-    for table in tables() {
-        is_cut |= cut::run(core, table, &boundaries).map_err(|error| (table.info.clone(), error))?;
+    while let Some(id) = tables.next() {
+        let Some(table) = view.files.tables.get(&id) else {
+            core.picks.forget(id);
+            continue;
+        };
+        if !may(id) {
+            core.picks.put_off([id]);
+            continue;
+        }
+        match cut::run(core, table, &boundaries) {
+            // It has changed, and is looked at again.
+            Ok(true) => is_cut = true,
+            Ok(false) => {
+                core.picks.looked(id, pick::pick(table, &core.options.levels), cut::is_waiting(table));
+            }
+            Err(error) => {
+                core.picks.put_off(std::iter::once(id).chain(tables));
+                return Err((table.info.clone(), error));
+            }
+        }
     }
     if is_cut {
         core.background.tell_progress();
         return Ok(true);
     }
-    let picks = tables().map(|table| (table, pick::pick(table, &core.options.levels)));
-    let Some((table, choice)) = picks.max_by(|(_, a), (_, b)| a.score().total_cmp(&b.score())) else {
-        return Ok(false);
-    };
-    if choice == Choice::Nothing {
-        return Ok(false);
-    }
+    let Some((table, choice)) = core.picks.most_wanted(&view.files, &may) else { return Ok(false) };
     let outcome = run::run(core, table, &choice, &mut |_, _| true);
     let done = outcome.map_err(|error| (table.info.clone(), error))?;
     if done {

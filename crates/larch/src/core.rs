@@ -8,6 +8,7 @@
 
 use crate::background::{Background, Closing};
 use crate::commit::{Pace, Writer};
+use crate::compact::picks::Picks;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::gauge::Gauge;
@@ -61,6 +62,7 @@ pub struct Core {
     /// the number that splits old files from new to showing the new options.
     pub numbering: RwLock<()>,
     pub reserve: Reserve,
+    pub picks: Picks,
     /// Why writes are refused, once they are.
     stopped: OnceLock<String>,
     pub background: Background,
@@ -162,6 +164,7 @@ impl Core {
             altering: Mutex::new(()),
             numbering: RwLock::new(()),
             reserve,
+            picks: Picks::of(&view.files),
             cache: opener.cache.clone(),
             opener,
             epoch: view.files.epoch,

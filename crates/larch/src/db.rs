@@ -288,16 +288,14 @@ impl Database {
     pub fn existing_table(&self, name: &str) -> Result<Option<Table>> {
         check_name(name)?;
         let view = self.core().view();
-        let found = view.files.tables.values().find(|table| table.info.name == name);
+        let found = view.files.tables.named(name);
         Ok(found.map(|table| Table::new(self.handle.clone(), table.info.clone())))
     }
 
     /// Names of all tables, sorted.
     pub fn tables(&self) -> Vec<String> {
         let view = self.core().view();
-        let mut names: Vec<String> = view.files.tables.values().map(|table| table.info.name.clone()).collect();
-        names.sort();
-        names
+        view.files.tables.names().map(str::to_owned).collect()
     }
 
     /// Drops the table `name` with all its rows, for snapshots too; false if there is none.
@@ -677,7 +675,7 @@ impl Core {
             return Err(Error::ReadOnly);
         }
         let view = self.view();
-        if let Some(table) = view.files.tables.values().find(|table| table.info.name == name) {
+        if let Some(table) = view.files.tables.named(name) {
             return Ok(table.info.clone());
         }
         let id = TableId(view.files.next_table);

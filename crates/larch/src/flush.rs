@@ -39,7 +39,7 @@ impl Job for FlushJob {
         match flush(&core, oldest) {
             Ok(()) => {
                 troubles.flush_succeeded();
-                let level0 = core.view().files.tables.values().map(|table| table.levels[0].len()).max().unwrap_or(0);
+                let level0 = core.view().files.tables.most_level0_files();
                 match pick::is_urgent(level0, &core.options.levels) {
                     true => core.background.wake_compact_first(),
                     false => core.background.wake_compact(),

@@ -340,7 +340,9 @@ fn ingest(core: &Arc<Core>, table: &TableInfo, mut run: Run) -> Result<()> {
     core.publish(version);
     drop(guard);
     drop(turn);
-    core.warm_kept_tables();
+    if table.options.in_memory {
+        core.warm_kept_tables();
+    }
     Ok(())
 }
 

@@ -139,7 +139,7 @@ impl Core {
             view.files = Arc::new(files);
             change(view);
         });
-        self.view().files.retain_unseen(&mut removed);
+        self.picks.note(edits);
         removed.iter().for_each(|file| file.discard());
         Ok(())
     }
@@ -150,7 +150,12 @@ impl Core {
         let mut files = FileSet::clone(&self.view().files);
         let number = self.new_number();
         files.next_number = self.next_number.load(Ordering::Acquire);
-        manifest.renew(&self.log_machine, &self.directory, (number, &files, self.options.compat), &self.opener.leftovers)
+        manifest.renew(
+            &self.log_machine,
+            &self.directory,
+            (number, &files, self.options.compat),
+            &self.opener.leftovers,
+        )
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod edit;
 pub mod file_set;
 pub mod log;
+pub mod tables;
 
 pub use edit::Edit;
 pub use file_set::{DbFile, FileSet, LEVELS, Level, TableFiles, TableId, TableInfo};

@@ -84,7 +84,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
     } else if !options.create {
         return Err(Error::NotADatabase(directory));
     } else {
-        FileSet { database: machine.random.next_u64(), next_number: 1, ..FileSet::default() }
+        FileSet::new(machine.random.next_u64())
     };
     options.compat.check(&files)?;
     files.written_for = Some(options.compat.to_string());

@@ -189,7 +189,7 @@ impl Found {
         };
         let (set, is_whole) = manifest(machine, damaged, &listed, &opener, report);
         let mut tables = BTreeMap::new();
-        for (id, table) in &set.tables {
+        for table in set.tables.values() {
             let mut files = Vec::new();
             for (_, file) in table.files() {
                 if machine.disk.exists(file.path()).unwrap_or(false) {
@@ -199,7 +199,7 @@ impl Found {
                 }
             }
             let (name, options) = (table.info.name.clone(), table.info.options.clone());
-            tables.insert(*id, Source { name, options, files });
+            tables.insert(table.info.id, Source { name, options, files });
         }
         let logs = listed.iter().filter_map(|name| match name {
             Listed::Log(number) => Some(*number),

@@ -47,7 +47,7 @@ fn share_files(handle: &Arc<Handle>, table: &Table, name: &str, part: Part<'_>) 
     let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
     core.check_writable()?;
     core.view().files_of(table.identity())?;
-    if core.view().files.tables.values().any(|other| other.info.name == name) {
+    if core.view().files.tables.named(name).is_some() {
         return Err(Error::TableExists(name.to_owned()));
     }
     flush::table_to_files(core, writer, table.id())?;

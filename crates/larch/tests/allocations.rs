@@ -10,6 +10,7 @@ struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<u64> = const { Cell::new(0) };
 }
 
 // SAFETY: all requests go to the system's allocator unchanged; the counter is a plain cell without a destructor, whose
@@ -17,6 +18,7 @@ thread_local! {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        BYTES.set(BYTES.get() + layout.size() as u64);
         // SAFETY: the caller's promises about `layout` are passed on.
         unsafe { System.alloc(layout) }
     }
@@ -59,4 +61,38 @@ fn a_cached_get_allocates_nothing_in_any_form() {
         assert!(waits(i) && tries(i) && polls(i), "row {i} is there");
     }
     assert_eq!(ALLOCATIONS.get() - before, 0);
+}
+
+/// The least that `work` allocates of twenty times, in bytes: the simulated disk allocates more now and then.
+fn least_bytes(mut work: impl FnMut(u32)) -> u64 {
+    let bytes = |i| {
+        let before = BYTES.get();
+        work(i);
+        BYTES.get() - before
+    };
+    (0..20).map(bytes).min().expect("there are some")
+}
+
+/// Bytes that a commit and an install allocate among so many tables, each of which has rows in memory.
+fn bytes_with_tables(tables: u32) -> (u64, u64) {
+    let machine = larch::os::Machine::simulated_on(larch::os::sim::SimDisk::new(1), 1);
+    let db = Database::builder("db").machine(machine).reserve_bytes(0).open().expect("the disk works");
+    for i in 0..tables {
+        db.table(&format!("table {i}")).expect("the disk works").insert("k", "v").expect("the disk works");
+    }
+    let table = db.table("table 7").expect("it is there");
+    let commit = least_bytes(|i| table.insert(i.to_be_bytes(), [7; 10]).expect("the disk works"));
+    let install = least_bytes(|i| {
+        table.alter(|options| options.metadata = i.to_be_bytes().to_vec()).expect("the disk works");
+    });
+    (commit, install)
+}
+
+#[test]
+fn a_commit_and_an_install_cost_the_same_among_ten_and_ten_thousand_tables() {
+    let (few, many) = (bytes_with_tables(10), bytes_with_tables(10_000));
+    println!("commit and install allocate {few:?} bytes among 10 tables, {many:?} among 10,000");
+    assert_eq!(many.0, few.0, "of a commit");
+    // A path through a tree of 10,000 is ten nodes longer than one of 10, in each of two maps.
+    assert!(many.1 <= few.1 + 8192, "of an install");
 }

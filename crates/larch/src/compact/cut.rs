@@ -72,6 +72,13 @@ impl Region {
     }
 }
 
+/// Whether `table` has range erases that a later [`run`] may turn into cuts, when no reader is older any more.
+pub fn is_waiting(table: &TableFiles) -> bool {
+    let may_cut =
+        |file: &DbFile| file.sst.meta.range_erases.is_some() && file.cut_through.load(Ordering::Relaxed) < file.age();
+    table.files().any(|(_, file)| may_cut(file))
+}
+
 /// Cuts what range erases of `table` hide from everybody, who reads at one of `boundaries`, off the files that hold it;
 /// whether there was anything. Whoever calls it changes levels.
 ///

@@ -158,6 +158,19 @@ pub enum Edit {
 }
 
 impl Edit {
+    /// The table that it changes, if it changes one.
+    pub fn table(&self) -> Option<TableId> {
+        match self {
+            Self::Table { id, .. } | Self::AlterTable { id, .. } | Self::DropTable(id) => Some(*id),
+            Self::AddFile { table, .. }
+            | Self::RemoveFile { table, .. }
+            | Self::ShareFile { to: table, .. }
+            | Self::SliceFile { table, .. }
+            | Self::MoveFile { table, .. } => Some(*table),
+            _ => None,
+        }
+    }
+
     /// Number of the file that it adds, if it adds one.
     pub fn added_number(&self) -> Option<u64> {
         match self {

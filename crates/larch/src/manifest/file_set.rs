@@ -4,15 +4,17 @@
 //! files do not overlap, but for a tie of cut bounds. For one key, what a level says is newer than what deeper ones say.
 
 use super::edit::Edit;
+use super::tables::Tables;
 use crate::leftovers::Leftovers;
 use crate::options::TableOptions;
 use os::Machine;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use os::sync::{Arc, Mutex};
 use pages::{PageCache, PagedFile};
+use rpds::RedBlackTreeMapSync;
 use sst::{KeyBounds, Meta, Slice, Sst, Version};
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -42,8 +44,6 @@ struct DiskFile {
     file: Arc<PagedFile>,
     leftovers: Arc<Leftovers>,
     obsolete: AtomicBool,
-    /// Whether more than one table ever saw it since the database was opened.
-    shared: AtomicBool,
 }
 
 impl Drop for DiskFile {
@@ -163,8 +163,10 @@ pub struct FileSet {
     pub database: u64,
     /// Newest writer.
     pub epoch: u64,
-    /// Tables by id.
-    pub tables: BTreeMap<TableId, TableFiles>,
+    /// Tables.
+    pub tables: Tables,
+    /// By number, the files that more than one table sees, and how many do besides one.
+    shared: RedBlackTreeMapSync<u64, u32>,
     /// Smallest log number that is still needed.
     pub oldest_log: u64,
     /// Next free number.
@@ -233,12 +235,8 @@ impl FileOpener {
             return Arc::new(known.sliced(None));
         }
         let file = self.cache.register_on(self.path(number, epoch), meta.file_id, &self.machine);
-        let on_disk = DiskFile {
-            file: file.clone(),
-            leftovers: self.leftovers.clone(),
-            obsolete: AtomicBool::new(false),
-            shared: AtomicBool::new(false),
-        };
+        let on_disk =
+            DiskFile { file: file.clone(), leftovers: self.leftovers.clone(), obsolete: AtomicBool::new(false) };
         let sst = Arc::new(Sst::new(file, meta, version_offset, self.prefer_flat));
         Arc::new(DbFile { number, epoch, sst, cut_through: AtomicU64::new(0), on_disk: Arc::new(on_disk) })
     }
@@ -267,6 +265,11 @@ impl From<String> for Refusal {
 }
 
 impl FileSet {
+    /// That of a new database.
+    pub fn new(database: u64) -> Self {
+        Self { database, next_number: 1, ..Self::default() }
+    }
+
     /// Makes this the set after `edit`; files that leave it go to `removed`, for the caller to discard once the edit is
     /// durable.
     ///
@@ -278,13 +281,14 @@ impl FileSet {
             Edit::Table { id, name, options } => {
                 self.next_table = self.next_table.max(not_last(id.0, u32::MAX, "table id")? + 1);
                 let info = Arc::new(TableInfo { id: *id, name: name.clone(), options: options.clone(), since: 0 });
-                if self.tables.insert(*id, TableFiles { info, levels: Default::default() }).is_some() {
-                    return Err(format!("table {} is created twice", id.0).into());
+                if self.tables.contains_key(id) || self.tables.named(name).is_some() {
+                    return Err(format!("table {}, {name:?}, is created twice", id.0).into());
                 }
+                self.tables.insert(TableFiles { info, levels: Default::default() });
             }
             Edit::AlterTable { id, since, options } => {
                 self.next_number = self.next_number.max(not_last(*since, u64::MAX, "file number")?);
-                let table = self.table_mut(*id)?;
+                let table = self.table(*id)?;
                 if table.info.options.groups != options.groups {
                     return Err(format!("the groups of table {} change", id.0).into());
                 }
@@ -292,11 +296,12 @@ impl FileSet {
                     table.files().for_each(|(_, file)| file.sst.file.keep(options.in_memory));
                 }
                 let (name, options) = (table.info.name.clone(), options.clone());
-                table.info = Arc::new(TableInfo { id: *id, name, options, since: *since });
+                let info = Arc::new(TableInfo { id: *id, name, options, since: *since });
+                self.change(*id, |table| table.info = info)?;
             }
             Edit::DropTable(id) => {
                 let table = self.tables.remove(id).ok_or(Refusal::NoTable(*id))?;
-                removed.extend(table.files().map(|(_, file)| file.clone()));
+                table.files().for_each(|(_, file)| self.hide(file, removed));
             }
             Edit::AddFile { table, level, number, epoch, version_offset, meta } => {
                 let next_number = not_last(number.saturating_add(1), u64::MAX, "file number")?;
@@ -304,7 +309,7 @@ impl FileSet {
                 let newest = meta.newest.0.checked_add(*version_offset);
                 let newest = newest.ok_or_else(|| "the versions of a file overflow".to_owned())?;
                 not_last(newest, u64::MAX, "version")?;
-                let info = &self.table_mut(*table)?.info;
+                let info = &self.table(*table)?.info;
                 let (expected, found) = (info.options.groups.len().max(1), 1 + meta.groups.len());
                 if found != expected {
                     let file = sst_name(*number, *epoch);
@@ -320,11 +325,11 @@ impl FileSet {
                 self.add_file(*table, *level, file)?;
             }
             Edit::RemoveFile { table, level, number } => {
-                removed.push(self.take_file(*table, *level, *number)?);
+                let file = self.take_file(*table, *level, *number)?;
+                self.hide(&file, removed);
             }
             Edit::ShareFile { table, level, number, to } => {
                 let file = self.find_file(*table, *level, *number)?.clone();
-                file.on_disk.shared.store(true, Ordering::Release);
                 let (from, to_groups) = (self.table(*table)?, self.table(*to)?);
                 if from.info.options.groups != to_groups.info.options.groups {
                     return Err(format!("tables {} and {} have other groups, they share no file", table.0, to.0).into());
@@ -334,6 +339,8 @@ impl FileSet {
                 }
                 let slice = file.sst.slice.as_deref().cloned();
                 self.add_file(*to, *level, Arc::new(file.sliced(slice)))?;
+                let others = self.shared.get(number).map_or(0, |others| *others);
+                self.shared.insert_mut(*number, others + 1);
             }
             Edit::SliceFile { table, level, number, slice } => {
                 let file = self.find_file(*table, *level, *number)?;
@@ -390,47 +397,49 @@ impl FileSet {
         file.ok_or_else(|| not_there(table, level, number))
     }
 
-    /// Leaves those of `removed` that no table of this set sees any more.
-    pub fn retain_unseen(&self, removed: &mut Vec<Arc<DbFile>>) {
-        if !removed.iter().any(|file| file.on_disk.shared.load(Ordering::Acquire)) {
-            return;
-        }
-        let mut seen: HashMap<*const DiskFile, bool> =
-            removed.iter().map(|file| (Arc::as_ptr(&file.on_disk), false)).collect();
-        for (_, file) in self.tables.values().flat_map(|table| table.files()) {
-            if let Some(is_seen) = seen.get_mut(&Arc::as_ptr(&file.on_disk)) {
-                *is_seen = true;
+    /// A table sees `file` no more; the last one leaves it to `removed`.
+    fn hide(&mut self, file: &Arc<DbFile>, removed: &mut Vec<Arc<DbFile>>) {
+        match self.shared.get(&file.number).copied() {
+            None => removed.push(file.clone()),
+            Some(1) => {
+                self.shared.remove_mut(&file.number);
+            }
+            Some(others) => {
+                self.shared.insert_mut(file.number, others - 1);
             }
         }
-        removed.retain(|file| !seen[&Arc::as_ptr(&file.on_disk)]);
     }
 
-    fn table_mut(&mut self, table: TableId) -> Result<&mut TableFiles, Refusal> {
-        self.tables.get_mut(&table).ok_or(Refusal::NoTable(table))
+    fn change<T>(&mut self, table: TableId, change: impl FnOnce(&mut TableFiles) -> T) -> Result<T, Refusal> {
+        self.tables.change(&table, change).ok_or(Refusal::NoTable(table))
     }
 
     /// Puts `file` where its keys or its age say.
     pub fn add_file(&mut self, table: TableId, level: u8, file: Arc<DbFile>) -> Result<(), Refusal> {
-        let files = self.table_mut(table)?.level_mut(level);
         let place = |other: &Arc<DbFile>| match level {
             // Newest first; a file's newest version is its age.
             0 => (file.age(), file.number) < (other.age(), other.number),
             _ => by_keys(other) < by_keys(&file),
         };
-        let at = files.partition_point(place);
-        // Twice in one place would leave the order open. Elsewhere in the level, two of one number do not meet.
-        if files.get(at).is_some_and(|other| other.number == file.number) {
-            return Err(format!("file {} is in level {level} of table {} already", file.number, table.0).into());
-        }
-        files.insert(at, file);
-        Ok(())
+        self.change(table, |files| {
+            let files = files.level_mut(level);
+            let at = files.partition_point(place);
+            // Twice in one place would leave the order open. Elsewhere in the level, two of one number do not meet.
+            if files.get(at).is_some_and(|other| other.number == file.number) {
+                return Err(format!("file {} is in level {level} of table {} already", file.number, table.0).into());
+            }
+            files.insert(at, file.clone());
+            Ok(())
+        })?
     }
 
     /// Takes a file out without making it obsolete.
     pub fn take_file(&mut self, table: TableId, level: u8, number: u64) -> Result<Arc<DbFile>, Refusal> {
-        let files = self.table_mut(table)?.level_mut(level);
-        let at = files.iter().position(|file| file.number == number);
-        Ok(files.remove(at.ok_or_else(|| not_there(table, level, number))?))
+        self.change(table, |files| {
+            let files = files.level_mut(level);
+            let at = files.iter().position(|file| file.number == number);
+            Ok(files.remove(at.ok_or_else(|| not_there(table, level, number))?))
+        })?
     }
 
     /// Edits that lead from nothing to this set.

@@ -2,6 +2,7 @@
 //! database was opened and worked with, but for what takes a few KiB however much there is to do.
 
 use crate::core::Core;
+use crate::manifest::TableFiles;
 use crate::metrics::Cached;
 use os::sync::atomic::Ordering;
 use pages::cache::CacheUsage;
@@ -53,8 +54,10 @@ impl Memory {
         let load = |bytes: &os::sync::atomic::AtomicU64| bytes.load(Ordering::Relaxed);
         let files = view.files.tables.values().flat_map(|table| table.files());
         let files: u64 = files.map(|(_, file)| file.memory_bytes()).sum();
-        let tables: usize =
-            view.files.tables.values().map(|table| size_of_val(table) + size_of_val(&*table.info)).sum();
+        // A table is in two trees, with its name in one of them; a node is about 64 bytes besides.
+        let table =
+            |table: &TableFiles| size_of_val(table) + size_of_val(&*table.info) + 2 * table.info.name.len() + 2 * 64;
+        let tables: usize = view.files.tables.values().map(table).sum();
         Self {
             cached_index_bytes: cached.index,
             cached_data_bytes: cached.data,

@@ -15,13 +15,15 @@ pub struct MemSet {
     /// Number of the log that holds the same rows.
     pub log: u64,
     tables: RwLock<BTreeMap<TableId, Arc<Memtable>>>,
+    /// Of all memtables, as of the last commit.
+    bytes: AtomicU64,
     oldest: AtomicU64,
 }
 
 impl MemSet {
     /// No memtables yet.
     pub fn new(log: u64) -> Self {
-        Self { log, tables: RwLock::new(BTreeMap::new()), oldest: AtomicU64::new(u64::MAX) }
+        Self { log, tables: RwLock::new(BTreeMap::new()), bytes: AtomicU64::new(0), oldest: AtomicU64::new(u64::MAX) }
     }
 
     /// The memtable of a table, if it has one.
@@ -29,12 +31,15 @@ impl MemSet {
         self.tables.read().get(&table).cloned()
     }
 
-    /// The memtable of a table, made if it has none.
+    /// The memtable of a table, made if it has none. For one commit at a time.
     pub fn table_or_new(&self, table: TableId) -> Arc<Memtable> {
         if let Some(found) = self.table(table) {
             return found;
         }
-        self.tables.write().entry(table).or_insert_with(|| Arc::new(Memtable::new())).clone()
+        let memtable = Arc::new(Memtable::new());
+        self.note_bytes(0, memtable.bytes());
+        self.tables.write().insert(table, memtable.clone());
+        memtable
     }
 
     /// All memtables.
@@ -42,9 +47,15 @@ impl MemSet {
         self.tables.read().iter().map(|(table, memtable)| (*table, memtable.clone())).collect()
     }
 
-    /// Memory of all memtables in bytes.
+    /// Memory of all memtables in bytes, as of the last commit.
     pub fn bytes(&self) -> u64 {
-        self.tables.read().values().map(|memtable| memtable.bytes()).sum()
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Says that a memtable that had `before` bytes has `now` bytes. One commit at a time does so.
+    pub fn note_bytes(&self, before: u64, now: u64) {
+        // The difference may be negative: range erases that meet become one.
+        self.bytes.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
     }
 
     /// Says that rows of `version` are about to come in.
@@ -57,9 +68,9 @@ impl MemSet {
         Version(self.oldest.load(Ordering::Relaxed))
     }
 
-    /// Whether no table has rows.
+    /// Whether nothing was committed to it.
     pub fn is_empty(&self) -> bool {
-        self.tables.read().values().all(|memtable| memtable.is_empty())
+        self.oldest() == Version(u64::MAX)
     }
 }
 

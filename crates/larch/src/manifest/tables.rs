@@ -1,0 +1,96 @@
+//! The tables of a file set, by id and by name. Two sets share what does not differ between them: taking a copy costs a few
+//! reference counts, and a change of one table copies in proportion to the logarithm of their number.
+//!
+//! Invariant: `names` and `level0` say what `tables` says.
+
+use super::file_set::{TableFiles, TableId};
+use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
+use std::ops::Index;
+
+/// Tables by id.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    tables: RedBlackTreeMapSync<TableId, TableFiles>,
+    names: RedBlackTreeMapSync<String, TableId>,
+    /// The tables that have files in level 0, by how many.
+    level0: RedBlackTreeSetSync<(usize, TableId)>,
+}
+
+impl Tables {
+    /// A table.
+    pub fn get(&self, id: &TableId) -> Option<&TableFiles> {
+        self.tables.get(id)
+    }
+
+    /// A table by its name.
+    pub fn named(&self, name: &str) -> Option<&TableFiles> {
+        self.tables.get(self.names.get(name)?)
+    }
+
+    /// Whether there is a table `id`.
+    pub fn contains_key(&self, id: &TableId) -> bool {
+        self.tables.contains_key(id)
+    }
+
+    /// All tables, by id.
+    pub fn values(&self) -> impl Iterator<Item = &TableFiles> {
+        self.tables.values()
+    }
+
+    /// All ids, ascending.
+    pub fn keys(&self) -> impl Iterator<Item = &TableId> {
+        self.tables.keys()
+    }
+
+    /// Names of all tables, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.keys().map(String::as_str)
+    }
+
+    /// The most files that a table has in level 0.
+    pub fn most_level0_files(&self) -> usize {
+        self.level0.last().map_or(0, |(files, _)| *files)
+    }
+
+    /// Adds a table without files.
+    pub fn insert(&mut self, table: TableFiles) {
+        assert!(table.levels[0].is_empty(), "a table begins without files");
+        self.names.insert_mut(table.info.name.clone(), table.info.id);
+        self.tables.insert_mut(table.info.id, table);
+    }
+
+    /// Takes a table out.
+    pub fn remove(&mut self, id: &TableId) -> Option<TableFiles> {
+        let table = self.tables.get(id)?.clone();
+        self.tables.remove_mut(id);
+        // Another table may have the name by now, in a manifest that says so.
+        if self.names.get(&table.info.name) == Some(id) {
+            self.names.remove_mut(&table.info.name);
+        }
+        self.level0.remove_mut(&(table.levels[0].len(), *id));
+        Some(table)
+    }
+
+    /// Changes a table, not its name; `None` if it is not there.
+    pub fn change<T>(&mut self, id: &TableId, change: impl FnOnce(&mut TableFiles) -> T) -> Option<T> {
+        let table = self.tables.get_mut(id)?;
+        let before = table.levels[0].len();
+        let outcome = change(table);
+        let after = table.levels[0].len();
+        if before != after {
+            self.level0.remove_mut(&(before, *id));
+            if after > 0 {
+                self.level0.insert_mut((after, *id));
+            }
+        }
+        Some(outcome)
+    }
+}
+
+impl Index<&TableId> for Tables {
+    type Output = TableFiles;
+
+    fn index(&self, id: &TableId) -> &TableFiles {
+        self.get(id).expect("the caller knows the table")
+    }
+}
