@@ -2,8 +2,8 @@
 #![no_main]
 
 use larch::fuzz::{
-    EDIT_FIELDS, Edit, FileOpener, Framing, HEADER_BYTES, Header, Kind, ManifestLog, RECORD_HEADER_BYTES, RecordWriter,
-    TableId,
+    EDIT_FIELDS, Edit, FileOpener, Framing, HEADER_BYTES, Header, Kind, Leftovers, ManifestLog, RECORD_HEADER_BYTES,
+    RecordWriter, TableId,
 };
 use larch::{FilterKind, Filters, TableOptions};
 use larch_fuzz::Input;
@@ -70,6 +70,7 @@ fn read(manifest: &[u8]) {
         cache: PageCache::new(0, 1, sst::validate),
         prefer_flat: false,
         early: Default::default(),
+        leftovers: Leftovers::new(machine.disk.clone()),
     };
     let Ok(set) = ManifestLog::read(&machine, Path::new(PATH), &opener) else { return };
     for table in set.tables.values() {
