@@ -3,11 +3,13 @@
 //! Level sizes follow the data: the largest level counts as the deepest, each one above is a tenth of it, and the
 //! uppermost one that is worth having takes what comes from level 0 (RocksDB's "dynamic level bytes").
 
+use crate::event::CompactionReason;
 use crate::manifest::{DbFile, LEVELS, TableFiles};
 use crate::options::LevelOptions;
 use os::sync::Arc;
 use sst::KeyBounds;
 use sst::format::meta::MAX_BOUND_BYTES;
+use std::ops::RangeInclusive;
 
 /// What to do with a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +35,8 @@ pub enum Choice {
         to: usize,
         /// How much it is wanted, at least 1.
         score: f64,
+        /// Why.
+        reason: CompactionReason,
     },
 }
 
@@ -115,7 +119,7 @@ pub fn pick(table: &TableFiles, options: &LevelOptions) -> Choice {
         return sparse(table, base);
     }
     if level == 0 {
-        return from_level0(table, base, score);
+        return from_level0(table, base, score, CompactionReason::Level0);
     }
     let to = if level < base { base } else { level + 1 };
     from_level(table, level, to, score)
@@ -129,13 +133,13 @@ fn sparse(table: &TableFiles, base: usize) -> Choice {
     let is_sparse = |file: &DbFile| file.sst.slice.is_some() && file.sst.visible_bytes() < file.bytes() / 2;
     let Some((level, file)) = table.files().find(|(_, file)| is_sparse(file)) else { return Choice::Nothing };
     match level {
-        0 => from_level0(table, base, 1.0),
+        0 => from_level0(table, base, 1.0, CompactionReason::Sparse),
         _ => {
             // What is left of many files becomes one.
             let first = table.levels[level].iter().position(|other| other.number == file.number).expect("found there");
             let run = table.levels[level][first..].iter().take_while(|file| is_sparse(file)).take(MAX_SPARSE);
             let bounds = union(run).expect("the first is one");
-            merge(table, Vec::new(), bounds, level, level, 1.0)
+            merge(table, Vec::new(), bounds, level..=level, 1.0, CompactionReason::Sparse)
         }
     }
 }
@@ -149,7 +153,7 @@ fn union<'a>(files: impl Iterator<Item = &'a Arc<DbFile>>) -> Option<KeyBounds> 
 }
 
 /// All of level 0 at once, so that its order of ages needs no thought; and what lies between it and the base.
-fn from_level0(table: &TableFiles, base: usize, score: f64) -> Choice {
+fn from_level0(table: &TableFiles, base: usize, score: f64, reason: CompactionReason) -> Choice {
     let files = &table.levels[0];
     let bounds = union(files.iter()).expect("level 0 has files");
     if let [only] = files.as_slice()
@@ -157,20 +161,21 @@ fn from_level0(table: &TableFiles, base: usize, score: f64) -> Choice {
     {
         return Choice::Move { from: 0, to: base, number: only.number, score };
     }
-    merge(table, files.iter().map(|file| (0, file.number)).collect(), bounds, 1, base, score)
+    merge(table, files.iter().map(|file| (0, file.number)).collect(), bounds, 1..=base, score, reason)
 }
 
-/// `inputs` and everything from level `first` to level `to` that overlaps them.
+/// `inputs` and everything of `levels` that overlaps them, into the last of these.
 fn merge(
     table: &TableFiles,
     mut inputs: Vec<(usize, u64)>,
     mut bounds: KeyBounds,
-    first: usize,
-    to: usize,
+    levels: RangeInclusive<usize>,
     score: f64,
+    reason: CompactionReason,
 ) -> Choice {
+    let to = *levels.end();
     // What is merged from a level above `to` may widen the bounds.
-    for level in first..=to {
+    for level in levels {
         let mut files = overlapping(table, level, &bounds);
         if level == to {
             add_ties(&table.levels[level], &mut files);
@@ -180,7 +185,7 @@ fn merge(
         }
         inputs.extend(files.iter().map(|file| (level, file.number)));
     }
-    Choice::Merge { inputs, to, score }
+    Choice::Merge { inputs, to, score, reason }
 }
 
 /// Adds the files after `files` whose bounds tie with theirs because the keys differ only where bounds are cut: their
@@ -214,7 +219,7 @@ fn from_level(table: &TableFiles, level: usize, to: usize, score: f64) -> Choice
     if (level + 1..=to).all(|level| overlapping(table, level, bounds).is_empty()) {
         return Choice::Move { from: level, to, number: file.number, score };
     }
-    merge(table, vec![(level, file.number)], bounds.clone(), level + 1, to, score)
+    merge(table, vec![(level, file.number)], bounds.clone(), level + 1..=to, score, CompactionReason::LevelSize)
 }
 
 /// Every file of the table into the deepest level; nothing if they are there, written under the options of now, and hold
@@ -233,5 +238,5 @@ pub fn everything(table: &TableFiles) -> Choice {
         return Choice::Nothing;
     }
     let inputs = table.files().map(|(level, file)| (level, file.number)).collect();
-    Choice::Merge { inputs, to: DEEPEST, score: 1.0 }
+    Choice::Merge { inputs, to: DEEPEST, score: 1.0, reason: CompactionReason::Asked }
 }

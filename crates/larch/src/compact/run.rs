@@ -6,6 +6,7 @@ use super::output::Outputs;
 use super::pick::{self, Choice};
 use crate::core::Core;
 use crate::error::Result;
+use crate::event::Event;
 use crate::install::FreshFiles;
 use crate::manifest::{DbFile, Edit, Level, TableFiles, TableInfo};
 use crate::parts::MAX_GROUPS;
@@ -33,10 +34,33 @@ pub fn run(
             let edit = Edit::MoveFile { table: table.info.id, level: *from as u8, number: *number, to: *to as u8 };
             core.install(&[edit], FreshFiles::new(core), |_| {})?;
             core.written.trivial_moves.fetch_add(1, Ordering::Relaxed);
+            let table = || table.info.name.clone();
+            core.report(|| Event::FileMoved { table: table(), from: *from, to: *to });
             Ok(true)
         }
-        Choice::Merge { inputs, to, .. } => merge(core, table, inputs, *to, go_on),
+        Choice::Merge { inputs, to, reason, .. } => {
+            let begin = core.machine.clock.now();
+            let name = || table.info.name.clone();
+            let is_input = |level: usize, file: &DbFile| inputs.contains(&(level, file.number));
+            core.report(|| Event::CompactionStarted {
+                table: name(),
+                files: inputs.len() as u64,
+                bytes: table.files().filter(|(level, file)| is_input(*level, file)).map(|(_, file)| file.bytes()).sum(),
+                to: *to,
+                reason: *reason,
+            });
+            let Some(Merged { files, bytes }) = merge(core, table, inputs, *to, go_on)? else { return Ok(false) };
+            let time = core.machine.clock.now() - begin;
+            core.report(|| Event::CompactionFinished { table: name(), files, bytes, time });
+            Ok(true)
+        }
     }
+}
+
+/// What a merge wrote.
+struct Merged {
+    files: u64,
+    bytes: u64,
 }
 
 fn merge(
@@ -45,7 +69,7 @@ fn merge(
     inputs: &[(usize, u64)],
     to: usize,
     go_on: &mut dyn FnMut(u64, u64) -> bool,
-) -> Result<bool> {
+) -> Result<Option<Merged>> {
     let is_input = |level: usize, file: &DbFile| inputs.contains(&(level, file.number));
     let mut sources: Vec<Level> = Vec::new();
     for (level, files) in table.levels.iter().enumerate() {
@@ -64,8 +88,9 @@ fn merge(
     let runs = sources.clone();
     let plan = Plan { sources, bottom, file_bytes: pick::file_bytes(to, base, &core.options.levels) };
     let boundaries = core.boundaries();
-    let Some(outputs) = merge_files(core, &table.info, plan, &boundaries, go_on)? else { return Ok(false) };
+    let Some(outputs) = merge_files(core, &table.info, plan, &boundaries, go_on)? else { return Ok(None) };
     let added = outputs.finish(to as u8, 0)?;
+    let (files, bytes) = (added.edits.len() as u64, added.bytes);
     let removed =
         inputs.iter().map(|&(level, number)| Edit::RemoveFile { table: table.info.id, level: level as u8, number });
     let warmth = warm::heat::inherit(core, runs, &added.edits);
@@ -75,9 +100,9 @@ fn merge(
     if table.info.options.in_memory {
         core.warm_kept_tables();
     }
-    core.written.compaction.fetch_add(added.bytes, Ordering::Relaxed);
+    core.written.compaction.fetch_add(bytes, Ordering::Relaxed);
     core.written.compactions.fetch_add(1, Ordering::Relaxed);
-    Ok(true)
+    Ok(Some(Merged { files, bytes }))
 }
 
 /// What to merge and how.

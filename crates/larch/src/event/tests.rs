@@ -44,6 +44,24 @@ fn the_hook_sees_recovery_flush_and_import() {
 }
 
 #[test]
+fn a_compaction_says_what_it_merges_and_why() {
+    let (machine, _) = Machine::simulated(1);
+    let (db, seen) = database(&machine);
+    let table = db.table("t").expect("the disk works");
+    for value in ["1", "2"] {
+        table.insert("a", value).expect("the disk works");
+        db.flush().expect("the disk works");
+    }
+    names(&seen);
+    table.compact().expect("the disk works");
+    let texts = seen.lock().clone();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts[0].starts_with("compaction of \"t\": 2 files of "), "{texts:?}");
+    assert!(texts[0].ends_with(" to level 6: the caller asked for it"), "{texts:?}");
+    assert!(texts[1].starts_with("compaction of \"t\" done in 0.000 s: 1 files of "), "{texts:?}");
+}
+
+#[test]
 fn a_failed_sync_is_reported_once() {
     let (machine, disk) = Machine::simulated(1);
     let (db, seen) = database(&machine);
