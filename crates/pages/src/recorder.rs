@@ -254,6 +254,10 @@ impl PageSource for Recorder {
         self.note_peek(self.session.peek(file, at, kind), file)
     }
 
+    fn glance(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
+        self.session.glance(file, at, kind)
+    }
+
     fn peek_child(
         &self,
         parent: (&PageRef, usize),

@@ -426,7 +426,7 @@ impl Session {
         Ok(page)
     }
 
-    fn glance(&self, parent: Parent<'_>, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
+    fn peek_under(&self, parent: Parent<'_>, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
         let key = Key::new(file, at);
         let step = &mut *self.step.borrow_mut();
         step.gather_flight(key);
@@ -456,7 +456,15 @@ impl PageSource for Session {
 
     /// A page read ahead stays where it is, for the step that needs it.
     fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        self.glance(None, file, at, kind)
+        self.peek_under(None, file, at, kind)
+    }
+
+    fn glance(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
+        let key = Key::new(file, at);
+        let step = &mut *self.step.borrow_mut();
+        step.gather_flight(key);
+        let page = step.pinned_or_waiting(key).cloned().or_else(|| self.cache.find(key, false))?;
+        page.is(at, kind).then_some(page)
     }
 
     fn peek_child(
@@ -466,7 +474,7 @@ impl PageSource for Session {
         at: &Address,
         kind: PageKind,
     ) -> Option<PageRef> {
-        self.glance(Some((parent, i)), file, at, kind)
+        self.peek_under(Some((parent, i)), file, at, kind)
     }
 
     fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {

@@ -24,6 +24,11 @@ pub trait PageSource {
         self.page(file, at, kind)
     }
 
+    /// As [`PageSource::peek`], for who looks what the page leads to before a step needs it: it counts as no use of the page.
+    fn glance(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
+        self.peek(file, at, kind)
+    }
+
     /// As [`PageSource::peek`], for child `i` of `parent`.
     fn peek_child(
         &self,

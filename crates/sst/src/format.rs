@@ -14,6 +14,8 @@ pub mod meta;
 pub mod node;
 pub mod varint;
 
+use crate::row::Version;
+use data_page::OutsideValue;
 use pages::{PageKind, page::HEADER_BYTES};
 
 /// No node of a B-tree is larger, its header included: it has room for four children between the longest separators.
@@ -50,6 +52,22 @@ pub trait PageRows: Copy {
 
     /// Row id of the first row.
     fn first_row(&self) -> u64;
+
+    /// The reference to the value of row `i`, if it lies outside the page and the row is one of `seen`.
+    fn outside<'p>(&self, _page: &'p [u8], _i: usize, _seen: Seen) -> Option<OutsideValue<'p>> {
+        None
+    }
+}
+
+/// Which rows of a page a reader sees, as far as the page tells. Versions are those of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// All of them.
+    All,
+    /// Those not newer than this.
+    At(Version),
+    /// In a history: of each main row the newest version that is not newer than this.
+    NewestAt(Version),
 }
 
 /// The little-endian number at `at`, within the page.

@@ -9,6 +9,7 @@ mod parts;
 mod readahead;
 mod streak;
 mod tree;
+mod values;
 mod whole;
 
 pub use branch::Branch;

@@ -252,6 +252,7 @@ impl Copy<'_> {
         match row.value.inline() {
             Some(value) => outputs.add(key, row.version, row.kind, &[value])?,
             None => {
+                cursor.load_ahead(*session, Groups::MAIN, row.place, None);
                 let value = retry(*session, || row.value.load(*session, &cursor.sst().file))?;
                 outputs.add(key, row.version, row.kind, &[value.as_bytes()])?;
             }
@@ -280,7 +281,9 @@ impl Copy<'_> {
         self.beside.clear();
         self.parts.clear();
         let main = row.value.load(self.session, &cursor.sst().file);
-        cursor.parts(self.session, Groups::first(self.groups), row.place, &mut self.beside)?;
+        let groups = Groups::first(self.groups);
+        cursor.parts(self.session, groups, row.place, &mut self.beside)?;
+        cursor.load_ahead(self.session, groups, row.place, None);
         let mut missing = false;
         let beside = self.beside.iter().map(|part| part.load(self.session, &cursor.sst().file));
         for part in std::iter::once(main).chain(beside) {

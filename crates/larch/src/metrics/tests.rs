@@ -26,7 +26,7 @@ fn fill(db: &Database, table: &Table) {
     let count = table.options().groups.len().max(1);
     let snapshots = (0..4u32).map(|round| {
         for i in 0..200 {
-            let part = |group: u32| vec![b'v'; ((i * 7 + group * 31 + round) % 200) as usize];
+            let part = |group: u32| vec![b'v'; ((i * 7 + group * 31 + round) % 400) as usize];
             let parts: Vec<Vec<u8>> = (0..count as u32).map(part).collect();
             table.insert_parts(format!("{i:04}"), &parts).expect("the disk works");
         }

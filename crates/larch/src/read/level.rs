@@ -322,6 +322,12 @@ impl LevelCursor {
         read
     }
 
+    /// The parts in `groups` of the row at `place`, which was found last, are going to be loaded, and so are those of the rows
+    /// after it as of `at`: asks for those that lie outside their pages. Moves nothing.
+    pub fn load_ahead<S: PageSource + ?Sized>(&mut self, source: &S, groups: Groups, place: RowPlace, at: Version) {
+        self.cursor.as_mut().expect("the last move found a row").load_ahead(source, groups, place, Some(at));
+    }
+
     /// The rows that come next in the page of the place, as of `at`, without those that are older than `erased`. Moves
     /// nothing.
     pub fn streak(&self, direction: Direction, at: Version, erased: Option<Version>) -> Option<Streak> {

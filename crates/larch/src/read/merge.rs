@@ -13,7 +13,7 @@ use super::view::TableView;
 use crate::memtable::MemCursor;
 use os::sync::Arc;
 use pages::{PageSource, Stop};
-use sst::{Direction, Groups, Readahead, RowKind, RowPlace, Seek, StoredValue, Streak, Version};
+use sst::{Direction, Groups, Readahead, RowKind, Seek, StoredValue, Streak, Version};
 use std::ops::Bound;
 
 /// The merge.
@@ -73,6 +73,15 @@ enum Pending {
     Exhausted,
 }
 
+/// What a reader does with the rows that it is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loads {
+    /// It looks at keys, and perhaps at what lies beside them.
+    Nothing,
+    /// It loads the parts that it wants, wherever they lie.
+    Parts,
+}
+
 /// Where a merge starts: the bound of the side it comes from.
 pub type Start<'a> = Bound<&'a [u8]>;
 
@@ -127,7 +136,8 @@ impl Merge {
 
     /// The visible row before `far` that is next; the same one again until it was [passed](Self::pass). The first one is
     /// sought from `start`, which matters only until something was found. Nothing is read of rows beyond `far` but their
-    /// keys. Replaces `parts` with its parts in those of `groups` that lie beside the main one, if it is in a file.
+    /// keys. Replaces `parts` with its parts in those of `groups` that lie beside the main one, if it is in a file. For a reader
+    /// who loads the parts in `groups` of row after row those are asked ahead that lie outside their pages.
     ///
     /// Steps that keep what they came to, so that running it again after a fault goes on where it was: sources that have
     /// arrived stay, rows that are not visible are passed, and what was pinned for them is given back.
@@ -135,7 +145,7 @@ impl Merge {
         &mut self,
         reader: &S,
         (start, far): (Start<'_>, Bound<&[u8]>),
-        groups: Groups,
+        (groups, loads): (Groups, Loads),
         parts: &mut Vec<StoredValue>,
     ) -> Result<Option<Found>, Stop> {
         parts.clear();
@@ -151,10 +161,15 @@ impl Merge {
             self.came = Came::To;
             self.covers.reach(reader, &self.key)?;
             if let Some((source, found)) = self.resolve(reader, best)? {
-                if groups.any_beside_main()
-                    && let Found::File(row, _) = &found
+                if let Found::File(row, _) = &found
+                    && let Cursor::Level(cursor) = &mut self.sources[source].cursor
                 {
-                    self.sources[source].cursor.parts(reader, groups, row.place, parts)?;
+                    if groups.any_beside_main() {
+                        cursor.parts(reader, groups, row.place, parts)?;
+                    }
+                    if loads == Loads::Parts {
+                        cursor.load_ahead(reader, groups, row.place, self.at);
+                    }
                 }
                 self.is_steady = self.giver.replace(source) == Some(source);
                 return Ok(Some(found));
@@ -381,19 +396,6 @@ impl Cursor {
                 let row = cursor.visible(reader, at)?;
                 Ok(row.map(|row| (row.kind, row.version, Found::File(row, cursor.file().clone()))))
             }
-        }
-    }
-
-    fn parts<S: PageSource + ?Sized>(
-        &mut self,
-        reader: &S,
-        groups: Groups,
-        place: RowPlace,
-        parts: &mut Vec<StoredValue>,
-    ) -> Result<(), Stop> {
-        match self {
-            Self::Memory(_) => Ok(()),
-            Self::Level(cursor) => cursor.parts(reader, groups, place, parts),
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use super::again::Again;
 use super::found::Found;
-use super::merge::Merge;
+use super::merge::{Loads, Merge};
 use super::precharge::Charge;
 use super::tried::{Asking, Tried, Waits};
 use super::wanted::Wanted;
@@ -23,7 +23,7 @@ use pages::gauge::Holding;
 use pages::{Admit, AsyncSource, PageCache, PageRef, PageSource, Reader, Reason, Session, Stop, retry, together};
 use sst::precharge::{Reading, is_empty};
 use sst::{Direction, Limits, Readahead, Row, StoredValue, Streak};
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{self, Bound};
@@ -86,6 +86,10 @@ pub(crate) struct Rows<R = Session> {
     failed: OnceCell<Error>,
     /// A poll is waiting for pages.
     is_fetching: bool,
+    /// Whether who takes rows whose parts are loaded later loads them.
+    loads: Cell<Loads>,
+    /// Parts of the row given last lie outside their pages and were not loaded.
+    offers_outside: Cell<bool>,
 }
 
 /// Whether what the rows up to a limit need is read ahead.
@@ -561,6 +565,8 @@ impl<R: Reader> Rows<R> {
             ended,
             failed: failed.map_or_else(OnceCell::new, OnceCell::from),
             is_fetching: false,
+            loads: Cell::new(Loads::Nothing),
+            offers_outside: Cell::new(false),
         }
     }
 
@@ -600,8 +606,17 @@ impl<R: Reader> Rows<R> {
     /// Part `i` of the row found last, which is in a file; waits for it.
     fn part(&self, i: usize, row: &Row, file: &DbFile) -> Result<Value> {
         let stored = self.wanted.stored(i, row, &self.beside_main);
+        if stored.inline().is_none() {
+            self.note_load();
+        }
         let loaded = retry(&self.reader, || stored.load(&self.reader, &file.sst.file));
         Ok(Value::from_file(self.reader.session().cache(), loaded.map_err(|error| self.fail_in(error))?))
+    }
+
+    /// A part that lies outside its page is loaded.
+    fn note_load(&self) {
+        self.offers_outside.set(false);
+        self.loads.set(Loads::Parts);
     }
 
     /// Key of the row given last in a direction.
@@ -616,10 +631,19 @@ impl<R: Reader> Rows<R> {
 
     /// The next row, nothing of it loaded that lies outside its pages; waits for it.
     pub(crate) fn next(&mut self, direction: Direction) -> Result<Option<Given>> {
-        self.wait(direction, |row| match row.spot {
+        // Whoever did not load the last value that lay outside will hardly load the next.
+        if self.offers_outside.replace(false) {
+            self.loads.set(Loads::Nothing);
+        }
+        let given = self.wait_for(direction, self.loads.get(), |row| match row.spot {
             Spot::Found(found) => Ok(Given::Found(found)),
             Spot::Page(..) => Ok(Given::Followed),
-        })
+        })?;
+        if let Some(Given::Found(Found::File(row, _))) = &given {
+            let outside = |i| self.wanted.stored(i, row, &self.beside_main).inline().is_none();
+            self.offers_outside.set((0..self.wanted.len()).any(outside));
+        }
+        Ok(given)
     }
 
     /// Where the row given last lies, which was followed.
@@ -634,18 +658,30 @@ impl<R: Reader> Rows<R> {
             let (page, place) = self.followed();
             return Ok(followed_parts(&self.wanted, self.reader.session().cache(), page, place));
         };
+        if self.offers_outside.get() {
+            self.note_load();
+        }
         let load = || load_parts(&self.reader, &self.wanted, &self.beside_main, found);
         retry(&self.reader, load).map_err(|error| self.fail_in(error))
     }
 
-    /// The next row, or what `take` makes of it; waits for it.
+    /// What `take`, which loads the parts wanted, makes of the next row; waits for it.
     pub(super) fn wait<T>(
         &mut self,
         direction: Direction,
+        take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
+    ) -> Result<Option<T>> {
+        self.wait_for(direction, Loads::Parts, take)
+    }
+
+    fn wait_for<T>(
+        &mut self,
+        direction: Direction,
+        loads: Loads,
         mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
     ) -> Result<Option<T>> {
         loop {
-            match self.attempt(direction, Waits::Now, &mut take)? {
+            match self.attempt(direction, (Waits::Now, loads), &mut take)? {
                 Tried::Ready(row) => return Ok(row),
                 Tried::WouldFault => {
                     if let Err(error) = self.reader.fetch() {
@@ -662,7 +698,7 @@ impl<R: Reader> Rows<R> {
         direction: Direction,
         take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
-        self.attempt(direction, Waits::Later, take)
+        self.attempt(direction, (Waits::Later, Loads::Parts), take)
     }
 
     /// The try form: as far as pages in memory allow. Where something is missing the source has noted it; to be run again
@@ -670,7 +706,7 @@ impl<R: Reader> Rows<R> {
     fn attempt<T>(
         &mut self,
         direction: Direction,
-        waits: Waits,
+        (waits, loads): (Waits, Loads),
         mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
         if let Some(error) = self.failed.get() {
@@ -687,7 +723,7 @@ impl<R: Reader> Rows<R> {
                     return Ok(Tried::Ready(Some(row)));
                 }
                 Some(Err(stop)) => Tried::of(Err(stop)),
-                None => self.find(direction, waits, &mut take),
+                None => self.find(direction, (waits, loads), &mut take),
             };
             match found {
                 Ok(Tried::Ready(row)) => {
@@ -785,7 +821,7 @@ impl<R: Reader> Rows<R> {
     fn find<T>(
         &mut self,
         direction: Direction,
-        waits: Waits,
+        (waits, loads): (Waits, Loads),
         mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
         let (core, at) = (&self.handle.core, self.pin.version());
@@ -860,11 +896,12 @@ impl<R: Reader> Rows<R> {
                     reader.release();
                 }
             }
-            let found = merge.find(reader, between, self.wanted.set(), &mut self.beside_main).inspect_err(|_| {
-                if waits == Waits::Now && self.left < u64::MAX && self.charging == Charging::IfMissing {
-                    self.charging = Charging::AfterRow;
-                }
-            })?;
+            let found =
+                merge.find(reader, between, (self.wanted.set(), loads), &mut self.beside_main).inspect_err(|_| {
+                    if waits == Waits::Now && self.left < u64::MAX && self.charging == Charging::IfMissing {
+                        self.charging = Charging::AfterRow;
+                    }
+                })?;
             let Some(found) = found else { return Ok(None) };
             let (wanted, beside_main) = (&self.wanted, &*self.beside_main);
             take(Taken { reader, wanted, beside_main, key: merge.key(), spot: Spot::Found(found) }).map(Some)
@@ -964,7 +1001,7 @@ impl<R: Reader + AsyncSource> Rows<R> {
                     self.recover(error.into())?;
                 }
             }
-            match self.attempt(direction, Waits::Now, &mut take)? {
+            match self.attempt(direction, (Waits::Now, Loads::Parts), &mut take)? {
                 Tried::Ready(row) => return Poll::Ready(Ok(row)),
                 Tried::WouldFault => self.is_fetching = true,
             }

@@ -102,6 +102,10 @@ impl<R: Reader> PageSource for Asking<'_, R> {
         self.reader.peek(file, at, kind)
     }
 
+    fn glance(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
+        self.reader.glance(file, at, kind)
+    }
+
     fn peek_child(
         &self,
         parent: (&PageRef, usize),

@@ -8,7 +8,7 @@ use super::span::{Span, after};
 use super::stretches::{Sight, Stretch, Stretches};
 use crate::error::Result;
 use crate::manifest::DbFile;
-use crate::read::merge::Merge;
+use crate::read::merge::{Loads, Merge};
 use crate::read::view::TableView;
 use pages::{PageKind, Session, retry};
 use sst::{Direction, Groups, Readahead, RowKind};
@@ -186,7 +186,7 @@ fn walk(
     let mut merge = Merge::new(session, table, Direction::Forward, (span.low(), span.high()), readahead);
     let mut nothing = Vec::new();
     let between = (span.low(), span.high());
-    while retry(session, || merge.find(session, between, Groups::NONE, &mut nothing))?.is_some() {
+    while retry(session, || merge.find(session, between, (Groups::NONE, Loads::Nothing), &mut nothing))?.is_some() {
         if !each(merge.key()) {
             break;
         }

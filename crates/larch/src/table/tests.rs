@@ -3,6 +3,7 @@
 mod admit;
 mod dropped;
 mod files;
+mod values;
 
 use super::*;
 use crate::db::Database;

@@ -79,9 +79,14 @@ impl BuildOptions {
         }
     }
 
-    /// Values longer than this lie outside their page: four rows to a page at least.
+    /// Values longer than this lie outside their page: four rows to a page at least, or two in a page of a block or more whose
+    /// quarter is less than a block. A value outside has blocks of its own in memory, and so takes several times its length
+    /// there if it is shorter than one.
     pub fn inline_bytes(&self) -> usize {
-        self.page_bytes as usize / 4
+        let page = self.page_bytes as usize;
+        // Room for two rows with their keys.
+        let half = if page < BLOCK_BYTES { 0 } else { page / 2 - page / 32 };
+        (page / 4).max(half.min(BLOCK_BYTES))
     }
 }
 

@@ -168,7 +168,7 @@ fn check_totals(content: &Content, built: &Built) {
 fn a_large_value_counts_with_its_own_row() {
     let mut content = Content::default();
     for i in 0..9_u8 {
-        content.rows.insert(vec![i], vec![(1, RowKind::Put, vec![i; 100 + 200 * usize::from(i % 4)])]);
+        content.rows.insert(vec![i], vec![(1, RowKind::Put, vec![i; 150 + 200 * usize::from(i % 4)])]);
     }
     let options = crate::BuildOptions { max_page_rows: 1, index: IndexKind::Flat, ..tiny() };
     let built = content.build(options);

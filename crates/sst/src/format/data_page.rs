@@ -18,7 +18,7 @@
 //! runs to the next record. A value that lies outside is a reference, see [`OutsideValue`].
 
 use super::key::{self, Suffix};
-use super::{MAX_CHUNK_BYTES, PageRows, u32_at, u64_at, varint};
+use super::{MAX_CHUNK_BYTES, PageRows, Seen, u32_at, u64_at, varint};
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use pages::{Address, page::HEADER_BYTES};
 
@@ -91,9 +91,32 @@ impl PageRows for Layout {
     fn first_row(&self) -> u64 {
         self.first_row
     }
+
+    fn outside<'p>(&self, page: &'p [u8], i: usize, seen: Seen) -> Option<OutsideValue<'p>> {
+        let record = self.record(page, i);
+        if !record.outside {
+            return None;
+        }
+        let is_seen = match seen {
+            Seen::All => true,
+            Seen::At(at) => record.version <= at,
+            Seen::NewestAt(at) => record.version <= at && (i == 0 || !self.is_older_version(page, i, at)),
+        };
+        if is_seen { OutsideValue::new(&page[record.value_at..record.value_at + record.value_bytes]) } else { None }
+    }
 }
 
 impl Layout {
+    /// Whether the history row before row `i` is of the same main row, and not newer than `at`.
+    fn is_older_version(&self, page: &[u8], i: usize, at: Version) -> bool {
+        let main_row = |i: usize| {
+            let mut row = [0; 8];
+            self.copy_key(page, i, &mut row);
+            row
+        };
+        self.record(page, i - 1).version <= at && main_row(i - 1) == main_row(i)
+    }
+
     /// Bytes common to all keys.
     pub fn prefix<'p>(&self, page: &'p [u8]) -> &'p [u8] {
         &page[self.prefix_at..self.prefix_at + self.prefix_bytes]

@@ -11,7 +11,7 @@
 //! ```
 
 use super::data_page::OutsideValue;
-use super::{PageRows, u32_at, u64_at};
+use super::{PageRows, Seen, u32_at, u64_at};
 use pages::page::HEADER_BYTES;
 
 const ROWS_AT: usize = HEADER_BYTES;
@@ -56,6 +56,12 @@ impl PageRows for GroupLayout {
 
     fn first_row(&self) -> u64 {
         self.first_row
+    }
+
+    /// What version a part is of, the main tree or the history says.
+    fn outside<'p>(&self, page: &'p [u8], i: usize, _: Seen) -> Option<OutsideValue<'p>> {
+        let part = self.part(page, i);
+        if part.outside { OutsideValue::new(&page[part.at..part.at + part.bytes]) } else { None }
     }
 }
 

@@ -302,7 +302,7 @@ fn values_outside_their_pages_come_too() {
     for (i, written) in content.rows.values_mut().enumerate().filter(|(i, _)| i % 3 == 0) {
         for (_, kind, value) in written.iter_mut().filter(|(_, kind, _)| *kind == RowKind::Put) {
             assert_eq!(*kind, RowKind::Put);
-            *value = vec![b'L'; 1100 + i];
+            *value = vec![b'L'; 2100 + i];
         }
     }
     for (options, height) in shapes() {

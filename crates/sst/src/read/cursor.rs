@@ -5,8 +5,8 @@ use super::readahead::{Far, Readahead};
 use super::streak::Streak;
 use super::tree::{Edge, Seek, TreeCursor};
 use super::{Row, RowPlace, Sst, StoredValue};
-use crate::format::PageRows;
 use crate::format::meta::TreeKind;
+use crate::format::{PageRows, Seen};
 use crate::precharge::Direction;
 use crate::row::Version;
 use crate::slice::RowRanges;
@@ -54,10 +54,10 @@ impl SstCursor {
     /// Asks ahead as `readahead` says when going from page to page. Its trees share the window by their lengths.
     pub fn with_readahead(mut self, readahead: Readahead) -> Self {
         if let Some(main) = &mut self.main {
-            main.set_readahead(self.sst.share_of(TreeKind::Main, readahead));
+            self.sst.share(TreeKind::Main, main, readahead);
         }
         if let Some(history) = &mut self.history {
-            history.get_mut().set_readahead(self.sst.share_of(TreeKind::History, readahead));
+            self.sst.share(TreeKind::History, history.get_mut(), readahead);
         }
         self.readahead = readahead;
         self
@@ -276,6 +276,45 @@ impl SstCursor {
             return Err(Stop::Fault);
         }
         Ok(())
+    }
+
+    /// The parts in `groups` of the row at `place`, which was found last, are going to be loaded, and so are those of the rows
+    /// after it as of `at`, or all their versions: asks for those that lie outside their pages. Moves nothing.
+    #[inline]
+    pub fn load_ahead<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        groups: Groups,
+        place: RowPlace,
+        at: Option<Version>,
+    ) {
+        if self.sst.meta.value_bytes > 0 && !self.readahead.is_none() {
+            self.load_parts_ahead(source, groups, place, at);
+        }
+    }
+
+    fn load_parts_ahead<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        groups: Groups,
+        place: RowPlace,
+        at: Option<Version>,
+    ) {
+        let at = at.map(|at| Version(at.0.saturating_sub(self.sst.version_offset)));
+        if groups.contains(0) {
+            match (place, &mut self.main, &mut self.history) {
+                (RowPlace::Newest(_), Some(main), _) => main.load_ahead(source, at.map_or(Seen::All, Seen::At)),
+                (RowPlace::Older(_), _, Some(history)) => {
+                    history.get_mut().load_ahead(source, at.map_or(Seen::All, Seen::NewestAt));
+                }
+                _ => {}
+            }
+        }
+        for group in &mut self.groups {
+            if groups.contains(group.group()) {
+                group.load_ahead(source, place);
+            }
+        }
     }
 
     /// The newest version of the row that is not newer than `at`, if there is one. A step.

@@ -2,11 +2,11 @@
 //! history has said.
 
 use super::readahead::Readahead;
-use super::tree::{Edge, PartCursor};
+use super::tree::{Edge, PartCursor, TreeCursor};
 use super::{RowPlace, Sst, StoredValue, corrupt};
-use crate::format::PageRows;
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::{MAX_GROUPS, TreeKind};
+use crate::format::{PageRows, Seen};
 use os::sync::Arc;
 use pages::{PageKind, PageRef, PageSource, Stop};
 
@@ -60,11 +60,37 @@ impl Sst {
         Ok(StoredValue::of_part(&page, part))
     }
 
-    /// What a tree gets of a window that all trees of the file share.
-    pub(super) fn share_of(&self, kind: TreeKind, readahead: Readahead) -> Readahead {
+    /// Stored bytes of the data pages that a window over the rows may bring.
+    fn page_bytes(&self) -> u64 {
         let trees = self.meta.trees().filter(|(kind, _)| *kind != TreeKind::RangeErases);
-        let all: u64 = trees.map(|(_, tree)| tree.totals.bytes).fold(0, u64::saturating_add);
-        readahead.share(self.meta.tree(kind).map_or(0, |tree| tree.totals.bytes), all)
+        trees.map(|(_, tree)| tree.totals.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Stored bytes of the values outside the pages of a tree.
+    fn value_bytes(&self, kind: TreeKind) -> u64 {
+        match kind {
+            TreeKind::Main => {
+                let others = self.meta.trees().map(|(kind, _)| kind).filter(|kind| *kind != TreeKind::Main);
+                let others = others.map(|kind| self.value_bytes(kind)).fold(0, u64::saturating_add);
+                self.meta.value_bytes.saturating_sub(others)
+            }
+            TreeKind::History | TreeKind::Group(_) | TreeKind::GroupHistory(_) => {
+                self.meta.tree(kind).map_or(0, |tree| tree.totals.group_bytes)
+            }
+            TreeKind::RangeErases | TreeKind::Filter => 0,
+        }
+    }
+
+    /// Lets `cursor` over tree `kind` ask ahead within its share of a window that all trees of the file, and their values once
+    /// they are read, have together.
+    pub(super) fn share<L: PageRows>(&self, kind: TreeKind, cursor: &mut TreeCursor<L>, readahead: Readahead) {
+        let pages = self.meta.tree(kind).map_or(0, |tree| tree.totals.bytes);
+        cursor.set_readahead(readahead.share(pages, self.page_bytes()));
+        let values = self.value_bytes(kind);
+        if values > 0 {
+            let all = self.page_bytes().saturating_add(self.meta.value_bytes);
+            cursor.set_values_ahead(readahead.share(pages, all), readahead.share(values, all));
+        }
     }
 
     fn no_tree(&self, kind: TreeKind) -> Stop {
@@ -111,7 +137,7 @@ impl GroupCursor {
         let sst = &self.sst;
         for (place, cursor) in [(RowPlace::Newest(0), &mut self.newest), (RowPlace::Older(0), &mut self.older)] {
             if let Some(cursor) = cursor {
-                cursor.set_readahead(sst.share_of(tree_of(self.group, place).0, readahead));
+                sst.share(tree_of(self.group, place).0, cursor, readahead);
             }
         }
         self
@@ -153,6 +179,18 @@ impl GroupCursor {
     /// Memory of the pages that it keeps from one step to the next, in bytes.
     pub fn pinned_bytes(&self) -> u64 {
         self.newest.iter().chain(&self.older).map(PartCursor::pinned_bytes).sum()
+    }
+
+    /// The part found last, of the row at `place`, is going to be loaded, and those after it: asks for those that lie
+    /// outside their pages.
+    pub(super) fn load_ahead<S: PageSource + ?Sized>(&mut self, source: &S, place: RowPlace) {
+        let cursor = match place {
+            RowPlace::Newest(_) => &mut self.newest,
+            RowPlace::Older(_) => &mut self.older,
+        };
+        if let Some(cursor) = cursor {
+            cursor.load_ahead(source, Seen::All);
+        }
     }
 
     /// The group.

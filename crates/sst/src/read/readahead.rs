@@ -28,7 +28,7 @@ use pages::{Address, PageRef, PageSource};
 use std::ops::{Bound, Range};
 
 /// The first window that is not nothing: a page of the default size.
-const FIRST_BYTES: u64 = 16 << 10;
+pub(super) const FIRST_BYTES: u64 = 16 << 10;
 
 /// The least that a tree gets of a window that several share: below this a disk reads few bytes slowly.
 const LEAST_SHARE_BYTES: u64 = 64 << 10;
@@ -69,7 +69,26 @@ impl Readahead {
         Self { start_bytes: scale(self.start_bytes), high_bytes: scale(self.high_bytes) }
     }
 
-    fn after(&self, window_bytes: u64) -> u64 {
+    /// Whether nothing is asked ahead.
+    pub(super) fn is_none(&self) -> bool {
+        self.high_bytes == 0
+    }
+
+    /// Whether everything will be read.
+    pub(super) fn is_full(&self) -> bool {
+        self.start_bytes == self.high_bytes
+    }
+
+    pub(super) fn start_bytes(&self) -> u64 {
+        self.start_bytes
+    }
+
+    pub(super) fn high_bytes(&self) -> u64 {
+        self.high_bytes
+    }
+
+    /// The window after one of `window_bytes`.
+    pub(super) fn after(&self, window_bytes: u64) -> u64 {
         window_bytes.saturating_mul(2).max(FIRST_BYTES).min(self.high_bytes)
     }
 }
@@ -201,7 +220,13 @@ impl Ahead {
     }
 
     pub fn is_none(&self) -> bool {
-        self.readahead.high_bytes == 0
+        self.readahead.is_none()
+    }
+
+    /// Goes on with a share of the window that is no larger.
+    pub fn narrow(&mut self, readahead: Readahead) {
+        self.readahead = readahead;
+        self.window_bytes = self.window_bytes.min(readahead.high_bytes);
     }
 
     pub fn is_forward(&self) -> bool {
@@ -420,7 +445,7 @@ fn positions(rows: &Range<u64>, all: u64, forward: bool) -> Range<u64> {
 }
 
 /// The first position not before `position` whose row is wanted.
-fn next_position(bounds: &RowRanges, position: u64, all: u64, forward: bool) -> Option<u64> {
+pub(super) fn next_position(bounds: &RowRanges, position: u64, all: u64, forward: bool) -> Option<u64> {
     if forward {
         bounds.at_or_after(position)
     } else {

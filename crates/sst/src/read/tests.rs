@@ -4,6 +4,7 @@ mod counts;
 mod edges;
 mod scan;
 mod streaks;
+mod values;
 
 use super::*;
 use crate::build::{BuildOptions, Compression};

@@ -5,13 +5,14 @@
 //! higher up are pinned only while a step runs.
 
 use super::readahead::{Ahead, Far, Readahead, Wanted};
+use super::values::{Loaded, ValuesAhead};
 use super::{Sst, corrupt};
 use crate::build::history_key;
-use crate::format::PageRows;
 use crate::format::data_page::{Layout, Record};
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::{Root, Tree, TreeKind};
 use crate::format::node::{Node, Totals};
+use crate::format::{PageRows, Seen};
 use crate::row::Version;
 use crate::slice::RowRanges;
 use os::sync::Arc;
@@ -67,7 +68,7 @@ pub(crate) struct Edge {
 
 impl Edge {
     /// Where, seen from the start of the scan, the rows of tree `kind` end that are known to be wanted.
-    fn row<S: PageSource + ?Sized>(&self, source: &S, kind: TreeKind, forward: bool) -> Option<u64> {
+    pub(super) fn row<S: PageSource + ?Sized>(&self, source: &S, kind: TreeKind, forward: bool) -> Option<u64> {
         let main = self.sst.descent(TreeKind::Main)?;
         // Forward they end before the first row beyond the far key; backward they begin at the first not beyond it.
         let after = self.far.is_included() == forward;
@@ -287,6 +288,16 @@ impl<'a> Descent<'a> {
         (source.peek(self.file, &address, self.kind.page_kind()), rows)
     }
 
+    /// The data page that holds row `row`, if it and the nodes above it are in memory; counts as no use of them.
+    pub(super) fn glance_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Option<PageRef> {
+        let mut address = self.root.address;
+        for _ in 0..self.root.height {
+            let page = source.glance(self.file, &address, self.root_kind)?;
+            address = Node::new(&page).address(Node::new(&page).search_row(row));
+        }
+        source.glance(self.file, &address, self.kind.page_kind())
+    }
+
     /// A page must hold the rows that its parent says.
     pub(crate) fn check_rows(&self, layout: &impl PageRows, rows: Range<u64>, at: &Address) -> Result<(), Error> {
         let found = layout.first_row()..layout.first_row() + layout.rows() as u64;
@@ -482,6 +493,9 @@ pub struct TreeCursor<L = Layout> {
     /// The node above the place, once the cursor has gone from a page to its neighbour.
     leaf: Option<Leaf>,
     ahead: Ahead,
+    values: ValuesAhead,
+    /// What is left of the window for data pages once values are asked ahead, too.
+    beside_values: Option<Readahead>,
     /// Where the rows that are read end, for what is asked ahead.
     edge: Option<Edge>,
 }
@@ -499,13 +513,43 @@ impl<L: PageRows> TreeCursor<L> {
         bounds: impl Into<RowRanges>,
     ) -> Self {
         let bounds = bounds.into().within(0..tree.totals.rows);
-        let (here, leaf, ahead, edge) = (None, None, Ahead::NONE, None);
-        Self { file: file.clone(), kind, tree, prefer_flat, bounds, here, leaf, ahead, edge }
+        let (here, leaf, ahead, values, beside_values, edge) = (None, None, Ahead::NONE, ValuesAhead::NONE, None, None);
+        Self { file: file.clone(), kind, tree, prefer_flat, bounds, here, leaf, ahead, values, beside_values, edge }
     }
 
     /// Asks ahead as `readahead` says when going from page to page.
     pub fn set_readahead(&mut self, readahead: Readahead) {
         self.ahead.set(readahead);
+    }
+
+    /// Asks ahead for values as `values` says once some are [loaded](Self::load_ahead), and from then on for data pages as
+    /// `pages` says.
+    pub(super) fn set_values_ahead(&mut self, pages: Readahead, values: Readahead) {
+        self.values.set(values);
+        self.beside_values = Some(pages);
+    }
+
+    /// The value of the place is going to be loaded, and those of the rows after it that are `seen`.
+    #[inline]
+    pub(super) fn load_ahead<S: PageSource + ?Sized>(&mut self, source: &S, seen: Seen) {
+        if !self.values.is_none() {
+            self.visit_value(source, seen);
+        }
+    }
+
+    fn visit_value<S: PageSource + ?Sized>(&mut self, source: &S, seen: Seen) {
+        let Self { file, kind, tree, prefer_flat, bounds, here, ahead, values, beside_values, edge, .. } = self;
+        let Some((page, layout, i)) = here else { return };
+        if layout.outside(page, *i, Seen::All).is_none() {
+            return;
+        }
+        if let Some(pages) = beside_values.take() {
+            ahead.narrow(pages);
+        }
+        let descent = Descent::new(file, *kind, tree, *prefer_flat);
+        let forward = ahead.is_forward();
+        let loaded = Loaded { rows: bounds, seen, edge: edge.as_ref(), kind: *kind };
+        values.visit(source, &descent, (page, layout, *i), forward, &loaded);
     }
 
     /// Asks ahead for nothing beyond `edge`.
@@ -526,6 +570,7 @@ impl<L: PageRows> TreeCursor<L> {
 
     /// Asks for pages where the cursor over the file before this one, `before`, came to its end.
     pub(crate) fn ask_after<S: PageSource + ?Sized>(&mut self, source: &S, before: &mut Self) {
+        self.values.follow(&before.values);
         let Some(reach) = before.ahead.take_rest() else { return };
         self.ahead.follow(&before.ahead);
         self.ask(source, |ahead, descent, wanted| ahead.go_on(source, descent, wanted, reach));
@@ -741,11 +786,37 @@ impl TreeCursor {
     /// Goes forward to `key` as `seek` says. A step.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         self.ahead.turn(true);
-        self.look_up(source, key, seek)
+        self.descend(source, key, seek)
+    }
+
+    /// As [`TreeCursor::look_up`] in the page of the place, which a source that keeps nothing would have to read again; `None`
+    /// if the answer may lie in another page.
+    fn look_up_here(&mut self, key: &[u8], seek: Seek) -> Option<bool> {
+        let (page, layout, _) = self.here.as_ref()?;
+        let i = match (layout.search(page, key), seek) {
+            (Ok(i), Seek::Exact | Seek::Lower) => i,
+            (Ok(i), Seek::Upper) => i + 1,
+            (Err(i), Seek::Lower | Seek::Upper) if i > 0 => i,
+            (Err(_), _) => return None,
+        };
+        let first = layout.first_row();
+        let row = self.bounds.at_or_after(first + i as u64)?;
+        let is_it = seek != Seek::Exact || row == first + i as u64;
+        let i = usize::try_from(row - first).ok().filter(|&i| is_it && i < layout.rows())?;
+        self.go_within(i);
+        Some(true)
     }
 
     /// As [`TreeCursor::seek`], for those who look up one key after the other on the way they said.
     pub fn look_up<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
+        match self.look_up_here(key, seek) {
+            Some(there) => Ok(there),
+            None => self.descend(source, key, seek),
+        }
+    }
+
+    /// Goes to `key`, on the way said, from the root.
+    fn descend<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         if self.bounds.is_empty() {
             return Ok(self.settle(None));
         }

@@ -27,7 +27,7 @@ fn content(groups: usize, history: bool) -> Content {
         let newest = 100 + u64::from(i);
         let written = |version: u64| {
             let kind = if matches!(i % 11, 3..6) && version == newest { RowKind::Erase } else { RowKind::Put };
-            let value_bytes = if i % 9 == 4 { 1500 } else { (i % 5) as usize * 9 };
+            let value_bytes = if i % 9 == 4 { 2500 } else { (i % 5) as usize * 9 };
             let value = if kind == RowKind::Erase { Vec::new() } else { vec![b'v'; value_bytes] };
             (version, kind, value)
         };

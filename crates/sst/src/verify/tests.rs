@@ -135,7 +135,7 @@ fn a_check_takes_as_many_rounds_as_windows() {
 fn small(index: IndexKind, compression: Compression) -> (Content, Built) {
     let mut content = Content::of_keys(["a", "ab", "abc", "b", "c"]);
     let long = |len: usize| (0..len).map(|i| (i * i / 7) as u8).collect::<Vec<u8>>();
-    content.rows.insert(b"d".to_vec(), vec![(9, RowKind::Put, long(100)), (4, RowKind::Put, b"older".repeat(12))]);
+    content.rows.insert(b"d".to_vec(), vec![(9, RowKind::Put, long(130)), (4, RowKind::Put, b"older".repeat(12))]);
     content.rows.insert(b"e".to_vec(), vec![(8, RowKind::Erase, Vec::new())]);
     content.range_erases =
         vec![RangeErase { start: b"b".to_vec(), end: Some(b"bb".to_vec()), versions: vec![Version(7), Version(6)] }];
@@ -501,7 +501,7 @@ fn pages_of_one() -> Built {
         versions: vec![Version(7), Version(6)],
     };
     content.range_erases = vec![range(b"a", b"b"), range(b"b", b"c")];
-    let built = content.build(BuildOptions { page_bytes: 2048, ..BuildOptions::default() });
+    let built = content.build(BuildOptions { page_bytes: 1024, ..BuildOptions::default() });
     verified(&built).expect("it is whole before it is forged");
     built
 }

@@ -17,7 +17,7 @@ fn with_large_values(groups: usize, history: bool) -> Content {
     let mut content = content(groups, history);
     for (_, kind, value) in content.rows.values_mut().flatten() {
         if *kind == RowKind::Put {
-            *value = vec![b'L'; 1100];
+            *value = vec![b'L'; 2100];
         }
     }
     content

@@ -8,16 +8,16 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 /// A source that keeps what it brought, and counts.
-struct Counted {
+pub(super) struct Counted {
     pages: Resident,
     here: RefCell<BTreeSet<u64>>,
     noted: RefCell<BTreeSet<(PageKind, u64, u32)>>,
-    brought: RefCell<BTreeSet<(PageKind, u64, u32)>>,
-    rounds: Cell<u64>,
+    pub(super) brought: RefCell<BTreeSet<(PageKind, u64, u32)>>,
+    pub(super) rounds: Cell<u64>,
 }
 
 impl Counted {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             pages: Resident::new(crate::format::validate),
             here: RefCell::default(),
@@ -28,7 +28,7 @@ impl Counted {
     }
 
     /// Forgets everything.
-    fn start(&self) {
+    pub(super) fn start(&self) {
         self.here.borrow_mut().clear();
         self.noted.borrow_mut().clear();
         self.brought.borrow_mut().clear();

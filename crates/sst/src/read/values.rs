@@ -1,0 +1,213 @@
+//! Asking for values outside their pages before a walk gets to their rows. It knows the data pages of one tree that are in
+//! memory and how far the walk has come; it waits for nothing and asks for no data page, which
+//! [readahead](super::readahead) does further ahead.
+//!
+//! ```text
+//!   passed       asked for, not yet passed        not looked at yet
+//!   ──────●═════════════════════════════════●──────────────────────────▶  rows
+//!         └─────────── window ──────────────┘
+//! ```
+//!
+//! * The window is measured in the memory that the value pages take. Values of neighbouring rows are neighbours in the
+//!   file, so the disk reads a window in a few large reads.
+//! * A walk says which values it is going to load. A walk over keys says nothing, and no value is asked for.
+//! * When a value is missing, or less than half a window is left, values are asked for until the window is full, or a data
+//!   page is not in memory.
+//! * The window grows as that of readahead does. It is halved when a value was asked for and did not stay, and, unless all
+//!   is read, when most of what was asked for was passed without being loaded.
+
+use super::readahead::{FIRST_BYTES, Readahead, next_position};
+use super::tree::{Descent, Edge};
+use crate::format::meta::TreeKind;
+use crate::format::{PageRows, Seen};
+use crate::slice::RowRanges;
+use pages::{PageKind, PageRef, PageSource};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// A walk whose values that pass without being loaded take so many times the memory of those loaded has its window halved.
+const MOST_UNUSED: u64 = 4;
+
+/// How far a walk has come and how far it has asked. Positions count rows from where the walk comes from, so that both
+/// directions are one.
+#[derive(Debug)]
+pub(super) struct ValuesAhead {
+    readahead: Readahead,
+    forward: bool,
+    window_bytes: u64,
+    /// `None` until a value was visited, and after a turn.
+    place: Option<Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    /// The row visited last.
+    here: u64,
+    /// The rows before it were looked at.
+    until: u64,
+    /// The values of the rows before it were asked for before a round.
+    came: u64,
+    /// Values asked for and not yet passed: the position of each and the memory it takes.
+    asked: VecDeque<(u64, u64)>,
+    /// Their memory.
+    asked_bytes: u64,
+}
+
+impl Place {
+    fn at(position: u64) -> Self {
+        Self { here: position, until: position, came: position, asked: VecDeque::new(), asked_bytes: 0 }
+    }
+
+    /// Everything through `position` is passed. The memory of what was asked for and lies before it.
+    fn pass(&mut self, position: u64) -> u64 {
+        let mut unused = 0;
+        while let Some(&(asked, bytes)) = self.asked.front()
+            && asked <= position
+        {
+            unused += if asked < position { bytes } else { 0 };
+            self.asked_bytes -= bytes;
+            self.asked.pop_front();
+        }
+        self.here = position;
+        self.until = self.until.max(position + 1);
+        unused
+    }
+}
+
+/// What of a tree a walk loads the values of.
+pub(super) struct Loaded<'a> {
+    pub rows: &'a RowRanges,
+    pub seen: Seen,
+    /// Where the walk ends, if that is known, as a row of the tree of this kind.
+    pub edge: Option<&'a Edge>,
+    pub kind: TreeKind,
+}
+
+impl ValuesAhead {
+    pub const NONE: Self = Self { readahead: Readahead::NONE, forward: true, window_bytes: 0, place: None };
+
+    pub fn set(&mut self, readahead: Readahead) {
+        self.readahead = readahead;
+        self.restart();
+    }
+
+    pub fn is_none(&self) -> bool {
+        self.readahead.is_none()
+    }
+
+    /// The walk comes here from another file.
+    pub fn follow(&mut self, before: &Self) {
+        self.window_bytes = self.window_bytes.max(before.window_bytes.min(self.readahead.high_bytes()));
+    }
+
+    fn restart(&mut self) {
+        self.place = None;
+        self.window_bytes = self.readahead.start_bytes();
+    }
+
+    /// The walk, which goes `forward`, is going to load the value of row `i` of `page`, which lies outside: asks for those
+    /// after it.
+    pub fn visit<S: PageSource + ?Sized, L: PageRows>(
+        &mut self,
+        source: &S,
+        descent: &Descent<'_>,
+        (page, layout, i): (&PageRef, &L, usize),
+        forward: bool,
+        loaded: &Loaded<'_>,
+    ) {
+        let row = layout.first_row() + i as u64;
+        let position = if forward { row } else { descent.rows().saturating_sub(row + 1) };
+        let goes_on = |place: &Place| self.forward == forward && position >= place.here;
+        if !self.place.as_ref().is_some_and(goes_on) {
+            self.forward = forward;
+            self.restart();
+        }
+        let Some(value) = layout.outside(page, i, Seen::All) else { return };
+        let place = self.place.get_or_insert_with(|| Place::at(position));
+        let (mut bytes, mut is_missing, mut is_gone) = (0, false, false);
+        for chunk in value.chunks() {
+            bytes += chunk.memory_bytes();
+            if source.glance(descent.file(), &chunk, PageKind::Value).is_none() {
+                is_missing = true;
+                // A source that takes the hint has the page neither in memory nor on its way.
+                is_gone |= source.ahead(descent.file(), &chunk, PageKind::Value);
+            }
+        }
+        let unused = place.pass(position);
+        let mut grows = is_missing;
+        if is_gone && position < place.came {
+            grows = false;
+            self.window_bytes = (self.window_bytes / 2).max(FIRST_BYTES.min(self.readahead.high_bytes()));
+            *place = Place::at(position);
+            place.pass(position);
+        } else if unused > bytes.saturating_mul(MOST_UNUSED) && !self.readahead.is_full() {
+            self.window_bytes /= 2;
+        }
+        if is_missing || place.asked_bytes < self.window_bytes / 2 {
+            self.fill(source, descent, (page, layout), loaded);
+        }
+        if is_missing && let Some(place) = &mut self.place {
+            place.came = place.until;
+            if grows {
+                self.window_bytes = self.readahead.after(self.window_bytes);
+            }
+        }
+    }
+
+    /// Asks for what of the window was not asked for, as far as data pages are in memory. The walk is in `here`, which a source
+    /// that keeps nothing has forgotten.
+    fn fill<S: PageSource + ?Sized, L: PageRows>(
+        &mut self,
+        source: &S,
+        descent: &Descent<'_>,
+        here: (&PageRef, &L),
+        Loaded { rows, seen, edge, kind }: &Loaded<'_>,
+    ) {
+        let edge = edge.and_then(|edge| edge.row(source, *kind, self.forward));
+        let (forward, all, high_bytes) = (self.forward, descent.rows(), self.readahead.high_bytes());
+        let Some(place) = &mut self.place else { return };
+        let mut open = (here.0.clone(), *here.1);
+        // A walk over pages of which few have values ends, too.
+        let mut looked_bytes = 0;
+        while place.asked_bytes < self.window_bytes {
+            let Some(next) = next_position(rows, place.until, all, forward) else { return };
+            let row = if forward { next } else { all - next - 1 };
+            if edge.is_some_and(|edge| if forward { row >= edge } else { row < edge }) {
+                return;
+            }
+            if !rows_of(&open.1).contains(&row) {
+                if looked_bytes > high_bytes {
+                    return;
+                }
+                let Some(page) = descent.glance_row(source, row) else { return };
+                let layout = L::of(&page);
+                if !rows_of(&layout).contains(&row) {
+                    // A damaged page, which its reader will find.
+                    return;
+                }
+                looked_bytes += page.address().memory_bytes();
+                open = (page, layout);
+            }
+            let (page, layout) = &open;
+            if let Some(value) = layout.outside(page, (row - layout.first_row()) as usize, *seen) {
+                let bytes: u64 = value.chunks().map(|chunk| chunk.memory_bytes()).sum();
+                if place.asked_bytes + bytes <= self.window_bytes {
+                    for chunk in value.chunks() {
+                        source.ahead(descent.file(), &chunk, PageKind::Value);
+                    }
+                    place.asked.push_back((next, bytes));
+                    place.asked_bytes += bytes;
+                } else if place.asked_bytes > 0 || self.window_bytes < high_bytes {
+                    return;
+                }
+                // A value longer than any window is read when it is needed, all of it at once.
+            }
+            place.until = next + 1;
+        }
+    }
+}
+
+/// The rows of a page.
+fn rows_of(layout: &impl PageRows) -> Range<u64> {
+    layout.first_row()..layout.first_row() + layout.rows() as u64
+}
