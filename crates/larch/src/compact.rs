@@ -79,7 +79,8 @@ fn compact_once(core: &Arc<Core>, may: impl Fn(TableId) -> bool) -> Result<bool,
             // It has changed, and is looked at again.
             Ok(true) => is_cut = true,
             Ok(false) => {
-                core.picks.looked(id, pick::pick(table, &core.options.levels), cut::is_waiting(table));
+                let choice = pick::pick(table, &core.options.levels, oldest);
+                core.picks.looked(id, choice, cut::is_waiting(table) || pick::is_waiting(table, oldest));
             }
             Err(error) => {
                 core.picks.put_off(std::iter::once(id).chain(tables));

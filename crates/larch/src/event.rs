@@ -141,6 +141,8 @@ pub enum CompactionReason {
     LevelSize,
     /// Little of a file is seen by its table.
     Sparse,
+    /// A file has many erased rows.
+    ErasedRows,
     /// The caller asked for it.
     Asked,
 }
@@ -202,6 +204,7 @@ impl fmt::Display for CompactionReason {
             Self::Level0 => "level 0 has too many files",
             Self::LevelSize => "a level is too large",
             Self::Sparse => "little of a file is seen",
+            Self::ErasedRows => "a file has many erased rows",
             Self::Asked => "the caller asked for it",
         })
     }

@@ -7,8 +7,9 @@ use crate::event::CompactionReason;
 use crate::manifest::{DbFile, LEVELS, TableFiles};
 use crate::options::LevelOptions;
 use os::sync::Arc;
-use sst::KeyBounds;
 use sst::format::meta::MAX_BOUND_BYTES;
+use sst::{KeyBounds, Version};
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 /// What to do with a table.
@@ -98,8 +99,8 @@ pub fn file_bytes(level: usize, base: usize, options: &LevelOptions) -> u64 {
     options.file_bytes << level.saturating_sub(base).min(2)
 }
 
-/// The most wanted compaction.
-pub fn pick(table: &TableFiles, options: &LevelOptions) -> Choice {
+/// The most wanted compaction. `seen` is the oldest version that somebody reads at.
+pub fn pick(table: &TableFiles, options: &LevelOptions, seen: Version) -> Choice {
     let (base, targets) = targets(table, options);
     let level0_files = table.levels[0].len();
     let level0 = match is_urgent(level0_files, options) {
@@ -116,7 +117,10 @@ pub fn pick(table: &TableFiles, options: &LevelOptions) -> Choice {
         .filter(|(_, score)| *score > 1.0)
         .fold((0, if level0 >= 1.0 { level0 } else { 0.0 }), |best, next| if next.1 > best.1 { next } else { best });
     if score == 0.0 {
-        return sparse(table, base);
+        return match sparse(table, base) {
+            Choice::Nothing => erased(table, base, seen),
+            choice => choice,
+        };
     }
     if level == 0 {
         return from_level0(table, base, score, CompactionReason::Level0);
@@ -142,6 +146,58 @@ fn sparse(table: &TableFiles, base: usize) -> Choice {
             merge(table, Vec::new(), bounds, level..=level, 1.0, CompactionReason::Sparse)
         }
     }
+}
+
+/// Fewer erased rows in a file are no reason to rewrite it: a seek across so many takes 85 us.
+const MIN_ERASED: u64 = 256;
+
+/// An erased row is worth rewriting so many rows, about as many as it costs on its way through a level otherwise.
+const ROWS_FOR_ERASED: u64 = 10;
+
+fn erased_rows(file: &DbFile) -> u64 {
+    file.sst.meta.main.map_or(0, |main| main.totals.erased)
+}
+
+/// The newest version in `file`.
+fn newest(file: &DbFile) -> u64 {
+    file.sst.meta.newest.0.saturating_add(file.sst.version_offset)
+}
+
+/// Whether erased rows could go but for a reader at `seen`, the oldest.
+pub fn is_waiting(table: &TableFiles, seen: Version) -> bool {
+    table.files().any(|(_, file)| erased_rows(file) >= MIN_ERASED && newest(file) > seen.0)
+}
+
+/// Taking erased rows, and what they hide, down to where nothing lies below them, and there out of their files. Files with a
+/// version that is newer than what somebody reads at are left alone, for their erases would have to stay; so each choice takes
+/// erased rows a level down or away, and none is made for ever.
+fn erased(table: &TableFiles, base: usize, seen: Version) -> Choice {
+    let reason = CompactionReason::ErasedRows;
+    let is_full = |file: &DbFile| erased_rows(file) >= MIN_ERASED && newest(file) <= seen.0;
+    let rows: HashMap<u64, u64> = table.files().map(|(_, file)| (file.number, file.sst.rows().count())).collect();
+    let choices = table.files().filter(|(_, file)| is_full(file)).map(|(level, file)| {
+        let bounds = file.sst.bounds();
+        let below = (level + 1..LEVELS).find(|&below| !overlapping(table, below, bounds).is_empty());
+        let choice = match (level, below) {
+            (0, _) => {
+                let files = &table.levels[0];
+                let bounds = union(files.iter()).expect("the file is one of them");
+                merge(table, files.iter().map(|file| (0, file.number)).collect(), bounds, 1..=base, 1.0, reason)
+            }
+            (_, Some(below)) => {
+                merge(table, vec![(level, file.number)], bounds.clone(), level + 1..=below, 1.0, reason)
+            }
+            (_, None) => merge(table, Vec::new(), bounds.clone(), level..=level, 1.0, reason),
+        };
+        (erased_rows(file), choice)
+    });
+    let pays = |(erased, choice): &(u64, Choice)| match choice {
+        Choice::Merge { inputs, .. } => {
+            inputs.iter().map(|(_, number)| rows[number]).sum::<u64>() <= erased.saturating_mul(ROWS_FOR_ERASED)
+        }
+        _ => false,
+    };
+    choices.filter(pays).max_by_key(|(erased, _)| *erased).map_or(Choice::Nothing, |(_, choice)| choice)
 }
 
 fn overlapping<'a>(table: &'a TableFiles, level: usize, bounds: &KeyBounds) -> Vec<&'a Arc<DbFile>> {
@@ -240,3 +296,6 @@ pub fn everything(table: &TableFiles) -> Choice {
     let inputs = table.files().map(|(level, file)| (level, file.number)).collect();
     Choice::Merge { inputs, to: DEEPEST, score: 1.0, reason: CompactionReason::Asked }
 }
+
+#[cfg(test)]
+mod tests;

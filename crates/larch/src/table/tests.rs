@@ -2,6 +2,7 @@
 
 mod admit;
 mod dropped;
+mod erased;
 mod files;
 mod values;
 

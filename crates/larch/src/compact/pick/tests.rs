@@ -1,0 +1,115 @@
+//! What is picked for which files, above all for erased rows.
+
+use super::*;
+use crate::leftovers::Leftovers;
+use crate::manifest::file_set::FileOpener;
+use crate::manifest::{Edit, FileSet, TableId};
+use crate::options::TableOptions;
+use os::Machine;
+use pages::PageCache;
+use sst::Meta;
+use sst::format::meta::{Root, Tree};
+use sst::format::node::Totals;
+
+/// A file: its level, keys, rows, erased rows among them, and newest version. Files are numbered from 1 in their order.
+type Described = (u8, &'static str, &'static str, u64, u64, u64);
+
+fn table(files: &[Described]) -> TableFiles {
+    let (machine, _) = Machine::simulated(1);
+    let cache = PageCache::new(0, 1, sst::validate);
+    let opener = FileOpener {
+        directory: "db".into(),
+        leftovers: Leftovers::new(machine.disk.clone()),
+        machine,
+        cache,
+        prefer_flat: false,
+        early: Default::default(),
+        known: Default::default(),
+    };
+    let mut set = FileSet::default();
+    let table = Edit::Table { id: TableId(1), name: "t".to_owned(), options: TableOptions::default() };
+    set.apply(&table, &opener, &mut Vec::new()).expect("it is the first");
+    for (number, &(level, low, high, rows, erased, newest)) in (1..).zip(files) {
+        let totals = Totals { rows, bytes: 100 * rows, group_bytes: 0, erased };
+        let root = Root { address: pages::Address::default(), height: 0, index_bytes: 0 };
+        let main = Tree { totals, data_pages: 1, btree: Some(root), flat: None };
+        let meta = Meta {
+            file_id: 9,
+            file_bytes: 100 * rows,
+            main: Some(main),
+            history: None,
+            range_erases: None,
+            filter: None,
+            bounds: KeyBounds { low: low.into(), high: Some(high.into()) },
+            oldest: Version(1),
+            newest: Version(newest),
+            value_bytes: 0,
+            user_bytes: 0,
+            groups: Vec::new(),
+            has_origin: false,
+            unknown: Default::default(),
+        };
+        let edit = Edit::AddFile { table: TableId(1), level, number, epoch: 1, version_offset: 0, meta };
+        set.apply(&edit, &opener, &mut Vec::new()).expect("numbers grow");
+    }
+    set.tables[&TableId(1)].clone()
+}
+
+/// Level and number of the inputs, and where they go.
+type Merged = (Vec<(usize, u64)>, usize);
+
+#[track_caller]
+fn check(files: &[Described], seen: u64, expected: Option<Merged>) {
+    let picked = match pick(&table(files), &LevelOptions::default(), Version(seen)) {
+        Choice::Nothing => None,
+        Choice::Merge { inputs, to, .. } => Some((inputs, to)),
+        choice @ Choice::Move { .. } => panic!("{choice:?} takes no erased row away"),
+    };
+    assert_eq!(picked, expected);
+}
+
+#[test]
+fn a_file_of_erased_rows_goes_to_where_nothing_lies_below_and_there_they_go() {
+    // A flush, alone and over what it erased.
+    check(&[(0, "a", "z", 100_000, 100_000, 5)], 5, Some((vec![(0, 1)], 6)));
+    let over = [(6, "a", "z", 100_000, 0, 3), (0, "a", "z", 100_000, 100_000, 5)];
+    check(&over, 5, Some((vec![(0, 2), (6, 1)], 6)));
+    // In a deeper level: down to the next that has some of its keys, or rewritten where it is.
+    let large = (6, "x", "z", 30_000_000, 0, 3);
+    let deeper = [(4, "a", "m", 1000, 900, 5), (6, "a", "k", 5000, 0, 3), (6, "l", "n", 3000, 0, 3), large];
+    check(&deeper, 5, Some((vec![(4, 1), (6, 2), (6, 3)], 6)));
+    check(&[(4, "a", "m", 1000, 900, 5), large], 5, Some((vec![(4, 1)], 4)));
+    check(&[(6, "a", "m", 1000, 900, 5), (6, "n", "z", 5000, 0, 3)], 5, Some((vec![(6, 1)], 6)));
+}
+
+#[test]
+fn of_several_files_the_one_with_most_erased_rows_is_first() {
+    check(&[(6, "a", "b", 1000, 300, 5), (6, "c", "d", 1000, 900, 5)], 5, Some((vec![(6, 2)], 6)));
+}
+
+#[test]
+fn erased_rows_that_somebody_may_see_through_are_left_alone() {
+    let files = [(6, "a", "z", 100_000, 0, 3), (0, "a", "z", 100_000, 100_000, 5)];
+    check(&files, 4, None);
+    check(&files, 5, Some((vec![(0, 2), (6, 1)], 6)));
+}
+
+#[test]
+fn few_erased_rows_are_not_worth_many_others() {
+    check(&[(6, "a", "z", 1000, 255, 5)], 5, None);
+    check(&[(6, "a", "z", 2560, 256, 5)], 5, Some((vec![(6, 1)], 6)));
+    check(&[(6, "a", "z", 2561, 256, 5)], 5, None);
+    check(&[(0, "a", "z", 1000, 1000, 5), (6, "a", "z", 9001, 0, 3)], 5, None);
+}
+
+#[test]
+fn levels_that_are_too_large_come_first() {
+    // Four files in level 0 begin a compaction of their own.
+    let files = [(0, "a", "c", 10, 0, 5), (0, "a", "c", 10, 0, 6), (0, "a", "c", 10, 0, 7), (0, "a", "c", 10, 0, 8)];
+    let erased = (6, "m", "z", 1000, 900, 2);
+    let all: Vec<Described> = files.into_iter().chain([erased]).collect();
+    let Choice::Merge { inputs, .. } = pick(&table(&all), &LevelOptions::default(), Version(9)) else {
+        panic!("level 0 is full");
+    };
+    assert!(inputs.iter().all(|(level, _)| *level == 0), "{inputs:?}");
+}
