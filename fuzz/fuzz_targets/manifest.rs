@@ -70,6 +70,7 @@ fn read(manifest: &[u8]) {
         cache: PageCache::new(0, 1, sst::validate),
         prefer_flat: false,
         early: Default::default(),
+        known: Default::default(),
         leftovers: Leftovers::new(machine.disk.clone()),
     };
     let Ok(set) = ManifestLog::read(&machine, Path::new(PATH), &opener) else { return };
