@@ -172,18 +172,13 @@ pub fn read_only(round: &Round, mut rng: Xoshiro256PlusPlus) {
     }
 }
 
-/// The outcome of a read beside a writer: its files may go at any time.
+/// The outcome of a read beside a writer, which replaces files at any time.
 fn beside<T>(round: &Round, what: &'static str, outcome: Result<T>) -> Option<T> {
     match outcome {
-        Err(error) if !error.is_corruption() && is_gone(&error) => {
+        Err(Error::Outdated { .. }) => {
             round.counts.met(format!("{what}: overtaken by the writer"));
             None
         }
         outcome => round.expect(what, outcome),
     }
-}
-
-/// Whether a file that the read-only database shows was removed by the writer.
-fn is_gone(error: &Error) -> bool {
-    error.to_string().contains("No such file")
 }
