@@ -3,7 +3,7 @@
 //!
 //! * A page that was fetched is found in the pins until [`Session::release`](PageSource::release), whether the cache
 //!   keeps it or not: so each run of a step gets further than the one before. But while a future waits, others who find
-//!   no room may take its pins away, see [`parked`](crate::cache::parked); then its step begins anew when it is polled.
+//!   no room may take its pins away, see `cache/parked.rs`; then its step begins anew when it is polled.
 //! * A hit in the cache is not pinned by the session, only by the [`PageRef`] it returns. Should it be evicted before
 //!   the next run of the step, it faults there and is pinned then.
 //! * What was asked for first is needed first: where there is no room for all that is asked ahead, what was asked for
