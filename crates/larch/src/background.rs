@@ -158,12 +158,12 @@ impl Core {
             rest: threads.worker(Priority::Low, Arc::new(RestJob::new(core()))),
         };
         self.background.workers.set(workers).expect("a database is opened once");
-        let core = core();
-        self.log_disk.on_open(move || {
-            if let Some(core) = core.upgrade() {
-                core.background.wake_rest_after(REST_TIME);
-            }
-        });
+        let wake = |wake: fn(&Background)| {
+            let core = core();
+            move || core.upgrade().iter().for_each(|core| wake(&core.background))
+        };
+        self.log_disk.on_open(wake(|background| background.wake_rest_after(REST_TIME)));
+        self.snapshots.on_gone(wake(Background::wake_compact));
     }
 
     /// Waits until there was progress since `seen`, or does the work here where no thread does it.

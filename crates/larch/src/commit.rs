@@ -89,6 +89,11 @@ impl Writer {
         Ok(())
     }
 
+    /// Gives back memory that nobody needs who writes nothing.
+    pub fn give_back(&mut self) {
+        self.log.give_back();
+    }
+
     /// The memtables that take writes.
     pub fn memory(&self) -> &Arc<MemSet> {
         &self.memory
@@ -344,6 +349,18 @@ pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     core.change_view(|view| view.memory.insert(0, memory));
     core.background.wake_flush();
     Ok(())
+}
+
+/// Freezes memtables of which a seek may have to pass many erased rows, so that background work takes these away. For a
+/// database that is left alone: nobody else would. Does nothing where a flush would have to wait.
+pub fn freeze_erased(core: &Core) -> Result<()> {
+    let mut guard = core.write.lock();
+    let Some(writer) = guard.as_mut() else { return Ok(()) };
+    let view = core.view();
+    let has_many = writer.memory.all().iter().any(|(_, memtable)| memtable.erases() >= pick::MIN_ERASED);
+    let is_free =
+        view.memory.len() == 1 && !must_wait(core, &view, &writer.memory, pick::stop_files(&core.options.levels));
+    if has_many && is_free && core.check_writable().is_ok() { rotate(core, writer) } else { Ok(()) }
 }
 
 /// Fastest rate at which slowed writes go on, and slowest, in bytes a second.

@@ -37,6 +37,7 @@ impl Job for CompactJob {
         let now = core.machine.clock.now();
         match compact_once(&core, |table| !troubles.compaction_is_held(table, now)) {
             Ok(true) => Polled::Worked,
+            Ok(false) if has_lost_readers(&core) => Polled::Worked,
             Ok(false) => {
                 let view = core.view();
                 let exists = |table| view.files.tables.contains_key(&table);
@@ -58,11 +59,18 @@ impl Job for CompactJob {
     }
 }
 
+/// Watches the oldest readers if a table waits until they are gone; whether they went before they were watched.
+fn has_lost_readers(core: &Core) -> bool {
+    let watched = core.picks.waits_for();
+    core.snapshots.watch(watched);
+    watched.is_some_and(|oldest| core.oldest_seen() != oldest)
+}
+
 /// Does the most wanted compaction of the tables that `may` be compacted; false if none is wanted or the database is
 /// closing. An error comes with the table whose files could not be compacted.
 fn compact_once(core: &Arc<Core>, may: impl Fn(TableId) -> bool) -> Result<bool, (Arc<TableInfo>, Error)> {
     let boundaries = core.boundaries();
-    let oldest = *boundaries.first().expect("the newest version is one");
+    let oldest = boundaries[0];
     let mut tables = core.picks.take(oldest).into_iter();
     let view = core.view();
     let mut is_cut = false;

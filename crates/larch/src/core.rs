@@ -222,6 +222,11 @@ impl Core {
         boundaries
     }
 
+    /// The oldest version that somebody may read at.
+    pub fn oldest_seen(&self) -> Version {
+        self.boundaries()[0]
+    }
+
     /// What a read that begins now sees: a view, and a version that all of it is seen at.
     pub fn now(&self) -> (Arc<View>, Version) {
         let view = self.view();

@@ -39,6 +39,8 @@ const LISTED_ERASES: usize = 64;
 pub struct Memtable {
     rows: SkipMap<MemRow, ()>,
     range_erases: RwLock<Fragments>,
+    /// Erases of single rows that were applied.
+    erase_count: AtomicU64,
     /// Range erases applied; lets readers pass by the lock while it is 0.
     range_erase_count: AtomicU64,
     /// Estimate for rows alone.
@@ -59,6 +61,7 @@ impl Memtable {
         Self {
             rows: SkipMap::new(),
             range_erases: RwLock::new(Fragments::default()),
+            erase_count: AtomicU64::new(0),
             range_erase_count: AtomicU64::new(0),
             row_bytes: AtomicU64::new(0),
             range_erase_bytes: AtomicU64::new(0),
@@ -68,6 +71,9 @@ impl Memtable {
     /// Adds a row. `value` is empty for an erase.
     pub fn apply(&self, key: &[u8], version: Version, kind: RowKind, value: &[u8]) {
         let row = MemRow::new(key, version, kind, value);
+        if kind == RowKind::Erase {
+            self.erase_count.fetch_add(1, Ordering::Relaxed);
+        }
         self.row_bytes.fetch_add(row.memory_bytes(), Ordering::Relaxed);
         self.rows.insert(row, ());
     }
@@ -153,6 +159,11 @@ impl Memtable {
     /// How many rows there are, all versions counted.
     pub fn rows(&self) -> u64 {
         self.rows.len() as u64
+    }
+
+    /// How many of them are erases.
+    pub fn erases(&self) -> u64 {
+        self.erase_count.load(Ordering::Relaxed)
     }
 
     /// Whether nothing was applied.

@@ -14,6 +14,7 @@
 //!
 //! Thread safe. The lock of a file is held for bookkeeping and for opening, not while bytes are written or synced.
 
+use crate::commit::freeze_erased;
 use crate::core::Core;
 use crate::error::Error;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -273,7 +274,8 @@ impl File for RestingFile {
     }
 }
 
-/// The job that closes the files of a database that is left alone.
+/// The job that closes the files of a database that is left alone, gives back memory, and freezes what holds many erased
+/// rows.
 #[derive(Debug)]
 pub struct RestJob {
     core: Weak<Core>,
@@ -294,11 +296,28 @@ impl Job for RestJob {
         let uses = core.log_disk.uses();
         if self.seen.swap(uses, Ordering::Relaxed) != uses {
             core.background.wake_rest_after(REST_TIME);
-        } else if let Err(error) = core.log_disk.rest() {
+            return Polled::Idle;
+        }
+        // Nothing is lost if it fails: the next commit makes what it needs.
+        freeze_erased(&core).ok();
+        give_back(&core);
+        if let Err(error) = core.log_disk.rest() {
             // What was written last may be gone: as after any failed sync of a log.
             core.stop_writes(Error::io("sync the log or manifest of", &core.directory, error));
         }
         Polled::Idle
+    }
+}
+
+/// Gives back memory that only writing needs.
+fn give_back(core: &Core) {
+    if let Some(writer) = core.write.lock().as_mut() {
+        writer.give_back();
+        core.held.log.store(0, Ordering::Relaxed);
+    }
+    if let Some(manifest) = core.manifest.lock().as_mut() {
+        manifest.give_back();
+        core.held.manifest.store(0, Ordering::Relaxed);
     }
 }
 

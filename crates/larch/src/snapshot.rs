@@ -1,15 +1,30 @@
 //! Versions that reads see and compaction keeps.
 
 use crate::read::View;
-use os::sync::Arc;
-use os::sync::Mutex;
+use os::sync::{Arc, Mutex, OnceLock};
 use sst::Version;
 use std::collections::BTreeMap;
+use std::fmt::{self, Debug};
 
 /// The versions somebody reads at, and how many do.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Snapshots {
-    pinned: Mutex<BTreeMap<Version, usize>>,
+    pinned: Mutex<Pinned>,
+    /// Called when the readers are gone that are watched.
+    gone: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+#[derive(Debug, Default)]
+struct Pinned {
+    counts: BTreeMap<Version, usize>,
+    /// Somebody waits until nobody reads at this version or an older one.
+    watched: Option<Version>,
+}
+
+impl Debug for Snapshots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshots").field("pinned", &self.pinned).finish_non_exhaustive()
+    }
 }
 
 /// A version kept while this lives.
@@ -36,7 +51,7 @@ impl Snapshots {
     fn pin_with(self: &Arc<Self>, view: Option<Arc<View>>, newest: impl FnOnce() -> Version) -> Pin {
         let mut pinned = self.pinned.lock();
         let version = newest();
-        *pinned.entry(version).or_insert(0) += 1;
+        *pinned.counts.entry(version).or_insert(0) += 1;
         Pin { version, snapshots: self.clone(), view }
     }
 
@@ -44,14 +59,26 @@ impl Snapshots {
     pub fn boundaries(&self, newest: impl FnOnce() -> Version) -> Vec<Version> {
         let pinned = self.pinned.lock();
         let newest = newest();
-        let mut all: Vec<Version> = pinned.keys().copied().filter(|&version| version < newest).collect();
+        let mut all: Vec<Version> = pinned.counts.keys().copied().filter(|&version| version < newest).collect();
         all.push(newest);
         all
     }
 
     /// How many pins there are.
     pub fn count(&self) -> usize {
-        self.pinned.lock().values().sum()
+        self.pinned.lock().counts.values().sum()
+    }
+
+    /// Has `gone` called each time when the readers are gone that are watched. It is called by whoever drops the last of them,
+    /// under no lock of this module.
+    pub fn on_gone(&self, gone: impl Fn() + Send + Sync + 'static) {
+        self.gone.set(Box::new(gone)).ok();
+    }
+
+    /// Watches the readers at `oldest` and before, or none any more. Those that are gone already are not told of: who asks looks
+    /// at [`Snapshots::boundaries`] again afterwards.
+    pub fn watch(&self, oldest: Option<Version>) {
+        self.pinned.lock().watched = oldest;
     }
 }
 
@@ -70,11 +97,17 @@ impl Pin {
 impl Drop for Pin {
     fn drop(&mut self) {
         let mut pinned = self.snapshots.pinned.lock();
-        if let Some(count) = pinned.get_mut(&self.version) {
+        if let Some(count) = pinned.counts.get_mut(&self.version) {
             *count -= 1;
             if *count == 0 {
-                pinned.remove(&self.version);
+                pinned.counts.remove(&self.version);
             }
+        }
+        let oldest = pinned.counts.first_key_value().map(|(version, _)| *version);
+        let are_gone = pinned.watched.take_if(|watched| oldest.is_none_or(|oldest| oldest > *watched)).is_some();
+        drop(pinned);
+        if are_gone && let Some(gone) = self.snapshots.gone.get() {
+            gone();
         }
     }
 }

@@ -288,8 +288,8 @@ fn a_read_ends_though_200_others_are_not_polled_in_a_cache_of_1_mib() {
 }
 
 #[test]
-fn a_read_ends_though_8000_others_are_not_polled_in_a_cache_of_64_mib() {
-    one_more_ends("parked-8000", 64 << 20, 8_000, 160_000);
+fn a_read_ends_though_10000_others_are_not_polled_in_a_cache_of_64_mib() {
+    one_more_ends("parked-10000", 64 << 20, 10_000, 200_000);
 }
 
 #[test]

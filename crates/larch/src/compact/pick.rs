@@ -148,8 +148,8 @@ fn sparse(table: &TableFiles, base: usize) -> Choice {
     }
 }
 
-/// Fewer erased rows in a file are no reason to rewrite it: a seek across so many takes 85 us.
-const MIN_ERASED: u64 = 256;
+/// Fewer erased rows in a file, or in memory, are no reason to write it anew: a seek across so many takes 85 us.
+pub const MIN_ERASED: u64 = 256;
 
 /// An erased row is worth rewriting so many rows, about as many as it costs on its way through a level otherwise.
 const ROWS_FOR_ERASED: u64 = 10;

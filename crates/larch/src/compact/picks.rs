@@ -79,6 +79,12 @@ impl Picks {
         };
     }
 
+    /// The oldest version that somebody read at when the tables were looked at, if one of them may want more once nobody does.
+    pub fn waits_for(&self) -> Option<Version> {
+        let state = self.state.lock();
+        (!state.waiting.is_empty()).then_some(state.oldest)
+    }
+
     /// Forgets what a table wanted: it was done, or the table is gone.
     pub fn forget(&self, table: TableId) {
         let mut state = self.state.lock();

@@ -246,6 +246,12 @@ impl ManifestLog {
         (self.writer.end(), self.initial_bytes)
     }
 
+    /// Gives back what it keeps to lay out records in.
+    pub fn give_back(&mut self) {
+        self.writer.give_back();
+        self.scratch = Vec::new();
+    }
+
     /// What it keeps to lay out records in.
     pub fn memory_bytes(&self) -> u64 {
         self.writer.memory_bytes() + self.scratch.capacity() as u64

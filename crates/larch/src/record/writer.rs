@@ -147,6 +147,11 @@ impl RecordWriter {
         self.append(&[])
     }
 
+    /// Gives back what it keeps to lay out records in.
+    pub fn give_back(&mut self) {
+        self.scratch = Vec::new();
+    }
+
     /// What it keeps to lay out records in.
     pub fn memory_bytes(&self) -> u64 {
         self.scratch.capacity() as u64

@@ -52,6 +52,11 @@ impl LogWriter {
         self.records.append_proof()
     }
 
+    /// Gives back what it keeps to lay out records in.
+    pub fn give_back(&mut self) {
+        self.records.give_back();
+    }
+
     /// What it keeps to lay out records in.
     pub fn memory_bytes(&self) -> u64 {
         self.records.memory_bytes()
