@@ -4,11 +4,11 @@
 #![allow(clippy::disallowed_methods, reason = "descriptors and threads are the machine's")]
 
 use larch::os::Machine;
+use larch::os::sync::atomic::{AtomicI64, Ordering};
 use larch::{Database, PageCache};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs::read_dir;
 use std::path::Path;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 struct Counting;
