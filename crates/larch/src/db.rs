@@ -187,7 +187,10 @@ impl Builder {
         self
     }
 
-    /// Most SST descriptors open at a time. Default 512.
+    /// Most SSTs open for reading at a time, and at least one. Default 512.
+    ///
+    /// Files that are kept open and files that are being read count together, however many reads are under way: a read of one
+    /// more file waits until another file is not read any more. Files that a flush, a compaction or an import writes come on top.
     pub fn open_files(mut self, files: usize) -> Self {
         self.options.open_files = files;
         self

@@ -30,7 +30,7 @@ pub struct Options {
     pub work_bytes: u64,
     /// What a commit waits for unless it says otherwise.
     pub durability: Durability,
-    /// Open SST descriptors at most.
+    /// SSTs open for reading at most, kept and in use together.
     pub open_files: usize,
     /// Share of the cache for tables that are to be in memory, in bytes; a quarter if it is not said.
     pub in_memory_bytes: Option<u64>,

@@ -4,6 +4,7 @@ mod reader;
 
 pub use reader::Reader;
 
+use crate::Source;
 use crate::sync::Arc;
 use std::fmt::Debug;
 use std::io;
@@ -72,8 +73,8 @@ pub trait Disk: Send + Sync + Debug {
     }
 }
 
-/// An open file. Thread safe; positions are explicit, there is no cursor.
-pub trait File: Send + Sync + Debug {
+/// An open file. Thread safe; positions are explicit, there is no cursor. It is a [`Source`] that is always open.
+pub trait File: Source {
     /// Fills `buffer` from `offset`; returns fewer bytes only at the end of the file. Any alignment is accepted; on a
     /// direct file, aligned offset, length and buffer (see [`crate::Buffer`]) avoid a copy.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;

@@ -5,9 +5,12 @@
 
 pub(crate) mod queue;
 pub(crate) mod run;
+mod source;
 
+pub use source::{Open, Source};
+
+use crate::Buffer;
 use crate::sync::Arc;
-use crate::{Buffer, File};
 use std::fmt::{self, Debug};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,8 +38,8 @@ pub type Done = Box<dyn FnOnce(Buffer, io::Result<usize>) + Send>;
 
 /// A read to be made.
 pub struct Read {
-    /// From which file.
-    pub file: Arc<dyn File>,
+    /// From what; opened when the read is made.
+    pub source: Arc<dyn Source>,
     /// From where in it.
     pub offset: u64,
     /// All of it is filled, unless the file ends before.
@@ -52,22 +55,29 @@ pub struct Read {
 impl Read {
     /// Reads on this thread, and tells. A panic of who is told goes on to the caller.
     pub fn make(self) {
-        let Read { file, offset, mut buffer, done, .. } = self;
-        let outcome = file.read_at(&mut buffer, offset);
+        let Read { source, offset, mut buffer, done, .. } = self;
+        // Closed before whoever asked goes on, who may read something else.
+        let outcome = source.open().and_then(|open| open.file().read_at(&mut buffer, offset));
         done(buffer, outcome);
     }
 
     /// Reads on this thread, and tells.
     pub(crate) fn perform(mut self) {
-        let outcome = self.file.read_at(&mut self.buffer, self.offset);
+        let outcome = self.open_and_read();
         self.finish(outcome);
+    }
+
+    /// Opens the source, reads, and closes it.
+    pub(crate) fn open_and_read(&mut self) -> io::Result<usize> {
+        let open = Arc::clone(&self.source).open()?;
+        open.file().read_at(&mut self.buffer, self.offset)
     }
 
     /// Tells of the end.
     pub(crate) fn finish(self, outcome: io::Result<usize>) {
-        let Read { file, buffer, done, .. } = self;
+        let Read { source, buffer, done, .. } = self;
         // Closed before who asked goes on, who may want to remove it.
-        drop(file);
+        drop(source);
         let told = catch_unwind(AssertUnwindSafe(|| done(buffer, outcome)));
         // The panic has been reported by its hook, and belongs to who asked for this one read.
         drop(told);
@@ -77,7 +87,7 @@ impl Read {
 impl Debug for Read {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Read")
-            .field("file", &self.file)
+            .field("source", &self.source)
             .field("offset", &self.offset)
             .field("bytes", &self.buffer.len())
             .field("urgency", &self.urgency)

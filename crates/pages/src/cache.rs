@@ -113,7 +113,7 @@ pub struct CacheUsage {
     pub overhead_bytes: u64,
     /// Pages in memory by kind, in the order of [`PageKind::ALL`].
     pub kind_bytes: [u64; PageKind::ALL.len()],
-    /// Number of files open.
+    /// Number of files open, kept or in use.
     pub open_files: usize,
     /// Number of sessions that queue for the right to exceed the budget.
     pub queued: usize,
@@ -179,7 +179,7 @@ impl FilesUsage {
 }
 
 impl PageCache {
-    /// A cache of `budget_bytes` that keeps at most `open_files` files open. `validate` is called once for each page
+    /// A cache of `budget_bytes` that has at most `open_files` files open at a time, and at least one. `validate` is called once for each page
     /// that is read, never again while it is in memory.
     pub fn new(budget_bytes: u64, open_files: usize, validate: Validate) -> Arc<Self> {
         let shards = (budget_bytes / SHARD_BYTES).clamp(1, MAX_SHARDS).next_power_of_two();
@@ -325,7 +325,7 @@ impl PageCache {
             backed_bytes: self.memory.backed_bytes(),
             overhead_bytes: self.frames.bytes() + self.table.bytes() + self.memory.overhead_bytes(),
             kind_bytes: PageKind::ALL.map(|kind| self.budget.of_kind(kind)),
-            open_files: self.open_files.open(),
+            open_files: self.open_files.count(),
             queued: self.budget.queued(),
         }
     }

@@ -1,21 +1,25 @@
 //! A file whose pages are read by address. It does not know what its pages mean, nor what is kept of them.
 //!
-//! * Making one opens nothing: the first read does. How many files are open at once is bounded by the cache.
+//! * Making one opens nothing: the first read does, when it is made and not when it is asked for. How many files are open at
+//!   once, kept or read, is bounded by the cache.
 //! * Slots are never reused within a cache, so a page of a file that is gone is never found under another's name.
 //! * A dead file (see [`PagedFile::kill`]) has no pages in the cache and gets none; reading it still works as long as
 //!   the disk has it.
 //!
 //! Thread safe.
 
+mod around;
 pub(crate) mod open_files;
 
 use crate::page::verify_address;
 use crate::{Address, Error, PageCache, PageKind, PageRef, Result};
+use around::Around;
 use open_files::{Handle, OpenFiles};
 use os::io::CallerReads;
 use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Weak};
-use os::{Access, BLOCK_BYTES, Buffer, Disk, File, Reads};
+use os::{Access, BLOCK_BYTES, Buffer, Disk, File, Open, Reads, Source};
+use std::error;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -91,7 +95,7 @@ impl PagedFile {
 
     /// Length in bytes. Opens the file.
     pub fn len(&self) -> Result<u64> {
-        self.open()?.len().map_err(|error| Error::io("measure", &self.path, error))
+        self.with_open(|file| file.len()).map_err(|error| self.io_error("measure", error))
     }
 
     /// Whether the file has no bytes. Opens the file.
@@ -154,7 +158,7 @@ impl PagedFile {
         verify_address(at).map_err(|why| self.corrupt(kind, at.offset, why))?;
         let start = (at.offset % BLOCK_BYTES as u64) as usize;
         let mut buffer = Buffer::zeroed((start + at.bytes as usize).next_multiple_of(BLOCK_BYTES));
-        let read = self.open()?.read_at(&mut buffer, at.offset - start as u64);
+        let read = self.with_open(|file| file.read_at(&mut buffer, at.offset - start as u64));
         let stored = self.stored(buffer, start, read)?;
         self.check_end(&stored, at.offset - start as u64, at, kind)?;
         Ok(stored)
@@ -162,7 +166,7 @@ impl PagedFile {
 
     /// What a read into `buffer` came to, of which the first page wanted starts at `start`.
     pub(crate) fn stored(&self, mut buffer: Buffer, start: usize, read: io::Result<usize>) -> Result<Stored> {
-        let read = read.map_err(|error| Error::io("read", &self.path, error))?;
+        let read = read.map_err(|error| self.io_error("read", error))?;
         buffer.set_len_within_capacity(read);
         Ok(Stored { buffer, start })
     }
@@ -176,17 +180,79 @@ impl PagedFile {
         Err(self.corrupt(kind, at.offset, format!("the file ends at {end}, the page at {}", at.end())))
     }
 
+    /// The file on the disk, whatever is in memory; opened for each read. Making it reads nothing.
+    pub fn around_cache(self: &Arc<Self>) -> Arc<dyn File> {
+        Arc::new(Around(Arc::clone(self)))
+    }
+
     /// Who reads it.
     pub(crate) fn reads(&self) -> &Arc<dyn Reads> {
         &self.reads
     }
 
-    /// The open file.
-    pub(crate) fn open(&self) -> Result<Arc<dyn File>> {
-        self.pool
-            .get(&self.handle, || self.disk.open(&self.path, Access::ReadDirect))
-            .map_err(|error| Error::io("open", &self.path, error))
+    /// Does something with the open file, and nothing with another.
+    fn with_open<T>(&self, act: impl FnOnce(&dyn File) -> io::Result<T>) -> io::Result<T> {
+        let opened = self.pool.get(&self.handle, || self.open_on_disk());
+        // Declared before the file, hence dropped after it, even if `act` panics.
+        let _closing = GivesBack(&self.pool);
+        let file = opened.map_err(not_opened)?;
+        act(&*file)
     }
+
+    /// An error of reading or measuring the file, or of opening it for that.
+    fn io_error(&self, action: &'static str, error: io::Error) -> Error {
+        match error.downcast::<NotOpened>() {
+            Ok(NotOpened(why)) => Error::io("open", &self.path, why),
+            Err(error) => Error::io(action, &self.path, error),
+        }
+    }
+
+    fn open_on_disk(&self) -> io::Result<Arc<dyn File>> {
+        self.disk.open(&self.path, Access::ReadDirect)
+    }
+}
+
+/// Opened for each read when it is made. Who waits for a read holds what keeps the file on the disk; a read that nobody
+/// waits for any more may find it gone, and nobody is there to see the error.
+impl Source for PagedFile {
+    fn open(self: Arc<Self>) -> io::Result<Open> {
+        let file = self.pool.get(&self.handle, || self.open_on_disk()).map_err(not_opened)?;
+        Ok(Open::new(file, self))
+    }
+
+    fn try_open(self: Arc<Self>) -> io::Result<Option<Open>> {
+        let file = self.pool.try_get(&self.handle, || self.open_on_disk()).map_err(not_opened)?;
+        Ok(file.map(|file| Open::new(file, self)))
+    }
+
+    fn closed(&self) {
+        self.pool.given_back();
+    }
+}
+
+/// Tells the pool that a file was given back.
+struct GivesBack<'p>(&'p OpenFiles);
+
+impl Drop for GivesBack<'_> {
+    fn drop(&mut self) {
+        self.0.given_back();
+    }
+}
+
+/// Why a file could not be opened when it was to be read.
+#[derive(Debug)]
+struct NotOpened(io::Error);
+
+impl fmt::Display for NotOpened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl error::Error for NotOpened {}
+
+fn not_opened(why: io::Error) -> io::Error {
+    io::Error::new(why.kind(), NotOpened(why))
 }
 
 impl Drop for PagedFile {

@@ -15,7 +15,7 @@ pub struct TinyOptions {
     pub write_buffer_bytes: u64,
     /// What a commit waits for unless it says otherwise.
     pub durability: Durability,
-    /// Open SST descriptors at most.
+    /// SSTs open for reading at most, kept and in use together.
     pub open_files: usize,
     /// Whether the flat index is read where there are both.
     pub prefer_flat_index: bool,

@@ -114,7 +114,7 @@ impl Metrics {
             gauge("cache_backed_bytes", "What the system has given for pages.", self.cache.backed_bytes),
             gauge("cache_pages", "Pages in memory.", self.cache.frames),
             gauge("cache_queued_sessions", "Readers that wait for room.", self.cache.queued as u64),
-            gauge("open_files", "Files open.", self.cache.open_files as u64),
+            gauge("open_files", "Files open, kept or in use.", self.cache.open_files as u64),
             self.pages("page_hits", "Pages found in memory.", |pages| pages.hits),
             self.pages("page_reads", "Pages read from disk.", |pages| pages.faults),
             self.pages("page_read_bytes", "Bytes of the pages read from disk.", |pages| pages.read_bytes),

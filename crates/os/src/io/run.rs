@@ -11,12 +11,11 @@
 //! ```
 
 use super::queue::Queued;
-use super::{Load, Read, Urgency};
+use super::{Load, Open, Read, Urgency};
 use crate::sync::Arc;
-use crate::{BLOCK_BYTES, Buffer};
+use crate::{BLOCK_BYTES, Buffer, File};
 use std::collections::HashMap;
 use std::io::{self, IoSliceMut};
-use std::os::fd::BorrowedFd;
 
 /// The most that one read of the disk takes. With several under way a disk is as fast with it as with larger ones, and what
 /// is needed waits behind it for 0.13 ms at 1 GB/s.
@@ -169,20 +168,31 @@ impl Run {
         target.buffer[..bytes].copy_from_slice(&source.buffer[from_start..from_start + bytes]);
     }
 
-    /// Reads on this thread.
-    pub(crate) fn read(&mut self) -> Outcome {
-        if !self.is_single() && self.read_joined() { Outcome::Filled } else { self.read_each() }
+    /// Opens what all of them are of, unless that has to wait.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn try_open(&self) -> io::Result<Option<Open>> {
+        Arc::clone(&self.first.source).try_open()
     }
 
-    /// Reads each by itself on this thread.
+    /// Opens what all of them are of, and may wait for it.
+    pub(crate) fn open(&self) -> io::Result<Open> {
+        Arc::clone(&self.first.source).open()
+    }
+
+    /// Reads on this thread, which has nothing open.
+    pub(crate) fn read(&mut self) -> Outcome {
+        // Closed before they are opened one by one.
+        let is_filled = !self.is_single() && self.open().is_ok_and(|open| self.read_joined(open.file()));
+        if is_filled { Outcome::Filled } else { self.read_each() }
+    }
+
+    /// Reads each by itself on this thread, which has nothing open.
     pub(crate) fn read_each(&mut self) -> Outcome {
-        let read_one = |read: &mut Read| read.file.read_at(&mut read.buffer, read.offset);
-        Outcome::Each(self.iter_mut().map(read_one).collect())
+        Outcome::Each(self.iter_mut().map(Read::open_and_read).collect())
     }
 
     /// Reads all as one on this thread; false if not all of it came.
-    fn read_joined(&mut self) -> bool {
-        let file = self.first.file.clone();
+    fn read_joined(&mut self, file: &dyn File) -> bool {
         let Some(descriptor) = file.descriptor() else {
             return false;
         };
@@ -290,9 +300,9 @@ impl Queued for Run {
     }
 }
 
-/// Joins reads that are near each other: of one file, equally urgent, and such that a descriptor can read them.
+/// Joins reads that are near each other: of one source, equally urgent, and such that a descriptor can read them.
 pub(crate) fn join(mut reads: Vec<Read>) -> Vec<Run> {
-    let identity = |read: &Read| Arc::as_ptr(&read.file).addr();
+    let identity = |read: &Read| Arc::as_ptr(&read.source).addr();
     if reads.len() > 1 {
         // In the order in which files are first met: where they lie in memory must not decide what is read first.
         let mut ranks: HashMap<usize, usize> = HashMap::new();
@@ -306,7 +316,7 @@ pub(crate) fn join(mut reads: Vec<Read>) -> Vec<Run> {
     // Where the last run ends, if another read can join it.
     let mut open_end = None;
     for read in reads {
-        let end = descriptor_of_whole(&read).map(|_| end_of(&read));
+        let end = (is_whole(&read) && read.source.may_join()).then(|| end_of(&read));
         match (runs.last_mut(), open_end, end) {
             (Some(run), Some(run_end), Some(end))
                 if run.first.urgency == read.urgency
@@ -332,11 +342,10 @@ fn are_near(start: u64, run_end: u64, offset: u64, end: u64) -> bool {
     offset.saturating_sub(run_end) <= GAP_BYTES && end - start <= RUN_BYTES
 }
 
-/// What a read can be made from if it is one of whole blocks, which it is once its buffer is [extended](Run::extend).
-pub(crate) fn descriptor_of_whole(read: &Read) -> Option<BorrowedFd<'_>> {
-    let end = read.offset.checked_add(whole_blocks(read.buffer.len()) as u64)?;
-    let is_whole = read.offset.is_multiple_of(BLOCK) && !read.buffer.is_empty() && i64::try_from(end).is_ok();
-    if is_whole { read.file.descriptor() } else { None }
+/// Whether a read is one of whole blocks once its buffer is [extended](Run::extend), so that a descriptor can make it.
+pub(crate) fn is_whole(read: &Read) -> bool {
+    let end = read.offset.checked_add(whole_blocks(read.buffer.len()) as u64);
+    read.offset.is_multiple_of(BLOCK) && !read.buffer.is_empty() && end.is_some_and(|end| i64::try_from(end).is_ok())
 }
 
 /// The end of the last block of a read.

@@ -1,93 +1,313 @@
-//! A bounded number of open files: opening one more closes the coldest. It does not know what is read from them.
+//! A bounded number of open files: those that are kept, those that somebody reads and those that are being opened, together.
+//! Opening one more closes the coldest that nobody reads, or waits until one is given back. It does not know what is read
+//! from them.
+//!
+//! * Every open file has a place, from before it is opened until after it is closed, and there are `limit` places.
+//! * Who reads a file holds a reference to it, and calls [`OpenFiles::given_back`] after dropping it. What is taken out of its
+//!   handle gets no new readers; it is closed once only the pool refers to it.
+//! * Who gets no place stands in line. The first in line takes out the coldest file if all are read, so that new readers of
+//!   that one stand in line, too, and a file that is always read by somebody does not keep the others out for ever.
+//! * A thread that waits holds no open file of any pool, so all that is waited for are reads of the disk, which end.
+//!
+//! A reader that gives back and a thread that begins to wait may miss neither each other: one drops its reference and then
+//! looks for watchers, the other counts as a watcher and then looks at references, each with a fence between the two.
 //!
 //! Locks are taken in the order ring, handle. Files are opened and closed outside both, so that a slow open keeps
-//! nobody waiting; the bound holds for handles kept, those in use live on by their reference counts.
+//! nobody waiting who finds his file open.
 
 use os::File;
-use os::sync::atomic::{AtomicBool, Ordering};
-use os::sync::{Arc, Mutex, RwLock};
+use os::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use os::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock};
+use std::collections::VecDeque;
 use std::io;
 
 /// One file's place in the pool.
 #[derive(Default)]
 pub(crate) struct Handle {
+    /// There if and only if the handle is in the ring.
     file: RwLock<Option<Arc<dyn File>>>,
     /// Read since the hand came by.
     touched: AtomicBool,
+}
+
+impl Handle {
+    /// The file if it is open.
+    fn open_file(&self) -> Option<Arc<dyn File>> {
+        let file = self.file.read();
+        let file = file.as_ref()?;
+        self.touched.store(true, Ordering::Relaxed);
+        Some(Arc::clone(file))
+    }
+
+    /// Takes out the file if nobody reads it: who would begin to has to read the handle.
+    fn take_unused(&self) -> Option<Arc<dyn File>> {
+        self.file.write().take_if(|file| is_unused(file))
+    }
+}
+
+/// Whether only the pool refers to a file.
+fn is_unused(file: &Arc<dyn File>) -> bool {
+    Arc::strong_count(file) == 1
 }
 
 /// The files that are open, in a clock.
 pub(crate) struct OpenFiles {
     limit: usize,
     ring: Mutex<Ring>,
+    /// How many want to know that a file was given back: who stands in line, and files that leave. Changed with the lock
+    /// of the ring.
+    watchers: AtomicUsize,
 }
 
 #[derive(Default)]
 struct Ring {
+    /// Files that are open, being opened or being closed.
+    places: usize,
     open: Vec<Arc<Handle>>,
     hand: usize,
+    /// Out of their handles; closed when they are no longer read.
+    leaving: Vec<Arc<dyn File>>,
+    line: VecDeque<Arc<Waiter>>,
+}
+
+/// A thread that waits for a place, or for somebody else to have opened its file.
+struct Waiter {
+    handle: Arc<Handle>,
+    changed: Condvar,
+}
+
+/// A place for a file that is not open yet; given back when dropped.
+struct Place<'p>(&'p OpenFiles);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.free(1);
+    }
+}
+
+/// What there is for who wants to read a file.
+enum Found<'p> {
+    Open(Arc<dyn File>),
+    Place(Place<'p>),
 }
 
 impl OpenFiles {
-    /// A pool that keeps at most `limit` files open, and at least one.
+    /// A pool with at most `limit` files open, and at least one.
     pub fn new(limit: usize) -> Self {
-        Self { limit: limit.max(1), ring: Mutex::default() }
+        Self { limit: limit.max(1), ring: Mutex::default(), watchers: AtomicUsize::new(0) }
     }
 
-    /// The open file of `handle`, opened by `open` if it is not.
+    /// The open file of `handle`, opened by `open` if it is not; waits until there is a place for it. The caller calls
+    /// [`OpenFiles::given_back`] once it has dropped it, and has no other file open.
     pub fn get(
         &self,
         handle: &Arc<Handle>,
         open: impl FnOnce() -> io::Result<Arc<dyn File>>,
     ) -> io::Result<Arc<dyn File>> {
-        if let Some(file) = &*handle.file.read() {
-            handle.touched.store(true, Ordering::Relaxed);
-            return Ok(Arc::clone(file));
+        match handle.open_file() {
+            Some(file) => Ok(file),
+            None => self.open(handle, self.wait(handle), open),
         }
+    }
+
+    /// As [`OpenFiles::get`], but `None` if it would have to wait for a place.
+    pub fn try_get(
+        &self,
+        handle: &Arc<Handle>,
+        open: impl FnOnce() -> io::Result<Arc<dyn File>>,
+    ) -> io::Result<Option<Arc<dyn File>>> {
+        if let Some(file) = handle.open_file() {
+            return Ok(Some(file));
+        }
+        let mut ring = self.ring.lock();
+        if !ring.line.is_empty() {
+            return Ok(None);
+        }
+        let Some(unused) = ring.make_place(self.limit) else {
+            return Ok(None);
+        };
+        let place = self.take(ring, unused);
+        self.open(handle, Found::Place(place), open).map(Some)
+    }
+
+    /// Notes that a reader has dropped its reference to a file.
+    pub fn given_back(&self) {
+        fence(Ordering::SeqCst);
+        if self.watchers.load(Ordering::Relaxed) > 0 {
+            self.close_unused();
+        }
+    }
+
+    /// Closes the file of `handle` once nobody reads it any more.
+    pub fn close(&self, handle: &Arc<Handle>) {
+        let mut ring = self.ring.lock();
+        let Some(file) = handle.file.write().take() else {
+            return;
+        };
+        ring.open.retain(|open| !Arc::ptr_eq(open, handle));
+        ring.leaving.push(file);
+        self.watch(&ring);
+        drop(ring);
+        self.close_unused();
+    }
+
+    /// How many files are open.
+    pub fn count(&self) -> usize {
+        self.ring.lock().places
+    }
+
+    fn open(
+        &self,
+        handle: &Arc<Handle>,
+        found: Found<'_>,
+        open: impl FnOnce() -> io::Result<Arc<dyn File>>,
+    ) -> io::Result<Arc<dyn File>> {
+        let place = match found {
+            Found::Open(file) => return Ok(file),
+            Found::Place(place) => place,
+        };
+        // Declared after its place, hence closed before that is free.
         let opened = open()?;
-        // Declared before the locks are taken, hence closed after they are released.
-        let mut _closed = Vec::new();
         let mut ring = self.ring.lock();
         let mut file = handle.file.write();
         if let Some(file) = &*file {
             return Ok(Arc::clone(file));
         }
-        _closed = ring.make_room(self.limit);
         *file = Some(Arc::clone(&opened));
+        drop(file);
+        // The place is the file's from now on.
+        std::mem::forget(place);
         ring.open.push(Arc::clone(handle));
+        for waiter in ring.line.iter().filter(|waiter| Arc::ptr_eq(&waiter.handle, handle)) {
+            waiter.changed.notify_one();
+        }
         Ok(opened)
     }
 
-    /// Closes the file of `handle` once nobody reads it any more.
-    pub fn close(&self, handle: &Arc<Handle>) {
-        let _closed;
+    /// Waits for a place, or for somebody else to open the file.
+    fn wait(&self, handle: &Arc<Handle>) -> Found<'_> {
         let mut ring = self.ring.lock();
-        ring.open.retain(|open| !Arc::ptr_eq(open, handle));
-        _closed = handle.file.write().take();
+        if ring.line.is_empty()
+            && let Some(unused) = ring.make_place(self.limit)
+        {
+            return Found::Place(self.take(ring, unused));
+        }
+        let waiter = Arc::new(Waiter { handle: Arc::clone(handle), changed: Condvar::new() });
+        ring.line.push_back(Arc::clone(&waiter));
+        self.watch(&ring);
+        loop {
+            if let Some(file) = handle.open_file() {
+                self.leave_line(&mut ring, &waiter);
+                return Found::Open(file);
+            }
+            if ring.line.front().is_some_and(|first| Arc::ptr_eq(first, &waiter)) {
+                let mut made = ring.make_place(self.limit);
+                if made.is_none() && ring.leaving.is_empty() {
+                    ring.retire_coldest();
+                    self.watch(&ring);
+                    made = ring.make_place(self.limit);
+                }
+                if let Some(unused) = made {
+                    self.leave_line(&mut ring, &waiter);
+                    return Found::Place(self.take(ring, unused));
+                }
+            }
+            ring = waiter.changed.wait(ring);
+        }
     }
 
-    /// How many files are open.
-    pub fn open(&self) -> usize {
-        self.ring.lock().open.len()
+    fn leave_line(&self, ring: &mut Ring, waiter: &Arc<Waiter>) {
+        ring.line.retain(|other| !Arc::ptr_eq(other, waiter));
+        self.watch(ring);
+        ring.wake_first();
+    }
+
+    /// A place that was made by taking out `unused`.
+    fn take(&self, ring: MutexGuard<'_, Ring>, unused: Option<Arc<dyn File>>) -> Place<'_> {
+        self.watch(&ring);
+        drop(ring);
+        let place = Place(self);
+        drop(unused);
+        place
+    }
+
+    /// Closes files that leave and are not read any more, and lets the first in line look again.
+    #[cold]
+    fn close_unused(&self) {
+        let mut ring = self.ring.lock();
+        let unused: Vec<_> = ring.leaving.extract_if(.., |file| is_unused(file)).collect();
+        if unused.is_empty() {
+            ring.wake_first();
+            return;
+        }
+        self.watch(&ring);
+        drop(ring);
+        let places = unused.len();
+        drop(unused);
+        self.free(places);
+    }
+
+    /// Gives places back.
+    fn free(&self, places: usize) {
+        let mut ring = self.ring.lock();
+        ring.places -= places;
+        ring.wake_first();
+    }
+
+    /// Counts the watchers; references to files are looked at after it.
+    fn watch(&self, ring: &Ring) {
+        self.watchers.store(ring.line.len() + ring.leaving.len(), Ordering::Relaxed);
+        fence(Ordering::SeqCst);
     }
 }
 
 impl Ring {
-    /// Takes out files not read since the hand last passed until there is room for one more. Two turns suffice, for
-    /// the first clears every mark that is not set again meanwhile; after that the mark no longer protects.
-    fn make_room(&mut self, limit: usize) -> Vec<Arc<dyn File>> {
-        let mut closed = Vec::new();
-        let mut patience = 2 * self.open.len();
-        while self.open.len() >= limit {
-            self.hand %= self.open.len();
-            let touched = self.open[self.hand].touched.swap(false, Ordering::Relaxed);
-            if touched && patience > 0 {
-                patience -= 1;
-                self.hand += 1;
-            } else {
-                closed.extend(self.open.swap_remove(self.hand).file.write().take());
-            }
+    /// A place, if there is one: a free one, or that of a file that is taken out and is to be closed.
+    fn make_place(&mut self, limit: usize) -> Option<Option<Arc<dyn File>>> {
+        if self.places < limit {
+            self.places += 1;
+            return Some(None);
         }
-        closed
+        let left = self.leaving.iter().position(is_unused).map(|at| self.leaving.swap_remove(at));
+        left.or_else(|| self.take_coldest()).map(Some)
+    }
+
+    /// Takes out a file that nobody reads, and that was not read since the hand last passed. The first turn clears every mark
+    /// that is not set again meanwhile; after the second the mark no longer protects.
+    fn take_coldest(&mut self) -> Option<Arc<dyn File>> {
+        let turn = self.open.len();
+        for step in 0..3 * turn {
+            self.hand %= turn;
+            let handle = &self.open[self.hand];
+            let touched = handle.touched.swap(false, Ordering::Relaxed);
+            if (!touched || step >= 2 * turn)
+                && let Some(file) = handle.take_unused()
+            {
+                self.open.swap_remove(self.hand);
+                return Some(file);
+            }
+            self.hand += 1;
+        }
+        None
+    }
+
+    /// Has the file at the hand leave, which was read last by those who read it now.
+    fn retire_coldest(&mut self) {
+        if !self.open.is_empty() {
+            self.hand %= self.open.len();
+            let handle = self.open.swap_remove(self.hand);
+            self.leaving.extend(handle.file.write().take());
+        }
+    }
+
+    fn wake_first(&self) {
+        if let Some(first) = self.line.front() {
+            first.changed.notify_one();
+        }
     }
 }
+
+#[cfg(all(test, shuttle))]
+mod schedules;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

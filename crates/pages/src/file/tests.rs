@@ -53,7 +53,7 @@ fn the_file_read_most_stays_open() {
         get(&hot);
         get(&Arc::default());
     }
-    assert_eq!((opened.get(), pool.open()), (11, 2));
+    assert_eq!((opened.get(), pool.count()), (11, 2));
 }
 
 fn why(file: &PagedFile, at: Address) -> String {
@@ -82,6 +82,50 @@ fn what_is_not_there_is_said_with_its_place() {
     assert!(why(&missing, at(0, 4096)).starts_with("cannot open missing: "));
     assert!(missing.len().is_err());
     assert_eq!(file.len().expect("it is there"), 8192);
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_when_it_is_read_is_named_with_what_was_tried() {
+    let numbered = Numbered::blocks(2);
+    for count in 1..=2 {
+        let cache = PageCache::new(1 << 20, 1, accept);
+        let missing = cache.register("missing", ID, Arc::clone(&numbered.disk) as Arc<dyn Disk>);
+        let session = Session::new(&cache, Reason::Point, Admit::Keep);
+        let outcome = retry(&session, || {
+            let pages: Vec<_> = (0..count).map(|number| numbered.page(&session, &missing, number)).collect();
+            pages.into_iter().collect::<Result<Vec<_>, _>>()
+        });
+        match outcome {
+            Err(Error::Io { action, file, source }) => {
+                assert_eq!(
+                    (action, file.as_path(), source.kind()),
+                    ("open", Path::new("missing"), io::ErrorKind::NotFound)
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(cache.usage().open_files, 0);
+    }
+}
+
+#[test]
+fn bytes_around_the_cache_are_read_within_the_bound() {
+    let numbered = Numbered::blocks(2);
+    let cache = PageCache::new(1 << 20, 1, accept);
+    let files = [numbered.register(&cache), numbered.register(&cache)];
+    let around: Vec<_> = files.iter().map(PagedFile::around_cache).collect();
+    assert_eq!(cache.usage().open_files, 0);
+    for _ in 0..2 {
+        for raw in &around {
+            let mut bytes = vec![0; 100];
+            assert_eq!(
+                (raw.len().expect("no faults"), raw.read_at(&mut bytes, 8192 - 50).expect("no faults")),
+                (8192, 50)
+            );
+            assert_eq!((cache.usage().open_files, numbered.disk.open_handles()), (1, 1));
+            assert!(raw.write_at(&bytes, 0).is_err() && raw.append(&bytes).is_err() && raw.set_len(0).is_err());
+        }
+    }
 }
 
 #[test]

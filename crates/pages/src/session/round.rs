@@ -13,7 +13,7 @@ use crate::file::Stored;
 use crate::page::{adopt_page, decode_page};
 use crate::{Address, Error, PageCache, PageHeader, PageKind, PageRef, PagedFile, Result};
 use os::sync::Arc;
-use os::{BLOCK_BYTES, Buffer, Read, Reads, Urgency};
+use os::{BLOCK_BYTES, Buffer, Read, Reads, Source, Urgency};
 use std::io;
 use std::task::Context;
 
@@ -288,22 +288,16 @@ struct Reading {
 }
 
 impl Reading {
-    /// The read of the blocks around the page; `None` if it ended at once.
-    fn begin(self, cache: &PageCache) -> Option<Read> {
+    /// The read of the blocks around the page.
+    fn begin(self, cache: &PageCache) -> Read {
         let offset = self.at.offset - self.at.offset % BLOCK;
         let start = (self.at.offset - offset) as usize;
         let bytes = (start + self.at.bytes as usize).next_multiple_of(BLOCK_BYTES);
-        let file = match self.file.open() {
-            Ok(file) => file,
-            Err(error) => {
-                self.end(Err(error));
-                return None;
-            }
-        };
+        let source: Arc<dyn Source> = Arc::clone(&self.file) as Arc<dyn Source>;
         let (urgency, ticket) = (self.urgency, self.claim.flight().ticket());
         let buffer = buffer(cache, self.in_cache, bytes);
         let done = Box::new(move |buffer, outcome| self.land(buffer, start, outcome));
-        Some(Read { file, offset, buffer, urgency, ticket, done })
+        Read { source, offset, buffer, urgency, ticket, done }
     }
 
     /// Ends the flight with what was read.
@@ -339,7 +333,7 @@ fn buffer(cache: &PageCache, in_cache: bool, bytes: usize) -> Buffer {
     if in_cache { cache.buffer(bytes) } else { Buffer::zeroed(bytes) }
 }
 
-/// Begins to read pages; makes it here if that is wanted. Those whose file cannot be opened land at once.
+/// Begins to read pages; makes it here if that is wanted.
 fn read(cache: &PageCache, readings: Vec<Reading>, by_caller: bool) {
     let can_wait = |reading: &&Reading| reading.urgency != Urgency::Needed;
     let waiting = |reading: &Reading| (Arc::clone(reading.claim.flight()), Arc::clone(reading.file.reads()));
@@ -348,7 +342,7 @@ fn read(cache: &PageCache, readings: Vec<Reading>, by_caller: bool) {
     let mut reader: Option<Arc<dyn Reads>> = None;
     for reading in readings {
         let its = Arc::clone(reading.file.reads());
-        let Some(read) = reading.begin(cache) else { continue };
+        let read = reading.begin(cache);
         if by_caller {
             its.make(read);
             return;

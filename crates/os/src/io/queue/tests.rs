@@ -126,7 +126,14 @@ fn needed_reads_made_elsewhere_strain_as_those_that_are_begun_here() {
     let items = [(Background, 1, 20), (Background, 2, 20)];
     let read = |urgency| {
         let file = SimDisk::new(1).open(Path::new("file"), Access::Create).expect("an empty disk has room");
-        Read { file, offset: 0, buffer: Buffer::zeroed(BLOCK_BYTES), urgency, ticket: 9, done: Box::new(|_, _| {}) }
+        Read {
+            source: file,
+            offset: 0,
+            buffer: Buffer::zeroed(BLOCK_BYTES),
+            urgency,
+            ticket: 9,
+            done: Box::new(|_, _| {}),
+        }
     };
     let mut idle = queue(&items);
     idle.elsewhere().make(read(Background));

@@ -63,7 +63,7 @@ fn file(has_descriptor: bool) -> Arc<dyn File> {
 fn read(file: &Arc<dyn File>, urgency: Urgency, block: u64, blocks: usize) -> Read {
     let buffer = Buffer::zeroed(blocks * BLOCK_BYTES);
     let offset = block * BLOCK_BYTES as u64;
-    Read { file: file.clone(), offset, buffer, urgency, ticket: block, done: Box::new(|_, _| {}) }
+    Read { source: file.clone(), offset, buffer, urgency, ticket: block, done: Box::new(|_, _| {}) }
 }
 
 /// First blocks of the reads of each run, in the order of the runs' offsets.

@@ -54,8 +54,21 @@ impl<W: Work> Hands<W> {
     /// Has these done, on this thread if there is no other.
     pub(super) fn give(&self, jobs: Vec<W::Job>) {
         if !jobs.is_empty() {
-            give(&self.shared, jobs);
+            let left = give(&self.shared, jobs);
+            self.shared.work_all(left);
         }
+    }
+
+    /// Has these done by other threads; gives them back if there are none.
+    #[cfg(target_os = "linux")]
+    pub(super) fn give_away(&self, jobs: Vec<W::Job>) -> Vec<W::Job> {
+        if jobs.is_empty() { jobs } else { give(&self.shared, jobs) }
+    }
+
+    /// Does these, and what follows from them, on this thread.
+    #[cfg(target_os = "linux")]
+    pub(super) fn work_here(&self, jobs: Vec<W::Job>) {
+        self.shared.work_all(jobs);
     }
 
     /// Ends the threads once they have done everything, and waits for them; but not for this one, if it is one of them.
@@ -75,12 +88,11 @@ impl<W: Work> Hands<W> {
     }
 }
 
-fn give<W: Work>(shared: &Arc<Shared<W>>, jobs: Vec<W::Job>) {
+/// Has these done by the threads; gives back what has to be done on this one, because there is no other.
+fn give<W: Work>(shared: &Arc<Shared<W>>, jobs: Vec<W::Job>) -> Vec<W::Job> {
     let mut state = shared.state.lock();
     if state.closed {
-        drop(state);
-        jobs.into_iter().for_each(|job| shared.work(job));
-        return;
+        return jobs;
     }
     let given = jobs.len();
     state.jobs.extend(jobs);
@@ -95,18 +107,14 @@ fn give<W: Work>(shared: &Arc<Shared<W>>, jobs: Vec<W::Job>) {
             }
             Err(_) if !state.threads.is_empty() => break,
             // The system has no thread for us: slowly then.
-            Err(_) => {
-                let jobs = std::mem::take(&mut state.jobs);
-                drop(state);
-                jobs.into_iter().for_each(|job| shared.work(job));
-                return;
-            }
+            Err(_) => return std::mem::take(&mut state.jobs).into(),
         }
     }
     drop(state);
     for _ in 0..given.min(idle) {
         shared.changed.notify_one();
     }
+    Vec::new()
 }
 
 impl<W: Work> Shared<W> {
@@ -137,14 +145,15 @@ impl<W: Work> Shared<W> {
             let mut more = self.work.work(job).into_iter();
             next = more.next();
             if more.len() > 0 {
-                give(self, more.collect());
+                let left = give(self, more.collect());
+                self.work_all(left);
             }
         }
     }
 
-    /// Does a job and all that follows from it on this thread.
-    fn work(&self, job: W::Job) {
-        let mut jobs = VecDeque::from([job]);
+    /// Does jobs and all that follows from them on this thread.
+    fn work_all(&self, jobs: Vec<W::Job>) {
+        let mut jobs = VecDeque::from(jobs);
         while let Some(job) = jobs.pop_front() {
             jobs.extend(self.work.work(job));
         }

@@ -16,6 +16,11 @@
 //! Only the reactor touches the ring, so the ring needs no lock, and the kernel can leave all its work on completions to
 //! the time at which the reactor asks for it. What bounds the queue bounds the ring: neither of its sides can run over.
 //!
+//! A read of the kernel has its source open from when it is begun until it has ended. If a source can only be opened once
+//! another is closed, the reactor keeps that read, begins no other, and tries again after the next end: it is who brings the ends
+//! about. With nothing in the kernel it waits. What it gives to the hands is closed, and they open it again, so that no
+//! thread waits for a source that another keeps open while it waits.
+//!
 //! What is unsafe: the kernel writes into memory that it was only told of by address. Memory and file belong to a
 //! [`Flight`], which stays where it is in [`Flights`] until the kernel has said that it is done with it.
 
@@ -23,10 +28,10 @@ use super::closed;
 use super::hands::{Hands, Work};
 use crate::io::Usage;
 use crate::io::queue::{Begun, Elsewhere, Limits, Queue};
-use crate::io::run::{Lengths, Outcome, Part, Run, descriptor_of_whole, join, scratch};
+use crate::io::run::{Lengths, Outcome, Part, Run, is_whole, join, scratch};
 use crate::job::Duty;
 use crate::sync::{Arc, Mutex};
-use crate::{Buffer, Read, Reads};
+use crate::{Buffer, Open, Read, Reads};
 use io_uring::{IoUring, Probe, cqueue, opcode, squeue, types};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
@@ -94,7 +99,9 @@ impl Ring {
                     let flights = Flights::new(limits.depth);
                     let scratch = mem::ManuallyDrop::new(scratch());
                     let (shared, hands, ends) = (its_shared, its_hands, Vec::with_capacity(limits.depth));
-                    Reactor { flights, ring, enter, scratch, shared, hands, by_hands, ends, broken: None }.run();
+                    let (late, left) = (None, Vec::new());
+                    Reactor { flights, ring, enter, scratch, shared, hands, by_hands, ends, late, left, broken: None }
+                        .run();
                 }
                 Err(error) => send.send(Err(error)).expect("it is waited for"),
             }
@@ -245,6 +252,10 @@ struct Reactor {
     /// Limits of what the hands do alone.
     by_hands: Limits,
     ends: Vec<(usize, i32)>,
+    /// Was begun, and its source could not be opened yet.
+    late: Option<Begun<Run>>,
+    /// What is for the hands, when there are none.
+    left: Vec<Begun<Run>>,
     /// Why it ended before its time.
     broken: Option<String>,
 }
@@ -294,29 +305,62 @@ impl Reactor {
 
     /// Begins what may be begun; false once closed and with nothing under way.
     fn begin(&mut self) -> bool {
-        let mut state = self.shared.state.lock();
-        let mut all = Vec::new();
-        while let Some(begun) = state.queue.next() {
-            all.push(begun);
-        }
-        state.asleep = true;
-        let goes_on = !state.closed || !state.queue.is_quiet();
-        drop(state);
-        let mut odd = Vec::new();
-        for begun in all {
-            // All of a run are of one file, and if joined, whole.
-            let Some(descriptor) = descriptor_of_whole(&begun.item.first).map(|descriptor| descriptor.as_raw_fd())
+        loop {
+            // Without hands, and nothing else is begun before it is done.
+            if !self.left.is_empty() {
+                if !self.flights.is_empty() {
+                    return true;
+                }
+                self.hands.work_here(mem::take(&mut self.left));
+            }
+            let begun = match self.late.take() {
+                Some(late) => late,
+                None => {
+                    let mut state = self.shared.state.lock();
+                    match state.queue.next() {
+                        Some(begun) => begun,
+                        None => {
+                            state.asleep = true;
+                            return !state.closed || !state.queue.is_quiet();
+                        }
+                    }
+                }
+            };
+            if !is_whole(&begun.item.first) {
+                self.give_away(vec![begun]);
+                continue;
+            }
+            // All of a run are of one source, and if joined, whole.
+            let opened = match begun.item.try_open() {
+                Ok(None) if self.flights.is_empty() => begun.item.open(),
+                Ok(None) => {
+                    self.late = Some(begun);
+                    return true;
+                }
+                Ok(Some(open)) => Ok(open),
+                Err(error) => Err(error),
+            };
+            // The hands know what to do with an error, and without a descriptor.
+            let descriptor = |open: &Open| open.file().descriptor().map(|descriptor| descriptor.as_raw_fd());
+            let Some((open, descriptor)) = opened.ok().and_then(|open| descriptor(&open).map(|of_it| (open, of_it)))
             else {
-                odd.push(begun);
+                self.give_away(vec![begun]);
                 continue;
             };
-            let (slot, entry) = self.flights.add(begun, types::Fd(descriptor), &mut self.scratch);
+            let (slot, entry) = self.flights.add((begun, open), types::Fd(descriptor), &mut self.scratch);
             // SAFETY: the entry names memory of the flight in `slot`, a descriptor of its file, and the scratch. The flight
             // stays until its end was reaped, or its memory is leaked; the scratch until nothing is under way, or is leaked.
             unsafe { self.push(&entry.user_data(slot as u64)) }
+            if self.broken.is_some() {
+                return true;
+            }
         }
-        self.hands.give(odd);
-        goes_on
+    }
+
+    /// Has the hands make reads. They may wait for a source, which the reactor must not do for them while it has some open.
+    fn give_away(&mut self, all: Vec<Begun<Run>>) {
+        let left = self.hands.give_away(all);
+        self.left.extend(left);
     }
 
     /// Puts an entry into the submission queue.
@@ -351,18 +395,19 @@ impl Reactor {
         if self.ends.is_empty() {
             return;
         }
-        let mut over = Vec::with_capacity(self.ends.len());
+        let mut well = Vec::with_capacity(self.ends.len());
         let mut odd = Vec::new();
-        let mut state = self.shared.state.lock();
-        state.asleep = false;
         for (slot, result) in self.ends.drain(..) {
             match self.flights.land(slot, result) {
-                Landed::Well(begun) => over.push(state.queue.over(begun)),
+                Landed::Well(begun) => well.push(begun),
                 Landed::Badly(begun) => odd.push(begun),
             }
         }
+        let mut state = self.shared.state.lock();
+        state.asleep = false;
+        let over: Vec<Run> = well.into_iter().map(|begun| state.queue.over(begun)).collect();
         drop(state);
-        self.hands.give(odd);
+        self.give_away(odd);
         for run in over {
             run.tell(Outcome::Filled);
         }
@@ -375,6 +420,8 @@ impl Drop for Reactor {
         let why = self.broken.take().unwrap_or_else(|| "its thread has panicked".to_owned());
         // They count as under way until they have been made again.
         let mut left = self.flights.abandon();
+        left.extend(self.late.take());
+        left.append(&mut self.left);
         let mut state = self.shared.state.lock();
         state.broken = Some(why);
         state.asleep = false;
@@ -395,6 +442,8 @@ struct Vector {
 /// A run that the kernel was told of, with all that it was told of.
 struct Flight {
     begun: Begun<Run>,
+    /// What is read from.
+    open: Open,
     lengths: Lengths,
     /// Read by the kernel when it takes the entry.
     vectors: Vec<Vector>,
@@ -424,7 +473,12 @@ impl Flights {
     }
 
     /// Keeps a run, and says where and what the kernel is to be told. Gaps are read into `scratch`.
-    fn add(&mut self, mut begun: Begun<Run>, descriptor: types::Fd, scratch: &mut Buffer) -> (usize, squeue::Entry) {
+    fn add(
+        &mut self,
+        (mut begun, open): (Begun<Run>, Open),
+        descriptor: types::Fd,
+        scratch: &mut Buffer,
+    ) -> (usize, squeue::Entry) {
         let slot = self.free.pop().expect("the queue begins no more than the depth");
         let lengths = begun.item.extend();
         let mut vectors = Vec::new();
@@ -439,15 +493,16 @@ impl Flights {
             let count = u32::try_from(vectors.len()).expect("a run is short");
             opcode::Readv::new(descriptor, vectors.as_ptr().cast(), count).offset(offset).build()
         };
-        self.slots[slot] = Some(Flight { begun, lengths, vectors });
+        self.slots[slot] = Some(Flight { begun, open, lengths, vectors });
         (slot, entry)
     }
 
-    /// Takes out a flight that the kernel says to have ended: with bytes that were read, or an error as a negative number.
+    /// Takes out a flight that the kernel says to have ended: with bytes that were read, or an error as a negative number. Its
+    /// source is closed.
     fn land(&mut self, slot: usize, result: i32) -> Landed {
-        let Flight { mut begun, lengths, vectors } = self.slots[slot].take().expect("a flight ends once");
+        let Flight { mut begun, open, lengths, vectors } = self.slots[slot].take().expect("a flight ends once");
         self.free.push(slot);
-        drop(vectors);
+        drop((open, vectors));
         // The last block may be cut by the end of the file, behind what was asked for.
         let read = usize::try_from(result).unwrap_or(0);
         let run = &mut begun.item;
@@ -459,12 +514,14 @@ impl Flights {
         if filled { Landed::Well(begun) } else { Landed::Badly(begun) }
     }
 
-    /// All flights, with new buffers: the others are left to the kernel forever.
+    /// All flights, with new buffers: the others are left to the kernel forever. Sources are closed: nobody enters the ring any
+    /// more, and what the kernel has taken it reads without their descriptors.
     fn abandon(&mut self) -> Vec<Begun<Run>> {
         let mut all = Vec::new();
-        for Flight { mut begun, lengths, vectors } in self.slots.iter_mut().filter_map(Option::take) {
+        for Flight { mut begun, open, lengths, vectors } in self.slots.iter_mut().filter_map(Option::take) {
             begun.item.renew_buffers(&lengths);
             mem::forget(vectors);
+            drop(open);
             all.push(begun);
         }
         all

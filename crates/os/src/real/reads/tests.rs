@@ -66,7 +66,7 @@ impl Ends {
             ends.changed.notify_all();
         };
         let (offset, buffer) = (offset as u64, Buffer::zeroed(bytes));
-        Read { file: file.clone(), offset, buffer, urgency, ticket, done: Box::new(done) }
+        Read { source: file.clone(), offset, buffer, urgency, ticket, done: Box::new(done) }
     }
 
     /// Waits for so many, and takes them.

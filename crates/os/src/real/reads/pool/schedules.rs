@@ -42,7 +42,7 @@ impl Told {
             told.changed.notify_all();
         };
         Read {
-            file: file.clone(),
+            source: file.clone(),
             offset: ticket as u64 * 4096,
             buffer: Buffer::zeroed(4096),
             urgency: Urgency::ALL[ticket % 3],

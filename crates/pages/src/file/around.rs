@@ -1,0 +1,47 @@
+//! A file of pages as a plain file that is only read, for what lies outside pages, and for whoever wants to see the disk
+//! whatever is in memory. It is opened for each read, within the bound of its cache, and closed after it.
+
+use super::{NotOpened, PagedFile};
+use os::File;
+use os::sync::Arc;
+use std::io::{self, ErrorKind};
+
+/// The bytes of a file, around the cache.
+#[derive(Debug)]
+pub(super) struct Around(pub Arc<PagedFile>);
+
+impl File for Around {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.with_open(|file| file.read_at(buffer, offset)).map_err(without_wrapper)
+    }
+
+    fn write_at(&self, _bytes: &[u8], _offset: u64) -> io::Result<()> {
+        Err(ErrorKind::Unsupported.into())
+    }
+
+    fn append(&self, _bytes: &[u8]) -> io::Result<u64> {
+        Err(ErrorKind::Unsupported.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Err(ErrorKind::Unsupported.into())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.with_open(|file| file.len()).map_err(without_wrapper)
+    }
+
+    fn set_len(&self, _bytes: u64) -> io::Result<()> {
+        Err(ErrorKind::Unsupported.into())
+    }
+
+    /// It is opened so; the file system may do otherwise.
+    fn is_direct(&self) -> bool {
+        true
+    }
+}
+
+/// Errors of opening are like others here: their text says what was tried.
+fn without_wrapper(error: io::Error) -> io::Error {
+    error.downcast::<NotOpened>().map_or_else(|error| error, |NotOpened(why)| why)
+}
