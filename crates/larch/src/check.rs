@@ -5,7 +5,6 @@ use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::manifest::{TableFiles, TableInfo};
 use crate::read::range::ahead_bytes;
-use os::Access;
 use os::sync::Arc;
 use pages::{Address, Admit, PageKind, PageRef, PageSource, PagedFile, Reason, Session, Stop};
 use sst::KeyBounds;
@@ -81,12 +80,7 @@ pub fn check(
             let session =
                 Session::new(&core.cache, Reason::Check, Admit::Pass).with_ahead_bytes(ahead_bytes(&core.cache));
             let source = Limited { session: &session, limit };
-            let found = core
-                .machine
-                .disk
-                .open(file.path(), Access::ReadDirect)
-                .map_err(|error| pages::Error::io("open", file.path(), error))
-                .and_then(|raw| sst::verify(&file.sst, &source, &*raw, tell));
+            let found = sst::verify(&file.sst, &source, &*file.sst.file.around_cache(), tell);
             // What went wrong after that is that it was given up.
             limit.check("the check")?;
             report.files += 1;

@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::manifest::DbFile;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, Weak};
-use os::{Access, Buffer, File, Job, Polled};
+use os::{Buffer, File, Job, Polled};
 use pages::page::decode_page;
 use pages::{Address, Admit, PageKind, PageSource, Reason, Session, retry};
 use sst::{Branch, TreeKind};
@@ -142,14 +142,14 @@ fn piece(core: &Core, most_bytes: u64) -> Piece {
             None => match next_file(core, place.done) {
                 Some((table, file)) => {
                     place.done = Some(file.number);
-                    let raw = core.machine.disk.open(file.path(), Access::ReadDirect);
-                    match raw {
-                        Ok(raw) => begin(table, file, raw),
+                    // Looks whether it is there.
+                    match file.sst.file.len() {
+                        Ok(_) => begin(table, file),
                         Err(error) => {
                             // One that a compaction has removed meanwhile is none of the database any more.
                             if !file.sst.file.is_dead() {
-                                let error = crate::Error::io("open", file.path(), error);
-                                scrub.found(core, Problem { table, file: file.path().to_owned(), error });
+                                let problem = Problem { table, file: file.path().to_owned(), error: error.into() };
+                                scrub.found(core, problem);
                             }
                             continue;
                         }
@@ -181,10 +181,11 @@ fn next_file(core: &Core, done: Option<u64>) -> Option<(String, Arc<DbFile>)> {
     next.min_by_key(|(_, file)| file.number).map(|(table, file)| (table.info.name.clone(), file.clone()))
 }
 
-fn begin(table: String, file: Arc<DbFile>, raw: Arc<dyn File>) -> Walk {
+fn begin(table: String, file: Arc<DbFile>) -> Walk {
     let trees: Vec<TreeKind> = file.sst.meta.trees().map(|(kind, _)| kind).collect();
     let tops = trees.into_iter().filter_map(|kind| Some(Left::Branch(kind, file.sst.top(kind)?)));
     let left = tops.collect();
+    let raw = file.sst.file.around_cache();
     Walk { table, file, raw, left }
 }
 
