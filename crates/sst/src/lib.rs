@@ -28,8 +28,8 @@ pub use format::node::Totals;
 pub use format::validate;
 pub use precharge::{Direction, Limits};
 pub use read::{
-    Branch, CoverAround, EraseCursor, FilterUse, GroupCursor, Groups, LoadedValue, PartCursor, RangeErase, Readahead,
-    Row, RowPlace, Seek, Sst, SstCursor, StoredValue, Streak, TreeCursor,
+    Branch, CoverAround, EraseCursor, FilterUse, GroupCursor, Groups, KnownGap, LoadedValue, PartCursor, RangeErase,
+    Readahead, Row, RowPlace, Seek, Sst, SstCursor, StoredValue, Streak, TreeCursor,
 };
 pub use row::{MAX_KEY_BYTES, RowKind, Version};
 pub use slice::{RowRanges, Slice};

@@ -5,6 +5,7 @@ mod branch;
 mod cursor;
 mod erases;
 mod filter;
+mod gap;
 mod parts;
 mod readahead;
 mod streak;
@@ -16,6 +17,8 @@ pub use branch::Branch;
 pub use cursor::SstCursor;
 pub use erases::{CoverAround, EraseCursor};
 pub use filter::FilterUse;
+use gap::Gap;
+pub use gap::KnownGap;
 pub use parts::{GroupCursor, Groups};
 pub use readahead::Readahead;
 pub use streak::Streak;
@@ -35,7 +38,7 @@ use crate::slice::{RowRanges, Slice};
 use os::sync::Arc;
 use pages::{Error, HEADER_BYTES, PageKind, PageRef, PageSource, PagedFile, Stop};
 use std::io;
-use std::ops::Range;
+use std::ops::{Bound, Range};
 
 /// An immutable file, open or not: its bytes are first touched by the first read that needs them.
 #[derive(Debug)]
@@ -52,6 +55,8 @@ pub struct Sst {
     pub slice: Option<Box<Slice>>,
     /// Where its filter is of use; default at first.
     pub filter_use: FilterUse,
+    /// Where it has no range erases, as far as reads have met it; default at first.
+    pub known_gap: KnownGap,
 }
 
 /// Where a version of a row stands in its file. Its parts in other column groups have the same row id.
@@ -202,7 +207,8 @@ impl RangeErase {
 impl Sst {
     /// All of `file`.
     pub fn new(file: Arc<PagedFile>, meta: Meta, version_offset: u64, prefer_flat: bool) -> Self {
-        Self { file, meta, version_offset, prefer_flat, slice: None, filter_use: FilterUse::default() }
+        let (filter_use, known_gap) = Default::default();
+        Self { file, meta, version_offset, prefer_flat, slice: None, filter_use, known_gap }
     }
 
     /// The same file, of which `slice` is seen; `None`: all.
@@ -319,14 +325,37 @@ impl Sst {
         Ok(Some(erase).filter(|erase| erase.covers(key)))
     }
 
-    /// The newest version not newer than `at` at which a range erase hid `key`. A step; allocates nothing.
+    /// Whether a range erase that is seen may cover a key from `low` to `high`, as far as is known without reading.
+    pub fn may_erase_between(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
+        self.meta.range_erases.is_some() && !self.known_gap.holds(low, high)
+    }
+
+    /// The newest version not newer than `at` at which a range erase hid `key`. A step; allocates nothing but what is kept
+    /// of a gap around `key`.
     pub fn cover<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Version>, Stop> {
         let Some(descent) = self.descent(TreeKind::RangeErases) else { return Ok(None) };
-        let Some((page, layout, i)) = range_erase_before(&descent, source, key)? else { return Ok(None) };
+        if !self.may_erase_between(Bound::Included(key), Bound::Included(key)) {
+            return Ok(None);
+        }
+        let Some((page, layout, i)) = range_erase_before(&descent, source, key)? else {
+            self.known_gap.missed(|| Gap { low: Vec::new(), high: Some(key.to_vec()) });
+            return Ok(None);
+        };
         let stored = StoredErase::new(&page, &layout.record(&page, i));
         let stored = stored.ok_or_else(|| self.bad_range_erase(&page, i))?;
         // It begins at or before the key.
-        if stored.end.is_some_and(|end| end <= key) || !self.sees_erases_of(key) {
+        if let Some(end) = stored.end.filter(|end| *end <= key) {
+            self.known_gap.missed(|| {
+                let mut high = Vec::new();
+                match i + 1 < layout.rows() {
+                    true => drop(layout.read_row(&page, i + 1, &mut high)),
+                    false => high.extend_from_slice(key),
+                }
+                Gap { low: end.to_vec(), high: Some(high) }
+            });
+            return Ok(None);
+        }
+        if !self.sees_erases_of(key) {
             return Ok(None);
         }
         let mut versions = stored.versions().map(|version| Version(version.0.saturating_add(self.version_offset)));

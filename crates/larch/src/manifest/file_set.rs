@@ -80,12 +80,13 @@ impl DbFile {
         /// Two counts before each of five shared values, what the allocator puts before each of nine, and a lock around the
         /// handle of an open file.
         const BESIDE_BYTES: usize = 5 * 16 + 9 * 16 + 64;
-        let Sst { file, meta, slice, .. } = &*self.sst;
+        let Sst { file, meta, slice, known_gap, .. } = &*self.sst;
         let fixed = size_of::<Self>() + size_of::<Sst>() + size_of::<DiskFile>() + size_of::<PagedFile>();
         let slice = slice
             .as_ref()
             .map_or(0, |slice| size_of::<Slice>() + slice.bounds.heap_bytes() + slice.rows.memory_bytes());
-        (fixed + file.path().as_os_str().len() + meta.heap_bytes() + slice + BESIDE_BYTES) as u64
+        (fixed + file.path().as_os_str().len() + meta.heap_bytes() + known_gap.heap_bytes() + slice + BESIDE_BYTES)
+            as u64
     }
 
     /// Its path.

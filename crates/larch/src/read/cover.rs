@@ -77,10 +77,10 @@ impl Covers {
         self.sources += 1;
     }
 
-    /// The next source is what `cursor` walks.
-    pub fn add_level(&mut self, cursor: &LevelCursor) {
+    /// The next source is what `cursor` walks, for keys from `low` to `high`.
+    pub fn add_level(&mut self, cursor: &LevelCursor, low: Bound<&[u8]>, high: Bound<&[u8]>) {
         let (files, walked) = cursor.walked();
-        if files[walked.clone()].iter().any(|file| file.sst.meta.range_erases.is_some()) {
+        if files[walked.clone()].iter().any(|file| file.sst.may_erase_between(low, high)) {
             let erases = Erases::Files(Box::new(FileErases { files: files.clone(), walked, cursor: None }));
             self.erased.push(Erased { source: self.sources, erases, here: None });
         }

@@ -44,8 +44,7 @@ pub fn files_between(files: &[Arc<DbFile>], low: Bound<&[u8]>, high: Bound<&[u8]
     start..end
 }
 
-/// As [`files_between`], without those at both ends whose filters, as far as they are in memory, say that they have no
-/// such key. A file with range erases stays.
+/// As [`files_between`], without those at both ends that have no such key, as far as is known without reading. A file whose range erases may cover some of the keys stays.
 pub fn files_asked_between<S: PageSource + ?Sized>(
     source: &S,
     files: &[Arc<DbFile>],
@@ -55,7 +54,8 @@ pub fn files_asked_between<S: PageSource + ?Sized>(
     let Range { mut start, mut end } = files_between(files, low, high);
     let has_none = |at: usize| {
         let sst = &files[at].sst;
-        sst.meta.range_erases.is_none() && sst.has_none_between(source, low, high)
+        let has_rows = || sst.meta.main.is_some() && !sst.has_none_between(source, low, high);
+        !sst.may_erase_between(low, high) && !has_rows()
     };
     while start < end && has_none(start) {
         start += 1;

@@ -111,7 +111,7 @@ impl Merge {
         let far = if direction == Direction::Forward { high } else { low };
         sources.extend(cursors.into_iter().map(|cursor| {
             let readahead = readahead.share(cursor.bytes(), all_bytes);
-            covers.add_level(&cursor);
+            covers.add_level(&cursor, low, high);
             Cursor::Level(Box::new(cursor.with_readahead(readahead).until(far)))
         }));
         let sources = sources.into_iter().map(|cursor| Source { cursor, pending: Pending::Seek, hidden: 0 }).collect();

@@ -1,6 +1,7 @@
 //! A place among the range erases of a file, of which it gives what a table sees. It keeps the page of its place, so that
 //! erases that lie together are read from one page. It knows no rows.
 
+use super::gap::Gap;
 use super::readahead::Readahead;
 use super::tree::{Seek, TreeCursor};
 use super::{RangeErase, Sst};
@@ -58,33 +59,53 @@ impl EraseCursor {
     /// Goes to the first erase that ends after `key` and returns it: it covers `key`, or no erase covers the keys from `key`
     /// to its start. A step.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
+        // Where the gap begins, if there is one around the key and its begin is seen.
+        let mut begin = None;
         if !self.seek_start(source, key)? {
             let Some(tree) = &mut self.tree else { return Ok(None) };
             if !tree.seek_first(source)? {
                 return Ok(None);
             }
+            begin = Some(Vec::new());
         }
-        loop {
+        let nearest = loop {
             match self.look()? {
-                Look::Seen(erase) if erase.end.as_deref().is_none_or(|end| key < end) => return Ok(Some(erase)),
-                Look::Seen(_) | Look::Before => {}
-                Look::After => return Ok(None),
+                Look::Seen(erase) if erase.end.as_deref().is_none_or(|end| key < end) => break Some(erase),
+                Look::Seen(erase) => begin = erase.end,
+                Look::Before => {}
+                Look::After => break None,
             }
             if !self.step(source, true)? {
-                return Ok(None);
+                break None;
             }
+        };
+        let gap = |high: Option<&[u8]>| {
+            let low = begin.unwrap_or_else(|| key.to_vec());
+            Gap { low, high: high.map(<[u8]>::to_vec) }
+        };
+        match &nearest {
+            None => self.sst.known_gap.missed(|| gap(None)),
+            Some(erase) if key < erase.start.as_slice() => self.sst.known_gap.missed(|| gap(Some(&erase.start))),
+            Some(_) => {}
         }
+        Ok(nearest)
     }
 
     /// Goes to the last erase that begins at or before `key` and returns it: it covers `key`, or no erase covers the keys from
     /// its end to `key`. A step.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
         if !self.seek_start(source, key)? {
+            self.note_gap_before(Vec::new(), key);
             return Ok(None);
         }
         loop {
             match self.look()? {
-                Look::Seen(erase) if erase.start.as_slice() <= key => return Ok(Some(erase)),
+                Look::Seen(erase) if erase.start.as_slice() <= key => {
+                    if let Some(end) = erase.end.as_ref().filter(|end| end.as_slice() <= key) {
+                        self.note_gap_before(end.clone(), key);
+                    }
+                    return Ok(Some(erase));
+                }
                 Look::Seen(_) | Look::After => {}
                 Look::Before => return Ok(None),
             }
@@ -92,6 +113,11 @@ impl EraseCursor {
                 return Ok(None);
             }
         }
+    }
+
+    /// No erase covers the keys from `low` to before `key`.
+    fn note_gap_before(&self, low: Vec<u8>, key: &[u8]) {
+        self.sst.known_gap.missed(|| Gap { low, high: Some(key.to_vec()) });
     }
 
     /// What erases at or before `at` say of `key`, and how far in `direction` they say the same of other keys. `None` if no
