@@ -104,7 +104,8 @@ impl Counts {
 }
 
 impl Round {
-    /// The outcome of something that may meet the trouble of the disk: `None` if it did. Any other error is a failure.
+    /// The outcome of something that may meet the trouble of the disk: `None` if it did. Any other error is a failure, and so is
+    /// that writes have stopped: no sync fails, so that everything is tried again.
     fn expect<T>(&self, what: &'static str, outcome: Result<T>) -> Option<T> {
         match outcome {
             Ok(value) => {
@@ -112,8 +113,7 @@ impl Round {
                 Some(value)
             }
             Err(error) if is_trouble(&error) => {
-                let name = if matches!(error, Error::WritesStopped(_)) { "writes stopped" } else { "injected" };
-                self.counts.met(format!("{what}: {name}"));
+                self.counts.met(format!("{what}: injected"));
                 None
             }
             Err(error) => panic!("{what}: {error}"),
@@ -127,7 +127,7 @@ impl Round {
 
 /// Whether the disk was asked to fail, and this came of it.
 fn is_trouble(error: &Error) -> bool {
-    !error.is_corruption() && error.to_string().contains(disk::INJECTED)
+    !error.is_corruption() && !matches!(error, Error::WritesStopped(_)) && error.to_string().contains(disk::INJECTED)
 }
 
 /// Runs rounds until the time is over.
@@ -312,10 +312,6 @@ fn start(
 fn trouble(settings: &Settings, round: &Round, rng: &mut Xoshiro256PlusPlus) {
     let end = Instant::now() + settings.round;
     while Instant::now() < end && round.goes_on() {
-        if let Err(Error::WritesStopped(_)) = round.db.sync() {
-            // Nothing more is written before the database is opened again.
-            break;
-        }
         let anonymous = process::memory().anonymous_bytes.unwrap_or(0);
         round.counts.most_memory_bytes.fetch_max(anonymous, Ordering::Relaxed);
         match rng.random_range(0..10) {
