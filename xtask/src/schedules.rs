@@ -15,6 +15,7 @@ const SHUTTLE: Library = Library {
     name: "shuttle",
     tests: &[
         "--package larch-os --lib real::reads::pool::schedules",
+        "--package larch-os --lib real::threads::schedules",
         "--package larch-pages --lib file::open_files::schedules",
         "--package larch-pages --test shuttle",
         "--package larch --lib wal::sync::schedules",

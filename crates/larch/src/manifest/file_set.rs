@@ -11,7 +11,7 @@ use os::Machine;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use os::sync::{Arc, Mutex};
 use pages::{PageCache, PagedFile};
-use rpds::RedBlackTreeMapSync;
+use rpds::RedBlackTreeMap;
 use sst::{KeyBounds, Meta, Slice, Sst, Version};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -167,7 +167,7 @@ pub struct FileSet {
     /// Tables.
     pub tables: Tables,
     /// By number, the files that more than one table sees, and how many do besides one.
-    shared: RedBlackTreeMapSync<u64, u32>,
+    shared: RedBlackTreeMap<u64, u32, archery::ArcK>,
     /// Smallest log number that is still needed.
     pub oldest_log: u64,
     /// Next free number.

@@ -4,16 +4,17 @@
 //! Invariant: `names` and `level0` say what `tables` says.
 
 use super::file_set::{TableFiles, TableId};
-use rpds::{RedBlackTreeMapSync, RedBlackTreeSetSync};
+use archery::ArcK;
+use rpds::{RedBlackTreeMap, RedBlackTreeSet};
 use std::ops::Index;
 
 /// Tables by id.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
-    tables: RedBlackTreeMapSync<TableId, TableFiles>,
-    names: RedBlackTreeMapSync<String, TableId>,
+    tables: RedBlackTreeMap<TableId, TableFiles, ArcK>,
+    names: RedBlackTreeMap<String, TableId, ArcK>,
     /// The tables that have files in level 0, by how many.
-    level0: RedBlackTreeSetSync<(usize, TableId)>,
+    level0: RedBlackTreeSet<(usize, TableId), ArcK>,
 }
 
 impl Tables {
