@@ -679,7 +679,8 @@ impl Table {
         self.compact_with(&mut |_, _| {})
     }
 
-    /// As [`Table::compact`]; `progress` is told bytes read and bytes to read.
+    /// As [`Table::compact`]; `progress` is told bytes read and bytes to read. It is called by the thread that compacts, and
+    /// must not write to the database: a write that waits for room in level 0 would wait for its own thread.
     pub fn compact_with(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
         self.core().view().files_of(&self.info)?;
         compact::compact_table(self.core(), self.info.id, &Limit::none(self.core()), progress)
