@@ -55,8 +55,8 @@ pub struct Sst {
     pub slice: Option<Box<Slice>>,
     /// Where its filter is of use; default at first.
     pub filter_use: FilterUse,
-    /// Where it has no range erases, as far as reads have met it; default at first.
-    pub known_gap: KnownGap,
+    /// Where it has no range erases, as far as reads have met it; `None` if it has none at all.
+    pub known_gap: Option<Box<KnownGap>>,
 }
 
 /// Where a version of a row stands in its file. Its parts in other column groups have the same row id.
@@ -207,8 +207,8 @@ impl RangeErase {
 impl Sst {
     /// All of `file`.
     pub fn new(file: Arc<PagedFile>, meta: Meta, version_offset: u64, prefer_flat: bool) -> Self {
-        let (filter_use, known_gap) = Default::default();
-        Self { file, meta, version_offset, prefer_flat, slice: None, filter_use, known_gap }
+        let known_gap = meta.range_erases.map(|_| Box::default());
+        Self { file, meta, version_offset, prefer_flat, slice: None, filter_use: FilterUse::default(), known_gap }
     }
 
     /// The same file, of which `slice` is seen; `None`: all.
@@ -327,7 +327,14 @@ impl Sst {
 
     /// Whether a range erase that is seen may cover a key from `low` to `high`, as far as is known without reading.
     pub fn may_erase_between(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
-        self.meta.range_erases.is_some() && !self.known_gap.holds(low, high)
+        self.known_gap.as_ref().is_some_and(|known| !known.holds(low, high))
+    }
+
+    /// Notes that a read looked for range erases, and found none in `gap`.
+    fn note_gap(&self, gap: impl FnOnce() -> Gap) {
+        if let Some(known) = &self.known_gap {
+            known.missed(gap);
+        }
     }
 
     /// The newest version not newer than `at` at which a range erase hid `key`. A step; allocates nothing but what is kept
@@ -338,14 +345,14 @@ impl Sst {
             return Ok(None);
         }
         let Some((page, layout, i)) = range_erase_before(&descent, source, key)? else {
-            self.known_gap.missed(|| Gap { low: Vec::new(), high: Some(key.to_vec()) });
+            self.note_gap(|| Gap { low: Vec::new(), high: Some(key.to_vec()) });
             return Ok(None);
         };
         let stored = StoredErase::new(&page, &layout.record(&page, i));
         let stored = stored.ok_or_else(|| self.bad_range_erase(&page, i))?;
         // It begins at or before the key.
         if let Some(end) = stored.end.filter(|end| *end <= key) {
-            self.known_gap.missed(|| {
+            self.note_gap(|| {
                 let mut high = Vec::new();
                 match i + 1 < layout.rows() {
                     true => drop(layout.read_row(&page, i + 1, &mut high)),

@@ -12,7 +12,7 @@ use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use os::sync::{Arc, Mutex};
 use pages::{PageCache, PagedFile};
 use rpds::RedBlackTreeMap;
-use sst::{KeyBounds, Meta, Slice, Sst, Version};
+use sst::{KeyBounds, KnownGap, Meta, Slice, Sst, Version};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::Display;
@@ -85,8 +85,8 @@ impl DbFile {
         let slice = slice
             .as_ref()
             .map_or(0, |slice| size_of::<Slice>() + slice.bounds.heap_bytes() + slice.rows.memory_bytes());
-        (fixed + file.path().as_os_str().len() + meta.heap_bytes() + known_gap.heap_bytes() + slice + BESIDE_BYTES)
-            as u64
+        let known_gap = known_gap.as_ref().map_or(0, |gap| size_of::<KnownGap>() + gap.heap_bytes());
+        (fixed + file.path().as_os_str().len() + meta.heap_bytes() + known_gap + slice + BESIDE_BYTES) as u64
     }
 
     /// Its path.

@@ -84,8 +84,8 @@ impl EraseCursor {
             Gap { low, high: high.map(<[u8]>::to_vec) }
         };
         match &nearest {
-            None => self.sst.known_gap.missed(|| gap(None)),
-            Some(erase) if key < erase.start.as_slice() => self.sst.known_gap.missed(|| gap(Some(&erase.start))),
+            None => self.sst.note_gap(|| gap(None)),
+            Some(erase) if key < erase.start.as_slice() => self.sst.note_gap(|| gap(Some(&erase.start))),
             Some(_) => {}
         }
         Ok(nearest)
@@ -117,7 +117,7 @@ impl EraseCursor {
 
     /// No erase covers the keys from `low` to before `key`.
     fn note_gap_before(&self, low: Vec<u8>, key: &[u8]) {
-        self.sst.known_gap.missed(|| Gap { low, high: Some(key.to_vec()) });
+        self.sst.note_gap(|| Gap { low, high: Some(key.to_vec()) });
     }
 
     /// What erases at or before `at` say of `key`, and how far in `direction` they say the same of other keys. `None` if no
