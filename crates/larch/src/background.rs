@@ -15,6 +15,7 @@ use crate::flush::FlushJob;
 use crate::resting::{REST_TIME, RestJob};
 use crate::scrub::ScrubJob;
 use crate::warm::job::{WarmJob, has_kept_tables};
+use os::process::Origin;
 use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Condvar, Mutex, OnceLock};
 use os::{Duty, Priority, Worker};
@@ -40,7 +41,7 @@ pub struct Background {
 #[derive(Debug)]
 struct Workers {
     flush: Box<dyn Worker>,
-    compact: Box<dyn Worker>,
+    compact: Arc<dyn Worker>,
     warm: Box<dyn Worker>,
     scrub: Box<dyn Worker>,
     rest: Box<dyn Worker>,
@@ -152,18 +153,25 @@ impl Core {
         let core = || Arc::downgrade(self);
         let workers = Workers {
             flush: threads.worker(Priority::High, Arc::new(FlushJob(core()))),
-            compact: threads.worker(Priority::Normal, Arc::new(CompactJob(core()))),
+            compact: threads.worker(Priority::Normal, Arc::new(CompactJob(core()))).into(),
             warm: threads.worker(Priority::Low, Arc::new(WarmJob(core()))),
             scrub: threads.worker(Priority::Low, Arc::new(ScrubJob(core()))),
             rest: threads.worker(Priority::Low, Arc::new(RestJob::new(core()))),
         };
+        // Readers may go after the last handle, and in a process that was forked.
+        let (compact, origin) = (Arc::downgrade(&workers.compact), Origin::here());
+        self.snapshots.on_gone(move || {
+            if let Some(compact) = compact.upgrade().filter(|_| origin.is_here()) {
+                compact.wake();
+            }
+        });
         self.background.workers.set(workers).expect("a database is opened once");
-        let wake = |wake: fn(&Background)| {
-            let core = core();
-            move || core.upgrade().iter().for_each(|core| wake(&core.background))
-        };
-        self.log_disk.on_open(wake(|background| background.wake_rest_after(REST_TIME)));
-        self.snapshots.on_gone(wake(Background::wake_compact));
+        let core = core();
+        self.log_disk.on_open(move || {
+            if let Some(core) = core.upgrade() {
+                core.background.wake_rest_after(REST_TIME);
+            }
+        });
     }
 
     /// Waits until there was progress since `seen`, or does the work here where no thread does it.

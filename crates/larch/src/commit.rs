@@ -352,15 +352,15 @@ pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
 }
 
 /// Freezes memtables of which a seek may have to pass many erased rows, so that background work takes these away. For a
-/// database that is left alone: nobody else would. Does nothing where a flush would have to wait.
-pub fn freeze_erased(core: &Core) -> Result<()> {
-    let mut guard = core.write.lock();
-    let Some(writer) = guard.as_mut() else { return Ok(()) };
+/// database that is left alone: nobody else would. Does nothing where a flush would have to wait, or where the disk is full:
+/// the log takes small commits longer than a new one could be made.
+pub fn freeze_erased(core: &Core, writer: &mut Writer) -> Result<()> {
     let view = core.view();
     let has_many = writer.memory.all().iter().any(|(_, memtable)| memtable.erases() >= pick::MIN_ERASED);
-    let is_free =
-        view.memory.len() == 1 && !must_wait(core, &view, &writer.memory, pick::stop_files(&core.options.levels));
-    if has_many && is_free && core.check_writable().is_ok() { rotate(core, writer) } else { Ok(()) }
+    let is_free = view.memory.len() == 1
+        && !must_wait(core, &view, &writer.memory, pick::stop_files(&core.options.levels))
+        && core.background.troubles.flush_cause().is_none();
+    if has_many && is_free && core.reserve.fill().is_ok() { rotate(core, writer) } else { Ok(()) }
 }
 
 /// Fastest rate at which slowed writes go on, and slowest, in bytes a second.

@@ -15,7 +15,7 @@
 //! Thread safe. The lock of a file is held for bookkeeping and for opening, not while bytes are written or synced.
 
 use crate::commit::freeze_erased;
-use crate::core::Core;
+use crate::core::{Core, StopOnPanic};
 use crate::error::Error;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock, Weak};
@@ -281,26 +281,28 @@ pub struct RestJob {
     core: Weak<Core>,
     /// Uses of the files at the last poll.
     seen: AtomicU64,
+    /// The next version when freezing memtables failed last: before there is a commit it is not tried again.
+    failed_at: AtomicU64,
 }
 
 impl RestJob {
     /// For this database.
     pub fn new(core: Weak<Core>) -> Self {
-        Self { core, seen: AtomicU64::new(u64::MAX) }
+        Self { core, seen: AtomicU64::new(u64::MAX), failed_at: AtomicU64::new(u64::MAX) }
     }
 }
 
 impl Job for RestJob {
     fn poll(&self) -> Polled {
         let Some(core) = self.core.upgrade() else { return Polled::Idle };
+        if core.check_writable().is_err() {
+            return Polled::Idle;
+        }
         let uses = core.log_disk.uses();
-        if self.seen.swap(uses, Ordering::Relaxed) != uses {
+        if self.seen.swap(uses, Ordering::Relaxed) != uses || !self.tidy_up(&core) {
             core.background.wake_rest_after(REST_TIME);
             return Polled::Idle;
         }
-        // Nothing is lost if it fails: the next commit makes what it needs.
-        freeze_erased(&core).ok();
-        give_back(&core);
         if let Err(error) = core.log_disk.rest() {
             // What was written last may be gone: as after any failed sync of a log.
             core.stop_writes(Error::io("sync the log or manifest of", &core.directory, error));
@@ -309,15 +311,27 @@ impl Job for RestJob {
     }
 }
 
-/// Gives back memory that only writing needs.
-fn give_back(core: &Core) {
-    if let Some(writer) = core.write.lock().as_mut() {
-        writer.give_back();
-        core.held.log.store(0, Ordering::Relaxed);
-    }
-    if let Some(manifest) = core.manifest.lock().as_mut() {
-        manifest.give_back();
-        core.held.manifest.store(0, Ordering::Relaxed);
+impl RestJob {
+    /// Freezes memtables with many erased rows, and gives back memory that only writing needs. False if somebody writes:
+    /// whoever holds these locks may wait for background work, so they are not waited for here.
+    fn tidy_up(&self, core: &Core) -> bool {
+        let _guard = StopOnPanic(core);
+        let Some(mut writer) = core.write.try_lock() else { return false };
+        if let Some(writer) = writer.as_mut() {
+            let next = writer.next_version().0;
+            // Nothing is lost if it fails: the next commit makes what it needs.
+            if self.failed_at.load(Ordering::Relaxed) != next && freeze_erased(core, writer).is_err() {
+                self.failed_at.store(next, Ordering::Relaxed);
+            }
+            writer.give_back();
+            core.held.log.store(0, Ordering::Relaxed);
+        }
+        let Some(mut manifest) = core.manifest.try_lock() else { return false };
+        if let Some(manifest) = manifest.as_mut() {
+            manifest.give_back();
+            core.held.manifest.store(0, Ordering::Relaxed);
+        }
+        true
     }
 }
 

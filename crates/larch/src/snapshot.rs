@@ -75,10 +75,12 @@ impl Snapshots {
         self.gone.set(Box::new(gone)).ok();
     }
 
-    /// Watches the readers at `oldest` and before, or none any more. Those that are gone already are not told of: who asks looks
-    /// at [`Snapshots::boundaries`] again afterwards.
+    /// Watches the readers at `oldest` and before, or none any more. Where there are none, nothing is called later: the caller
+    /// looks at [`Snapshots::boundaries`] again after this.
     pub fn watch(&self, oldest: Option<Version>) {
-        self.pinned.lock().watched = oldest;
+        let mut pinned = self.pinned.lock();
+        let first = pinned.counts.first_key_value().map(|(version, _)| *version);
+        pinned.watched = oldest.filter(|oldest| first.is_some_and(|first| first <= *oldest));
     }
 }
 

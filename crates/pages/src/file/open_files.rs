@@ -67,6 +67,8 @@ struct Ring {
     hand: usize,
     /// Out of their handles; closed when they are no longer read.
     leaving: Vec<Arc<dyn File>>,
+    /// How many are being closed, whose places are free soon.
+    closing: usize,
     line: VecDeque<Arc<Waiter>>,
 }
 
@@ -81,7 +83,9 @@ struct Place<'p>(&'p OpenFiles);
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.0.free(1);
+        let mut ring = self.0.ring.lock();
+        ring.places -= 1;
+        ring.wake_first();
     }
 }
 
@@ -202,7 +206,7 @@ impl OpenFiles {
             }
             if ring.line.front().is_some_and(|first| Arc::ptr_eq(first, &waiter)) {
                 let mut made = ring.make_place(self.limit);
-                if made.is_none() && ring.leaving.is_empty() {
+                if made.is_none() && ring.leaving.is_empty() && ring.closing == 0 {
                     ring.retire_coldest();
                     self.watch(&ring);
                     made = ring.make_place(self.limit);
@@ -240,16 +244,13 @@ impl OpenFiles {
             ring.wake_first();
             return;
         }
+        ring.closing += unused.len();
         self.watch(&ring);
         drop(ring);
         let places = unused.len();
         drop(unused);
-        self.free(places);
-    }
-
-    /// Gives places back.
-    fn free(&self, places: usize) {
         let mut ring = self.ring.lock();
+        ring.closing -= places;
         ring.places -= places;
         ring.wake_first();
     }

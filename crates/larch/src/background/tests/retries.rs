@@ -161,3 +161,23 @@ fn a_corrupt_input_stops_the_compaction_of_its_table_alone_and_says_so() {
     db.flush().expect("the disk works");
     assert!(db.metrics().troubles.is_empty(), "a table that is gone is no trouble");
 }
+
+#[test]
+fn an_import_that_waits_for_a_flush_does_not_wait_for_the_job_that_tidies_up_an_idle_database() {
+    let (machine, disk) = Machine::simulated(3);
+    let db = open(&machine, 4);
+    let table = db.table("t").expect("a table");
+    insert(&table, 0).expect("a row");
+    // Both keep the writers' lock while they wait for the flush, which this thread makes, and with it all that is due.
+    for _ in 0..3 {
+        disk.fail_opens(".sst", ErrorKind::StorageFull);
+        let mut import = table.import().expect("an import");
+        disk.clear_faults();
+        import.add(b"k", b"v").expect("it is in memory");
+        disk.fail_opens(".sst", ErrorKind::StorageFull);
+        import.finish(&mut |_, _| {}).expect_err("no file can be made");
+        machine.clock.sleep(LONGER_THAN_ANY_RETRY);
+    }
+    disk.clear_faults();
+    assert_eq!(table.iter().count(), 1);
+}
