@@ -341,6 +341,7 @@ impl Store for Larch {
             Counter::of("flushes", metrics.flushes),
             Counter::of("compactions", metrics.compactions),
             Counter::of("stalled micros", metrics.slowed_micros),
+            Counter::of("stops at level 0", metrics.level0_stalls),
             Counter::now("cache bytes", metrics.cache.used_bytes),
             Counter::now("memtable bytes", metrics.memtable_bytes),
             Counter::now("files", metrics.files),
