@@ -6,15 +6,16 @@
 //!
 //! Thread safe. Nothing is polled or waited for under the lock around the workers.
 
+mod idle;
 pub mod stall;
 pub mod trouble;
 
 use crate::compact::CompactJob;
 use crate::core::Core;
 use crate::flush::FlushJob;
-use crate::resting::{REST_TIME, RestJob};
 use crate::scrub::ScrubJob;
 use crate::warm::job::{WarmJob, has_kept_tables};
+use idle::{IDLE_TIME, IdleJob};
 use os::process::Origin;
 use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Condvar, Mutex, OnceLock};
@@ -44,12 +45,12 @@ struct Workers {
     compact: Arc<dyn Worker>,
     warm: Box<dyn Worker>,
     scrub: Box<dyn Worker>,
-    rest: Box<dyn Worker>,
+    idle: Box<dyn Worker>,
 }
 
 impl Workers {
     fn all(&self) -> [&dyn Worker; 5] {
-        [&*self.flush, &*self.compact, &*self.warm, &*self.scrub, &*self.rest]
+        [&*self.flush, &*self.compact, &*self.warm, &*self.scrub, &*self.idle]
     }
 }
 
@@ -106,9 +107,9 @@ impl Background {
     }
 
     /// Says that log or manifest are open, to be closed if nothing is written for this time.
-    pub fn wake_rest_after(&self, time: Duration) {
+    pub fn wake_idle_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
-            workers.rest.wake_after(time);
+            workers.idle.wake_after(time);
         }
     }
 
@@ -156,7 +157,7 @@ impl Core {
             compact: threads.worker(Priority::Normal, Arc::new(CompactJob(core()))).into(),
             warm: threads.worker(Priority::Low, Arc::new(WarmJob(core()))),
             scrub: threads.worker(Priority::Low, Arc::new(ScrubJob(core()))),
-            rest: threads.worker(Priority::Low, Arc::new(RestJob::new(core()))),
+            idle: threads.worker(Priority::Low, Arc::new(IdleJob::new(core()))),
         };
         // Readers may go after the last handle, and in a process that was forked.
         let (compact, origin) = (Arc::downgrade(&workers.compact), Origin::here());
@@ -169,7 +170,7 @@ impl Core {
         let core = core();
         self.log_disk.on_open(move || {
             if let Some(core) = core.upgrade() {
-                core.background.wake_rest_after(REST_TIME);
+                core.background.wake_idle_after(IDLE_TIME);
             }
         });
     }

@@ -89,7 +89,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Gives back memory that nobody needs who writes nothing.
+    /// Releases buffers that only writes need.
     pub fn give_back(&mut self) {
         self.log.give_back();
     }
@@ -351,9 +351,9 @@ pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     Ok(())
 }
 
-/// Freezes memtables of which a seek may have to pass many erased rows, so that background work takes these away. For a
-/// database that is left alone: nobody else would. Does nothing where a flush would have to wait, or where the disk is full:
-/// the log takes small commits longer than a new one could be made.
+/// Freezes the memtables if they hold many erased rows, so that background work removes these: in an idle database no other
+/// flush would. It does nothing if the flush would have to wait, or if the disk is full, because a full disk may still take a
+/// small commit in the old log when it has no room for a new one.
 pub fn freeze_erased(core: &Core, writer: &mut Writer) -> Result<()> {
     let view = core.view();
     let has_many = writer.memory.all().iter().any(|(_, memtable)| memtable.erases() >= pick::MIN_ERASED);

@@ -304,9 +304,7 @@ impl Core {
             None => Ok(()),
         }
     }
-}
 
-impl Core {
     /// Refuses a forked child. To be called before any lock is taken: another thread may have held it when the process was
     /// forked, and nobody in the child will let it go.
     pub fn check_origin(&self) -> Result<()> {

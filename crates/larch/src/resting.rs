@@ -2,9 +2,9 @@
 //! not know what is in them.
 //!
 //! ```text
-//! create ──► open ──► (REST_TIME without a write) ──► synced, closed
-//!              ▲                                           │
-//!              └────────── write, read, cut ◄──────────────┘
+//! create ──► open ──► (rest) ──► synced, closed
+//!              ▲                      │
+//!              └── write, read, cut ◄─┘
 //! ```
 //!
 //! * A file is closed only when every byte written to it was synced, and nobody is in a call of it. So a sync of a closed file has
@@ -14,18 +14,11 @@
 //!
 //! Thread safe. The lock of a file is held for bookkeeping and for opening, not while bytes are written or synced.
 
-use crate::commit::freeze_erased;
-use crate::core::{Core, StopOnPanic};
-use crate::error::Error;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock, Weak};
-use os::{Access, Disk, Entry, File, Job, Lock, Polled};
+use os::{Access, Disk, Entry, File, Lock};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// How long a database has to be left alone before its files are closed. Opening one again takes some 10 us.
-pub const REST_TIME: Duration = Duration::from_secs(1);
 
 /// A disk whose files can be closed behind the backs of who has them.
 #[derive(Debug)]
@@ -271,67 +264,6 @@ impl File for RestingFile {
 
     fn is_direct(&self) -> bool {
         false
-    }
-}
-
-/// The job that closes the files of a database that is left alone, gives back memory, and freezes what holds many erased
-/// rows.
-#[derive(Debug)]
-pub struct RestJob {
-    core: Weak<Core>,
-    /// Uses of the files at the last poll.
-    seen: AtomicU64,
-    /// The next version when freezing memtables failed last: before there is a commit it is not tried again.
-    failed_at: AtomicU64,
-}
-
-impl RestJob {
-    /// For this database.
-    pub fn new(core: Weak<Core>) -> Self {
-        Self { core, seen: AtomicU64::new(u64::MAX), failed_at: AtomicU64::new(u64::MAX) }
-    }
-}
-
-impl Job for RestJob {
-    fn poll(&self) -> Polled {
-        let Some(core) = self.core.upgrade() else { return Polled::Idle };
-        if core.check_writable().is_err() {
-            return Polled::Idle;
-        }
-        let uses = core.log_disk.uses();
-        if self.seen.swap(uses, Ordering::Relaxed) != uses || !self.tidy_up(&core) {
-            core.background.wake_rest_after(REST_TIME);
-            return Polled::Idle;
-        }
-        if let Err(error) = core.log_disk.rest() {
-            // What was written last may be gone: as after any failed sync of a log.
-            core.stop_writes(Error::io("sync the log or manifest of", &core.directory, error));
-        }
-        Polled::Idle
-    }
-}
-
-impl RestJob {
-    /// Freezes memtables with many erased rows, and gives back memory that only writing needs. False if somebody writes:
-    /// whoever holds these locks may wait for background work, so they are not waited for here.
-    fn tidy_up(&self, core: &Core) -> bool {
-        let _guard = StopOnPanic(core);
-        let Some(mut writer) = core.write.try_lock() else { return false };
-        if let Some(writer) = writer.as_mut() {
-            let next = writer.next_version().0;
-            // Nothing is lost if it fails: the next commit makes what it needs.
-            if self.failed_at.load(Ordering::Relaxed) != next && freeze_erased(core, writer).is_err() {
-                self.failed_at.store(next, Ordering::Relaxed);
-            }
-            writer.give_back();
-            core.held.log.store(0, Ordering::Relaxed);
-        }
-        let Some(mut manifest) = core.manifest.try_lock() else { return false };
-        if let Some(manifest) = manifest.as_mut() {
-            manifest.give_back();
-            core.held.manifest.store(0, Ordering::Relaxed);
-        }
-        true
     }
 }
 

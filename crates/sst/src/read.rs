@@ -340,10 +340,10 @@ impl Sst {
     /// The newest version not newer than `at` at which a range erase hid `key`. A step; allocates nothing but what is kept
     /// of a gap around `key`.
     pub fn cover<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Version>, Stop> {
-        let Some(descent) = self.descent(TreeKind::RangeErases) else { return Ok(None) };
         if !self.may_erase_between(Bound::Included(key), Bound::Included(key)) {
             return Ok(None);
         }
+        let Some(descent) = self.descent(TreeKind::RangeErases) else { return Ok(None) };
         let Some((page, layout, i)) = range_erase_before(&descent, source, key)? else {
             self.note_gap(|| Gap { low: Vec::new(), high: Some(key.to_vec()) });
             return Ok(None);
@@ -354,9 +354,10 @@ impl Sst {
         if let Some(end) = stored.end.filter(|end| *end <= key) {
             self.note_gap(|| {
                 let mut high = Vec::new();
-                match i + 1 < layout.rows() {
-                    true => drop(layout.read_row(&page, i + 1, &mut high)),
-                    false => high.extend_from_slice(key),
+                if i + 1 < layout.rows() {
+                    layout.read_row(&page, i + 1, &mut high);
+                } else {
+                    high.extend_from_slice(key);
                 }
                 Gap { low: end.to_vec(), high: Some(high) }
             });

@@ -201,7 +201,7 @@ fn an_empty_batch_is_a_sync_of_everything_before() {
     }
 }
 
-/// A disk whose writes to logs panic while it is told to.
+/// A disk on which each write to a log panics while a switch is on.
 #[derive(Debug)]
 struct Panicking(Arc<SimDisk>, Arc<os::sync::atomic::AtomicBool>);
 

@@ -99,7 +99,7 @@ pub fn file_bytes(level: usize, base: usize, options: &LevelOptions) -> u64 {
     options.file_bytes << level.saturating_sub(base).min(2)
 }
 
-/// The most wanted compaction. `seen` is the oldest version that somebody reads at.
+/// The compaction with the highest score. `seen` is the oldest version that a reader may read at.
 pub fn pick(table: &TableFiles, options: &LevelOptions, seen: Version) -> Choice {
     let (base, targets) = targets(table, options);
     let level0_files = table.levels[0].len();
@@ -148,10 +148,10 @@ fn sparse(table: &TableFiles, base: usize) -> Choice {
     }
 }
 
-/// Fewer erased rows in a file, or in memory, are no reason to write it anew: a seek across so many takes 85 us.
+/// A file or memtable with fewer erased rows is not rewritten because of them: a seek across 256 takes 85 us.
 pub const MIN_ERASED: u64 = 256;
 
-/// An erased row is worth rewriting so many rows, about as many as it costs on its way through a level otherwise.
+/// A compaction may rewrite this many rows for each erased row: about what moving it down a level costs otherwise.
 const ROWS_FOR_ERASED: u64 = 10;
 
 fn erased_rows(file: &DbFile) -> u64 {
@@ -168,9 +168,9 @@ pub fn is_waiting(table: &TableFiles, seen: Version) -> bool {
     table.files().any(|(_, file)| erased_rows(file) >= MIN_ERASED && newest(file) > seen.0)
 }
 
-/// Taking erased rows, and what they hide, down to where nothing lies below them, and there out of their files. Files with a
-/// version that is newer than what somebody reads at are left alone, for their erases would have to stay; so each choice takes
-/// erased rows a level down or away, and none is made for ever.
+/// Moves erased rows, and the rows that they hide, down to the deepest level with such keys, and there removes them. A file
+/// with a version newer than `seen` is skipped, because a reader may still need its erases. So each choice moves erased rows
+/// down a level or removes them, and no choice repeats without end.
 fn erased(table: &TableFiles, base: usize, seen: Version) -> Choice {
     let reason = CompactionReason::ErasedRows;
     let is_full = |file: &DbFile| erased_rows(file) >= MIN_ERASED && newest(file) <= seen.0;

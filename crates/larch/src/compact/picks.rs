@@ -25,7 +25,7 @@ struct State {
     waiting: BTreeSet<TableId>,
     #[cfg(test)]
     looked_at: u64,
-    /// The oldest version that somebody read at when the waiting were looked at.
+    /// The oldest version that a reader could read at when the tables in `waiting` were examined last.
     oldest: Version,
 }
 
@@ -44,8 +44,8 @@ impl Picks {
         }
     }
 
-    /// The tables to look at, if the oldest version that somebody reads at is `oldest`. Each is to be given back with
-    /// [`Picks::looked`], or with [`Picks::put_off`].
+    /// Takes the tables to examine while `oldest` is the oldest version that a reader may read at. The caller passes each of
+    /// them to [`Picks::looked`] or to [`Picks::put_off`].
     pub fn take(&self, oldest: Version) -> Vec<TableId> {
         let mut state = self.state.lock();
         let mut tables = std::mem::take(&mut state.changed);
@@ -79,7 +79,7 @@ impl Picks {
         };
     }
 
-    /// The oldest version that somebody read at when the tables were looked at, if one of them may want more once nobody does.
+    /// If a table waits for its oldest readers to end: the oldest version that a reader could read at when it was examined.
     pub fn waits_for(&self) -> Option<Version> {
         let state = self.state.lock();
         (!state.waiting.is_empty()).then_some(state.oldest)

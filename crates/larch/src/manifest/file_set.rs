@@ -515,4 +515,4 @@ fn not_last<T: PartialEq + Display>(number: T, last: T, what: &str) -> Result<T,
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

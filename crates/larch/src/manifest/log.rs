@@ -246,7 +246,7 @@ impl ManifestLog {
         (self.writer.end(), self.initial_bytes)
     }
 
-    /// Gives back what it keeps to lay out records in.
+    /// Releases the buffers that it lays out records in.
     pub fn give_back(&mut self) {
         self.writer.give_back();
         self.scratch = Vec::new();

@@ -147,7 +147,7 @@ impl RecordWriter {
         self.append(&[])
     }
 
-    /// Gives back what it keeps to lay out records in.
+    /// Releases the buffer that it lays out records in.
     pub fn give_back(&mut self) {
         self.scratch = Vec::new();
     }

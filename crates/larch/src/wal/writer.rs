@@ -52,7 +52,7 @@ impl LogWriter {
         self.records.append_proof()
     }
 
-    /// Gives back what it keeps to lay out records in.
+    /// Releases the buffer that it lays out records in.
     pub fn give_back(&mut self) {
         self.records.give_back();
     }

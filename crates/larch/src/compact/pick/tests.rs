@@ -3,6 +3,7 @@
 use super::*;
 use crate::leftovers::Leftovers;
 use crate::manifest::file_set::FileOpener;
+use crate::manifest::file_set::tests::meta;
 use crate::manifest::{Edit, FileSet, TableId};
 use crate::options::TableOptions;
 use os::Machine;
@@ -33,22 +34,8 @@ fn table(files: &[Described]) -> TableFiles {
         let totals = Totals { rows, bytes: 100 * rows, group_bytes: 0, erased };
         let root = Root { address: pages::Address::default(), height: 0, index_bytes: 0 };
         let main = Tree { totals, data_pages: 1, btree: Some(root), flat: None };
-        let meta = Meta {
-            file_id: 9,
-            file_bytes: 100 * rows,
-            main: Some(main),
-            history: None,
-            range_erases: None,
-            filter: None,
-            bounds: KeyBounds { low: low.into(), high: Some(high.into()) },
-            oldest: Version(1),
-            newest: Version(newest),
-            value_bytes: 0,
-            user_bytes: 0,
-            groups: Vec::new(),
-            has_origin: false,
-            unknown: Default::default(),
-        };
+        let bounds = KeyBounds { low: low.into(), high: Some(high.into()) };
+        let meta = Meta { file_bytes: 100 * rows, main: Some(main), bounds, ..meta(newest) };
         let edit = Edit::AddFile { table: TableId(1), level, number, epoch: 1, version_offset: 0, meta };
         set.apply(&edit, &opener, &mut Vec::new()).expect("numbers grow");
     }

@@ -1,0 +1,73 @@
+//! What happens to a database to which nobody writes for a while: it closes its log and manifest, releases buffers, and freezes
+//! memtables with many erased rows, so that a flush and a compaction remove these. It never waits for a lock.
+
+use crate::commit::freeze_erased;
+use crate::core::{Core, StopOnPanic};
+use crate::error::Error;
+use os::sync::Weak;
+use os::sync::atomic::{AtomicU64, Ordering};
+use os::{Job, Polled};
+use std::time::Duration;
+
+/// A database is idle after this time without a write. Opening its files again takes some 10 us.
+pub const IDLE_TIME: Duration = Duration::from_secs(1);
+
+/// The job that looks after a database to which nobody writes.
+#[derive(Debug)]
+pub struct IdleJob {
+    core: Weak<Core>,
+    /// Uses of the files at the last poll.
+    seen: AtomicU64,
+    /// The next version when freezing memtables failed last: before there is a commit it is not tried again.
+    failed_at: AtomicU64,
+}
+
+impl IdleJob {
+    /// For this database.
+    pub fn new(core: Weak<Core>) -> Self {
+        Self { core, seen: AtomicU64::new(u64::MAX), failed_at: AtomicU64::new(u64::MAX) }
+    }
+}
+
+impl Job for IdleJob {
+    fn poll(&self) -> Polled {
+        let Some(core) = self.core.upgrade() else { return Polled::Idle };
+        if core.check_writable().is_err() {
+            return Polled::Idle;
+        }
+        let uses = core.log_disk.uses();
+        if self.seen.swap(uses, Ordering::Relaxed) != uses || !self.tidy_up(&core) {
+            core.background.wake_idle_after(IDLE_TIME);
+            return Polled::Idle;
+        }
+        if let Err(error) = core.log_disk.rest() {
+            // What was written last may be gone: as after any failed sync of a log.
+            core.stop_writes(Error::io("sync the log or manifest of", &core.directory, error));
+        }
+        Polled::Idle
+    }
+}
+
+impl IdleJob {
+    /// Freezes memtables with many erased rows, and releases buffers that only writes need. Returns false if a lock is held: its
+    /// holder may be waiting for background work, so this job must not wait for the lock.
+    fn tidy_up(&self, core: &Core) -> bool {
+        let _guard = StopOnPanic(core);
+        let Some(mut writer) = core.write.try_lock() else { return false };
+        if let Some(writer) = writer.as_mut() {
+            let next = writer.next_version().0;
+            // Nothing is lost if it fails: the next commit makes what it needs.
+            if self.failed_at.load(Ordering::Relaxed) != next && freeze_erased(core, writer).is_err() {
+                self.failed_at.store(next, Ordering::Relaxed);
+            }
+            writer.give_back();
+            core.held.log.store(0, Ordering::Relaxed);
+        }
+        let Some(mut manifest) = core.manifest.try_lock() else { return false };
+        if let Some(manifest) = manifest.as_mut() {
+            manifest.give_back();
+            core.held.manifest.store(0, Ordering::Relaxed);
+        }
+        true
+    }
+}
