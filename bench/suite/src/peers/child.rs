@@ -81,6 +81,20 @@ impl Held {
     }
 
     fn obey(&mut self, order: &Order) -> Answer {
+        // Opening begins the count anew.
+        let before = if matches!(order, Order::Open { .. }) { None } else { self.level0_stops() };
+        let sample = self.carry_out(order)?;
+        let stops = self.level0_stops().map(|stops| stops - before.unwrap_or(0));
+        Ok(Sample { level0_stops: stops, ..sample })
+    }
+
+    /// How often writes were stopped since the store was opened because level 0 was full.
+    fn level0_stops(&self) -> Option<u64> {
+        let counters = self.store.as_ref()?.counters();
+        counters.iter().find(|counter| counter.name == "stops at level 0").map(|counter| counter.value)
+    }
+
+    fn carry_out(&mut self, order: &Order) -> Answer {
         match order {
             Order::Open { anew } => self.open(*anew),
             Order::Close => self.close().map(|()| Sample::default()),

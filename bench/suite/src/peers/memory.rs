@@ -1,5 +1,8 @@
 //! The table of what fits in memory: reads, mixes, scans and loads of small rows, one thread and two.
 
+#[cfg(test)]
+mod tests;
+
 use super::herd::Peer;
 use super::orders::{Fill, Measure, Order, Sample, Task};
 use super::table::{Against, Goal, Row, Table};
@@ -34,6 +37,9 @@ fn engines(schemes: &[Scheme]) -> Vec<Engine> {
     };
     ENGINES.into_iter().filter(built).map(engine).collect()
 }
+
+/// The row that counts, over the whole run, how often writes were stopped because level 0 was full.
+const STOPS: &str = "writes stopped at level 0";
 
 /// How large a run is.
 struct Scale {
@@ -129,6 +135,7 @@ fn rows() -> Vec<Row> {
         row("sorted bulk load", "M rows/s", vec![against("rocksdb", 1.2)]),
         row("synced puts, 1 thread", "K/s", vec![against("disk", 0.9)]),
         row("synced puts, 16 threads", "K/s", vec![against("rocksdb", 1.0)]),
+        Row::new(STOPS, "stops", vec![Goal { against: Against::Figure, ratio: 0.0 }]).less_is_better(),
     ]
 }
 
@@ -171,7 +178,8 @@ fn measure(peers: &mut [Peer], scale: &Scale, table: &mut Table, tale: &Tale) {
             // A repeat adds one to it; no row draws the keys of another.
             seed: 100 * (number as u64 + 1),
         };
-        in_turns(peers, scale.repeats, &measure, row, &figure, tale, &mut table.failures);
+        let samples = in_turns(peers, scale.repeats, &measure, row, &figure, tale, &mut table.failures);
+        samples.iter().enumerate().for_each(|(at, samples)| count_stops(table, at, samples));
     }
 }
 
@@ -207,9 +215,19 @@ fn synced(engines: &[Engine], scale: &Scale, place: &Workplace, table: &mut Tabl
             beside: None,
             seed: 10_000 * (number as u64 + 1),
         };
-        in_turns(&mut peers, scale.repeats, &measure, row, &thousands, tale, &mut table.failures);
+        let samples = in_turns(&mut peers, scale.repeats, &measure, row, &thousands, tale, &mut table.failures);
+        samples.iter().enumerate().for_each(|(at, samples)| count_stops(table, at, samples));
     }
     Ok(())
+}
+
+/// Adds to the row [`STOPS`] what these samples of engine `at` counted.
+fn count_stops(table: &mut Table, at: usize, samples: &[Sample]) {
+    let total = &mut table.row(STOPS).figures[at];
+    let stops: Vec<u64> = samples.iter().filter_map(|sample| sample.level0_stops).collect();
+    if !stops.is_empty() {
+        *total = vec![total.first().unwrap_or(&0.0) + stops.iter().sum::<u64>() as f64];
+    }
 }
 
 /// Reads at random until nearly all pages were met: a cache that fills by itself as pages are missed would else be filled
@@ -253,18 +271,17 @@ fn fill(peers: &mut [Peer], scale: &Scale, how: Fill, table: &mut Table, tale: &
                 Ok(sample) => sample,
                 Err(why) => {
                     failed(name, why, &mut table.failures, tale);
-                    let row = table.rows.iter_mut().find(|row| row.name == name).expect("loads have rows");
-                    row.failed.push(at);
+                    table.row(name).failed.push(at);
                     continue;
                 }
             };
             let number = figure(&sample);
             tale.tell(&format!("{name:24} {:24} {number:12.2}", peer.name()));
-            table.rows.iter_mut().find(|row| row.name == name).expect("loads have rows").figures[at].push(number);
+            table.row(name).figures[at].push(number);
+            count_stops(table, at, std::slice::from_ref(&sample));
             if how == Fill::Random && sample.disk_reads.is_some() {
                 let written = sample.disk_written_bytes as f64 / sample.rows.max(1) as f64;
-                let row = table.rows.iter_mut().find(|row| row.name == "random load, written").expect("a row");
-                row.figures[at].push(written);
+                table.row("random load, written").figures[at].push(written);
             }
             if repeat == 0 {
                 let list: Vec<String> = sample.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();

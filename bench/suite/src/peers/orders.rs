@@ -129,6 +129,8 @@ pub struct Sample {
     pub point_hits: u64,
     /// See `point_hits`.
     pub point_reads: u64,
+    /// How often writes were stopped meanwhile because level 0 was full, as the store counts it; `None` where it does not.
+    pub level0_stops: Option<u64>,
     /// What went on beside it.
     pub beside: Done,
     /// What came of a new budget.
