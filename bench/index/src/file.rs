@@ -65,7 +65,7 @@ pub fn load_nodes(session: &Session, sst: &Sst, lowest_level: u8) -> Result<u64>
     for height in (lowest_level..=root.height).rev() {
         let mut below = Vec::new();
         for address in &level {
-            let page = retry(session, || session.page(&sst.file, address, PageKind::Index))?;
+            let page = retry(session, || session.page(sst.file.at(address, PageKind::Index)))?;
             nodes += 1;
             if height > lowest_level {
                 let node = Node::new(&page);

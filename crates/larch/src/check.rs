@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::manifest::{TableFiles, TableInfo};
 use crate::read::range::ahead_bytes;
 use os::sync::Arc;
-use pages::{Address, Admit, PageKind, PageRef, PageSource, PagedFile, Reason, Session, Stop};
+use pages::{Admit, PageAt, PageRef, PageSource, Reason, Session, Stop};
 use sst::KeyBounds;
 use sst::format::meta::{MAX_BOUND_BYTES, successor};
 use std::io::ErrorKind;
@@ -111,19 +111,23 @@ struct Limited<'a> {
 }
 
 impl PageSource for Limited<'_> {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> std::result::Result<PageRef, Stop> {
+    fn page(&self, at: PageAt<'_>) -> std::result::Result<PageRef, Stop> {
         if self.limit.is_over() {
-            return Err(pages::Error::io("check", file.path(), ErrorKind::Interrupted.into()).into());
+            return Err(pages::Error::io("check", at.file.path(), ErrorKind::Interrupted.into()).into());
         }
-        self.session.page(file, at, kind)
+        self.session.page(at)
     }
 
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        self.session.peek(file, at, kind)
+    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.session.peek(at)
     }
 
-    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
-        self.session.ahead(file, at, kind)
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.session.glance(at)
+    }
+
+    fn ahead(&self, at: PageAt<'_>) -> bool {
+        self.session.ahead(at)
     }
 
     fn ahead_bytes(&self) -> u64 {
@@ -134,8 +138,8 @@ impl PageSource for Limited<'_> {
         self.session.fetch()
     }
 
-    fn take_read(&self, file: &Arc<PagedFile>, at: &Address) -> bool {
-        self.session.take_read(file, at)
+    fn take_read(&self, at: PageAt<'_>) -> bool {
+        self.session.take_read(at)
     }
 
     fn release(&self) {

@@ -14,15 +14,15 @@ use crate::selection::Selection;
 use crate::snapshot::Pin;
 use crate::table::{Table, bounds};
 use os::sync::Arc;
-use pages::recorder::{FileNotes, Notes, Touched};
-use pages::{Admit, PageKind, Reader, Reason, Recorder, Session, retry};
+use pages::notes::{FileNotes, Notes, Touched};
+use pages::{Admit, PageKind, Reason, Session, retry};
 use sst::{Direction, Version};
 use std::collections::{HashMap, HashSet};
 use std::ops::{Bound, RangeBounds};
 
 mod text;
 
-pub use pages::recorder::Found as PageFound;
+pub use pages::notes::Found as PageFound;
 
 /// What a read did. Printed, it is a table for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,14 +220,14 @@ impl Table {
 
     fn explain_get_in(&self, table: TableView<'_>, key: &[u8], wanted: &Wanted) -> Result<Explanation> {
         let (cache, at) = (&self.core().cache, table.at);
-        let recorder = Recorder::new(Session::new(cache, Reason::Point, Admit::Keep));
+        let session = Session::new(cache, Reason::Point, Admit::Keep).with_notes();
         let mut read = PointRead::new(table, key);
-        let (answer, memory_rows, decided) = match retry(&recorder, || read.answer(&recorder))? {
+        let (answer, memory_rows, decided) = match retry(&session, || read.answer(&session))? {
             Answer::Silent => (Explained::Absent, 0, Verdict::Nothing),
             Answer::Gone => (Explained::Erased, 0, Verdict::Erased),
             Answer::Row(found) => {
                 let is_memory = matches!(found, Found::Memory(_));
-                let parts = point::load(&recorder, cache, found, wanted)?;
+                let parts = point::load(&session, cache, found, wanted)?;
                 let value_bytes = parts.iter().map(|part| part.len() as u64).sum();
                 (Explained::Found { value_bytes }, u64::from(is_memory), Verdict::Row)
             }
@@ -239,10 +239,10 @@ impl Table {
             .take_while(|memtable| std::mem::replace(&mut is_open, is_silent(&ask_memtable(memtable, at, key))))
             .count() as u64;
         let known = Known::new(table, |files| files_of(files, key).map(|file| file.number).collect());
-        let visited = recorder.notes().files().len();
+        let visited = session.notes().map_or(0, |notes| notes.files().len());
         // Sources are asked until one decides: that is the last.
         let verdict = |i: usize| if i + 1 == visited { decided } else { Verdict::Nothing };
-        Ok(known.explain(&recorder, verdict, Read { version: at, answer, memtables, memory_rows }))
+        Ok(known.explain(&session, verdict, Read { version: at, answer, memtables, memory_rows }))
     }
 
     fn explain_scan_of(
@@ -262,8 +262,8 @@ impl Table {
             let known = Known::new(table, |files| numbers_between(files, low, high));
             (table.memtables().count() as u64, view.generation, known)
         };
-        let recorder = Recorder::new(Session::new(&self.core().cache, Reason::Scan, Admit::Keep));
-        let mut scan = self.rows_by(recorder, wanted, pin, range).limit(limit.unwrap_or(u64::MAX));
+        let session = Session::new(&self.core().cache, Reason::Scan, Admit::Keep).with_notes();
+        let mut scan = self.rows_by(session, wanted, pin, range).limit(limit.unwrap_or(u64::MAX));
         let (mut rows, mut memory_rows, mut value_bytes) = (0, 0, 0);
         while let Some(given) = scan.next(direction)? {
             rows += 1;
@@ -276,7 +276,7 @@ impl Table {
             }
         }
         let answer = Explained::Rows { rows, value_bytes };
-        Ok(known.explain(scan.reader(), |_| Verdict::Walked, Read { version, answer, memtables, memory_rows }))
+        Ok(known.explain(scan.session(), |_| Verdict::Walked, Read { version, answer, memtables, memory_rows }))
     }
 }
 
@@ -382,8 +382,8 @@ impl Known {
 
     /// Puts together what the reader noted and what the read came to: `verdict` is that of the file visited at a place in the
     /// order, unless its filter had it.
-    fn explain(&self, recorder: &Recorder, verdict: impl Fn(usize) -> Verdict, read: Read) -> Explanation {
-        let notes = &*recorder.notes();
+    fn explain(&self, session: &Session, verdict: impl Fn(usize) -> Verdict, read: Read) -> Explanation {
+        let notes = &*session.notes().expect("a read that is explained takes notes");
         let files = notes.files().iter().enumerate().map(|(i, file)| {
             let KnownFile { level, number, rows, bytes } = self.file(file);
             let verdict = match verdict(i) {
@@ -395,7 +395,7 @@ impl Known {
         });
         let files: Vec<ExplainedFile> = files.collect();
         let visited: HashSet<u64> = files.iter().map(|file| file.number).collect();
-        let (levels, rounds) = (self.levels(&visited), recorder.session().rounds());
+        let (levels, rounds) = (self.levels(&visited), session.rounds());
         let (visits, visits_left_out) = (self.visits(notes), notes.visits_left_out());
         let Read { version, answer, memtables, memory_rows } = read;
         Explanation { version, answer, memtables, memory_rows, files, levels, rounds, visits, visits_left_out }

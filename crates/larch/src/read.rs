@@ -20,7 +20,6 @@ pub use precharge::Prefetched;
 pub use range::{PartRange, Range, RowRef};
 pub use scan::{PartScan, Scan};
 pub use tried::Tried;
-pub(crate) use tried::{Asking, Waits};
 pub use value::{Key, Parts, Value};
 pub use view::{MemSet, View};
 pub use wanted::Wanted;

@@ -227,7 +227,7 @@ impl Walk {
         }
         let sst = &self.file.sst;
         let session = Session::new(&core.cache, Reason::Check, Admit::Pass);
-        let page = retry(&session, || session.page(&sst.file, &branch.at, branch.kind))?;
+        let page = retry(&session, || session.page(sst.file.at(&branch.at, branch.kind)))?;
         if branch.level == 0 {
             self.left.extend(sst.values_outside(tree, &page).into_iter().map(Left::Value));
         } else {

@@ -4,7 +4,7 @@ use crate::db::Snapshot;
 use crate::error::Result;
 use crate::read::again::Again;
 use crate::read::point::PointRead;
-use crate::read::{Asking, Key, PartRange, PartScan, Parts, Prefetched, Tried, Waits, Wanted, multi};
+use crate::read::{Key, PartRange, PartScan, Parts, Prefetched, Tried, Wanted, multi};
 use crate::snapshot::Pin;
 use crate::table::{Table, bounds};
 use os::sync::Arc;
@@ -90,10 +90,8 @@ impl Selection {
 
     /// The parts of the row `key`, if all that it takes is in memory, see [`Table::try_get`].
     pub fn try_get(&self, key: impl AsRef<[u8]>) -> Result<Tried<Option<Parts>>> {
-        self.table.look(Reason::Point, self.pinned(), |session, table| {
-            let mut read = PointRead::new(table, key.as_ref());
-            let asking = Asking::new(session, Waits::Never);
-            Tried::of(read.get_parts(&asking, session.cache(), &self.wanted))
+        self.table.try_look(self.pinned(), |session, table| {
+            PointRead::new(table, key.as_ref()).get_parts(session, session.cache(), &self.wanted)
         })
     }
 

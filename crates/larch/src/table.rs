@@ -19,12 +19,12 @@ use crate::read::multi::MultiRead;
 use crate::read::point::PointRead;
 use crate::read::range::{self, Rows};
 use crate::read::view::TableView;
-use crate::read::{Asking, Key, Parts, Prefetched, Range, Scan, Tried, Value, Waits, Wanted, multi, precharge};
+use crate::read::{Key, Parts, Prefetched, Range, Scan, Tried, Value, Wanted, multi, precharge};
 use crate::selection::Selection;
 use crate::share;
 use crate::snapshot::Pin;
 use os::sync::Arc;
-use pages::{Admit, Reader, Reason, Session, retry, retry_async};
+use pages::{Admit, Reason, Session, Stop, Waits, retry, retry_async};
 use sst::precharge::Reading;
 use sst::{Direction, DumpDetail, Groups, Limits};
 use std::io;
@@ -232,6 +232,18 @@ impl Table {
         self.look_at(pin, |table| read(&self.session(reason), table))
     }
 
+    /// Runs `step` once on what the table is now, or was at a pinned version, and waits for nothing.
+    pub(crate) fn try_look<T>(
+        &self,
+        pin: Option<&Arc<Pin>>,
+        step: impl Fn(&Session, TableView<'_>) -> Result<T, Stop>,
+    ) -> Result<Tried<T>> {
+        self.look(Reason::Point, pin, |session, table| {
+            session.set_waits(Waits::Never);
+            Tried::of(step(session, table))
+        })
+    }
+
     /// As [`Table::look`], with a reader of its own.
     pub(crate) fn look_at<T>(&self, pin: Option<&Arc<Pin>>, read: impl Fn(TableView<'_>) -> Result<T>) -> Result<T> {
         let mut again = Again::new(self.core(), pin);
@@ -290,9 +302,7 @@ impl Table {
 
     pub(crate) fn try_get_at(&self, key: &[u8], pin: Option<&Arc<Pin>>) -> Result<Tried<Option<Value>>> {
         self.check_whole()?;
-        self.look(Reason::Point, pin, |session, table| {
-            Tried::of(PointRead::new(table, key).get(&Asking::new(session, Waits::Never), session.cache()))
-        })
+        self.try_look(pin, |session, table| PointRead::new(table, key).get(session, session.cache()))
     }
 
     /// As [`Table::get`], as a future, for any executor: while pages are on their way no thread waits, and thousands of such
@@ -345,10 +355,7 @@ impl Table {
     }
 
     pub(crate) fn try_contains_key_at(&self, key: &[u8], pin: Option<&Arc<Pin>>) -> Result<Tried<bool>> {
-        self.look(Reason::Point, pin, |session, table| {
-            let found = PointRead::new(table, key).find(&Asking::new(session, Waits::Never));
-            Tried::of(found.map(|row| row.is_some()))
-        })
+        self.try_look(pin, |session, table| Ok(PointRead::new(table, key).find(session)?.is_some()))
     }
 
     /// As [`Table::contains_key`], as a future, see [`Table::get_async`].
@@ -607,15 +614,9 @@ impl Table {
         self.rows_by(self.session(Reason::Scan), wanted, pin, bounds)
     }
 
-    /// As [`Table::rows`], read by `reader`.
-    pub(crate) fn rows_by<R: Reader>(
-        &self,
-        reader: R,
-        wanted: Wanted,
-        pin: Arc<Pin>,
-        bounds: bounds::Owned,
-    ) -> Rows<R> {
-        Rows::new(reader, self.handle.clone(), self.info.clone(), wanted, pin, bounds)
+    /// As [`Table::rows`], read by `session`.
+    pub(crate) fn rows_by(&self, session: Session, wanted: Wanted, pin: Arc<Pin>, bounds: bounds::Owned) -> Rows {
+        Rows::new(session, self.handle.clone(), self.info.clone(), wanted, pin, bounds)
     }
 
     /// The rows whose keys begin with `prefix`.

@@ -262,7 +262,7 @@ impl<'p> Loader<'p> {
 
     /// What is right below a node, which is brought if it is not here.
     fn below(&self, sst: &Sst, tree: TreeKind, branch: &Branch) -> Result<Vec<Branch>> {
-        let page = retry(&self.session, || self.session.page(&sst.file, &branch.at, branch.kind))?;
+        let page = retry(&self.session, || self.session.page(sst.file.at(&branch.at, branch.kind)))?;
         Ok(sst.branches(tree, branch, &page)?)
     }
 
@@ -309,7 +309,7 @@ impl<'p> Loader<'p> {
         retry(session, || {
             here.clear();
             together(piece, |(at, kind)| {
-                here.push(session.page(file, at, *kind)?);
+                here.push(session.page(file.at(at, *kind))?);
                 Ok(())
             })
         })?;

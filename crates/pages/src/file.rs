@@ -12,7 +12,7 @@ mod around;
 pub(crate) mod open_files;
 
 use crate::page::verify_address;
-use crate::{Address, Error, PageCache, PageKind, PageRef, Result};
+use crate::{Address, Error, PageCache, PageKind, Result};
 use around::Around;
 use open_files::{Handle, OpenFiles};
 use os::io::CallerReads;
@@ -141,11 +141,6 @@ impl PagedFile {
     /// An error about the bytes of one of its pages.
     pub fn corrupt(&self, kind: PageKind, offset: u64, why: impl Into<String>) -> Error {
         Error::Corrupt { file: self.path.clone(), page: kind.name(), offset, why: why.into() }
-    }
-
-    /// An error about a page that was found in memory and is not the one asked for, see [`PageRef::is`].
-    pub(crate) fn found_another(&self, page: &PageRef, at: &Address, kind: PageKind) -> Error {
-        self.corrupt(kind, at.offset, format!("asked for as a {} page at {at:?}, read before as {page:?}", kind.name()))
     }
 
     /// Whether the file is registered with `cache`.

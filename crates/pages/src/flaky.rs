@@ -3,8 +3,7 @@
 //! It keeps the promise all readers rest on: a page that was refused and fetched is given until the step is released,
 //! so every run of a step gets further. One reader: `Send` if the source is, not `Sync`.
 
-use crate::{Address, PageKind, PageRef, PageSource, PagedFile, Result, Stop};
-use os::sync::Arc;
+use crate::{PageAt, PageRef, PageSource, Result, Stop};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 
@@ -32,6 +31,10 @@ struct Memory {
 
 /// Id of the file and offset.
 type Place = (u64, u64);
+
+fn place(at: PageAt<'_>) -> Place {
+    (at.file.id(), at.address.offset)
+}
 
 impl<S: PageSource> Flaky<S> {
     /// Refuses each page the first time it is asked for in a step.
@@ -89,32 +92,45 @@ impl Memory {
     }
 }
 
+impl<S: PageSource> Flaky<S> {
+    fn unless_refused(&self, at: PageAt<'_>, page: Option<PageRef>) -> Option<PageRef> {
+        let page = page?;
+        let refused = self.state.borrow_mut().refuses(place(at));
+        (!refused).then_some(page)
+    }
+}
+
 impl<S: PageSource> PageSource for Flaky<S> {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
-        let place = (file.id(), at.offset);
+    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         let state = &mut *self.state.borrow_mut();
         // The source is asked in any case, so that it notes what it misses for the same round.
-        match self.source.page(file, at, kind) {
-            Ok(_) if state.refuses(place) => self.refusals.set(self.refusals.get() + 1),
+        match self.source.page(at) {
+            Ok(_) if state.refuses(place(at)) => self.refusals.set(self.refusals.get() + 1),
             Err(Stop::Fault) => {}
             given_or_failed => return given_or_failed,
         }
-        state.noted.push(place);
+        state.noted.push(place(at));
         Err(Stop::Fault)
     }
 
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        let page = self.source.peek(file, at, kind)?;
-        let refused = self.state.borrow_mut().refuses((file.id(), at.offset));
-        (!refused).then_some(page)
+    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.unless_refused(at, self.source.peek(at))
     }
 
-    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
-        self.source.ahead(file, at, kind)
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.unless_refused(at, self.source.glance(at))
     }
 
-    fn take_read(&self, file: &Arc<PagedFile>, at: &Address) -> bool {
-        self.source.take_read(file, at)
+    fn ahead(&self, at: PageAt<'_>) -> bool {
+        self.source.ahead(at)
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        self.source.ahead_bytes()
+    }
+
+    fn take_read(&self, at: PageAt<'_>) -> bool {
+        self.source.take_read(at)
     }
 
     fn fetch(&self) -> Result<()> {

@@ -4,8 +4,7 @@
 //!
 //! Thread safe.
 
-use crate::cache::shard::Key;
-use crate::{Address, PageCache, PageKind, PageRef, PageSource, PagedFile, Result, Stop};
+use crate::{PageAt, PageCache, PageRef, PageSource, Result, Stop};
 use os::sync::Arc;
 
 /// Never reads. A fault stays one however often the step is run again: its steps are run once, not by
@@ -20,31 +19,43 @@ impl Loaded {
         Self { cache: Arc::clone(cache) }
     }
 
-    fn find(&self, file: &PagedFile, at: &Address) -> Option<PageRef> {
-        debug_assert!(file.is_at_home(&self.cache), "{file:?} is registered with another cache");
-        self.cache.find(Key::new(file, at), false)
+    fn find(&self, at: PageAt<'_>) -> Option<PageRef> {
+        debug_assert!(at.file.is_at_home(&self.cache), "{:?} is registered with another cache", at.file);
+        self.cache.find(at.key(), false)
     }
 }
 
 impl PageSource for Loaded {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
-        match self.find(file, at) {
-            Some(page) if page.is(at, kind) => Ok(page),
-            Some(page) => Err(file.found_another(&page, at, kind).into()),
+    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
+        match self.find(at) {
+            Some(page) if at.is(&page) => Ok(page),
+            Some(page) => Err(at.is_another(&page).into()),
             None => Err(Stop::Fault),
         }
     }
 
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        self.find(file, at).filter(|page| page.is(at, kind))
+    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.find(at).filter(|page| at.is(page))
     }
 
-    fn ahead(&self, _: &Arc<PagedFile>, _: &Address, _: PageKind) -> bool {
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.peek(at)
+    }
+
+    fn ahead(&self, _: PageAt<'_>) -> bool {
         false
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        0
     }
 
     fn fetch(&self) -> Result<()> {
         Ok(())
+    }
+
+    fn take_read(&self, _: PageAt<'_>) -> bool {
+        false
     }
 
     fn release(&self) {}

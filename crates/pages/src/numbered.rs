@@ -82,7 +82,7 @@ impl Numbered {
     /// Asks for a page and checks what comes.
     pub fn page(&self, source: &impl PageSource, file: &Arc<PagedFile>, number: usize) -> Result<PageRef, Stop> {
         let (kind, at) = self.pages[number];
-        let page = source.page(file, &at, kind)?;
+        let page = source.page(file.at(&at, kind))?;
         assert!(page[HEADER_BYTES..] == payload(number, self.payload_bytes), "page {number} has the wrong bytes");
         Ok(page)
     }
@@ -90,7 +90,7 @@ impl Numbered {
     /// Peeks at a page and checks what comes.
     pub fn peek(&self, source: &impl PageSource, file: &Arc<PagedFile>, number: usize) -> Option<PageRef> {
         let (kind, at) = self.pages[number];
-        let page = source.peek(file, &at, kind)?;
+        let page = source.peek(file.at(&at, kind))?;
         assert!(page[HEADER_BYTES..] == payload(number, self.payload_bytes), "page {number} has the wrong bytes");
         Some(page)
     }
@@ -98,7 +98,7 @@ impl Numbered {
     /// Hints at a page; says whether it was noted.
     pub fn ahead(&self, source: &impl PageSource, file: &Arc<PagedFile>, number: usize) -> bool {
         let (kind, at) = self.pages[number];
-        source.ahead(file, &at, kind)
+        source.ahead(file.at(&at, kind))
     }
 
     /// Whether a page is in the cache's memory.

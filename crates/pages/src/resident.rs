@@ -3,9 +3,8 @@
 
 use crate::cache::Validate;
 use crate::page::decode_page;
-use crate::{Address, PageKind, PageRef, PageSource, PagedFile, Result, Stop};
+use crate::{PageAt, PageRef, PageSource, Result, Stop};
 use os::Buffer;
-use os::sync::Arc;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
@@ -33,42 +32,55 @@ impl Resident {
         self.pages.borrow().len() as u64
     }
 
-    fn read(&self, file: &PagedFile, at: &Address, kind: PageKind) -> Result<PageRef> {
-        let stored = file.read(at, kind)?;
-        let bytes = &stored.buffer[stored.start..stored.start + at.bytes as usize];
-        let decoded = decode_page(bytes, kind, at, file.id(), Buffer::zeroed).and_then(|(buffer, header)| {
+    fn read(&self, at: PageAt<'_>) -> Result<PageRef> {
+        let PageAt { file, address, kind, .. } = at;
+        let stored = file.read(&address, kind)?;
+        let bytes = &stored.buffer[stored.start..stored.start + address.bytes as usize];
+        let decoded = decode_page(bytes, kind, &address, file.id(), Buffer::zeroed).and_then(|(buffer, header)| {
             (self.validate)(kind, &buffer)?;
-            Ok(PageRef::detached(buffer, &header, *at))
+            Ok(PageRef::detached(buffer, &header, address))
         });
-        decoded.map_err(|why| file.corrupt(kind, at.offset, why))
+        decoded.map_err(|why| at.corrupt(why))
     }
 }
 
 impl PageSource for Resident {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
+    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         self.asked.set(self.asked.get() + 1);
-        let place = (file.id(), at.offset);
+        let place = (at.file.id(), at.address.offset);
         let read_before = self.pages.borrow().get(&place).cloned();
         if let Some(page) = read_before
-            && page.is(at, kind)
+            && at.is(&page)
         {
             return Ok(page);
         }
-        let page = self.read(file, at, kind)?;
+        let page = self.read(at)?;
         self.pages.borrow_mut().insert(place, page.clone());
         Ok(page)
     }
 
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        self.page(file, at, kind).ok()
+    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.page(at).ok()
     }
 
-    fn ahead(&self, _: &Arc<PagedFile>, _: &Address, _: PageKind) -> bool {
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.peek(at)
+    }
+
+    fn ahead(&self, _: PageAt<'_>) -> bool {
         false
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        0
     }
 
     fn fetch(&self) -> Result<()> {
         Ok(())
+    }
+
+    fn take_read(&self, _: PageAt<'_>) -> bool {
+        false
     }
 
     fn release(&self) {}

@@ -3,7 +3,6 @@
 
 use crate::{PageSource, Result, Session, Stop};
 use std::future::poll_fn;
-use std::task::{Context, Poll};
 
 /// Runs `step` until it no longer faults; every round brings all pages the last run noted. Pages fetched stay pinned
 /// until the step is done, so that each run gets further.
@@ -23,33 +22,20 @@ pub fn retry<S: PageSource + ?Sized, T>(source: &S, mut step: impl FnMut() -> Re
     outcome
 }
 
-/// A source whose pages a future can wait for.
-pub trait AsyncSource: PageSource {
-    /// As [`PageSource::fetch`], but [`Poll::Pending`] while pages are on their way: the task of `context` is woken when it
-    /// is worth asking again. Nothing is asked of the source in between.
-    fn poll_fetch(&mut self, context: &mut Context<'_>) -> Poll<Result<()>>;
-}
-
-impl AsyncSource for Session {
-    fn poll_fetch(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
-        Session::poll_fetch(self, context)
-    }
-}
-
-/// As [`retry`], but no thread waits for pages. Who drops this half done releases or drops the source.
-pub async fn retry_async<S: AsyncSource, T>(source: &mut S, mut step: impl FnMut(&S) -> Result<T, Stop>) -> Result<T> {
+/// As [`retry`], but no thread waits for pages. A caller that drops this half done releases or drops the session.
+pub async fn retry_async<T>(session: &mut Session, mut step: impl FnMut(&Session) -> Result<T, Stop>) -> Result<T> {
     let outcome = loop {
-        match step(source) {
+        match step(session) {
             Ok(value) => break Ok(value),
             Err(Stop::Failed(error)) => break Err(*error),
             Err(Stop::Fault) => {
-                if let Err(error) = poll_fn(|context| source.poll_fetch(context)).await {
+                if let Err(error) = poll_fn(|context| session.poll_fetch(context)).await {
                     break Err(error);
                 }
             }
         }
     };
-    source.release();
+    session.release();
     outcome
 }
 

@@ -1,74 +1,107 @@
 //! The page protocol: readers ask, the source answers from memory or notes what is missing. Nothing here blocks.
 
+use crate::cache::shard::Key;
+use crate::page::verify_address;
 use crate::{Address, Error, PageKind, PageRef, PagedFile, Result};
 use os::sync::Arc;
+
+/// A page as a step asks for it: which file, where in the file, and for what.
+#[derive(Clone, Copy, Debug)]
+pub struct PageAt<'a> {
+    /// The file.
+    pub file: &'a Arc<PagedFile>,
+    /// Where the page lies in the file, and its checksum.
+    pub address: Address,
+    /// What the page is for.
+    pub kind: PageKind,
+    /// The page's parent and the number of the page among the parent's children, if the caller has the parent at hand. A
+    /// source may know from there where the page is in memory.
+    pub parent: Option<(&'a PageRef, usize)>,
+}
+
+impl<'a> PageAt<'a> {
+    /// The same page, as child `i` of `parent`.
+    #[inline]
+    pub fn under(self, parent: &'a PageRef, i: usize) -> Self {
+        Self { parent: Some((parent, i)), ..self }
+    }
+
+    /// An error about the bytes of the page.
+    pub fn corrupt(&self, why: impl Into<String>) -> Error {
+        self.file.corrupt(self.kind, self.address.offset, why)
+    }
+
+    /// The page's name in the cache.
+    pub(crate) fn key(&self) -> Key {
+        Key::new(self.file, &self.address)
+    }
+
+    /// Refuses an address at which no page can lie.
+    pub(crate) fn verify(&self) -> Result<()> {
+        verify_address(&self.address).map_err(|why| self.corrupt(why))
+    }
+
+    /// Whether `page`, which was found under this name, is the page asked for.
+    pub(crate) fn is(&self, page: &PageRef) -> bool {
+        page.is(&self.address, self.kind)
+    }
+
+    /// The error for a page that was found under this name and is another one.
+    pub(crate) fn is_another(&self, page: &PageRef) -> Error {
+        let Self { address, kind, .. } = self;
+        self.corrupt(format!("asked for as a {} page at {address:?}, read before as {page:?}", kind.name()))
+    }
+}
+
+impl PagedFile {
+    /// The page at `address` of this file.
+    #[inline]
+    pub fn at<'a>(self: &'a Arc<Self>, address: &Address, kind: PageKind) -> PageAt<'a> {
+        PageAt { file: self, address: *address, kind, parent: None }
+    }
+}
 
 /// Gives pages that are in memory and notes the ones that are not.
 ///
 /// A *step* is one physical move of one cursor. It has no effect before its last page is in hand, so that running it
 /// again after a fault is always right. A composite step runs all its parts before it returns [`Stop::Fault`], so that
 /// they fault together.
+///
+/// No method has a default: a source that wraps another one passes on what it does not answer itself.
 pub trait PageSource {
-    /// The page at `at`, needed now: without it the step cannot go on. On a miss the page is noted for the next
-    /// [`PageSource::fetch`] and the answer is [`Stop::Fault`].
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop>;
+    /// The page at `at`, which the step needs now. On a miss the source notes the page for the next
+    /// [`PageSource::fetch`] and answers [`Stop::Fault`].
+    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop>;
 
-    /// As [`PageSource::page`], for child `i` of `parent`, a source may know where it is from there.
-    fn child(
-        &self,
-        (_parent, _i): (&PageRef, usize),
-        file: &Arc<PagedFile>,
-        at: &Address,
-        kind: PageKind,
-    ) -> Result<PageRef, Stop> {
-        self.page(file, at, kind)
-    }
+    /// The page at `at` if it is in memory, for a step that can go on without it. Notes nothing and never fails: a page of
+    /// another kind, or with another checksum, is not the page. A step that peeks may find less when it runs again, because
+    /// nothing is pinned.
+    fn peek(&self, at: PageAt<'_>) -> Option<PageRef>;
 
-    /// As [`PageSource::peek`], for who looks what the page leads to before a step needs it: it counts as no use of the page.
-    fn glance(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        self.peek(file, at, kind)
-    }
+    /// As [`PageSource::peek`], for a step that looks at what the page leads to before it needs the page: the cache does not
+    /// count this as a use of the page.
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef>;
 
-    /// As [`PageSource::peek`], for child `i` of `parent`.
-    fn peek_child(
-        &self,
-        (_parent, _i): (&PageRef, usize),
-        file: &Arc<PagedFile>,
-        at: &Address,
-        kind: PageKind,
-    ) -> Option<PageRef> {
-        self.peek(file, at, kind)
-    }
-
-    /// The page at `at` if it is in memory, for a reader that can do without it. Notes nothing and never fails: what is
-    /// there of another kind, or with another checksum, is not the page. A step that peeks may find less when it runs
-    /// again, for nothing is pinned.
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef>;
-
-    /// Wanted soon: brought in the same round as the faults, waited for by nobody.
+    /// Asks for a page that a later step will need. It is read in the same round as the faults, and no step waits for it.
     ///
     /// `true` if the page was noted; `false` if it is in memory, or on its way there already, or the address is none.
-    /// Noting looks for no duplicates: a page asked for twice before a round may be `true` twice, and is brought once.
-    /// Nor is it a promise: a source forgets the oldest hints when there are many, and where it has no room for all
-    /// leaves out those asked for last, so who waits until nothing is noted any more may wait forever.
-    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool;
+    /// Noting looks for no duplicates: a page asked for twice before a round may be `true` twice, and is read once.
+    /// Noting is no promise: a source forgets the oldest hints when there are many, and where it has no room for all it
+    /// leaves out those asked for last. So a caller that repeats until nothing is noted any more may never end.
+    fn ahead(&self, at: PageAt<'_>) -> bool;
 
-    /// Memory for what was asked for ahead and not needed yet, in bytes: who asks for no more is not turned away. Nothing
-    /// where pages need not be asked for ahead.
-    fn ahead_bytes(&self) -> u64 {
-        0
-    }
+    /// Memory for pages that were asked for ahead and not needed yet, in bytes: a caller that asks for no more gets them all.
+    /// 0 if the source does not read ahead.
+    fn ahead_bytes(&self) -> u64;
 
     /// Brings everything noted since the last round into memory, pinned until [`PageSource::release`].
     fn fetch(&self) -> Result<()>;
 
-    /// Whether the step had to read the page at `at` from disk: `true` once for each read of a page that it needed. A source
-    /// that cannot tell says `false`; one that stands around another passes the question on.
-    fn take_read(&self, _file: &Arc<PagedFile>, _at: &Address) -> bool {
-        false
-    }
+    /// Whether the page at `at` was read from disk for this step: `true` once for each read of a page that the step needed.
+    /// A source that cannot tell answers `false`.
+    fn take_read(&self, at: PageAt<'_>) -> bool;
 
-    /// The step is done: its pins are given back.
+    /// The step is done: the source gives back its pins.
     fn release(&self);
 }
 

@@ -44,7 +44,7 @@ fn a_hit_allocates_nothing() {
     let cache = PageCache::new(1 << 20, 8, |_, _| Ok(()));
     let file = cache.register("pages", 1, Arc::clone(&disk) as Arc<dyn Disk>);
     let session = Session::new(&cache, Reason::Point, Admit::Keep);
-    let read = || retry(&session, || session.page(&file, &at, PageKind::Data).map(|page| page.len()));
+    let read = || retry(&session, || session.page(file.at(&at, PageKind::Data)).map(|page| page.len()));
 
     let loaded = Loaded::new(&cache);
     let before = ALLOCATIONS.get();
@@ -53,8 +53,10 @@ fn a_hit_allocates_nothing() {
     let before = ALLOCATIONS.get();
     for _ in 0..1000 {
         read().expect("the page is in memory");
-        assert!(session.peek(&file, &at, PageKind::Data).is_some() && !session.ahead(&file, &at, PageKind::Data));
-        assert!(loaded.page(&file, &at, PageKind::Data).is_ok() && loaded.peek(&file, &at, PageKind::Data).is_some());
+        assert!(session.peek(file.at(&at, PageKind::Data)).is_some() && !session.ahead(file.at(&at, PageKind::Data)));
+        assert!(
+            loaded.page(file.at(&at, PageKind::Data)).is_ok() && loaded.peek(file.at(&at, PageKind::Data)).is_some()
+        );
     }
     assert_eq!(ALLOCATIONS.get(), before);
 }

@@ -42,7 +42,7 @@ impl Numbered {
             let cache = PageCache::new(u64::MAX, 1, |_, _| Ok(()));
             let file = cache.register(PATH, ID, disk.clone() as Arc<dyn Disk>);
             let session = Session::new(&cache, Reason::Point, Admit::Keep);
-            retry(&session, || session.page(&file, &addresses[0], PageKind::Data)).expect("no faults").cost_bytes()
+            retry(&session, || session.page(file.at(&addresses[0], PageKind::Data))).expect("no faults").cost_bytes()
         };
         let cache = PageCache::new(budget_pages * cost, 1, |_, _| Ok(()));
         let file = cache.register(PATH, ID, disk.clone() as Arc<dyn Disk>);
@@ -58,7 +58,7 @@ impl Numbered {
         retry(session, || {
             let mut pinned = Vec::new();
             for &number in numbers {
-                let page = session.page(&self.file, &self.pages[number], PageKind::Data)?;
+                let page = session.page(self.file.at(&self.pages[number], PageKind::Data))?;
                 assert!(page[HEADER_BYTES..].iter().all(|&byte| usize::from(byte) == number), "page {number}");
                 pinned.push(page);
             }
@@ -127,7 +127,7 @@ impl Flying {
         let Numbered { cache, file, pages, .. } = &self.numbered;
         let mut session = Session::new(cache, Reason::Point, Admit::Keep);
         for &number in numbers {
-            session.page(file, &pages[number], PageKind::Data).expect_err("it is not here yet");
+            session.page(file.at(&pages[number], PageKind::Data)).expect_err("it is not here yet");
         }
         let outcome = session.poll_fetch(&mut Context::from_waker(Waker::noop()));
         assert!(outcome.is_pending(), "its reads are held back");
@@ -143,7 +143,8 @@ impl Flying {
             let alarm = Arc::<Alarm>::default();
             let waker = Waker::from(Arc::clone(&alarm));
             let mut context = Context::from_waker(&waker);
-            let page = |session: &Session, number: usize| session.page(&this.file, &this.pages[number], PageKind::Data);
+            let page =
+                |session: &Session, number: usize| session.page(this.file.at(&this.pages[number], PageKind::Data));
             for numbers in &steps {
                 while numbers.iter().filter(|number| page(&session, **number).is_err()).count() > 0 {
                     let outcome = loop {
@@ -155,7 +156,7 @@ impl Flying {
                     };
                     outcome?;
                 }
-                session.ahead(&this.file, &this.pages[(numbers[0] + 1) % this.pages.len()], PageKind::Data);
+                session.ahead(this.file.at(&this.pages[(numbers[0] + 1) % this.pages.len()], PageKind::Data));
                 session.release();
             }
             if page(&session, 0).is_err() {

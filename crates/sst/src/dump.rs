@@ -136,7 +136,7 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
     ) -> Result<Option<(PageRef, PageHeader)>> {
         let file = &self.sst.file;
         let page = match (self.detail, &mut self.walk) {
-            (DumpDetail::Loaded, _) => self.source.peek(file, at, kind),
+            (DumpDetail::Loaded, _) => self.source.peek(file.at(at, kind)),
             (_, None) => Some(self.whole.page_at(at, kind)?),
             (_, Some(walk)) if height == 0 => Some(walk.data(&self.whole, at, row)?),
             (_, Some(walk)) => Some(walk.node(&self.whole, at, kind, row)?),

@@ -12,8 +12,8 @@ use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::{Access, Disk, File};
 use pages::{
-    Address, Admit, Flaky, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Resident, Result, Session,
-    Stop, retry,
+    Address, Admit, Flaky, PageAt, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Resident, Result,
+    Session, Stop, retry,
 };
 use rand::{RngExt, rngs::StdRng};
 use std::cell::Cell;
@@ -275,25 +275,33 @@ impl<'a> Rounds<'a> {
 }
 
 impl PageSource for Rounds<'_> {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
-        self.source.page(file, at, kind)
+    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
+        self.source.page(at)
     }
 
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        self.source.peek(file, at, kind)
+    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.source.peek(at)
     }
 
-    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
-        self.source.ahead(file, at, kind)
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.source.glance(at)
     }
 
-    fn take_read(&self, file: &Arc<PagedFile>, at: &Address) -> bool {
-        self.source.take_read(file, at)
+    fn ahead(&self, at: PageAt<'_>) -> bool {
+        self.source.ahead(at)
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        self.source.ahead_bytes()
     }
 
     fn fetch(&self) -> Result<()> {
         self.rounds.set(self.rounds.get() + 1);
         self.source.fetch()
+    }
+
+    fn take_read(&self, at: PageAt<'_>) -> bool {
+        self.source.take_read(at)
     }
 
     fn release(&self) {
@@ -322,7 +330,7 @@ impl Built {
                 let Some(root) = root.filter(|root| root.height > 0) else { continue };
                 let mut waiting = vec![(root.address, 0)];
                 while let Some((at, depth)) = waiting.pop() {
-                    let page = retry(&source, || source.page(&sst.file, &at, kind)).expect("the file is whole");
+                    let page = retry(&source, || source.page(sst.file.at(&at, kind))).expect("the file is whole");
                     if depth + 1 < root.height {
                         let node = Node::new(&page);
                         waiting.extend((0..node.children()).rev().map(|i| (node.address(i), depth + 1)));

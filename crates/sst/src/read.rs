@@ -151,7 +151,7 @@ impl StoredValue {
         let mut chunks = Vec::new();
         let mut missing = false;
         for address in reference.chunks() {
-            match source.page(file, &address, PageKind::Value) {
+            match source.page(file.at(&address, PageKind::Value)) {
                 Ok(page) => chunks.push(page),
                 Err(Stop::Fault) => missing = true,
                 Err(stop) => return Err(stop),

@@ -128,7 +128,7 @@ fn write_nodes(disk: &dyn Disk, node_bytes: usize) -> Result<Vec<Address>> {
 fn admit(cache: &Arc<PageCache>, file: &Arc<PagedFile>, addresses: &[Address]) -> Result<()> {
     let session = Session::new(cache, Reason::Point, Admit::Keep);
     for address in addresses {
-        retry(&session, || session.page(file, address, PageKind::Index))?;
+        retry(&session, || session.page(file.at(address, PageKind::Index)))?;
     }
     match session.page_reads() == addresses.len() as u64 {
         true => Ok(()),

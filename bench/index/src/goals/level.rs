@@ -68,10 +68,10 @@ pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
     };
     // The bare step: a search of one of the 32 leaves and the address of the child it finds.
     let root = two.main().root(false).address;
-    let root = retry(&session, || session.page(&high.file, &root, PageKind::Index))?;
+    let root = retry(&session, || session.page(high.file.at(&root, PageKind::Index)))?;
     let addresses = (0..LEAVES).map(|leaf| Node::new(&root).address((leaf * FAN_OUT / LEAVES) as usize));
     let leaves = addresses
-        .map(|at| Ok(retry(&session, || session.page(&high.file, &at, PageKind::Index))?))
+        .map(|at| Ok(retry(&session, || session.page(high.file.at(&at, PageKind::Index)))?))
         .collect::<Result<Vec<_>>>()?;
     let mut bare = |probes: &[(Key, Key)]| {
         let step = |(i, (_, key)): (usize, &(Key, Key))| {

@@ -85,7 +85,7 @@ fn most_rows_of_a_page(file: &Lone) -> Result<u64> {
     for height in (1..=root.height).rev() {
         let mut below = Vec::new();
         for address in &level {
-            let page = retry(&session, || session.page(&ssts[0].file, address, PageKind::Index))?;
+            let page = retry(&session, || session.page(ssts[0].file.at(address, PageKind::Index)))?;
             let node = Node::new(&page);
             for i in 0..node.children() {
                 if height > 1 {

@@ -10,7 +10,7 @@ use super::view::TableView;
 use crate::error::Result;
 use crate::manifest::file_set::DbFile;
 use os::sync::Arc;
-use pages::{PageSource, Reader, Stop, retry};
+use pages::{PageSource, Session, Stop, retry};
 use sst::Direction;
 use sst::precharge::{self, Asked, Pass, Passes, Reading, Shares};
 use std::ops::Bound;
@@ -27,11 +27,10 @@ pub struct Prefetched {
 
 /// Brings what `reading` needs of `table` into memory, as much as a quarter of the cache holds; waits for it. Its row ids are
 /// not looked at.
-pub fn precharge<R: Reader>(reader: &R, table: TableView<'_>, reading: &Reading<'_>) -> Result<Prefetched> {
-    let session = reader.session();
+pub fn precharge(session: &Session, table: TableView<'_>, reading: &Reading<'_>) -> Result<Prefetched> {
     let (reads, rounds) = (session.page_reads(), session.rounds());
-    let mut charge = Charge::new(reader, table, reading);
-    retry(reader, || charge.pass(reader, reading))?;
+    let mut charge = Charge::new(session, table, reading);
+    retry(session, || charge.pass(session, reading))?;
     Ok(Prefetched { page_reads: session.page_reads() - reads, rounds: session.rounds() - rounds })
 }
 
@@ -46,8 +45,7 @@ pub struct Charge {
 
 impl Charge {
     /// Nothing was asked for yet. Whoever goes on with it has the same `reading`.
-    pub fn new<R: Reader>(reader: &R, table: TableView<'_>, reading: &Reading<'_>) -> Self {
-        let session = reader.session();
+    pub fn new(session: &Session, table: TableView<'_>, reading: &Reading<'_>) -> Self {
         let (level0, deeper) = table.files.levels.split_at(1);
         let level0 = level0.iter().flat_map(|files| files.chunks(1));
         let runs = level0.chain(deeper.iter().map(|level| &level[..]));
@@ -65,11 +63,11 @@ impl Charge {
     }
 
     /// Asks for all that can be known to be needed; a fault as long as that is not all there is. A step.
-    pub fn pass<R: Reader>(&mut self, reader: &R, reading: &Reading<'_>) -> Result<(), Stop> {
+    pub fn pass(&mut self, session: &Session, reading: &Reading<'_>) -> Result<(), Stop> {
         self.passes.next(|asked| {
             let mut sum = Pass::default();
             for run in &self.runs {
-                let found = pass(reader, run, reading, self.share_bytes, asked)?;
+                let found = pass(session, run, reading, self.share_bytes, asked)?;
                 sum.missing |= found.missing;
                 sum.noted |= found.noted;
             }

@@ -9,7 +9,7 @@ use super::again::Again;
 use super::found::Found;
 use super::merge::{Loads, Merge};
 use super::precharge::Charge;
-use super::tried::{Asking, Tried, Waits};
+use super::tried::Tried;
 use super::wanted::Wanted;
 use super::{Key, Parts, Value};
 use crate::db::Handle;
@@ -20,7 +20,7 @@ use crate::snapshot::Pin;
 use crate::stats;
 use os::sync::{Arc, Mutex};
 use pages::gauge::Holding;
-use pages::{Admit, AsyncSource, PageCache, PageRef, PageSource, Reader, Reason, Session, Stop, retry, together};
+use pages::{Admit, PageCache, PageRef, PageSource, Reason, Session, Stop, Waits, retry, together};
 use sst::precharge::{Reading, is_empty};
 use sst::{Direction, Limits, Readahead, Row, StoredValue, Streak};
 use std::cell::{Cell, OnceCell};
@@ -61,11 +61,11 @@ pub struct Range(Rows);
 pub struct PartRange(Rows);
 
 /// What both are made of.
-pub(crate) struct Rows<R = Session> {
+pub(crate) struct Rows {
     handle: Arc<Handle>,
     table: Arc<TableInfo>,
     wanted: Wanted,
-    reader: R,
+    session: Session,
     pin: Arc<Pin>,
     /// What is left: both bounds close in on each other.
     low: Bound<Vec<u8>>,
@@ -340,7 +340,7 @@ impl RowRef<'_> {
         match &self.given {
             Given::Followed => {
                 let (page, place) = self.followed(i);
-                Ok(Value::from_page(self.rows.reader.session().cache(), page, place))
+                Ok(Value::from_page(self.rows.session.cache(), page, place))
             }
             Given::Found(Found::Memory(row)) => {
                 Ok(Value::from_memory(row.clone(), self.rows.wanted.place(i, row.value())))
@@ -519,7 +519,7 @@ impl Rows {
         let points = stats::split_points(core, view.table(&self.table, at)?, &range, parts as u64);
         let points = points.map_err(|error| core.outdated(error, at))?;
         let part = |low, high| {
-            let session = session(&core.cache, Reason::Scan, self.reader.session().admit());
+            let session = session(&core.cache, Reason::Scan, self.session.admit());
             Self::new(session, self.handle.clone(), self.table.clone(), self.wanted, self.pin.clone(), (low, high))
         };
         let mut split = Vec::with_capacity(points.len() + 1);
@@ -533,9 +533,9 @@ impl Rows {
     }
 }
 
-impl<R: Reader> Rows<R> {
+impl Rows {
     pub(crate) fn new(
-        reader: R,
+        session: Session,
         handle: Arc<Handle>,
         table: Arc<TableInfo>,
         wanted: Wanted,
@@ -545,14 +545,14 @@ impl<R: Reader> Rows<R> {
         let ended = is_empty(&low.as_ref().map(Vec::as_slice), &high.as_ref().map(Vec::as_slice));
         // A range without keys asks no file.
         let failed = if ended { handle.core.view_of(&pin).files_of(&table).err() } else { None };
-        let followed_pins = reader.session().cache().cursors().holding();
+        let followed_pins = session.cache().cursors().holding();
         // What the cache does not keep would be read again.
-        let charging = if reader.session().admit() == Admit::Keep { Charging::IfMissing } else { Charging::Done };
+        let charging = if session.admit() == Admit::Keep { Charging::IfMissing } else { Charging::Done };
         Self {
             handle,
             table,
             wanted,
-            reader,
+            session,
             pin,
             low,
             high,
@@ -571,8 +571,8 @@ impl<R: Reader> Rows<R> {
     }
 
     /// What reads them.
-    pub(crate) fn reader(&self) -> &R {
-        &self.reader
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
     }
 
     pub(crate) fn limit(self, rows: u64) -> Self {
@@ -598,7 +598,7 @@ impl<R: Reader> Rows<R> {
     /// After an error: `Ok` if the range can go on in newer files, where it finds its place again.
     fn recover(&mut self, error: Error) -> Result<()> {
         let outcome = Again::new(&self.handle.core, Some(&self.pin)).after(error, self.pin.version());
-        self.reader.release();
+        self.session.release();
         self.let_go();
         outcome.map_err(|error| self.fail(error))
     }
@@ -609,8 +609,8 @@ impl<R: Reader> Rows<R> {
         if stored.inline().is_none() {
             self.note_load();
         }
-        let loaded = retry(&self.reader, || stored.load(&self.reader, &file.sst.file));
-        Ok(Value::from_file(self.reader.session().cache(), loaded.map_err(|error| self.fail_in(error))?))
+        let loaded = retry(&self.session, || stored.load(&self.session, &file.sst.file));
+        Ok(Value::from_file(self.session.cache(), loaded.map_err(|error| self.fail_in(error))?))
     }
 
     /// A part that lies outside its page is loaded.
@@ -656,20 +656,20 @@ impl<R: Reader> Rows<R> {
     pub(crate) fn parts(&self, given: &Given) -> Result<Parts> {
         let Given::Found(found) = given else {
             let (page, place) = self.followed();
-            return Ok(followed_parts(&self.wanted, self.reader.session().cache(), page, place));
+            return Ok(followed_parts(&self.wanted, self.session.cache(), page, place));
         };
         if self.offers_outside.get() {
             self.note_load();
         }
-        let load = || load_parts(&self.reader, &self.wanted, &self.beside_main, found);
-        retry(&self.reader, load).map_err(|error| self.fail_in(error))
+        let load = || load_parts(&self.session, &self.wanted, &self.beside_main, found);
+        retry(&self.session, load).map_err(|error| self.fail_in(error))
     }
 
     /// What `take`, which loads the parts wanted, makes of the next row; waits for it.
     pub(super) fn wait<T>(
         &mut self,
         direction: Direction,
-        take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
+        take: impl FnMut(Taken<'_>) -> Result<T, Stop>,
     ) -> Result<Option<T>> {
         self.wait_for(direction, Loads::Parts, take)
     }
@@ -678,13 +678,13 @@ impl<R: Reader> Rows<R> {
         &mut self,
         direction: Direction,
         loads: Loads,
-        mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
+        mut take: impl FnMut(Taken<'_>) -> Result<T, Stop>,
     ) -> Result<Option<T>> {
         loop {
             match self.attempt(direction, (Waits::Now, loads), &mut take)? {
                 Tried::Ready(row) => return Ok(row),
                 Tried::WouldFault => {
-                    if let Err(error) = self.reader.fetch() {
+                    if let Err(error) = self.session.fetch() {
                         self.recover(error.into())?;
                     }
                 }
@@ -696,7 +696,7 @@ impl<R: Reader> Rows<R> {
     pub(super) fn try_once<T>(
         &mut self,
         direction: Direction,
-        take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
+        take: impl FnMut(Taken<'_>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
         self.attempt(direction, (Waits::Later, Loads::Parts), take)
     }
@@ -707,7 +707,19 @@ impl<R: Reader> Rows<R> {
         &mut self,
         direction: Direction,
         (waits, loads): (Waits, Loads),
-        mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
+        take: impl FnMut(Taken<'_>) -> Result<T, Stop>,
+    ) -> Result<Tried<Option<T>>> {
+        self.session.set_waits(waits);
+        let tried = self.attempt_as_set(direction, (waits, loads), take);
+        self.session.set_waits(Waits::Now);
+        tried
+    }
+
+    fn attempt_as_set<T>(
+        &mut self,
+        direction: Direction,
+        (waits, loads): (Waits, Loads),
+        mut take: impl FnMut(Taken<'_>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
         if let Some(error) = self.failed.get() {
             return Err(error.clone());
@@ -717,7 +729,7 @@ impl<R: Reader> Rows<R> {
             return Ok(Tried::Ready(None));
         }
         loop {
-            let found = match self.follow(direction, waits, &mut take) {
+            let found = match self.follow(direction, &mut take) {
                 Some(Ok(row)) => {
                     self.count_given();
                     return Ok(Tried::Ready(Some(row)));
@@ -733,9 +745,7 @@ impl<R: Reader> Rows<R> {
                         self.ended = true;
                         self.let_go();
                     }
-                    if waits == Waits::Now {
-                        self.reader.release();
-                    }
+                    self.session.release();
                     return Ok(Tried::Ready(row));
                 }
                 Ok(Tried::WouldFault) => return Ok(Tried::WouldFault),
@@ -747,7 +757,7 @@ impl<R: Reader> Rows<R> {
     /// Nobody waits for the row that is being looked for: gives back the pages fetched for it, and the view if there is a
     /// newer one.
     fn give_up(&mut self) {
-        self.reader.release();
+        self.session.release();
         let Some(Registered { ends, .. }) = &self.ends else { return };
         ends.lock().is_asked = false;
         drop(self.take_old());
@@ -781,8 +791,7 @@ impl<R: Reader> Rows<R> {
     fn follow<T>(
         &mut self,
         direction: Direction,
-        waits: Waits,
-        mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
+        mut take: impl FnMut(Taken<'_>) -> Result<T, Stop>,
     ) -> Option<Result<T, Stop>> {
         let Following { streak, generation, key, value } = self.following.as_mut()?;
         if streak.direction() != direction {
@@ -800,8 +809,8 @@ impl<R: Reader> Rows<R> {
             }
         }
         let place = streak.next(key)?;
-        let (reader, spot) = (&Asking::new(&self.reader, waits), Spot::Page(streak.page(), place.clone()));
-        let taken = take(Taken { reader, wanted: &self.wanted, beside_main: &[], key, spot });
+        let (session, spot) = (&self.session, Spot::Page(streak.page(), place.clone()));
+        let taken = take(Taken { session, wanted: &self.wanted, beside_main: &[], key, spot });
         if taken.is_ok() {
             streak.pass();
             *value = place;
@@ -822,7 +831,7 @@ impl<R: Reader> Rows<R> {
         &mut self,
         direction: Direction,
         (waits, loads): (Waits, Loads),
-        mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
+        mut take: impl FnMut(Taken<'_>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
         let (core, at) = (&self.handle.core, self.pin.version());
         let Registered { ends, .. } = self.ends.get_or_insert_with(|| core.ranges.enter());
@@ -849,20 +858,20 @@ impl<R: Reader> Rows<R> {
             Direction::Forward => (&mut ends.front, &mut self.low, &self.high),
             Direction::Backward => (&mut ends.back, &mut self.high, &self.low),
         };
-        let reader = &Asking::new(&self.reader, waits);
+        let session = &self.session;
         if place.is_none() {
             let view = view.get_or_init(|| core.view_of(&self.pin));
             let table = view.table(&self.table, at)?;
             // What a limited range needs it asks for itself, once something is missing; what lies after it is not wanted.
-            let is_charged = self.left <= CHARGED_ROWS && self.reader.session().admit() == Admit::Keep;
-            let readahead = if is_charged { Readahead::NONE } else { readahead(reader.session().cache()) };
+            let is_charged = self.left <= CHARGED_ROWS && self.session.admit() == Admit::Keep;
+            let readahead = if is_charged { Readahead::NONE } else { readahead(session.cache()) };
             let (low, high) = match direction {
                 Direction::Forward => (&*near, far),
                 Direction::Backward => (far, &*near),
             };
             let within = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
-            let merge = Merge::new(reader, table, direction, within, readahead);
-            let pins = reader.session().cache().cursors().holding();
+            let merge = Merge::new(session, table, direction, within, readahead);
+            let pins = session.cache().cursors().holding();
             *place = Some(End { merge, generation: view.generation, charge: None, pins, uncounted: 0 });
         }
         let End { merge, generation, charge, pins, uncounted } = place.as_mut().expect("it was made above");
@@ -872,7 +881,7 @@ impl<R: Reader> Rows<R> {
         let outcome = (|| {
             if waits == Waits::Now && self.left < u64::MAX && self.charging != Charging::Done {
                 if self.charging == Charging::IfMissing {
-                    match merge.settle(reader, start) {
+                    match merge.settle(session, start) {
                         Ok(()) => {}
                         Err(Stop::Fault) => self.charging = Charging::Due,
                         Err(stop) => return Err(stop),
@@ -887,24 +896,24 @@ impl<R: Reader> Rows<R> {
                     if charge.is_none()
                         && let Ok(table) = view.table(&self.table, at)
                     {
-                        *charge = Some(Charge::new(reader, table, &reading));
+                        *charge = Some(Charge::new(session, table, &reading));
                     }
                     if let Some(charge) = charge {
-                        charge.pass(reader, &reading)?;
+                        charge.pass(session, &reading)?;
                     }
                     self.charging = Charging::Done;
-                    reader.release();
+                    session.release();
                 }
             }
             let found =
-                merge.find(reader, between, (self.wanted.set(), loads), &mut self.beside_main).inspect_err(|_| {
+                merge.find(session, between, (self.wanted.set(), loads), &mut self.beside_main).inspect_err(|_| {
                     if waits == Waits::Now && self.left < u64::MAX && self.charging == Charging::IfMissing {
                         self.charging = Charging::AfterRow;
                     }
                 })?;
             let Some(found) = found else { return Ok(None) };
             let (wanted, beside_main) = (&self.wanted, &*self.beside_main);
-            take(Taken { reader, wanted, beside_main, key: merge.key(), spot: Spot::Found(found) }).map(Some)
+            take(Taken { session, wanted, beside_main, key: merge.key(), spot: Spot::Found(found) }).map(Some)
         })();
         match &outcome {
             Ok(Some(_)) => {
@@ -925,7 +934,7 @@ impl<R: Reader> Rows<R> {
                     *uncounted = ROWS_A_COUNT;
                 }
                 *uncounted -= 1;
-                let cache = reader.session().cache();
+                let cache = session.cache();
                 crowded = is_crowded(cache, pins.bytes() + self.followed_pins.bytes(), PLACES_SHARE);
                 let can_follow = !self.wanted.set().any_beside_main() && self.charging != Charging::Due;
                 // The place may be given up: then the rest of its page is all that is left of it.
@@ -966,7 +975,7 @@ impl<R: Reader> Rows<R> {
     #[cold]
     fn make_room(&mut self) {
         let Some(registered) = &self.ends else { return };
-        let cache = self.reader.session().cache();
+        let cache = self.session.cache();
         let own_bytes = {
             let ends = registered.ends.lock();
             let places: u64 = ends.front.iter().chain(&ends.back).map(|end| end.pins.bytes()).sum();
@@ -985,17 +994,17 @@ impl<R: Reader> Rows<R> {
     }
 }
 
-impl<R: Reader + AsyncSource> Rows<R> {
+impl Rows {
     /// The next row, or what `take` makes of it; [`Poll::Pending`] while pages for it are on their way.
     pub(super) fn poll<T>(
         &mut self,
         context: &mut Context<'_>,
         direction: Direction,
-        mut take: impl FnMut(Taken<'_, R>) -> Result<T, Stop>,
+        mut take: impl FnMut(Taken<'_>) -> Result<T, Stop>,
     ) -> Poll<Result<Option<T>>> {
         loop {
             if self.is_fetching {
-                let fetched = ready!(self.reader.poll_fetch(context));
+                let fetched = ready!(self.session.poll_fetch(context));
                 self.is_fetching = false;
                 if let Err(error) = fetched {
                     self.recover(error.into())?;
@@ -1017,8 +1026,8 @@ impl<R: Reader + AsyncSource> Rows<R> {
 }
 
 /// A row just found, and what its parts are loaded with.
-pub(super) struct Taken<'r, R> {
-    reader: &'r Asking<'r, R>,
+pub(super) struct Taken<'r> {
+    session: &'r Session,
     wanted: &'r Wanted,
     beside_main: &'r [StoredValue],
     key: &'r [u8],
@@ -1032,18 +1041,18 @@ enum Spot<'r> {
     Page(&'r PageRef, ops::Range<usize>),
 }
 
-impl<R: Reader> Taken<'_, R> {
+impl Taken<'_> {
     /// Its key and only part. A step.
     pub(super) fn with_value(self) -> Result<(Key, Value), Stop> {
         let value = match self.spot {
-            Spot::Page(page, place) => Value::from_page(self.reader.session().cache(), page, place),
+            Spot::Page(page, place) => Value::from_page(self.session.cache(), page, place),
             Spot::Found(Found::Memory(row)) => {
                 let place = self.wanted.place(0, row.value());
                 Value::from_memory(row, place)
             }
             Spot::Found(Found::File(row, file)) => {
-                let loaded = self.wanted.stored(0, &row, self.beside_main).load(self.reader, &file.sst.file)?;
-                Value::from_file(self.reader.session().cache(), loaded)
+                let loaded = self.wanted.stored(0, &row, self.beside_main).load(self.session, &file.sst.file)?;
+                Value::from_file(self.session.cache(), loaded)
             }
         };
         Ok((self.key.into(), value))
@@ -1052,8 +1061,8 @@ impl<R: Reader> Taken<'_, R> {
     /// Its key and all parts. A step.
     pub(super) fn with_parts(self) -> Result<(Key, Parts), Stop> {
         let parts = match &self.spot {
-            Spot::Page(page, place) => followed_parts(self.wanted, self.reader.session().cache(), page, place),
-            Spot::Found(found) => load_parts(self.reader, self.wanted, self.beside_main, found)?,
+            Spot::Page(page, place) => followed_parts(self.wanted, self.session.cache(), page, place),
+            Spot::Found(found) => load_parts(self.session, self.wanted, self.beside_main, found)?,
         };
         Ok((self.key.into(), parts))
     }
@@ -1065,22 +1074,17 @@ fn followed_parts(wanted: &Wanted, cache: &PageCache, page: &PageRef, place: &op
 }
 
 /// The parts wanted of a row; those that lie outside their pages are read together. A step.
-fn load_parts<R: Reader>(
-    reader: &R,
-    wanted: &Wanted,
-    beside_main: &[StoredValue],
-    found: &Found,
-) -> Result<Parts, Stop> {
+fn load_parts(session: &Session, wanted: &Wanted, beside_main: &[StoredValue], found: &Found) -> Result<Parts, Stop> {
     let (row, file) = match found {
         Found::Memory(row) => return Ok(wanted.of_memory(row)),
         Found::File(row, file) => (row, file),
     };
     let mut loaded = [const { None }; MAX_GROUPS];
     together((0..wanted.len()).zip(&mut loaded), |(i, part)| {
-        *part = Some(wanted.stored(i, row, beside_main).load(reader, &file.sst.file)?);
+        *part = Some(wanted.stored(i, row, beside_main).load(session, &file.sst.file)?);
         Ok(())
     })?;
-    let cache = reader.session().cache();
+    let cache = session.cache();
     Ok(Parts::of(loaded.into_iter().flatten().map(|part| Value::from_file(cache, part))))
 }
 

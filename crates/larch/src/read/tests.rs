@@ -15,7 +15,7 @@ use crate::{Database, Durability, Error, IndexKind, Readable, Selection, Snapsho
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Access, Machine};
-use pages::{Address, Admit, Flaky, PageKind, PageRef, PageSource, PagedFile, Reason, Session, Stop, retry};
+use pages::{Admit, Flaky, PageAt, PageKind, PageRef, PageSource, Reason, Session, Stop, retry};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -590,20 +590,24 @@ struct Watched {
 }
 
 impl PageSource for Watched {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
-        self.session.page(file, at, kind)
+    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
+        self.session.page(at)
     }
 
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        self.session.peek(file, at, kind)
+    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.session.peek(at)
     }
 
-    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
-        self.session.ahead(file, at, kind)
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.session.glance(at)
     }
 
-    fn take_read(&self, file: &Arc<PagedFile>, at: &Address) -> bool {
-        self.session.take_read(file, at)
+    fn ahead(&self, at: PageAt<'_>) -> bool {
+        self.session.ahead(at)
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        self.session.ahead_bytes()
     }
 
     fn fetch(&self) -> pages::Result<()> {
@@ -611,6 +615,10 @@ impl PageSource for Watched {
         let pinned = self.session.cache().usage().pinned_bytes;
         self.most_pinned.set(self.most_pinned.get().max(pinned));
         Ok(())
+    }
+
+    fn take_read(&self, at: PageAt<'_>) -> bool {
+        self.session.take_read(at)
     }
 
     fn release(&self) {

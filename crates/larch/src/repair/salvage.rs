@@ -106,7 +106,7 @@ impl Salvage {
     /// Goes to what is below `branch`, or to its rows.
     fn descend(&mut self, branch: Branch) {
         let session = self.session();
-        let page = retry(&session, || session.page(&self.sst.file, &branch.at, branch.kind));
+        let page = retry(&session, || session.page(self.sst.file.at(&branch.at, branch.kind)));
         let below = page.and_then(|page| self.sst.branches(TreeKind::Main, &branch, &page));
         match below {
             Ok(below) if branch.level > 0 => self.branches.extend(below.into_iter().rev()),

@@ -92,7 +92,7 @@ impl Heat {
     ) {
         let mut left: Vec<Branch> = file.sst.top(tree).into_iter().collect();
         while let Some(branch) = left.pop() {
-            let Some(page) = loaded.peek(&file.sst.file, &branch.at, branch.kind) else { continue };
+            let Some(page) = loaded.peek(file.sst.file.at(&branch.at, branch.kind)) else { continue };
             // What is damaged is for readers to find.
             let Ok(below) = file.sst.branches(tree, &branch, &page) else { continue };
             left.extend(below.into_iter().rev());

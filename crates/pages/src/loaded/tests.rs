@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::numbered::{BLOCK_COST, Numbered, accept};
+use crate::{Address, PageKind};
 use crate::{Admit, Reason, Session, retry};
 
 #[test]
@@ -60,7 +61,7 @@ fn a_page_with_another_address_is_not_the_one_peeked_at_and_corrupt_when_needed(
     let loaded = Loaded::new(&cache);
     let (kind, at) = numbered.pages[0];
     for (kind, at) in [(kind, Address { crc: !at.crc, ..at }), (PageKind::Index, at)] {
-        assert!(loaded.peek(&file, &at, kind).is_none());
-        assert!(matches!(loaded.page(&file, &at, kind), Err(Stop::Failed(_))));
+        assert!(loaded.peek(file.at(&at, kind)).is_none());
+        assert!(matches!(loaded.page(file.at(&at, kind)), Err(Stop::Failed(_))));
     }
 }

@@ -48,9 +48,9 @@ pub(super) struct Round {
     /// Needed pages on their way.
     awaited: Vec<Awaited>,
     /// Pages read ahead that the cache does not keep, each with the time it was asked for, in the order of files and offsets.
-    pub ahead: Vec<(Key, Ahead)>,
-    /// Whether there was no room for some of the pages that are not needed.
-    pub turned_away: bool,
+    pub ahead: Vec<(Key, InFlight)>,
+    /// There was no room for some of the pages that are not needed.
+    pub was_short: bool,
     /// The pages this round reads from disk, whatever comes of it.
     pub reads: Vec<PageRead>,
 }
@@ -66,8 +66,8 @@ struct Awaited {
     is_own: bool,
 }
 
-/// A page on its way that nobody needs yet.
-pub(super) struct Ahead {
+/// A page on its way that was asked for ahead.
+pub(super) struct InFlight {
     pub flight: Arc<Flight>,
     /// When it was asked for.
     pub time: u64,
@@ -76,22 +76,19 @@ pub(super) struct Ahead {
 }
 
 /// A page read from disk.
-#[derive(Clone, Copy, Debug)]
-pub struct PageRead {
+pub(crate) struct PageRead {
+    pub key: Key,
     /// Id of its file.
     pub file: u64,
-    /// Where it lies there.
     pub at: Address,
-    /// What it is for.
     pub kind: PageKind,
-    /// Whether the step needs it; otherwise it is read ahead.
+    /// The step needs it; otherwise it is read ahead.
     pub needed: bool,
-    pub(crate) key: Key,
 }
 
 impl Round {
     /// Begins to bring `requests` (sorted, each page once) into memory; of those that are not needed, those for which there
-    /// is room in the order they were asked for. `flying` gives a page that the session has on its way. `turn` is the right
+    /// is room in the order they were asked for. `in_flight` gives the read of a page that the session has on its way. `turn` is the right
     /// to exceed the budget if the step has it already, or gets it here.
     ///
     /// With a `waiter` the answer may be `None`: there is no room, nothing was begun, and the task is woken when it is worth
@@ -99,7 +96,7 @@ impl Round {
     pub fn begin(
         manner: &Manner<'_>,
         requests: &[Request],
-        mut flying: impl FnMut(Key) -> Option<Arc<Flight>>,
+        in_flight: impl Fn(Key) -> Option<Arc<Flight>>,
         turn: &mut Option<Arc<Turn>>,
         waiter: Option<Waiter<'_, '_>>,
     ) -> Option<Self> {
@@ -108,7 +105,7 @@ impl Round {
         let mut round = Self::default();
         let mut missing: Vec<&Request> = Vec::new();
         for request in requests {
-            match flying(request.key) {
+            match in_flight(request.key) {
                 Some(flight) => round.expect(manner, request, flight),
                 None => match cache.look(request.key, keeps(request)) {
                     Look::Resident(page) => round.found(request, page),
@@ -165,7 +162,7 @@ impl Round {
             if request.needed {
                 round.await_flight(request, flight, true);
             } else if !keeps(request) {
-                round.ahead.push((request.key, Ahead { flight, time: request.time, bytes }));
+                round.ahead.push((request.key, InFlight { flight, time: request.time, bytes }));
             }
             let Request { key, file, at, kind, needed, .. } = request;
             round.reads.push(PageRead { file: file.id(), at: *at, kind: *kind, needed: *needed, key: *key });
@@ -235,7 +232,7 @@ impl Round {
                 None => manner.cache.try_reserve(bytes),
             };
             if charge.is_none() {
-                self.turned_away = true;
+                self.was_short = true;
                 break;
             }
             left -= waiting;

@@ -3,6 +3,7 @@
 mod flying;
 mod parked;
 
+use super::ahead::{GIVEN_UP_ROUNDS, MAX_HINTS};
 use super::*;
 use crate::flaky::SplitMix;
 use crate::numbered::{BLOCK_COST, Numbered, PATH, accept};
@@ -85,7 +86,7 @@ fn a_damaged_page_among_others_read_with_it_fails_alone() {
     assert!(!numbered.is_resident(&cache, &file, 3));
 
     // As a hint it bothers nobody.
-    session.ahead(&file, &numbered.pages[3].1, PageKind::Data);
+    session.ahead(file.at(&numbered.pages[3].1, PageKind::Data));
     all_of(&session, &numbered, &file, &[7]).expect("page 7 is whole");
     assert_eq!(cache.usage().in_flight_bytes, 0);
 }
@@ -95,7 +96,7 @@ fn a_step_is_told_once_of_each_page_that_it_had_to_read() {
     let numbered = Numbered::blocks(8);
     let (cache, file) = setup(&numbered, 10);
     let session = Session::new(&cache, Reason::Point, Admit::Keep);
-    let told = |number: usize| session.take_read(&file, &numbered.pages[number].1);
+    let told = |number: usize| session.take_read(file.at(&numbered.pages[number].1, PageKind::Data));
     let step = |numbers: &[usize]| {
         retry(&session, || {
             for &number in numbers {
@@ -131,7 +132,7 @@ fn a_page_asked_for_with_another_address_is_corrupt_though_it_is_resident() {
     all_of(&session, &numbered, &file, &[0]).expect("no faults");
     let (kind, at) = numbered.pages[0];
     for (kind, at) in [(kind, Address { crc: !at.crc, ..at }), (PageKind::Index, at)] {
-        let outcome = session.page(&file, &at, kind);
+        let outcome = session.page(file.at(&at, kind));
         assert!(matches!(outcome, Err(Stop::Failed(error)) if matches!(*error, Error::Corrupt { .. })));
     }
 }
@@ -143,8 +144,8 @@ fn an_address_that_can_be_none_is_corrupt_and_reserves_nothing() {
     let session = Session::new(&cache, Reason::Point, Admit::Keep);
     for at in [(u64::MAX - 63, 64), (u64::MAX - 4095, 4096), (0, u32::MAX), (0, 0), (32, 64)] {
         let at = Address { offset: at.0, bytes: at.1, crc: 0 };
-        session.ahead(&file, &at, PageKind::Data);
-        let outcome = retry(&session, || session.page(&file, &at, PageKind::Data));
+        session.ahead(file.at(&at, PageKind::Data));
+        let outcome = retry(&session, || session.page(file.at(&at, PageKind::Data)));
         assert!(matches!(outcome, Err(Error::Corrupt { .. })), "{at:?}");
     }
     assert_eq!((session.rounds(), numbered.disk.counts().reads), (0, 0));
@@ -274,7 +275,7 @@ fn of_many_hints_the_newest_are_followed_and_the_others_forgotten() {
         let (cache, file) = setup(&numbered, 10 * PAGES as u64);
         let session = Session::new(&cache, Reason::Scan, Admit::Keep);
         assert!(hints.iter().all(|number| numbered.ahead(&session, &file, *number)), "none is in memory");
-        assert!(session.step.borrow().ahead.len() <= 2 * MAX_HINTS);
+        assert!(session.step.borrow().read_ahead.hints() <= 2 * MAX_HINTS);
         session.fetch().expect("no faults of the disk");
         let brought: Vec<usize> = (0..PAGES).filter(|number| numbered.is_resident(&cache, &file, *number)).collect();
         assert!(brought == expected, "{} hints brought {} pages", hints.len(), brought.len());
@@ -348,8 +349,8 @@ fn a_peek_is_not_answered_with_another_page() {
         (PageKind::Index, at),
     ];
     for (kind, at) in others {
-        assert!(session.peek(&registered, &at, kind).is_none());
-        assert!(resident.peek(&file, &at, kind).is_none());
+        assert!(session.peek(registered.at(&at, kind)).is_none());
+        assert!(resident.peek(file.at(&at, kind)).is_none());
     }
 }
 
@@ -374,7 +375,7 @@ fn a_hint_says_whether_it_was_noted() {
         drop(flight);
         assert!(numbered.ahead(&session, &file, 2), "nobody does any more");
         let impossible = Address { offset: 32, bytes: 64, crc: 0 };
-        assert!(!session.ahead(&file, &impossible, PageKind::Data));
+        assert!(!session.ahead(file.at(&impossible, PageKind::Data)));
     }
 }
 
@@ -410,7 +411,7 @@ fn hot_pages_survive_a_scan_that_passes_through() {
         all_of(&scan, &numbered, &file, &[number]).expect("no faults");
     }
     assert!((0..11).all(|number| numbered.is_resident(&cache, &file, number)));
-    assert_eq!(cache.usage().frames, 11 + scan.step.borrow().waiting.len() as u64);
+    assert_eq!(cache.usage().frames, 11 + scan.step.borrow().read_ahead.pages() as u64);
     assert_eq!(scan.page_reads(), 489);
 }
 

@@ -138,7 +138,7 @@ fn check_totals(content: &Content, built: &Built) {
                 let node = Node::new(&node.page);
                 for i in 0..node.children() {
                     let child = node.child(i);
-                    let page = source.page(&sst.file, &child.address, kind.page_kind()).expect("the file is whole");
+                    let page = source.page(sst.file.at(&child.address, kind.page_kind())).expect("the file is whole");
                     let layout = Layout::of(&page);
                     assert_eq!(layout.first_row(), found.rows);
                     let erases = (0..layout.rows()).filter(|&i| layout.record(&page, i).kind == RowKind::Erase);

@@ -1,8 +1,7 @@
 //! What a precharge asked for, and what it may still ask for. It does not know why.
 
 use crate::format::meta::{MAX_GROUPS, TreeKind};
-use os::sync::Arc;
-use pages::{Address, PACK_BYTES, PageKind, PageSource, PagedFile};
+use pages::{Address, PACK_BYTES, PageAt, PageSource};
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 
@@ -32,23 +31,17 @@ impl Asked {
     }
 
     /// Asks for a page ahead; whether it was noted, now or for the next pass.
-    pub(super) fn ahead<S: PageSource + ?Sized>(
-        &self,
-        source: &S,
-        file: &Arc<PagedFile>,
-        at: &Address,
-        kind: PageKind,
-    ) -> bool {
-        let place = (file.id(), at.offset);
+    pub(super) fn ahead<S: PageSource + ?Sized>(&self, source: &S, at: PageAt<'_>) -> bool {
+        let place = (at.file.id(), at.address.offset);
         if self.pages.borrow().contains(&place) {
             return false;
         }
         if self.in_this_pass.get() == PASS_PAGES {
-            let is_left = source.peek(file, at, kind).is_none();
+            let is_left = source.peek(at).is_none();
             self.is_full.set(self.is_full.get() || is_left);
             return is_left;
         }
-        let noted = source.ahead(file, at, kind);
+        let noted = source.ahead(at);
         if noted {
             self.pages.borrow_mut().insert(place);
             self.in_this_pass.set(self.in_this_pass.get() + 1);

@@ -115,7 +115,7 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
                     sum.is_cut = true;
                     break;
                 }
-                sum.noted |= asked.ahead(source, file, &address, PageKind::Value);
+                sum.noted |= asked.ahead(source, file.at(&address, PageKind::Value));
             }
             Ok(())
         })
@@ -202,7 +202,7 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
         }
         let page = history.peek(source, &address);
         if page.is_none() {
-            self.sum.noted |= self.trees.asked.ahead(source, history.file(), &address, history.page_kind());
+            self.sum.noted |= self.trees.asked.ahead(source, history.file().at(&address, history.page_kind()));
         }
         Ok(page)
     }

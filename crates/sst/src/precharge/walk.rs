@@ -550,7 +550,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     /// Asks for a data page ahead.
     fn ask(&mut self, address: &Address) {
         let (file, kind) = (self.descent.file(), self.descent.page_kind());
-        self.pass.noted |= self.asked.ahead(self.source, file, address, kind);
+        self.pass.noted |= self.asked.ahead(self.source, file.at(address, kind));
     }
 }
 

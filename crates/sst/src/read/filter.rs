@@ -252,7 +252,7 @@ impl Sst {
 
     /// Rows in the page at `at`, of this part, were looked at in vain.
     fn count_in_vain<S: PageSource + ?Sized>(&self, source: &S, part: usize, at: &Address) {
-        let was_read = source.take_read(&self.file, at);
+        let was_read = source.take_read(self.file.at(at, PageKind::Data));
         self.filter_use.count(part, if was_read { Looks::read_in_vain } else { Looks::in_vain });
     }
 
@@ -299,7 +299,7 @@ impl Sst {
         let is_node = kind != PageKind::Filter;
         if is_node && looks.has_lost_node(size) {
             self.filter_use.count(part, |looks| Looks { left: 0, ..looks });
-        } else if source.ahead(&self.file, &at, kind) {
+        } else if source.ahead(self.file.at(&at, kind)) {
             self.filter_use.count(part, |looks| looks.asked(size, is_node));
         }
     }

@@ -328,7 +328,7 @@ impl Ahead {
         let place = self.place.get_or_insert_with(|| Place::at(position));
         let mut grows = page.is_some();
         // A source that takes the hint has the page neither in memory nor on its way.
-        let is_gone = |page: &Address| source.ahead(descent.file(), page, descent.page_kind());
+        let is_gone = |page: &Address| source.ahead(descent.file().at(page, descent.page_kind()));
         if position < place.came && page.is_some_and(is_gone) {
             // It was asked for, and came, and is gone; or there was no room for it.
             grows = false;
@@ -535,7 +535,7 @@ impl<S: PageSource + ?Sized> Walk<'_, S> {
             self.passed = self.passed.max(through);
             return;
         }
-        self.source.ahead(self.descent.file(), &child.address, self.descent.page_kind());
+        self.source.ahead(self.descent.file().at(&child.address, self.descent.page_kind()));
         let bytes = child.address.memory_bytes();
         self.asked_bytes += bytes;
         self.reach.at_bytes = self.reach.at_bytes.saturating_add(bytes);
@@ -554,7 +554,7 @@ impl<S: PageSource + ?Sized> Walk<'_, S> {
             }
             Some(_) => {}
             None => {
-                self.source.ahead(self.descent.file(), address, self.descent.node_kind());
+                self.source.ahead(self.descent.file().at(address, self.descent.node_kind()));
                 // What lies under it is not known yet, and nothing behind that is asked for before it is.
                 self.reach.lowest = self.reach.lowest.max(*level);
             }

@@ -16,7 +16,7 @@ use crate::format::{PageRows, Seen};
 use crate::row::Version;
 use crate::slice::RowRanges;
 use os::sync::Arc;
-use pages::{Address, Error, PageKind, PageRef, PageSource, PagedFile, Stop};
+use pages::{Address, Error, PageAt, PageKind, PageRef, PageSource, PagedFile, Stop};
 use std::ops::Range;
 
 /// Where a cursor stops relative to the key it seeks.
@@ -116,7 +116,7 @@ impl<'a> Descent<'a> {
         let mut address = self.root.address;
         let mut leaf = None;
         for _ in 0..self.root.height {
-            let page = self.under(source, leaf.as_ref(), &address, self.root_kind)?;
+            let page = source.page(self.at(&address, self.root_kind, leaf.as_ref()))?;
             let node = Node::new(&page);
             let child = node.search_row(row);
             address = node.address(child);
@@ -125,33 +125,13 @@ impl<'a> Descent<'a> {
         Ok(leaf)
     }
 
-    /// The page at `at`, which lies under `above` unless it is the root.
+    /// The page at `address`, which lies under `above` unless it is the root.
     #[inline]
-    fn under<S: PageSource + ?Sized>(
-        &self,
-        source: &S,
-        above: Option<&Leaf>,
-        at: &Address,
-        kind: PageKind,
-    ) -> Result<PageRef, Stop> {
+    fn at<'p>(&'p self, address: &Address, kind: PageKind, above: Option<&'p Leaf>) -> PageAt<'p> {
+        let at = self.file.at(address, kind);
         match above {
-            Some(Leaf { page, child }) => source.child((page, *child), self.file, at, kind),
-            None => source.page(self.file, at, kind),
-        }
-    }
-
-    /// As [`Self::under`], if it is in memory.
-    #[inline]
-    fn peek_under<S: PageSource + ?Sized>(
-        &self,
-        source: &S,
-        above: Option<&Leaf>,
-        at: &Address,
-        kind: PageKind,
-    ) -> Option<PageRef> {
-        match above {
-            Some(Leaf { page, child }) => source.peek_child((page, *child), self.file, at, kind),
-            None => source.peek(self.file, at, kind),
+            Some(Leaf { page, child }) => at.under(page, *child),
+            None => at,
         }
     }
 
@@ -167,12 +147,12 @@ impl<'a> Descent<'a> {
 
     /// The page at `at`, `level` levels above the data pages.
     pub(crate) fn page<S: PageSource + ?Sized>(&self, source: &S, at: &Address, level: u8) -> Result<PageRef, Stop> {
-        source.page(self.file, at, if level == 0 { self.kind.page_kind() } else { self.root_kind })
+        source.page(self.file.at(at, if level == 0 { self.kind.page_kind() } else { self.root_kind }))
     }
 
     /// A data page, if it is in memory.
     pub(crate) fn peek<S: PageSource + ?Sized>(&self, source: &S, at: &Address) -> Option<PageRef> {
-        source.peek(self.file, at, self.kind.page_kind())
+        source.peek(self.file.at(at, self.kind.page_kind()))
     }
 
     /// Kind of the tree's data pages.
@@ -197,7 +177,7 @@ impl<'a> Descent<'a> {
 
     /// A node, if it is in memory and of the form that belongs here.
     pub(crate) fn peek_node<S: PageSource + ?Sized>(&self, source: &S, at: &Address) -> Option<PageRef> {
-        let page = source.peek(self.file, at, self.root_kind)?;
+        let page = source.peek(self.file.at(at, self.root_kind))?;
         self.node(&page, at).is_ok().then_some(page)
     }
 
@@ -279,23 +259,23 @@ impl<'a> Descent<'a> {
         let mut address = self.root.address;
         let mut rows = 0..self.rows;
         for _ in 0..self.root.height {
-            let Some(page) = source.peek(self.file, &address, self.root_kind) else { return (None, rows) };
+            let Some(page) = source.peek(self.file.at(&address, self.root_kind)) else { return (None, rows) };
             let node = Node::new(&page);
             let child = node.search_row(row);
             rows = node.rows_before(child).unwrap_or(rows.start)..node.rows_through(child);
             address = node.address(child);
         }
-        (source.peek(self.file, &address, self.kind.page_kind()), rows)
+        (source.peek(self.file.at(&address, self.kind.page_kind())), rows)
     }
 
     /// The data page that holds row `row`, if it and the nodes above it are in memory; counts as no use of them.
     pub(super) fn glance_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Option<PageRef> {
         let mut address = self.root.address;
         for _ in 0..self.root.height {
-            let page = source.glance(self.file, &address, self.root_kind)?;
+            let page = source.glance(self.file.at(&address, self.root_kind))?;
             address = Node::new(&page).address(Node::new(&page).search_row(row));
         }
-        source.glance(self.file, &address, self.kind.page_kind())
+        source.glance(self.file.at(&address, self.kind.page_kind()))
     }
 
     /// A page must hold the rows that its parent says.
@@ -314,7 +294,7 @@ impl<'a> Descent<'a> {
         let mut address = self.root.address;
         let mut above: Option<Leaf> = None;
         for _ in 0..self.root.height {
-            let page = self.under(source, above.as_ref(), &address, self.root_kind)?;
+            let page = source.page(self.at(&address, self.root_kind, above.as_ref()))?;
             let node = self.node(&page, &address)?;
             let child = node.search(key);
             address = node.address(child);
@@ -339,7 +319,7 @@ impl<'a> Descent<'a> {
         let mut address = self.root.address;
         let mut above: Option<Leaf> = None;
         for _ in 0..self.root.height {
-            let page = self.peek_under(source, above.as_ref(), &address, self.root_kind);
+            let page = source.peek(self.at(&address, self.root_kind, above.as_ref()));
             let page = page.ok_or((address, self.root_kind))?;
             let Ok(node) = self.node(&page, &address) else { return Ok(None) };
             let child = node.search(key);
@@ -347,7 +327,7 @@ impl<'a> Descent<'a> {
             above = Some(Leaf { page, child });
         }
         let kind = self.kind.page_kind();
-        self.peek_under(source, above.as_ref(), &address, kind).ok_or((address, kind)).map(Some)
+        source.peek(self.at(&address, kind, above.as_ref())).ok_or((address, kind)).map(Some)
     }
 
     /// First row of the page under which `key` lies if it exists; `None` if a node above it is not in memory.
@@ -355,7 +335,7 @@ impl<'a> Descent<'a> {
         let mut address = self.root.address;
         let mut first = 0;
         for _ in 0..self.root.height {
-            let page = source.peek(self.file, &address, self.root_kind)?;
+            let page = source.peek(self.file.at(&address, self.root_kind))?;
             let node = self.node(&page, &address).ok()?;
             let child = node.search(key);
             first = node.rows_before(child).unwrap_or(first);
@@ -384,7 +364,7 @@ impl<'a> Descent<'a> {
         key: &[u8],
     ) -> Result<(PageRef, Layout), Stop> {
         let (address, above) = self.way_to_key(source, key)?;
-        let page = self.under(source, above.as_ref(), &address, self.kind.page_kind())?;
+        let page = source.page(self.at(&address, self.kind.page_kind(), above.as_ref()))?;
         let layout = Layout::of(&page);
         Ok((page, layout))
     }
@@ -403,7 +383,7 @@ impl<'a> Descent<'a> {
         let mut span = 0..self.rows;
         let mut above: Option<Leaf> = None;
         for _ in 0..self.root.height {
-            let page = self.under(source, above.as_ref(), &address, self.root_kind)?;
+            let page = source.page(self.at(&address, self.root_kind, above.as_ref()))?;
             let node = self.node(&page, &address)?;
             let child = node.search(key);
             span = node.rows_before(child).unwrap_or(span.start)..node.rows_through(child);
@@ -413,7 +393,7 @@ impl<'a> Descent<'a> {
             address = node.address(child);
             above = Some(Leaf { page, child });
         }
-        let page = self.under(source, above.as_ref(), &address, self.kind.page_kind())?;
+        let page = source.page(self.at(&address, self.kind.page_kind(), above.as_ref()))?;
         let layout = Layout::of(&page);
         self.check_rows(&layout, span, &address)?;
         Ok(Under::Page(page, layout))
@@ -431,7 +411,7 @@ impl<'a> Descent<'a> {
             return Err(corrupt(self.file, self.kind.page_kind(), self.root.address.offset, why));
         }
         let (address, above) = self.way_to_row(source, row)?;
-        let page = self.under(source, above.as_ref(), &address, self.kind.page_kind())?;
+        let page = source.page(self.at(&address, self.kind.page_kind(), above.as_ref()))?;
         let layout = L::of(&page);
         self.check_row(row, &layout, &address)?;
         Ok((page, layout))
@@ -700,7 +680,7 @@ impl<L: PageRows> TreeCursor<L> {
             },
         };
         let address = leaf.as_ref().map_or(descent.root.address, |leaf| Node::new(&leaf.page).address(leaf.child));
-        let page = match source.page(&self.file, &address, self.kind.page_kind()) {
+        let page = match source.page(self.file.at(&address, self.kind.page_kind())) {
             Ok(page) => page,
             Err(stop) => return Err(self.stopped(source, stop, row, Some(address))),
         };

@@ -127,10 +127,10 @@ impl ValuesAhead {
         let (mut bytes, mut is_missing, mut is_gone) = (0, false, false);
         for chunk in value.chunks() {
             bytes += chunk.memory_bytes();
-            if source.glance(descent.file(), &chunk, PageKind::Value).is_none() {
+            if source.glance(descent.file().at(&chunk, PageKind::Value)).is_none() {
                 is_missing = true;
                 // A source that takes the hint has the page neither in memory nor on its way.
-                is_gone |= source.ahead(descent.file(), &chunk, PageKind::Value);
+                is_gone |= source.ahead(descent.file().at(&chunk, PageKind::Value));
             }
         }
         let unused = place.pass(position);
@@ -193,7 +193,7 @@ impl ValuesAhead {
                 let bytes: u64 = value.chunks().map(|chunk| chunk.memory_bytes()).sum();
                 if place.asked_bytes + bytes <= self.window_bytes {
                     for chunk in value.chunks() {
-                        source.ahead(descent.file(), &chunk, PageKind::Value);
+                        source.ahead(descent.file().at(&chunk, PageKind::Value));
                     }
                     place.asked.push_back((next, bytes));
                     place.asked_bytes += bytes;

@@ -11,7 +11,7 @@ use super::tree::Descent;
 use crate::format::meta::{Tree, TreeKind};
 use crate::slice::RowRanges;
 use os::sync::Arc;
-use pages::{Address, PageKind, PageRef, PageSource, PagedFile, Result, Stop, retry};
+use pages::{Address, PageAt, PageKind, PageRef, PageSource, PagedFile, Result, Stop, retry};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -65,14 +65,14 @@ impl<'a, S: PageSource + ?Sized> Whole<'a, S> {
 
     /// A page that belongs to no tree, or to one that nothing is asked ahead for.
     pub fn page_at(&self, at: &Address, kind: PageKind) -> Result<PageRef> {
-        retry(self, || self.page(self.file, at, kind))
+        retry(self, || self.page(self.file.at(at, kind)))
     }
 
     /// Asks for pages of `kind` that are next, as many as there is room for; says how many those are.
     pub fn ask_next(&self, kind: PageKind, next: &[Address]) -> usize {
         let fits = |at: &&Address| {
             let fits = self.has_room(at);
-            self.ahead(self.file, at, kind);
+            self.ahead(self.file.at(at, kind));
             fits
         };
         next.iter().take_while(fits).count()
@@ -89,33 +89,38 @@ impl<'a, S: PageSource + ?Sized> Whole<'a, S> {
 }
 
 impl<S: PageSource + ?Sized> PageSource for Whole<'_, S> {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
-        let page = self.source.page(file, at, kind)?;
-        self.state.borrow_mut().given(at.offset);
+    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
+        let page = self.source.page(at)?;
+        self.state.borrow_mut().given(at.address.offset);
         Ok(page)
     }
 
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        if !matches!(kind, PageKind::Index | PageKind::Flat) {
-            return self.source.peek(file, at, kind);
+    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
+        if !matches!(at.kind, PageKind::Index | PageKind::Flat) {
+            return self.source.peek(at);
         }
         let state = &mut *self.state.borrow_mut();
-        if let Some(node) = state.node(at, kind) {
+        if let Some(node) = state.node(&at.address, at.kind) {
             return Some(node);
         }
-        let node = self.source.peek(file, at, kind)?;
-        state.nodes.insert(at.offset, node.clone());
-        state.looked_at.push(at.offset);
+        let node = self.source.peek(at)?;
+        state.nodes.insert(at.address.offset, node.clone());
+        state.looked_at.push(at.address.offset);
         Some(node)
     }
 
-    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
-        if self.state.borrow().asked.contains_key(&at.offset) || !self.has_room(at) {
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.state.borrow().node(&at.address, at.kind).or_else(|| self.source.glance(at))
+    }
+
+    fn ahead(&self, at: PageAt<'_>) -> bool {
+        let address = &at.address;
+        if self.state.borrow().asked.contains_key(&address.offset) || !self.has_room(address) {
             return false;
         }
-        let noted = self.source.ahead(file, at, kind);
+        let noted = self.source.ahead(at);
         if noted {
-            self.state.borrow_mut().ask(at);
+            self.state.borrow_mut().ask(address);
         }
         noted
     }
@@ -131,6 +136,10 @@ impl<S: PageSource + ?Sized> PageSource for Whole<'_, S> {
             state.given(offset);
         }
         outcome
+    }
+
+    fn take_read(&self, at: PageAt<'_>) -> bool {
+        self.source.take_read(at)
     }
 
     fn release(&self) {
@@ -167,7 +176,7 @@ impl WholeTree {
             return Ok(node);
         }
         let page = retry(whole, || {
-            let page = whole.page(whole.file, at, kind);
+            let page = whole.page(whole.file.at(at, kind));
             if matches!(page, Err(Stop::Fault)) {
                 let state = &mut *whole.state.borrow_mut();
                 // It takes room beside what is asked ahead, until the round after it.
@@ -183,7 +192,7 @@ impl WholeTree {
     /// The data page at `at`, whose first row is `row`.
     pub fn data<S: PageSource + ?Sized>(&mut self, whole: &Whole<'_, S>, at: &Address, row: u64) -> Result<PageRef> {
         retry(whole, || {
-            let page = whole.page(whole.file, at, self.kind.page_kind());
+            let page = whole.page(whole.file.at(at, self.kind.page_kind()));
             self.noting(whole, page, row, Some(at))
         })
     }

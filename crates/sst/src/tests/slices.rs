@@ -8,9 +8,7 @@ use crate::precharge::{self, Asked, Reading, Shares};
 use crate::read::{Groups, Seek, Sst, SstCursor};
 use crate::{Direction, Limits, RowRanges, Slice, Version};
 use os::sync::Arc;
-use pages::{
-    Address, Admit, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Result, Session, Stop, retry,
-};
+use pages::{Admit, PageAt, PageCache, PageKind, PageRef, PageSource, Reason, Result, Session, Stop, retry};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::cell::RefCell;
@@ -94,28 +92,36 @@ struct Noting<'s> {
 }
 
 impl PageSource for Noting<'_> {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
-        let page = self.session.page(file, at, kind)?;
-        if kind == PageKind::Data {
+    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
+        let page = self.session.page(at)?;
+        if at.kind == PageKind::Data {
             self.pages.borrow_mut().push(page.clone());
         }
         Ok(page)
     }
 
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        self.session.peek(file, at, kind)
+    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.session.peek(at)
     }
 
-    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
-        self.session.ahead(file, at, kind)
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.session.glance(at)
     }
 
-    fn take_read(&self, file: &Arc<PagedFile>, at: &Address) -> bool {
-        self.session.take_read(file, at)
+    fn ahead(&self, at: PageAt<'_>) -> bool {
+        self.session.ahead(at)
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        self.session.ahead_bytes()
     }
 
     fn fetch(&self) -> Result<()> {
         self.session.fetch()
+    }
+
+    fn take_read(&self, at: PageAt<'_>) -> bool {
+        self.session.take_read(at)
     }
 
     fn release(&self) {

@@ -606,7 +606,7 @@ fn rows_that_contradict_each_other_are_noticed() {
     let sst = built.sst();
     let source = Resident::new(crate::validate);
     let at = built.meta.main.expect("it has rows").root(false).address;
-    let page = retry(&source, || source.page(&sst.file, &at, PageKind::Data)).expect("it is whole");
+    let page = retry(&source, || source.page(sst.file.at(&at, PageKind::Data))).expect("it is whole");
     let layout = Layout::of(&page);
     let reference = |i: usize| {
         let record = layout.record(&page, i);
@@ -666,7 +666,7 @@ fn a_value_page_of_another_level_is_noticed() {
     let sst = built.sst();
     let source = Resident::new(crate::validate);
     let at = built.meta.main.expect("it has a row").root(false).address;
-    let page = retry(&source, || source.page(&sst.file, &at, PageKind::Data)).expect("it is whole");
+    let page = retry(&source, || source.page(sst.file.at(&at, PageKind::Data))).expect("it is whole");
     let record = Layout::of(&page).record(&page, 0);
     let stored = &page[record.value_at..record.value_at + record.value_bytes];
     let [chunk] = chunks_of(stored, record.outside)[..] else { panic!("one chunk holds the value") };
@@ -749,7 +749,7 @@ fn complaint_of_filter(which: usize, change: impl FnOnce(&mut [u8])) -> String {
     for i in 0..node.children() {
         let mut child = node.child(i);
         if i == which {
-            let page = source.page(&sst.file, &child.address, PageKind::Filter).expect("the file is whole");
+            let page = source.page(sst.file.at(&child.address, PageKind::Filter)).expect("the file is whole");
             let mut bytes = page.to_vec();
             change.take().expect("one page is changed")(&mut bytes);
             let header = (PageKind::Filter, 0);

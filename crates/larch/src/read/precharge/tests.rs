@@ -7,7 +7,7 @@ use crate::manifest::file_set::FileOpener;
 use crate::read::level::LevelCursor;
 use crate::read::level::files_between;
 use os::Access;
-use pages::{Address, PageCache, PageKind, PageRef, PagedFile, Resident, Stop, retry};
+use pages::{PageAt, PageCache, PageKind, PageRef, Resident, Stop, retry};
 use sst::{BuildOptions, Builder, Groups, IndexKind, Limits, Readahead, RowKind, Seek, Version};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -98,11 +98,12 @@ impl Touch {
         self.rounds.set(0);
     }
 
-    fn is_here(&self, file: &PagedFile, at: &Address) -> bool {
-        self.whole.get() || self.loaded.borrow().contains(&(file.id(), at.offset))
+    fn is_here(&self, at: PageAt<'_>) -> bool {
+        self.whole.get() || self.loaded.borrow().contains(&(at.file.id(), at.address.offset))
     }
 
-    fn note(&self, file: &PagedFile, at: &Address, kind: PageKind) {
+    fn note(&self, at: PageAt<'_>) {
+        let PageAt { file, address: at, kind, .. } = at;
         assert!(self.may_fault.get(), "a fault after a precharge: {} page at {}", kind.name(), at.offset);
         self.noted.borrow_mut().insert((kind, file.id(), at.offset));
         self.asked.borrow_mut().insert((kind, file.id(), at.offset));
@@ -114,25 +115,33 @@ impl Touch {
 }
 
 impl PageSource for Touch {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
-        if self.is_here(file, at) {
-            self.touched.borrow_mut().insert((kind, file.id(), at.offset));
-            return self.pages.page(file, at, kind);
+    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
+        if self.is_here(at) {
+            self.touched.borrow_mut().insert((at.kind, at.file.id(), at.address.offset));
+            return self.pages.page(at);
         }
-        self.note(file, at, kind);
+        self.note(at);
         Err(Stop::Fault)
     }
 
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        self.is_here(file, at).then(|| self.pages.peek(file, at, kind))?
+    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.is_here(at).then(|| self.pages.peek(at))?
     }
 
-    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
-        let missing = !self.is_here(file, at);
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.peek(at)
+    }
+
+    fn ahead(&self, at: PageAt<'_>) -> bool {
+        let missing = !self.is_here(at);
         if missing {
-            self.note(file, at, kind);
+            self.note(at);
         }
         missing
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        0
     }
 
     fn fetch(&self) -> pages::Result<()> {
@@ -140,6 +149,10 @@ impl PageSource for Touch {
         self.rounds.set(self.rounds.get() + 1);
         self.loaded.borrow_mut().extend(noted.into_iter().map(|(_, file, offset)| (file, offset)));
         Ok(())
+    }
+
+    fn take_read(&self, _: PageAt<'_>) -> bool {
+        false
     }
 
     fn release(&self) {}

@@ -1,7 +1,7 @@
 //! Rows that a range takes from their page without merging are the rows of its version, whatever lies in other sources, from
 //! whichever end they are taken, and whatever happens between two of them.
 
-use super::forms::{Late, next};
+use super::forms::{Borrowed, Held, next, open_held};
 use super::*;
 use crate::table::bounds;
 use os::Disk;
@@ -60,15 +60,19 @@ fn clusters(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Mo
 
 #[test]
 fn rows_that_follow_in_a_page_are_those_of_a_model_whatever_happens_between_them() {
-    let (mut borrowed, mut followed) = (0, 0);
+    let mut total = Borrowed::default();
     for seed in 0..8 {
         for cache_bytes in [64 << 20, 5 * 4400] {
             println!("seed {seed}, cache of {cache_bytes} bytes");
             let rng = &mut StdRng::seed_from_u64(seed);
-            let db = open(&SimDisk::new(seed), cache_bytes);
+            let Held { reads, db } = open_held(&SimDisk::new(seed), cache_bytes, seed);
             let options = TableOptions { page_bytes: 2048, ..tiny_pages(IndexKind::Btree) };
             let table = db.table_with("t", options).expect("the disk works");
             let shown = clusters(rng, &db, &table);
+            let while_pending = || {
+                table.core().change_view(|_| {});
+                reads.step();
+            };
             let mut now = shown.last().expect("the newest").1.clone();
             for (number, (snapshot, model)) in shown.iter().enumerate() {
                 let groups: &[usize] = [&[][..], &[0], &[0, 2]][(number + seed as usize) % 3];
@@ -83,7 +87,8 @@ fn rows_that_follow_in_a_page_are_those_of_a_model_whatever_happens_between_them
                 let expected: Vec<(Vec<u8>, Row)> = rows.map(|(key, row)| (key.clone(), picked(row, groups))).collect();
                 let mut expected = expected.as_slice();
                 let pin = snapshot.pin_of(&table).expect("it is of this database").clone();
-                let mut rows = table.rows_by(Late::new(&table, seed), wanted, pin, range);
+                let mut rows = table.rows(wanted, pin, range);
+                let mut borrowed = Borrowed::default();
                 let limit = if rng.random_range(0..3) == 0 { rng.random_range(0..600) } else { u64::MAX };
                 if limit < u64::MAX {
                     rows = rows.limit(limit);
@@ -102,7 +107,7 @@ fn rows_that_follow_in_a_page_are_those_of_a_model_whatever_happens_between_them
                         }
                         _ => {}
                     }
-                    let row = next(rng, &mut rows, direction, &|| table.core().change_view(|_| {}));
+                    let row = next(rng, &mut rows, direction, &mut borrowed, &while_pending);
                     if count == limit {
                         assert_eq!(row, None);
                         break;
@@ -116,14 +121,16 @@ fn rows_that_follow_in_a_page_are_those_of_a_model_whatever_happens_between_them
                     (expected, count) = (rest, count + 1);
                 }
                 if groups.len() < 2 {
-                    borrowed += rows.reader().borrowed.get();
-                    followed += rows.reader().followed.get();
+                    total.rows += borrowed.rows;
+                    total.followed += borrowed.followed;
                 }
                 drop(rows);
+                reads.finish();
                 assert_eq!(table.core().cache.usage().pinned_bytes, 0);
             }
         }
     }
+    let Borrowed { rows: borrowed, followed } = total;
     println!("of {borrowed} rows {followed} were followed");
     assert!(followed * 2 > borrowed, "of {borrowed} rows {followed} were followed");
 }

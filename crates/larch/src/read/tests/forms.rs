@@ -7,100 +7,41 @@ use crate::read::again::Again;
 use crate::read::multi::MultiRead;
 use crate::read::range::{Given, Rows};
 use crate::table::bounds;
-use pages::{AsyncSource, Reader, retry_async};
+use os::sim::SimReads;
+use pages::retry_async;
 use sst::Direction;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-/// A session whose pages come some polls late.
-pub(super) struct Late {
-    session: Session,
-    rng: StdRng,
-    left: u32,
-    most_pinned: Cell<u64>,
-    /// Rows that were given as borrowed ones, and those of them that needed no merging.
-    pub(super) borrowed: Cell<u64>,
-    pub(super) followed: Cell<u64>,
+/// A database whose reads end when the test says so, or when a thread waits for them.
+pub(super) struct Held {
+    pub reads: Arc<SimReads>,
+    pub db: Database,
 }
 
-impl Late {
-    pub(super) fn new(table: &Table, seed: u64) -> Self {
-        let session = Session::new(&table.core().cache, Reason::Point, Admit::Keep);
-        Self {
-            session,
-            rng: StdRng::seed_from_u64(seed),
-            left: 1,
-            most_pinned: Cell::default(),
-            borrowed: Cell::default(),
-            followed: Cell::default(),
-        }
-    }
-
-    fn note_pins(&self) {
-        let pinned = self.session.cache().usage().pinned_bytes;
-        self.most_pinned.set(self.most_pinned.get().max(pinned));
-    }
+pub(super) fn open_held(disk: &Arc<SimDisk>, cache_bytes: u64, seed: u64) -> Held {
+    let reads = SimReads::new(seed);
+    let machine = Machine { reads: reads.clone(), ..Machine::simulated_on(disk.clone(), seed) };
+    let db = Database::builder("db").machine(machine).cache_bytes(cache_bytes).open().expect("the disk works");
+    Held { reads, db }
 }
 
-impl PageSource for Late {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
-        self.session.page(file, at, kind)
-    }
-
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        self.session.peek(file, at, kind)
-    }
-
-    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
-        self.session.ahead(file, at, kind)
-    }
-
-    fn ahead_bytes(&self) -> u64 {
-        self.session.ahead_bytes()
-    }
-
-    fn take_read(&self, file: &Arc<PagedFile>, at: &Address) -> bool {
-        self.session.take_read(file, at)
-    }
-
-    fn fetch(&self) -> pages::Result<()> {
-        self.session.fetch()?;
-        self.note_pins();
-        Ok(())
-    }
-
-    fn release(&self) {
-        self.session.release();
-    }
+/// Rows that were given as borrowed ones, and those of them that needed no merging.
+#[derive(Default)]
+pub(super) struct Borrowed {
+    pub rows: u64,
+    pub followed: u64,
 }
 
-impl Reader for Late {
-    fn session(&self) -> &Session {
-        &self.session
-    }
-}
-
-impl AsyncSource for Late {
-    fn poll_fetch(&mut self, context: &mut Context<'_>) -> Poll<pages::Result<()>> {
-        if self.left > 0 {
-            self.left -= 1;
-            context.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        let fetched = self.session.poll_fetch(context);
-        if fetched.is_ready() {
-            self.left = self.rng.random_range(0..3);
-            self.note_pins();
-        }
-        fetched
-    }
+fn session(table: &Table) -> Session {
+    Session::new(&table.core().cache, Reason::Point, Admit::Keep)
 }
 
 fn nobody() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }
 
-/// Polls until it is done; `between` polls something else may happen.
+/// Polls until it is done; `between` polls some reads end or something else happens.
 fn run<T>(future: impl Future<Output = T>, mut between: impl FnMut()) -> T {
     let mut future = pin!(future);
     loop {
@@ -111,22 +52,37 @@ fn run<T>(future: impl Future<Output = T>, mut between: impl FnMut()) -> T {
     }
 }
 
+/// Whether the future is done after `polls` polls, between which a read ends.
+fn is_done_after(polls: u32, reads: &SimReads, future: impl Future<Output = ()>) -> bool {
+    let mut future = pin!(future);
+    (0..polls).any(|_| {
+        let is_done = future.as_mut().poll(&mut nobody()).is_ready();
+        reads.step();
+        is_done
+    })
+}
+
 type Next = Option<(Vec<u8>, Row)>;
 
 fn given(row: Option<(crate::Key, Parts)>) -> Next {
     row.map(|(key, parts)| (key.to_vec(), bytes(&parts)))
 }
 
-/// The next row, in forms as `rng` says until one gives it.
-pub(super) fn next(rng: &mut StdRng, rows: &mut Rows<Late>, direction: Direction, renew_view: &dyn Fn()) -> Next {
+/// The next row, in forms as `rng` says until one gives it. `happen` is called while a poll is pending.
+pub(super) fn next(
+    rng: &mut StdRng,
+    rows: &mut Rows,
+    direction: Direction,
+    borrowed: &mut Borrowed,
+    happen: &dyn Fn(),
+) -> Next {
     loop {
         match rng.random_range(0..5) {
             0 => return given(rows.wait(direction, |row| row.with_parts()).expect("the disk works")),
             4 => {
                 let place = rows.next(direction).expect("the disk works")?;
-                let late = rows.reader();
-                late.borrowed.update(|count| count + 1);
-                late.followed.update(|count| count + u64::from(matches!(place, Given::Followed)));
+                borrowed.rows += 1;
+                borrowed.followed += u64::from(matches!(place, Given::Followed));
                 return Some((rows.last_key(direction).to_vec(), bytes(&rows.parts(&place).expect("the disk works"))));
             }
             1 => match rows.try_once(direction, |row| row.with_parts()).expect("the disk works") {
@@ -138,7 +94,7 @@ pub(super) fn next(rng: &mut StdRng, rows: &mut Rows<Late>, direction: Direction
                 for _ in 0..if form == 2 { u32::MAX } else { rng.random_range(0..4) } {
                     match rows.poll(&mut nobody(), direction, |row| row.with_parts()) {
                         Poll::Ready(row) => return given(row.expect("the disk works")),
-                        Poll::Pending => renew_view(),
+                        Poll::Pending => happen(),
                     }
                 }
                 rows.abandon();
@@ -155,9 +111,13 @@ fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
         {
             println!("seed {seed}, {index:?}, cache of {cache_bytes} bytes");
             let rng = &mut StdRng::seed_from_u64(seed);
-            let db = open(&SimDisk::new(seed), cache_bytes);
+            let Held { reads, db } = open_held(&SimDisk::new(seed), cache_bytes, seed);
             let table = db.table_with("t", tiny_pages(index)).expect("the disk works");
             let shown = history(rng, &db, &table);
+            let while_pending = || {
+                table.core().change_view(|_| {});
+                reads.step();
+            };
             let mut now = shown.last().expect("the newest").1.clone();
             // Something written, and now and then a flush. Both may compact, on a machine without threads, and so wait for
             // memory that a reader half done on the same thread would have.
@@ -185,7 +145,7 @@ fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
                 let expected: Vec<(Vec<u8>, Row)> = rows.map(|(key, row)| (key.clone(), picked(row, groups))).collect();
                 let mut expected = expected.as_slice();
                 let pin = snapshot.pin_of(&table).expect("it is of this database").clone();
-                let mut rows = table.rows_by(Late::new(&table, seed), wanted, pin, range);
+                let mut rows = table.rows_by(session(&table), wanted, pin, range);
                 let limit = if rng.random() { rng.random_range(0..40) } else { u64::MAX };
                 if limit < u64::MAX {
                     rows = rows.limit(limit);
@@ -199,7 +159,7 @@ fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
                     }
                     let forward = !both_ends || rng.random();
                     let direction = if forward { Direction::Forward } else { Direction::Backward };
-                    let row = next(rng, &mut rows, direction, &|| table.core().change_view(|_| {}));
+                    let row = next(rng, &mut rows, direction, &mut Borrowed::default(), &while_pending);
                     if count == limit {
                         assert_eq!(row, None);
                         break;
@@ -210,6 +170,7 @@ fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
                     (expected, count) = (rest, count + 1);
                 }
                 drop(rows);
+                reads.finish();
                 assert_eq!(table.core().cache.usage().pinned_bytes, 0);
             }
         }
@@ -222,9 +183,12 @@ fn futures_say_of_keys_what_reads_that_wait_do() {
         for cache_bytes in [64 << 20, 3 * 4400, 40 * 4400] {
             println!("seed {seed}, cache of {cache_bytes} bytes");
             let rng = &mut StdRng::seed_from_u64(seed);
-            let db = open(&SimDisk::new(seed), cache_bytes);
+            let Held { reads, db } = open_held(&SimDisk::new(seed), cache_bytes, seed);
             let table = db.table_with("t", tiny_pages(IndexKind::Btree)).expect("the disk works");
             let shown = history(rng, &db, &table);
+            let step = || {
+                reads.step();
+            };
             for (snapshot, model) in shown.iter().skip(seed as usize % 4).step_by(4) {
                 for groups in CHOICES {
                     let selection = chosen(&table, groups).at(snapshot).expect("it is of this database");
@@ -235,19 +199,21 @@ fn futures_say_of_keys_what_reads_that_wait_do() {
                     let seen = view.table(table.identity(), at).expect("it is there");
                     let cache = &table.core().cache;
                     for (key, expected) in keys.iter().zip(&expected) {
-                        let mut late = Late::new(&table, seed);
+                        let mut session = session(&table);
                         let mut read = PointRead::new(seen, key);
                         let wanted = selection.wanted();
-                        let row = run(retry_async(&mut late, |late| read.get_parts(late, cache, wanted)), || {
-                            table.core().change_view(|_| {})
-                        });
+                        let row =
+                            run(retry_async(&mut session, |session| read.get_parts(session, cache, wanted)), || {
+                                table.core().change_view(|_| {});
+                                reads.step();
+                            });
                         assert_eq!(row.expect("the disk works").as_deref().map(bytes).as_ref(), expected.as_ref());
                         if let Tried::Ready(row) = selection.try_get(key).expect("the disk works") {
                             assert_eq!(row.as_deref().map(bytes).as_ref(), expected.as_ref());
                         }
-                        let row = run(selection.get_async(key), || {}).expect("the disk works");
+                        let row = run(selection.get_async(key), step).expect("the disk works");
                         assert_eq!(row.as_deref().map(bytes).as_ref(), expected.as_ref());
-                        let there = run(selection.contains_key_async(key), || {}).expect("the disk works");
+                        let there = run(selection.contains_key_async(key), step).expect("the disk works");
                         assert_eq!(there, expected.is_some());
                         if cache_bytes == 64 << 20 {
                             // What was just read is in memory.
@@ -258,12 +224,12 @@ fn futures_say_of_keys_what_reads_that_wait_do() {
                             assert_eq!(there, Tried::Ready(expected.is_some()));
                         }
                     }
-                    let mut late = Late::new(&table, seed);
+                    let mut session = session(&table);
                     let mut read = MultiRead::new(seen, &keys, selection.wanted(), cache);
-                    let rows = run(retry_async(&mut late, |late| read.get(late, cache)), || {});
+                    let rows = run(retry_async(&mut session, |session| read.get(session, cache)), step);
                     let rows = rows.expect("the disk works");
                     assert_eq!(rows.iter().map(|row| row.as_deref().map(bytes)).collect::<Vec<_>>(), expected);
-                    let rows = run(selection.multi_get_async(&keys), || {}).expect("the disk works");
+                    let rows = run(selection.multi_get_async(&keys), step).expect("the disk works");
                     assert_eq!(rows.iter().map(|row| row.as_deref().map(bytes)).collect::<Vec<_>>(), expected);
                 }
             }
@@ -277,43 +243,43 @@ fn a_future_dropped_after_any_number_of_polls_leaves_nothing_behind() {
     let keys: Vec<Vec<u8>> = (0..40).map(|i| numbered(i * 500)).collect();
     for cache_bytes in [3 * 4400, 1 << 20] {
         for polls in 0.. {
-            let db = open(&disk, cache_bytes);
+            let Held { reads, db } = open_held(&disk, cache_bytes, 1);
             let table = db.existing_table("split").expect("a name").expect("it is there");
             let cache = &table.core().cache;
             let wanted = [2, 0].into_iter().try_fold(Wanted::nothing(3), Wanted::with).expect("each once");
             let (view, at) = table.core().now();
             let seen = view.table(table.identity(), at).expect("it is there");
             let nothing_is_left = || {
+                reads.finish();
                 let usage = cache.usage();
                 let left = (usage.pinned_bytes, usage.held_bytes, usage.in_flight_bytes, usage.queued);
                 assert_eq!(left, (0, 0, 0, 0), "after {polls} polls");
             };
             let mut done = 0;
             {
-                let mut late = Late::new(&table, 1);
+                let mut session = session(&table);
                 let mut read = PointRead::new(seen, &keys[20]);
-                let mut future = pin!(async {
-                    let read = retry_async(&mut late, |late| read.get_parts(late, cache, &wanted)).await;
+                done += u32::from(is_done_after(polls, &reads, async {
+                    let read = retry_async(&mut session, |session| read.get_parts(session, cache, &wanted)).await;
                     assert!(read.expect("the disk works").is_some());
-                });
-                done += u32::from((0..polls).any(|_| future.as_mut().poll(&mut nobody()).is_ready()));
+                }));
             }
             nothing_is_left();
             {
-                let mut late = Late::new(&table, 2);
+                let mut session = session(&table);
                 let mut read = MultiRead::new(seen, &keys, &wanted, cache);
-                let mut future = pin!(async {
-                    let read = retry_async(&mut late, |late| read.get(late, cache)).await;
+                done += u32::from(is_done_after(polls, &reads, async {
+                    let read = retry_async(&mut session, |session| read.get(session, cache)).await;
                     assert!(read.expect("the disk works").iter().all(Option::is_some));
-                });
-                done += u32::from((0..polls).any(|_| future.as_mut().poll(&mut nobody()).is_ready()));
+                }));
             }
             nothing_is_left();
             {
                 let range = bounds::owned(&(numbered(100)..numbered(130)));
-                let mut rows = table.rows_by(Late::new(&table, 3), wanted, table.pin(), range).limit(25);
+                let mut rows = table.rows_by(session(&table), wanted, table.pin(), range).limit(25);
                 done += u32::from((0..polls).any(|_| {
                     let row = rows.poll(&mut nobody(), Direction::Forward, |row| row.with_parts());
+                    reads.step();
                     matches!(row, Poll::Ready(Ok(None)))
                 }));
             }
@@ -369,11 +335,11 @@ fn a_long_way_over_erased_rows_pins_little_and_is_not_begun_anew_when_files_chan
         flush(&table, 0, u64::MAX);
     }
     for direction in [Direction::Forward, Direction::Backward] {
-        let db = open(&disk, 40 * 4400);
+        let Held { reads, db } = open_held(&disk, 40 * 4400, 4);
         let table = db.existing_table("whole").expect("a name").expect("it is there");
         let range = bounds::owned(&(numbered(erased.start - 1)..=numbered(erased.end)));
-        let mut rows = table.rows_by(Late::new(&table, 4), Wanted::whole(), table.pin(), range);
-        let mut polls = 0;
+        let mut rows = table.rows_by(session(&table), Wanted::whole(), table.pin(), range);
+        let (mut polls, mut most) = (0, 0);
         for _ in 0..2 {
             loop {
                 polls += 1;
@@ -381,11 +347,14 @@ fn a_long_way_over_erased_rows_pins_little_and_is_not_begun_anew_when_files_chan
                 table.core().change_view(|_| {});
                 match rows.poll(&mut nobody(), direction, |row| row.with_value()) {
                     Poll::Ready(row) => break assert!(row.expect("the disk works").is_some()),
-                    Poll::Pending => {}
+                    Poll::Pending => {
+                        reads.step();
+                        most = most.max(db.metrics().cache.pinned_bytes);
+                    }
                 }
             }
         }
-        let (reads, most) = (db.metrics().page_reads, rows.reader().most_pinned.get());
+        let reads = db.metrics().page_reads;
         println!("{direction:?}: {polls} polls, {reads} page reads, {most} bytes pinned");
         assert!(most <= 16 * 4400, "{most} bytes were pinned");
         assert!(reads < 2500, "{reads} pages of some 1,000 were read");
@@ -400,9 +369,7 @@ fn futures_over_reads_that_are_held_back_end_in_any_order_or_are_dropped() {
         for cache_bytes in [40 * 4400, 8 << 20] {
             println!("seed {seed}, cache of {cache_bytes} bytes");
             let rng = &mut StdRng::seed_from_u64(seed);
-            let reads = os::sim::SimReads::new(seed);
-            let machine = Machine { reads: reads.clone(), ..Machine::simulated_on(disk.clone(), seed) };
-            let db = Database::builder("db").machine(machine).cache_bytes(cache_bytes).open().expect("the disk works");
+            let Held { reads, db } = open_held(&disk, cache_bytes, seed);
             let table = db.existing_table("split").expect("a name").expect("it is there");
             let selection = table.select(["large", "hot"]).expect("it has them");
             let mut futures: Vec<Option<Pin<Box<dyn Future<Output = ()> + '_>>>> = Vec::new();

@@ -74,7 +74,7 @@ impl Oracle {
                 let root = root.expect("both were asked for");
                 let mut found = Vec::new();
                 let page =
-                    |at: &Address, kind| retry(&source, || source.page(&sst.file, at, kind)).expect("it is whole");
+                    |at: &Address, kind| retry(&source, || source.page(sst.file.at(at, kind))).expect("it is whole");
                 let mut waiting = vec![(root.address, root.height, Vec::new(), Vec::new())];
                 while let Some((at, height, separator, above)) = waiting.pop() {
                     if height == 0 {

@@ -4,7 +4,7 @@ use super::model::Pages;
 use crate::fixture::Built;
 use crate::format::validate;
 use os::sync::Arc;
-use pages::{Address, PageKind, PageRef, PageSource, PagedFile, Resident, Result, Stop};
+use pages::{PageAt, PageKind, PageRef, PageSource, PagedFile, Resident, Result, Stop};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
@@ -54,11 +54,12 @@ impl Touch {
         self.asked.borrow().iter().filter(|(kind, _)| is_node(*kind)).map(|(_, offset)| *offset).collect()
     }
 
-    fn is_here(&self, at: &Address) -> bool {
-        self.loaded.borrow().contains(&at.offset)
+    fn is_here(&self, at: PageAt<'_>) -> bool {
+        self.loaded.borrow().contains(&at.address.offset)
     }
 
-    fn note(&self, at: &Address, kind: PageKind) {
+    fn note(&self, at: PageAt<'_>) {
+        let PageAt { address: at, kind, .. } = at;
         assert!(self.may_fault.get(), "a fault after a precharge: {} page at {}", kind.name(), at.offset);
         self.noted.borrow_mut().insert((kind, at.offset));
         self.asked.borrow_mut().insert((kind, at.offset));
@@ -66,29 +67,41 @@ impl Touch {
 }
 
 impl PageSource for Touch {
-    fn page(&self, _: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
+    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         if self.is_here(at) {
-            return self.pages.page(&self.file, at, kind);
+            return self.pages.page(self.file.at(&at.address, at.kind));
         }
-        self.note(at, kind);
+        self.note(at);
         Err(Stop::Fault)
     }
 
-    fn peek(&self, _: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        self.is_here(at).then(|| self.pages.peek(&self.file, at, kind))?
+    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.is_here(at).then(|| self.pages.peek(self.file.at(&at.address, at.kind)))?
     }
 
-    fn ahead(&self, _: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.peek(at)
+    }
+
+    fn ahead(&self, at: PageAt<'_>) -> bool {
         if self.is_here(at) {
             return false;
         }
-        self.note(at, kind);
+        self.note(at);
         true
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        0
     }
 
     fn fetch(&self) -> Result<()> {
         self.loaded.borrow_mut().extend(std::mem::take(&mut *self.noted.borrow_mut()).into_iter().map(|(_, at)| at));
         Ok(())
+    }
+
+    fn take_read(&self, _: PageAt<'_>) -> bool {
+        false
     }
 
     fn release(&self) {}

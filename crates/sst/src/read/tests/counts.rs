@@ -52,7 +52,7 @@ fn with_a_warm_index_a_get_reads_one_page() {
         let sst = built.sst_in(&cache, prefer_flat);
         let warm = session(&cache);
         for node in built.nodes() {
-            retry(&warm, || warm.page(&sst.file, &node.at, node.kind)).expect("the disk works");
+            retry(&warm, || warm.page(sst.file.at(&node.at, node.kind))).expect("the disk works");
         }
         let mut last_page = None;
         let resident = pages::Resident::new(crate::format::validate);

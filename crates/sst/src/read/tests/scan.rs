@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::slice::{RowRanges, Slice};
-use pages::{Address, Admit, PageCache, PageKind, PageRef, PagedFile, Reason, Resident, Result, Session, retry};
+use pages::{Admit, PageAt, PageCache, PageKind, PageRef, Reason, Resident, Result, Session, retry};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -35,12 +35,12 @@ impl Counted {
         self.rounds.set(0);
     }
 
-    fn is_here(&self, at: &Address) -> bool {
-        self.here.borrow().contains(&at.offset)
+    fn is_here(&self, at: PageAt<'_>) -> bool {
+        self.here.borrow().contains(&at.address.offset)
     }
 
-    fn note(&self, at: &Address, kind: PageKind) {
-        self.noted.borrow_mut().insert((kind, at.offset, at.bytes));
+    fn note(&self, at: PageAt<'_>) {
+        self.noted.borrow_mut().insert((at.kind, at.address.offset, at.address.bytes));
     }
 
     fn bytes(&self) -> u64 {
@@ -49,24 +49,32 @@ impl Counted {
 }
 
 impl PageSource for Counted {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
+    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         if self.is_here(at) {
-            return self.pages.page(file, at, kind);
+            return self.pages.page(at);
         }
-        self.note(at, kind);
+        self.note(at);
         Err(Stop::Fault)
     }
 
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        self.is_here(at).then(|| self.pages.peek(file, at, kind))?
+    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.is_here(at).then(|| self.pages.peek(at))?
     }
 
-    fn ahead(&self, _: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.peek(at)
+    }
+
+    fn ahead(&self, at: PageAt<'_>) -> bool {
         let missing = !self.is_here(at);
         if missing {
-            self.note(at, kind);
+            self.note(at);
         }
         missing
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        0
     }
 
     fn fetch(&self) -> Result<()> {
@@ -77,6 +85,10 @@ impl PageSource for Counted {
             self.brought.borrow_mut().insert(page);
         }
         Ok(())
+    }
+
+    fn take_read(&self, _: PageAt<'_>) -> bool {
+        false
     }
 
     fn release(&self) {}
@@ -322,16 +334,24 @@ struct Slow {
 }
 
 impl PageSource for Slow {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
-        self.pages.page(file, at, kind)
+    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
+        self.pages.page(at)
     }
 
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        self.pages.peek(file, at, kind)
+    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.pages.peek(at)
     }
 
-    fn ahead(&self, _: &Arc<PagedFile>, at: &Address, _: PageKind) -> bool {
-        !self.pages.is_here(at) && self.on_the_way.borrow_mut().insert(at.offset)
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.peek(at)
+    }
+
+    fn ahead(&self, at: PageAt<'_>) -> bool {
+        !self.pages.is_here(at) && self.on_the_way.borrow_mut().insert(at.address.offset)
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        0
     }
 
     fn fetch(&self) -> Result<()> {
@@ -341,6 +361,10 @@ impl PageSource for Slow {
         }
         self.waits.borrow_mut().push(on_the_way.len());
         self.pages.fetch()
+    }
+
+    fn take_read(&self, _: PageAt<'_>) -> bool {
+        false
     }
 
     fn release(&self) {}

@@ -13,8 +13,7 @@ use crate::row::RowKind;
 use crate::slice::RowRanges;
 use crate::stats::{Estimate, Histogram, MemoryRun, Metric, Source, histogram};
 use os::Buffer;
-use os::sync::Arc;
-use pages::{Address, Error, Flaky, PageHeader, PageKind, PageRef, PageSource, PagedFile, Resident, Result, Stop};
+use pages::{Error, Flaky, PageAt, PageHeader, PageKind, PageRef, PageSource, Resident, Result, Stop};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::ops::{Bound, Range};
 
@@ -517,10 +516,10 @@ struct Forging {
 }
 
 impl PageSource for Forging {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
-        let page = self.source.page(file, at, kind)?;
-        let mut rng = StdRng::seed_from_u64(self.seed ^ at.offset);
-        if !matches!(kind, PageKind::Index | PageKind::Flat) || rng.random_bool(0.5) {
+    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
+        let page = self.source.page(at)?;
+        let mut rng = StdRng::seed_from_u64(self.seed ^ at.address.offset);
+        if !matches!(at.kind, PageKind::Index | PageKind::Flat) || rng.random_bool(0.5) {
             return Ok(page);
         }
         for _ in 0..20 {
@@ -530,25 +529,37 @@ impl PageSource for Forging {
                 let byte = rng.random_range(16..page.len().min(600));
                 buffer[byte] = if rng.random() { rng.random() } else { buffer[byte].wrapping_add(1) };
             }
-            if validate(kind, &buffer).is_ok() {
+            if validate(at.kind, &buffer).is_ok() {
                 let header = PageHeader::decode(&page).expect("it was read with it");
                 assert!(Node::new(&buffer).children() > 0);
-                return Ok(PageRef::detached(buffer, &header, *at));
+                return Ok(PageRef::detached(buffer, &header, at.address));
             }
         }
         Ok(page)
     }
 
-    fn peek(&self, _: &Arc<PagedFile>, _: &Address, _: PageKind) -> Option<PageRef> {
+    fn peek(&self, _: PageAt<'_>) -> Option<PageRef> {
         None
     }
 
-    fn ahead(&self, _: &Arc<PagedFile>, _: &Address, _: PageKind) -> bool {
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.peek(at)
+    }
+
+    fn ahead(&self, _: PageAt<'_>) -> bool {
         false
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        0
     }
 
     fn fetch(&self) -> Result<()> {
         Ok(())
+    }
+
+    fn take_read(&self, _: PageAt<'_>) -> bool {
+        false
     }
 
     fn release(&self) {}

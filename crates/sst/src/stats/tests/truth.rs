@@ -11,8 +11,7 @@ use crate::read::Sst;
 use crate::row::RowKind;
 use crate::slice::{RowRanges, Slice};
 use crate::stats::Estimate;
-use os::sync::Arc;
-use pages::{Address, PageKind, PageRef, PageSource, PagedFile, Resident, Result, Stop, retry};
+use pages::{Address, PageAt, PageKind, PageRef, PageSource, Resident, Result, Stop, retry};
 use rand::{RngExt, rngs::StdRng};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -44,7 +43,7 @@ impl Tree {
         let Some(tree) = sst.meta.tree(kind) else { return Self::default() };
         let (source, root) = (Resident::new(validate), tree.root(sst.prefer_flat));
         let node_kind = if tree.flat == Some(root) { PageKind::Flat } else { PageKind::Index };
-        let page = |at: &Address, kind| retry(&source, || source.page(&sst.file, at, kind)).expect("it is whole");
+        let page = |at: &Address, kind| retry(&source, || source.page(sst.file.at(at, kind))).expect("it is whole");
         let mut found = Self::default();
         let mut before = Totals::default();
         let mut waiting = vec![(root.address, root.height, Vec::new(), None::<Vec<u8>>, tree.totals)];
@@ -188,22 +187,34 @@ impl<S: PageSource> Counting<S> {
 }
 
 impl<S: PageSource> PageSource for Counting<S> {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
-        let is_node = matches!(kind, PageKind::Index | PageKind::Flat);
-        self.asked.borrow_mut().insert((is_node, file.id(), at.offset));
-        self.source.page(file, at, kind)
+    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
+        let is_node = matches!(at.kind, PageKind::Index | PageKind::Flat);
+        self.asked.borrow_mut().insert((is_node, at.file.id(), at.address.offset));
+        self.source.page(at)
     }
 
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        self.source.peek(file, at, kind)
+    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.source.peek(at)
     }
 
-    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
-        self.source.ahead(file, at, kind)
+    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
+        self.source.glance(at)
+    }
+
+    fn ahead(&self, at: PageAt<'_>) -> bool {
+        self.source.ahead(at)
+    }
+
+    fn ahead_bytes(&self) -> u64 {
+        self.source.ahead_bytes()
     }
 
     fn fetch(&self) -> Result<()> {
         self.source.fetch()
+    }
+
+    fn take_read(&self, at: PageAt<'_>) -> bool {
+        self.source.take_read(at)
     }
 
     fn release(&self) {

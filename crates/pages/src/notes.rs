@@ -1,5 +1,5 @@
-//! A session that notes what it was asked for: which pages of which files, and how each was found. It does not know why
-//! they are read.
+//! Notes of what a session was asked for: which pages of which files, and how each was found. They do not know why the pages
+//! are read.
 //!
 //! * A page counts once a step, however often the step runs again or asks for it; but one that the cache drops between two
 //!   runs is found first and read then, and was both.
@@ -9,9 +9,7 @@
 //!   16,384 pages that were brought and not asked for since.
 
 use crate::session::PageRead;
-use crate::{Address, PageHeader, PageKind, PageRef, PageSource, PagedFile, Reader, Result, Session, Stop};
-use os::sync::Arc;
-use std::cell::{Ref, RefCell};
+use crate::{Address, PageAt, PageHeader, PageKind, PageRef, PagedFile};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -21,12 +19,6 @@ pub const MAX_VISITS: usize = 1000;
 /// Pages read ahead that are remembered until they are used: 256 MiB of them. A page beyond that counts as a hit when it
 /// is used.
 const MAX_UNUSED: usize = 16 << 10;
-
-/// A session, and notes of what it did.
-pub struct Recorder {
-    session: Session,
-    notes: RefCell<Notes>,
-}
 
 /// How a page was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,19 +103,9 @@ impl FileNotes {
 pub struct Notes {
     /// In the order in which they were first asked for a page.
     files: Vec<FileNotes>,
-    places: HashMap<u64, usize>,
     visits: Vec<Visit>,
     visits_left_out: u64,
-    /// Asked for in this step and not in memory.
-    missing: BTreeSet<Page>,
-    /// Given in this step.
-    given: HashSet<Page>,
-    /// Brought and not given since.
-    brought: HashMap<Page, Found>,
 }
-
-/// Id of the file, offset, kind.
-type Page = (u64, u64, PageKind);
 
 impl Notes {
     /// Files asked for pages, in the order in which they first were.
@@ -140,39 +122,72 @@ impl Notes {
     pub fn visits_left_out(&self) -> u64 {
         self.visits_left_out
     }
+}
 
-    fn meet(&mut self, file: &PagedFile) {
+/// Takes the notes of one session.
+#[derive(Debug, Default)]
+pub(crate) struct Notebook {
+    notes: Notes,
+    /// Places of files in the notes, by their ids.
+    places: HashMap<u64, usize>,
+    /// Asked for in this step and not in memory.
+    missing: BTreeSet<Page>,
+    /// Given in this step.
+    given: HashSet<Page>,
+    /// Brought and not given since.
+    brought: HashMap<Page, Found>,
+}
+
+/// Id of the file, offset, kind.
+type Page = (u64, u64, PageKind);
+
+impl Notebook {
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// The file was asked for a page.
+    pub fn meet(&mut self, file: &PagedFile) {
+        let files = &mut self.notes.files;
         self.places.entry(file.id()).or_insert_with(|| {
-            self.files.push(FileNotes::new(file.id(), file.path()));
-            self.files.len() - 1
+            files.push(FileNotes::new(file.id(), file.path()));
+            files.len() - 1
         });
     }
 
     fn touched(&mut self, file: u64, kind: PageKind) -> &mut Touched {
         let place = *self.places.get(&file).expect("a page is read after it was asked for");
-        &mut self.files[place].kinds[kind.index()]
+        &mut self.notes.files[place].kinds[kind.index()]
     }
 
-    fn give(&mut self, file: &PagedFile, page: &PageRef, round: u64) {
-        let (id, at, kind) = (file.id(), page.address(), page.kind());
-        let place = (id, at.offset, kind);
+    /// A step was given `page` after so many rounds.
+    pub fn give(&mut self, at: PageAt<'_>, page: &PageRef, round: u64) {
+        let (file, at, kind) = (at.file, page.address(), page.kind());
+        let place = (file.id(), at.offset, kind);
         if !self.given.insert(place) {
             return;
         }
         self.meet(file);
         let found = self.brought.remove(&place).unwrap_or(Found::Hit);
         if found == Found::Hit {
-            self.touched(id, kind).hits += 1;
+            self.touched(file.id(), kind).hits += 1;
         }
-        if self.visits.len() == MAX_VISITS {
-            self.visits_left_out += 1;
+        if self.notes.visits.len() == MAX_VISITS {
+            self.notes.visits_left_out += 1;
             return;
         }
         let level = PageHeader::decode(page).map_or(0, |header| header.level);
-        self.visits.push(Visit { file: id, at, kind, level, found, round });
+        self.notes.visits.push(Visit { file: file.id(), at, kind, level, found, round });
     }
 
-    fn read(&mut self, read: &PageRead) {
+    /// A step missed a page.
+    pub fn miss(&mut self, at: PageAt<'_>) {
+        self.meet(at.file);
+        self.missing.insert((at.file.id(), at.address.offset, at.kind));
+    }
+
+    /// A page is read from disk.
+    pub fn read(&mut self, read: &PageRead) {
         let PageRead { file, at, kind, needed, .. } = *read;
         let touched = self.touched(file, kind);
         *if needed { &mut touched.faults } else { &mut touched.ahead } += 1;
@@ -188,113 +203,19 @@ impl Notes {
             self.brought.insert(page, found);
         }
     }
-}
 
-impl Recorder {
-    /// Notes what `session`, of which nothing was asked yet, is asked for.
-    pub fn new(session: Session) -> Self {
-        Self { session, notes: RefCell::default() }
-    }
-
-    /// What was noted so far.
-    pub fn notes(&self) -> Ref<'_, Notes> {
-        self.notes.borrow()
-    }
-}
-
-impl Reader for Recorder {
-    fn session(&self) -> &Session {
-        &self.session
-    }
-}
-
-impl Recorder {
-    fn note(
-        &self,
-        answer: Result<PageRef, Stop>,
-        file: &Arc<PagedFile>,
-        at: &Address,
-        kind: PageKind,
-    ) -> Result<PageRef, Stop> {
-        let notes = &mut *self.notes.borrow_mut();
-        match &answer {
-            Ok(page) => notes.give(file, page, self.session.rounds()),
-            Err(Stop::Fault) => {
-                notes.meet(file);
-                notes.missing.insert((file.id(), at.offset, kind));
-            }
-            Err(Stop::Failed(_)) => {}
+    /// A round is over: what was missing and not read was brought by another reader.
+    pub fn end_round(&mut self) {
+        for page in std::mem::take(&mut self.missing) {
+            self.touched(page.0, page.2).shared += 1;
+            self.bring(page, Found::Shared);
         }
-        answer
     }
 
-    fn note_peek(&self, page: Option<PageRef>, file: &Arc<PagedFile>) -> Option<PageRef> {
-        let page = page?;
-        self.notes.borrow_mut().give(file, &page, self.session.rounds());
-        Some(page)
-    }
-}
-
-impl PageSource for Recorder {
-    fn page(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Result<PageRef, Stop> {
-        self.note(self.session.page(file, at, kind), file, at, kind)
-    }
-
-    fn child(
-        &self,
-        parent: (&PageRef, usize),
-        file: &Arc<PagedFile>,
-        at: &Address,
-        kind: PageKind,
-    ) -> Result<PageRef, Stop> {
-        self.note(self.session.child(parent, file, at, kind), file, at, kind)
-    }
-
-    fn peek(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        self.note_peek(self.session.peek(file, at, kind), file)
-    }
-
-    fn glance(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> Option<PageRef> {
-        self.session.glance(file, at, kind)
-    }
-
-    fn peek_child(
-        &self,
-        parent: (&PageRef, usize),
-        file: &Arc<PagedFile>,
-        at: &Address,
-        kind: PageKind,
-    ) -> Option<PageRef> {
-        self.note_peek(self.session.peek_child(parent, file, at, kind), file)
-    }
-
-    fn ahead(&self, file: &Arc<PagedFile>, at: &Address, kind: PageKind) -> bool {
-        let is_noted = self.session.ahead(file, at, kind);
-        if is_noted {
-            self.notes.borrow_mut().meet(file);
-        }
-        is_noted
-    }
-
-    fn take_read(&self, file: &Arc<PagedFile>, at: &Address) -> bool {
-        self.session.take_read(file, at)
-    }
-
-    fn fetch(&self) -> Result<()> {
-        let notes = &mut *self.notes.borrow_mut();
-        self.session.fetch_telling(|read| notes.read(read))?;
-        for page in std::mem::take(&mut notes.missing) {
-            notes.touched(page.0, page.2).shared += 1;
-            notes.bring(page, Found::Shared);
-        }
-        Ok(())
-    }
-
-    fn release(&self) {
-        let notes = &mut *self.notes.borrow_mut();
-        notes.missing.clear();
-        notes.given.clear();
-        self.session.release_telling(|read| notes.read(read));
+    /// A step is over.
+    pub fn end_step(&mut self) {
+        self.missing.clear();
+        self.given.clear();
     }
 }
 

@@ -1,0 +1,249 @@
+//! What a session asked for before a step needed it: the hints of the next round, the pages that are being read, and the
+//! pages that came and that the cache does not keep. It does not know how pages are read.
+//!
+//! * What was asked for first is needed first: where there is no room for all, what was asked for last is not read.
+//! * Index nodes stay for later steps, because they lead to many pages. Nodes that no step looked at for a whole round make
+//!   room first.
+//! * Other pages go only when the reader seems to have gone elsewhere: it took none of them while hints were turned away for
+//!   [`GIVEN_UP_ROUNDS`] rounds.
+
+use super::Request;
+use super::round::InFlight;
+use crate::cache::flight::{Flight, Landing};
+use crate::cache::shard::{Key, KeyHash};
+use crate::{Admit, PageKind, PageRef};
+use os::sync::Arc;
+use std::collections::{HashMap, HashSet};
+
+/// Hints kept until the next round, each for a page of its own: twice as many as the pages of the longest readahead,
+/// 128 MiB of pages of 4 KiB. When there are more the oldest are forgotten: by then the reader is past them.
+pub const MAX_HINTS: usize = 1 << 16;
+
+/// Rounds that turn hints away, and between which no page was taken, after which the reader is held to have gone elsewhere:
+/// the trees of a step that fault one by one are fewer as a rule.
+pub const GIVEN_UP_ROUNDS: u32 = 4;
+
+/// Hints, pages on their way, and pages that came.
+#[derive(Default)]
+pub(super) struct ReadAhead {
+    /// Hints since the last round, oldest first; some pages are in it more than once.
+    hints: Vec<Request>,
+    /// Pages on their way that the cache will not keep.
+    in_flight: HashMap<Key, InFlight, KeyHash>,
+    /// Pages that came and that the cache does not keep.
+    pages: HashMap<Key, AheadPage, KeyHash>,
+    /// Pages asked for and nodes looked at so far.
+    clock: u64,
+    /// The clock at the end of the last round.
+    round_ended: u64,
+    /// Rounds that turned hints away since a page was taken.
+    rejected_rounds: u32,
+}
+
+/// A page kept for later steps.
+struct AheadPage {
+    /// When it was asked for or, once it was looked at, when that was last.
+    time: u64,
+    /// It is a node, and a step has looked at it.
+    was_looked_at: bool,
+    page: PageRef,
+}
+
+impl ReadAhead {
+    /// The next time of the clock.
+    pub fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    /// Notes a hint.
+    pub fn hint(&mut self, request: Request) {
+        if self.hints.len() == 2 * MAX_HINTS {
+            self.forget_old_hints();
+        }
+        self.hints.push(request);
+    }
+
+    /// The hint that was given first, if there are any.
+    pub fn first_hint(&self) -> Option<&Request> {
+        self.hints.first()
+    }
+
+    /// How many hints there are.
+    #[cfg(test)]
+    pub fn hints(&self) -> usize {
+        self.hints.len()
+    }
+
+    /// How many pages came and are kept.
+    #[cfg(test)]
+    pub fn pages(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Moves the hints to `requests`.
+    pub fn take_hints(&mut self, requests: &mut Vec<Request>) {
+        if self.hints.len() > MAX_HINTS {
+            self.forget_old_hints();
+        }
+        requests.append(&mut self.hints);
+    }
+
+    /// Leaves the newest [`MAX_HINTS`] pages hinted at, each once. The list has room for twice as many, so this comes
+    /// after as many hints as it keeps, and a hint takes constant time on the whole.
+    fn forget_old_hints(&mut self) {
+        let mut met = HashSet::with_hasher(KeyHash::default());
+        let newest_first = self.hints.drain(..).rev().filter(|hint| met.insert(hint.key));
+        let newest: Vec<Request> = newest_first.take(MAX_HINTS).collect();
+        self.hints.extend(newest.into_iter().rev());
+    }
+
+    /// A page that came, left where it is.
+    pub fn page(&self, key: Key) -> Option<&PageRef> {
+        self.pages.get(&key).map(|ahead| &ahead.page)
+    }
+
+    /// A node that came, which a step looks at now.
+    pub fn node(&mut self, key: Key) -> Option<PageRef> {
+        let ahead = self.pages.get_mut(&key).filter(|ahead| is_node(ahead.page.kind()))?;
+        self.clock += 1;
+        (ahead.time, ahead.was_looked_at) = (self.clock, true);
+        Some(ahead.page.clone())
+    }
+
+    /// A page for the step that needs it: a node stays for later steps, every other page leaves.
+    pub fn take(&mut self, key: Key) -> Option<PageRef> {
+        if let Some(node) = self.node(key) {
+            return Some(node);
+        }
+        let AheadPage { page, .. } = self.pages.remove(&key)?;
+        self.rejected_rounds = 0;
+        Some(page)
+    }
+
+    /// Whether a page is on its way.
+    pub fn is_in_flight(&self, key: Key) -> bool {
+        self.in_flight.contains_key(&key)
+    }
+
+    /// The read of a page that is on its way.
+    pub fn flight(&self, key: Key) -> Option<Arc<Flight>> {
+        self.in_flight.get(&key).map(|ahead| Arc::clone(&ahead.flight))
+    }
+
+    /// Pages whose reads have begun.
+    pub fn add_flights(&mut self, flights: impl IntoIterator<Item = (Key, InFlight)>) {
+        self.in_flight.extend(flights);
+    }
+
+    /// Takes in all pages that have landed.
+    pub fn gather(&mut self) {
+        if self.in_flight.is_empty() {
+            return;
+        }
+        let pages = &mut self.pages;
+        self.in_flight.retain(|key, ahead| match ahead.flight.landing() {
+            None => true,
+            Some(landing) => {
+                keep_landed(pages, *key, ahead.time, landing);
+                false
+            }
+        });
+    }
+
+    /// Takes in one page, if it has landed.
+    pub fn gather_one(&mut self, key: Key) {
+        if self.in_flight.is_empty() {
+            return;
+        }
+        let Some(landing) = self.in_flight.get(&key).and_then(|ahead| ahead.flight.landing()) else { return };
+        let time = self.in_flight.remove(&key).map_or(0, |ahead| ahead.time);
+        keep_landed(&mut self.pages, key, time, landing);
+    }
+
+    /// A round that brought `needed` ends; it `was_short` of room for its hints. Keeps nodes that the cache does not keep, in
+    /// `room_bytes` with what is here already; without room, because others queue for memory, keeps nothing.
+    pub fn end_round(&mut self, needed: &[(Key, PageRef)], was_short: bool, admit: Admit, room_bytes: Option<u64>) {
+        self.rejected_rounds = self.rejected_rounds.saturating_add(was_short.into());
+        if !self.in_flight.is_empty() {
+            needed.iter().for_each(|(key, _)| drop(self.in_flight.remove(key)));
+        }
+        self.gather();
+        match room_bytes {
+            None => self.pages.clear(),
+            Some(room_bytes) => {
+                self.keep_nodes(needed, admit);
+                self.limit(room_bytes);
+            }
+        }
+        self.round_ended = self.clock;
+    }
+
+    fn keep_nodes(&mut self, needed: &[(Key, PageRef)], admit: Admit) {
+        for (key, page) in needed.iter().filter(|(_, page)| is_node(page.kind()) && !admit.keeps(page.kind())) {
+            let time = self.tick();
+            self.pages.insert(*key, AheadPage { time, was_looked_at: true, page: page.clone() });
+        }
+    }
+
+    /// Bytes for those of `requests` that are not needed and that will be kept here, of the `most_bytes` for all that is.
+    /// Makes room for them as far as the rules at the top of the file allow.
+    pub fn make_room(&mut self, requests: &[Request], admit: Admit, most_bytes: u64) -> u64 {
+        let comes_here = |request: &&Request| !admit.keeps(request.kind);
+        let stays = |request: &&Request| comes_here(request) && (!request.needed || is_node(request.kind));
+        let nodes = |request: &&Request| comes_here(request) && request.needed && is_node(request.kind);
+        let bytes_of = |request: &Request| request.memory_bytes();
+        let wanted_bytes: u64 = requests.iter().filter(stays).map(bytes_of).sum();
+        let is_given_up = self.rejected_rounds >= GIVEN_UP_ROUNDS;
+        let round_ended = self.round_ended;
+        self.evict(most_bytes.saturating_sub(wanted_bytes), |ahead| {
+            let is_old = ahead.was_looked_at && ahead.time <= round_ended;
+            (is_old || is_given_up).then_some((!is_old, ahead.time))
+        });
+        let node_bytes: u64 = requests.iter().filter(nodes).map(bytes_of).sum();
+        most_bytes.saturating_sub(self.bytes()).saturating_sub(node_bytes)
+    }
+
+    /// Evicts what exceeds `most_bytes`: first nodes that were looked at, then what was asked for last.
+    fn limit(&mut self, most_bytes: u64) {
+        self.evict(most_bytes, |ahead| {
+            Some(if ahead.was_looked_at { (false, ahead.time) } else { (true, u64::MAX - ahead.time) })
+        });
+    }
+
+    /// Memory of the pages that came and of those on their way.
+    fn bytes(&self) -> u64 {
+        let in_flight: u64 = self.in_flight.values().map(|ahead| ahead.bytes).sum();
+        in_flight + self.pages.values().map(|ahead| ahead.page.cost_bytes()).sum::<u64>()
+    }
+
+    /// Evicts pages in the order of their ranks until `most_bytes` are left at most; a page without a rank stays.
+    fn evict<R: Ord>(&mut self, most_bytes: u64, rank: impl Fn(&AheadPage) -> Option<R>) {
+        let mut bytes = self.bytes();
+        if bytes <= most_bytes {
+            return;
+        }
+        let ranked = self.pages.iter().filter_map(|(key, ahead)| Some((rank(ahead)?, *key)));
+        let mut ranked: Vec<(R, Key)> = ranked.collect();
+        ranked.sort_unstable();
+        for (_, key) in ranked {
+            if bytes <= most_bytes {
+                break;
+            }
+            let AheadPage { page, .. } = self.pages.remove(&key).expect("the list was made of these pages");
+            bytes -= page.cost_bytes();
+        }
+    }
+}
+
+/// Keeps a page that landed. An error is not kept: the step that needs the page reads it again and reports the error.
+fn keep_landed(pages: &mut HashMap<Key, AheadPage, KeyHash>, key: Key, time: u64, landing: Landing) {
+    if let Landing::Arrived(page) = landing {
+        pages.insert(key, AheadPage { time, was_looked_at: false, page });
+    }
+}
+
+/// Whether a page leads to many others.
+pub(super) fn is_node(kind: PageKind) -> bool {
+    matches!(kind, PageKind::Index | PageKind::Flat)
+}
