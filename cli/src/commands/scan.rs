@@ -8,7 +8,7 @@ use crate::layout::Layout;
 use crate::output::{Output, Printer};
 use crate::schema::groups::MAX_GROUPS;
 use larch::os::Machine;
-use larch::{PartRange, RowRef, Selection, Table};
+use larch::{Content, RowRef, Selection, Table};
 use std::ops::Bound;
 
 #[cfg(test)]
@@ -93,34 +93,8 @@ impl<'t> View<'t> {
     }
 }
 
-/// Rows from both ends, borrowed one by one.
-trait Rows {
-    fn next_row(&mut self) -> larch::Result<Option<RowRef<'_>>>;
-    fn next_row_back(&mut self) -> larch::Result<Option<RowRef<'_>>>;
-}
-
-impl Rows for larch::Range {
-    fn next_row(&mut self) -> larch::Result<Option<RowRef<'_>>> {
-        self.next_row()
-    }
-
-    fn next_row_back(&mut self) -> larch::Result<Option<RowRef<'_>>> {
-        self.next_row_back()
-    }
-}
-
-impl Rows for PartRange {
-    fn next_row(&mut self) -> larch::Result<Option<RowRef<'_>>> {
-        self.next_row()
-    }
-
-    fn next_row_back(&mut self) -> larch::Result<Option<RowRef<'_>>> {
-        self.next_row_back()
-    }
-}
-
-fn print(
-    mut rows: impl Rows,
+fn print<V: Content>(
+    mut rows: larch::Range<V>,
     reverse: bool,
     shown: &Shown,
     printer: &mut Printer<'_>,

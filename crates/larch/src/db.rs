@@ -12,11 +12,11 @@ use crate::install::FreshFiles;
 use crate::manifest::{Edit, TableId, TableInfo};
 use crate::metrics::Metrics;
 use crate::options::{Durability, LevelOptions, Options, TableOptions};
-use crate::read::{Range, Tried, Value};
+use crate::read::{Readable, Reader};
 use crate::release::Release;
 use crate::share;
 use crate::snapshot::Pin;
-use crate::table::{Readable, Table, bounds, check_name};
+use crate::table::{Table, bounds, check_name};
 use crate::warm::{self, Warmed};
 use crate::{compact, flush, open};
 use os::Machine;
@@ -576,96 +576,15 @@ impl Snapshot {
 }
 
 impl Readable for Snapshot {
-    fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        table.get_at(key.as_ref(), Some(self.pin_of(table)?))
-    }
-
-    fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
-        table.contains_key_at(key.as_ref(), Some(self.pin_of(table)?))
-    }
-
-    fn multi_get<K: AsRef<[u8]>>(
-        &self,
-        table: &Table,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<Option<Value>>> {
-        table.multi_get_at(keys, Some(self.pin_of(table)?))
-    }
-
-    fn try_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>> {
-        table.try_get_at(key.as_ref(), Some(self.pin_of(table)?))
-    }
-
-    async fn get_async<K: AsRef<[u8]> + Send>(&self, table: &Table, key: K) -> Result<Option<Value>> {
-        table.get_async_at(key.as_ref(), Some(self.pin_of(table)?)).await
-    }
-
-    fn multi_get_async<K: AsRef<[u8]> + Send + Sync>(
-        &self,
-        table: &Table,
-        keys: impl IntoIterator<Item = K> + Send,
-    ) -> impl Future<Output = Result<Vec<Option<Value>>>> + Send {
-        let keys: Vec<K> = keys.into_iter().collect();
-        async move { table.multi_get_async_at(&keys, Some(self.pin_of(table)?)).await }
-    }
-
-    fn range<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Range {
-        let rows = table.range_at(self.pin.clone(), range);
-        match table.check_handle(&self.handle) {
-            Ok(()) => rows,
-            Err(error) => rows.failed(error),
-        }
+    fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>> {
+        Ok(table.reader_at(Some(self.pin_of(table)?)))
     }
 }
 
 impl Readable for Database {
-    fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+    fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>> {
         table.check_handle(&self.handle)?;
-        table.get(key)
-    }
-
-    fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
-        table.check_handle(&self.handle)?;
-        table.contains_key(key)
-    }
-
-    fn multi_get<K: AsRef<[u8]>>(
-        &self,
-        table: &Table,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<Option<Value>>> {
-        table.check_handle(&self.handle)?;
-        table.multi_get(keys)
-    }
-
-    fn try_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>> {
-        table.check_handle(&self.handle)?;
-        table.try_get_at(key.as_ref(), None)
-    }
-
-    async fn get_async<K: AsRef<[u8]> + Send>(&self, table: &Table, key: K) -> Result<Option<Value>> {
-        table.check_handle(&self.handle)?;
-        table.get_async_at(key.as_ref(), None).await
-    }
-
-    fn multi_get_async<K: AsRef<[u8]> + Send + Sync>(
-        &self,
-        table: &Table,
-        keys: impl IntoIterator<Item = K> + Send,
-    ) -> impl Future<Output = Result<Vec<Option<Value>>>> + Send {
-        let keys: Vec<K> = keys.into_iter().collect();
-        async move {
-            table.check_handle(&self.handle)?;
-            table.multi_get_async_at(&keys, None).await
-        }
-    }
-
-    fn range<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Range {
-        let rows = table.range(range);
-        match table.check_handle(&self.handle) {
-            Ok(()) => rows,
-            Err(error) => rows.failed(error),
-        }
+        Ok(table.reader())
     }
 }
 

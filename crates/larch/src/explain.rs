@@ -8,8 +8,9 @@ use crate::error::Result;
 use crate::manifest::{DbFile, TableFiles};
 use crate::read::level::files_between;
 use crate::read::point::{self, Answer, PointRead, ask_memtable, files_of};
+use crate::read::range::Rows;
 use crate::read::view::TableView;
-use crate::read::{Found, Wanted};
+use crate::read::{Found, Reader, Wanted};
 use crate::selection::Selection;
 use crate::snapshot::Pin;
 use crate::table::{Table, bounds};
@@ -215,7 +216,7 @@ impl Table {
     }
 
     fn explain_get_of(&self, key: &[u8], wanted: &Wanted, pin: Option<&Arc<Pin>>) -> Result<Explanation> {
-        self.look_at(pin, |table| self.explain_get_in(table, key, wanted))
+        Reader::new(self, pin, *wanted).look(|table| self.explain_get_in(table, key, wanted))
     }
 
     fn explain_get_in(&self, table: TableView<'_>, key: &[u8], wanted: &Wanted) -> Result<Explanation> {
@@ -263,12 +264,13 @@ impl Table {
             (table.memtables().count() as u64, view.generation, known)
         };
         let session = Session::new(&self.core().cache, Reason::Scan, Admit::Keep).with_notes();
-        let mut scan = self.rows_by(session, wanted, pin, range).limit(limit.unwrap_or(u64::MAX));
+        let rows = Rows::new(session, self, wanted, pin, range);
+        let mut scan = rows.limit(limit.unwrap_or(u64::MAX));
         let (mut rows, mut memory_rows, mut value_bytes) = (0, 0, 0);
-        while let Some(given) = scan.next(direction)? {
+        while let Some(row) = scan.next(direction)? {
             rows += 1;
-            memory_rows += u64::from(given.is_in_memtable());
-            value_bytes += scan.parts(&given)?.iter().map(|part| part.len() as u64).sum::<u64>();
+            memory_rows += u64::from(row.is_in_memtable());
+            value_bytes += row.parts()?.iter().map(|part| part.len() as u64).sum::<u64>();
             if self.core().generation() != generation {
                 let view = self.core().view();
                 generation = view.generation;
@@ -300,7 +302,7 @@ impl Selection {
         limit: Option<u64>,
         direction: Direction,
     ) -> Result<Explanation> {
-        self.table().explain_scan_of(bounds::owned(&range), limit, direction, *self.wanted(), self.pin())
+        self.table().explain_scan_of(bounds::owned(&range), limit, direction, *self.wanted(), self.reader().pin())
     }
 }
 

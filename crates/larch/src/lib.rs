@@ -115,7 +115,9 @@ pub use options::{Durability, Filters, LevelOptions, TableOptions};
 pub use os;
 pub use os::real::ThreadPool;
 pub use pages::{Admit, PageCache, PageKind, Reason};
-pub use read::{Key, PartRange, PartScan, Parts, Prefetched, Range, RowRef, Scan, Tried, Value};
+pub use read::{
+    Content, Key, PartRange, PartScan, Parts, Prefetched, Range, Readable, Reader, RowRef, Scan, Tried, Value,
+};
 pub use record::LogError;
 pub use release::Release;
 pub use repair::{Loss, RepairReport, repair, repair_on};
@@ -125,5 +127,5 @@ pub use sst::{Compression, Direction, DumpDetail, FilterKind, IndexKind, Limits,
 pub use stats::{
     Bucket, CutPoint, Estimate, Histogram, Metric, RangeGroup, RangeLevel, RangeStats, Resolution, Statistics,
 };
-pub use table::{Readable, Table};
+pub use table::Table;
 pub use warm::Warmed;

@@ -9,6 +9,8 @@ pub mod multi;
 pub mod point;
 pub mod precharge;
 pub mod range;
+pub mod reader;
+pub mod row;
 mod scan;
 mod tried;
 mod value;
@@ -17,12 +19,20 @@ mod wanted;
 
 pub use found::Found;
 pub use precharge::Prefetched;
-pub use range::{PartRange, Range, RowRef};
-pub use scan::{PartScan, Scan};
+pub use range::Range;
+pub use reader::{Readable, Reader};
+pub use row::{Content, RowRef};
+pub use scan::Scan;
 pub use tried::Tried;
 pub use value::{Key, Parts, Value};
 pub use view::{MemSet, View};
 pub use wanted::Wanted;
+
+/// A [`Range`] that gives some parts of its rows, see [`Selection`](crate::Selection).
+pub type PartRange = Range<Parts>;
+
+/// A [`Scan`] that gives some parts of its rows, see [`Selection`](crate::Selection).
+pub type PartScan = Scan<Parts>;
 
 #[cfg(test)]
 mod tests;

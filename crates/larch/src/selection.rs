@@ -2,13 +2,10 @@
 
 use crate::db::Snapshot;
 use crate::error::Result;
-use crate::read::again::Again;
-use crate::read::point::PointRead;
-use crate::read::{Key, PartRange, PartScan, Parts, Prefetched, Tried, Wanted, multi};
+use crate::read::{Key, PartRange, PartScan, Parts, Prefetched, Reader, Tried, Wanted};
 use crate::snapshot::Pin;
 use crate::table::{Table, bounds};
 use os::sync::Arc;
-use pages::{Reason, retry, retry_async};
 use sst::{Direction, Limits};
 use std::ops::RangeBounds;
 
@@ -75,63 +72,45 @@ impl Selection {
         &self.wanted
     }
 
-    /// What keeps the version that a range sees: the snapshot's, or one of now.
-    pub(crate) fn pin(&self) -> Arc<Pin> {
-        self.pin.clone().unwrap_or_else(|| self.table.pin())
+    /// What reads it.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader::new(&self.table, self.pin.as_ref(), self.wanted)
     }
 
     /// The parts of the row `key`, if there is one. Parts found in memory are not copied.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Parts>> {
-        self.table.look(Reason::Point, self.pinned(), |session, table| {
-            let mut read = PointRead::new(table, key.as_ref());
-            Ok(retry(session, || read.get_parts(session, session.cache(), &self.wanted))?)
-        })
+        self.reader().get(key.as_ref())
     }
 
     /// The parts of the row `key`, if all that it takes is in memory, see [`Table::try_get`].
     pub fn try_get(&self, key: impl AsRef<[u8]>) -> Result<Tried<Option<Parts>>> {
-        self.table.try_look(self.pinned(), |session, table| {
-            PointRead::new(table, key.as_ref()).get_parts(session, session.cache(), &self.wanted)
-        })
+        self.reader().try_get(key.as_ref())
     }
 
     /// As [`Selection::get`], as a future, see [`Table::get_async`].
     pub async fn get_async(&self, key: impl AsRef<[u8]>) -> Result<Option<Parts>> {
-        let mut again = Again::new(self.table.core(), self.pinned());
-        loop {
-            let (view, at) = again.view();
-            let mut session = self.table.session(Reason::Point);
-            let mut read = PointRead::new(view.table(self.table.identity(), at)?, key.as_ref());
-            let read = retry_async(&mut session, |session| read.get_parts(session, session.cache(), &self.wanted));
-            match read.await {
-                Ok(parts) => return Ok(parts),
-                Err(error) => again.after(error.into(), at)?,
-            }
-        }
+        self.reader().get_async(key.as_ref()).await
     }
 
     /// Whether there is a row `key`. No part of it is read for that.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.table.contains_key_at(key.as_ref(), self.pinned())
+        self.reader().contains_key(key.as_ref())
     }
 
     /// As [`Selection::contains_key`], if all that it takes is in memory.
     pub fn try_contains_key(&self, key: impl AsRef<[u8]>) -> Result<Tried<bool>> {
-        self.table.try_contains_key_at(key.as_ref(), self.pinned())
+        self.reader().try_contains_key(key.as_ref())
     }
 
     /// As [`Selection::contains_key`], as a future.
     pub async fn contains_key_async(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.table.contains_key_async_at(key.as_ref(), self.pinned()).await
+        self.reader().contains_key_async(key.as_ref()).await
     }
 
     /// The parts of the rows `keys`, in the order of the keys, all as of one moment. They are looked up together, see
     /// [`Table::multi_get`].
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Parts>>> {
-        let keys: Vec<K> = keys.into_iter().collect();
-        self.table.look(Reason::Point, self.pinned(), |session, table| {
-            multi::get_parts(session, session.cache(), table, &keys, &self.wanted)
-        })
+        self.reader().multi_get(&Vec::from_iter(keys))
     }
 
     /// As [`Selection::multi_get`], as a future, see [`Table::multi_get_async`].
@@ -139,27 +118,23 @@ impl Selection {
         &self,
         keys: impl IntoIterator<Item = K>,
     ) -> impl Future<Output = Result<Vec<Option<Parts>>>> {
-        let keys: Vec<K> = keys.into_iter().collect();
-        async move { self.table.multi_parts_async_at(&keys, &self.wanted, self.pinned()).await }
+        let keys = Vec::from_iter(keys);
+        async move { self.reader().multi_get_async(&keys).await }
     }
 
     /// Brings what reading `range` from its start will need into memory, see [`Table::prefetch`]; of other groups nothing.
     pub fn prefetch<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, limits: Limits) -> Result<Prefetched> {
-        self.prefetch_towards(bounds::owned(&range), limits, Direction::Forward)
+        self.reader().prefetch(bounds::owned(&range), limits, Direction::Forward, self.wanted.set())
     }
 
     /// As [`Selection::prefetch`], for reading from the end.
     pub fn prefetch_back<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, limits: Limits) -> Result<Prefetched> {
-        self.prefetch_towards(bounds::owned(&range), limits, Direction::Backward)
-    }
-
-    fn prefetch_towards(&self, bounds: bounds::Owned, limits: Limits, direction: Direction) -> Result<Prefetched> {
-        self.table.prefetch_towards(bounds, limits, direction, self.wanted.set(), self.pinned())
+        self.reader().prefetch(bounds::owned(&range), limits, Direction::Backward, self.wanted.set())
     }
 
     /// The rows with keys in `range`, as of now or of the snapshot, in order, from either end.
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> PartRange {
-        self.rows(bounds::owned(&range))
+        self.reader().range(bounds::owned(&range))
     }
 
     /// As [`Selection::range`], for futures, see [`Table::scan_async`].
@@ -169,16 +144,12 @@ impl Selection {
 
     /// The rows whose keys begin with `prefix`.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> PartRange {
-        self.rows(bounds::of_prefix(prefix.as_ref()))
+        self.reader().range(bounds::of_prefix(prefix.as_ref()))
     }
 
     /// All rows.
     pub fn iter(&self) -> PartRange {
         self.range::<&[u8]>(..)
-    }
-
-    fn rows(&self, bounds: bounds::Owned) -> PartRange {
-        PartRange::new(self.table.rows(self.wanted, self.pin(), bounds))
     }
 
     /// The row with the least key.

@@ -117,8 +117,9 @@ impl Statistics {
         ask: impl Fn(&Session, TableView<'_>, &Span) -> Result<T>,
     ) -> Result<T> {
         let span = Span::between(&bounds::owned(&range));
-        let found = self.table.look(Reason::Statistics, self.pin.as_ref(), |session, table| {
-            span.as_ref().map(|span| ask(session, table, span)).transpose()
+        let found = self.table.reader_at(self.pin.as_ref()).look(|table| {
+            let session = self.table.session(Reason::Statistics);
+            span.as_ref().map(|span| ask(&session, table, span)).transpose()
         })?;
         Ok(found.unwrap_or(otherwise))
     }

@@ -14,18 +14,12 @@ use crate::manifest::{Edit, TableId, TableInfo};
 use crate::metrics::TableStats;
 use crate::options::TableOptions;
 use crate::parts;
-use crate::read::again::Again;
-use crate::read::multi::MultiRead;
-use crate::read::point::PointRead;
-use crate::read::range::{self, Rows};
-use crate::read::view::TableView;
-use crate::read::{Key, Parts, Prefetched, Range, Scan, Tried, Value, Wanted, multi, precharge};
+use crate::read::{Key, Prefetched, Range, Reader, Scan, Tried, Value, Wanted, range};
 use crate::selection::Selection;
 use crate::share;
 use crate::snapshot::Pin;
 use os::sync::Arc;
-use pages::{Admit, Reason, Session, Stop, Waits, retry, retry_async};
-use sst::precharge::Reading;
+use pages::{Admit, Reason, Session};
 use sst::{Direction, DumpDetail, Groups, Limits};
 use std::io;
 use std::ops::RangeBounds;
@@ -60,49 +54,6 @@ pub(crate) fn check_name(name: &str) -> Result<&str> {
     if name.is_empty() || name.len() > 255 { Err(Error::BadTableName(name.to_owned())) } else { Ok(name) }
 }
 
-/// Whoever can be read: the database now, or a snapshot of it.
-pub trait Readable {
-    /// The value of `key` in `table`, if it has one. See [`Table::get`].
-    fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>>;
-
-    /// The values of `keys` in `table`, in their order. See [`Table::multi_get`].
-    fn multi_get<K: AsRef<[u8]>>(&self, table: &Table, keys: impl IntoIterator<Item = K>)
-    -> Result<Vec<Option<Value>>>;
-
-    /// The rows of `table` with keys in `range`, in order, from either end. See [`Table::range`].
-    fn range<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Range;
-
-    /// Whether `key` has a value. See [`Table::contains_key`].
-    fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool>;
-
-    /// The value of `key` in `table`, if memory has it. See [`Table::try_get`].
-    fn try_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>>;
-
-    /// The value of `key` in `table`, if it has one. See [`Table::get_async`].
-    fn get_async<K: AsRef<[u8]> + Send>(
-        &self,
-        table: &Table,
-        key: K,
-    ) -> impl Future<Output = Result<Option<Value>>> + Send;
-
-    /// The values of `keys` in `table`, in their order. See [`Table::multi_get_async`].
-    fn multi_get_async<K: AsRef<[u8]> + Send + Sync>(
-        &self,
-        table: &Table,
-        keys: impl IntoIterator<Item = K> + Send,
-    ) -> impl Future<Output = Result<Vec<Option<Value>>>> + Send;
-
-    /// The rows of `table` with keys in `range`, in order, from either end. See [`Table::scan_async`].
-    fn scan_async<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Scan {
-        self.range(table, range).into()
-    }
-
-    /// All rows of `table`.
-    fn iter(&self, table: &Table) -> Range {
-        self.range::<&[u8]>(table, ..)
-    }
-}
-
 impl Table {
     pub(crate) fn new(handle: Arc<Handle>, info: Arc<TableInfo>) -> Self {
         Self { handle, info, admit: Admit::Keep }
@@ -135,6 +86,10 @@ impl Table {
     /// ```
     pub fn admitting(&self, admit: Admit) -> Self {
         Self { admit, ..self.clone() }
+    }
+
+    pub(crate) fn handle(&self) -> &Arc<Handle> {
+        &self.handle
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
@@ -222,41 +177,17 @@ impl Table {
         Err(Error::Grouped { table: self.name().to_owned(), groups: groups.clone() })
     }
 
-    /// Runs `read` on what the table is now, or was at a pinned version.
-    pub(crate) fn look<T>(
-        &self,
-        reason: Reason,
-        pin: Option<&Arc<Pin>>,
-        read: impl Fn(&Session, TableView<'_>) -> Result<T>,
-    ) -> Result<T> {
-        self.look_at(pin, |table| read(&self.session(reason), table))
+    /// Reads whole values of now.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        self.reader_at(None)
     }
 
-    /// Runs `step` once on what the table is now, or was at a pinned version, and waits for nothing.
-    pub(crate) fn try_look<T>(
-        &self,
-        pin: Option<&Arc<Pin>>,
-        step: impl Fn(&Session, TableView<'_>) -> Result<T, Stop>,
-    ) -> Result<Tried<T>> {
-        self.look(Reason::Point, pin, |session, table| {
-            session.set_waits(Waits::Never);
-            Tried::of(step(session, table))
-        })
+    /// Reads whole values of now, or as they were at a pinned version.
+    pub(crate) fn reader_at<'r>(&'r self, pin: Option<&'r Arc<Pin>>) -> Reader<'r> {
+        Reader::new(self, pin, Wanted::whole())
     }
 
-    /// As [`Table::look`], with a reader of its own.
-    pub(crate) fn look_at<T>(&self, pin: Option<&Arc<Pin>>, read: impl Fn(TableView<'_>) -> Result<T>) -> Result<T> {
-        let mut again = Again::new(self.core(), pin);
-        loop {
-            let (view, at) = again.view();
-            match read(view.table(&self.info, at)?) {
-                Err(error) => again.after(error, at)?,
-                done => return done,
-            }
-        }
-    }
-
-    /// A reader for this handle.
+    /// A session for reads through this handle.
     pub(crate) fn session(&self, reason: Reason) -> Session {
         let admit = if reason == Reason::Precharge { Admit::Keep } else { self.admit };
         range::session(&self.core().cache, reason, admit)
@@ -267,15 +198,7 @@ impl Table {
     /// This and all that reads values whole is for tables without column groups, or with one; where values are split in
     /// several the answer is [`Error::Grouped`], and [`Table::select`] the way to read.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.get_at(key.as_ref(), None)
-    }
-
-    pub(crate) fn get_at(&self, key: &[u8], pin: Option<&Arc<Pin>>) -> Result<Option<Value>> {
-        self.check_whole()?;
-        self.look(Reason::Point, pin, |session, table| {
-            let mut read = PointRead::new(table, key);
-            Ok(retry(session, || read.get(session, session.cache()))?)
-        })
+        self.reader().get(key.as_ref())
     }
 
     /// The value of `key` if all that it takes to know it is in memory: touches no disk and waits for nothing. What is found
@@ -297,12 +220,7 @@ impl Table {
     /// # }
     /// ```
     pub fn try_get(&self, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>> {
-        self.try_get_at(key.as_ref(), None)
-    }
-
-    pub(crate) fn try_get_at(&self, key: &[u8], pin: Option<&Arc<Pin>>) -> Result<Tried<Option<Value>>> {
-        self.check_whole()?;
-        self.try_look(pin, |session, table| PointRead::new(table, key).get(session, session.cache()))
+        self.reader().try_get(key.as_ref())
     }
 
     /// As [`Table::get`], as a future, for any executor: while pages are on their way no thread waits, and thousands of such
@@ -320,60 +238,22 @@ impl Table {
     /// # Ok(()) }) }
     /// ```
     pub async fn get_async(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.get_async_at(key.as_ref(), None).await
-    }
-
-    pub(crate) async fn get_async_at(&self, key: &[u8], pin: Option<&Arc<Pin>>) -> Result<Option<Value>> {
-        self.check_whole()?;
-        let mut again = Again::new(self.core(), pin);
-        loop {
-            let (view, at) = again.view();
-            let mut session = self.session(Reason::Point);
-            let mut read = PointRead::new(view.table(&self.info, at)?, key);
-            match retry_async(&mut session, |session| read.get(session, session.cache())).await {
-                Ok(value) => return Ok(value),
-                Err(error) => again.after(error.into(), at)?,
-            }
-        }
+        self.reader().get_async(key.as_ref()).await
     }
 
     /// Whether `key` has a value. No value is read for it, and no part of one.
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.contains_key_at(key.as_ref(), None)
-    }
-
-    pub(crate) fn contains_key_at(&self, key: &[u8], pin: Option<&Arc<Pin>>) -> Result<bool> {
-        self.look(Reason::Point, pin, |session, table| {
-            let mut read = PointRead::new(table, key);
-            Ok(retry(session, || read.find(session))?.is_some())
-        })
+        self.reader().contains_key(key.as_ref())
     }
 
     /// As [`Table::contains_key`], if all that it takes to know it is in memory, see [`Table::try_get`].
     pub fn try_contains_key(&self, key: impl AsRef<[u8]>) -> Result<Tried<bool>> {
-        self.try_contains_key_at(key.as_ref(), None)
-    }
-
-    pub(crate) fn try_contains_key_at(&self, key: &[u8], pin: Option<&Arc<Pin>>) -> Result<Tried<bool>> {
-        self.try_look(pin, |session, table| Ok(PointRead::new(table, key).find(session)?.is_some()))
+        self.reader().try_contains_key(key.as_ref())
     }
 
     /// As [`Table::contains_key`], as a future, see [`Table::get_async`].
     pub async fn contains_key_async(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.contains_key_async_at(key.as_ref(), None).await
-    }
-
-    pub(crate) async fn contains_key_async_at(&self, key: &[u8], pin: Option<&Arc<Pin>>) -> Result<bool> {
-        let mut again = Again::new(self.core(), pin);
-        loop {
-            let (view, at) = again.view();
-            let mut session = self.session(Reason::Point);
-            let mut read = PointRead::new(view.table(&self.info, at)?, key);
-            match retry_async(&mut session, |session| read.find(session).map(|row| row.is_some())).await {
-                Ok(is_there) => return Ok(is_there),
-                Err(error) => again.after(error.into(), at)?,
-            }
-        }
+        self.reader().contains_key_async(key.as_ref()).await
     }
 
     /// The values of `keys`, in their order, all as of one moment. The keys are looked up together: what they miss is read
@@ -394,20 +274,7 @@ impl Table {
     /// # }
     /// ```
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Value>>> {
-        self.multi_get_at(keys, None)
-    }
-
-    pub(crate) fn multi_get_at<K: AsRef<[u8]>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-        pin: Option<&Arc<Pin>>,
-    ) -> Result<Vec<Option<Value>>> {
-        self.check_whole()?;
-        let keys: Vec<K> = keys.into_iter().collect();
-        let rows = self.look(Reason::Point, pin, |session, table| {
-            multi::get_parts(session, session.cache(), table, &keys, &Wanted::whole())
-        })?;
-        Ok(rows.into_iter().map(|row| row.map(Parts::into_only)).collect())
+        self.reader().multi_get(&Vec::from_iter(keys))
     }
 
     /// As [`Table::multi_get`], as a future, see [`Table::get_async`]. All keys are on their way together.
@@ -426,36 +293,8 @@ impl Table {
         &self,
         keys: impl IntoIterator<Item = K>,
     ) -> impl Future<Output = Result<Vec<Option<Value>>>> {
-        let keys: Vec<K> = keys.into_iter().collect();
-        async move { self.multi_get_async_at(&keys, None).await }
-    }
-
-    pub(crate) async fn multi_get_async_at<K: AsRef<[u8]>>(
-        &self,
-        keys: &[K],
-        pin: Option<&Arc<Pin>>,
-    ) -> Result<Vec<Option<Value>>> {
-        self.check_whole()?;
-        let rows = self.multi_parts_async_at(keys, &Wanted::whole(), pin).await?;
-        Ok(rows.into_iter().map(|row| row.map(Parts::into_only)).collect())
-    }
-
-    pub(crate) async fn multi_parts_async_at<K: AsRef<[u8]>>(
-        &self,
-        keys: &[K],
-        wanted: &Wanted,
-        pin: Option<&Arc<Pin>>,
-    ) -> Result<Vec<Option<Parts>>> {
-        let mut again = Again::new(self.core(), pin);
-        loop {
-            let (view, at) = again.view();
-            let mut session = self.session(Reason::Point);
-            let mut read = MultiRead::new(view.table(&self.info, at)?, keys, wanted, session.cache());
-            match retry_async(&mut session, |session| read.get(session, session.cache())).await {
-                Ok(rows) => return Ok(rows),
-                Err(error) => again.after(error.into(), at)?,
-            }
-        }
+        let keys = Vec::from_iter(keys);
+        async move { self.reader().multi_get_async(&keys).await }
     }
 
     /// Refuses a row that the table cannot take: too long, or whole where values are split.
@@ -571,7 +410,7 @@ impl Table {
 
     /// The rows with keys in `range` as of now, in order, from either end.
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Range {
-        self.range_at(self.pin(), range)
+        self.reader().range(bounds::owned(&range))
     }
 
     /// As [`Table::range`], for futures. Its version is kept from now on, files and memory only while a row is waited for.
@@ -593,35 +432,14 @@ impl Table {
         self.range(range).into()
     }
 
-    pub(crate) fn range_at<K: AsRef<[u8]>>(&self, pin: Arc<Pin>, range: impl RangeBounds<K>) -> Range {
-        self.whole_rows(pin, bounds::owned(&range))
-    }
-
-    fn whole_rows(&self, pin: Arc<Pin>, bounds: bounds::Owned) -> Range {
-        let range = Range::new(self.rows(Wanted::whole(), pin, bounds));
-        match self.check_whole() {
-            Ok(()) => range,
-            Err(error) => range.failed(error),
-        }
-    }
-
     /// Keeps what reads see now.
     pub(crate) fn pin(&self) -> Arc<Pin> {
         Arc::new(self.core().pin())
     }
 
-    pub(crate) fn rows(&self, wanted: Wanted, pin: Arc<Pin>, bounds: bounds::Owned) -> Rows {
-        self.rows_by(self.session(Reason::Scan), wanted, pin, bounds)
-    }
-
-    /// As [`Table::rows`], read by `session`.
-    pub(crate) fn rows_by(&self, session: Session, wanted: Wanted, pin: Arc<Pin>, bounds: bounds::Owned) -> Rows {
-        Rows::new(session, self.handle.clone(), self.info.clone(), wanted, pin, bounds)
-    }
-
     /// The rows whose keys begin with `prefix`.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Range {
-        self.whole_rows(self.pin(), bounds::of_prefix(prefix.as_ref()))
+        self.reader().range(bounds::of_prefix(prefix.as_ref()))
     }
 
     /// All rows.
@@ -643,31 +461,16 @@ impl Table {
     /// large values, in one round of the disk a level of the index. Of a large range as much as a quarter of the cache
     /// holds.
     pub fn prefetch<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, limits: Limits) -> Result<Prefetched> {
-        self.prefetch_towards(bounds::owned(&range), limits, Direction::Forward, self.all_groups(), None)
+        self.reader().prefetch(bounds::owned(&range), limits, Direction::Forward, self.all_groups())
     }
 
     /// As [`Table::prefetch`], for reading from the end.
     pub fn prefetch_back<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, limits: Limits) -> Result<Prefetched> {
-        self.prefetch_towards(bounds::owned(&range), limits, Direction::Backward, self.all_groups(), None)
+        self.reader().prefetch(bounds::owned(&range), limits, Direction::Backward, self.all_groups())
     }
 
     fn all_groups(&self) -> Groups {
         Groups::first(self.info.options.groups.len().max(1))
-    }
-
-    pub(crate) fn prefetch_towards(
-        &self,
-        (low, high): bounds::Owned,
-        limits: Limits,
-        direction: Direction,
-        groups: Groups,
-        pin: Option<&Arc<Pin>>,
-    ) -> Result<Prefetched> {
-        let (low, high) = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
-        self.look(Reason::Precharge, pin, |session, table| {
-            let reading = Reading { low, high, direction, limits, groups, at: table.at, ..Reading::ALL };
-            precharge::precharge(session, table, &reading)
-        })
     }
 
     /// Starts an import: rows written straight into files, all of them visible at its end or none.

@@ -28,7 +28,7 @@ use crate::frame::{Frame, Frames};
 use crate::gauge::Gauge;
 use crate::{Address, Counters, Error, PageKind, PageRef, PagedFile, Trace};
 use budget::{Budget, Charge, Turn};
-use flight::{Flight, Landing};
+use flight::{Demand, Flight, Landing};
 use os::io::CallerReads;
 use os::memory::Arena;
 use os::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -512,22 +512,28 @@ impl PageCache {
     }
 
     /// Marks a missing page as being read by the caller under the name `ticket`, who has reserved the memory for it.
-    pub(crate) fn claim(self: &Arc<Self>, key: Key, ticket: u64, keep: bool, needed: bool) -> Look {
+    pub(crate) fn claim(self: &Arc<Self>, key: Key, ticket: u64, keep: bool, demand: Demand) -> Look {
         let mut shard = self.shard(key).lock();
         if let Some(known) = self.look_in(&shard, key, keep) {
             return known;
         }
-        let flight = Arc::new(Flight::new(ticket, keep, needed));
+        let flight = Arc::new(Flight::new(ticket, keep, demand));
         shard.take_off(key, Arc::clone(&flight));
         drop(shard);
-        Look::Claimed(Claim { cache: Arc::clone(self), key, is_listed: true, flight: Some(flight), _turn: None })
+        Look::Claimed(Claim { cache: Arc::clone(self), key, flight: Some(flight), finders: Finders::Everyone })
     }
 
-    /// A page that the caller reads for itself alone, beyond the budget. The `turn` to do so is not given back before the
+    /// A page that the caller reads for its own step alone. A `turn`, for a page beyond the budget, is not given back before the
     /// page has landed, even if the caller goes away.
-    pub(crate) fn claim_alone(self: &Arc<Self>, key: Key, ticket: u64, turn: Option<Arc<Turn>>) -> Claim {
-        let flight = Arc::new(Flight::new(ticket, false, true));
-        Claim { cache: Arc::clone(self), key, is_listed: false, flight: Some(flight), _turn: turn }
+    pub(crate) fn claim_alone(
+        self: &Arc<Self>,
+        key: Key,
+        ticket: u64,
+        demand: Demand,
+        turn: Option<Arc<Turn>>,
+    ) -> Claim {
+        let flight = Arc::new(Flight::new(ticket, false, demand));
+        Claim { cache: Arc::clone(self), key, flight: Some(flight), finders: Finders::OneStep { _turn: turn } }
     }
 
     /// Charges `bytes`, evicting as needed. `None` if pins leave no room, or there would be none if nothing was pinned.
@@ -697,7 +703,8 @@ impl PageCache {
             charge.join(room.unwrap_or_else(|| self.budget.overdraw(more)));
         }
         let charge = charge.settle(cost, header.kind);
-        Ok(Made { page: PageRef::charged(&self.frames, key, buffer, &header, at, charge), fits })
+        let page = PageRef::charged(&self.frames, key, buffer, &header, at, charge);
+        Ok(if fits { Made::Fits(page) } else { Made::Exceeds(page) })
     }
 
     /// How many sessions wait for a page in flight.
@@ -723,10 +730,11 @@ pub(crate) enum Reserved {
 }
 
 /// A page that was read.
-pub(crate) struct Made {
-    pub page: PageRef,
-    /// There was room for all of it. Otherwise it stays as long as those who need it have it pinned.
-    pub fits: bool,
+pub(crate) enum Made {
+    /// There was room for all of it.
+    Fits(PageRef),
+    /// It unpacked to more than there was room for: it stays as long as the steps that need it have it pinned.
+    Exceeds(PageRef),
 }
 
 /// What the cache knows of a page.
@@ -741,17 +749,23 @@ pub(crate) enum Look {
     Claimed(Claim),
 }
 
-/// A page in flight, on the side of who reads it. Dropped without an outcome, it is abandoned: those who wait are woken
+/// A page in flight, on the side of its reader. Dropped without an outcome, it is abandoned: those who wait are woken
 /// and ask again.
 pub(crate) struct Claim {
     cache: Arc<PageCache>,
     key: Key,
-    /// Others find the flight; otherwise it is the step's own.
-    is_listed: bool,
     /// `None` once landed.
     flight: Option<Arc<Flight>>,
-    /// Of a page beyond the budget; goes after it.
-    _turn: Option<Arc<Turn>>,
+    /// Declared, and so dropped, after the flight.
+    finders: Finders,
+}
+
+/// Who finds a page that is being read.
+enum Finders {
+    /// Every session, in the shard; and the cache may keep the page.
+    Everyone,
+    /// The step that reads it, with the turn if the page is beyond the budget.
+    OneStep { _turn: Option<Arc<Turn>> },
 }
 
 impl Claim {
@@ -768,17 +782,16 @@ impl Claim {
     /// The page was read, or could not be. It is kept if somebody asked for that, it fits and the file is alive.
     pub fn land(mut self, file: &PagedFile, outcome: Result<Made, Error>) {
         match outcome {
-            Ok(Made { page, fits: true }) => self.end(Landing::Arrived(page), Some(file)),
-            Ok(Made { page, fits: false }) if self.flight().is_needed() => self.end(Landing::Arrived(page), None),
-            // Beyond the budget, and nobody needs it yet.
-            Ok(Made { .. }) => self.end(Landing::Abandoned, None),
+            Ok(Made::Fits(page)) => self.end(Landing::Arrived(page), Some(file)),
+            Ok(Made::Exceeds(page)) if self.flight().is_needed() => self.end(Landing::Arrived(page), None),
+            Ok(Made::Exceeds(_)) => self.end(Landing::Abandoned, None),
             Err(error) => self.end(Landing::Failed(error), None),
         }
     }
 
     fn end(&mut self, landing: Landing, file: Option<&PagedFile>) {
         let Some(flight) = self.flight.take() else { return };
-        if self.is_listed {
+        if matches!(self.finders, Finders::Everyone) {
             let cache = &self.cache;
             let mut shard = cache.shard(self.key).lock();
             shard.end_flight(self.key);

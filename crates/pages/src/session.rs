@@ -28,6 +28,7 @@ use round::{Manner, Round, Waiter};
 
 use crate::cache::Look;
 use crate::cache::budget::Turn;
+use crate::cache::flight::Demand;
 use crate::cache::shard::{Key, KeyHash};
 use crate::counters::Tally;
 use crate::notes::{Notebook, Notes};
@@ -258,7 +259,10 @@ impl Session {
             cache: &self.cache,
             admit: self.admit,
             own_memory: self.own_memory.as_ref(),
-            is_background: matches!(self.reason, Reason::Compaction | Reason::Check | Reason::Warm),
+            demand: match self.reason {
+                Reason::Compaction | Reason::Check | Reason::Warm => Demand::Background,
+                _ => Demand::Reader,
+            },
             ahead_bytes,
         };
         let read_ahead = &step.read_ahead;

@@ -150,7 +150,7 @@ impl Merge {
     ) -> Result<Option<Found>, Stop> {
         parts.clear();
         loop {
-            self.settle(reader, start)?;
+            self.settle(reader, (start, far))?;
             let Some(best) = self.best() else { return Ok(None) };
             let key = self.sources[best].cursor.key().expect("the best source has a row");
             if !comes_before(key, &far, self.direction) {
@@ -180,7 +180,11 @@ impl Merge {
     }
 
     /// Makes every source arrive and gives back what was pinned for it. A step; nothing is done until a row was passed.
-    pub fn settle<S: PageSource + ?Sized>(&mut self, reader: &S, start: Start<'_>) -> Result<(), Stop> {
+    pub fn settle<S: PageSource + ?Sized>(
+        &mut self,
+        reader: &S,
+        (start, far): (Start<'_>, Bound<&[u8]>),
+    ) -> Result<(), Stop> {
         if self.is_settled {
             return Ok(());
         }
@@ -200,6 +204,10 @@ impl Merge {
                 Pending::Nothing | Pending::Exhausted => continue,
                 Pending::Seek => cursor.seek(reader, start, self.direction),
                 Pending::SeekAfter(edge) => match after(edge) {
+                    // Nothing is read beyond the far end.
+                    Bound::Included(key) | Bound::Excluded(key) if !comes_before(key, &far, self.direction) => {
+                        Ok(false)
+                    }
                     Bound::Unbounded => Ok(false),
                     next => cursor.seek(reader, next, self.direction),
                 },

@@ -4,12 +4,11 @@
 use super::found::Found;
 use super::view::TableView;
 use super::wanted::Wanted;
-use super::{Parts, Value};
+use super::{Parts, Value, row};
 use crate::error::Result;
 use crate::manifest::file_set::{DbFile, TableFiles, files_with_key};
 use crate::memtable::Memtable;
-use crate::parts::MAX_GROUPS;
-use pages::{PageCache, PageSource, Stop, retry, together};
+use pages::{PageCache, PageSource, Stop, retry};
 use sst::{Row, RowKind, Version};
 
 /// What a source says about a key.
@@ -133,16 +132,11 @@ fn load_parts<S: PageSource + ?Sized>(
     file: &DbFile,
     wanted: &Wanted,
 ) -> Result<Parts, Stop> {
-    let mut loaded = [const { None }; MAX_GROUPS];
-    together((0..wanted.len()).zip(&mut loaded), |(i, part)| {
-        let file = &file.sst;
-        *part = Some(match wanted.group(i) {
-            0 => row.value.load(source, &file.file)?,
-            group => file.part(source, group, row.place)?.load(source, &file.file)?,
-        });
-        Ok(())
-    })?;
-    Ok(Parts::of(loaded.into_iter().flatten().map(|part| Value::from_file(cache, part))))
+    let file = &file.sst;
+    row::load_parts(cache, wanted, |i| match wanted.group(i) {
+        0 => row.value.load(source, &file.file),
+        group => file.part(source, group, row.place)?.load(source, &file.file),
+    })
 }
 
 /// The parts of a row that are wanted, found together; waits for them.

@@ -1,23 +1,25 @@
-//! Iterating over a range of keys without a thread that waits for pages. It knows no executor: whoever polls is woken.
+//! Iterating over a range of keys without a thread that waits for pages. It knows no executor: the task that polls is woken.
 //!
 //! A row counts as given when a future or a stream has given it: one that is dropped half done takes none along, and leaves
 //! nothing pinned and nothing on its way.
 
-use super::range::{PartRange, Range, Rows};
-use super::{Key, Parts, Value};
+use super::range::{Range, Rows};
+use super::row::Content;
+use super::{Key, Value};
 use crate::error::Result;
 use futures_core::Stream;
-use pages::Session;
 use sst::Direction;
 use std::fmt;
 use std::future::poll_fn;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// Rows of a key range in order, as of one version, for futures; made by [`Table::scan_async`](crate::Table::scan_async), or
-/// of any [`Range`]. From both ends; yields `Result` and stays failed after an error. Reads ahead as a range does.
+/// from any [`Range`]. It reads ahead as a range does, and gives rows from both ends. After an error the scan has failed: it
+/// answers every call with that error.
 ///
-/// It is a [`Stream`], too, of the rows from the front.
+/// It is a [`Stream`] of the rows from the front, too.
 ///
 /// ```
 /// # fn main() -> larch::Result<()> { smol::block_on(async {
@@ -35,14 +37,12 @@ use std::task::{Context, Poll};
 /// # Ok(()) }) }
 /// ```
 #[must_use = "a scan reads nothing until it is polled"]
-pub struct Scan(Rows);
+pub struct Scan<V = Value> {
+    rows: Rows,
+    content: PhantomData<fn() -> V>,
+}
 
-/// As [`Scan`], with some parts of the rows; made by [`Selection::scan_async`](crate::Selection::scan_async), or of any
-/// [`PartRange`].
-#[must_use = "a scan reads nothing until it is polled"]
-pub struct PartScan(Rows);
-
-/// What waits for a row. Once it is gone nobody does.
+/// A future that waits for a row. Once it is gone no future does.
 struct Waiting<'r>(&'r mut Rows);
 
 impl Drop for Waiting<'_> {
@@ -51,67 +51,58 @@ impl Drop for Waiting<'_> {
     }
 }
 
-macro_rules! scan {
-    ($scan:ident, $range:ident, $item:ty, $with:ident) => {
-        impl $scan {
-            /// At most `rows` of the rows, from both ends together, see
-            #[doc = concat!("[`", stringify!($range), "::limit`].")]
-            pub fn limit(self, rows: u64) -> Self {
-                Self(self.0.limit(rows))
-            }
+impl<V: Content> Scan<V> {
+    /// At most `rows` of the rows, from both ends together, see [`Range::limit`].
+    pub fn limit(self, rows: u64) -> Self {
+        Self { rows: self.rows.limit(rows), ..self }
+    }
 
-            /// The next row from the front.
-            pub async fn next(&mut self) -> Option<Result<(Key, $item)>> {
-                self.wait(Direction::Forward).await
-            }
+    /// The next row from the front.
+    pub async fn next(&mut self) -> Option<Result<(Key, V)>> {
+        self.wait(Direction::Forward).await
+    }
 
-            /// The next row from the back.
-            pub async fn next_back(&mut self) -> Option<Result<(Key, $item)>> {
-                self.wait(Direction::Backward).await
-            }
+    /// The next row from the back.
+    pub async fn next_back(&mut self) -> Option<Result<(Key, V)>> {
+        self.wait(Direction::Backward).await
+    }
 
-            async fn wait(&mut self, direction: Direction) -> Option<Result<(Key, $item)>> {
-                let waiting = Waiting(&mut self.0);
-                poll_fn(|context| waiting.0.poll(context, direction, |row| row.$with())).await.transpose()
-            }
-        }
-
-        impl Stream for $scan {
-            type Item = Result<(Key, $item)>;
-
-            fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-                self.0.poll(context, Direction::Forward, |row| row.$with()).map(Result::transpose)
-            }
-        }
-
-        impl From<$range> for $scan {
-            fn from(range: $range) -> Self {
-                Self(range.into_rows())
-            }
-        }
-
-        /// What is left of it, for a thread that waits.
-        impl From<$scan> for $range {
-            fn from(mut scan: $scan) -> Self {
-                scan.0.abandon();
-                Self::new(scan.0)
-            }
-        }
-
-        impl fmt::Debug for $scan {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.describe(stringify!($scan), f)
-            }
-        }
-    };
+    async fn wait(&mut self, direction: Direction) -> Option<Result<(Key, V)>> {
+        let waiting = Waiting(&mut self.rows);
+        poll_fn(|context| waiting.0.poll(context, direction, |row| row.into_owned())).await.transpose()
+    }
 }
 
-scan!(Scan, Range, Value, with_value);
-scan!(PartScan, PartRange, Parts, with_parts);
+impl<V: Content> Stream for Scan<V> {
+    type Item = Result<(Key, V)>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.rows.poll(context, Direction::Forward, |row| row.into_owned()).map(Result::transpose)
+    }
+}
+
+impl<V: Content> From<Range<V>> for Scan<V> {
+    fn from(range: Range<V>) -> Self {
+        Self { rows: range.into_rows(), content: PhantomData }
+    }
+}
+
+/// What is left of the scan, for a thread that waits.
+impl<V: Content> From<Scan<V>> for Range<V> {
+    fn from(mut scan: Scan<V>) -> Self {
+        scan.rows.abandon();
+        Self::new(scan.rows)
+    }
+}
+
+impl<V> fmt::Debug for Scan<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.rows.describe("Scan", f)
+    }
+}
 
 const _: () = {
     const fn sent<T: Send>() {}
-    sent::<Session>();
     sent::<Scan>();
-    sent::<PartScan>();
+    sent::<Scan<super::Parts>>();
 };

@@ -4,8 +4,7 @@
 //! Files are written here, level by level: how the engine itself writes them is tested with its writers.
 
 use super::point::PointRead;
-use super::range::PartRange;
-use super::{Parts, Wanted, multi};
+use super::{PartRange, Parts, Wanted, multi};
 use crate::batch::BatchOps;
 use crate::commit::{self, rotate};
 use crate::install::FreshFiles;
@@ -297,7 +296,7 @@ fn parts_are_found_whatever_pages_are_refused() {
         let cache = &table.core().cache;
         let session = || Session::new(cache, Reason::Point, Admit::Keep);
         for source in [Flaky::once(session()), Flaky::forgetful(session(), 1), Flaky::forgetful(session(), 2)] {
-            let found = table.look(Reason::Point, None, |_, table| {
+            let found = table.reader().look(|table| {
                 let one_by_one = keys.iter().map(|key| {
                     let mut read = PointRead::new(table, key);
                     retry(&source, || read.get_parts(&source, cache, &wanted))
@@ -638,8 +637,7 @@ fn many_keys_pin_a_quarter_of_the_cache_at_most() {
         let source = Watched { session, most_pinned: Cell::new(0) };
         let wanted = [2, 0].into_iter().try_fold(Wanted::nothing(3), Wanted::with).expect("each once");
         let cache = &table.core().cache;
-        let watched =
-            table.look(Reason::Point, None, |_, table| multi::get_parts(&source, cache, table, &keys, &wanted));
+        let watched = table.reader().look(|table| multi::get_parts(&source, cache, table, &keys, &wanted));
         for rows in [watched, selection.multi_get(&keys)] {
             for (i, row) in rows.expect("the disk works").iter().enumerate() {
                 let large = if (i as u32 * 19 % ROWS).is_multiple_of(1000) { 3000 } else { 10 };
@@ -652,5 +650,38 @@ fn many_keys_pin_a_quarter_of_the_cache_at_most() {
         assert!(usage.used_bytes <= cache_bytes + (16 << 10), "{usage:?}");
         // What values of earlier batches hold, and what the batch pins, each a quarter; or the way of one key.
         assert!(most <= (cache_bytes / 2).max(64 << 10), "{most} bytes pinned of a cache of {cache_bytes}");
+    }
+}
+
+/// A range that ends within keys which were erased together: older rows after its end are none of its business.
+#[test]
+fn nothing_is_read_beyond_the_far_end_of_a_range_whatever_was_erased_there() {
+    let disk = hot_and_cold();
+    {
+        let db = open(&disk, 8 << 20);
+        let table = db.existing_table("whole").expect("a name").expect("it is there");
+        let (start, end) = (numbered(1000), numbered(ROWS - 1000));
+        commit(&table, |ops, id| ops.range_erase(id, &start, &end));
+        flush(&table, 0, u64::MAX);
+    }
+    // Each ends among the erased rows, on the way from one of its ends.
+    for (range, rows) in [(900..3000, 100), (ROWS - 3000..ROWS - 900, 100)] {
+        for forward in [true, false] {
+            let db = open(&disk, 64 << 20);
+            let table = db.existing_table("whole").expect("a name").expect("it is there");
+            let range = numbered(range.start)..numbered(range.end);
+            let limits = sst::Limits::NONE;
+            match forward {
+                true => table.prefetch(range.clone(), limits),
+                false => table.prefetch_back(range.clone(), limits),
+            }
+            .expect("the disk works");
+            let before = db.metrics().page_reads;
+            assert!(before > 0, "the range was brought to memory");
+            let read = table.range(range);
+            let keys: Vec<_> = if forward { read.collect() } else { read.rev().collect() };
+            assert_eq!(keys.len(), rows);
+            assert_eq!(db.metrics().page_reads, before, "forward: {forward}");
+        }
     }
 }

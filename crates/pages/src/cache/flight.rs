@@ -8,7 +8,7 @@
 use super::budget::Budget;
 use crate::{Error, PageRef};
 use os::Duty;
-use os::sync::atomic::{AtomicBool, Ordering};
+use os::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use os::sync::{Arc, Condvar, Mutex};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll, Waker};
@@ -24,16 +24,26 @@ pub(crate) enum Landing {
     Abandoned,
 }
 
+/// Who needs a page that is on its way. It only grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Demand {
+    /// No step yet: the page was asked for ahead.
+    None = 0,
+    /// A step of background work.
+    Background = 1,
+    /// A step of a reader, which does not wait behind background work.
+    Reader = 2,
+}
+
 /// One page being read.
 pub(crate) struct Flight {
     /// Name of the read, under which it can be made more urgent.
     ticket: u64,
-    /// Set, under the shard's lock, by whoever wants the cache to keep the page.
+    /// Set, under the shard's lock, by a session that wants the cache to keep the page.
     keep: AtomicBool,
-    /// Set once somebody needs the page.
-    needed: AtomicBool,
-    /// Set once somebody was in a hurry who did not begin the read.
-    hurried: AtomicBool,
+    /// A [`Demand`].
+    demand: AtomicU8,
     state: Mutex<State>,
 }
 
@@ -45,9 +55,9 @@ struct State {
 
 impl Flight {
     /// A flight that has not landed, read under the name `ticket`.
-    pub fn new(ticket: u64, keep: bool, needed: bool) -> Self {
-        let (keep, needed) = (AtomicBool::new(keep), AtomicBool::new(needed));
-        Self { ticket, keep, needed, hurried: AtomicBool::new(false), state: Mutex::default() }
+    pub fn new(ticket: u64, keep: bool, demand: Demand) -> Self {
+        let (keep, demand) = (AtomicBool::new(keep), AtomicU8::new(demand as u8));
+        Self { ticket, keep, demand, state: Mutex::default() }
     }
 
     /// Name of the read.
@@ -65,24 +75,21 @@ impl Flight {
         self.keep.load(Ordering::Relaxed)
     }
 
-    /// Says that somebody needs the page.
-    pub fn need(&self) {
-        self.needed.store(true, Ordering::Relaxed);
+    /// Says that a step needs the page. True if the read has to become more urgent for it: a reader needs the page, and none
+    /// did before.
+    pub fn need(&self, demand: Demand) -> bool {
+        let before = self.demand.fetch_max(demand as u8, Ordering::Relaxed);
+        demand == Demand::Reader && before < demand as u8
     }
 
-    /// Says that somebody is in a hurry for the page; whether nobody was before, but perhaps who began the read.
-    pub fn hurry(&self) -> bool {
-        !self.hurried.swap(true, Ordering::Relaxed)
-    }
-
-    /// Whether somebody is in a hurry who did not begin the read.
-    pub fn is_hurried(&self) -> bool {
-        self.hurried.load(Ordering::Relaxed)
-    }
-
-    /// Whether somebody needs the page.
+    /// Whether a step needs the page.
     pub fn is_needed(&self) -> bool {
-        self.needed.load(Ordering::Relaxed)
+        self.demand.load(Ordering::Relaxed) > Demand::None as u8
+    }
+
+    /// Whether a step of a reader needs the page.
+    pub fn is_urgent(&self) -> bool {
+        self.demand.load(Ordering::Relaxed) == Demand::Reader as u8
     }
 
     /// Ends the flight.

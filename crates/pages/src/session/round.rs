@@ -6,7 +6,7 @@
 
 use super::{Admit, OwnMemory, Request};
 use crate::cache::budget::{Charge, Turn};
-use crate::cache::flight::{Arrivals, Flight, Landing};
+use crate::cache::flight::{Arrivals, Demand, Flight, Landing};
 use crate::cache::shard::Key;
 use crate::cache::{Claim, Look, Made, Reserved};
 use crate::file::Stored;
@@ -25,8 +25,8 @@ pub(super) struct Manner<'c> {
     pub admit: Admit,
     /// Pays for what is read in place of the cache.
     pub own_memory: Option<&'c OwnMemory>,
-    /// Nobody waits for what is read, but background work.
-    pub is_background: bool,
+    /// Who needs the needed pages.
+    pub demand: Demand,
     /// Bytes for pages that are not needed and that the cache does not keep.
     pub ahead_bytes: u64,
 }
@@ -62,8 +62,26 @@ struct Awaited {
     file: Arc<PagedFile>,
     kind: PageKind,
     offset: u64,
-    /// This round reads it.
-    is_own: bool,
+    by: ReadBy,
+}
+
+/// Who reads a page that a round waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ReadBy {
+    ThisRound,
+    /// Another session, or this one in an earlier round.
+    Another,
+}
+
+/// Who pays for the pages that a round reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Payer {
+    /// The cache, within its budget: other sessions find the pages, and the cache may keep them.
+    Cache,
+    /// The cache, beyond its budget: the step alone has the pages.
+    Overdraft,
+    /// The session's own memory: the step alone has the pages.
+    OwnMemory,
 }
 
 /// A page on its way that was asked for ahead.
@@ -117,17 +135,18 @@ impl Round {
 
         let needed_bytes: u64 =
             missing.iter().filter(|request| request.needed).map(|request| request.memory_bytes()).sum();
-        let (mut reserved, shared) = match (needed_bytes, manner.own_memory) {
-            (0, own_memory) => (Charge::none(), own_memory.is_none()),
-            (_, Some(own_memory)) => (own_memory.reserve(needed_bytes), false),
-            (_, None) => {
+        let (mut reserved, payer) = match (manner.own_memory, needed_bytes) {
+            (Some(_), 0) => (Charge::none(), Payer::OwnMemory),
+            (Some(own_memory), _) => (own_memory.reserve(needed_bytes), Payer::OwnMemory),
+            (None, 0) => (Charge::none(), Payer::Cache),
+            (None, _) => {
                 let reserved = match &waiter {
                     Some(Waiter { number, context }) => cache.poll_reserve(needed_bytes, turn, *number, context)?,
                     None => cache.reserve(needed_bytes, turn),
                 };
                 match reserved {
-                    Reserved::Room(charge) => (charge, true),
-                    Reserved::Overdrawn(charge) => (charge, false),
+                    Reserved::Room(charge) => (charge, Payer::Cache),
+                    Reserved::Overdrawn(charge) => (charge, Payer::Overdraft),
                 }
             }
         };
@@ -140,14 +159,15 @@ impl Round {
         for (request, charge) in missing.into_iter().zip(charges) {
             let Some(charge) = charge else { continue };
             let ticket = cache.new_ticket();
+            let demand = if request.needed { manner.demand } else { Demand::None };
             // Others may have brought or claimed it since the first look.
-            let known = match shared {
-                true => cache.claim(request.key, ticket, keeps(request), request.needed),
-                false => cache.look(request.key, keeps(request)),
+            let known = match payer {
+                Payer::Cache => cache.claim(request.key, ticket, keeps(request), demand),
+                Payer::Overdraft | Payer::OwnMemory => cache.look(request.key, keeps(request)),
             };
             let claim = match known {
                 Look::Claimed(claim) => claim,
-                Look::Missing => cache.claim_alone(request.key, ticket, turn.clone()),
+                Look::Missing => cache.claim_alone(request.key, ticket, demand, turn.clone()),
                 Look::Resident(page) => {
                     round.found(request, page);
                     continue;
@@ -160,20 +180,19 @@ impl Round {
             let flight = Arc::clone(claim.flight());
             let bytes = charge.bytes();
             if request.needed {
-                round.await_flight(request, flight, true);
+                round.await_flight(request, flight, ReadBy::ThisRound);
             } else if !keeps(request) {
                 round.ahead.push((request.key, InFlight { flight, time: request.time, bytes }));
             }
             let Request { key, file, at, kind, needed, .. } = request;
             round.reads.push(PageRead { file: file.id(), at: *at, kind: *kind, needed: *needed, key: *key });
-            let urgency = match (manner.is_background, needed) {
-                (true, _) => Urgency::Background,
-                (false, true) => Urgency::Needed,
-                (false, false) => Urgency::Ahead,
+            let urgency = match (manner.demand, needed) {
+                (Demand::Background, _) => Urgency::Background,
+                (Demand::Reader | Demand::None, true) => Urgency::Needed,
+                (Demand::Reader | Demand::None, false) => Urgency::Ahead,
             };
-            let in_cache = manner.own_memory.is_none();
             let file = Arc::clone(file);
-            readings.push(Reading { key: *key, file, at: *at, kind: *kind, urgency, in_cache, charge, claim });
+            readings.push(Reading { key: *key, file, at: *at, kind: *kind, urgency, payer, charge, claim });
         }
         if let Some(budget) = turn.as_ref().and_then(|turn| turn.budget_of_tasks()) {
             round.arrivals = Arc::new(Arrivals::of_holder(budget));
@@ -182,7 +201,7 @@ impl Round {
             awaited.flight.await_in(&round.arrivals);
         }
         // A single page is here sooner when it is read without handing it over.
-        let is_single = matches!(&round.awaited[..], [awaited] if awaited.is_own);
+        let is_single = matches!(&round.awaited[..], [awaited] if awaited.by == ReadBy::ThisRound);
         let by_caller = waiter.is_none() && readings.len() == 1 && is_single;
         read(cache, readings, by_caller);
         Some(round)
@@ -197,18 +216,16 @@ impl Round {
     /// A page that is on its way already.
     fn expect(&mut self, manner: &Manner<'_>, request: &Request, flight: Arc<Flight>) {
         if request.needed {
-            flight.need();
-            // It may be needed already, but by background work.
-            if !manner.is_background && flight.hurry() {
+            if flight.need(manner.demand) {
                 request.file.reads().raise(flight.ticket());
             }
-            self.await_flight(request, flight, false);
+            self.await_flight(request, flight, ReadBy::Another);
         }
     }
 
-    fn await_flight(&mut self, request: &Request, flight: Arc<Flight>, is_own: bool) {
+    fn await_flight(&mut self, request: &Request, flight: Arc<Flight>, by: ReadBy) {
         let Request { key, file, at, kind, .. } = request;
-        let awaited = Awaited { key: *key, flight, file: Arc::clone(file), kind: *kind, offset: at.offset, is_own };
+        let awaited = Awaited { key: *key, flight, file: Arc::clone(file), kind: *kind, offset: at.offset, by };
         self.awaited.push(awaited);
     }
 
@@ -254,14 +271,14 @@ impl Round {
     /// What came of the needed pages, once all have arrived: the pages, and the first error about one.
     pub fn gather(self) -> (Vec<(Key, PageRef)>, Option<Error>) {
         let (mut pages, mut error) = (self.here, None);
-        for Awaited { key, flight, file, kind, offset, is_own } in self.awaited {
+        for Awaited { key, flight, file, kind, offset, by } in self.awaited {
             match flight.landing().expect("all have landed") {
                 Landing::Arrived(page) => pages.push((key, page)),
                 Landing::Failed(why) => {
                     error.get_or_insert(why);
                 }
                 // The step will find it missing and ask again; but not for what this round itself could not look at.
-                Landing::Abandoned if is_own => {
+                Landing::Abandoned if by == ReadBy::ThisRound => {
                     error.get_or_insert_with(|| file.corrupt(kind, offset, "checking it panicked"));
                 }
                 Landing::Abandoned => {}
@@ -278,8 +295,7 @@ struct Reading {
     at: Address,
     kind: PageKind,
     urgency: Urgency,
-    /// Whether the cache pays for the page.
-    in_cache: bool,
+    payer: Payer,
     charge: Charge,
     claim: Claim,
 }
@@ -292,7 +308,7 @@ impl Reading {
         let bytes = (start + self.at.bytes as usize).next_multiple_of(BLOCK_BYTES);
         let source: Arc<dyn Source> = Arc::clone(&self.file) as Arc<dyn Source>;
         let (urgency, ticket) = (self.urgency, self.claim.flight().ticket());
-        let buffer = buffer(cache, self.in_cache, bytes);
+        let buffer = buffer(cache, self.payer, bytes);
         let done = Box::new(move |buffer, outcome| self.land(buffer, start, outcome));
         Read { source, offset, buffer, urgency, ticket, done }
     }
@@ -305,7 +321,7 @@ impl Reading {
             Ok(stored)
         });
         let page = stored.and_then(|Stored { buffer: read, start }| {
-            let memory = |bytes| buffer(self.claim.cache(), self.in_cache, bytes);
+            let memory = |bytes| buffer(self.claim.cache(), self.payer, bytes);
             match start {
                 0 => adopt_page(read, *kind, at, file.id(), memory),
                 _ => decode_page(&read[start..][..at.bytes as usize], *kind, at, file.id(), memory),
@@ -326,8 +342,11 @@ impl Reading {
 }
 
 /// Memory for a page: the cache's, or the heap's where the cache does not pay for it.
-fn buffer(cache: &PageCache, in_cache: bool, bytes: usize) -> Buffer {
-    if in_cache { cache.buffer(bytes) } else { Buffer::zeroed(bytes) }
+fn buffer(cache: &PageCache, payer: Payer, bytes: usize) -> Buffer {
+    match payer {
+        Payer::Cache | Payer::Overdraft => cache.buffer(bytes),
+        Payer::OwnMemory => Buffer::zeroed(bytes),
+    }
 }
 
 /// Begins to read pages; makes it here if that is wanted.
@@ -353,8 +372,8 @@ fn read(cache: &PageCache, readings: Vec<Reading>, by_caller: bool) {
     if let Some(reader) = reader {
         reader.submit(reads);
     }
-    // Whoever was in a hurry for one before it was submitted found nothing to raise.
-    for (flight, reader) in waiting.iter().filter(|(flight, _)| flight.is_hurried()) {
+    // A reader that needed one of them before it was submitted found nothing to raise.
+    for (flight, reader) in waiting.iter().filter(|(flight, _)| flight.is_urgent()) {
         reader.raise(flight.ticket());
     }
 }

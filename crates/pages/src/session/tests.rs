@@ -29,7 +29,9 @@ fn all_of(session: &Session, numbered: &Numbered, file: &Arc<PagedFile>, pages: 
 /// Somebody who does not keep pages reads page 0; `meanwhile` happens before it lands.
 fn read_by_another(cache: &Arc<PageCache>, numbered: &Numbered, file: &Arc<PagedFile>, meanwhile: impl FnOnce()) {
     let charge = cache.try_reserve(BLOCK_COST).expect("the cache is empty");
-    let Look::Claimed(claim) = cache.claim(numbered.key(file, 0), 0, false, true) else { panic!("it is missing") };
+    let Look::Claimed(claim) = cache.claim(numbered.key(file, 0), 0, false, Demand::Reader) else {
+        panic!("it is missing")
+    };
     meanwhile();
     let (kind, at) = numbered.pages[0];
     let stored = file.read(&at, kind).expect("no faults");
@@ -370,7 +372,7 @@ fn a_hint_says_whether_it_was_noted() {
         session.release();
         assert_eq!(numbered.ahead(&session, &file, 0), admit == Admit::Pass, "it is in the cache or nowhere");
 
-        let flight = cache.claim(numbered.key(&file, 2), 0, false, true);
+        let flight = cache.claim(numbered.key(&file, 2), 0, false, Demand::Reader);
         assert!(!numbered.ahead(&session, &file, 2), "somebody else reads it");
         drop(flight);
         assert!(numbered.ahead(&session, &file, 2), "nobody does any more");

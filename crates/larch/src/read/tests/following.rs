@@ -3,6 +3,7 @@
 
 use super::forms::{Borrowed, Held, next, open_held};
 use super::*;
+use crate::read::range::Rows;
 use crate::table::bounds;
 use os::Disk;
 use sst::Direction;
@@ -87,7 +88,7 @@ fn rows_that_follow_in_a_page_are_those_of_a_model_whatever_happens_between_them
                 let expected: Vec<(Vec<u8>, Row)> = rows.map(|(key, row)| (key.clone(), picked(row, groups))).collect();
                 let mut expected = expected.as_slice();
                 let pin = snapshot.pin_of(&table).expect("it is of this database").clone();
-                let mut rows = table.rows(wanted, pin, range);
+                let mut rows = Rows::new(table.session(Reason::Scan), &table, wanted, pin, range);
                 let mut borrowed = Borrowed::default();
                 let limit = if rng.random_range(0..3) == 0 { rng.random_range(0..600) } else { u64::MAX };
                 if limit < u64::MAX {

@@ -2,10 +2,11 @@
 //! takes the next, whatever is in memory, while files and memory change; and one that is dropped leaves nothing behind.
 
 use super::*;
-use crate::read::Tried;
 use crate::read::again::Again;
 use crate::read::multi::MultiRead;
-use crate::read::range::{Given, Rows};
+use crate::read::range::Rows;
+use crate::read::row::Spot;
+use crate::read::{Tried, Value};
 use crate::table::bounds;
 use os::sim::SimReads;
 use pages::retry_async;
@@ -78,21 +79,21 @@ pub(super) fn next(
 ) -> Next {
     loop {
         match rng.random_range(0..5) {
-            0 => return given(rows.wait(direction, |row| row.with_parts()).expect("the disk works")),
+            0 => return given(rows.wait(direction, |row| row.into_owned::<Parts>()).expect("the disk works")),
             4 => {
-                let place = rows.next(direction).expect("the disk works")?;
+                let row = rows.next(direction).expect("the disk works")?;
                 borrowed.rows += 1;
-                borrowed.followed += u64::from(matches!(place, Given::Followed));
-                return Some((rows.last_key(direction).to_vec(), bytes(&rows.parts(&place).expect("the disk works"))));
+                borrowed.followed += u64::from(matches!(row.spot, Spot::InPage(..)));
+                return Some((row.key().to_vec(), bytes(&row.parts().expect("the disk works"))));
             }
-            1 => match rows.try_once(direction, |row| row.with_parts()).expect("the disk works") {
+            1 => match rows.try_once(direction, |row| row.into_owned::<Parts>()).expect("the disk works") {
                 Tried::Ready(row) => return given(row),
                 Tried::WouldFault => {}
             },
             // To the end, or given up on the way.
             form => {
                 for _ in 0..if form == 2 { u32::MAX } else { rng.random_range(0..4) } {
-                    match rows.poll(&mut nobody(), direction, |row| row.with_parts()) {
+                    match rows.poll(&mut nobody(), direction, |row| row.into_owned::<Parts>()) {
                         Poll::Ready(row) => return given(row.expect("the disk works")),
                         Poll::Pending => happen(),
                     }
@@ -145,7 +146,7 @@ fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
                 let expected: Vec<(Vec<u8>, Row)> = rows.map(|(key, row)| (key.clone(), picked(row, groups))).collect();
                 let mut expected = expected.as_slice();
                 let pin = snapshot.pin_of(&table).expect("it is of this database").clone();
-                let mut rows = table.rows_by(session(&table), wanted, pin, range);
+                let mut rows = Rows::new(session(&table), &table, wanted, pin, range);
                 let limit = if rng.random() { rng.random_range(0..40) } else { u64::MAX };
                 if limit < u64::MAX {
                     rows = rows.limit(limit);
@@ -276,9 +277,9 @@ fn a_future_dropped_after_any_number_of_polls_leaves_nothing_behind() {
             nothing_is_left();
             {
                 let range = bounds::owned(&(numbered(100)..numbered(130)));
-                let mut rows = table.rows_by(session(&table), wanted, table.pin(), range).limit(25);
+                let mut rows = Rows::new(session(&table), &table, wanted, table.pin(), range).limit(25);
                 done += u32::from((0..polls).any(|_| {
-                    let row = rows.poll(&mut nobody(), Direction::Forward, |row| row.with_parts());
+                    let row = rows.poll(&mut nobody(), Direction::Forward, |row| row.into_owned::<Parts>());
                     reads.step();
                     matches!(row, Poll::Ready(Ok(None)))
                 }));
@@ -338,14 +339,14 @@ fn a_long_way_over_erased_rows_pins_little_and_is_not_begun_anew_when_files_chan
         let Held { reads, db } = open_held(&disk, 40 * 4400, 4);
         let table = db.existing_table("whole").expect("a name").expect("it is there");
         let range = bounds::owned(&(numbered(erased.start - 1)..=numbered(erased.end)));
-        let mut rows = table.rows_by(session(&table), Wanted::whole(), table.pin(), range);
+        let mut rows = Rows::new(session(&table), &table, Wanted::whole(), table.pin(), range);
         let (mut polls, mut most) = (0, 0);
         for _ in 0..2 {
             loop {
                 polls += 1;
                 // Whoever makes a new view takes the place of the range away.
                 table.core().change_view(|_| {});
-                match rows.poll(&mut nobody(), direction, |row| row.with_value()) {
+                match rows.poll(&mut nobody(), direction, |row| row.into_owned::<Value>()) {
                     Poll::Ready(row) => break assert!(row.expect("the disk works").is_some()),
                     Poll::Pending => {
                         reads.step();

@@ -1,6 +1,7 @@
 //! What is said of a table that was dropped: the same by every way to read and write, and by what was open before.
 
 use super::*;
+use crate::Readable;
 use crate::db::Snapshot;
 use crate::read::{PartRange, Tried};
 use crate::stats::{Metric, Resolution, Statistics};

@@ -2,6 +2,7 @@
 //! has no threads, so background work is done when the test drives it.
 
 use super::*;
+use crate::Readable;
 use os::sim::SimDisk;
 use os::sync::Arc;
 use std::time::Duration;

@@ -1,0 +1,215 @@
+//! The two places of a range, where merges go on, and the registry of all ranges that have any. It does not know rows.
+//!
+//! * A range enters the registry when it is first asked for a row and leaves when it ends or is dropped, so the registry never
+//!   holds more than the ranges that are open.
+//! * A new view takes the places in older views away from ranges that no thread asks for a row at that moment. A range finds
+//!   its place again by the last key that it gave.
+//! * What all places together keep of the cache is bounded: places that were not used lately are taken away.
+//!
+//! Thread safe. A place is dropped outside of the locks here, because it may free memory and remove files.
+
+use super::super::merge::Merge;
+use super::super::precharge::Charge;
+use super::follow::Following;
+use os::sync::{Arc, Mutex, MutexGuard};
+use pages::PageCache;
+use pages::gauge::Holding;
+use sst::Direction;
+use std::collections::BTreeMap;
+
+/// The two places.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    pub front: Option<End>,
+    pub back: Option<End>,
+    /// Somebody waits for pages of their files, which must not go meanwhile.
+    pub is_asked: bool,
+    /// A row was looked for since the hand of the registry came by.
+    is_used: bool,
+}
+
+impl Ends {
+    /// Those of views before `generation`, unless somebody waits.
+    pub fn take_old(&mut self, generation: u64) -> impl Iterator<Item = End> + use<> {
+        let is_free = !self.is_asked;
+        let old = |end: &mut End| is_free && end.generation < generation;
+        self.front.take_if(old).into_iter().chain(self.back.take_if(old))
+    }
+
+    /// The range looks for a row. Takes the places in views before `generation`; but a range that waited for pages goes on
+    /// where they are.
+    pub fn begin(&mut self, generation: u64) -> Vec<End> {
+        let goes_on = std::mem::take(&mut self.is_asked);
+        self.is_used = true;
+        if goes_on { Vec::new() } else { self.take_old(generation).collect() }
+    }
+
+    /// Rows were taken from a page without asking the merge: it goes on after them.
+    pub fn resume(&mut self, following: &Following) {
+        let end = match following.direction() {
+            Direction::Forward => &mut self.front,
+            Direction::Backward => &mut self.back,
+        };
+        if let Some(end) = end.as_mut().filter(|end| end.generation == following.generation()) {
+            end.merge.resume(following.streak());
+        }
+    }
+
+    /// What both keep of the cache, in bytes.
+    pub fn pinned_bytes(&self) -> u64 {
+        self.front.iter().chain(&self.back).map(|end| end.pins.bytes()).sum()
+    }
+
+    /// Both, unless somebody waits.
+    pub fn take_all(&mut self) -> impl Iterator<Item = End> + use<> {
+        self.take_old(u64::MAX)
+    }
+}
+
+/// One of the two places.
+#[derive(Debug)]
+pub(super) struct End {
+    pub merge: Merge,
+    pub generation: u64,
+    /// What is being read ahead for the rows up to a limit.
+    pub charge: Option<Charge>,
+    /// What the merge keeps of the cache.
+    pub pins: Holding,
+    /// Rows until that is counted again.
+    uncounted: u8,
+}
+
+impl End {
+    /// The place of a merge in the view with this number.
+    pub fn new(merge: Merge, generation: u64, cache: &PageCache) -> Self {
+        Self { merge, generation, charge: None, pins: cache.cursors().holding(), uncounted: 0 }
+    }
+
+    /// The row that was found was given.
+    pub fn passed(&mut self) {
+        self.merge.pass();
+        self.charge = None;
+        if self.uncounted == 0 {
+            self.pins.set(self.merge.pinned_bytes());
+            self.uncounted = ROWS_A_COUNT;
+        }
+        self.uncounted -= 1;
+    }
+}
+
+/// What a merge keeps changes little from page to page, so it is counted again after so many rows.
+const ROWS_A_COUNT: u8 = 16;
+
+/// Whether ranges other than one that keeps `own_bytes` keep more than a `share`th of the cache.
+pub(super) fn is_crowded(cache: &PageCache, own_bytes: u64, share: u64) -> bool {
+    cache.cursors().bytes().saturating_sub(own_bytes) > cache.budget_bytes() / share
+}
+
+/// Beyond this share of the cache for the places of all ranges, those that were not used lately are given up, and a range
+/// keeps its own no longer than a row takes. One range alone keeps its places whatever they take.
+pub(super) const PLACES_SHARE: u64 = 8;
+
+/// Beyond this share a range gives up the page that it follows, too, and keeps its key alone.
+pub(super) const PAGES_SHARE: u64 = 4;
+
+/// The ranges that may hold a view. A range enters when it is first asked for a row and leaves when it ends or is dropped,
+/// so that the registry never holds more than the ranges that are open.
+#[derive(Debug, Default)]
+pub struct Ranges(Mutex<Registry>);
+
+#[derive(Debug, Default)]
+struct Registry {
+    /// Number of the range that enters next.
+    next: u64,
+    /// Where the search for places that are not used goes on.
+    hand: u64,
+    open: BTreeMap<u64, Arc<Mutex<Ends>>>,
+}
+
+/// The two places of a range, which is in the registry while this lives.
+pub(super) struct Registered {
+    ends: Arc<Mutex<Ends>>,
+    number: u64,
+    ranges: Arc<Ranges>,
+}
+
+/// Ranges that are looked at while the registry is locked once.
+const WALKED_AT_ONCE: usize = 64;
+
+/// Ranges that one range looks at for places that it can take from them, each time it finds the cache crowded.
+const LOOKED_AT: usize = 32;
+
+impl Ranges {
+    pub(super) fn enter(self: &Arc<Self>) -> Registered {
+        let ends = Arc::default();
+        let mut registry = self.0.lock();
+        let number = registry.next;
+        registry.next += 1;
+        registry.open.insert(number, Arc::clone(&ends));
+        drop(registry);
+        Registered { ends, number, ranges: Arc::clone(self) }
+    }
+
+    /// How many ranges have been asked for a row and have neither ended nor been dropped.
+    pub fn count(&self) -> usize {
+        self.0.lock().open.len()
+    }
+
+    /// Takes views before `generation` away from ranges that no thread asks for a row at this moment; a range in use gives
+    /// its old view back by itself. The caller holds no lock: memory is freed here, and files are removed.
+    pub fn let_go(&self, generation: u64) {
+        let (mut next, end) = (0, self.0.lock().next);
+        while next < end {
+            let some: Vec<(u64, Arc<Mutex<Ends>>)> =
+                self.0.lock().open.range(next..end).take(WALKED_AT_ONCE).map(|(n, ends)| (*n, ends.clone())).collect();
+            next = some.last().map_or(end, |(number, _)| number + 1);
+            for (_, ends) in some {
+                let gone = ends.try_lock().map(|mut ends| ends.take_old(generation).collect::<Vec<_>>());
+                drop(gone);
+            }
+        }
+    }
+}
+
+impl Registered {
+    /// The places, for the range whose they are.
+    pub fn lock(&self) -> MutexGuard<'_, Ends> {
+        self.ends.lock()
+    }
+
+    /// Takes the places in views before `generation`, unless somebody waits.
+    pub fn take_old(&self, generation: u64) -> Vec<End> {
+        self.ends.lock().take_old(generation).collect()
+    }
+
+    /// Takes the places of some other ranges that were not asked for a row for a round of the hand, as long as `goes_on`.
+    /// They find their places again by their keys. The caller has not locked its own.
+    pub fn take_unused(&self, goes_on: impl Fn() -> bool) {
+        let some: Vec<(u64, Arc<Mutex<Ends>>)> = {
+            let mut registry = self.ranges.0.lock();
+            let hand = registry.hand;
+            let round = registry.open.range(hand..).chain(registry.open.range(..hand));
+            let some: Vec<_> = round.take(LOOKED_AT).map(|(number, ends)| (*number, ends.clone())).collect();
+            registry.hand = some.last().map_or(0, |(number, _)| number + 1);
+            some
+        };
+        for (_, ends) in some.into_iter().filter(|(number, _)| *number != self.number) {
+            if !goes_on() {
+                break;
+            }
+            let gone = ends.try_lock().map(|mut ends| {
+                let is_used = std::mem::take(&mut ends.is_used);
+                (!is_used).then(|| ends.take_all().collect::<Vec<_>>())
+            });
+            drop(gone);
+        }
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        // The lock is released before the places are dropped.
+        let left = self.ranges.0.lock().open.remove(&self.number);
+        drop(left);
+    }
+}

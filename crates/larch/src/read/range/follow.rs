@@ -1,0 +1,71 @@
+//! Rows that are taken one after the other from the page of the last one, because no other source has a row between them. They
+//! are taken without the lock of the [ends](super::ends): they hold a page and no file, and are the rows of the range's
+//! version whatever view comes.
+
+use pages::PageRef;
+use sst::{Direction, Streak};
+use std::ops::{Bound, Range};
+
+/// The rows that come next at one end.
+pub(super) struct Following {
+    streak: Streak,
+    /// View of the end where they began; or a newer one, and the end is gone.
+    generation: u64,
+    /// Key of the next row, before it is the bound.
+    key: Vec<u8>,
+    /// Where in the page the value of the row given last lies.
+    value: Range<usize>,
+}
+
+impl Following {
+    /// The rows of `streak`, found in the view `generation`.
+    pub fn new(streak: Streak, generation: u64) -> Self {
+        Self { streak, generation, key: Vec::new(), value: 0..0 }
+    }
+
+    pub fn direction(&self) -> Direction {
+        self.streak.direction()
+    }
+
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub fn streak(&self) -> &Streak {
+        &self.streak
+    }
+
+    /// A newer view was made. False if the rows knew of it.
+    #[inline]
+    pub fn renew(&mut self, newest: u64) -> bool {
+        std::mem::replace(&mut self.generation, newest) != newest
+    }
+
+    /// The page that all of them lie in.
+    pub fn page(&self) -> &PageRef {
+        self.streak.page()
+    }
+
+    /// Where in the page the value of the row given last lies.
+    pub fn value(&self) -> Range<usize> {
+        self.value.clone()
+    }
+
+    /// The next row: its key, the page, and where its value lies there. The same one again until it was [passed](Self::pass).
+    #[inline]
+    pub fn next(&mut self) -> Option<(&[u8], &PageRef, Range<usize>)> {
+        let place = self.streak.next(&mut self.key)?;
+        Some((&self.key, self.streak.page(), place))
+    }
+
+    /// The next row, whose value lies at `place`, was given: `near`, the bound of this end, closes in on it.
+    #[inline]
+    pub fn pass(&mut self, place: Range<usize>, near: &mut Bound<Vec<u8>>) {
+        self.streak.pass();
+        self.value = place;
+        match near {
+            Bound::Excluded(last) => std::mem::swap(last, &mut self.key),
+            Bound::Included(_) | Bound::Unbounded => *near = Bound::Excluded(std::mem::take(&mut self.key)),
+        }
+    }
+}

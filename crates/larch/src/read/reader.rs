@@ -1,0 +1,245 @@
+//! One table as one reader sees it: as of now or at a pinned version, whole values or some parts of them. Every read of rows
+//! goes through it, in the form that the caller chose: it waits for pages, it does not wait, or it is a future.
+
+use super::again::Again;
+use super::multi::{self, MultiRead};
+use super::point::PointRead;
+use super::precharge;
+use super::range::{Range, Rows};
+use super::row::Content;
+use super::view::TableView;
+use super::{Prefetched, Tried, Value, Wanted};
+use crate::error::Result;
+use crate::snapshot::Pin;
+use crate::table::{Table, bounds};
+use os::sync::Arc;
+use pages::{Reason, Session, Stop, Waits, retry, retry_async};
+use sst::precharge::Reading;
+use sst::{Direction, Groups, Limits};
+use std::ops::RangeBounds;
+
+/// What can be read: a [`Database`](crate::Database), as it is when it is read, or a [`Snapshot`](crate::Snapshot) of it.
+///
+/// All functions but one are made of [`Readable::reader`] and say the same as those of [`Table`] with their names.
+pub trait Readable: Sync {
+    /// What reads `table` here.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table is one of another database.
+    fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>>;
+
+    /// The value of `key` in `table`, if it has one. See [`Table::get`].
+    fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.reader(table)?.get(key.as_ref())
+    }
+
+    /// The value of `key` in `table`, if memory has it. See [`Table::try_get`].
+    fn try_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>> {
+        self.reader(table)?.try_get(key.as_ref())
+    }
+
+    /// The value of `key` in `table`, if it has one. See [`Table::get_async`].
+    fn get_async<K: AsRef<[u8]> + Send>(
+        &self,
+        table: &Table,
+        key: K,
+    ) -> impl Future<Output = Result<Option<Value>>> + Send {
+        async move { self.reader(table)?.get_async(key.as_ref()).await }
+    }
+
+    /// Whether `key` has a value. See [`Table::contains_key`].
+    fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.reader(table)?.contains_key(key.as_ref())
+    }
+
+    /// The values of `keys` in `table`, in their order. See [`Table::multi_get`].
+    fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        table: &Table,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<Value>>> {
+        self.reader(table)?.multi_get(&Vec::from_iter(keys))
+    }
+
+    /// The values of `keys` in `table`, in their order. See [`Table::multi_get_async`].
+    fn multi_get_async<K: AsRef<[u8]> + Send + Sync>(
+        &self,
+        table: &Table,
+        keys: impl IntoIterator<Item = K> + Send,
+    ) -> impl Future<Output = Result<Vec<Option<Value>>>> + Send {
+        let keys = Vec::from_iter(keys);
+        async move { self.reader(table)?.multi_get_async(&keys).await }
+    }
+
+    /// The rows of `table` with keys in `range`, in order, from either end. See [`Table::range`].
+    fn range<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Range {
+        match self.reader(table) {
+            Ok(reader) => reader.range(bounds::owned(&range)),
+            Err(error) => table.reader().range(bounds::owned(&range)).failed(error),
+        }
+    }
+
+    /// The rows of `table` with keys in `range`, for futures. See [`Table::scan_async`].
+    fn scan_async<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> super::Scan {
+        self.range(table, range).into()
+    }
+
+    /// All rows of `table`.
+    fn iter(&self, table: &Table) -> Range {
+        self.range::<&[u8]>(table, ..)
+    }
+}
+
+/// Reads one table, see [`Readable::reader`].
+#[derive(Clone, Debug)]
+pub struct Reader<'r> {
+    table: &'r Table,
+    /// What keeps the version that is read; `None`: the newest when a read begins.
+    pin: Option<&'r Arc<Pin>>,
+    wanted: Wanted,
+}
+
+impl<'r> Reader<'r> {
+    pub(crate) fn new(table: &'r Table, pin: Option<&'r Arc<Pin>>, wanted: Wanted) -> Self {
+        Self { table, pin, wanted }
+    }
+
+    /// Runs `read` on what the table is now, or was at the pinned version.
+    pub(crate) fn look<T>(&self, read: impl Fn(TableView<'_>) -> Result<T>) -> Result<T> {
+        let mut again = Again::new(self.table.core(), self.pin);
+        loop {
+            let (view, at) = again.view();
+            match read(view.table(self.table.identity(), at)?) {
+                Err(error) => again.after(error, at)?,
+                done => return done,
+            }
+        }
+    }
+
+    /// Looks for `key` with `step`, and waits for pages.
+    fn find<T>(&self, key: &[u8], step: impl Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>) -> Result<T> {
+        self.look(|table| {
+            let (session, mut read) = (self.table.session(Reason::Point), PointRead::new(table, key));
+            Ok(retry(&session, || step(&mut read, &session))?)
+        })
+    }
+
+    /// As [`Reader::find`] with what is in memory.
+    fn try_find<T>(
+        &self,
+        key: &[u8],
+        step: impl Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>,
+    ) -> Result<Tried<T>> {
+        self.look(|table| {
+            let session = self.table.session(Reason::Point);
+            session.set_waits(Waits::Never);
+            Tried::of(step(&mut PointRead::new(table, key), &session))
+        })
+    }
+
+    /// As [`Reader::find`], as a future.
+    async fn find_async<T>(
+        &self,
+        key: &[u8],
+        step: impl Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>,
+    ) -> Result<T> {
+        let mut again = Again::new(self.table.core(), self.pin);
+        loop {
+            let (view, at) = again.view();
+            let mut session = self.table.session(Reason::Point);
+            let mut read = PointRead::new(view.table(self.table.identity(), at)?, key);
+            match retry_async(&mut session, |session| step(&mut read, session)).await {
+                Ok(found) => return Ok(found),
+                Err(error) => again.after(error.into(), at)?,
+            }
+        }
+    }
+
+    /// What is wanted of the row `key`, if there is one.
+    pub(crate) fn get<V: Content>(&self, key: &[u8]) -> Result<Option<V>> {
+        V::check(self.table)?;
+        self.find(key, |read, session| V::get(read, session, session.cache(), &self.wanted))
+    }
+
+    /// As [`Reader::get`] with what is in memory.
+    pub(crate) fn try_get<V: Content>(&self, key: &[u8]) -> Result<Tried<Option<V>>> {
+        V::check(self.table)?;
+        self.try_find(key, |read, session| V::get(read, session, session.cache(), &self.wanted))
+    }
+
+    /// As [`Reader::get`], as a future.
+    pub(crate) async fn get_async<V: Content>(&self, key: &[u8]) -> Result<Option<V>> {
+        V::check(self.table)?;
+        self.find_async(key, |read, session| V::get(read, session, session.cache(), &self.wanted)).await
+    }
+
+    /// Whether there is a row `key`.
+    pub(crate) fn contains_key(&self, key: &[u8]) -> Result<bool> {
+        self.find(key, |read, session| Ok(read.find(session)?.is_some()))
+    }
+
+    /// As [`Reader::contains_key`] with what is in memory.
+    pub(crate) fn try_contains_key(&self, key: &[u8]) -> Result<Tried<bool>> {
+        self.try_find(key, |read, session| Ok(read.find(session)?.is_some()))
+    }
+
+    /// As [`Reader::contains_key`], as a future.
+    pub(crate) async fn contains_key_async(&self, key: &[u8]) -> Result<bool> {
+        self.find_async(key, |read, session| Ok(read.find(session)?.is_some())).await
+    }
+
+    /// What is wanted of the rows `keys`, in the order of the keys.
+    pub(crate) fn multi_get<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
+        V::check(self.table)?;
+        let rows = self.look(|table| {
+            let session = self.table.session(Reason::Point);
+            multi::get_parts(&session, session.cache(), table, keys, &self.wanted)
+        })?;
+        Ok(rows.into_iter().map(|row| row.map(V::of_parts)).collect())
+    }
+
+    /// As [`Reader::multi_get`], as a future.
+    pub(crate) async fn multi_get_async<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
+        V::check(self.table)?;
+        let mut again = Again::new(self.table.core(), self.pin);
+        loop {
+            let (view, at) = again.view();
+            let mut session = self.table.session(Reason::Point);
+            let mut read = MultiRead::new(view.table(self.table.identity(), at)?, keys, &self.wanted, session.cache());
+            match retry_async(&mut session, |session| read.get(session, session.cache())).await {
+                Ok(rows) => return Ok(rows.into_iter().map(|row| row.map(V::of_parts)).collect()),
+                Err(error) => again.after(error.into(), at)?,
+            }
+        }
+    }
+
+    /// The rows with keys in `bounds`, in order, from either end.
+    pub(crate) fn range<V: Content>(&self, bounds: bounds::Owned) -> Range<V> {
+        let rows = Rows::new(self.table.session(Reason::Scan), self.table, self.wanted, self.pin(), bounds);
+        match V::check(self.table) {
+            Ok(()) => Range::new(rows),
+            Err(error) => Range::new(rows.failed(error)),
+        }
+    }
+
+    /// What keeps the version that a range sees.
+    pub(crate) fn pin(&self) -> Arc<Pin> {
+        self.pin.cloned().unwrap_or_else(|| self.table.pin())
+    }
+
+    /// Brings pages that reading a range in `direction` will need into memory; of other groups none.
+    pub(crate) fn prefetch(
+        &self,
+        (low, high): bounds::Owned,
+        limits: Limits,
+        direction: Direction,
+        groups: Groups,
+    ) -> Result<Prefetched> {
+        let (low, high) = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
+        self.look(|table| {
+            let reading = Reading { low, high, direction, limits, groups, at: table.at, ..Reading::ALL };
+            precharge::precharge(&self.table.session(Reason::Precharge), table, &reading)
+        })
+    }
+}

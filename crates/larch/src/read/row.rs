@@ -1,0 +1,320 @@
+//! A row that a read has in hand: where it lies, and what its parts are loaded with.
+
+use super::found::Found;
+use super::merge::Loads;
+use super::point::PointRead;
+use super::wanted::Wanted;
+use super::{Key, Parts, Value};
+use crate::db::Handle;
+use crate::error::{Error, Result};
+use crate::manifest::TableInfo;
+use crate::parts::MAX_GROUPS;
+use crate::snapshot::Pin;
+use crate::table::Table;
+use os::sync::Arc;
+use pages::{PageCache, PageRef, PageSource, Session, Stop, retry, together};
+use sst::{LoadedValue, Row, StoredValue};
+use std::cell::{Cell, OnceCell};
+use std::ops::Range;
+
+/// How a read gives rows: with their whole [`Value`], or with some [`Parts`] of it. No other type can be one.
+pub trait Content: sealed::Content {}
+
+impl Content for Value {}
+impl Content for Parts {}
+
+pub(super) mod sealed {
+    use super::*;
+
+    pub trait Content: Sized + Send + 'static {
+        /// Refuses a table whose rows cannot be given so.
+        fn check(table: &Table) -> Result<()>;
+
+        /// What `read` finds of its key. A step.
+        fn get<S: PageSource + ?Sized>(
+            read: &mut PointRead<'_, '_>,
+            source: &S,
+            cache: &PageCache,
+            wanted: &Wanted,
+        ) -> Result<Option<Self>, Stop>;
+
+        /// The parts that are wanted of a row.
+        fn of_parts(parts: Parts) -> Self;
+
+        /// What is wanted of a row, loaded. A step.
+        fn load(row: &RowRef<'_>) -> Result<Self, Stop>;
+    }
+
+    impl Content for Value {
+        fn check(table: &Table) -> Result<()> {
+            table.check_whole()
+        }
+
+        fn get<S: PageSource + ?Sized>(
+            read: &mut PointRead<'_, '_>,
+            source: &S,
+            cache: &PageCache,
+            _: &Wanted,
+        ) -> Result<Option<Self>, Stop> {
+            read.get(source, cache)
+        }
+
+        fn of_parts(parts: Parts) -> Self {
+            parts.into_only()
+        }
+
+        fn load(row: &RowRef<'_>) -> Result<Self, Stop> {
+            row.load_part(0)
+        }
+    }
+
+    impl Content for Parts {
+        fn check(_: &Table) -> Result<()> {
+            Ok(())
+        }
+
+        fn get<S: PageSource + ?Sized>(
+            read: &mut PointRead<'_, '_>,
+            source: &S,
+            cache: &PageCache,
+            wanted: &Wanted,
+        ) -> Result<Option<Self>, Stop> {
+            read.get_parts(source, cache, wanted)
+        }
+
+        fn of_parts(parts: Parts) -> Self {
+            parts
+        }
+
+        fn load(row: &RowRef<'_>) -> Result<Self, Stop> {
+            row.load_parts()
+        }
+    }
+}
+
+/// What loads the parts of a range's rows.
+pub(super) struct Loader {
+    pub handle: Arc<Handle>,
+    pub table: Arc<TableInfo>,
+    pub pin: Arc<Pin>,
+    pub wanted: Wanted,
+    pub session: Session,
+    /// The first error of the range; the range has failed then.
+    pub failed: OnceCell<Error>,
+    /// Whether the caller loads parts of the rows that it takes without them.
+    pub loads: Cell<Loads>,
+    /// Parts of the row given last lie outside their pages and were not loaded.
+    pub offers_outside: Cell<bool>,
+}
+
+impl Loader {
+    /// Keeps `error`, unless there is one already; the first error.
+    pub fn fail(&self, error: impl Into<Error>) -> Error {
+        self.failed.get_or_init(|| error.into()).clone()
+    }
+
+    /// The same for an error about the file of the row given last.
+    fn fail_in(&self, error: pages::Error) -> Error {
+        self.fail(self.handle.core.outdated(error.into(), self.pin.version()))
+    }
+
+    /// The caller loads a part that lies outside its page.
+    fn note_load(&self) {
+        self.offers_outside.set(false);
+        self.loads.set(Loads::Parts);
+    }
+}
+
+/// Where a row in hand lies.
+pub(crate) enum Spot<'r> {
+    /// A merge or a lookup found it.
+    Found(Found),
+    /// Its value lies at this place of the page of its neighbour, see [`Following`](super::range::follow::Following).
+    InPage(&'r PageRef, Range<usize>),
+}
+
+/// A row of a [`Range`](super::Range). Those of its parts that lie outside their pages are not loaded yet.
+pub struct RowRef<'r> {
+    pub(super) loader: &'r Loader,
+    /// Parts in the groups that are wanted beside the main one, in their order, if the row is in a file.
+    pub(super) beside_main: &'r [StoredValue],
+    pub(super) key: &'r [u8],
+    pub(super) spot: Spot<'r>,
+}
+
+impl RowRef<'_> {
+    /// The key.
+    pub fn key(&self) -> &[u8] {
+        self.key
+    }
+
+    /// How many parts the row has: as many as the selection has groups, and one in a range of whole values.
+    pub fn part_count(&self) -> usize {
+        self.loader.wanted.len()
+    }
+
+    /// Length of part `i` in bytes, without loading it. Parts are counted from 0 in the order of the selection.
+    ///
+    /// # Panics
+    ///
+    /// If the selection has fewer groups.
+    pub fn part_len(&self, i: usize) -> u64 {
+        match &self.spot {
+            Spot::InPage(..) => self.in_page(i).1.len() as u64,
+            Spot::Found(Found::Memory(row)) => self.loader.wanted.place(i, row.value()).len() as u64,
+            Spot::Found(Found::File(row, _)) => self.stored(i, row).len(),
+        }
+    }
+
+    /// Part `i`, if it needs no page of its own.
+    ///
+    /// # Panics
+    ///
+    /// If the selection has fewer groups.
+    pub fn inline_part(&self, i: usize) -> Option<&[u8]> {
+        match &self.spot {
+            Spot::InPage(..) => {
+                let (page, place) = self.in_page(i);
+                Some(&page[place])
+            }
+            Spot::Found(Found::Memory(row)) => Some(&row.value()[self.loader.wanted.place(i, row.value())]),
+            Spot::Found(Found::File(row, _)) => self.stored(i, row).inline(),
+        }
+    }
+
+    /// Part `i`, read from disk if it lies outside its page. After an error the range has failed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] and [`Error::Corrupt`] if the part cannot be read.
+    ///
+    /// # Panics
+    ///
+    /// If the selection has fewer groups.
+    pub fn part(&self, i: usize) -> Result<Value> {
+        if let Spot::Found(Found::File(row, _)) = &self.spot
+            && self.stored(i, row).inline().is_none()
+        {
+            self.loader.note_load();
+        }
+        retry(&self.loader.session, || self.load_part(i)).map_err(|error| self.loader.fail_in(error))
+    }
+
+    /// All parts. Those that lie outside their pages are read together. After an error the range has failed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] and [`Error::Corrupt`] if a part cannot be read.
+    pub fn parts(&self) -> Result<Parts> {
+        if self.loader.offers_outside.get() {
+            self.loader.note_load();
+        }
+        retry(&self.loader.session, || self.load_parts()).map_err(|error| self.loader.fail_in(error))
+    }
+
+    /// The number of the only part.
+    fn only(&self) -> usize {
+        assert_eq!(self.part_count(), 1, "a row of several parts, or none, has no one value: ask for its parts");
+        0
+    }
+
+    /// Length of the value in bytes, without loading it.
+    ///
+    /// # Panics
+    ///
+    /// If the selection has not exactly one group. So do [`RowRef::inline_value`] and [`RowRef::value`].
+    pub fn value_len(&self) -> u64 {
+        self.part_len(self.only())
+    }
+
+    /// The value, if it needs no page of its own.
+    pub fn inline_value(&self) -> Option<&[u8]> {
+        self.inline_part(self.only())
+    }
+
+    /// The value, read from disk if it lies outside its row's page. After an error the range has failed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] and [`Error::Corrupt`] if the value cannot be read.
+    pub fn value(&self) -> Result<Value> {
+        self.part(self.only())
+    }
+
+    /// Its key, owned, and what is wanted of it. A step.
+    pub(crate) fn into_owned<V: Content>(self) -> Result<(Key, V), Stop> {
+        let content = V::load(&self)?;
+        Ok((self.key.into(), content))
+    }
+
+    /// Whether it is in a memtable.
+    pub(crate) fn is_in_memtable(&self) -> bool {
+        matches!(self.spot, Spot::Found(Found::Memory(_)))
+    }
+
+    /// Whether a part that is wanted lies outside its page.
+    pub(super) fn has_parts_outside(&self) -> bool {
+        match &self.spot {
+            Spot::Found(Found::File(row, _)) => (0..self.part_count()).any(|i| self.stored(i, row).inline().is_none()),
+            Spot::Found(Found::Memory(_)) | Spot::InPage(..) => false,
+        }
+    }
+
+    fn stored<'s>(&'s self, i: usize, row: &'s Row) -> &'s StoredValue {
+        self.loader.wanted.stored(i, row, self.beside_main)
+    }
+
+    /// Where part `i` lies in the page of the row's neighbour.
+    fn in_page(&self, i: usize) -> (&PageRef, Range<usize>) {
+        assert_eq!(self.loader.wanted.group(i), 0, "rows with parts in other pages are not followed");
+        match &self.spot {
+            Spot::InPage(page, place) => (page, place.clone()),
+            Spot::Found(_) => unreachable!("the caller has looked"),
+        }
+    }
+
+    /// Part `i`. A step.
+    fn load_part(&self, i: usize) -> Result<Value, Stop> {
+        let Loader { session, wanted, .. } = self.loader;
+        let cache = session.cache();
+        match &self.spot {
+            Spot::InPage(..) => {
+                let (page, place) = self.in_page(i);
+                Ok(Value::from_page(cache, page, place))
+            }
+            Spot::Found(Found::Memory(row)) => Ok(Value::from_memory(row.clone(), wanted.place(i, row.value()))),
+            Spot::Found(Found::File(row, file)) => {
+                Ok(Value::from_file(cache, self.stored(i, row).load(session, &file.sst.file)?))
+            }
+        }
+    }
+
+    /// All parts; those that lie outside their pages are read together. A step.
+    fn load_parts(&self) -> Result<Parts, Stop> {
+        let Loader { session, wanted, .. } = self.loader;
+        match &self.spot {
+            Spot::Found(Found::Memory(row)) => Ok(wanted.of_memory(row)),
+            Spot::Found(Found::File(row, file)) => {
+                load_parts(session.cache(), wanted, |i| self.stored(i, row).load(session, &file.sst.file))
+            }
+            Spot::InPage(..) => Ok(Parts::of((0..wanted.len()).map(|i| {
+                let (page, place) = self.in_page(i);
+                Value::from_page(session.cache(), page, place)
+            }))),
+        }
+    }
+}
+
+/// The parts of a row in a file that are wanted, of which `load` loads part `i`; all fault together. A step.
+pub(super) fn load_parts(
+    cache: &PageCache,
+    wanted: &Wanted,
+    mut load: impl FnMut(usize) -> Result<LoadedValue, Stop>,
+) -> Result<Parts, Stop> {
+    let mut loaded = [const { None }; MAX_GROUPS];
+    together((0..wanted.len()).zip(&mut loaded), |(i, part)| {
+        *part = Some(load(i)?);
+        Ok(())
+    })?;
+    Ok(Parts::of(loaded.into_iter().flatten().map(|part| Value::from_file(cache, part))))
+}
