@@ -4,6 +4,7 @@
 //! database knows the roots, and the first read that needs a page asks for it. See `docs/format/sst.md`.
 
 pub mod build;
+mod direction;
 mod dump;
 #[cfg(test)]
 mod fixture;
@@ -18,6 +19,7 @@ mod tests;
 mod verify;
 
 pub use build::{BuildOptions, Builder, Compression};
+pub use direction::Direction;
 pub use dump::{DumpDetail, dump, read_footer, read_origin};
 pub use format::filter::FilterKind;
 pub use format::meta::{
@@ -26,7 +28,7 @@ pub use format::meta::{
 };
 pub use format::node::Totals;
 pub use format::validate;
-pub use precharge::{Direction, Limits};
+pub use precharge::Limits;
 pub use read::{
     Branch, CoverAround, EraseCursor, FilterUse, GroupCursor, Groups, KnownGap, LoadedValue, PartCursor, RangeErase,
     Readahead, Row, RowPlace, Seek, Sst, SstCursor, StoredValue, Streak, TreeCursor,

@@ -20,6 +20,7 @@ mod walk;
 
 pub use asked::{Asked, PASS_PAGES, Share, Shares};
 
+use crate::Direction;
 use crate::format::meta::TreeKind;
 use crate::read::{Groups, Sst};
 use crate::row::Version;
@@ -27,16 +28,6 @@ use pages::{PageSource, Result, Stop, retry};
 use std::ops::{Bound, Range};
 use versions::{Found, Versions};
 use walk::{Side, Walk};
-
-/// Which way a reader goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Direction {
-    /// Keys and row ids grow.
-    #[default]
-    Forward,
-    /// They shrink.
-    Backward,
-}
 
 /// How much of a range will be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

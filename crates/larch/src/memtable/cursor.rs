@@ -15,7 +15,7 @@
 use std::ops::Bound;
 
 use os::sync::Arc;
-use sst::Version;
+use sst::{Direction, Version};
 
 use super::row::{Lookup, Probe};
 use super::{MemRow, Memtable};
@@ -35,7 +35,7 @@ pub struct MemCursor {
     place: Place,
     /// Rows to take next time, in the direction of last time.
     wanted: usize,
-    is_forward: bool,
+    direction: Direction,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ enum Place {
 impl MemCursor {
     /// A cursor before the first key, which sees versions up to `at`.
     pub fn new(table: Arc<Memtable>, at: Version) -> Self {
-        Self { table, at, chunk: Vec::new(), place: Place::Before, wanted: 1, is_forward: true }
+        Self { table, at, chunk: Vec::new(), place: Place::Before, wanted: 1, direction: Direction::Forward }
     }
 
     /// The version that the cursor sees.
@@ -127,7 +127,7 @@ impl MemCursor {
     }
 
     fn fill_forward(&mut self, bound: Bound<&[u8]>) {
-        let wanted = self.next_chunk_rows(true);
+        let wanted = self.next_chunk_rows(Direction::Forward);
         let rows = &self.table.rows;
         let after = |key: &[u8]| rows.lower_bound(Bound::Excluded(&Probe::after(key) as &dyn Lookup));
         let visible = |key: &[u8]| rows.lower_bound(Bound::Included(&Probe::new(key, self.at) as &dyn Lookup));
@@ -161,7 +161,7 @@ impl MemCursor {
     /// Coming from above, the first row met of a key is its oldest version: if that is visible so is the one looked for,
     /// which takes another search.
     fn fill_back(&mut self, bound: Bound<&[u8]>) {
-        let wanted = self.next_chunk_rows(false);
+        let wanted = self.next_chunk_rows(Direction::Backward);
         let rows = &self.table.rows;
         let before = |key: &[u8]| rows.upper_bound(Bound::Excluded(&Probe::before(key) as &dyn Lookup));
         let mut entry = match bound {
@@ -183,9 +183,9 @@ impl MemCursor {
     }
 
     /// How many rows to take now: doubling as long as the direction stays.
-    fn next_chunk_rows(&mut self, is_forward: bool) -> usize {
-        if self.is_forward != is_forward {
-            self.is_forward = is_forward;
+    fn next_chunk_rows(&mut self, direction: Direction) -> usize {
+        if self.direction != direction {
+            self.direction = direction;
             self.wanted = 1;
         }
         let wanted = self.wanted;

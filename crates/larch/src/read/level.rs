@@ -21,7 +21,7 @@ pub struct LevelCursor {
     cursor: Option<SstCursor>,
     /// Cursors over the files that come after it, in the order of the walk, which have asked for pages already.
     ready: VecDeque<(usize, SstCursor)>,
-    forward: bool,
+    direction: Direction,
     readahead: Readahead,
     /// Where the keys that are read end, seen from where the walk comes from.
     far: Bound<Arc<[u8]>>,
@@ -71,7 +71,7 @@ impl LevelCursor {
     pub fn new(files: Level, readahead: Readahead) -> Self {
         let walked = 0..files.len();
         let (prefix, cursor, ready, far) = (None, None, VecDeque::new(), Bound::Unbounded);
-        Self { at: 0, prefix, files, walked, cursor, ready, forward: true, readahead, far }
+        Self { at: 0, prefix, files, walked, cursor, ready, direction: Direction::Forward, readahead, far }
     }
 
     /// A cursor over those of `files` that may have keys from `low` to `high`. It may stop at a key outside, but opens no
@@ -87,7 +87,7 @@ impl LevelCursor {
         let prefix = files[walked.clone()].first().and_then(|file| file.sst.filtered_prefix(low, high));
         let prefix = prefix.map(<[u8]>::to_vec);
         let (cursor, ready, far) = (None, VecDeque::new(), Bound::Unbounded);
-        Self { at: walked.start, prefix, files, walked, cursor, ready, forward: true, readahead, far }
+        Self { at: walked.start, prefix, files, walked, cursor, ready, direction: Direction::Forward, readahead, far }
     }
 
     /// Asks ahead as `readahead` says.
@@ -151,7 +151,7 @@ impl LevelCursor {
 
     /// Goes forward to the first row at (`Lower`) or after (`Upper`) `key`. A step.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
-        self.forward = true;
+        self.direction = Direction::Forward;
         let first = self.files.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
         for at in first.max(self.walked.start)..self.walked.end {
             let outcome = self.open(at).seek(source, key, seek);
@@ -165,7 +165,7 @@ impl LevelCursor {
 
     /// Goes backward to the last row at (`Lower`) or before (`Upper`) `key`. A step.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
-        self.forward = false;
+        self.direction = Direction::Backward;
         let end = self.files.partition_point(|file| file.sst.bounds().low.as_slice() <= key);
         for at in (self.walked.start..end.min(self.walked.end)).rev() {
             let outcome = self.open(at).seek_back(source, key, seek);
@@ -179,7 +179,7 @@ impl LevelCursor {
 
     /// Goes to the first row. A step.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.forward = true;
+        self.direction = Direction::Forward;
         self.seek_first_from(source, self.walked.start)
     }
 
@@ -233,7 +233,7 @@ impl LevelCursor {
             if !before.is_some_and(SstCursor::has_rest) {
                 return;
             }
-            let next = if self.forward { at.checked_add(1) } else { at.checked_sub(1) };
+            let next = if self.direction.is_forward() { at.checked_add(1) } else { at.checked_sub(1) };
             let next = next.filter(|next| self.walked.contains(next));
             if self.ready.get(i).is_some_and(|(ready, _)| Some(*ready) != next) {
                 self.ready.truncate(i);
@@ -257,7 +257,7 @@ impl LevelCursor {
 
     /// Goes to the last row. A step.
     pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.forward = false;
+        self.direction = Direction::Backward;
         self.seek_last_before(source, self.walked.end)
     }
 
@@ -272,14 +272,16 @@ impl LevelCursor {
         Ok(false)
     }
 
-    fn is_at_edge(&self, forward: bool) -> bool {
-        self.cursor.as_ref().is_none_or(|cursor| if forward { cursor.is_last() } else { cursor.is_first() })
+    fn is_at_edge(&self, direction: Direction) -> bool {
+        self.cursor
+            .as_ref()
+            .is_none_or(|cursor| if direction.is_forward() { cursor.is_last() } else { cursor.is_first() })
     }
 
     /// Goes to the next row. A step.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.forward = true;
-        if self.is_at_edge(true) {
+        self.direction = Direction::Forward;
+        if self.is_at_edge(Direction::Forward) {
             return if self.cursor.is_some() { self.seek_first_from(source, self.at + 1) } else { Ok(false) };
         }
         let there = self.cursor.as_mut().expect("not at the edge").next(source);
@@ -289,8 +291,8 @@ impl LevelCursor {
 
     /// Goes to the row before. A step.
     pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.forward = false;
-        if self.is_at_edge(false) {
+        self.direction = Direction::Backward;
+        if self.is_at_edge(Direction::Backward) {
             return if self.cursor.is_some() { self.seek_last_before(source, self.at) } else { Ok(false) };
         }
         let there = self.cursor.as_mut().expect("not at the edge").prev(source);

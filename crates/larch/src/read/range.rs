@@ -73,7 +73,7 @@ impl<V: Content> Range<V> {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] and [`Error::Corrupt`] if a node cannot be read, and the error of a range that has failed.
+    /// [`Error::Page`] if a node cannot be read, and the error of a range that has failed.
     pub fn split(self, parts: usize) -> Result<Vec<Self>> {
         Ok(self.rows.split(parts)?.into_iter().map(Self::new).collect())
     }
@@ -83,7 +83,7 @@ impl<V: Content> Range<V> {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] and [`Error::Corrupt`] if a page cannot be read; the range has failed then.
+    /// [`Error::Page`] if a page cannot be read; the range has failed then.
     pub fn next_row(&mut self) -> Result<Option<RowRef<'_>>> {
         self.rows.next(Direction::Forward)
     }

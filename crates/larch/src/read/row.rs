@@ -186,7 +186,7 @@ impl RowRef<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] and [`Error::Corrupt`] if the part cannot be read.
+    /// [`Error::Page`] if the part cannot be read.
     ///
     /// # Panics
     ///
@@ -204,7 +204,7 @@ impl RowRef<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] and [`Error::Corrupt`] if a part cannot be read.
+    /// [`Error::Page`] if a part cannot be read.
     pub fn parts(&self) -> Result<Parts> {
         if self.loader.offers_outside.get() {
             self.loader.note_load();
@@ -236,7 +236,7 @@ impl RowRef<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] and [`Error::Corrupt`] if the value cannot be read.
+    /// [`Error::Page`] if the value cannot be read.
     pub fn value(&self) -> Result<Value> {
         self.part(self.only())
     }

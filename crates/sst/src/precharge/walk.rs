@@ -10,7 +10,8 @@
 //! The page at the near edge is read whatever the limits. Going on, a child is taken if it is needed even if the page at
 //! the near edge gave everything it could; when that page is in memory, what it gives is known.
 
-use super::{Asked, Direction, Pass, Share};
+use super::{Asked, Pass, Share};
+use crate::Direction;
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::meta::Tree;
@@ -63,7 +64,7 @@ pub(super) struct Walk<'a, 's, S: ?Sized> {
     totals: Totals,
     low: Side<'a>,
     high: Side<'a>,
-    forward: bool,
+    direction: Direction,
     share: &'s mut Share,
     /// Stored bytes that may be read beside the first page, which is free if this is the first file.
     most_bytes: u64,
@@ -118,7 +119,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
             totals: tree.totals,
             low,
             high,
-            forward: direction == Direction::Forward,
+            direction,
             most_bytes: share.bytes,
             most_memory_bytes: share.memory_bytes,
             is_first: share.is_first,
@@ -153,7 +154,8 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
             return Ok(Pass { overshot: true, ..Pass::default() });
         }
         let near = self.near;
-        self.reached = near.row.unwrap_or(if self.forward { near.through.rows } else { near.before.rows });
+        self.reached =
+            near.row.unwrap_or(if self.direction.is_forward() { near.through.rows } else { near.before.rows });
         let start = self.reached;
         let root = Step {
             address: self.descent.root_address(),
@@ -166,7 +168,8 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         self.child(&root)?;
         // Nearest first: as long as the near edge is not known, nothing else is asked for the rows beyond it.
         let reached = if near.row.is_some() { self.reached } else { start };
-        self.pass.rows = if self.forward { start..reached.max(start) } else { reached.min(start)..start };
+        self.pass.rows =
+            if self.direction.is_forward() { start..reached.max(start) } else { reached.min(start)..start };
         Ok(std::mem::take(&mut self.pass))
     }
 
@@ -227,7 +230,11 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     fn is_past(&self, node: &Node<'_>, near: &Side<'_>) -> bool {
         let Some(key) = near.key() else { return false };
         let child = node.search(key);
-        if self.forward { child > node.search_row(self.high.row - 1) } else { child < node.search_row(self.low.row) }
+        if self.direction.is_forward() {
+            child > node.search_row(self.high.row - 1)
+        } else {
+            child < node.search_row(self.low.row)
+        }
     }
 
     /// The first row at or after the low end, if `rows` is the page where it is; `None` if only the page can say.
@@ -268,7 +275,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     /// Goes down to the near edge as far as nodes are in memory. False if all rows that may be wanted lie before it.
     fn find_near(&mut self) -> Result<bool> {
         self.near = Near { before: Totals::default(), through: self.totals, ..Near::default() };
-        let side = if self.forward { self.low } else { self.high };
+        let side = if self.direction.is_forward() { self.low } else { self.high };
         let mut address = self.descent.root_address();
         for level in (1..=self.descent.height()).rev() {
             let Near { before, through, .. } = self.near;
@@ -291,9 +298,9 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
             true => self.look_at_rows(&address, &before, &through)?,
             false => None,
         };
-        self.near.row = match self.forward {
-            true => self.low_row(rows.as_ref(), &before),
-            false => self.high_row(rows.as_ref(), &through),
+        self.near.row = match self.direction {
+            Direction::Forward => self.low_row(rows.as_ref(), &before),
+            Direction::Backward => self.high_row(rows.as_ref(), &through),
         };
         if self.counts_items() {
             self.near.items = self.near.row.and_then(|row| self.items_before(row, rows.as_ref(), &before, &through));
@@ -304,7 +311,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     /// At most so many rows that count lie between the near edge and the rows given: before them going forward, after them
     /// going backward.
     fn items_on_the_way_at_most(&self, before: &Totals, through: &Totals) -> u64 {
-        if self.forward {
+        if self.direction.is_forward() {
             self.items(before).saturating_sub(self.near.items.unwrap_or(self.items(&self.near.before)))
         } else {
             self.near.items.unwrap_or(self.items(&self.near.through)).saturating_sub(self.items(through))
@@ -321,11 +328,11 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         let least = if *level == 0 { through.bytes - before.bytes } else { PACK_BYTES };
         // The first page of the first file is free, once it is known which that is.
         let is_free = self.is_first && self.near.is_page;
-        let bytes = match (self.forward, is_free) {
-            (true, true) => before.bytes.saturating_sub(self.near.through.bytes),
-            (true, false) => before.bytes.saturating_sub(self.near.before.bytes),
-            (false, true) => self.near.before.bytes.saturating_sub(through.bytes),
-            (false, false) => self.near.through.bytes.saturating_sub(through.bytes),
+        let bytes = match (self.direction, is_free) {
+            (Direction::Forward, true) => before.bytes.saturating_sub(self.near.through.bytes),
+            (Direction::Forward, false) => before.bytes.saturating_sub(self.near.before.bytes),
+            (Direction::Backward, true) => self.near.before.bytes.saturating_sub(through.bytes),
+            (Direction::Backward, false) => self.near.through.bytes.saturating_sub(through.bytes),
         };
         let bytes = bytes.saturating_add(least);
         // Not to come further out than there is room for when the near edge is known: pages may unpack to some times more.
@@ -343,8 +350,8 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
             return Ok(());
         };
         let node = Node::new(&page);
-        let (near_side, far_side) = if self.forward { (self.low, self.high) } else { (self.high, self.low) };
-        let (first, last) = if self.forward { (0, node.children() - 1) } else { (node.children() - 1, 0) };
+        let (near_side, far_side) = self.direction.near_far((self.low, self.high));
+        let (first, last) = self.direction.near_far((0, node.children() - 1));
         let near = if step.is_near { self.child_at(&node, &near_side) } else { first };
         let far = if step.is_far { self.child_at(&node, &far_side) } else { last };
         let mut i = near;
@@ -368,7 +375,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
             if self.cut || i == far {
                 return Ok(());
             }
-            i = if self.forward { i + 1 } else { i - 1 };
+            i = if self.direction.is_forward() { i + 1 } else { i - 1 };
         }
     }
 
@@ -384,7 +391,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
 
     /// How many it has had at most when it leaves `step`.
     fn had_through(&self, step: &Step) -> u64 {
-        let edge = if self.forward { step.through } else { step.before };
+        let edge = if self.direction.is_forward() { step.through } else { step.before };
         self.items_on_the_way_at_most(&edge, &edge).min(self.rows_left)
     }
 
@@ -399,7 +406,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         if step.is_far || self.may_end_in(step) {
             self.stuck = true;
         } else if !step.is_near && !self.stuck {
-            self.reached = if self.forward { step.through.rows } else { step.before.rows };
+            self.reached = if self.direction.is_forward() { step.through.rows } else { step.before.rows };
         }
     }
 
@@ -410,7 +417,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
 
     /// A data page.
     fn data(&mut self, step: &Step) -> Result<()> {
-        let (near, far) = if self.forward { (self.low, self.high) } else { (self.high, self.low) };
+        let (near, far) = self.direction.near_far((self.low, self.high));
         let by_key = step.is_far && far.key().is_some() || step.is_near && near.key().is_some();
         let erased = self.has_uncounted(&step.before, &step.through);
         let by_items = self.counts_items()
@@ -439,11 +446,11 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
             self.ask(&step.address);
             None
         };
-        let end = match (step.is_far, self.forward) {
-            (false, true) => Some(step.through.rows),
-            (false, false) => Some(step.before.rows),
-            (true, true) => self.high_row(rows.as_ref(), &step.through),
-            (true, false) => self.low_row(rows.as_ref(), &step.before),
+        let end = match (step.is_far, self.direction) {
+            (false, Direction::Forward) => Some(step.through.rows),
+            (false, Direction::Backward) => Some(step.before.rows),
+            (true, Direction::Forward) => self.high_row(rows.as_ref(), &step.through),
+            (true, Direction::Backward) => self.low_row(rows.as_ref(), &step.before),
         };
         let end = end.expect("a page that must be looked at was");
         let items_left = match self.counts_items() {
@@ -477,7 +484,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
 
     fn reach(&mut self, row: u64) {
         if !self.stuck {
-            self.reached = if self.forward { row.max(self.reached) } else { row.min(self.reached) };
+            self.reached = if self.direction.is_forward() { row.max(self.reached) } else { row.min(self.reached) };
         }
     }
 
@@ -486,7 +493,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     fn items_left(&self, step: &Step, end: u64, rows: Option<&Rows>) -> Option<u64> {
         let near = self.near.items?;
         let here = self.items_before(end, rows, &step.before, &step.through)?;
-        let came = if self.forward { here.saturating_sub(near) } else { near.saturating_sub(here) };
+        let came = if self.direction.is_forward() { here.saturating_sub(near) } else { near.saturating_sub(here) };
         Some(self.rows_left.saturating_sub(came))
     }
 
@@ -496,7 +503,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
             unreachable!("the limit is known to be reached")
         };
         let near_row = (near_row - step.before.rows.min(near_row)) as usize;
-        let nth = if self.forward {
+        let nth = if self.direction.is_forward() {
             let (from, had) = match step.is_near {
                 true => (near_row, 0),
                 false => (0, self.items(&step.before).saturating_sub(near_items)),
@@ -517,7 +524,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
 
     /// The far edge is reached: the reader looks at one row more to see that it is.
     fn beyond(&mut self, step: &Step, end: u64) -> Result<()> {
-        if self.forward {
+        if self.direction.is_forward() {
             if end >= self.high.row {
                 self.pass.overshot = !self.pass.missing;
             } else if end >= step.through.rows {

@@ -5,9 +5,9 @@ use super::readahead::{Far, Readahead};
 use super::streak::Streak;
 use super::tree::{Edge, Seek, TreeCursor};
 use super::{Row, RowPlace, Sst, StoredValue};
+use crate::Direction;
 use crate::format::meta::TreeKind;
 use crate::format::{PageRows, Seen};
-use crate::precharge::Direction;
 use crate::row::Version;
 use crate::slice::RowRanges;
 use os::sync::Arc;
@@ -26,7 +26,7 @@ pub struct SstCursor {
     groups: Vec<GroupCursor>,
     readahead: Readahead,
     edge: Option<Edge>,
-    forward: bool,
+    direction: Direction,
     key: Vec<u8>,
 }
 
@@ -44,11 +44,11 @@ impl SstCursor {
         let main = sst.meta.main.map(|tree| cursor(TreeKind::Main, tree, sst.rows().within(rows)));
         let history = sst.meta.history.map(|tree| cursor(TreeKind::History, tree, (0..u64::MAX).into()));
         let history = history.map(|mut history| {
-            history.begin(true);
+            history.begin(Direction::Forward);
             RefCell::new(history)
         });
         let (groups, readahead, edge, key) = (Vec::new(), Readahead::NONE, None, Vec::new());
-        Self { sst, main, history, groups, readahead, edge, forward: true, key }
+        Self { sst, main, history, groups, readahead, edge, direction: Direction::Forward, key }
     }
 
     /// Asks ahead as `readahead` says when going from page to page. Its trees share the window by their lengths.
@@ -87,7 +87,7 @@ impl SstCursor {
     /// Asks for the first pages that a scan will need that comes from `before`, whose window is longer than its file. To be
     /// called when [`SstCursor::has_rest`] says so of it. Moves nothing.
     pub fn ask_after<S: PageSource + ?Sized>(&mut self, source: &S, before: &mut Self) {
-        self.turn(before.forward);
+        self.turn(before.direction);
         if let (Some(main), Some(before)) = (&mut self.main, &mut before.main) {
             main.ask_after(source, before);
         }
@@ -117,7 +117,7 @@ impl SstCursor {
         if self.groups.get(i).is_none_or(|cursor| cursor.group() != group) {
             let cursor = GroupCursor::new(self.sst.clone(), group).with_readahead(self.readahead);
             let mut cursor = cursor.until(self.edge.as_ref());
-            cursor.begin(self.forward);
+            cursor.begin(self.direction);
             self.groups.truncate(i);
             self.groups.push(cursor);
         }
@@ -125,19 +125,19 @@ impl SstCursor {
     }
 
     /// A walk begins.
-    fn begin(&mut self, forward: bool) {
-        self.forward = forward;
+    fn begin(&mut self, direction: Direction) {
+        self.direction = direction;
         if let Some(history) = &mut self.history {
-            history.get_mut().begin(forward);
+            history.get_mut().begin(direction);
         }
-        self.groups.iter_mut().for_each(|group| group.begin(forward));
+        self.groups.iter_mut().for_each(|group| group.begin(direction));
     }
 
     /// The walk goes on, this way.
     #[inline]
-    fn turn(&mut self, forward: bool) {
-        if self.forward != forward {
-            self.begin(forward);
+    fn turn(&mut self, direction: Direction) {
+        if self.direction != direction {
+            self.begin(direction);
         }
     }
 
@@ -157,37 +157,37 @@ impl SstCursor {
 
     /// Goes forward to `key`. A step.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
-        self.begin(true);
+        self.begin(Direction::Forward);
         self.moved(|main| main.seek(source, key, seek))
     }
 
     /// Goes backward to `key`. A step.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
-        self.begin(false);
+        self.begin(Direction::Backward);
         self.moved(|main| main.seek_back(source, key, seek))
     }
 
     /// Goes to the first row. A step.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.turn(true);
+        self.turn(Direction::Forward);
         self.moved(|main| main.seek_first(source))
     }
 
     /// Goes to the last row. A step.
     pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.turn(false);
+        self.turn(Direction::Backward);
         self.moved(|main| main.seek_last(source))
     }
 
     /// Goes to the next row. A step.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.turn(true);
+        self.turn(Direction::Forward);
         self.moved(|main| main.next(source))
     }
 
     /// Goes to the row before. A step.
     pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.turn(false);
+        self.turn(Direction::Backward);
         self.moved(|main| main.prev(source))
     }
 

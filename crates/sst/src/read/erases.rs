@@ -5,9 +5,9 @@ use super::gap::Gap;
 use super::readahead::Readahead;
 use super::tree::{Seek, TreeCursor};
 use super::{RangeErase, Sst};
+use crate::Direction;
 use crate::format::PageRows;
 use crate::format::meta::TreeKind;
-use crate::precharge::Direction;
 use crate::row::Version;
 use os::sync::Arc;
 use pages::{PageSource, Stop};
@@ -45,7 +45,7 @@ impl EraseCursor {
     pub fn with_readahead(mut self, readahead: Readahead) -> Self {
         if let Some(tree) = &mut self.tree {
             tree.set_readahead(readahead);
-            tree.begin(true);
+            tree.begin(Direction::Forward);
         }
         self
     }
@@ -75,7 +75,7 @@ impl EraseCursor {
                 Look::Before => {}
                 Look::After => break None,
             }
-            if !self.step(source, true)? {
+            if !self.step(source, Direction::Forward)? {
                 break None;
             }
         };
@@ -109,7 +109,7 @@ impl EraseCursor {
                 Look::Seen(_) | Look::After => {}
                 Look::Before => return Ok(None),
             }
-            if !self.step(source, false)? {
+            if !self.step(source, Direction::Backward)? {
                 return Ok(None);
             }
         }
@@ -147,7 +147,7 @@ impl EraseCursor {
 
     /// Goes to the next erase and returns it. A step.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<RangeErase>, Stop> {
-        while self.step(source, true)? {
+        while self.step(source, Direction::Forward)? {
             match self.look()? {
                 Look::Seen(erase) => return Ok(Some(erase)),
                 Look::Before => {}
@@ -177,9 +177,9 @@ impl EraseCursor {
         tree.seek_back(source, key, Seek::Lower)
     }
 
-    fn step<S: PageSource + ?Sized>(&mut self, source: &S, forward: bool) -> Result<bool, Stop> {
+    fn step<S: PageSource + ?Sized>(&mut self, source: &S, direction: Direction) -> Result<bool, Stop> {
         match &mut self.tree {
-            Some(tree) if forward => tree.next(source),
+            Some(tree) if direction.is_forward() => tree.next(source),
             Some(tree) => tree.prev(source),
             None => Ok(false),
         }

@@ -4,6 +4,7 @@
 use super::readahead::Readahead;
 use super::tree::{Edge, PartCursor, TreeCursor};
 use super::{RowPlace, Sst, StoredValue, corrupt};
+use crate::Direction;
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::{MAX_GROUPS, TreeKind};
 use crate::format::{PageRows, Seen};
@@ -152,8 +153,8 @@ impl GroupCursor {
     }
 
     /// A walk over rows begins, which goes this way.
-    pub(super) fn begin(&mut self, forward: bool) {
-        [&mut self.newest, &mut self.older].into_iter().flatten().for_each(|cursor| cursor.begin(forward));
+    pub(super) fn begin(&mut self, direction: Direction) {
+        [&mut self.newest, &mut self.older].into_iter().flatten().for_each(|cursor| cursor.begin(direction));
     }
 
     /// Whether pages of the file after this one are to be asked for.

@@ -21,6 +21,7 @@
 //! * Nothing is asked for beyond the rows of the cursor, in a hole between them, or beyond the far key of the range.
 
 use super::tree::Descent;
+use crate::Direction;
 use crate::format::node::Node;
 use crate::slice::RowRanges;
 use os::sync::Arc;
@@ -119,14 +120,14 @@ impl Far {
     }
 
     /// The last child of `node`, seen from the start of the scan, that may have keys of the range.
-    fn child(&self, node: &Node<'_>, forward: bool) -> usize {
+    fn child(&self, node: &Node<'_>, direction: Direction) -> usize {
         let child = node.search(&self.key);
         let ends_before = |child: usize| {
             let mut separator = Vec::new();
             node.separator(child - 1, &mut separator);
             separator == *self.key
         };
-        if forward && !self.is_included && child > 0 && ends_before(child) { child - 1 } else { child }
+        if direction.is_forward() && !self.is_included && child > 0 && ends_before(child) { child - 1 } else { child }
     }
 }
 
@@ -178,7 +179,7 @@ impl Reach {
 #[derive(Debug)]
 pub(crate) struct Ahead {
     readahead: Readahead,
-    forward: bool,
+    direction: Direction,
     /// Which way is said by the user, who may look beside it now and then.
     is_told: bool,
     window_bytes: u64,
@@ -211,8 +212,14 @@ impl Place {
 }
 
 impl Ahead {
-    pub const NONE: Self =
-        Self { readahead: Readahead::NONE, forward: true, is_told: false, window_bytes: 0, place: None, rest: None };
+    pub const NONE: Self = Self {
+        readahead: Readahead::NONE,
+        direction: Direction::Forward,
+        is_told: false,
+        window_bytes: 0,
+        place: None,
+        rest: None,
+    };
 
     pub fn set(&mut self, readahead: Readahead) {
         self.readahead = readahead;
@@ -229,20 +236,20 @@ impl Ahead {
         self.window_bytes = self.window_bytes.min(readahead.high_bytes);
     }
 
-    pub fn is_forward(&self) -> bool {
-        self.forward
+    pub fn direction(&self) -> Direction {
+        self.direction
     }
 
     /// A walk begins that goes this way; what does not, is no part of it.
-    pub fn begin(&mut self, forward: bool) {
-        (self.forward, self.is_told) = (forward, true);
+    pub fn begin(&mut self, direction: Direction) {
+        (self.direction, self.is_told) = (direction, true);
         self.restart();
     }
 
     /// The cursor goes this way, as far as it can know.
-    pub fn turn(&mut self, forward: bool) {
-        if self.forward != forward && !self.is_told {
-            self.forward = forward;
+    pub fn turn(&mut self, direction: Direction) {
+        if self.direction != direction && !self.is_told {
+            self.direction = direction;
             self.restart();
         }
     }
@@ -259,8 +266,8 @@ impl Ahead {
 
     /// The walk comes here from another file.
     pub fn follow(&mut self, before: &Self) {
-        if (self.forward, self.is_told) != (before.forward, before.is_told) {
-            (self.forward, self.is_told) = (before.forward, before.is_told);
+        if (self.direction, self.is_told) != (before.direction, before.is_told) {
+            (self.direction, self.is_told) = (before.direction, before.is_told);
             self.restart();
         }
     }
@@ -278,11 +285,11 @@ impl Ahead {
     /// The cursor has arrived at the page at `at`, which has `rows` of the `all` rows of the tree. Whether it is time to ask
     /// for more.
     pub fn arrived(&mut self, bounds: &RowRanges, all: u64, rows: &Range<u64>, at: &Address) -> bool {
-        let span = positions(rows, all, self.forward);
+        let span = positions(rows, all, self.direction);
         if self.looks_beside(span.start) {
             return false;
         }
-        if self.place.as_ref().is_some_and(|place| !goes_on(place, span.start, bounds, all, self.forward)) {
+        if self.place.as_ref().is_some_and(|place| !goes_on(place, span.start, bounds, all, self.direction)) {
             self.restart();
         }
         let place = self.place.get_or_insert_with(|| Place::at(span.end));
@@ -318,11 +325,11 @@ impl Ahead {
         page: Option<&Address>,
     ) {
         let all = descent.rows();
-        let position = if self.forward { row } else { all.saturating_sub(row + 1) };
+        let position = if self.direction.is_forward() { row } else { all.saturating_sub(row + 1) };
         if self.looks_beside(position) {
             return;
         }
-        if self.place.as_ref().is_some_and(|place| !goes_on(place, position, wanted.rows, all, self.forward)) {
+        if self.place.as_ref().is_some_and(|place| !goes_on(place, position, wanted.rows, all, self.direction)) {
             self.restart();
         }
         let place = self.place.get_or_insert_with(|| Place::at(position));
@@ -411,7 +418,7 @@ impl Ahead {
             source,
             descent,
             wanted,
-            forward: self.forward,
+            direction: self.direction,
             missed,
             reach,
             at: place.until,
@@ -433,20 +440,20 @@ impl Ahead {
 }
 
 /// Whether a cursor comes to `position` by going on from `place`, with nothing wanted between.
-fn goes_on(place: &Place, position: u64, bounds: &RowRanges, all: u64, forward: bool) -> bool {
+fn goes_on(place: &Place, position: u64, bounds: &RowRanges, all: u64, direction: Direction) -> bool {
     position >= place.page
         && (position <= place.until
-            || next_position(bounds, place.until, all, forward).is_none_or(|next| position <= next))
+            || next_position(bounds, place.until, all, direction).is_none_or(|next| position <= next))
 }
 
 /// Rows as positions.
-fn positions(rows: &Range<u64>, all: u64, forward: bool) -> Range<u64> {
-    if forward { rows.clone() } else { all.saturating_sub(rows.end)..all.saturating_sub(rows.start) }
+fn positions(rows: &Range<u64>, all: u64, direction: Direction) -> Range<u64> {
+    if direction.is_forward() { rows.clone() } else { all.saturating_sub(rows.end)..all.saturating_sub(rows.start) }
 }
 
 /// The first position not before `position` whose row is wanted.
-pub(super) fn next_position(bounds: &RowRanges, position: u64, all: u64, forward: bool) -> Option<u64> {
-    if forward {
+pub(super) fn next_position(bounds: &RowRanges, position: u64, all: u64, direction: Direction) -> Option<u64> {
+    if direction.is_forward() {
         bounds.at_or_after(position)
     } else {
         bounds.before(all.saturating_sub(position)).map(|row| all - row - 1)
@@ -465,7 +472,7 @@ struct Walk<'a, S: ?Sized> {
     source: &'a S,
     descent: &'a Descent<'a>,
     wanted: &'a Wanted<'a>,
-    forward: bool,
+    direction: Direction,
     /// Offset of a data page that is needed now.
     missed: Option<u64>,
     reach: Reach,
@@ -510,17 +517,17 @@ impl<S: PageSource + ?Sized> Walk<'_, S> {
     /// The row that the walk comes to next.
     fn next_row(&self) -> Option<u64> {
         let all = self.descent.rows();
-        let next = next_position(self.wanted.rows, self.at, all, self.forward)?;
-        Some(if self.forward { next } else { all - next - 1 })
+        let next = next_position(self.wanted.rows, self.at, all, self.direction)?;
+        Some(if self.direction.is_forward() { next } else { all - next - 1 })
     }
 
     /// Whether `row` is not known to be wanted.
     fn is_beyond(&self, row: u64) -> bool {
-        self.wanted.edge.is_some_and(|edge| if self.forward { row >= edge } else { row < edge })
+        self.wanted.edge.is_some_and(|edge| if self.direction.is_forward() { row >= edge } else { row < edge })
     }
 
     fn child(&mut self, child: &Child) {
-        let through = positions(&child.rows, self.descent.rows(), self.forward).end;
+        let through = positions(&child.rows, self.descent.rows(), self.direction).end;
         if child.level == 0 {
             self.data(child, through);
         } else {
@@ -567,7 +574,7 @@ impl<S: PageSource + ?Sized> Walk<'_, S> {
         let level = parent.level - 1;
         let node = Node::new(page);
         // A node of the wrong form is for the reader to complain about.
-        let far = self.wanted.far.filter(|_| !node.is_by_row()).map(|far| far.child(&node, self.forward));
+        let far = self.wanted.far.filter(|_| !node.is_by_row()).map(|far| far.child(&node, self.direction));
         while !self.reach.is_done(level) {
             let Some(row) = self.next_row() else {
                 self.end = Some(End::OfRows);
@@ -581,7 +588,7 @@ impl<S: PageSource + ?Sized> Walk<'_, S> {
                 return;
             }
             let i = node.search_row(row);
-            if far.is_some_and(|far| if self.forward { i > far } else { i < far }) {
+            if far.is_some_and(|far| if self.direction.is_forward() { i > far } else { i < far }) {
                 self.end = Some(End::OfKeys);
                 return;
             }

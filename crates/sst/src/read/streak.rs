@@ -5,9 +5,9 @@
 //! nothing in between; those need no comparison, no reference to a page or a file, and no lock.
 
 use super::{TreeCursor, Version};
+use crate::Direction;
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
-use crate::precharge::Direction;
 use crate::row::RowKind;
 use pages::PageRef;
 use std::ops::{Bound, Range};

@@ -7,10 +7,10 @@ mod streaks;
 mod values;
 
 use super::*;
+use crate::Direction;
 use crate::build::{BuildOptions, Compression};
 use crate::fixture::{Built, Content, Reader, Written, part, shapes, tiny};
 use crate::format::meta::IndexKind;
-use crate::precharge::Direction;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::ops::{Bound, RangeBounds};
 

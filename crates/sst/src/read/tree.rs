@@ -7,6 +7,7 @@
 use super::readahead::{Ahead, Far, Readahead, Wanted};
 use super::values::{Loaded, ValuesAhead};
 use super::{Sst, corrupt};
+use crate::Direction;
 use crate::build::history_key;
 use crate::format::data_page::{Layout, Record};
 use crate::format::group_page::GroupLayout;
@@ -68,15 +69,15 @@ pub(crate) struct Edge {
 
 impl Edge {
     /// Where, seen from the start of the scan, the rows of tree `kind` end that are known to be wanted.
-    pub(super) fn row<S: PageSource + ?Sized>(&self, source: &S, kind: TreeKind, forward: bool) -> Option<u64> {
+    pub(super) fn row<S: PageSource + ?Sized>(&self, source: &S, kind: TreeKind, direction: Direction) -> Option<u64> {
         let main = self.sst.descent(TreeKind::Main)?;
         // Forward they end before the first row beyond the far key; backward they begin at the first not beyond it.
-        let after = self.far.is_included() == forward;
-        let row = main.peek_rank(source, self.far.key(), after, !forward);
+        let after = self.far.is_included() == direction.is_forward();
+        let row = main.peek_rank(source, self.far.key(), after, !direction.is_forward());
         match kind {
             TreeKind::History | TreeKind::GroupHistory(_) => {
                 let history = self.sst.descent(TreeKind::History)?;
-                Some(history.peek_rank(source, &history_key(row, Version::MAX), false, !forward))
+                Some(history.peek_rank(source, &history_key(row, Version::MAX), false, !direction.is_forward()))
             }
             TreeKind::Main | TreeKind::RangeErases | TreeKind::Filter | TreeKind::Group(_) => Some(row),
         }
@@ -527,9 +528,9 @@ impl<L: PageRows> TreeCursor<L> {
             ahead.narrow(pages);
         }
         let descent = Descent::new(file, *kind, tree, *prefer_flat);
-        let forward = ahead.is_forward();
+        let direction = ahead.direction();
         let loaded = Loaded { rows: bounds, seen, edge: edge.as_ref(), kind: *kind };
-        values.visit(source, &descent, (page, layout, *i), forward, &loaded);
+        values.visit(source, &descent, (page, layout, *i), direction, &loaded);
     }
 
     /// Asks ahead for nothing beyond `edge`.
@@ -538,8 +539,8 @@ impl<L: PageRows> TreeCursor<L> {
     }
 
     /// A walk begins on which rows or keys are looked up one after the other, row ids going this way.
-    pub fn begin(&mut self, forward: bool) {
-        self.ahead.begin(forward);
+    pub fn begin(&mut self, direction: Direction) {
+        self.ahead.begin(direction);
     }
 
     /// Whether pages of the file after this one are to be asked for.
@@ -566,7 +567,7 @@ impl<L: PageRows> TreeCursor<L> {
         let descent = Descent::new(file, *kind, tree, *prefer_flat);
         let far = edge.as_ref().filter(|_| *kind == TreeKind::Main).map(|edge| &edge.far);
         let edge = edge.as_ref().filter(|_| *kind != TreeKind::Main);
-        let edge = edge.and_then(|edge| edge.row(source, *kind, ahead.is_forward()));
+        let edge = edge.and_then(|edge| edge.row(source, *kind, ahead.direction()));
         ask(ahead, &descent, &Wanted { rows: bounds, far, edge });
     }
 
@@ -658,7 +659,7 @@ impl<L: PageRows> TreeCursor<L> {
 
     /// Goes to row `row` on the way `forward`; if that is not said, on the way from the place to there.
     #[inline]
-    fn go<S: PageSource + ?Sized>(&mut self, source: &S, row: u64, forward: Option<bool>) -> Result<bool, Stop> {
+    fn go<S: PageSource + ?Sized>(&mut self, source: &S, row: u64, direction: Option<Direction>) -> Result<bool, Stop> {
         if !self.bounds.contains(row) {
             self.here = None;
             return Ok(false);
@@ -669,8 +670,8 @@ impl<L: PageRows> TreeCursor<L> {
             *i = within as usize;
             return Ok(true);
         }
-        let towards = |from| row >= from;
-        self.ahead.turn(forward.or(self.row().map(towards)).unwrap_or(self.ahead.is_forward()));
+        let towards = |from| Direction::towards(from, row);
+        self.ahead.turn(direction.or(self.row().map(towards)).unwrap_or(self.ahead.direction()));
         let descent = self.descent();
         let leaf = match self.leaf.as_ref().and_then(|leaf| leaf.beside(row)) {
             Some(leaf) => Some(leaf),
@@ -702,27 +703,32 @@ impl<L: PageRows> TreeCursor<L> {
     }
 
     /// Goes to `row`, if there is one. A step.
-    fn seek_some<S: PageSource + ?Sized>(&mut self, source: &S, row: Option<u64>, forward: bool) -> Result<bool, Stop> {
+    fn seek_some<S: PageSource + ?Sized>(
+        &mut self,
+        source: &S,
+        row: Option<u64>,
+        direction: Direction,
+    ) -> Result<bool, Stop> {
         match row {
-            Some(row) => self.go(source, row, Some(forward)),
+            Some(row) => self.go(source, row, Some(direction)),
             None => Ok(self.settle(None)),
         }
     }
 
     /// Goes to the first row of the bounds. A step.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.seek_some(source, self.bounds.first(), true)
+        self.seek_some(source, self.bounds.first(), Direction::Forward)
     }
 
     /// Goes to the last row of the bounds. A step.
     pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.seek_some(source, self.bounds.last(), false)
+        self.seek_some(source, self.bounds.last(), Direction::Backward)
     }
 
     /// Goes to the next row; nowhere at the end. A step. Does nothing when nowhere.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         match self.row() {
-            Some(row) => self.seek_some(source, self.bounds.at_or_after(row + 1), true),
+            Some(row) => self.seek_some(source, self.bounds.at_or_after(row + 1), Direction::Forward),
             None => Ok(false),
         }
     }
@@ -730,7 +736,7 @@ impl<L: PageRows> TreeCursor<L> {
     /// Goes to the row before; nowhere at the beginning. A step. Does nothing when nowhere.
     pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         match self.row() {
-            Some(row) => self.seek_some(source, self.bounds.before(row), false),
+            Some(row) => self.seek_some(source, self.bounds.before(row), Direction::Backward),
             None => Ok(false),
         }
     }
@@ -755,7 +761,7 @@ impl TreeCursor {
         match descent.page_among(source, key, &self.bounds) {
             Err(Stop::Fault) if !self.ahead.is_none() => {
                 let Way { address, level, rows } = descent.peek_way(source, key);
-                let row = if self.ahead.is_forward() { rows.start } else { rows.end.saturating_sub(1) };
+                let row = if self.ahead.direction().is_forward() { rows.start } else { rows.end.saturating_sub(1) };
                 self.missed(source, row, (level == 0).then_some(address));
                 Err(Stop::Fault)
             }
@@ -765,7 +771,7 @@ impl TreeCursor {
 
     /// Goes forward to `key` as `seek` says. A step.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
-        self.ahead.turn(true);
+        self.ahead.turn(Direction::Forward);
         self.descend(source, key, seek)
     }
 
@@ -800,11 +806,11 @@ impl TreeCursor {
         if self.bounds.is_empty() {
             return Ok(self.settle(None));
         }
-        let forward = self.ahead.is_forward();
+        let direction = self.ahead.direction();
         let (page, layout) = match self.page_among(source, key)? {
             Under::Page(page, layout) => (page, layout),
             Under::Hidden(_) if seek == Seek::Exact => return Ok(self.settle(None)),
-            Under::Hidden(rows) => return self.seek_some(source, self.bounds.at_or_after(rows.end), forward),
+            Under::Hidden(rows) => return self.seek_some(source, self.bounds.at_or_after(rows.end), direction),
         };
         let i = match (layout.search(&page, key), seek) {
             (Ok(i), Seek::Exact) => return Ok(self.found(source, (page, layout, i))),
@@ -816,20 +822,20 @@ impl TreeCursor {
         let row = self.bounds.at_or_after(first + i as u64);
         match row.map(|row| (row - first) as usize).filter(|&i| i < layout.rows()) {
             Some(i) => Ok(self.found(source, (page, layout, i))),
-            None => self.seek_some(source, row, forward),
+            None => self.seek_some(source, row, direction),
         }
     }
 
     /// Goes backward to `key` as `seek` says. A step.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
-        self.ahead.turn(false);
+        self.ahead.turn(Direction::Backward);
         if self.bounds.is_empty() {
             return Ok(self.settle(None));
         }
         let (page, layout) = match self.page_among(source, key)? {
             Under::Page(page, layout) => (page, layout),
             Under::Hidden(_) if seek == Seek::Exact => return Ok(self.settle(None)),
-            Under::Hidden(rows) => return self.seek_some(source, self.bounds.before(rows.start), false),
+            Under::Hidden(rows) => return self.seek_some(source, self.bounds.before(rows.start), Direction::Backward),
         };
         // Rows before this one, counted within the page, are candidates.
         let end = match (layout.search(&page, key), seek) {
@@ -842,7 +848,7 @@ impl TreeCursor {
         let row = self.bounds.before(first + end as u64);
         match row.and_then(|row| row.checked_sub(first)) {
             Some(i) => Ok(self.found(source, (page, layout, i as usize))),
-            None => self.seek_some(source, row, false),
+            None => self.seek_some(source, row, Direction::Backward),
         }
     }
 }

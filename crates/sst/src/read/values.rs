@@ -18,6 +18,7 @@
 
 use super::readahead::{FIRST_BYTES, Readahead, next_position};
 use super::tree::{Descent, Edge};
+use crate::Direction;
 use crate::format::meta::TreeKind;
 use crate::format::{PageRows, Seen};
 use crate::slice::RowRanges;
@@ -33,7 +34,7 @@ const MOST_UNUSED: u64 = 4;
 #[derive(Debug)]
 pub(super) struct ValuesAhead {
     readahead: Readahead,
-    forward: bool,
+    direction: Direction,
     window_bytes: u64,
     /// `None` until a value was visited, and after a turn.
     place: Option<Place>,
@@ -84,7 +85,8 @@ pub(super) struct Loaded<'a> {
 }
 
 impl ValuesAhead {
-    pub const NONE: Self = Self { readahead: Readahead::NONE, forward: true, window_bytes: 0, place: None };
+    pub const NONE: Self =
+        Self { readahead: Readahead::NONE, direction: Direction::Forward, window_bytes: 0, place: None };
 
     pub fn set(&mut self, readahead: Readahead) {
         self.readahead = readahead;
@@ -105,21 +107,21 @@ impl ValuesAhead {
         self.window_bytes = self.readahead.start_bytes();
     }
 
-    /// The walk, which goes `forward`, is going to load the value of row `i` of `page`, which lies outside: asks for those
+    /// The walk, which goes in `direction`, is going to load the value of row `i` of `page`, which lies outside: asks for those
     /// after it.
     pub fn visit<S: PageSource + ?Sized, L: PageRows>(
         &mut self,
         source: &S,
         descent: &Descent<'_>,
         (page, layout, i): (&PageRef, &L, usize),
-        forward: bool,
+        direction: Direction,
         loaded: &Loaded<'_>,
     ) {
         let row = layout.first_row() + i as u64;
-        let position = if forward { row } else { descent.rows().saturating_sub(row + 1) };
-        let goes_on = |place: &Place| self.forward == forward && position >= place.here;
+        let position = if direction.is_forward() { row } else { descent.rows().saturating_sub(row + 1) };
+        let goes_on = |place: &Place| self.direction == direction && position >= place.here;
         if !self.place.as_ref().is_some_and(goes_on) {
-            self.forward = forward;
+            self.direction = direction;
             self.restart();
         }
         let Some(value) = layout.outside(page, i, Seen::All) else { return };
@@ -163,16 +165,16 @@ impl ValuesAhead {
         here: (&PageRef, &L),
         Loaded { rows, seen, edge, kind }: &Loaded<'_>,
     ) {
-        let edge = edge.and_then(|edge| edge.row(source, *kind, self.forward));
-        let (forward, all, high_bytes) = (self.forward, descent.rows(), self.readahead.high_bytes());
+        let edge = edge.and_then(|edge| edge.row(source, *kind, self.direction));
+        let (direction, all, high_bytes) = (self.direction, descent.rows(), self.readahead.high_bytes());
         let Some(place) = &mut self.place else { return };
         let mut open = (here.0.clone(), *here.1);
         // A walk over pages of which few have values ends, too.
         let mut looked_bytes = 0;
         while place.asked_bytes < self.window_bytes {
-            let Some(next) = next_position(rows, place.until, all, forward) else { return };
-            let row = if forward { next } else { all - next - 1 };
-            if edge.is_some_and(|edge| if forward { row >= edge } else { row < edge }) {
+            let Some(next) = next_position(rows, place.until, all, direction) else { return };
+            let row = if direction.is_forward() { next } else { all - next - 1 };
+            if edge.is_some_and(|edge| if direction.is_forward() { row >= edge } else { row < edge }) {
                 return;
             }
             if !rows_of(&open.1).contains(&row) {

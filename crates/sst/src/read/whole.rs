@@ -8,6 +8,7 @@
 use super::Sst;
 use super::readahead::{Ahead, Readahead, Wanted};
 use super::tree::Descent;
+use crate::Direction;
 use crate::format::meta::{Tree, TreeKind};
 use crate::slice::RowRanges;
 use os::sync::Arc;
@@ -160,7 +161,7 @@ impl WholeTree {
     pub fn new(kind: TreeKind, tree: Tree, readahead: Readahead) -> Self {
         let mut ahead = Ahead::NONE;
         ahead.set(readahead);
-        ahead.begin(true);
+        ahead.begin(Direction::Forward);
         Self { kind, tree, rows: RowRanges::from(0..tree.totals.rows), ahead }
     }
 

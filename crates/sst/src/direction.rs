@@ -1,0 +1,36 @@
+//! Which way a walk goes.
+
+/// Which way a walk goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Direction {
+    /// Keys and row ids grow.
+    #[default]
+    Forward,
+    /// They shrink.
+    Backward,
+}
+
+impl Direction {
+    /// Both, forward first.
+    pub const BOTH: [Self; 2] = [Self::Forward, Self::Backward];
+
+    /// Whether keys and row ids grow.
+    #[inline]
+    pub fn is_forward(self) -> bool {
+        self == Self::Forward
+    }
+
+    /// The direction in which `b` lies, seen from `a`; forward if they are equal.
+    pub fn towards<T: Ord>(a: T, b: T) -> Self {
+        if b >= a { Self::Forward } else { Self::Backward }
+    }
+
+    /// The end that a walk comes from and the one that it goes to, of a low and a high end. Of a near and a far end it makes
+    /// the low and the high one again.
+    pub fn near_far<T>(self, (low, high): (T, T)) -> (T, T) {
+        match self {
+            Self::Forward => (low, high),
+            Self::Backward => (high, low),
+        }
+    }
+}
