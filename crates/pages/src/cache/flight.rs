@@ -92,14 +92,15 @@ impl Flight {
         self.demand.load(Ordering::Relaxed) == Demand::Reader as u8
     }
 
-    /// Ends the flight.
-    pub fn land(&self, landing: Landing) {
+    /// Ends the flight, on the side of its reader: those who are woken are the only ones left that keep the page.
+    pub fn land(self: Arc<Self>, landing: Landing) {
         let awaiting = {
             let mut state = self.state.lock();
             let before = state.landing.replace(landing);
             debug_assert!(before.is_none(), "a flight lands once");
             std::mem::take(&mut state.awaiting)
         };
+        drop(self);
         awaiting.iter().for_each(|arrivals| arrivals.arrived());
     }
 
