@@ -288,12 +288,12 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
     /// The main rows of `reading`, which are seen, and what of other trees belongs to them.
     fn main(&mut self, reading: &Reading<'_>, shares: &mut Shares) -> Result<Pass> {
         let sst = self.sst;
-        let (Some(tree), Some(descent)) = (sst.meta.main, sst.descent(TreeKind::Main)) else {
+        let Some(descent) = sst.descent(TreeKind::Main) else {
             return Ok(Pass { overshot: true, is_known: true, ..Pass::default() });
         };
         let rows = &reading.rows;
         let sides = (Side { row: rows.start, key: reading.low }, Side { row: rows.end, key: reading.high });
-        let mut walk = Walk::new(self.source, self.asked, descent, &tree, sides, reading.direction, &mut shares.main);
+        let mut walk = Walk::new(self.source, self.asked, descent, sides, reading.direction, &mut shares.main);
         walk.rows_left = reading.limits.rows;
         walk.counts_erased = reading.is_old(sst);
         walk.needs_last_row = reading.needs_rows(sst);
@@ -309,11 +309,10 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
 
     /// The range erases that begin among the keys, and the one before, which may reach into them.
     fn range_erases(&mut self, low: Bound<&'a [u8]>, high: Bound<&'a [u8]>, share: &mut Share) -> Result<Pass> {
-        let Some(tree) = self.sst.meta.range_erases else { return Ok(Pass::default()) };
+        let Some(descent) = self.sst.descent(TreeKind::RangeErases) else { return Ok(Pass::default()) };
         let mut walk = |low, high, direction| {
-            let descent = self.sst.descent(TreeKind::RangeErases).expect("the tree is there");
-            let sides = (Side { row: 0, key: low }, Side { row: tree.totals.rows, key: high });
-            Walk::new(self.source, self.asked, descent, &tree, sides, direction, share).run()
+            let sides = (Side { row: 0, key: low }, Side { row: descent.rows(), key: high });
+            Walk::new(self.source, self.asked, descent, sides, direction, share).run()
         };
         let mut sum = Pass::default();
         // Going backward a walk ends with a look at the row before: going forward that is another walk.
@@ -328,12 +327,10 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
 
     /// The pages of a tree that hold `rows`.
     fn rows(&mut self, kind: TreeKind, rows: Range<u64>, share: &mut Share) -> Result<Pass> {
-        let (Some(tree), Some(descent)) = (self.sst.meta.tree(kind), self.sst.descent(kind)) else {
-            return Ok(Pass::default());
-        };
-        let side = |row: u64| Side { row: row.min(tree.totals.rows), key: Bound::Unbounded };
+        let Some(descent) = self.sst.descent(kind) else { return Ok(Pass::default()) };
+        let side = |row: u64| Side { row: row.min(descent.rows()), key: Bound::Unbounded };
         let sides = (side(rows.start), side(rows.end));
-        let found = Walk::new(self.source, self.asked, descent, tree, sides, self.direction, share).run()?;
+        let found = Walk::new(self.source, self.asked, descent, sides, self.direction, share).run()?;
         Ok(Pass { rows: 0..0, ..found })
     }
 

@@ -3,6 +3,7 @@
 
 mod branch;
 mod cursor;
+mod descent;
 mod erases;
 mod filter;
 mod gap;
@@ -15,6 +16,8 @@ mod whole;
 
 pub use branch::Branch;
 pub use cursor::SstCursor;
+use descent::Under;
+pub(crate) use descent::{Descent, Subtree};
 pub use erases::{CoverAround, EraseCursor};
 pub use filter::FilterUse;
 use gap::Gap;
@@ -22,8 +25,6 @@ pub use gap::KnownGap;
 pub use parts::{GroupCursor, Groups};
 pub use readahead::Readahead;
 pub use streak::Streak;
-pub(crate) use tree::Descent;
-use tree::Under;
 pub use tree::{PartCursor, Seek, TreeCursor};
 pub(crate) use whole::{Whole, WholeTree};
 

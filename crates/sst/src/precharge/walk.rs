@@ -14,9 +14,8 @@ use super::{Asked, Pass, Share};
 use crate::Direction;
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
-use crate::format::meta::Tree;
 use crate::format::node::{Node, Totals};
-use crate::read::Descent;
+use crate::read::{Descent, Subtree};
 use crate::row::RowKind;
 use pages::{Address, PACK_BYTES, PageRef, PageSource, Result, Stop};
 use std::ops::{Bound, Range};
@@ -42,15 +41,10 @@ impl<'k> Side<'k> {
     }
 }
 
-/// A child of a node on the way.
+/// A subtree on the way.
 #[derive(Clone, Copy)]
 struct Step {
-    address: Address,
-    /// Totals before and through it.
-    before: Totals,
-    through: Totals,
-    /// Height above the data pages.
-    level: u8,
+    subtree: Subtree,
     /// Whether the edges of the range lie in it.
     is_near: bool,
     is_far: bool,
@@ -61,7 +55,6 @@ pub(super) struct Walk<'a, 's, S: ?Sized> {
     source: &'a S,
     asked: &'a Asked,
     descent: Descent<'a>,
-    totals: Totals,
     low: Side<'a>,
     high: Side<'a>,
     direction: Direction,
@@ -89,11 +82,10 @@ pub(super) struct Walk<'a, 's, S: ?Sized> {
 }
 
 /// What is known of the edge where the reader starts.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Near {
-    /// The deepest child on the way to it.
-    before: Totals,
-    through: Totals,
+    /// The deepest subtree on the way to it.
+    subtree: Subtree,
     /// Whether that is a data page.
     is_page: bool,
     /// The first row in the range, going forward; the end of the rows in it, going backward.
@@ -107,7 +99,6 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         source: &'a S,
         asked: &'a Asked,
         descent: Descent<'a>,
-        tree: &Tree,
         (low, high): (Side<'a>, Side<'a>),
         direction: Direction,
         share: &'s mut Share,
@@ -116,7 +107,6 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
             source,
             asked,
             descent,
-            totals: tree.totals,
             low,
             high,
             direction,
@@ -128,7 +118,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
             counts_erased: false,
             needs_last_row: false,
             is_piece: false,
-            near: Near::default(),
+            near: Near { subtree: descent.whole(), is_page: false, row: None, items: None },
             pass: Pass::default(),
             reached: 0,
             stuck: false,
@@ -154,17 +144,13 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
             return Ok(Pass { overshot: true, ..Pass::default() });
         }
         let near = self.near;
-        self.reached =
-            near.row.unwrap_or(if self.direction.is_forward() { near.through.rows } else { near.before.rows });
+        self.reached = near.row.unwrap_or(if self.direction.is_forward() {
+            near.subtree.through.rows
+        } else {
+            near.subtree.before.rows
+        });
         let start = self.reached;
-        let root = Step {
-            address: self.descent.root_address(),
-            before: Totals::default(),
-            through: self.totals,
-            level: self.descent.height(),
-            is_near: true,
-            is_far: true,
-        };
+        let root = Step { subtree: self.descent.whole(), is_near: true, is_far: true };
         self.child(&root)?;
         // Nearest first: as long as the near edge is not known, nothing else is asked for the rows beyond it.
         let reached = if near.row.is_some() { self.reached } else { start };
@@ -173,10 +159,10 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         Ok(std::mem::take(&mut self.pass))
     }
 
-    /// A page that decides what else is needed; `None` if it is not in memory, and asked for.
-    fn look(&mut self, address: &Address, level: u8) -> Result<Option<PageRef>> {
-        match self.descent.page(self.source, address, level) {
-            Ok(page) => Ok(Some(page)),
+    /// What decides what else is needed; `None` if it is not in memory, and asked for.
+    fn look<T>(&mut self, found: std::result::Result<T, Stop>) -> Result<Option<T>> {
+        match found {
+            Ok(found) => Ok(Some(found)),
             Err(Stop::Fault) => {
                 self.pass.missing = true;
                 Ok(None)
@@ -185,25 +171,17 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         }
     }
 
-    /// A node, likewise, whose totals are those its parent gives it.
-    fn look_at_node(
-        &mut self,
-        address: &Address,
-        level: u8,
-        before: &Totals,
-        through: &Totals,
-    ) -> Result<Option<PageRef>> {
-        let Some(page) = self.look(address, level)? else { return Ok(None) };
-        let node = self.descent.node(&page, address)?;
-        self.descent.check_totals(&node, address, before, through)?;
-        Ok(Some(page))
+    /// The node at the top of `subtree`, likewise.
+    fn look_at_node(&mut self, subtree: Subtree) -> Result<Option<PageRef>> {
+        self.look(self.descent.node_of(self.source, &subtree))
     }
 
     /// A data page of rows with keys, likewise.
-    fn look_at_rows(&mut self, address: &Address, before: &Totals, through: &Totals) -> Result<Option<Rows>> {
-        let Some(page) = self.look(address, 0)? else { return Ok(None) };
+    fn look_at_rows(&mut self, subtree: &Subtree) -> Result<Option<Rows>> {
+        let Some(page) = self.look(self.descent.top_of(self.source, subtree))? else { return Ok(None) };
+        let Subtree { address, before, through, .. } = subtree;
         let layout = Layout::of(&page);
-        self.descent.check_rows(&layout, before.rows..through.rows, address)?;
+        self.descent.check_rows(&layout, subtree.rows(), address)?;
         let rows = Rows { page, layout, counts_erased: self.counts_erased };
         if self.counts_items() && !self.counts_erased {
             let erased = layout.rows() - rows.kept(0..layout.rows()).count();
@@ -274,28 +252,22 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
 
     /// Goes down to the near edge as far as nodes are in memory. False if all rows that may be wanted lie before it.
     fn find_near(&mut self) -> Result<bool> {
-        self.near = Near { before: Totals::default(), through: self.totals, ..Near::default() };
+        self.near = Near { subtree: self.descent.whole(), is_page: false, row: None, items: None };
         let side = if self.direction.is_forward() { self.low } else { self.high };
-        let mut address = self.descent.root_address();
-        for level in (1..=self.descent.height()).rev() {
-            let Near { before, through, .. } = self.near;
-            let Some(page) = self.look_at_node(&address, level, &before, &through)? else { return Ok(true) };
+        while self.near.subtree.level > 0 {
+            let Some(page) = self.look_at_node(self.near.subtree)? else { return Ok(true) };
             let node = Node::new(&page);
             if self.is_piece && self.is_past(&node, &side) {
                 return Ok(false);
             }
-            let i = self.child_at(&node, &side);
-            if i > 0 {
-                self.near.before = node.child(i - 1).totals;
-            }
-            let child = node.child(i);
-            (self.near.through, address) = (child.totals, child.address);
+            self.near.subtree = self.near.subtree.child(&node, self.child_at(&node, &side));
         }
-        let Near { before, through, .. } = self.near;
+        let subtree = self.near.subtree;
+        let Subtree { before, through, .. } = subtree;
         self.near.is_page = true;
         let has_erased = self.has_uncounted(&before, &through);
         let rows = match side.key().is_some() || has_erased && self.counts_items() {
-            true => self.look_at_rows(&address, &before, &through)?,
+            true => self.look_at_rows(&subtree)?,
             false => None,
         };
         self.near.row = match self.direction {
@@ -312,15 +284,15 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     /// going backward.
     fn items_on_the_way_at_most(&self, before: &Totals, through: &Totals) -> u64 {
         if self.direction.is_forward() {
-            self.items(before).saturating_sub(self.near.items.unwrap_or(self.items(&self.near.before)))
+            self.items(before).saturating_sub(self.near.items.unwrap_or(self.items(&self.near.subtree.before)))
         } else {
-            self.near.items.unwrap_or(self.items(&self.near.through)).saturating_sub(self.items(through))
+            self.near.items.unwrap_or(self.items(&self.near.subtree.through)).saturating_sub(self.items(through))
         }
     }
 
     /// Whether a child other than the one at the near edge is needed for certain.
     fn is_wanted(&self, step: &Step) -> bool {
-        let Step { before, through, level, .. } = step;
+        let Subtree { before, through, level, .. } = &step.subtree;
         if self.is_enough(step) {
             return false;
         }
@@ -329,10 +301,10 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         // The first page of the first file is free, once it is known which that is.
         let is_free = self.is_first && self.near.is_page;
         let bytes = match (self.direction, is_free) {
-            (Direction::Forward, true) => before.bytes.saturating_sub(self.near.through.bytes),
-            (Direction::Forward, false) => before.bytes.saturating_sub(self.near.before.bytes),
-            (Direction::Backward, true) => self.near.before.bytes.saturating_sub(through.bytes),
-            (Direction::Backward, false) => self.near.through.bytes.saturating_sub(through.bytes),
+            (Direction::Forward, true) => before.bytes.saturating_sub(self.near.subtree.through.bytes),
+            (Direction::Forward, false) => before.bytes.saturating_sub(self.near.subtree.before.bytes),
+            (Direction::Backward, true) => self.near.subtree.before.bytes.saturating_sub(through.bytes),
+            (Direction::Backward, false) => self.near.subtree.through.bytes.saturating_sub(through.bytes),
         };
         let bytes = bytes.saturating_add(least);
         // Not to come further out than there is room for when the near edge is known: pages may unpack to some times more.
@@ -342,10 +314,10 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
 
     /// Asks for a child and what is needed under it.
     fn child(&mut self, step: &Step) -> Result<()> {
-        if step.level == 0 {
+        if step.subtree.level == 0 {
             return self.data(step);
         }
-        let Some(page) = self.look_at_node(&step.address, step.level, &step.before, &step.through)? else {
+        let Some(page) = self.look_at_node(step.subtree)? else {
             self.unknown(step);
             return Ok(());
         };
@@ -356,12 +328,8 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         let far = if step.is_far { self.child_at(&node, &far_side) } else { last };
         let mut i = near;
         loop {
-            let child = node.child(i);
             let next = Step {
-                address: child.address,
-                before: if i > 0 { node.child(i - 1).totals } else { step.before },
-                through: child.totals,
-                level: step.level - 1,
+                subtree: step.subtree.child(&node, i),
                 is_near: step.is_near && i == near,
                 is_far: step.is_far && i == far,
             };
@@ -381,32 +349,33 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
 
     /// Whether the rows before `step` may be all that are wanted.
     fn is_enough(&self, step: &Step) -> bool {
-        self.items_on_the_way_at_most(&step.before, &step.through) >= self.rows_left
+        self.items_on_the_way_at_most(&step.subtree.before, &step.subtree.through) >= self.rows_left
     }
 
     /// How many rows that count the reader has had at most when it comes to `step`.
     fn had_before(&self, step: &Step) -> u64 {
-        self.items_on_the_way_at_most(&step.before, &step.through).min(self.rows_left)
+        self.items_on_the_way_at_most(&step.subtree.before, &step.subtree.through).min(self.rows_left)
     }
 
     /// How many it has had at most when it leaves `step`.
     fn had_through(&self, step: &Step) -> u64 {
-        let edge = if self.direction.is_forward() { step.through } else { step.before };
+        let edge = if self.direction.is_forward() { step.subtree.through } else { step.subtree.before };
         self.items_on_the_way_at_most(&edge, &edge).min(self.rows_left)
     }
 
     /// A page or node that is not in memory, or whose rows are not known.
     fn unknown(&mut self, step: &Step) {
         self.pass.items = self.had_through(step);
-        if step.level > 0 {
+        if step.subtree.level > 0 {
             // Nearest first: what lies under it may take so much of what is left for what comes behind it.
-            let bytes = step.through.bytes - step.before.bytes;
+            let bytes = step.subtree.through.bytes - step.subtree.before.bytes;
             self.share.take(bytes, bytes.saturating_mul(UNPACKED_TIMES));
         }
         if step.is_far || self.may_end_in(step) {
             self.stuck = true;
         } else if !step.is_near && !self.stuck {
-            self.reached = if self.direction.is_forward() { step.through.rows } else { step.before.rows };
+            self.reached =
+                if self.direction.is_forward() { step.subtree.through.rows } else { step.subtree.before.rows };
         }
     }
 
@@ -419,16 +388,16 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     fn data(&mut self, step: &Step) -> Result<()> {
         let (near, far) = self.direction.near_far((self.low, self.high));
         let by_key = step.is_far && far.key().is_some() || step.is_near && near.key().is_some();
-        let erased = self.has_uncounted(&step.before, &step.through);
+        let erased = self.has_uncounted(&step.subtree.before, &step.subtree.through);
         let by_items = self.counts_items()
             && (erased && (step.is_far || step.is_near) || self.needs_last_row && self.may_end_in(step));
         // Room is taken whether the page is here or not, so that every pass comes as far.
         if step.is_near {
             self.share.take(
-                if self.is_first { 0 } else { step.through.bytes - step.before.bytes },
-                self.share.memory_of(&step.address),
+                if self.is_first { 0 } else { step.subtree.through.bytes - step.subtree.before.bytes },
+                self.share.memory_of(&step.subtree.address),
             );
-        } else if !self.share.take_page(&step.address) {
+        } else if !self.share.take_page(&step.subtree.address) {
             self.cut = true;
             self.pass.is_cut = true;
             self.pass.items = self.had_before(step);
@@ -436,21 +405,21 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
             return Ok(());
         }
         let rows = if by_key || by_items {
-            let rows = self.look_at_rows(&step.address, &step.before, &step.through)?;
+            let rows = self.look_at_rows(&step.subtree)?;
             if rows.is_none() {
                 self.unknown(step);
                 return Ok(());
             }
             rows
         } else {
-            self.ask(&step.address);
+            self.ask(&step.subtree.address);
             None
         };
         let end = match (step.is_far, self.direction) {
-            (false, Direction::Forward) => Some(step.through.rows),
-            (false, Direction::Backward) => Some(step.before.rows),
-            (true, Direction::Forward) => self.high_row(rows.as_ref(), &step.through),
-            (true, Direction::Backward) => self.low_row(rows.as_ref(), &step.before),
+            (false, Direction::Forward) => Some(step.subtree.through.rows),
+            (false, Direction::Backward) => Some(step.subtree.before.rows),
+            (true, Direction::Forward) => self.high_row(rows.as_ref(), &step.subtree.through),
+            (true, Direction::Backward) => self.low_row(rows.as_ref(), &step.subtree.before),
         };
         let end = end.expect("a page that must be looked at was");
         let items_left = match self.counts_items() {
@@ -492,7 +461,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     /// on what is not known.
     fn items_left(&self, step: &Step, end: u64, rows: Option<&Rows>) -> Option<u64> {
         let near = self.near.items?;
-        let here = self.items_before(end, rows, &step.before, &step.through)?;
+        let here = self.items_before(end, rows, &step.subtree.before, &step.subtree.through)?;
         let came = if self.direction.is_forward() { here.saturating_sub(near) } else { near.saturating_sub(here) };
         Some(self.rows_left.saturating_sub(came))
     }
@@ -502,23 +471,23 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         let Near { items: Some(near_items), row: Some(near_row), .. } = self.near else {
             unreachable!("the limit is known to be reached")
         };
-        let near_row = (near_row - step.before.rows.min(near_row)) as usize;
+        let near_row = (near_row - step.subtree.before.rows.min(near_row)) as usize;
         let nth = if self.direction.is_forward() {
             let (from, had) = match step.is_near {
                 true => (near_row, 0),
-                false => (0, self.items(&step.before).saturating_sub(near_items)),
+                false => (0, self.items(&step.subtree.before).saturating_sub(near_items)),
             };
             rows.kept(from..rows.layout.rows()).nth((self.rows_left - had - 1) as usize).map(|i| i + 1)
         } else {
             let (to, had) = match step.is_near {
                 true => (near_row, 0),
-                false => (rows.layout.rows(), near_items.saturating_sub(self.items(&step.through))),
+                false => (rows.layout.rows(), near_items.saturating_sub(self.items(&step.subtree.through))),
             };
             rows.kept(0..to).rev().nth((self.rows_left - had - 1) as usize)
         };
-        nth.map(|nth| step.before.rows + nth as u64).ok_or_else(|| {
+        nth.map(|nth| step.subtree.before.rows + nth as u64).ok_or_else(|| {
             let why = "more of its rows are erased than the nodes above it say".to_owned();
-            self.descent.file().corrupt(self.descent.page_kind(), step.address.offset, why)
+            self.descent.file().corrupt(self.descent.page_kind(), step.subtree.address.offset, why)
         })
     }
 
@@ -527,12 +496,12 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         if self.direction.is_forward() {
             if end >= self.high.row {
                 self.pass.overshot = !self.pass.missing;
-            } else if end >= step.through.rows {
+            } else if end >= step.subtree.through.rows {
                 self.row_beyond(end)?;
             }
         } else if end <= self.low.row {
             self.pass.overshot = !self.pass.missing;
-        } else if end <= step.before.rows {
+        } else if end <= step.subtree.before.rows {
             self.row_beyond(end - 1)?;
         }
         Ok(())
@@ -540,12 +509,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
 
     /// Asks for the page that holds row `row`, the one beside the far edge.
     fn row_beyond(&mut self, row: u64) -> Result<()> {
-        let mut address = self.descent.root_address();
-        for level in (1..=self.descent.height()).rev() {
-            let Some(page) = self.look(&address, level)? else { return Ok(()) };
-            let node = self.descent.node(&page, &address)?;
-            address = node.address(node.search_row(row));
-        }
+        let Some(address) = self.look(self.descent.address_of_row(self.source, row))? else { return Ok(()) };
         if self.share.take_page(&address) {
             self.ask(&address);
         } else {

@@ -20,7 +20,7 @@
 //!   still on its way is a sign that the disk is slower than the reader: the window grows.
 //! * Nothing is asked for beyond the rows of the cursor, in a hole between them, or beyond the far key of the range.
 
-use super::tree::Descent;
+use super::descent::{Descent, Subtree};
 use crate::Direction;
 use crate::format::node::Node;
 use crate::slice::RowRanges;
@@ -485,25 +485,10 @@ struct Walk<'a, S: ?Sized> {
     end: Option<End>,
 }
 
-/// A page as the one above it says.
-struct Child {
-    address: Address,
-    /// Height above the data pages.
-    level: u8,
-    rows: Range<u64>,
-    /// Bytes of data pages before it and through it.
-    bytes: Range<u64>,
-}
-
 impl<S: PageSource + ?Sized> Walk<'_, S> {
     fn run(&mut self) {
         let level = self.descent.height();
-        let root = Child {
-            address: self.descent.root_address(),
-            level,
-            rows: 0..self.descent.rows(),
-            bytes: 0..self.descent.bytes(),
-        };
+        let root = self.descent.whole();
         match self.next_row() {
             Some(row) if !self.is_beyond(row) && !self.reach.is_done(level) => self.child(&root),
             _ => {}
@@ -526,8 +511,8 @@ impl<S: PageSource + ?Sized> Walk<'_, S> {
         self.wanted.edge.is_some_and(|edge| if self.direction.is_forward() { row >= edge } else { row < edge })
     }
 
-    fn child(&mut self, child: &Child) {
-        let through = positions(&child.rows, self.descent.rows(), self.direction).end;
+    fn child(&mut self, child: &Subtree) {
+        let through = positions(&child.rows(), self.descent.rows(), self.direction).end;
         if child.level == 0 {
             self.data(child, through);
         } else {
@@ -536,7 +521,7 @@ impl<S: PageSource + ?Sized> Walk<'_, S> {
         self.at = self.at.max(through);
     }
 
-    fn data(&mut self, child: &Child, through: u64) {
+    fn data(&mut self, child: &Subtree, through: u64) {
         self.until = through;
         if self.missed == Some(child.address.offset) {
             self.passed = self.passed.max(through);
@@ -548,9 +533,9 @@ impl<S: PageSource + ?Sized> Walk<'_, S> {
         self.reach.at_bytes = self.reach.at_bytes.saturating_add(bytes);
     }
 
-    fn node(&mut self, child: &Child) {
-        let Child { address, level, bytes, .. } = child;
-        let through = bytes.end.saturating_sub(bytes.start).max(LEAST_CHILD_BYTES);
+    fn node(&mut self, child: &Subtree) {
+        let Subtree { address, level, .. } = child;
+        let through = child.totals().bytes.max(LEAST_CHILD_BYTES);
         let through = self.reach.at_bytes.saturating_add(through);
         match self.descent.peek_node(self.source, address) {
             Some(page) if self.reach.lowest < *level => {
@@ -570,7 +555,7 @@ impl<S: PageSource + ?Sized> Walk<'_, S> {
     }
 
     /// The children of `page`, as far as any are wanted.
-    fn children(&mut self, page: &PageRef, parent: &Child) {
+    fn children(&mut self, page: &PageRef, parent: &Subtree) {
         let level = parent.level - 1;
         let node = Node::new(page);
         // A node of the wrong form is for the reader to complain about.
@@ -580,7 +565,7 @@ impl<S: PageSource + ?Sized> Walk<'_, S> {
                 self.end = Some(End::OfRows);
                 return;
             };
-            if self.is_beyond(row) || !parent.rows.contains(&row) {
+            if self.is_beyond(row) || !parent.rows().contains(&row) {
                 // Nothing is known beyond the edge: later there will be more.
                 if self.is_beyond(row) {
                     self.reach.lowest = u8::MAX;
@@ -592,15 +577,8 @@ impl<S: PageSource + ?Sized> Walk<'_, S> {
                 self.end = Some(End::OfKeys);
                 return;
             }
-            let before = |of: Option<u64>, start: u64| of.map_or(start, |of| of.max(start));
-            let child = Child {
-                address: node.address(i),
-                level,
-                rows: before(node.rows_before(i), parent.rows.start)..node.rows_through(i).min(parent.rows.end),
-                bytes: before(i.checked_sub(1).map(|i| node.bytes_through(i)), parent.bytes.start)
-                    ..node.bytes_through(i),
-            };
-            if !child.rows.contains(&row) {
+            let child = parent.child(&node, i);
+            if !child.rows().contains(&row) {
                 // A damaged node, which its reader will find.
                 self.reach.lowest = u8::MAX;
                 return;

@@ -1,23 +1,23 @@
-//! Ways down one tree of a file, and a cursor over its rows. Knows no versions.
+//! A cursor over the rows of one tree of a file. Knows no versions.
 //!
 //! A cursor keeps its data page, its place in it and, once it has gone from page to page, the node above: a neighbour is
 //! found there, any other page by its row id from the root. So there is no stack to repair after a fault, and nodes
 //! higher up are pinned only while a step runs.
 
+use super::Sst;
+use super::descent::{Descent, Leaf, Place, Under};
 use super::readahead::{Ahead, Far, Readahead, Wanted};
 use super::values::{Loaded, ValuesAhead};
-use super::{Sst, corrupt};
 use crate::Direction;
 use crate::build::history_key;
 use crate::format::data_page::{Layout, Record};
 use crate::format::group_page::GroupLayout;
-use crate::format::meta::{Root, Tree, TreeKind};
-use crate::format::node::{Node, Totals};
+use crate::format::meta::{Tree, TreeKind};
 use crate::format::{PageRows, Seen};
 use crate::row::Version;
 use crate::slice::RowRanges;
 use os::sync::Arc;
-use pages::{Address, Error, PageAt, PageKind, PageRef, PageSource, PagedFile, Stop};
+use pages::{Address, PageRef, PageSource, PagedFile, Stop};
 use std::ops::Range;
 
 /// Where a cursor stops relative to the key it seeks.
@@ -29,35 +29,6 @@ pub enum Seek {
     Lower,
     /// Forward: the first row greater than the key. Backward: the last row less.
     Upper,
-}
-
-/// The way from a root to a data page.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Descent<'a> {
-    file: &'a Arc<PagedFile>,
-    kind: TreeKind,
-    root: Root,
-    root_kind: PageKind,
-    rows: u64,
-    bytes: u64,
-}
-
-type Place<L = Layout> = (PageRef, L, usize);
-
-/// Where a key lies among some of a tree's rows.
-pub(super) enum Under {
-    /// In this page, or between it and a neighbour, if anywhere.
-    Page(PageRef, Layout),
-    /// Among these rows of the tree, none of which is one of them.
-    Hidden(Range<u64>),
-}
-
-/// A page on the way to somewhere.
-struct Way {
-    address: Address,
-    /// Height above the data pages.
-    level: u8,
-    rows: Range<u64>,
 }
 
 /// Where a scan ends, for trees that do not know keys.
@@ -81,384 +52,6 @@ impl Edge {
             }
             TreeKind::Main | TreeKind::RangeErases | TreeKind::Filter | TreeKind::Group(_) => Some(row),
         }
-    }
-}
-
-/// A node above data pages, and one of its children.
-#[derive(Clone, Debug)]
-struct Leaf {
-    page: PageRef,
-    child: usize,
-}
-
-impl Leaf {
-    /// The same node at the child that holds row `row`, if that is this child or a neighbour of it.
-    fn beside(&self, row: u64) -> Option<Self> {
-        let node = Node::new(&self.page);
-        let ends_after = |child: usize| child < node.children() && row < node.rows_through(child);
-        let begins_before = |child: usize| child.checked_sub(1).is_none_or(|before| node.rows_through(before) <= row);
-        let holds = |child: usize| child > 0 && begins_before(child) && ends_after(child);
-        let before_last = self.child.checked_sub(1).filter(|&before| row + 1 == node.rows_through(before));
-        let child = [self.child + 1, self.child].into_iter().find(|&child| holds(child)).or(before_last)?;
-        Some(Self { page: self.page.clone(), child })
-    }
-}
-
-impl<'a> Descent<'a> {
-    pub(crate) fn new(file: &'a Arc<PagedFile>, kind: TreeKind, tree: &Tree, prefer_flat: bool) -> Self {
-        let root = tree.root(prefer_flat);
-        let is_flat = root.height > 0 && tree.flat == Some(root);
-        let root_kind = if is_flat { PageKind::Flat } else { PageKind::Index };
-        Self { file, kind, root, root_kind, rows: tree.totals.rows, bytes: tree.totals.bytes }
-    }
-
-    /// The node above the data page that holds row `row`, and which of its children that is; `None` in a tree of one page.
-    fn leaf_of_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Option<Leaf>, Stop> {
-        let mut address = self.root.address;
-        let mut leaf = None;
-        for _ in 0..self.root.height {
-            let page = source.page(self.at(&address, self.root_kind, leaf.as_ref()))?;
-            let node = Node::new(&page);
-            let child = node.search_row(row);
-            address = node.address(child);
-            leaf = Some(Leaf { page, child });
-        }
-        Ok(leaf)
-    }
-
-    /// The page at `address`, which lies under `above` unless it is the root.
-    #[inline]
-    fn at<'p>(&'p self, address: &Address, kind: PageKind, above: Option<&'p Leaf>) -> PageAt<'p> {
-        let at = self.file.at(address, kind);
-        match above {
-            Some(Leaf { page, child }) => at.under(page, *child),
-            None => at,
-        }
-    }
-
-    /// Index pages on the way to a data page.
-    pub(crate) fn height(&self) -> u8 {
-        self.root.height
-    }
-
-    /// The page at the top.
-    pub(crate) fn root_address(&self) -> Address {
-        self.root.address
-    }
-
-    /// The page at `at`, `level` levels above the data pages.
-    pub(crate) fn page<S: PageSource + ?Sized>(&self, source: &S, at: &Address, level: u8) -> Result<PageRef, Stop> {
-        source.page(self.file.at(at, if level == 0 { self.kind.page_kind() } else { self.root_kind }))
-    }
-
-    /// A data page, if it is in memory.
-    pub(crate) fn peek<S: PageSource + ?Sized>(&self, source: &S, at: &Address) -> Option<PageRef> {
-        source.peek(self.file.at(at, self.kind.page_kind()))
-    }
-
-    /// Kind of the tree's data pages.
-    pub(crate) fn page_kind(&self) -> PageKind {
-        self.kind.page_kind()
-    }
-
-    /// The file.
-    pub(crate) fn file(&self) -> &'a Arc<PagedFile> {
-        self.file
-    }
-
-    /// Rows of the tree.
-    pub(crate) fn rows(&self) -> u64 {
-        self.rows
-    }
-
-    /// Stored bytes of its data pages.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// A node, if it is in memory and of the form that belongs here.
-    pub(crate) fn peek_node<S: PageSource + ?Sized>(&self, source: &S, at: &Address) -> Option<PageRef> {
-        let page = source.peek(self.file.at(at, self.root_kind))?;
-        self.node(&page, at).is_ok().then_some(page)
-    }
-
-    /// Kind of its nodes.
-    pub(crate) fn node_kind(&self) -> PageKind {
-        self.root_kind
-    }
-
-    /// As far as nodes are in memory on the way to `key`: the page that comes next, and the rows under it.
-    fn peek_way<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Way {
-        let mut way = Way { address: self.root.address, level: self.root.height, rows: 0..self.rows };
-        while way.level > 0 {
-            let Some(page) = self.peek_node(source, &way.address) else { break };
-            let node = Node::new(&page);
-            let child = node.search(key);
-            let rows = node.rows_before(child).unwrap_or(way.rows.start)..node.rows_through(child);
-            way = Way { address: node.address(child), level: way.level - 1, rows };
-        }
-        way
-    }
-
-    /// How many rows lie before `key`, `after` says whether it is one of them: exactly, if what it takes is in memory;
-    /// otherwise at least so many, or at most, as `most` says.
-    fn peek_rank<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], after: bool, most: bool) -> u64 {
-        let Way { address, level, rows } = self.peek_way(source, key);
-        let page = if level == 0 { self.peek(source, &address) } else { None };
-        let Some(page) = page else { return if most { rows.end } else { rows.start } };
-        let layout = Layout::of(&page);
-        let i = match layout.search(&page, key) {
-            Ok(i) => i + usize::from(after),
-            Err(i) => i,
-        };
-        rows.start.saturating_add(i as u64).min(rows.end)
-    }
-
-    /// The node that is `page`. It has separators where rows have keys, and none elsewhere.
-    #[inline]
-    pub(crate) fn node<'p>(&self, page: &'p PageRef, at: &Address) -> Result<Node<'p>, Error> {
-        let node = Node::new(page);
-        if node.is_by_row() == self.kind.is_by_row() {
-            return Ok(node);
-        }
-        Err(self.wrong_form(at))
-    }
-
-    #[cold]
-    fn wrong_form(&self, at: &Address) -> Error {
-        let why = format!("a node of the {} tree has separators where none belong, or none", self.kind);
-        self.corrupt_node(at, why)
-    }
-
-    /// The totals of a node lead from those before it to those through it, as its parent has them.
-    pub(crate) fn check_totals(
-        &self,
-        node: &Node<'_>,
-        at: &Address,
-        before: &Totals,
-        through: &Totals,
-    ) -> Result<(), Error> {
-        let first = node.child(0).totals;
-        let grows = first.rows > before.rows
-            && first.bytes >= before.bytes
-            && first.erased >= before.erased
-            && first.group_bytes >= before.group_bytes;
-        if grows && node.child(node.children() - 1).totals == *through {
-            return Ok(());
-        }
-        Err(self.corrupt_node(at, format!("its totals do not lead from {before:?} to {through:?}")))
-    }
-
-    /// An error about a node.
-    pub(crate) fn corrupt_node(&self, at: &Address, why: String) -> Error {
-        self.file.corrupt(self.root_kind, at.offset, why)
-    }
-
-    /// The data page that holds row `row`, if it is in memory, and which rows it holds; otherwise rows around `row` for
-    /// which the answer is the same.
-    pub(crate) fn peek_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> (Option<PageRef>, Range<u64>) {
-        let mut address = self.root.address;
-        let mut rows = 0..self.rows;
-        for _ in 0..self.root.height {
-            let Some(page) = source.peek(self.file.at(&address, self.root_kind)) else { return (None, rows) };
-            let node = Node::new(&page);
-            let child = node.search_row(row);
-            rows = node.rows_before(child).unwrap_or(rows.start)..node.rows_through(child);
-            address = node.address(child);
-        }
-        (source.peek(self.file.at(&address, self.kind.page_kind())), rows)
-    }
-
-    /// The data page that holds row `row`, if it and the nodes above it are in memory; counts as no use of them.
-    pub(super) fn glance_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Option<PageRef> {
-        let mut address = self.root.address;
-        for _ in 0..self.root.height {
-            let page = source.glance(self.file.at(&address, self.root_kind))?;
-            address = Node::new(&page).address(Node::new(&page).search_row(row));
-        }
-        source.glance(self.file.at(&address, self.kind.page_kind()))
-    }
-
-    /// A page must hold the rows that its parent says.
-    pub(crate) fn check_rows(&self, layout: &impl PageRows, rows: Range<u64>, at: &Address) -> Result<(), Error> {
-        let found = layout.first_row()..layout.first_row() + layout.rows() as u64;
-        if found == rows {
-            return Ok(());
-        }
-        let why = format!("it holds rows {found:?}, its parent says {rows:?}");
-        Err(self.file.corrupt(self.kind.page_kind(), at.offset, why))
-    }
-
-    /// Address of the data page under which `key` lies if it exists, and the node above it.
-    #[inline]
-    fn way_to_key<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<(Address, Option<Leaf>), Stop> {
-        let mut address = self.root.address;
-        let mut above: Option<Leaf> = None;
-        for _ in 0..self.root.height {
-            let page = source.page(self.at(&address, self.root_kind, above.as_ref()))?;
-            let node = self.node(&page, &address)?;
-            let child = node.search(key);
-            address = node.address(child);
-            above = Some(Leaf { page, child });
-        }
-        Ok((address, above))
-    }
-
-    /// Address of the data page under which `key` lies if it exists.
-    #[inline]
-    pub(crate) fn address_of_key<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Address, Stop> {
-        Ok(self.way_to_key(source, key)?.0)
-    }
-
-    /// As [`Self::page_of_key`] with what is in memory: the page, or the first one on the way that is missing. `None` if
-    /// the tree contradicts itself, which is for those to say who read it.
-    pub(crate) fn peek_key<S: PageSource + ?Sized>(
-        &self,
-        source: &S,
-        key: &[u8],
-    ) -> Result<Option<PageRef>, (Address, PageKind)> {
-        let mut address = self.root.address;
-        let mut above: Option<Leaf> = None;
-        for _ in 0..self.root.height {
-            let page = source.peek(self.at(&address, self.root_kind, above.as_ref()));
-            let page = page.ok_or((address, self.root_kind))?;
-            let Ok(node) = self.node(&page, &address) else { return Ok(None) };
-            let child = node.search(key);
-            address = node.address(child);
-            above = Some(Leaf { page, child });
-        }
-        let kind = self.kind.page_kind();
-        source.peek(self.at(&address, kind, above.as_ref())).ok_or((address, kind)).map(Some)
-    }
-
-    /// First row of the page under which `key` lies if it exists; `None` if a node above it is not in memory.
-    pub(crate) fn peek_first_row<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Option<u64> {
-        let mut address = self.root.address;
-        let mut first = 0;
-        for _ in 0..self.root.height {
-            let page = source.peek(self.file.at(&address, self.root_kind))?;
-            let node = self.node(&page, &address).ok()?;
-            let child = node.search(key);
-            first = node.rows_before(child).unwrap_or(first);
-            address = node.address(child);
-        }
-        Some(first)
-    }
-
-    /// Address of the data page that holds row `row`, which is one of the tree's, and the node above it.
-    fn way_to_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<(Address, Option<Leaf>), Stop> {
-        let above = self.leaf_of_row(source, row)?;
-        let address = above.as_ref().map_or(self.root.address, |leaf| Node::new(&leaf.page).address(leaf.child));
-        Ok((address, above))
-    }
-
-    /// Address of the data page that holds row `row`, which is one of the tree's.
-    pub(crate) fn address_of_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Address, Stop> {
-        Ok(self.way_to_row(source, row)?.0)
-    }
-
-    /// The data page under which `key` lies if it exists. The first row not less than it may begin the next page.
-    #[inline]
-    pub(crate) fn page_of_key<S: PageSource + ?Sized>(
-        &self,
-        source: &S,
-        key: &[u8],
-    ) -> Result<(PageRef, Layout), Stop> {
-        let (address, above) = self.way_to_key(source, key)?;
-        let page = source.page(self.at(&address, self.kind.page_kind(), above.as_ref()))?;
-        let layout = Layout::of(&page);
-        Ok((page, layout))
-    }
-
-    /// As [`Descent::page_of_key`], but goes down only to pages that have some of `rows`.
-    pub(super) fn page_among<S: PageSource + ?Sized>(
-        &self,
-        source: &S,
-        key: &[u8],
-        rows: &RowRanges,
-    ) -> Result<Under, Stop> {
-        if *rows == RowRanges::from(0..self.rows) {
-            return self.page_of_key(source, key).map(|(page, layout)| Under::Page(page, layout));
-        }
-        let mut address = self.root.address;
-        let mut span = 0..self.rows;
-        let mut above: Option<Leaf> = None;
-        for _ in 0..self.root.height {
-            let page = source.page(self.at(&address, self.root_kind, above.as_ref()))?;
-            let node = self.node(&page, &address)?;
-            let child = node.search(key);
-            span = node.rows_before(child).unwrap_or(span.start)..node.rows_through(child);
-            if rows.count_within(span.clone()) == 0 {
-                return Ok(Under::Hidden(span));
-            }
-            address = node.address(child);
-            above = Some(Leaf { page, child });
-        }
-        let page = source.page(self.at(&address, self.kind.page_kind(), above.as_ref()))?;
-        let layout = Layout::of(&page);
-        self.check_rows(&layout, span, &address)?;
-        Ok(Under::Page(page, layout))
-    }
-
-    /// The data page that holds row `row`.
-    pub(crate) fn page_of_row<S: PageSource + ?Sized, L: PageRows>(
-        &self,
-        source: &S,
-        row: u64,
-    ) -> Result<(PageRef, L), Stop> {
-        if row >= self.rows {
-            // A page that says it begins after the tree's end sends us here.
-            let why = format!("row {row} is beyond the {} rows of the tree", self.rows);
-            return Err(corrupt(self.file, self.kind.page_kind(), self.root.address.offset, why));
-        }
-        let (address, above) = self.way_to_row(source, row)?;
-        let page = source.page(self.at(&address, self.kind.page_kind(), above.as_ref()))?;
-        let layout = L::of(&page);
-        self.check_row(row, &layout, &address)?;
-        Ok((page, layout))
-    }
-
-    /// A page must hold the rows that its parent says.
-    fn check_row(&self, row: u64, layout: &impl PageRows, address: &Address) -> Result<(), Stop> {
-        if row.checked_sub(layout.first_row()).is_some_and(|i| i < layout.rows() as u64) {
-            return Ok(());
-        }
-        let why = format!("row {row} is not among its {} rows from {}", layout.rows(), layout.first_row());
-        Err(corrupt(self.file, self.kind.page_kind(), address.offset, why))
-    }
-
-    /// The row before row `row`.
-    pub(crate) fn before<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Option<Place>, Stop> {
-        let Some(row) = row.checked_sub(1) else { return Ok(None) };
-        let (page, layout): (PageRef, Layout) = self.page_of_row(source, row)?;
-        let i = (row - layout.first_row()) as usize;
-        Ok(Some((page, layout, i)))
-    }
-
-    /// The first row whose key is not less than `key`.
-    pub(crate) fn lower<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Option<Place>, Stop> {
-        let (page, layout) = self.page_of_key(source, key)?;
-        let i = layout.search(&page, key).unwrap_or_else(|i| i);
-        self.at_or_next(source, page, layout, i)
-    }
-
-    /// Row `i` of `page`, or the first of the next page if `i` is one past its last.
-    fn at_or_next<S: PageSource + ?Sized>(
-        &self,
-        source: &S,
-        page: PageRef,
-        layout: Layout,
-        i: usize,
-    ) -> Result<Option<Place>, Stop> {
-        if i < layout.rows() {
-            return Ok(Some((page, layout, i)));
-        }
-        let row = layout.first_row() + layout.rows() as u64;
-        if row >= self.rows {
-            return Ok(None);
-        }
-        let (page, layout) = self.page_of_row(source, row)?;
-        Ok(Some((page, layout, 0)))
     }
 }
 
@@ -657,7 +250,7 @@ impl<L: PageRows> TreeCursor<L> {
         self.go(source, row, None)
     }
 
-    /// Goes to row `row` on the way `forward`; if that is not said, on the way from the place to there.
+    /// Goes to row `row` in `direction`; if that is not said, in the one that leads there from the place.
     #[inline]
     fn go<S: PageSource + ?Sized>(&mut self, source: &S, row: u64, direction: Option<Direction>) -> Result<bool, Stop> {
         if !self.bounds.contains(row) {
@@ -680,8 +273,8 @@ impl<L: PageRows> TreeCursor<L> {
                 Err(stop) => return Err(self.stopped(source, stop, row, None)),
             },
         };
-        let address = leaf.as_ref().map_or(descent.root.address, |leaf| Node::new(&leaf.page).address(leaf.child));
-        let page = match source.page(self.file.at(&address, self.kind.page_kind())) {
+        let address = descent.address_under(leaf.as_ref());
+        let page = match source.page(descent.at(&address, self.kind.page_kind(), leaf.as_ref())) {
             Ok(page) => page,
             Err(stop) => return Err(self.stopped(source, stop, row, Some(address))),
         };
@@ -760,9 +353,9 @@ impl TreeCursor {
         let descent = self.descent();
         match descent.page_among(source, key, &self.bounds) {
             Err(Stop::Fault) if !self.ahead.is_none() => {
-                let Way { address, level, rows } = descent.peek_way(source, key);
+                let (address, rows) = descent.peek_address_of_key(source, key);
                 let row = if self.ahead.direction().is_forward() { rows.start } else { rows.end.saturating_sub(1) };
-                self.missed(source, row, (level == 0).then_some(address));
+                self.missed(source, row, address);
                 Err(Stop::Fault)
             }
             other => other,

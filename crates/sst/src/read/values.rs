@@ -16,8 +16,9 @@
 //! * The window grows as that of readahead does. It is halved when a value was asked for and did not stay, and, unless all
 //!   is read, when most of what was asked for was passed without being loaded.
 
+use super::descent::Descent;
 use super::readahead::{FIRST_BYTES, Readahead, next_position};
-use super::tree::{Descent, Edge};
+use super::tree::Edge;
 use crate::Direction;
 use crate::format::meta::TreeKind;
 use crate::format::{PageRows, Seen};

@@ -1,12 +1,13 @@
 //! Questions about rows that only data pages answer: a page at each end of a range, the page of one row.
 
-use super::range::{Subtree, Sum};
+use super::range::Sum;
 use super::{Edge, Span, share};
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::meta::TreeKind;
 use crate::format::node::{Node, Totals};
 use crate::read::Sst;
+use crate::read::Subtree;
 use crate::row::RowKind;
 use crate::slice::RowRanges;
 use pages::{PageRef, PageSource, Stop, together};
@@ -107,7 +108,7 @@ impl<S: PageSource + ?Sized> Sum<'_, S> {
 
     /// The data page that is `subtree`.
     fn rows(&self, subtree: &Subtree) -> Result<Rows, Stop> {
-        let page = self.descent.page(self.source, &subtree.address, 0)?;
+        let page = self.descent.top_of(self.source, subtree)?;
         let layout = Layout::of(&page);
         self.descent.check_rows(&layout, subtree.rows(), &subtree.address)?;
         Ok(Rows { page, layout })

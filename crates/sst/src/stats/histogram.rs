@@ -23,11 +23,12 @@
 //! * Rounds: nodes that are opened for one look at the units come together; there are about as many looks as levels.
 //! * Memory: a few hundred bytes for every child of a node that was opened.
 
-use super::range::{Subtree, Sum};
+use super::range::Sum;
 use super::{Estimate, Span};
 use crate::format::meta::{KeyBounds, MAX_BOUND_BYTES, TreeKind};
 use crate::format::node::Node;
 use crate::read::Sst;
+use crate::read::Subtree;
 use crate::slice::RowRanges;
 use pages::{PageRef, PageSource, Result, retry, together};
 use std::cmp::Reverse;

@@ -5,10 +5,10 @@ use super::{Edge, Estimate, RangeTotals, Span, share};
 use crate::build::history_key;
 use crate::format::meta::{Tree, TreeKind};
 use crate::format::node::{Node, Totals};
-use crate::read::{Descent, Sst};
+use crate::read::{Descent, Sst, Subtree};
 use crate::row::Version;
 use crate::slice::RowRanges;
-use pages::{Address, PageRef, PageSource, Stop, together};
+use pages::{PageRef, PageSource, Stop, together};
 use std::ops::{Bound, Range};
 
 impl Sst {
@@ -119,40 +119,7 @@ pub(super) struct Sum<'a, S: ?Sized> {
     pub tree: &'a Tree,
 }
 
-/// A page as its parent describes it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Subtree {
-    pub address: Address,
-    /// Totals of the tree before and through it.
-    pub before: Totals,
-    pub through: Totals,
-    /// Height above the data pages.
-    pub level: u8,
-}
-
 impl Subtree {
-    /// Child `i` of the node that this is.
-    pub fn child(&self, node: &Node<'_>, i: usize) -> Self {
-        let child = node.child(i);
-        let before = if i > 0 { node.child(i - 1).totals } else { self.before };
-        Self { address: child.address, before, through: child.totals, level: self.level - 1 }
-    }
-
-    pub fn rows(&self) -> Range<u64> {
-        self.before.rows..self.through.rows
-    }
-
-    /// What lies in it.
-    pub fn totals(&self) -> Totals {
-        let Totals { rows, bytes, group_bytes, erased } = self.through;
-        Totals {
-            rows: rows.saturating_sub(self.before.rows),
-            bytes: bytes.saturating_sub(self.before.bytes),
-            group_bytes: group_bytes.saturating_sub(self.before.group_bytes),
-            erased: erased.saturating_sub(self.before.erased),
-        }
-    }
-
     /// What lies in `seen` of its rows, of which some more may not count if keys are cut off, too.
     pub fn part(&self, seen: u64, is_cut: bool) -> RangeTotals {
         let Totals { rows, bytes, group_bytes, erased } = self.totals();
@@ -185,20 +152,12 @@ impl<'a, S: PageSource + ?Sized> Sum<'a, S> {
 
     /// All of the tree.
     pub fn root(&self) -> Subtree {
-        Subtree {
-            address: self.descent.root_address(),
-            before: Totals::default(),
-            through: self.tree.totals,
-            level: self.descent.height(),
-        }
+        self.descent.whole()
     }
 
     /// The node that is `subtree`, a right one of this tree.
     pub fn open(&self, subtree: &Subtree) -> Result<PageRef, Stop> {
-        let page = self.descent.page(self.source, &subtree.address, subtree.level)?;
-        let node = self.descent.node(&page, &subtree.address)?;
-        self.descent.check_totals(&node, &subtree.address, &subtree.before, &subtree.through)?;
-        Ok(page)
+        self.descent.node_of(self.source, subtree)
     }
 
     /// Of the rows in `seen` with keys in `span`.
