@@ -241,8 +241,8 @@ impl History {
         let version = snapshot.map_or(open.db.version(), Snapshot::version);
         for (table, expected) in open.tables.iter().zip(&self.states[version.0 as usize]) {
             let range = || match snapshot {
-                Some(snapshot) => snapshot.range::<&[u8]>(table, ..),
-                None => open.db.range::<&[u8]>(table, ..),
+                Some(snapshot) => snapshot.range(table, ..),
+                None => open.db.range(table, ..),
             };
             let row = |row: Result<(larch::Key, larch::Value)>| {
                 let (key, value) = row.expect("the disk does not fail");

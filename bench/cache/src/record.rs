@@ -135,7 +135,7 @@ struct FullScan<'t> {
 impl FullScan<'_> {
     fn advance(&mut self, rows: u64) -> Result<(), Failed> {
         for _ in 0..rows {
-            let range = self.range.get_or_insert_with(|| self.table.range::<&[u8]>(..));
+            let range = self.range.get_or_insert_with(|| self.table.range(..));
             if range.next_row().map_err(broken)?.is_none() {
                 self.range = None;
             }

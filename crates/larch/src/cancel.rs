@@ -3,6 +3,7 @@
 //!
 //! Thread safety: a [`Cancel`] may be used from any thread, also from a signal handler's.
 
+use crate::bounds::IntoKeyRange;
 use crate::check::{CheckProgress, CheckReport};
 use crate::compact;
 use crate::core::Core;
@@ -14,7 +15,6 @@ use crate::warm::Warmed;
 use os::Clock;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, Ordering};
-use std::ops::RangeBounds;
 use std::time::Duration;
 
 /// A handle that gives up long work. Clones give up the same work.
@@ -175,7 +175,7 @@ impl Until<'_, Table> {
     /// # Errors
     ///
     /// [`Error::Cancelled`] if it was given up, else as [`Table::warm`].
-    pub fn warm<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Warmed> {
+    pub fn warm(&self, range: impl IntoKeyRange) -> Result<Warmed> {
         let core = self.handle.core();
         let limit = Limit::new(core, self.cancel);
         limit.check("bringing pages to memory")?;

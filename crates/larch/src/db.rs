@@ -2,6 +2,7 @@
 
 use crate::background::LastHandle;
 use crate::batch::BatchOps;
+use crate::bounds::{self, IntoKeyRange};
 use crate::cancel::Limit;
 use crate::check::{CheckProgress, CheckReport, Problem};
 use crate::commit;
@@ -16,7 +17,7 @@ use crate::read::{Readable, Reader};
 use crate::release::Release;
 use crate::share;
 use crate::snapshot::Pin;
-use crate::table::{Table, bounds, check_name};
+use crate::table::{Table, check_name};
 use crate::warm::{self, Warmed};
 use crate::{compact, flush, open};
 use os::Machine;
@@ -24,7 +25,6 @@ use os::real::ThreadPool;
 use os::sync::Arc;
 use pages::PageCache;
 use sst::Version;
-use std::ops::RangeBounds;
 use std::path::{Path, PathBuf};
 
 /// A database in a directory. Cloning shares it; it is closed when the last handle of it and of its tables is dropped.
@@ -411,7 +411,7 @@ impl Database {
     }
 
     /// Brings a range of `table` to memory. See [`Table::warm`].
-    pub fn warm<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Result<Warmed> {
+    pub fn warm(&self, table: &Table, range: impl IntoKeyRange) -> Result<Warmed> {
         table.check_handle(&self.handle)?;
         table.warm(range)
     }
@@ -513,7 +513,7 @@ impl Batch {
     }
 
     /// Removes every key in `range`.
-    pub fn remove_range<K: AsRef<[u8]>>(&mut self, table: &Table, range: impl RangeBounds<K>) {
+    pub fn remove_range(&mut self, table: &Table, range: impl IntoKeyRange) {
         let Some((start, end)) = bounds::half_open(&range) else { return };
         let end = end.unwrap_or_default();
         let check = |key: &[u8]| commit::check_row(table.core(), key, 0);

@@ -3,6 +3,7 @@
 //! A read is explained by doing it: the code of [`Table::get`] and [`Table::range`] runs over a session that takes notes.
 //! What is told here beside its notes is which files it left out, from their bounds.
 
+use crate::bounds::{self, IntoKeyRange};
 use crate::db::Snapshot;
 use crate::error::Result;
 use crate::manifest::{DbFile, TableFiles};
@@ -13,13 +14,13 @@ use crate::read::view::TableView;
 use crate::read::{Found, Reader, Wanted};
 use crate::selection::Selection;
 use crate::snapshot::Pin;
-use crate::table::{Table, bounds};
+use crate::table::Table;
 use os::sync::Arc;
 use pages::notes::{FileNotes, Notes, Touched};
 use pages::{Admit, PageKind, Reason, Session, retry};
 use sst::{Direction, Version};
 use std::collections::{HashMap, HashSet};
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 
 mod text;
 
@@ -205,9 +206,9 @@ impl Table {
 
     /// Reads the rows in `range`, at most `limit` of them, and says what that took; the rows go. See [`Table::range`] and
     /// [`Range::limit`](crate::Range::limit).
-    pub fn explain_scan<K: AsRef<[u8]>>(
+    pub fn explain_scan(
         &self,
-        range: impl RangeBounds<K>,
+        range: impl IntoKeyRange,
         limit: Option<u64>,
         direction: Direction,
     ) -> Result<Explanation> {
@@ -296,9 +297,9 @@ impl Selection {
     }
 
     /// Reads the rows in `range`, at most `limit` of them, and says what that took. See [`Selection::range`].
-    pub fn explain_scan<K: AsRef<[u8]>>(
+    pub fn explain_scan(
         &self,
-        range: impl RangeBounds<K>,
+        range: impl IntoKeyRange,
         limit: Option<u64>,
         direction: Direction,
     ) -> Result<Explanation> {
@@ -315,10 +316,10 @@ impl Snapshot {
     }
 
     /// As [`Table::explain_scan`], at this snapshot. For groups see [`Selection::at`].
-    pub fn explain_scan<K: AsRef<[u8]>>(
+    pub fn explain_scan(
         &self,
         table: &Table,
-        range: impl RangeBounds<K>,
+        range: impl IntoKeyRange,
         limit: Option<u64>,
         direction: Direction,
     ) -> Result<Explanation> {

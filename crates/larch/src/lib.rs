@@ -56,6 +56,7 @@
 
 mod background;
 mod batch;
+mod bounds;
 mod cancel;
 mod check;
 mod commit;
@@ -100,6 +101,7 @@ mod warm;
 pub use background::trouble::{FailedWork, Trouble};
 use pages::gauge;
 
+pub use bounds::IntoKeyRange;
 pub use cancel::{Cancel, Until};
 pub use check::{CheckProgress, CheckReport, Problem};
 pub use db::{Batch, Builder, Database, Snapshot};

@@ -1,13 +1,13 @@
 //! A table seen through some of its column groups. It knows which parts of rows are wanted; finding them is `read/`.
 
+use crate::bounds::{self, IntoKeyRange};
 use crate::db::Snapshot;
 use crate::error::Result;
 use crate::read::{Key, PartRange, PartScan, Parts, Prefetched, Reader, Tried, Wanted};
 use crate::snapshot::Pin;
-use crate::table::{Table, bounds};
+use crate::table::Table;
 use os::sync::Arc;
 use sst::{Direction, Limits};
-use std::ops::RangeBounds;
 
 /// A table seen through some of its column groups, made by [`Table::select`]. Cheap; cloning shares it.
 ///
@@ -123,22 +123,22 @@ impl Selection {
     }
 
     /// Brings what reading `range` from its start will need into memory, see [`Table::prefetch`]; of other groups nothing.
-    pub fn prefetch<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, limits: Limits) -> Result<Prefetched> {
+    pub fn prefetch(&self, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched> {
         self.reader().prefetch(bounds::owned(&range), limits, Direction::Forward, self.wanted.set())
     }
 
     /// As [`Selection::prefetch`], for reading from the end.
-    pub fn prefetch_back<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, limits: Limits) -> Result<Prefetched> {
+    pub fn prefetch_back(&self, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched> {
         self.reader().prefetch(bounds::owned(&range), limits, Direction::Backward, self.wanted.set())
     }
 
     /// The rows with keys in `range`, as of now or of the snapshot, in order, from either end.
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> PartRange {
+    pub fn range(&self, range: impl IntoKeyRange) -> PartRange {
         self.reader().range(bounds::owned(&range))
     }
 
     /// As [`Selection::range`], for futures, see [`Table::scan_async`].
-    pub fn scan_async<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> PartScan {
+    pub fn scan_async(&self, range: impl IntoKeyRange) -> PartScan {
         self.range(range).into()
     }
 
@@ -149,7 +149,7 @@ impl Selection {
 
     /// All rows.
     pub fn iter(&self) -> PartRange {
-        self.range::<&[u8]>(..)
+        self.range(..)
     }
 
     /// The row with the least key.

@@ -8,6 +8,7 @@ mod shape;
 mod span;
 mod stretches;
 
+use crate::bounds::{self, IntoKeyRange};
 use crate::core::Core;
 use crate::db::Snapshot;
 use crate::error::Result;
@@ -16,14 +17,13 @@ use crate::read::range;
 use crate::read::view::TableView;
 use crate::read::{Key, Value};
 use crate::snapshot::Pin;
-use crate::table::{Table, bounds};
+use crate::table::Table;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session, retry};
 pub use shape::Resolution;
 use span::Span;
 use sst::Readahead;
 pub use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
-use std::ops::RangeBounds;
 
 /// The statistics of a table, as of now or of a snapshot. Cheap; cloning shares it. Most of it is on [`Table`] too.
 ///
@@ -43,7 +43,7 @@ use std::ops::RangeBounds;
 /// assert!(fruit.count("a".."c")?.contains(1));
 /// assert_eq!(fruit.count_exact("a".."c")?, 1);
 /// assert_eq!(fruit.statistics().at(&before)?.count_exact("a".."c")?, 2);
-/// assert_eq!(fruit.nth::<&str>(.., 1)?.expect("two are left").0[..], *b"cherry");
+/// assert_eq!(fruit.nth(.., 1)?.expect("two are left").0[..], *b"cherry");
 /// # Ok(())
 /// # }
 /// ```
@@ -110,9 +110,9 @@ impl Statistics {
     }
 
     /// Asks what lies in `range`; `otherwise` if no key can.
-    fn ask<K: AsRef<[u8]>, T>(
+    fn ask<T>(
         &self,
-        range: impl RangeBounds<K>,
+        range: impl IntoKeyRange,
         otherwise: T,
         ask: impl Fn(&Session, TableView<'_>, &Span) -> Result<T>,
     ) -> Result<T> {
@@ -134,23 +134,23 @@ impl Statistics {
     /// Where one source alone has keys (a file, a level below the first, the memtables), the interval is as wide as what is
     /// not known of the data pages at its ends. Where several have, it reaches from what the largest shows to all of them
     /// together; see [`Statistics::count_exact`].
-    pub fn count<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Estimate> {
+    pub fn count(&self, range: impl IntoKeyRange) -> Result<Estimate> {
         self.ask(range, Estimate::default(), estimate::count)
     }
 
     /// How many rows a reader sees in `range`, exactly. Where one file alone has keys it reads at most two of its data
     /// pages; where several have, or some are hidden by a range erase, it merges their keys.
-    pub fn count_exact<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
+    pub fn count_exact(&self, range: impl IntoKeyRange) -> Result<u64> {
         self.ask(range, 0, |session, table, span| exact::count(session, table, span, self.readahead()))
     }
 
     /// About how many bytes `range` takes: in files as in [`RangeStats::file_bytes`], and in memory.
-    pub fn size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Estimate> {
+    pub fn size(&self, range: impl IntoKeyRange) -> Result<Estimate> {
         self.ask(range, Estimate::default(), estimate::size)
     }
 
     /// What lies in `range`, and where. As cheap as [`Statistics::count`].
-    pub fn range_stats<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<RangeStats> {
+    pub fn range_stats(&self, range: impl IntoKeyRange) -> Result<RangeStats> {
         self.ask(range, RangeStats::default(), estimate::range_stats)
     }
 
@@ -158,12 +158,7 @@ impl Statistics {
     ///
     /// What is counted is what is stored: a key that is in several files, or in memory and a file, counts in each, and so
     /// do erases. Of each file only the nodes that matter for the ends of buckets are read.
-    pub fn histogram<K: AsRef<[u8]>>(
-        &self,
-        range: impl RangeBounds<K>,
-        metric: Metric,
-        resolution: Resolution,
-    ) -> Result<Histogram> {
+    pub fn histogram(&self, range: impl IntoKeyRange, metric: Metric, resolution: Resolution) -> Result<Histogram> {
         let total = Estimate::default();
         let buckets = vec![Bucket { end: None, through: total, value: 0 }];
         let nothing = Histogram { metric, resolution: 1, buckets, total, index_pages: 0 };
@@ -172,13 +167,13 @@ impl Statistics {
 
     /// Where to cut `range` in `parts` parts of about equal bytes: at most `parts - 1` places within it, ascending. Fewer
     /// where there are too few data pages. A place belongs to the part after it; it need not be a row's key.
-    pub fn split_points<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, parts: u64) -> Result<Vec<CutPoint>> {
+    pub fn split_points(&self, range: impl IntoKeyRange, parts: u64) -> Result<Vec<CutPoint>> {
         self.ask(range, Vec::new(), |session, table, span| shape::split_points(session, table, span, parts))
     }
 
     /// Row `n` of those that a reader sees in `range`, counted from 0; `None` if there are no more than `n`. Passes over
     /// rows by the index where one file alone has keys, and merges keys elsewhere.
-    pub fn nth<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, n: u64) -> Result<Option<(Key, Value)>> {
+    pub fn nth(&self, range: impl IntoKeyRange, n: u64) -> Result<Option<(Key, Value)>> {
         self.table.check_whole()?;
         self.ask(range, None, |session, table, span| {
             let Some(key) = exact::nth_key(session, table, span, n, self.readahead())? else { return Ok(None) };
@@ -189,7 +184,7 @@ impl Statistics {
     }
 
     /// The key of row `n`, as in [`Statistics::nth`]; of tables with column groups too.
-    pub fn nth_key<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, n: u64) -> Result<Option<Key>> {
+    pub fn nth_key(&self, range: impl IntoKeyRange, n: u64) -> Result<Option<Key>> {
         let nth = |session: &Session, table: TableView<'_>, span: &Span| {
             exact::nth_key(session, table, span, n, self.readahead())
         };
@@ -199,11 +194,7 @@ impl Statistics {
     /// About where row `n` of those that a reader sees in `range` is, from index nodes alone: at or after the first cut
     /// point and before the second, if there are more than `n` rows. `None` on a side: not known better than the range.
     /// There are some 64 points to choose from. Rows in memory are walked for each that is tried.
-    pub fn nth_between<K: AsRef<[u8]>>(
-        &self,
-        range: impl RangeBounds<K>,
-        n: u64,
-    ) -> Result<(Option<CutPoint>, Option<CutPoint>)> {
+    pub fn nth_between(&self, range: impl IntoKeyRange, n: u64) -> Result<(Option<CutPoint>, Option<CutPoint>)> {
         self.ask(range, (None, None), |session, table, span| shape::nth_between(session, table, span, n))
     }
 
@@ -213,7 +204,7 @@ impl Statistics {
     /// They are drawn from the rows stored, evenly spread: one by chance from each of `count` equal pieces of all files
     /// and memtables, one after the other. So a key that is stored in several places is likelier to come, and where much
     /// is erased or stored twice fewer than `count` may.
-    pub fn sample<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, count: u64, seed: u64) -> Result<Vec<Key>> {
+    pub fn sample(&self, range: impl IntoKeyRange, count: u64, seed: u64) -> Result<Vec<Key>> {
         self.ask(range, Vec::new(), |session, table, span| shape::sample(session, table, span, count, seed))
     }
 }
@@ -234,47 +225,42 @@ impl Table {
     }
 
     /// About how many rows there are in `range`, from index nodes alone: see [`Statistics::count`].
-    pub fn count<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Estimate> {
+    pub fn count(&self, range: impl IntoKeyRange) -> Result<Estimate> {
         self.statistics().count(range)
     }
 
     /// How many rows there are in `range`: see [`Statistics::count_exact`].
-    pub fn count_exact<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<u64> {
+    pub fn count_exact(&self, range: impl IntoKeyRange) -> Result<u64> {
         self.statistics().count_exact(range)
     }
 
     /// About how many bytes `range` takes: see [`Statistics::size`].
-    pub fn size<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Estimate> {
+    pub fn size(&self, range: impl IntoKeyRange) -> Result<Estimate> {
         self.statistics().size(range)
     }
 
     /// What lies in `range`, and where: see [`Statistics::range_stats`].
-    pub fn range_stats<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<RangeStats> {
+    pub fn range_stats(&self, range: impl IntoKeyRange) -> Result<RangeStats> {
         self.statistics().range_stats(range)
     }
 
     /// How rows or bytes are spread over the keys of `range`: see [`Statistics::histogram`].
-    pub fn histogram<K: AsRef<[u8]>>(
-        &self,
-        range: impl RangeBounds<K>,
-        metric: Metric,
-        resolution: Resolution,
-    ) -> Result<Histogram> {
+    pub fn histogram(&self, range: impl IntoKeyRange, metric: Metric, resolution: Resolution) -> Result<Histogram> {
         self.statistics().histogram(range, metric, resolution)
     }
 
     /// Where to cut `range` in parts of about equal bytes: see [`Statistics::split_points`].
-    pub fn split_points<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, parts: u64) -> Result<Vec<CutPoint>> {
+    pub fn split_points(&self, range: impl IntoKeyRange, parts: u64) -> Result<Vec<CutPoint>> {
         self.statistics().split_points(range, parts)
     }
 
     /// Row `n` of `range`, counted from 0: see [`Statistics::nth`].
-    pub fn nth<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, n: u64) -> Result<Option<(Key, Value)>> {
+    pub fn nth(&self, range: impl IntoKeyRange, n: u64) -> Result<Option<(Key, Value)>> {
         self.statistics().nth(range, n)
     }
 
     /// Keys of some rows of `range`: see [`Statistics::sample`].
-    pub fn sample<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, count: u64, seed: u64) -> Result<Vec<Key>> {
+    pub fn sample(&self, range: impl IntoKeyRange, count: u64, seed: u64) -> Result<Vec<Key>> {
         self.statistics().sample(range, count, seed)
     }
 }

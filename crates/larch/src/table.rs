@@ -1,6 +1,7 @@
 //! A table as its users see it.
 
 use crate::batch::BatchOps;
+use crate::bounds::{self, IntoKeyRange};
 use crate::cancel::Limit;
 use crate::check::{CheckProgress, CheckReport};
 use crate::commit;
@@ -22,7 +23,6 @@ use os::sync::Arc;
 use pages::{Admit, Reason, Session};
 use sst::{Direction, DumpDetail, Groups, Limits};
 use std::io;
-use std::ops::RangeBounds;
 
 /// A table of a database: keys in byte order, each with a value. Cloning shares it.
 ///
@@ -358,7 +358,7 @@ impl Table {
     }
 
     /// Removes every key in `range`, in one write whatever the number of rows.
-    pub fn remove_range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<()> {
+    pub fn remove_range(&self, range: impl IntoKeyRange) -> Result<()> {
         let Some((start, end)) = bounds::half_open(&range) else {
             return self.core().view().files_of(&self.info).map(drop);
         };
@@ -379,7 +379,7 @@ impl Table {
     /// let fruit = db.table("fruit")?;
     /// fruit.insert("apple", "red")?;
     /// let trial = fruit.clone_as("trial")?;
-    /// trial.remove_range::<&str>(..)?;
+    /// trial.remove_range(..)?;
     /// assert!(fruit.contains_key("apple")?);
     /// # Ok(())
     /// # }
@@ -409,7 +409,7 @@ impl Table {
     }
 
     /// The rows with keys in `range` as of now, in order, from either end.
-    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Range {
+    pub fn range(&self, range: impl IntoKeyRange) -> Range {
         self.reader().range(bounds::owned(&range))
     }
 
@@ -428,7 +428,7 @@ impl Table {
     /// }
     /// # Ok(()) }) }
     /// ```
-    pub fn scan_async<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Scan {
+    pub fn scan_async(&self, range: impl IntoKeyRange) -> Scan {
         self.range(range).into()
     }
 
@@ -444,7 +444,7 @@ impl Table {
 
     /// All rows.
     pub fn iter(&self) -> Range {
-        self.range::<&[u8]>(..)
+        self.range(..)
     }
 
     /// The row with the least key.
@@ -460,12 +460,12 @@ impl Table {
     /// Brings what reading `range` from its start will need into memory: pages of the index and of all column groups, and
     /// large values, in one round of the disk a level of the index. Of a large range as much as a quarter of the cache
     /// holds.
-    pub fn prefetch<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, limits: Limits) -> Result<Prefetched> {
+    pub fn prefetch(&self, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched> {
         self.reader().prefetch(bounds::owned(&range), limits, Direction::Forward, self.all_groups())
     }
 
     /// As [`Table::prefetch`], for reading from the end.
-    pub fn prefetch_back<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>, limits: Limits) -> Result<Prefetched> {
+    pub fn prefetch_back(&self, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched> {
         self.reader().prefetch(bounds::owned(&range), limits, Direction::Backward, self.all_groups())
     }
 
@@ -538,51 +538,6 @@ impl Core {
         let since = if options.writes_like(&old.options) { old.since } else { self.new_number() };
         let edit = Edit::AlterTable { id: table.id, since, options };
         self.install_in(&mut manifest, &[edit], FreshFiles::new(self), |_| {})
-    }
-}
-
-/// Ranges as callers write them, to bounds as the engine keeps them.
-pub(crate) mod bounds {
-    use std::ops::{Bound, RangeBounds};
-
-    /// A lower and an upper bound.
-    pub type Owned = (Bound<Vec<u8>>, Bound<Vec<u8>>);
-
-    pub fn owned<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Owned {
-        let own = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
-        (own(range.start_bound()), own(range.end_bound()))
-    }
-
-    pub fn of_prefix(prefix: &[u8]) -> Owned {
-        let high = sst::format::meta::successor(prefix).map_or(Bound::Unbounded, Bound::Excluded);
-        (Bound::Included(prefix.to_vec()), high)
-    }
-
-    /// Inclusive start and exclusive end, without end if `None`; `None` if the range is empty.
-    pub fn half_open<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
-        let start = match range.start_bound() {
-            Bound::Unbounded => Vec::new(),
-            Bound::Included(key) => key.as_ref().to_vec(),
-            Bound::Excluded(key) => next_key(key.as_ref())?,
-        };
-        let end = match range.end_bound() {
-            Bound::Unbounded => None,
-            Bound::Included(key) => next_key(key.as_ref()),
-            Bound::Excluded(key) => Some(key.as_ref().to_vec()),
-        };
-        end.as_ref().is_none_or(|end| start < *end).then_some((start, end))
-    }
-
-    /// The key that follows `key` directly; `None` if `key` is the greatest key of all. A zero byte makes the next string,
-    /// but after a key of the greatest length that string is too long to be a key: there the next key is the next string
-    /// that does not begin with `key`.
-    fn next_key(key: &[u8]) -> Option<Vec<u8>> {
-        if key.len() == sst::MAX_KEY_BYTES {
-            return sst::format::meta::successor(key);
-        }
-        let mut next = key.to_vec();
-        next.push(0);
-        Some(next)
     }
 }
 

@@ -8,6 +8,7 @@ pub mod heat;
 pub mod job;
 pub mod state;
 
+use crate::bounds::{self, IntoKeyRange};
 use crate::error::Result;
 use crate::manifest::file_set::DbFile;
 use crate::table::Table;
@@ -15,7 +16,7 @@ use os::sync::Arc;
 use pages::{Address, Admit, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Session};
 use pages::{retry, together};
 use sst::{Branch, Sst, TreeKind};
-use std::ops::{Bound, Range, RangeBounds};
+use std::ops::{Bound, Range};
 
 /// Pages that are read together, and pinned until all of them are here, in bytes; a sixteenth of a small cache.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -55,25 +56,23 @@ impl Table {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn warm<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Result<Warmed> {
+    pub fn warm(&self, range: impl IntoKeyRange) -> Result<Warmed> {
         let most_bytes = self.core().cache.budget_bytes() / 2;
         self.warm_with(range, most_bytes, |_| true)
     }
 
     /// As [`Table::warm`], at most `most_bytes` of memory. `progress` is told how many bytes are in memory by now and says
     /// whether to go on.
-    pub fn warm_with<K: AsRef<[u8]>>(
+    pub fn warm_with(
         &self,
-        range: impl RangeBounds<K>,
+        range: impl IntoKeyRange,
         most_bytes: u64,
         mut progress: impl FnMut(u64) -> bool,
     ) -> Result<Warmed> {
         let (view, at) = self.core().now();
         let files: Vec<Arc<DbFile>> = view.files_of(self.identity())?.files().map(|(_, file)| file.clone()).collect();
-        let keys = KeyRange {
-            low: range.start_bound().map(|key| key.as_ref().to_vec()),
-            high: range.end_bound().map(|key| key.as_ref().to_vec()),
-        };
+        let (low, high) = bounds::owned(&range);
+        let keys = KeyRange { low, high };
         let mut loader = Loader::new(&self.core().cache, Reason::Warm, most_bytes, &mut progress);
         let is_whole = loader.files(&files, &keys).map_err(|error| self.core().outdated(error, at))?;
         Ok(Warmed { bytes: loader.bytes, page_reads: loader.page_reads(), is_whole })

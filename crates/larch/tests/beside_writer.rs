@@ -234,7 +234,7 @@ fn check_rows(rng: &mut StdRng, open: &mut Option<Open<'_>>, newest: Version, co
 fn check_snapshot_range(rng: &mut StdRng, (snapshot, table): (&Snapshot, &Table), model: &Model, newest: Version) {
     let count = rng.random_range(0..20);
     let mut expected = model.iter().rev();
-    for row in snapshot.range::<&[u8]>(table, ..).rev().take(count) {
+    for row in snapshot.range(table, ..).rev().take(count) {
         match row {
             Ok((key, value)) => {
                 assert_eq!(expected.next().map(|(key, value)| (&key[..], &value[..])), Some((&key[..], &value[..])));

@@ -317,7 +317,7 @@ fn futures_are_sent_between_threads() {
     sent(&all.multi_get_async(["k"]));
     sent(&snapshot.get_async(table, "k"));
     sent(&db.multi_get_async(table, ["k"]));
-    let mut scan = table.scan_async::<&str>(..);
+    let mut scan = table.scan_async(..);
     stays(&scan);
     sent(&scan.next());
     sent(&scan.next_back());

@@ -110,13 +110,13 @@ fn work_ends_when_its_time_is_over() {
     let over = Cancel::after(Duration::ZERO);
     assert!(matches!(table.until(&over).compact(), Err(Error::Cancelled(_))));
     assert!(matches!(table.until(&over).check(&mut |_| {}), Err(Error::Cancelled(_))));
-    assert!(matches!(table.until(&over).warm::<&[u8]>(..), Err(Error::Cancelled(_))));
+    assert!(matches!(table.until(&over).warm(..), Err(Error::Cancelled(_))));
     let mut import = table.until(&over).import().expect("nothing was done yet");
     assert!(matches!(import.add(b"k", b"v"), Err(Error::Cancelled(_))));
     drop(import);
     assert_eq!(ssts(&disk), before);
     let long = Cancel::after(Duration::from_secs(3_600));
-    table.until(&long).warm::<&[u8]>(..).expect("there is time");
+    table.until(&long).warm(..).expect("there is time");
     table.until(&long).compact().expect("there is time");
     check_whole(&db, &table);
     // Each piece of work has its own time.

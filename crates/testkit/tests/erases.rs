@@ -148,7 +148,7 @@ fn rows_are_those_of_a_model_under_many_range_erases_whatever_becomes_of_files()
         drop(shown);
         db.compact().expect("the disk works");
         check(rng, &table, &db.snapshot(), &model, KEYS);
-        assert_eq!(table.count_exact::<&[u8]>(..).expect("the disk works"), model.len() as u64);
+        assert_eq!(table.count_exact(..).expect("the disk works"), model.len() as u64);
         assert_eq!(table.stats().expect("it is there").range_erase_bytes, 0, "nothing is left for them to hide");
         assert_eq!(db.metrics().cache.pinned_bytes, 0);
     }

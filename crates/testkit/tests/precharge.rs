@@ -145,7 +145,7 @@ fn a_prefetch_larger_than_the_cache_stays_within_a_quarter_of_it() {
     let db = Database::builder("db").machine(Machine::simulated_on(disk, 1)).cache_bytes(cache_bytes).open();
     let db = db.expect("the disk works");
     let table = db.table("t").expect("it is there");
-    table.prefetch::<&[u8]>(.., Limits::NONE).expect("the disk works");
+    table.prefetch(.., Limits::NONE).expect("the disk works");
     let used = db.metrics().cache.used_bytes;
     assert!(used <= cache_bytes / 2 && used >= cache_bytes / 8, "{used} bytes of {cache_bytes}");
     assert_eq!(table.select(GROUPS).expect("it has them").iter().count(), ROWS as usize);
@@ -189,7 +189,7 @@ fn a_prefetch_leaves_what_is_read_first_in_memory_whatever_its_pages_are_like() 
     ] {
         let names = options.groups.clone();
         let (_disk, db, table) = imported(options, cache_bytes, rows, &parts);
-        let done = table.prefetch::<&[u8]>(.., Limits::NONE).expect("the disk works");
+        let done = table.prefetch(.., Limits::NONE).expect("the disk works");
         let used = db.metrics().cache.used_bytes;
         println!("{name}: {done:?}, {used} bytes in memory");
         assert!(used <= cache_bytes * 3 / 8, "{name}: {used} bytes of {cache_bytes} are in memory");

@@ -281,9 +281,9 @@ fn a_count_over_ten_files_reads_two_ways_down_a_file_and_is_right_to_two_pages()
             let data = touched.of(PageKind::Data).reads;
             assert!(data <= 4, "{data} data pages of the two files with an end");
         }
-        let (nodes, others) = asked(&db, || assert!(table.count::<&[u8]>(..).expect("the disk works").is_exact()));
+        let (nodes, others) = asked(&db, || assert!(table.count(..).expect("the disk works").is_exact()));
         assert_eq!((nodes, others), (0, 0), "the manifest knows whole files");
-        let size = table.size::<&[u8]>(..).expect("the disk works");
+        let size = table.size(..).expect("the disk works");
         assert!(size.is_exact() && size.contains(stats.data_bytes), "{size:?}");
     }
 }
@@ -306,13 +306,13 @@ fn nth_reads_a_few_pages_of_one_file_and_finds_what_a_scan_counts() {
         assert!(touched.of(PageKind::Data).reads <= 5, "{touched:?}");
     }
     let (_, others) = asked(&db, || {
-        let (low, high) = table.statistics().nth_between::<&[u8]>(.., 7_000).expect("the disk works");
+        let (low, high) = table.statistics().nth_between(.., 7_000).expect("the disk works");
         let (low, high) = (low.expect("far from the start"), high.expect("far from the end"));
         assert!(*low.at <= *key(7_000) && *key(6_600) < *low.at, "{low:?}");
         assert!(*key(7_000) < *high.at && *high.at < *key(7_400), "{high:?}");
     });
     assert_eq!(others, 0, "no data page");
-    assert!(table.nth::<&[u8]>(.., u64::from(10 * FILE_ROWS)).expect("the disk works").is_none());
+    assert!(table.nth(.., u64::from(10 * FILE_ROWS)).expect("the disk works").is_none());
 }
 
 #[test]
@@ -325,10 +325,10 @@ fn rows_in_memory_are_counted_exactly_and_few_of_them_leave_a_file_uncertain_by_
         table.insert([&key(i * 3_000 + 1)[..], b"+"].concat(), "new").expect("the disk works");
         table.remove(key(i * 3_000 + 2)).expect("the disk works");
     }
-    let estimate = table.count::<&[u8]>(..).expect("the disk works");
+    let estimate = table.count(..).expect("the disk works");
     assert!(estimate.contains(rows) && estimate.width() <= 15, "{estimate:?} of {rows} rows");
     let mut count = 0;
-    let touched = Touched::by(&db, || count = table.count_exact::<&[u8]>(..).expect("the disk works"));
+    let touched = Touched::by(&db, || count = table.count_exact(..).expect("the disk works"));
     assert_eq!(count, rows);
     // Three rows next to each other: the same pages for all of them.
     assert!(touched.of(PageKind::Data).reads <= 5 * 2, "{touched:?}");
@@ -339,21 +339,21 @@ fn rows_in_memory_are_counted_exactly_and_few_of_them_leave_a_file_uncertain_by_
     }
     alone.remove(key(7)).expect("the disk works");
     alone.remove_range(key(10)..key(20)).expect("the disk works");
-    let estimate = alone.count::<&[u8]>(..).expect("the disk works");
+    let estimate = alone.count(..).expect("the disk works");
     assert!(estimate.is_exact() && estimate.contains(89), "{estimate:?}");
-    assert!(alone.size::<&[u8]>(..).expect("the disk works").is_exact());
+    assert!(alone.size(..).expect("the disk works").is_exact());
 }
 
 #[test]
 fn what_is_erased_in_one_go_in_memory_is_not_counted_in_files() {
     let (_disk, _db, table) = ten_files(IndexKind::Btree);
     table.remove_range(key(1_000)..key(15_000)).expect("the disk works");
-    let estimate = table.count::<&[u8]>(..).expect("the disk works");
+    let estimate = table.count(..).expect("the disk works");
     assert!(estimate.contains(6_000) && estimate.width() < 100, "{estimate:?}");
     let inside = table.count(key(2_000)..key(14_000)).expect("the disk works");
     assert!(inside.is_exact() && inside.contains(0), "{inside:?}");
-    assert_eq!(table.count_exact::<&[u8]>(..).expect("the disk works"), 6_000);
-    let (nth, _) = table.nth::<&[u8]>(.., 1_000).expect("the disk works").expect("there are more rows");
+    assert_eq!(table.count_exact(..).expect("the disk works"), 6_000);
+    let (nth, _) = table.nth(.., 1_000).expect("the disk works").expect("there are more rows");
     assert_eq!(nth[..], key(15_000));
 }
 
@@ -370,7 +370,7 @@ fn parts_of_a_split_are_even_and_are_read_in_threads() {
     let all: Vec<_> = table.iter().map(|row| row.expect("the disk works")).collect();
     let snapshot = db.snapshot();
     for parts in [1, 2, 3, 8, 16] {
-        let ranges = larch::Readable::range::<&[u8]>(&snapshot, &table, ..).split(parts).expect("the disk works");
+        let ranges = larch::Readable::range(&snapshot, &table, ..).split(parts).expect("the disk works");
         assert_eq!(ranges.len(), parts);
         let readers: Vec<_> = ranges
             .into_iter()
@@ -379,7 +379,7 @@ fn parts_of_a_split_are_even_and_are_read_in_threads() {
         let read: Vec<_> = readers.into_iter().map(|reader| reader.join().expect("it does not panic")).collect();
         let rows: Vec<usize> = read.iter().map(Vec::len).collect();
         println!("{rows:?}");
-        let points = table.split_points::<&[u8]>(.., parts as u64).expect("the disk works");
+        let points = table.split_points(.., parts as u64).expect("the disk works");
         let edges: Vec<Vec<u8>> = points.into_iter().map(|point| point.at).collect();
         let starts = std::iter::once(Vec::new()).chain(edges.iter().cloned());
         let ends = edges.iter().cloned().chain([b"z".to_vec()]);
@@ -410,7 +410,7 @@ fn a_sample_is_spread_over_all_rows() {
         table.insert([&key(i * 200)[..], b"+"].concat(), "in memory").expect("the disk works");
     }
     let mut sample = Vec::new();
-    let touched = Touched::by(&db, || sample = table.sample::<&[u8]>(.., 200, 3).expect("the disk works"));
+    let touched = Touched::by(&db, || sample = table.sample(.., 200, 3).expect("the disk works"));
     assert_eq!(sample.len(), 200);
     assert!(touched.of(PageKind::Data).reads <= 200, "{touched:?}");
     for decile in 0..10 {
@@ -418,9 +418,9 @@ fn a_sample_is_spread_over_all_rows() {
         let count = sample.iter().filter(|sampled| here.contains(&sampled.to_vec())).count();
         assert!((15..=25).contains(&count), "{count} of 200 keys in a tenth of the rows");
     }
-    let other = table.sample::<&[u8]>(.., 200, 4).expect("the disk works");
+    let other = table.sample(.., 200, 4).expect("the disk works");
     assert_ne!(sample, other, "seeds differ");
-    assert!(table.sample::<&[u8]>(.., 0, 1).expect("the disk works").is_empty());
+    assert!(table.sample(.., 0, 1).expect("the disk works").is_empty());
 }
 
 #[test]
@@ -442,14 +442,14 @@ fn overlapping_files_are_told_apart_where_they_only_touch() {
     }
     let rows = u64::from(8 * FILE_ROWS - 7 * 200);
     let (nodes, others) = asked(&db, || {
-        let estimate = table.count::<&[u8]>(..).expect("the disk works");
+        let estimate = table.count(..).expect("the disk works");
         assert!(estimate.contains(rows), "{estimate:?} of {rows}");
         assert!(estimate.width() < 7 * (200 + 4 * 20), "{estimate:?}: what is in two files, and the pages around");
     });
     assert_eq!(others, 0);
     let height = u64::from(table.stats().expect("it is there").index_height);
     assert!(nodes <= 8 * 3 * 2 * height, "{nodes} nodes");
-    let touched = Touched::by(&db, || assert_eq!(table.count_exact::<&[u8]>(..).expect("the disk works"), rows));
+    let touched = Touched::by(&db, || assert_eq!(table.count_exact(..).expect("the disk works"), rows));
     let pages = table.stats().expect("it is there").data_pages;
     assert!(
         touched.of(PageKind::Data).reads < pages / 3,

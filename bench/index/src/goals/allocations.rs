@@ -37,7 +37,7 @@ pub fn measure(workplace: &Workplace, _: Size) -> Result<Vec<Line>> {
     outcome?;
     let (outcome, of_table) = count(get_all);
     outcome?;
-    let (range, of_range) = count(|| table.range::<&[u8]>(..));
+    let (range, of_range) = count(|| table.range(..));
     drop(range);
 
     let rows = (0..ROWS).map(|number| (sequential_key(number), value(number)));

@@ -127,7 +127,7 @@ pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
     );
     let (flush_bytes, merged) =
         (after.flush_bytes - before.flush_bytes, after.compaction_bytes - before.compaction_bytes);
-    let left = clone.count_exact::<&[u8]>(..)?;
+    let left = clone.count_exact(..)?;
     if left != rows - (end - first) {
         return Err(format!("{left} rows are left of {rows}").into());
     }
@@ -167,7 +167,7 @@ pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
     let took = millis(start);
     let after = database.metrics();
     let freed = (after.file_bytes, disk_bytes(&directory)?);
-    let left = table.count_exact::<&[u8]>(..)?;
+    let left = table.count_exact(..)?;
     if left != rows - (end - first) {
         return Err(format!("{left} rows are left of {rows}").into());
     }

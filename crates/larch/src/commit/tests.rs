@@ -170,7 +170,7 @@ fn the_reserve_lets_a_range_be_erased_and_its_files_go() {
     db.flush().expect("the disk has room");
     disk.set_capacity(disk.used_bytes());
     assert!(table.insert("x", "y").expect_err("the disk is full").is_disk_full());
-    table.remove_range::<&[u8]>(..).expect("an erase finds room");
+    table.remove_range(..).expect("an erase finds room");
     db.compact().expect("the reserve has room for what drops the files");
     table.insert("x", "y").unwrap_or_else(|error| panic!("{rows} rows have left their room: {error}"));
     assert_eq!(table.iter().count(), 1);

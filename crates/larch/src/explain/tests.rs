@@ -266,8 +266,8 @@ fn files_say_what_their_visit_came_to() {
 fn what_a_prefetch_brought_is_found_in_memory() {
     let db = open(64 << 20);
     let table = evens(&db);
-    table.prefetch::<&str>(.., Limits::NONE).expect("the disk works");
-    let explanation = table.explain_scan::<&str>(.., None, Direction::Forward).expect("the disk works");
+    table.prefetch(.., Limits::NONE).expect("the disk works");
+    let explanation = table.explain_scan(.., None, Direction::Forward).expect("the disk works");
     assert_eq!((explanation.rounds, explanation.page_reads()), (0, 0));
     assert!(explanation.page_hits() > 0);
     assert_eq!(explanation.answer, Explained::Rows { rows: 100, value_bytes: 400 });
@@ -278,7 +278,7 @@ fn a_table_of_groups_is_explained_through_a_selection() {
     let db = open(64 << 20);
     let table = table(&db, IndexKind::Btree);
     assert!(matches!(table.explain_get("k"), Err(crate::Error::Grouped { .. })));
-    assert!(table.explain_scan::<&str>(.., None, Direction::Forward).is_err());
+    assert!(table.explain_scan(.., None, Direction::Forward).is_err());
     assert!(table.select(GROUPS).expect("it has them").explain_get("k").is_ok());
 }
 

@@ -9,14 +9,14 @@ use super::range::{Range, Rows};
 use super::row::Content;
 use super::view::TableView;
 use super::{Prefetched, Tried, Value, Wanted};
+use crate::bounds::{self, IntoKeyRange};
 use crate::error::Result;
 use crate::snapshot::Pin;
-use crate::table::{Table, bounds};
+use crate::table::Table;
 use os::sync::Arc;
 use pages::{Reason, Session, Stop, Waits, retry, retry_async};
 use sst::precharge::Reading;
 use sst::{Direction, Groups, Limits};
-use std::ops::RangeBounds;
 
 /// What can be read: a [`Database`](crate::Database), as it is when it is read, or a [`Snapshot`](crate::Snapshot) of it.
 ///
@@ -73,7 +73,7 @@ pub trait Readable: Sync {
     }
 
     /// The rows of `table` with keys in `range`, in order, from either end. See [`Table::range`].
-    fn range<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> Range {
+    fn range(&self, table: &Table, range: impl IntoKeyRange) -> Range {
         match self.reader(table) {
             Ok(reader) => reader.range(bounds::owned(&range)),
             Err(error) => table.reader().range(bounds::owned(&range)).failed(error),
@@ -81,13 +81,13 @@ pub trait Readable: Sync {
     }
 
     /// The rows of `table` with keys in `range`, for futures. See [`Table::scan_async`].
-    fn scan_async<K: AsRef<[u8]>>(&self, table: &Table, range: impl RangeBounds<K>) -> super::Scan {
+    fn scan_async(&self, table: &Table, range: impl IntoKeyRange) -> super::Scan {
         self.range(table, range).into()
     }
 
     /// All rows of `table`.
     fn iter(&self, table: &Table) -> Range {
-        self.range::<&[u8]>(table, ..)
+        self.range(table, ..)
     }
 }
 

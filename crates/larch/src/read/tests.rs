@@ -243,7 +243,7 @@ fn check_ranges(rng: &mut StdRng, selection: &Selection, model: &Model, groups: 
                 &rows(Bound::Included(&low), Bound::Excluded(&high)),
             );
             let (low, high) = (Bound::Excluded(&low), Bound::Included(&high));
-            check_range(rng, selection.range::<Vec<u8>>((low, high)), &rows(low, high));
+            check_range(rng, selection.range((low, high)), &rows(low, high));
         }
     }
     let of_prefix: Vec<_> = all.iter().filter(|(key, _)| key.starts_with(b"k1")).cloned().collect();

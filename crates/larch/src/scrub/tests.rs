@@ -102,7 +102,7 @@ fn every_page_is_read_at_the_rate_and_none_again_within_the_hour() {
 fn damage_is_counted_listed_and_said_although_the_page_is_in_memory() {
     let (of, table, bytes) = filled(2, RATE);
     // All of it is in memory, so that no read meets the damage.
-    table.warm::<&[u8]>(..).expect("the disk works");
+    table.warm(..).expect("the disk works");
     let entries = of.disk.list(Path::new("db")).expect("the disk works");
     let sst = entries.into_iter().find(|entry| entry.name.ends_with(".sst")).expect("it was flushed");
     let sst: PathBuf = Path::new("db").join(sst.name);

@@ -1,6 +1,6 @@
 //! Keys from one string to before another. It knows keys and nothing else.
 
-use crate::table::bounds;
+use crate::bounds;
 use sst::KeyBounds;
 use std::ops::Bound;
 
@@ -22,7 +22,7 @@ impl Span {
     /// The keys between two bounds, if there can be any.
     pub fn between((low, high): &bounds::Owned) -> Option<Self> {
         let range = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
-        bounds::half_open::<&[u8]>(&range).map(|(start, end)| Self { start, end })
+        bounds::half_open(&range).map(|(start, end)| Self { start, end })
     }
 
     /// All keys that may be in a file, as readers see it.

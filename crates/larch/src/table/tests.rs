@@ -11,6 +11,7 @@ use crate::db::Database;
 use os::Machine;
 use sst::MAX_KEY_BYTES;
 use std::ops::Bound;
+use std::ops::RangeBounds;
 
 /// A database whose write buffer takes values of 1 KiB.
 fn database() -> Database {

@@ -167,7 +167,7 @@ fn what_is_warmed_stays_within_its_limit_and_begins_with_the_index() {
     drop(fill(&open(&disk, 1 << 20), options()));
     let db = open(&disk, 1 << 20);
     let table = db.table("t").expect("it is there");
-    let warmed = table.warm_with::<&[u8]>(.., 200 << 10, |_| true).expect("the disk works");
+    let warmed = table.warm_with(.., 200 << 10, |_| true).expect("the disk works");
     assert!(!warmed.is_whole && warmed.bytes <= 200 << 10, "{warmed:?}");
     let usage = db.page_cache().usage();
     assert!(usage.used_bytes <= 200 << 10 && usage.pinned_bytes == 0, "{usage:?}");
@@ -177,10 +177,10 @@ fn what_is_warmed_stays_within_its_limit_and_begins_with_the_index() {
     }
     assert_eq!(index_reads(&db, Reason::Point), index);
     // Whoever has enough says so.
-    let warmed = table.warm_with::<&[u8]>(.., u64::MAX, |_| false).expect("the disk works");
+    let warmed = table.warm_with(.., u64::MAX, |_| false).expect("the disk works");
     assert!(!warmed.is_whole);
     // By itself it takes half of the cache.
-    let warmed = table.warm::<&[u8]>(..).expect("the disk works");
+    let warmed = table.warm(..).expect("the disk works");
     assert!(!warmed.is_whole && warmed.bytes <= 512 << 10, "{warmed:?}");
 }
 

@@ -32,12 +32,12 @@ pub fn keep(round: &Round, mut rng: Xoshiro256PlusPlus) {
                 }
             }
             6 => {
-                round.expect("warm", table.warm::<&str>(..).map(drop));
+                round.expect("warm", table.warm(..).map(drop));
             }
             7 => {
                 round.expect(
                     "histogram",
-                    table.statistics().histogram::<&str>(.., larch::Metric::Rows, Resolution::Buckets(10)).map(drop),
+                    table.statistics().histogram(.., larch::Metric::Rows, Resolution::Buckets(10)).map(drop),
                 );
             }
             8 => {
@@ -48,7 +48,7 @@ pub fn keep(round: &Round, mut rng: Xoshiro256PlusPlus) {
                 round.expect("dump", table.dump(DumpDetail::Loaded, &mut std::io::sink()));
             }
             10 => {
-                round.expect("split points", table.statistics().split_points::<&str>(.., 8).map(drop));
+                round.expect("split points", table.statistics().split_points(.., 8).map(drop));
             }
             _ => {
                 let metrics = db.metrics();

@@ -47,7 +47,7 @@ fn a_table_that_waits_for_a_reader_is_looked_at_again() {
     db.flush().expect("the disk works");
     table.compact().expect("the disk works");
     let snapshot = db.snapshot();
-    table.remove_range::<&[u8]>(..).expect("the disk works");
+    table.remove_range(..).expect("the disk works");
     db.flush().expect("the disk works");
     db.settle().expect("the disk works");
     let rows = |db: &Database| db.table("table 3").expect("it is there").stats().expect("it is there").rows;

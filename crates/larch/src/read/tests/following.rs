@@ -3,8 +3,8 @@
 
 use super::forms::{Borrowed, Held, next, open_held};
 use super::*;
+use crate::bounds;
 use crate::read::range::Rows;
-use crate::table::bounds;
 use os::Disk;
 use sst::Direction;
 
@@ -83,7 +83,7 @@ fn rows_that_follow_in_a_page_are_those_of_a_model_whatever_happens_between_them
                 let (range, rows) = if ends[0] < ends[1] && rng.random() {
                     (bounds::owned(&(ends[0].clone()..ends[1].clone())), model.range(ends[0].clone()..ends[1].clone()))
                 } else {
-                    (bounds::owned::<Vec<u8>>(&..), model.range::<Vec<u8>, _>(..))
+                    (bounds::owned(&..), model.range::<Vec<u8>, _>(..))
                 };
                 let expected: Vec<(Vec<u8>, Row)> = rows.map(|(key, row)| (key.clone(), picked(row, groups))).collect();
                 let mut expected = expected.as_slice();

@@ -2,12 +2,12 @@
 //! takes the next, whatever is in memory, while files and memory change; and one that is dropped leaves nothing behind.
 
 use super::*;
+use crate::bounds;
 use crate::read::again::Again;
 use crate::read::multi::MultiRead;
 use crate::read::range::Rows;
 use crate::read::row::Spot;
 use crate::read::{Tried, Value};
-use crate::table::bounds;
 use os::sim::SimReads;
 use pages::retry_async;
 use sst::Direction;
@@ -141,7 +141,7 @@ fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
                 let (range, rows) = if low < high && rng.random() {
                     (bounds::owned(&(low.clone()..high.clone())), model.range(low..high))
                 } else {
-                    (bounds::owned::<Vec<u8>>(&..), model.range::<Vec<u8>, _>(..))
+                    (bounds::owned(&..), model.range::<Vec<u8>, _>(..))
                 };
                 let expected: Vec<(Vec<u8>, Row)> = rows.map(|(key, row)| (key.clone(), picked(row, groups))).collect();
                 let mut expected = expected.as_slice();

@@ -208,7 +208,7 @@ fn what_is_open_when_its_table_is_dropped_ends_with_that_error() {
         let mut backward = made.snapshot.iter(&made.table);
         let mut limited = made.table.iter().limit(taken as u64 + 10);
         let mut keys = made.selection.iter();
-        let mut scan = made.table.scan_async::<&str>(..);
+        let mut scan = made.table.scan_async(..);
         for _ in 0..taken {
             assert!(forward.next().is_some_and(|row| row.is_ok()));
             assert!(backward.next_back().is_some_and(|row| row.is_ok()));

@@ -1,0 +1,105 @@
+//! Ranges of keys as callers write them, made to bounds as the engine keeps them.
+
+use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+
+/// A range of keys: `..`, `"a".."b"`, `"a"..="b"`, `"a"..`, `.."b"`, `..="b"`, or a pair of [`Bound`]s. Keys are whatever can be
+/// read as bytes.
+///
+/// ```
+/// # fn main() -> larch::Result<()> {
+/// # let db = larch::Database::open(larch::doc::directory("key_range"))?;
+/// # let fruit = db.table("fruit")?;
+/// fruit.insert("apple", "red")?;
+/// assert_eq!(fruit.range(..).count(), 1);
+/// assert_eq!(fruit.range("a".."b").count(), 1);
+/// assert_eq!(fruit.range(b"b".to_vec()..).count(), 0);
+/// # Ok(())
+/// # }
+/// ```
+pub trait IntoKeyRange {
+    /// Its low and high bound.
+    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>);
+}
+
+impl IntoKeyRange for RangeFull {
+    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        (Bound::Unbounded, Bound::Unbounded)
+    }
+}
+
+impl<K: AsRef<[u8]>> IntoKeyRange for Range<K> {
+    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        (Bound::Included(self.start.as_ref()), Bound::Excluded(self.end.as_ref()))
+    }
+}
+
+impl<K: AsRef<[u8]>> IntoKeyRange for RangeInclusive<K> {
+    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        (Bound::Included(self.start().as_ref()), Bound::Included(self.end().as_ref()))
+    }
+}
+
+impl<K: AsRef<[u8]>> IntoKeyRange for RangeFrom<K> {
+    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        (Bound::Included(self.start.as_ref()), Bound::Unbounded)
+    }
+}
+
+impl<K: AsRef<[u8]>> IntoKeyRange for RangeTo<K> {
+    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        (Bound::Unbounded, Bound::Excluded(self.end.as_ref()))
+    }
+}
+
+impl<K: AsRef<[u8]>> IntoKeyRange for RangeToInclusive<K> {
+    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        (Bound::Unbounded, Bound::Included(self.end.as_ref()))
+    }
+}
+
+impl<K: AsRef<[u8]>> IntoKeyRange for (Bound<K>, Bound<K>) {
+    fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        (self.0.as_ref().map(AsRef::as_ref), self.1.as_ref().map(AsRef::as_ref))
+    }
+}
+
+/// A lower and an upper bound.
+pub type Owned = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+pub fn owned(range: &impl IntoKeyRange) -> Owned {
+    let (low, high) = range.bounds();
+    (low.map(<[u8]>::to_vec), high.map(<[u8]>::to_vec))
+}
+
+pub fn of_prefix(prefix: &[u8]) -> Owned {
+    let high = sst::format::meta::successor(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+    (Bound::Included(prefix.to_vec()), high)
+}
+
+/// Inclusive start and exclusive end, without end if `None`; `None` if the range is empty.
+pub fn half_open(range: &impl IntoKeyRange) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+    let (low, high) = range.bounds();
+    let start = match low {
+        Bound::Unbounded => Vec::new(),
+        Bound::Included(key) => key.to_vec(),
+        Bound::Excluded(key) => next_key(key)?,
+    };
+    let end = match high {
+        Bound::Unbounded => None,
+        Bound::Included(key) => next_key(key),
+        Bound::Excluded(key) => Some(key.to_vec()),
+    };
+    end.as_ref().is_none_or(|end| start < *end).then_some((start, end))
+}
+
+/// The key that follows `key` directly; `None` if `key` is the greatest key of all. A zero byte makes the next string,
+/// but after a key of the greatest length that string is too long to be a key: there the next key is the next string
+/// that does not begin with `key`.
+fn next_key(key: &[u8]) -> Option<Vec<u8>> {
+    if key.len() == sst::MAX_KEY_BYTES {
+        return sst::format::meta::successor(key);
+    }
+    let mut next = key.to_vec();
+    next.push(0);
+    Some(next)
+}
