@@ -218,7 +218,7 @@ impl Session {
         let round = match step.unpark(&self.cache) {
             Unparked::Stripped => return Poll::Ready(Ok(())),
             Unparked::Whole(Some(round)) => round,
-            Unparked::Whole(None) => match self.begin(step, Some(context)) {
+            Unparked::Whole(None) => match self.begin(step, Some(context), self.waits_for_all()) {
                 Begun::Nothing => return Poll::Ready(Ok(())),
                 Begun::HeldUp => {
                     step.park(&self.cache, None);
@@ -243,8 +243,8 @@ impl Session {
     }
 
     /// Begins the round for what was asked for since the last one, if anything was. A task, whose context is given, may have
-    /// to wait for room first.
-    fn begin(&self, step: &mut Step, context: Option<&Context<'_>>) -> Begun {
+    /// to wait for room first. If it `waits_for_all`, pages that are not needed are waited for, too.
+    fn begin(&self, step: &mut Step, context: Option<&Context<'_>>, waits_for_all: bool) -> Begun {
         // First: what has landed since it was asked for is asked for no more.
         step.read_ahead.gather();
         let requests = step.take_requests();
@@ -264,6 +264,7 @@ impl Session {
                 _ => Demand::Reader,
             },
             ahead_bytes,
+            waits_for_all,
         };
         let read_ahead = &step.read_ahead;
         let in_flight = |key| read_ahead.flight(key);
@@ -299,10 +300,15 @@ impl Session {
         Begun::Round(round)
     }
 
+    /// Whether a fetch waits for the pages that were asked for ahead, too: a precharge wants them in memory when it is done.
+    fn waits_for_all(&self) -> bool {
+        self.reason == Reason::Precharge
+    }
+
     /// Begins to read what is wanted soon, where others do it: nothing is needed, so there is nothing to wait for.
     fn begin_ahead(&self, step: &mut Step) {
         if step.read_ahead.first_hint().is_some_and(|request| request.file.reads().overlap()) {
-            self.begin(step, None);
+            self.begin(step, None, false);
         }
     }
 
@@ -483,7 +489,7 @@ impl Session {
         let round = match step.unpark(&self.cache) {
             Unparked::Stripped => return Ok(()),
             Unparked::Whole(Some(round)) => round,
-            Unparked::Whole(None) => match self.begin(step, None) {
+            Unparked::Whole(None) => match self.begin(step, None, self.waits_for_all()) {
                 Begun::Nothing => return Ok(()),
                 Begun::HeldUp => unreachable!("a thread that may wait for room gets it"),
                 Begun::Round(round) => round,

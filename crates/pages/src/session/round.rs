@@ -29,6 +29,8 @@ pub(super) struct Manner<'c> {
     pub demand: Demand,
     /// Bytes for pages that are not needed and that the cache does not keep.
     pub ahead_bytes: u64,
+    /// Pages that are not needed are waited for, too.
+    pub waits_for_all: bool,
 }
 
 /// A task that may have to wait for room.
@@ -47,6 +49,8 @@ pub(super) struct Round {
     here: Vec<(Key, PageRef)>,
     /// Needed pages on their way.
     awaited: Vec<Awaited>,
+    /// Pages on their way that are not needed and are waited for all the same.
+    also: Vec<(Arc<Flight>, Arc<PagedFile>)>,
     /// Pages read ahead that the cache does not keep, each with the time it was asked for, in the order of files and offsets.
     pub ahead: Vec<(Key, InFlight)>,
     /// There was no room for some of the pages that are not needed.
@@ -181,8 +185,11 @@ impl Round {
             let bytes = charge.bytes();
             if request.needed {
                 round.await_flight(request, flight, ReadBy::ThisRound);
-            } else if !keeps(request) {
-                round.ahead.push((request.key, InFlight { flight, time: request.time, bytes }));
+            } else {
+                round.await_ahead(manner, request, &flight);
+                if !keeps(request) {
+                    round.ahead.push((request.key, InFlight { flight, time: request.time, bytes }));
+                }
             }
             let Request { key, file, at, kind, needed, .. } = request;
             round.reads.push(PageRead { file: file.id(), at: *at, kind: *kind, needed: *needed, key: *key });
@@ -197,8 +204,10 @@ impl Round {
         if let Some(budget) = turn.as_ref().and_then(|turn| turn.budget_of_tasks()) {
             round.arrivals = Arc::new(Arrivals::of_holder(budget));
         }
-        for awaited in &round.awaited {
-            awaited.flight.await_in(&round.arrivals);
+        for flight in
+            round.awaited.iter().map(|awaited| &awaited.flight).chain(round.also.iter().map(|(flight, _)| flight))
+        {
+            flight.await_in(&round.arrivals);
         }
         // A single page is here sooner when it is read without handing it over.
         let is_single = matches!(&round.awaited[..], [awaited] if awaited.by == ReadBy::ThisRound);
@@ -220,6 +229,15 @@ impl Round {
                 request.file.reads().raise(flight.ticket());
             }
             self.await_flight(request, flight, ReadBy::Another);
+        } else {
+            self.await_ahead(manner, request, &flight);
+        }
+    }
+
+    /// A page on its way that is not needed.
+    fn await_ahead(&mut self, manner: &Manner<'_>, request: &Request, flight: &Arc<Flight>) {
+        if manner.waits_for_all {
+            self.also.push((Arc::clone(flight), Arc::clone(&request.file)));
         }
     }
 
@@ -257,15 +275,16 @@ impl Round {
         }
     }
 
-    /// Waits for all needed pages to have arrived.
+    /// Waits for all pages that are waited for to have arrived.
     pub fn wait(&self) {
-        while !self.arrivals.are_all_here() && self.awaited.iter().any(|awaited| awaited.file.reads().drive()) {}
+        let files = || self.awaited.iter().map(|awaited| &awaited.file).chain(self.also.iter().map(|(_, file)| file));
+        while !self.arrivals.are_all_here() && files().any(|file| file.reads().drive()) {}
         self.arrivals.wait();
     }
 
-    /// Whether the step waits for the disk, reading or for others who read.
+    /// Whether the step waits for the disk, for reads of its own or of others.
     pub fn waits(&self) -> bool {
-        !self.awaited.is_empty()
+        !self.awaited.is_empty() || !self.also.is_empty()
     }
 
     /// What came of the needed pages, once all have arrived: the pages, and the first error about one.

@@ -399,3 +399,20 @@ fn random_tasks_read_what_the_disk_has_whenever_they_are_dropped() {
         held.check_rest();
     }
 }
+
+/// A precharge ends when its pages are in memory; a scan does not wait for those that it asked for ahead.
+#[test]
+fn a_precharge_waits_for_what_it_asks_for_and_a_scan_does_not() {
+    for (reason, is_here) in [(Reason::Precharge, true), (Reason::Scan, false)] {
+        let Held { numbered, reads, cache, file } = Held::new(4, 100, 1);
+        let session = Session::new(&cache, reason, Admit::Keep);
+        assert!((0..3).all(|number| numbered.ahead(&session, &file, number)));
+        session.fetch().expect("the disk works");
+        assert_eq!((session.page_reads(), session.rounds()), (3, u64::from(is_here)));
+        assert!((0..3).all(|number| numbered.is_resident(&cache, &file, number) == is_here), "{reason:?}");
+        session.release();
+        drop(session);
+        reads.finish();
+        assert!((0..3).all(|number| numbered.is_resident(&cache, &file, number)));
+    }
+}
