@@ -271,6 +271,7 @@ impl PageCache {
     }
 
     /// What it may use, in bytes.
+    #[inline]
     pub fn budget_bytes(&self) -> u64 {
         self.budget.limit()
     }
@@ -294,6 +295,7 @@ impl PageCache {
 
     /// What cursors keep from one step to the next. Those who have cursors count here what they keep, and see that it is a
     /// part of the budget.
+    #[inline]
     pub fn cursors(&self) -> &Arc<Gauge> {
         &self.cursors
     }

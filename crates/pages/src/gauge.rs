@@ -11,6 +11,7 @@ pub struct Gauge(AtomicU64);
 
 impl Gauge {
     /// The sum now.
+    #[inline]
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -30,6 +31,7 @@ pub struct Holding {
 
 impl Holding {
     /// What it counts.
+    #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

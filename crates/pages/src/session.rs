@@ -178,16 +178,19 @@ impl Session {
     }
 
     /// Says whether the reader waits for pages that are not in memory, from the next call on.
+    #[inline]
     pub fn set_waits(&self, waits: Waits) {
         self.waits.set(waits);
     }
 
     /// The cache.
+    #[inline]
     pub fn cache(&self) -> &Arc<PageCache> {
         &self.cache
     }
 
     /// Whether the cache keeps what it reads.
+    #[inline]
     pub fn admit(&self) -> Admit {
         self.admit
     }
@@ -331,6 +334,7 @@ impl Session {
     }
 
     /// A page in the cache; counts the hit.
+    #[inline]
     fn find(&self, at: PageAt<'_>, key: Key, tally: &mut Tally) -> Option<PageRef> {
         let kind = at.kind;
         let warm = self.admit.keeps(kind);
@@ -384,6 +388,7 @@ impl Session {
     }
 
     /// The page, if it is in memory. A page read ahead stays where it is, for the step that needs it.
+    #[inline]
     fn look(&self, at: PageAt<'_>) -> Option<PageRef> {
         let key = at.key();
         let step = &mut *self.step.borrow_mut();
@@ -557,6 +562,7 @@ impl Step {
     }
 
     /// A page fetched for this step. One read ahead for it becomes one.
+    #[inline]
     fn pinned(&mut self, key: Key) -> Option<PageRef> {
         self.read_ahead.gather_one(key);
         match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
@@ -570,6 +576,7 @@ impl Step {
     }
 
     /// A page fetched for this step or read ahead, left where it is.
+    #[inline]
     fn pinned_or_ahead(&self, key: Key) -> Option<&PageRef> {
         match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
             Ok(place) => Some(&self.pins[place].1),

@@ -32,6 +32,7 @@ impl<'a> PageAt<'a> {
     }
 
     /// The page's name in the cache.
+    #[inline]
     pub(crate) fn key(&self) -> Key {
         Key::new(self.file, &self.address)
     }
@@ -42,6 +43,7 @@ impl<'a> PageAt<'a> {
     }
 
     /// Whether `page`, which was found under this name, is the page asked for.
+    #[inline]
     pub(crate) fn is(&self, page: &PageRef) -> bool {
         page.is(&self.address, self.kind)
     }

@@ -242,17 +242,20 @@ impl RowRef<'_> {
     }
 
     /// Its key, owned, and what is wanted of it. A step.
+    #[inline]
     pub(crate) fn into_owned<V: Content>(self) -> Result<(Key, V), Stop> {
         let content = V::load(&self)?;
         Ok((self.key.into(), content))
     }
 
     /// Whether it is in a memtable.
+    #[inline]
     pub(crate) fn is_in_memtable(&self) -> bool {
         matches!(self.spot, Spot::Found(Found::Memory(_)))
     }
 
     /// Whether a part that is wanted lies outside its page.
+    #[inline]
     pub(super) fn has_parts_outside(&self) -> bool {
         match &self.spot {
             Spot::Found(Found::File(row, _)) => (0..self.part_count()).any(|i| self.stored(i, row).inline().is_none()),
@@ -274,6 +277,7 @@ impl RowRef<'_> {
     }
 
     /// Part `i`. A step.
+    #[inline]
     fn load_part(&self, i: usize) -> Result<Value, Stop> {
         let Loader { session, wanted, .. } = self.loader;
         let cache = session.cache();

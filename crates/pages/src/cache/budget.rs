@@ -54,6 +54,7 @@ impl Budget {
         Self { limit: AtomicU64::new(limit), ..Self::default() }
     }
 
+    #[inline]
     pub fn limit(&self) -> u64 {
         self.limit.load(Ordering::Relaxed)
     }

@@ -51,6 +51,7 @@ struct AheadPage {
 
 impl ReadAhead {
     /// The next time of the clock.
+    #[inline]
     pub fn tick(&mut self) -> u64 {
         self.clock += 1;
         self.clock
@@ -99,11 +100,13 @@ impl ReadAhead {
     }
 
     /// A page that came, left where it is.
+    #[inline]
     pub fn page(&self, key: Key) -> Option<&PageRef> {
         self.pages.get(&key).map(|ahead| &ahead.page)
     }
 
     /// A node that came, which a step looks at now.
+    #[inline]
     pub fn node(&mut self, key: Key) -> Option<PageRef> {
         let ahead = self.pages.get_mut(&key).filter(|ahead| is_node(ahead.page.kind()))?;
         self.clock += 1;
@@ -112,6 +115,7 @@ impl ReadAhead {
     }
 
     /// A page for the step that needs it: a node stays for later steps, every other page leaves.
+    #[inline]
     pub fn take(&mut self, key: Key) -> Option<PageRef> {
         if let Some(node) = self.node(key) {
             return Some(node);
@@ -122,6 +126,7 @@ impl ReadAhead {
     }
 
     /// Whether a page is on its way.
+    #[inline]
     pub fn is_in_flight(&self, key: Key) -> bool {
         self.in_flight.contains_key(&key)
     }
@@ -152,6 +157,7 @@ impl ReadAhead {
     }
 
     /// Takes in one page, if it has landed.
+    #[inline]
     pub fn gather_one(&mut self, key: Key) {
         if self.in_flight.is_empty() {
             return;

@@ -66,6 +66,7 @@ fn peek<S: PageSource + ?Sized>(source: &S, at: PageAt<'_>) -> Result<PageRef, M
 }
 
 /// Rows of the tree under child `i` of `node`, which has `rows`.
+#[inline]
 fn rows_under(node: &Node<'_>, i: usize, rows: &Range<u64>) -> Range<u64> {
     node.rows_before(i).unwrap_or(rows.start)..node.rows_through(i)
 }
@@ -115,6 +116,7 @@ pub(super) struct Leaf {
 
 impl Leaf {
     /// The same node at the child that holds row `row`, if that is this child or a neighbour of it.
+    #[inline]
     pub fn beside(&self, row: u64) -> Option<Self> {
         let node = Node::new(&self.page);
         let ends_after = |child: usize| child < node.children() && row < node.rows_through(child);
@@ -145,6 +147,7 @@ impl<'a> Descent<'a> {
     }
 
     /// The way down, before its first page.
+    #[inline]
     fn top(&self) -> Way {
         Way { address: self.root.address, level: self.root.height, above: None }
     }
@@ -214,6 +217,7 @@ impl<'a> Descent<'a> {
     }
 
     /// Address of the data page that `leaf` has come to; in a tree without nodes that of the only page.
+    #[inline]
     pub(super) fn address_under(&self, leaf: Option<&Leaf>) -> Address {
         leaf.map_or(self.root.address, |Leaf { page, child }| Node::new(page).address(*child))
     }
@@ -225,11 +229,13 @@ impl<'a> Descent<'a> {
     }
 
     /// Kind of the tree's pages of this height above its data pages.
+    #[inline]
     fn kind_at(&self, level: u8) -> PageKind {
         if level == 0 { self.kind.page_kind() } else { self.root_kind }
     }
 
     /// The node above the data page that holds row `row`, and which of its children that is; `None` in a tree of one page.
+    #[inline]
     pub(super) fn leaf_of_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Option<Leaf>, Stop> {
         Ok(self.way_to(source, Target::Row(row))?.above)
     }
@@ -441,6 +447,7 @@ impl<'a> Descent<'a> {
     }
 
     /// The data page that holds row `row`.
+    #[inline]
     pub(crate) fn page_of_row<S: PageSource + ?Sized, L: PageRows>(
         &self,
         source: &S,
@@ -459,6 +466,7 @@ impl<'a> Descent<'a> {
     }
 
     /// A page must hold the rows that its parent says.
+    #[inline]
     pub(super) fn check_row(&self, row: u64, layout: &impl PageRows, address: &Address) -> Result<(), Stop> {
         if row.checked_sub(layout.first_row()).is_some_and(|i| i < layout.rows() as u64) {
             return Ok(());

@@ -274,7 +274,7 @@ impl<L: PageRows> TreeCursor<L> {
             },
         };
         let address = descent.address_under(leaf.as_ref());
-        let page = match source.page(descent.at(&address, self.kind.page_kind(), leaf.as_ref())) {
+        let page = match source.page(self.file.at(&address, self.kind.page_kind())) {
             Ok(page) => page,
             Err(stop) => return Err(self.stopped(source, stop, row, Some(address))),
         };

@@ -30,6 +30,7 @@ pub(super) struct Ends {
 
 impl Ends {
     /// Those of views before `generation`, unless somebody waits.
+    #[inline]
     pub fn take_old(&mut self, generation: u64) -> impl Iterator<Item = End> + use<> {
         let is_free = !self.is_asked;
         let old = |end: &mut End| is_free && end.generation < generation;
@@ -38,10 +39,16 @@ impl Ends {
 
     /// The range looks for a row. Takes the places in views before `generation`; but a range that waited for pages goes on
     /// where they are.
+    #[inline]
     pub fn begin(&mut self, generation: u64) -> Vec<End> {
         let goes_on = std::mem::take(&mut self.is_asked);
         self.is_used = true;
-        if goes_on { Vec::new() } else { self.take_old(generation).collect() }
+        // A place is large: none is moved before it is known that one is old.
+        let is_old = |end: &Option<End>| end.as_ref().is_some_and(|end| end.generation < generation);
+        if goes_on || !is_old(&self.front) && !is_old(&self.back) {
+            return Vec::new();
+        }
+        self.take_old(generation).collect()
     }
 
     /// Rows were taken from a page without asking the merge: it goes on after them.
@@ -86,6 +93,7 @@ impl End {
     }
 
     /// The row that was found was given.
+    #[inline]
     pub fn passed(&mut self) {
         self.merge.pass();
         self.charge = None;
@@ -101,6 +109,7 @@ impl End {
 const ROWS_A_COUNT: u8 = 16;
 
 /// Whether ranges other than one that keeps `own_bytes` keep more than a `share`th of the cache.
+#[inline]
 pub(super) fn is_crowded(cache: &PageCache, own_bytes: u64, share: u64) -> bool {
     cache.cursors().bytes().saturating_sub(own_bytes) > cache.budget_bytes() / share
 }
@@ -173,6 +182,7 @@ impl Ranges {
 
 impl Registered {
     /// The places, for the range whose they are.
+    #[inline]
     pub fn lock(&self) -> MutexGuard<'_, Ends> {
         self.ends.lock()
     }

@@ -19,14 +19,17 @@ pub(super) struct Following {
 
 impl Following {
     /// The rows of `streak`, found in the view `generation`.
+    #[inline]
     pub fn new(streak: Streak, generation: u64) -> Self {
         Self { streak, generation, key: Vec::new(), value: 0..0 }
     }
 
+    #[inline]
     pub fn direction(&self) -> Direction {
         self.streak.direction()
     }
 
+    #[inline]
     pub fn generation(&self) -> u64 {
         self.generation
     }
@@ -42,11 +45,13 @@ impl Following {
     }
 
     /// The page that all of them lie in.
+    #[inline]
     pub fn page(&self) -> &PageRef {
         self.streak.page()
     }
 
     /// Where in the page the value of the row given last lies.
+    #[inline]
     pub fn value(&self) -> Range<usize> {
         self.value.clone()
     }

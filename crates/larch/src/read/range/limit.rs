@@ -42,6 +42,7 @@ impl Limit {
     }
 
     /// Rows left.
+    #[inline]
     pub fn rows(&self) -> u64 {
         self.rows
     }
@@ -53,11 +54,13 @@ impl Limit {
     }
 
     /// Whether a precharge brings all that the range needs.
+    #[inline]
     pub fn is_charged(&self) -> bool {
         self.rows <= CHARGED_ROWS && self.admit == Admit::Keep
     }
 
     /// Whether the precharge comes before the next row.
+    #[inline]
     pub fn is_due(&self) -> bool {
         self.charging == Charging::Due
     }
@@ -96,6 +99,7 @@ impl Limit {
     }
 
     /// Something of a row that a reader waits for was missing.
+    #[inline]
     pub fn missed(&mut self) {
         if self.is_set() && self.charging == Charging::IfMissing {
             self.charging = Charging::AfterRow;

@@ -178,6 +178,7 @@ impl Rows {
         self.wait_for(direction, Loads::Parts, take)
     }
 
+    #[inline]
     fn wait_for<T>(
         &mut self,
         direction: Direction,
@@ -242,6 +243,7 @@ impl Rows {
 
     /// The try form: goes as far as pages in memory allow. Where something is missing the session has noted it, if it waits;
     /// run again after a fetch, this goes on where it was. The row counts as given once `take` has what it needs of it.
+    #[inline]
     fn attempt<T>(
         &mut self,
         direction: Direction,
@@ -336,6 +338,7 @@ impl Rows {
     }
 
     /// What `take` makes of the next row, found by merging. A step.
+    #[inline]
     fn find<T>(
         &mut self,
         direction: Direction,
@@ -460,6 +463,7 @@ impl Rows {
 }
 
 /// The row `key` was given at the end with the bound `near`.
+#[inline]
 fn close_in(near: &mut Bound<Vec<u8>>, key: &[u8]) {
     match near {
         Bound::Excluded(last) => {
