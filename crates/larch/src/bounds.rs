@@ -66,11 +66,13 @@ impl<K: AsRef<[u8]>> IntoKeyRange for (Bound<K>, Bound<K>) {
 /// A lower and an upper bound.
 pub type Owned = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
+/// The bounds of a range, copied.
 pub fn owned(range: &impl IntoKeyRange) -> Owned {
     let (low, high) = range.bounds();
     (low.map(<[u8]>::to_vec), high.map(<[u8]>::to_vec))
 }
 
+/// The bounds of all keys that begin with `prefix`.
 pub fn of_prefix(prefix: &[u8]) -> Owned {
     let high = sst::format::meta::successor(prefix).map_or(Bound::Unbounded, Bound::Excluded);
     (Bound::Included(prefix.to_vec()), high)

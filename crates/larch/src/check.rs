@@ -118,33 +118,7 @@ impl PageSource for Limited<'_> {
         self.session.page(at)
     }
 
-    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.session.peek(at)
-    }
-
-    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.session.glance(at)
-    }
-
-    fn ahead(&self, at: PageAt<'_>) -> bool {
-        self.session.ahead(at)
-    }
-
-    fn ahead_bytes(&self) -> u64 {
-        self.session.ahead_bytes()
-    }
-
-    fn fetch(&self) -> pages::Result<()> {
-        self.session.fetch()
-    }
-
-    fn take_read(&self, at: PageAt<'_>) -> bool {
-        self.session.take_read(at)
-    }
-
-    fn release(&self) {
-        self.session.release();
-    }
+    pages::pass_on!(session: peek, glance, ahead, ahead_bytes, fetch, take_read, release);
 }
 
 /// Files of a sorted level lie one after the other.

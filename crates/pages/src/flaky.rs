@@ -121,18 +121,6 @@ impl<S: PageSource> PageSource for Flaky<S> {
         self.unless_refused(at, self.source.glance(at))
     }
 
-    fn ahead(&self, at: PageAt<'_>) -> bool {
-        self.source.ahead(at)
-    }
-
-    fn ahead_bytes(&self) -> u64 {
-        self.source.ahead_bytes()
-    }
-
-    fn take_read(&self, at: PageAt<'_>) -> bool {
-        self.source.take_read(at)
-    }
-
     fn fetch(&self) -> Result<()> {
         self.source.fetch()?;
         let state = &mut *self.state.borrow_mut();
@@ -151,6 +139,8 @@ impl<S: PageSource> PageSource for Flaky<S> {
         state.fetched.clear();
         self.source.release();
     }
+
+    crate::pass_on!(source: ahead, ahead_bytes, take_read);
 }
 
 /// Steele, Lea and Flood's SplitMix64.

@@ -160,7 +160,7 @@ impl Notebook {
         &mut self.notes.files[place].kinds[kind.index()]
     }
 
-    /// A step was given `page` after so many rounds.
+    /// Notes that the session gave `page` to a step, after `round` rounds of waiting.
     pub fn give(&mut self, at: PageAt<'_>, page: &PageRef, round: u64) {
         let (file, at, kind) = (at.file, page.address(), page.kind());
         let place = (file.id(), at.offset, kind);

@@ -107,6 +107,53 @@ pub trait PageSource {
     fn release(&self);
 }
 
+/// Within an `impl PageSource`: these verbs are passed on to the source in a field. `pass_on!(source: peek, glance, release)`.
+/// The verbs are named one by one, so that none is passed on by mistake.
+#[macro_export]
+macro_rules! pass_on {
+    ($source:ident: $($verb:ident),+) => { $($crate::pass_on!(@$verb $source);)+ };
+    (@page $source:ident) => {
+        fn page(&self, at: $crate::PageAt<'_>) -> ::std::result::Result<$crate::PageRef, $crate::Stop> {
+            self.$source.page(at)
+        }
+    };
+    (@peek $source:ident) => {
+        fn peek(&self, at: $crate::PageAt<'_>) -> ::std::option::Option<$crate::PageRef> {
+            self.$source.peek(at)
+        }
+    };
+    (@glance $source:ident) => {
+        fn glance(&self, at: $crate::PageAt<'_>) -> ::std::option::Option<$crate::PageRef> {
+            self.$source.glance(at)
+        }
+    };
+    (@ahead $source:ident) => {
+        fn ahead(&self, at: $crate::PageAt<'_>) -> bool {
+            self.$source.ahead(at)
+        }
+    };
+    (@ahead_bytes $source:ident) => {
+        fn ahead_bytes(&self) -> u64 {
+            self.$source.ahead_bytes()
+        }
+    };
+    (@fetch $source:ident) => {
+        fn fetch(&self) -> $crate::Result<()> {
+            self.$source.fetch()
+        }
+    };
+    (@take_read $source:ident) => {
+        fn take_read(&self, at: $crate::PageAt<'_>) -> bool {
+            self.$source.take_read(at)
+        }
+    };
+    (@release $source:ident) => {
+        fn release(&self) {
+            self.$source.release();
+        }
+    };
+}
+
 /// Why a step ended early.
 #[derive(Debug)]
 pub enum Stop {

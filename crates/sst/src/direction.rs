@@ -11,9 +11,6 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Both, forward first.
-    pub const BOTH: [Self; 2] = [Self::Forward, Self::Backward];
-
     /// Whether keys and row ids grow.
     #[inline]
     pub fn is_forward(self) -> bool {

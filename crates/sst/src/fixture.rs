@@ -12,8 +12,8 @@ use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::{Access, Disk, File};
 use pages::{
-    Address, Admit, Flaky, PageAt, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Resident, Result,
-    Session, Stop, retry,
+    Address, Admit, Flaky, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Resident, Result, Session,
+    Stop, retry,
 };
 use rand::{RngExt, rngs::StdRng};
 use std::cell::Cell;
@@ -275,38 +275,12 @@ impl<'a> Rounds<'a> {
 }
 
 impl PageSource for Rounds<'_> {
-    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
-        self.source.page(at)
-    }
-
-    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.source.peek(at)
-    }
-
-    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.source.glance(at)
-    }
-
-    fn ahead(&self, at: PageAt<'_>) -> bool {
-        self.source.ahead(at)
-    }
-
-    fn ahead_bytes(&self) -> u64 {
-        self.source.ahead_bytes()
-    }
-
     fn fetch(&self) -> Result<()> {
         self.rounds.set(self.rounds.get() + 1);
         self.source.fetch()
     }
 
-    fn take_read(&self, at: PageAt<'_>) -> bool {
-        self.source.take_read(at)
-    }
-
-    fn release(&self) {
-        self.source.release();
-    }
+    pages::pass_on!(source: page, peek, glance, ahead, ahead_bytes, take_read, release);
 }
 
 /// A node of a file's index.

@@ -1,5 +1,5 @@
-//! What happens to a database to which nobody writes for a while: it closes its log and manifest, releases buffers, and freezes
-//! memtables with many erased rows, so that a flush and a compaction remove these. It never waits for a lock.
+//! The job of an idle database: it closes the log and the manifest, releases buffers, and freezes memtables with many erased
+//! rows, so that a flush and a compaction remove these rows. The job never waits for a lock.
 
 use crate::commit::freeze_erased;
 use crate::core::{Core, StopOnPanic};
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// A database is idle after this time without a write. Opening its files again takes some 10 us.
 pub const IDLE_TIME: Duration = Duration::from_secs(1);
 
-/// The job that looks after a database to which nobody writes.
+/// The job of an idle database.
 #[derive(Debug)]
 pub struct IdleJob {
     core: Weak<Core>,

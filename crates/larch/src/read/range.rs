@@ -1,7 +1,7 @@
 //! Iterating over a range of keys from both ends.
 
-pub(crate) mod ends;
-pub(crate) mod follow;
+mod ends;
+mod follow;
 mod limit;
 mod rows;
 

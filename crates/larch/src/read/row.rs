@@ -129,7 +129,7 @@ impl Loader {
 pub(crate) enum Spot<'r> {
     /// A merge or a lookup found it.
     Found(Found),
-    /// Its value lies at this place of the page of its neighbour, see [`Following`](super::range::follow::Following).
+    /// Its value lies at this place of the page that the row before it lies in.
     InPage(&'r PageRef, Range<usize>),
 }
 

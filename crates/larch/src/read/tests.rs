@@ -14,7 +14,7 @@ use crate::{Database, Durability, Error, IndexKind, Readable, Selection, Snapsho
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Access, Machine};
-use pages::{Admit, Flaky, PageAt, PageKind, PageRef, PageSource, Reason, Session, Stop, retry};
+use pages::{Admit, Flaky, PageKind, PageSource, Reason, Session, retry};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -589,26 +589,6 @@ struct Watched {
 }
 
 impl PageSource for Watched {
-    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
-        self.session.page(at)
-    }
-
-    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.session.peek(at)
-    }
-
-    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.session.glance(at)
-    }
-
-    fn ahead(&self, at: PageAt<'_>) -> bool {
-        self.session.ahead(at)
-    }
-
-    fn ahead_bytes(&self) -> u64 {
-        self.session.ahead_bytes()
-    }
-
     fn fetch(&self) -> pages::Result<()> {
         self.session.fetch()?;
         let pinned = self.session.cache().usage().pinned_bytes;
@@ -616,13 +596,7 @@ impl PageSource for Watched {
         Ok(())
     }
 
-    fn take_read(&self, at: PageAt<'_>) -> bool {
-        self.session.take_read(at)
-    }
-
-    fn release(&self) {
-        self.session.release();
-    }
+    pages::pass_on!(session: page, peek, glance, ahead, ahead_bytes, take_read, release);
 }
 
 #[test]

@@ -139,13 +139,7 @@ impl<S: PageSource + ?Sized> PageSource for Whole<'_, S> {
         outcome
     }
 
-    fn take_read(&self, at: PageAt<'_>) -> bool {
-        self.source.take_read(at)
-    }
-
-    fn release(&self) {
-        self.source.release();
-    }
+    pages::pass_on!(source: take_read, release);
 }
 
 /// One tree of the file, for a walk from its first page to its last.

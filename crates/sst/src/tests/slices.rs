@@ -100,33 +100,7 @@ impl PageSource for Noting<'_> {
         Ok(page)
     }
 
-    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.session.peek(at)
-    }
-
-    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.session.glance(at)
-    }
-
-    fn ahead(&self, at: PageAt<'_>) -> bool {
-        self.session.ahead(at)
-    }
-
-    fn ahead_bytes(&self) -> u64 {
-        self.session.ahead_bytes()
-    }
-
-    fn fetch(&self) -> Result<()> {
-        self.session.fetch()
-    }
-
-    fn take_read(&self, at: PageAt<'_>) -> bool {
-        self.session.take_read(at)
-    }
-
-    fn release(&self) {
-        self.session.release();
-    }
+    pages::pass_on!(session: peek, glance, ahead, ahead_bytes, fetch, take_read, release);
 }
 
 #[test]

@@ -22,14 +22,14 @@ use std::collections::BTreeMap;
 pub(super) struct Ends {
     pub front: Option<End>,
     pub back: Option<End>,
-    /// Somebody waits for pages of their files, which must not go meanwhile.
+    /// A reader waits for pages of their files, so the files must be kept.
     pub is_asked: bool,
     /// A row was looked for since the hand of the registry came by.
     is_used: bool,
 }
 
 impl Ends {
-    /// Those of views before `generation`, unless somebody waits.
+    /// Takes the places in views before `generation`, unless a reader waits.
     #[inline]
     pub fn take_old(&mut self, generation: u64) -> impl Iterator<Item = End> + use<> {
         let is_free = !self.is_asked;
@@ -67,7 +67,7 @@ impl Ends {
         self.front.iter().chain(&self.back).map(|end| end.pins.bytes()).sum()
     }
 
-    /// Both, unless somebody waits.
+    /// Takes both places, unless a reader waits.
     pub fn take_all(&mut self) -> impl Iterator<Item = End> + use<> {
         self.take_old(u64::MAX)
     }
@@ -105,7 +105,7 @@ impl End {
     }
 }
 
-/// What a merge keeps changes little from page to page, so it is counted again after so many rows.
+/// The pins of a merge are counted again after this many rows: they change little from page to page.
 const ROWS_A_COUNT: u8 = 16;
 
 /// Whether ranges other than one that keeps `own_bytes` keep more than a `share`th of the cache.
@@ -187,7 +187,7 @@ impl Registered {
         self.ends.lock()
     }
 
-    /// Takes the places in views before `generation`, unless somebody waits.
+    /// Takes the places in views before `generation`, unless a reader waits.
     pub fn take_old(&self, generation: u64) -> Vec<End> {
         self.ends.lock().take_old(generation).collect()
     }

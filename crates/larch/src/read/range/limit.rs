@@ -2,8 +2,8 @@
 
 use pages::{Admit, Stop};
 
-/// A range limited to so many rows reads nothing ahead as a scan does: a precharge brings what it needs, and what lies beyond
-/// would be read for nothing. A precharge of more may not fit at once.
+/// A range with at most this limit uses a precharge in place of readahead, because readahead would also read pages beyond the
+/// limit. The pages of a larger precharge may not fit in the cache together.
 const CHARGED_ROWS: u64 = 1000;
 
 /// The rows that a range still gives at most.

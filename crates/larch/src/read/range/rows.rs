@@ -241,8 +241,9 @@ impl Rows {
         }
     }
 
-    /// The try form: goes as far as pages in memory allow. Where something is missing the session has noted it, if it waits;
-    /// run again after a fetch, this goes on where it was. The row counts as given once `take` has what it needs of it.
+    /// The try form: it looks for the next row with the pages that are in memory. If a page is missing, a session that waits
+    /// notes it, and the caller calls this again after a fetch: it continues where it was. The row counts as given once `take`
+    /// has loaded what it needs.
     #[inline]
     fn attempt<T>(
         &mut self,
@@ -332,7 +333,7 @@ impl Rows {
         let (key, page, place) = following.next()?;
         let taken = take(RowRef { loader, beside_main: &[], key, spot: Spot::InPage(page, place.clone()) });
         if taken.is_ok() {
-            following.pass(place, if direction == Direction::Forward { low } else { high });
+            following.pass(place, direction.near_far((low, high)).0);
         }
         Some(taken)
     }
@@ -361,11 +362,11 @@ impl Rows {
             Direction::Backward => (&mut places.back, high, &*low),
         };
         let far = far.as_ref().map(Vec::as_slice);
-        let in_order = |near, far| if direction == Direction::Forward { (near, far) } else { (far, near) };
         if place.is_none() {
             // What a limited range needs it asks for itself, once something is missing; what lies after it is not wanted.
             let readahead = if limit.is_charged() { Readahead::NONE } else { readahead(session.cache()) };
-            let bounds = in_order(near.as_ref().map(Vec::as_slice), far);
+            // Of the near and the far end this makes the low and the high one.
+            let bounds = direction.near_far((near.as_ref().map(Vec::as_slice), far));
             let merge = Merge::new(session, view().table(&loader.table, at)?, direction, bounds, readahead);
             *place = Some(End::new(merge, view().generation, session.cache()));
         }
@@ -378,7 +379,7 @@ impl Rows {
                 limit.before_row(
                     || merge.settle(session, (start, far)),
                     |rows| {
-                        let (low, high) = in_order(start, far);
+                        let (low, high) = direction.near_far((start, far));
                         let (limits, groups) = (Limits::rows(rows), loader.wanted.set());
                         let reading = Reading { low, high, direction, limits, groups, at, ..Reading::ALL };
                         // Of a table that was just dropped nothing is read: the next place says that it is gone.

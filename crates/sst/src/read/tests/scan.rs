@@ -334,14 +334,6 @@ struct Slow {
 }
 
 impl PageSource for Slow {
-    fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
-        self.pages.page(at)
-    }
-
-    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.pages.peek(at)
-    }
-
     fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
         self.peek(at)
     }
@@ -368,6 +360,8 @@ impl PageSource for Slow {
     }
 
     fn release(&self) {}
+
+    pages::pass_on!(pages: page, peek);
 }
 
 #[test]

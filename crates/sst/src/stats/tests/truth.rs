@@ -193,31 +193,5 @@ impl<S: PageSource> PageSource for Counting<S> {
         self.source.page(at)
     }
 
-    fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.source.peek(at)
-    }
-
-    fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
-        self.source.glance(at)
-    }
-
-    fn ahead(&self, at: PageAt<'_>) -> bool {
-        self.source.ahead(at)
-    }
-
-    fn ahead_bytes(&self) -> u64 {
-        self.source.ahead_bytes()
-    }
-
-    fn fetch(&self) -> Result<()> {
-        self.source.fetch()
-    }
-
-    fn take_read(&self, at: PageAt<'_>) -> bool {
-        self.source.take_read(at)
-    }
-
-    fn release(&self) {
-        self.source.release();
-    }
+    pages::pass_on!(source: peek, glance, ahead, ahead_bytes, fetch, take_read, release);
 }
