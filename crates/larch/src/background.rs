@@ -7,20 +7,19 @@
 //! Thread safe. Nothing is polled or waited for under the lock around the workers.
 
 mod idle;
-pub mod stall;
 pub mod trouble;
 
 use crate::compact::CompactJob;
 use crate::core::Core;
-use crate::flush::FlushJob;
-use crate::scrub::ScrubJob;
+use crate::inspect::scrub::ScrubJob;
 use crate::warm::job::{WarmJob, has_kept_tables};
+use crate::write::flush::FlushJob;
+use crate::write::stall::Stalls;
 use idle::{IDLE_TIME, IdleJob};
 use os::process::Origin;
 use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Condvar, Mutex, OnceLock};
 use os::{Duty, Priority, Worker};
-use stall::Stalls;
 use std::ops::Deref;
 use std::time::Duration;
 use trouble::Troubles;

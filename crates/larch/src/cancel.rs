@@ -4,13 +4,13 @@
 //! Thread safety: a [`Cancel`] may be used from any thread, also from a signal handler's.
 
 use crate::bounds::IntoKeyRange;
-use crate::check::{CheckProgress, CheckReport};
 use crate::compact;
 use crate::core::Core;
-use crate::db::Database;
 use crate::error::{Error, Result};
-use crate::import::Import;
-use crate::table::Table;
+use crate::handle::database::Database;
+use crate::handle::table::Table;
+use crate::inspect::check::{CheckProgress, CheckReport};
+use crate::tables::import::Import;
 use crate::warm::Warmed;
 use os::Clock;
 use os::sync::Arc;
@@ -135,7 +135,7 @@ impl Until<'_, Database> {
     /// [`Error::Cancelled`] if it was given up, else as [`Database::check`].
     pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
         let core = self.handle.core();
-        crate::check::check(core, None, &Limit::new(core, self.cancel), progress)
+        crate::inspect::check::check(core, None, &Limit::new(core, self.cancel), progress)
     }
 }
 
@@ -167,7 +167,7 @@ impl Until<'_, Table> {
     /// [`Error::Cancelled`] if it was given up, else as [`Table::check`].
     pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
         let core = self.handle.core();
-        crate::check::check(core, Some(self.handle.identity()), &Limit::new(core, self.cancel), progress)
+        crate::inspect::check::check(core, Some(self.handle.identity()), &Limit::new(core, self.cancel), progress)
     }
 
     /// As [`Table::warm`]. What was brought before it was given up stays.

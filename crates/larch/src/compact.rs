@@ -4,7 +4,6 @@
 pub mod cut;
 pub mod erases;
 pub mod keep;
-pub mod output;
 pub mod pick;
 pub mod picks;
 pub mod run;
@@ -137,7 +136,7 @@ pub fn compact_table(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<()> {
     limit.check(WORK)?;
-    crate::flush::flush_all(core)?;
+    crate::write::flush::flush_all(core)?;
     let outcome = {
         let _turn = core.compacting.lock();
         limit.check(WORK).and_then(|()| merge_all(core, table, limit, progress))

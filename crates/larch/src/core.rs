@@ -6,23 +6,25 @@
 //! alter) runs under `compacting` or `altering` only, and unwinds through them without harm. Readers take `view` for the time of one reference count. Nothing waits for background work while it holds a
 //! lock, but for an import, which waits for flushes under the first two: a flush takes only the last two.
 
+pub mod snapshots;
+
 use crate::background::{Background, Closing};
-use crate::commit::{Pace, Writer};
 use crate::compact::picks::Picks;
+use crate::core::snapshots::{Pin, Snapshots};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::gauge::Gauge;
+use crate::inspect::scrub::Scrub;
+use crate::log::resting::RestingDisk;
 use crate::manifest::file_set::FileOpener;
 use crate::manifest::{ManifestLog, TableId, TableInfo};
 use crate::options::Options;
 use crate::read::View;
 use crate::read::range::Ranges;
-use crate::reserve::Reserve;
-use crate::resting::RestingDisk;
-use crate::scrub::Scrub;
-use crate::snapshot::{Pin, Snapshots};
 use crate::warm::job::Warmth;
 use crate::warm::state;
+use crate::write::commit::{Pace, Writer};
+use crate::write::reserve::Reserve;
 use os::process::Origin;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock, RwLock};

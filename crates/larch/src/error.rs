@@ -1,7 +1,7 @@
 //! Everything that can go wrong in a database, with words that say what to do.
 
-use crate::record::LogError;
-use crate::reserve::is_disk_full;
+use crate::log::record::LogError;
+use crate::write::reserve::is_disk_full;
 use sst::Version;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -55,64 +55,51 @@
 //! [`Error::Full`], which names the cause, and go on when it is gone. A corrupt file stops the compaction of its table alone.
 
 mod background;
-mod batch;
 mod bounds;
 mod cancel;
-mod check;
-mod commit;
 mod compact;
 mod core;
-mod db;
 #[doc(hidden)]
 pub mod doc;
-mod dump;
 mod error;
 mod event;
-mod explain;
-mod flush;
+mod files;
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub mod fuzz;
-mod import;
-mod install;
-mod leftovers;
+mod handle;
+mod inspect;
+mod log;
 mod manifest;
 mod memtable;
-mod metrics;
 mod open;
 mod options;
-mod origin;
 mod parts;
 mod read;
-mod record;
 mod release;
 mod repair;
-mod reserve;
-mod resting;
-mod scrub;
-mod selection;
-mod share;
-mod snapshot;
 mod stats;
-mod table;
-mod wal;
+mod tables;
 mod warm;
+mod write;
 
 pub use background::trouble::{FailedWork, Trouble};
 use pages::gauge;
 
 pub use bounds::IntoKeyRange;
 pub use cancel::{Cancel, Until};
-pub use check::{CheckProgress, CheckReport, Problem};
-pub use db::{Batch, Builder, Database, Snapshot};
-pub use dump::{dump, dump_on};
 pub use error::{Error, Result};
 pub use event::{CompactionReason, Event, EventLevel, StallReason};
-pub use explain::{
+pub use handle::database::{Batch, Builder, Database, Snapshot};
+pub use handle::selection::Selection;
+pub use handle::table::Table;
+pub use inspect::check::{CheckProgress, CheckReport, Problem};
+pub use inspect::dump::{dump, dump_on};
+pub use inspect::explain::{
     Explained, ExplainedFile, ExplainedLevel, ExplainedPages, Explanation, PageFound, PageVisit, Verdict,
 };
-pub use import::{Import, ImportReport};
-pub use metrics::{GroupStats, LevelStats, Memory, Metrics, TableStats};
+pub use inspect::metrics::{GroupStats, LevelStats, Memory, Metrics, TableStats};
+pub use log::record::LogError;
 pub use options::{Durability, Filters, LevelOptions, TableOptions};
 pub use os;
 pub use os::real::ThreadPool;
@@ -120,14 +107,12 @@ pub use pages::{Admit, PageCache, PageKind, Reason};
 pub use read::{
     Content, Key, PartRange, PartScan, Parts, Prefetched, Range, Readable, Reader, RowRef, Scan, Tried, Value,
 };
-pub use record::LogError;
 pub use release::Release;
 pub use repair::{Loss, RepairReport, repair, repair_on};
-pub use selection::Selection;
 pub use sst::format::meta::successor;
 pub use sst::{Compression, Direction, DumpDetail, FilterKind, IndexKind, Limits, MAX_KEY_BYTES, Version};
 pub use stats::{
     Bucket, CutPoint, Estimate, Histogram, Metric, RangeGroup, RangeLevel, RangeStats, Resolution, Statistics,
 };
-pub use table::Table;
+pub use tables::import::{Import, ImportReport};
 pub use warm::Warmed;

@@ -8,7 +8,7 @@
 //! - Nothing is removed. A second row with the key and version of a first (one batch may write a key twice) replaces it.
 //! - When a reader asks at a version, every commit up to that version has been applied. So what a reader has seen at a
 //!   version stays as it is, whatever is applied meanwhile.
-//! - At equal versions a put wins over a range erase; see [`crate::batch::BatchOps::resolve`].
+//! - At equal versions a put wins over a range erase; see [`crate::write::batch::BatchOps::resolve`].
 //!
 //! Thread safety: one thread applies at a time, any number reads meanwhile. Looking up a row takes no lock and allocates
 //! nothing; asking for range erases takes a read lock once there are any.

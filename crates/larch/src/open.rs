@@ -1,22 +1,22 @@
 //! Opening a database: manifest, then log, then serve. No page of any SST is read.
 
 use crate::background::Closing;
-use crate::batch::{BatchOps, Op};
-use crate::commit::{Writer, apply, log_path};
-use crate::compact::output::Added;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::flush;
-use crate::install::FreshFiles;
-use crate::leftovers::Leftovers;
+use crate::files::install::FreshFiles;
+use crate::files::leftovers::Leftovers;
+use crate::files::output::Added;
+use crate::log::record::{LogError, Previous};
+use crate::log::wal::LogReader;
 use crate::manifest::file_set::{EarlyFiles, FileOpener, sst_name};
 use crate::manifest::log::manifest_name;
 use crate::manifest::{Edit, FileSet, ManifestLog};
 use crate::options::Options;
 use crate::read::{MemSet, View};
-use crate::record::{LogError, Previous};
-use crate::wal::LogReader;
+use crate::write::batch::{BatchOps, Op};
+use crate::write::commit::{Writer, apply, log_path};
+use crate::write::flush;
 use os::sync::Arc;
 use os::{Access, Lock, Machine};
 use pages::PageCache;

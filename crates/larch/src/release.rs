@@ -6,9 +6,9 @@
 //! that the decoders know.
 
 use crate::error::{Error, Result};
+use crate::log::record::Kind;
 use crate::manifest::FileSet;
 use crate::manifest::file_set::sst_name;
-use crate::record::Kind;
 use sst::format::features;
 use std::fmt;
 use std::str::FromStr;
@@ -36,7 +36,7 @@ pub(crate) enum Format {
 /// Feature bits, and the first release that reads files with them.
 const FEATURES: &[(Format, u32, Release)] = &[
     (Format::Sst, sst::FEATURES, Release::V0_1),
-    (Format::Manifest, crate::record::EDIT_FIELDS, Release::V0_1),
+    (Format::Manifest, crate::log::record::EDIT_FIELDS, Release::V0_1),
     #[cfg(test)]
     (Format::Manifest, tests::LATER, Release::Later),
     #[cfg(test)]

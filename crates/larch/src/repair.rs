@@ -11,20 +11,20 @@
 
 mod salvage;
 
-use crate::commit::{apply, log_path};
-use crate::db::Database;
 use crate::error::{Error, Result};
-use crate::leftovers::Leftovers;
+use crate::files::leftovers::Leftovers;
+use crate::files::origin::{self, Origin};
+use crate::handle::database::Database;
+use crate::handle::table::{Table, check_name};
+use crate::log::wal::LogReader;
 use crate::manifest::file_set::{EarlyFiles, FileOpener, sst_name};
 use crate::manifest::{DbFile, FileSet, ManifestLog, TableId};
 use crate::memtable::Memtable;
 use crate::open::{Listed, list};
 use crate::options::TableOptions;
-use crate::origin::{self, Origin};
 use crate::parts::Slices;
 use crate::read::MemSet;
-use crate::table::{Table, check_name};
-use crate::wal::LogReader;
+use crate::write::commit::{apply, log_path};
 use os::sync::Arc;
 use os::{Access, Machine};
 use pages::PageCache;

@@ -10,14 +10,14 @@ mod stretches;
 
 use crate::bounds::{self, IntoKeyRange};
 use crate::core::Core;
-use crate::db::Snapshot;
+use crate::core::snapshots::Pin;
 use crate::error::Result;
+use crate::handle::database::Snapshot;
+use crate::handle::table::Table;
 use crate::read::point::PointRead;
 use crate::read::range;
 use crate::read::view::TableView;
 use crate::read::{Key, Value};
-use crate::snapshot::Pin;
-use crate::table::Table;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session, retry};
 pub use shape::Resolution;

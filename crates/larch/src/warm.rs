@@ -10,8 +10,8 @@ pub mod state;
 
 use crate::bounds::{self, IntoKeyRange};
 use crate::error::Result;
+use crate::handle::table::Table;
 use crate::manifest::file_set::DbFile;
-use crate::table::Table;
 use os::sync::Arc;
 use pages::{Address, Admit, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Session};
 use pages::{retry, together};

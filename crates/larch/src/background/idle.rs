@@ -1,9 +1,9 @@
 //! The job of an idle database: it closes the log and the manifest, releases buffers, and freezes memtables with many erased
 //! rows, so that a flush and a compaction remove these rows. The job never waits for a lock.
 
-use crate::commit::freeze_erased;
 use crate::core::{Core, StopOnPanic};
 use crate::error::Error;
+use crate::write::commit::freeze_erased;
 use os::sync::Weak;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::{Job, Polled};

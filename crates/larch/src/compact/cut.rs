@@ -7,7 +7,7 @@
 
 use crate::core::Core;
 use crate::error::Result;
-use crate::install::FreshFiles;
+use crate::files::install::FreshFiles;
 use crate::manifest::edit::MAX_RANGES;
 use crate::manifest::{DbFile, Edit, TableFiles};
 use os::sync::atomic::Ordering;

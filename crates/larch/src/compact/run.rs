@@ -2,12 +2,12 @@
 
 use super::erases::{Covers, EraseMerge};
 use super::keep::{self, KeyFilter};
-use super::output::Outputs;
 use super::pick::{self, Choice};
 use crate::core::Core;
 use crate::error::Result;
 use crate::event::Event;
-use crate::install::FreshFiles;
+use crate::files::install::FreshFiles;
+use crate::files::output::Outputs;
 use crate::manifest::{DbFile, Edit, Level, TableFiles, TableInfo};
 use crate::parts::MAX_GROUPS;
 use crate::read::level::LevelCursor;

@@ -24,14 +24,14 @@
 //! ```
 //!
 //! An edit is a numbered field itself: a reader passes over a tag from 128 on that it does not know, and refuses a
-//! smaller one by its number. Manifests without [`EDIT_FIELDS`](crate::record::EDIT_FIELDS) among their features have
+//! smaller one by its number. Manifests without [`EDIT_FIELDS`](crate::log::record::EDIT_FIELDS) among their features have
 //! the same edits without lengths and extensions, in the edit and in its options.
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
 
 use super::TableId;
+use crate::log::record::EDIT_FIELDS;
 use crate::options::TableOptions;
-use crate::record::EDIT_FIELDS;
 use sst::format::features::Unreadable;
 use sst::format::field::{self, Field};
 use sst::format::meta::MAX_BOUND_BYTES;

@@ -5,7 +5,7 @@
 
 use super::edit::Edit;
 use super::tables::Tables;
-use crate::leftovers::Leftovers;
+use crate::files::leftovers::Leftovers;
 use crate::options::TableOptions;
 use os::Machine;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};

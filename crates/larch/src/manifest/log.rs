@@ -10,8 +10,8 @@
 use super::edit::{Edit, Framing};
 use super::file_set::{FileOpener, FileSet, Refusal};
 use crate::error::{Error, Result};
-use crate::leftovers::Leftovers;
-use crate::record::{Header, Kind, LogError, RecordReader, RecordWriter};
+use crate::files::leftovers::Leftovers;
+use crate::log::record::{Header, Kind, LogError, RecordReader, RecordWriter};
 use crate::release::Release;
 use os::{Access, Machine};
 use sst::format::features::Unreadable;

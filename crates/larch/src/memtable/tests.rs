@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng};
 use sst::{RowKind, Version};
 
 use super::*;
-use crate::record::tests::seeds;
+use crate::log::record::tests::seeds;
 
 mod counting;
 use counting::allocated;

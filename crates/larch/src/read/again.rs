@@ -6,11 +6,11 @@
 //! older versions may be missing from them.
 
 use crate::core::Core;
+use crate::core::snapshots::Pin;
 use crate::error::{Error, Result};
 use crate::manifest::ManifestLog;
 use crate::manifest::file_set::FileOpener;
 use crate::read::View;
-use crate::snapshot::Pin;
 use os::sync::Arc;
 use sst::Version;
 

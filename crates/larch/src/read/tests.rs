@@ -5,11 +5,11 @@
 
 use super::point::PointRead;
 use super::{PartRange, Parts, Wanted, multi};
-use crate::batch::BatchOps;
-use crate::commit::{self, rotate};
-use crate::install::FreshFiles;
+use crate::files::install::FreshFiles;
 use crate::manifest::Edit;
 use crate::parts;
+use crate::write::batch::BatchOps;
+use crate::write::commit::{self, rotate};
 use crate::{Database, Durability, Error, IndexKind, Readable, Selection, Snapshot, Table, TableOptions};
 use os::sim::SimDisk;
 use os::sync::Arc;

@@ -1,9 +1,9 @@
 //! That nothing is written which an older release cannot read, once that was asked for.
 
 use super::*;
+use crate::log::record::RecordReader;
 use crate::manifest::edit::Framing;
 use crate::manifest::{Edit, ManifestLog};
-use crate::record::RecordReader;
 use crate::{Database, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
@@ -45,10 +45,10 @@ fn manifest(disk: &Arc<SimDisk>) -> (u32, Option<String>) {
 fn a_later_feature_is_not_written_under_compat_of_an_older_release() {
     let (_, disk) = Machine::simulated(1);
     drop(open(&disk, Some(Release::Later)).expect("the disk works"));
-    assert_eq!(manifest(&disk), (crate::record::EDIT_FIELDS | LATER, Some("later".to_owned())));
+    assert_eq!(manifest(&disk), (crate::log::record::EDIT_FIELDS | LATER, Some("later".to_owned())));
     for compat in [Some(Release::V0_1), None] {
         drop(open(&disk, compat).expect("the disk works"));
-        assert_eq!(manifest(&disk), (crate::record::EDIT_FIELDS, Some("0.1".to_owned())), "{compat:?}");
+        assert_eq!(manifest(&disk), (crate::log::record::EDIT_FIELDS, Some("0.1".to_owned())), "{compat:?}");
     }
     drop(open(&disk, Some(Release::Later)).expect("an open under compat binds no later one"));
     assert_eq!(manifest(&disk).0 & LATER, LATER);

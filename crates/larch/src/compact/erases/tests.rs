@@ -2,7 +2,7 @@
 //! it makes of them is tested with whole databases.
 
 use crate::compact::{pick, run};
-use crate::install::FreshFiles;
+use crate::files::install::FreshFiles;
 use crate::manifest::Edit;
 use crate::{Database, Durability, Error, Table};
 use os::sim::SimDisk;

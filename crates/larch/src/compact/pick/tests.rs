@@ -1,7 +1,7 @@
 //! What is picked for which files, above all for erased rows.
 
 use super::*;
-use crate::leftovers::Leftovers;
+use crate::files::leftovers::Leftovers;
 use crate::manifest::file_set::FileOpener;
 use crate::manifest::file_set::tests::meta;
 use crate::manifest::{Edit, FileSet, TableId};

@@ -1,7 +1,7 @@
 //! A run of several files: what is asked for is what the cursor of a level touches.
 
 use super::*;
-use crate::leftovers::Leftovers;
+use crate::files::leftovers::Leftovers;
 use crate::manifest::Level;
 use crate::manifest::file_set::FileOpener;
 use crate::read::level::LevelCursor;

@@ -1,0 +1,242 @@
+//! Sorted rows and range erases to files of a bounded size, cut between keys. A row comes in parts, one for each column
+//! group of the table. The files are removed unless they are installed (see `install.rs`).
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::files::install::FreshFiles;
+use crate::files::origin;
+use crate::gauge::Holding;
+use crate::manifest::{Edit, TableInfo};
+use crate::parts::Slices;
+use os::Access;
+use os::sync::Arc;
+use sst::{Builder, Meta, RangeErase, RowKind, Version};
+
+/// Bytes of a file after which the memory of its builder is looked at again.
+const LOOK_BYTES: u64 = 64 << 10;
+
+/// Files being written for one table.
+pub struct Outputs {
+    core: Arc<Core>,
+    table: Arc<TableInfo>,
+    file_bytes: u64,
+    /// The range erase added last, or what of it no file has yet. It waits for the next one, which may go on where it ends,
+    /// and for the end of the file, which may cut it.
+    erase: Option<RangeErase>,
+    /// Whether nothing lies deeper, so that an erase with nothing to hide can go. Says which filter files get, too.
+    bottom: bool,
+    /// Erases of the current key that are kept only if something older is.
+    held_back: Vec<Version>,
+    held_key: Vec<u8>,
+    open: Option<Open>,
+    written: Vec<(u64, Meta)>,
+    /// The files of both.
+    fresh: FreshFiles,
+    /// The memory of all this.
+    memory: Holding,
+}
+
+/// Finished files that are not part of the database yet.
+pub struct NewFiles {
+    /// Number of each, and what is known of it.
+    pub files: Vec<(u64, Meta)>,
+    /// Their owner until they are installed.
+    pub fresh: FreshFiles,
+}
+
+/// As [`NewFiles`], with the edits that make them part of a table.
+pub struct Added {
+    /// One for each file.
+    pub edits: Vec<Edit>,
+    /// To be installed with the edits.
+    pub fresh: FreshFiles,
+    /// Of all files.
+    pub bytes: u64,
+}
+
+struct Open {
+    builder: Builder,
+    number: u64,
+    /// Length of the file from which on the builder's memory is looked at again.
+    look_at: u64,
+}
+
+impl Added {
+    /// Takes all of another.
+    pub fn append(&mut self, other: Added) {
+        self.edits.extend(other.edits);
+        self.fresh.append(other.fresh);
+        self.bytes += other.bytes;
+    }
+}
+
+impl Outputs {
+    /// Files of about `file_bytes`. At the `bottom` nothing lies deeper than they do.
+    pub fn new(core: &Arc<Core>, table: &Arc<TableInfo>, file_bytes: u64, bottom: bool) -> Self {
+        Self {
+            core: core.clone(),
+            table: table.clone(),
+            file_bytes,
+            erase: None,
+            bottom,
+            held_back: Vec::new(),
+            held_key: Vec::new(),
+            open: None,
+            written: Vec::new(),
+            fresh: FreshFiles::new(core),
+            memory: core.held.builders.holding(),
+        }
+    }
+
+    /// Adds a version whose value is in one piece, as log and memory have it.
+    pub fn add_joined(&mut self, key: &[u8], version: Version, kind: RowKind, value: &[u8]) -> Result<()> {
+        let count = self.table.options.groups.len();
+        match kind {
+            RowKind::Erase => self.add(key, version, kind, &[]),
+            _ if count < 2 => self.add(key, version, kind, &[value]),
+            _ => match Slices::of(value, count) {
+                Some(parts) => self.add(key, version, kind, &parts),
+                None => Err(Error::BadParts { table: self.table.name.clone(), key: key.into(), parts: count }),
+            },
+        }
+    }
+
+    /// Adds a version of a row: keys grow, versions of a key shrink. It has a part for each group, an erase none.
+    pub fn add(&mut self, key: &[u8], version: Version, kind: RowKind, parts: &[&[u8]]) -> Result<()> {
+        if self.bottom {
+            if !self.held_back.is_empty() && self.held_key != key {
+                self.held_back.clear();
+            }
+            if kind == RowKind::Erase {
+                self.held_key.clear();
+                self.held_key.extend_from_slice(key);
+                self.held_back.push(version);
+                return Ok(());
+            }
+            for i in 0..self.held_back.len() {
+                self.write(key, self.held_back[i], RowKind::Erase, &[])?;
+            }
+            self.held_back.clear();
+        }
+        self.write(key, version, kind, parts)
+    }
+
+    fn write(&mut self, key: &[u8], version: Version, kind: RowKind, parts: &[&[u8]]) -> Result<()> {
+        Ok(self.builder_at(key)?.add(key, version, kind, parts)?)
+    }
+
+    /// Adds a range erase: they are sorted and disjoint, and one is added before the rows from its start on are. One without
+    /// versions says nothing.
+    pub fn add_erase(&mut self, erase: RangeErase) -> Result<()> {
+        if erase.versions.is_empty() {
+            return Ok(());
+        }
+        match &mut self.erase {
+            Some(last) if last.end.as_ref() == Some(&erase.start) && last.versions == erase.versions => {
+                last.end = erase.end;
+            }
+            _ => {
+                self.write_erase()?;
+                self.erase = Some(erase);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the range erase that waits, if one does, as a whole.
+    fn write_erase(&mut self) -> Result<()> {
+        let Some(RangeErase { start, end, versions }) = self.erase.take() else { return Ok(()) };
+        Ok(self.builder_at(&start)?.add_range_erase(&start, end.as_deref(), &versions)?)
+    }
+
+    /// The builder of the file that takes what comes at `key`: a new one, which begins there, if the open one is long enough.
+    fn builder_at(&mut self, key: &[u8]) -> Result<&mut Builder> {
+        let mut bytes = self.open.as_ref().map_or(0, |open| open.builder.file_bytes());
+        if bytes >= self.file_bytes && self.open.as_ref().is_some_and(|open| open.builder.last_key() < key) {
+            self.close(Some(key))?;
+            bytes = 0;
+        }
+        if self.open.is_none() {
+            self.open = Some(self.create()?);
+        }
+        let open = self.open.as_mut().expect("created above");
+        if bytes >= open.look_at {
+            open.look_at = bytes + LOOK_BYTES;
+            let waiting = self.erase.as_ref().map_or(0, erase_bytes) + self.fresh.memory_bytes();
+            self.memory.set(open.builder.memory_bytes() + written_bytes(&self.written) + waiting);
+        }
+        Ok(&mut open.builder)
+    }
+
+    fn create(&mut self) -> Result<Open> {
+        let (number, now) = {
+            let _numbering = self.core.numbering.read();
+            (self.core.new_number(), self.core.table_info(self.table.id))
+        };
+        let path = self.core.opener.path(number, self.core.epoch);
+        let disk = &self.core.machine.disk;
+        self.fresh.add(path.clone());
+        let file = disk.open(&path, Access::CreateDirect).map_err(|error| Error::io("create", &path, error))?;
+        let options = &now.as_ref().unwrap_or(&self.table).options;
+        let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
+        let options = options.build(filter, self.core.options.compat);
+        let builder = Builder::new(file, path, self.core.machine.random.next_u64(), options);
+        let builder = builder.with_origin(origin::encode(&self.table));
+        Ok(Open { builder, number, look_at: 0 })
+    }
+
+    /// Finishes the open file, which ends before `cut`; `None` is the end of all keys.
+    fn close(&mut self, cut: Option<&[u8]>) -> Result<()> {
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        self.cut_erase(&mut open.builder, cut)?;
+        let meta = open.builder.finish()?;
+        self.written.push((open.number, meta));
+        self.memory.set(written_bytes(&self.written) + self.fresh.memory_bytes());
+        Ok(())
+    }
+
+    /// Writes what lies before `cut` of the range erase that waits.
+    fn cut_erase(&mut self, builder: &mut Builder, cut: Option<&[u8]>) -> Result<()> {
+        let Some(erase) = self.erase.take_if(|erase| cut.is_none_or(|cut| erase.start.as_slice() < cut)) else {
+            return Ok(());
+        };
+        let RangeErase { start, end, versions } = erase;
+        match cut.filter(|&cut| end.as_deref().is_none_or(|end| cut < end)) {
+            Some(cut) => {
+                builder.add_range_erase(&start, Some(cut), &versions)?;
+                self.erase = Some(RangeErase { start: cut.to_vec(), end, versions });
+            }
+            None => builder.add_range_erase(&start, end.as_deref(), &versions)?,
+        }
+        Ok(())
+    }
+
+    /// Finishes the last file and returns all of them.
+    pub fn finish_files(mut self) -> Result<NewFiles> {
+        self.write_erase()?;
+        self.close(None)?;
+        let directory = &self.core.directory;
+        self.core.machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
+        Ok(NewFiles { files: self.written, fresh: self.fresh })
+    }
+
+    /// Finishes the last file and returns all of them with the edits that add them to `level`.
+    pub fn finish(self, level: u8, version_offset: u64) -> Result<Added> {
+        let (table, epoch) = (self.table.id, self.core.epoch);
+        let NewFiles { files, fresh } = self.finish_files()?;
+        let bytes = files.iter().map(|(_, meta)| meta.file_bytes).sum();
+        let add = |(number, meta)| Edit::AddFile { table, level, number, epoch, version_offset, meta };
+        Ok(Added { edits: files.into_iter().map(add).collect(), fresh, bytes })
+    }
+}
+
+/// Memory of a range erase that waits.
+fn erase_bytes(erase: &RangeErase) -> u64 {
+    let keys = erase.start.capacity() + erase.end.as_ref().map_or(0, Vec::capacity);
+    (keys + erase.versions.capacity() * size_of::<Version>()) as u64
+}
+
+/// Memory of what is known of finished files.
+fn written_bytes(written: &[(u64, Meta)]) -> u64 {
+    written.iter().map(|(_, meta)| (size_of::<(u64, Meta)>() + meta.heap_bytes()) as u64).sum()
+}

@@ -1,0 +1,608 @@
+//! The database as its users see it: open, tables, batches, snapshots, care. Wiring only.
+
+use crate::background::LastHandle;
+use crate::bounds::{self, IntoKeyRange};
+use crate::cancel::Limit;
+use crate::core::Core;
+use crate::core::snapshots::Pin;
+use crate::error::{Error, Result};
+use crate::event::{Event, EventHook};
+use crate::files::install::FreshFiles;
+use crate::handle::table::{Table, check_name};
+use crate::inspect::check::{CheckProgress, CheckReport, Problem};
+use crate::inspect::metrics::Metrics;
+use crate::manifest::{Edit, TableId, TableInfo};
+use crate::options::{Durability, LevelOptions, Options, TableOptions};
+use crate::read::{Readable, Reader};
+use crate::release::Release;
+use crate::tables::share;
+use crate::warm::{self, Warmed};
+use crate::write::batch::BatchOps;
+use crate::write::commit;
+use crate::write::flush;
+use crate::{compact, open};
+use os::Machine;
+use os::real::ThreadPool;
+use os::sync::Arc;
+use pages::PageCache;
+use sst::Version;
+use std::path::{Path, PathBuf};
+
+/// A database in a directory. Cloning shares it; it is closed when the last handle of it and of its tables is dropped.
+///
+/// Dropping the last handle waits for the piece of background work that is under way to end, which is soon. The waker of a
+/// task may drop it, too: there nobody waits, a thread of the pool finishes the close, and an open in this process that
+/// comes before that waits.
+///
+/// ```
+/// # fn main() -> larch::Result<()> {
+/// # let directory = larch::doc::directory("database");
+/// let db = larch::Database::open(&directory)?;
+/// let users = db.table("users")?;
+/// users.insert(b"ada", b"1815")?;
+/// assert_eq!(users.get(b"ada")?.as_deref(), Some(&b"1815"[..]));
+/// db.close()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Database {
+    handle: Arc<Handle>,
+}
+
+/// What all handles of a database, its tables, batches and snapshots share.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub(crate) core: LastHandle,
+}
+
+/// Options of a database about to be opened.
+#[derive(Clone, Debug)]
+#[must_use = "a builder opens nothing until `open`"]
+pub struct Builder {
+    directory: PathBuf,
+    options: Options,
+    machine: Option<Machine>,
+    cache: Option<Arc<PageCache>>,
+    threads: Option<Arc<ThreadPool>>,
+}
+
+impl Builder {
+    /// Memory for pages in bytes: index nodes and data alike. Default 64 MiB. Ignored with [`Builder::page_cache`].
+    pub fn cache_bytes(mut self, bytes: u64) -> Self {
+        self.options.cache_bytes = bytes;
+        self
+    }
+
+    /// A cache shared with other databases of this process.
+    pub fn page_cache(mut self, cache: &Arc<PageCache>) -> Self {
+        self.cache = Some(cache.clone());
+        self
+    }
+
+    /// The threads that flush, compact and warm in the background. Default one pool for the whole process, of one thread more
+    /// than the machine has processors. Databases that share a pool take turns; a pool of its own keeps the work of a
+    /// database, or of a few, apart from that of others.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let directory = larch::doc::directory("thread_pool");
+    /// let pool = larch::ThreadPool::new(2);
+    /// let db = larch::Database::builder(&directory).thread_pool(&pool).open()?;
+    /// db.table("fruit")?.insert("apple", "red")?;
+    /// db.close()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn thread_pool(mut self, pool: &Arc<ThreadPool>) -> Self {
+        self.threads = Some(pool.clone());
+        self
+    }
+
+    /// Memory for rows not yet in files, in bytes. Default 64 MiB. A value may have a quarter of it.
+    pub fn write_buffer_bytes(mut self, bytes: u64) -> Self {
+        self.options.write_buffer_bytes = bytes;
+        self
+    }
+
+    /// Memory for merging and reading ahead in bytes. Default 16 MiB.
+    pub fn work_bytes(mut self, bytes: u64) -> Self {
+        self.options.work_bytes = bytes;
+        self
+    }
+
+    /// What commits wait for. Default [`Durability::Synced`].
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.options.durability = durability;
+        self
+    }
+
+    /// Share of the cache for tables that are [to be in memory](TableOptions::in_memory), in bytes; at most half of it.
+    /// Default a quarter. Ignored with [`Builder::page_cache`], see [`PageCache::set_kept_bytes`].
+    pub fn in_memory_bytes(mut self, bytes: u64) -> Self {
+        self.options.in_memory_bytes = Some(bytes);
+        self
+    }
+
+    /// Whether to write down at close which pages are in memory, and to bring those back in the background after open, as
+    /// far as the cache has room. Opening does not wait for it. Default false: a program that opens a database for a moment
+    /// would read more than it needs, and leave a poorer state than it found.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let directory = larch::doc::directory("warm_from_last");
+    /// let open = || larch::Database::builder(&directory).warm_from_last(true).open();
+    /// let db = open()?;
+    /// db.table("fruit")?.insert("apple", "red")?;
+    /// db.flush()?;
+    /// assert!(db.table("fruit")?.get("apple")?.is_some());
+    /// db.close()?;
+    /// // What was read is in memory again, or soon will be.
+    /// let db = open()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn warm_from_last(mut self, warm: bool) -> Self {
+        self.options.warm_from_last = warm;
+        self
+    }
+
+    /// Disk space kept back in a file of the directory, in bytes, so that erases can be written when the disk is full; 0 for
+    /// none. Default 256 KiB, room for a few thousand erases.
+    ///
+    /// When the disk is full, writes that hold a put fail, and those of erases alone take from this space. Once it is used up
+    /// they fail as well. Puts succeed again when there is room for them and for the reserve.
+    pub fn reserve_bytes(mut self, bytes: u64) -> Self {
+        self.options.reserve_bytes = bytes;
+        self
+    }
+
+    /// By how many bytes a manifest may grow, besides its initial length, before a new one is begun. Default 4 MiB, which
+    /// leaves nothing to tune; tests want it smaller.
+    #[doc(hidden)]
+    pub fn manifest_slack_bytes(mut self, bytes: u64) -> Self {
+        self.options.manifest_slack_bytes = bytes;
+        self
+    }
+
+    /// Whether a missing database is created. Default true.
+    pub fn create(mut self, create: bool) -> Self {
+        self.options.create = create;
+        self
+    }
+
+    /// Whether to open without lock, threads and log replay: reads show what is in files, see [`Database::version`].
+    ///
+    /// Another process may write to the database meanwhile. As long as the files that are shown here exist, reads show
+    /// them. When a writer has removed one, the read that misses it takes the newest files: a read that begins there, such as
+    /// [`Table::get`], shows them and succeeds. A snapshot and a range go on if the newest files show the same
+    /// version, and otherwise end with [`Error::Outdated`]; no read ever shows a part of one version and a part of another.
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.options.read_only = read_only;
+        self
+    }
+
+    /// Whether to read the flat index of files that have both. Default false.
+    pub fn prefer_flat_index(mut self, flat: bool) -> Self {
+        self.options.prefer_flat_index = flat;
+        self
+    }
+
+    /// Most SSTs open for reading at a time, and at least one. Default 512.
+    ///
+    /// Files that are kept open and files that are being read count together, however many reads are under way: a read of one
+    /// more file waits until another file is not read any more. Files that a flush, a compaction or an import writes come on top.
+    pub fn open_files(mut self, files: usize) -> Self {
+        self.options.open_files = files;
+        self
+    }
+
+    /// Shape of the levels.
+    pub fn levels(mut self, levels: LevelOptions) -> Self {
+        self.options.levels = levels;
+        self
+    }
+
+    /// Calls `hook` with each [`Event`]: flushes, compactions, waiting commits, errors, retries, recovery.
+    ///
+    /// The hook runs on the thread that does the work, which may hold locks of the database: it must return soon and must
+    /// not use the database. A panic of the hook is caught; the event is lost then and the engine goes on.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let directory = larch::doc::directory("on_event");
+    /// let builder = larch::Database::builder(&directory);
+    /// let db = builder.on_event(|event| eprintln!("{:?} {event}", event.level())).open()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        self.options.events = EventHook::new(hook);
+        self
+    }
+
+    /// Reads every page of every file from disk in the background, so many bytes a second, and compares it with its checksum;
+    /// a round through all files begins at most once an hour. 0, the default, for no such scrub. Damage is counted in
+    /// [`Metrics::damaged_pages`], listed by [`Database::damage`], and is an [`Event`].
+    pub fn scrub_bytes_per_second(mut self, bytes: u64) -> Self {
+        self.options.scrub_bytes_per_second = bytes;
+        self
+    }
+
+    /// The oldest release that is to read what this process writes, so that the database can be opened by it again.
+    /// Default [`Release::NEWEST`], this one. Nothing binds a later open: without `compat` it may write what only newer
+    /// releases read, and an open with `compat` then refuses the database and names the file.
+    pub fn compat(mut self, release: Release) -> Self {
+        self.options.compat = release;
+        self
+    }
+
+    /// The machine to run on. Default the real one.
+    pub fn machine(mut self, machine: Machine) -> Self {
+        self.machine = Some(machine);
+        self
+    }
+
+    /// Opens the database. Reads the manifest and the log, and no page of any SST.
+    pub fn open(self) -> Result<Database> {
+        let mut machine = self.machine.unwrap_or_else(Machine::real);
+        if let Some(pool) = self.threads {
+            machine.threads = pool;
+        }
+        let core = open::open(machine, self.directory, self.options, self.cache)?;
+        Ok(Database { handle: Arc::new(Handle { core: LastHandle::new(core) }) })
+    }
+}
+
+impl Database {
+    /// Opens the database in `directory` with default options, creating it if there is none.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
+        Self::builder(directory).open()
+    }
+
+    /// Options for opening the database in `directory`.
+    pub fn builder(directory: impl AsRef<Path>) -> Builder {
+        let directory = directory.as_ref().to_owned();
+        Builder { directory, options: Options::default(), machine: None, cache: None, threads: None }
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.handle.core
+    }
+
+    /// The table `name`, created with default options if there is none.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        self.table_with(name, TableOptions::default())
+    }
+
+    /// The table `name`, created with `options` if there is none. An existing table keeps the options it has.
+    pub fn table_with(&self, name: &str, options: TableOptions) -> Result<Table> {
+        if let Some(table) = self.existing_table(name)? {
+            return Ok(table);
+        }
+        options.check()?;
+        if self.core().options.read_only {
+            return Err(Error::NoSuchTable(name.to_owned()));
+        }
+        let info = self.core().create_table(name, options)?;
+        Ok(Table::new(self.handle.clone(), info))
+    }
+
+    /// The table `name`, if there is one.
+    pub fn existing_table(&self, name: &str) -> Result<Option<Table>> {
+        check_name(name)?;
+        let view = self.core().view();
+        let found = view.files.tables.named(name);
+        Ok(found.map(|table| Table::new(self.handle.clone(), table.info.clone())))
+    }
+
+    /// Names of all tables, sorted.
+    pub fn tables(&self) -> Vec<String> {
+        let view = self.core().view();
+        view.files.tables.names().map(str::to_owned).collect()
+    }
+
+    /// Drops the table `name` with all its rows, for snapshots too; false if there is none.
+    pub fn drop_table(&self, name: &str) -> Result<bool> {
+        let core = self.core();
+        core.check_writable()?;
+        // What is durable is a prefix of the commits: those before this one come first.
+        let guard = core.write.lock();
+        let writer = guard.as_ref().ok_or(Error::ReadOnly)?;
+        core.check_writable()?;
+        let Some(table) = self.existing_table(name)? else { return Ok(false) };
+        writer.sync(core)?;
+        let edit = Edit::DropTable(table.id());
+        core.install_in(&mut core.manifest.lock(), &[edit], FreshFiles::new(core), |_| {})?;
+        drop(guard);
+        core.free_old_views();
+        Ok(true)
+    }
+
+    /// Gives the table `name` the name `new`, in one step: a crash leaves one of the two, with all rows. No row is copied.
+    ///
+    /// The result is a new table with the rows and options of the old one, which is dropped; handles of the old one are of
+    /// no more use. What is in memory is written to a file first.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let db = larch::Database::open(larch::doc::directory("rename_table"))?;
+    /// db.table("fruit")?.insert("apple", "red")?;
+    /// let food = db.rename_table("fruit", "food")?;
+    /// assert_eq!(food.get("apple")?.as_deref(), Some(&b"red"[..]));
+    /// assert_eq!(db.tables(), ["food"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchTable`] if there is no table `name`, [`Error::TableExists`] if there is a table `new`, `name` itself
+    /// included.
+    pub fn rename_table(&self, name: &str, new: &str) -> Result<Table> {
+        let table = self.existing_table(name)?.ok_or_else(|| Error::NoSuchTable(name.to_owned()))?;
+        share::share(&self.handle, &table, check_name(new)?, share::Part::Whole)
+    }
+
+    /// An empty batch.
+    pub fn batch(&self) -> Batch {
+        Batch {
+            handle: self.handle.clone(),
+            ops: BatchOps::new(),
+            durability: self.core().options.durability,
+            tables: Vec::new(),
+            bad: None,
+        }
+    }
+
+    /// What reads see now, kept until the snapshot is dropped.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { handle: self.handle.clone(), pin: Arc::new(self.core().pin()) }
+    }
+
+    /// The newest version that reads see. In a database opened read-only, the newest that is in files.
+    pub fn version(&self) -> Version {
+        self.core().visible()
+    }
+
+    /// Makes every commit so far durable, buffered ones too.
+    pub fn sync(&self) -> Result<()> {
+        commit::sync(self.core(), Durability::Synced).map(drop)
+    }
+
+    /// Writes everything in memory to files.
+    pub fn flush(&self) -> Result<()> {
+        flush::flush_all(self.core())
+    }
+
+    /// Merges every table into its deepest level.
+    pub fn compact(&self) -> Result<()> {
+        let view = self.core().view();
+        for table in view.files.tables.keys() {
+            compact::compact_table(self.core(), *table, &Limit::none(self.core()), &mut |_, _| {})?;
+        }
+        Ok(())
+    }
+
+    /// Writes everything in memory to files and waits until the levels are in shape, so that nothing is left for the
+    /// background to do. Far less work than [`Database::compact`] where much of the data has not changed.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let db = larch::Database::open(larch::doc::directory("settle"))?;
+    /// let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// db.settle()?;
+    /// assert_eq!(db.metrics().files, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn settle(&self) -> Result<()> {
+        flush::flush_all(self.core())?;
+        compact::settle(self.core())
+    }
+
+    /// Brings back what was in memory when the database was closed last, if [that was written down](Builder::warm_from_last),
+    /// as far as the cache has room that nobody uses. Returns when that is done. A state that is missing or damaged brings
+    /// nothing; an error is none.
+    pub fn warm_up(&self) -> Warmed {
+        let restored = warm::state::restore(self.core(), &mut |_| true);
+        self.core().warmth.count(&restored);
+        restored.warmed
+    }
+
+    /// Brings a range of `table` to memory. See [`Table::warm`].
+    pub fn warm(&self, table: &Table, range: impl IntoKeyRange) -> Result<Warmed> {
+        table.check_handle(&self.handle)?;
+        table.warm(range)
+    }
+
+    /// What the background scrub found damaged since the database was opened, the first 64 pages; see
+    /// [`Builder::scrub_bytes_per_second`].
+    pub fn damage(&self) -> Vec<Problem> {
+        self.core().scrub.problems()
+    }
+
+    /// Reads every page of every file and compares them with each other and with the manifest.
+    pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
+        crate::inspect::check::check(self.core(), None, &Limit::none(self.core()), progress)
+    }
+
+    /// Counters and sizes.
+    pub fn metrics(&self) -> Metrics {
+        Metrics::of(self.core())
+    }
+
+    /// Changes the memory for pages while the database is in use; for all databases that share its cache. Given less, the
+    /// cache lets pages go and the system has their memory back before this returns, but for pages that are being looked
+    /// at or read, or that values handed out refer to: those follow when they are let go.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let db = larch::Database::open(larch::doc::directory("set_cache_bytes"))?;
+    /// db.set_cache_bytes(16 << 20);
+    /// assert_eq!(db.metrics().cache.budget_bytes, 16 << 20);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_cache_bytes(&self, bytes: u64) {
+        self.core().cache.set_budget(bytes);
+    }
+
+    /// The page cache, to be shared with other databases.
+    pub fn page_cache(&self) -> &Arc<PageCache> {
+        &self.core().cache
+    }
+
+    /// Writes everything to files and makes it durable, so that the next open has no log to read. Dropping the last
+    /// handle closes too, without that: commits stay in the log.
+    pub fn close(self) -> Result<()> {
+        if self.core().options.read_only {
+            return Ok(());
+        }
+        self.flush()
+    }
+}
+
+/// Writes that take effect together, in the order in which they were added.
+#[must_use = "a batch does nothing until it is committed"]
+#[derive(Debug)]
+pub struct Batch {
+    handle: Arc<Handle>,
+    ops: BatchOps,
+    durability: Durability,
+    /// The tables that are written to, by their ids.
+    tables: Vec<Arc<TableInfo>>,
+    /// The first thing that was wrong; told by `commit`.
+    bad: Option<Error>,
+}
+
+impl Batch {
+    /// Whether the write of a row of `table` that passes `check` can be added.
+    fn checked(&mut self, table: &Table, check: impl FnOnce() -> Result<()>) -> bool {
+        if self.bad.is_none() {
+            self.bad = table.check_handle(&self.handle).and_then(|()| check()).err();
+        }
+        if let Err(place) = self.tables.binary_search_by_key(&table.id(), |table| table.id) {
+            self.tables.insert(place, table.identity().clone());
+        }
+        self.bad.is_none()
+    }
+
+    /// Sets `key` to `value`.
+    pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        let (key, value) = (key.as_ref(), value.as_ref());
+        if self.checked(table, || table.check_row(key, value)) {
+            self.ops.put(table.id().0, key, value);
+        }
+    }
+
+    /// Sets `key` to a value in parts, see [`Table::insert_parts`].
+    pub fn insert_parts(&mut self, table: &Table, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) {
+        let key = key.as_ref();
+        if self.checked(table, || table.check_row_of_parts(key, parts)) {
+            self.ops.put_parts(table.id().0, key, parts);
+        }
+    }
+
+    /// Removes `key`.
+    pub fn remove(&mut self, table: &Table, key: impl AsRef<[u8]>) {
+        let key = key.as_ref();
+        if self.checked(table, || commit::check_row(table.core(), key, 0)) {
+            self.ops.erase(table.id().0, key);
+        }
+    }
+
+    /// Removes every key in `range`.
+    pub fn remove_range(&mut self, table: &Table, range: impl IntoKeyRange) {
+        let Some((start, end)) = bounds::half_open(&range) else { return };
+        let end = end.unwrap_or_default();
+        let check = |key: &[u8]| commit::check_row(table.core(), key, 0);
+        if self.checked(table, || check(&start).and_then(|()| check(&end))) {
+            self.ops.range_erase(table.id().0, &start, &end);
+        }
+    }
+
+    /// What the commit waits for, if not the database's default.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Number of writes.
+    pub fn len(&self) -> usize {
+        self.ops.count() as usize
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ops.is_empty()
+    }
+
+    /// Commits all writes and returns their version. An empty batch that is [`Durability::Synced`] makes every commit before it
+    /// durable, as [`Database::sync`] does, and returns the version of the newest.
+    ///
+    /// A commit does work in proportion to its own bytes, to the depth of the memtables of the tables it names, and once for the
+    /// log: a write of one record, and a sync that concurrent commits share. The number of tables does not matter.
+    ///
+    /// # Errors
+    /// After an error none of the writes has taken effect, but after [`Error::OutcomeUnknown`], when a sync has failed: only
+    /// opening the database again shows whether they have.
+    pub fn commit(mut self) -> Result<Version> {
+        match self.bad {
+            Some(error) => Err(error),
+            None => commit::commit(&self.handle.core, &mut self.ops, &self.tables, self.durability),
+        }
+    }
+}
+
+/// The database as it was at one version. Cheap; cloning shares it.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    handle: Arc<Handle>,
+    pin: Arc<Pin>,
+}
+
+impl Snapshot {
+    /// The version it shows.
+    pub fn version(&self) -> Version {
+        self.pin.version()
+    }
+
+    /// What keeps the version of a snapshot of `table`'s database.
+    pub(crate) fn pin_of(&self, table: &Table) -> Result<&Arc<Pin>> {
+        table.check_handle(&self.handle)?;
+        Ok(&self.pin)
+    }
+}
+
+impl Readable for Snapshot {
+    fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>> {
+        Ok(table.reader_at(Some(self.pin_of(table)?)))
+    }
+}
+
+impl Readable for Database {
+    fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>> {
+        table.check_handle(&self.handle)?;
+        Ok(table.reader())
+    }
+}
+
+impl Core {
+    fn create_table(&self, name: &str, options: TableOptions) -> Result<Arc<crate::manifest::TableInfo>> {
+        self.check_writable()?;
+        // Tables come and go under this lock, so the name and the id are looked up and taken in one go.
+        let guard = self.write.lock();
+        if guard.is_none() {
+            return Err(Error::ReadOnly);
+        }
+        let view = self.view();
+        if let Some(table) = view.files.tables.named(name) {
+            return Ok(table.info.clone());
+        }
+        let id = TableId(view.files.next_table);
+        self.install(&[Edit::Table { id, name: name.to_owned(), options }], FreshFiles::new(self), |_| {})?;
+        Ok(self.table_info(id).expect("installed above"))
+    }
+}

@@ -1,0 +1,164 @@
+//! A table seen through some of its column groups. It knows which parts of rows are wanted; finding them is `read/`.
+
+use crate::bounds::{self, IntoKeyRange};
+use crate::core::snapshots::Pin;
+use crate::error::Result;
+use crate::handle::database::Snapshot;
+use crate::handle::table::Table;
+use crate::read::{Key, PartRange, PartScan, Parts, Prefetched, Reader, Tried, Wanted};
+use os::sync::Arc;
+use sst::{Direction, Limits};
+
+/// A table seen through some of its column groups, made by [`Table::select`]. Cheap; cloning shares it.
+///
+/// A read gives the parts of a row in the order in which the groups were named, and touches no page of other groups. The
+/// first of the table's groups lies with the keys; what is wanted of the others is found together, after the key. A
+/// selection of no group reads keys only.
+///
+/// ```
+/// # fn main() -> larch::Result<()> {
+/// # let db = larch::Database::open(larch::doc::directory("selection"))?;
+/// let groups = ["name", "life", "portrait"].map(str::to_owned).to_vec();
+/// let people = db.table_with("people", larch::TableOptions { groups, ..Default::default() })?;
+/// people.insert_parts("ada", &["Ada Lovelace", "1815-1852", "a large picture"])?;
+/// people.insert_parts("alan", &["Alan Turing", "1912-1954", "another one"])?;
+///
+/// let names = people.select(["name"])?;
+/// let ada = names.get("ada")?.expect("she is there");
+/// assert_eq!(ada[0][..], *b"Ada Lovelace");
+///
+/// // Two of the three, in this order; no picture is read.
+/// for row in people.select(["life", "name"])?.range("a".."b") {
+///     let (_, parts) = row?;
+///     println!("{}: {}", parts[1].escape_ascii(), parts[0].escape_ascii());
+/// }
+///
+/// let snapshot = db.snapshot();
+/// people.remove("ada")?;
+/// assert!(names.get("ada")?.is_none());
+/// assert!(names.at(&snapshot)?.get("ada")?.is_some());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Selection {
+    table: Table,
+    wanted: Wanted,
+    /// Of the snapshot that is seen; `None`: what there is when it is read.
+    pin: Option<Arc<Pin>>,
+}
+
+impl Selection {
+    pub(crate) fn new(table: Table, wanted: Wanted) -> Self {
+        Self { table, wanted, pin: None }
+    }
+
+    /// The same groups as `snapshot` shows them, which is kept as long as this is.
+    pub fn at(&self, snapshot: &Snapshot) -> Result<Self> {
+        let pin = snapshot.pin_of(&self.table)?.clone();
+        Ok(Self { pin: Some(pin), ..self.clone() })
+    }
+
+    /// What keeps the version of the snapshot that is seen, if it is one.
+    pub(crate) fn pinned(&self) -> Option<&Arc<Pin>> {
+        self.pin.as_ref()
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    pub(crate) fn wanted(&self) -> &Wanted {
+        &self.wanted
+    }
+
+    /// What reads it.
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader::new(&self.table, self.pin.as_ref(), self.wanted)
+    }
+
+    /// The parts of the row `key`, if there is one. Parts found in memory are not copied.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Parts>> {
+        self.reader().get(key.as_ref())
+    }
+
+    /// The parts of the row `key`, if all that it takes is in memory, see [`Table::try_get`].
+    pub fn try_get(&self, key: impl AsRef<[u8]>) -> Result<Tried<Option<Parts>>> {
+        self.reader().try_get(key.as_ref())
+    }
+
+    /// As [`Selection::get`], as a future, see [`Table::get_async`].
+    pub async fn get_async(&self, key: impl AsRef<[u8]>) -> Result<Option<Parts>> {
+        self.reader().get_async(key.as_ref()).await
+    }
+
+    /// Whether there is a row `key`. No part of it is read for that.
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.reader().contains_key(key.as_ref())
+    }
+
+    /// As [`Selection::contains_key`], if all that it takes is in memory.
+    pub fn try_contains_key(&self, key: impl AsRef<[u8]>) -> Result<Tried<bool>> {
+        self.reader().try_contains_key(key.as_ref())
+    }
+
+    /// As [`Selection::contains_key`], as a future.
+    pub async fn contains_key_async(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.reader().contains_key_async(key.as_ref()).await
+    }
+
+    /// The parts of the rows `keys`, in the order of the keys, all as of one moment. They are looked up together, see
+    /// [`Table::multi_get`].
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Parts>>> {
+        self.reader().multi_get(&Vec::from_iter(keys))
+    }
+
+    /// As [`Selection::multi_get`], as a future, see [`Table::multi_get_async`].
+    pub fn multi_get_async<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> impl Future<Output = Result<Vec<Option<Parts>>>> {
+        let keys = Vec::from_iter(keys);
+        async move { self.reader().multi_get_async(&keys).await }
+    }
+
+    /// Brings what reading `range` from its start will need into memory, see [`Table::prefetch`]; of other groups nothing.
+    pub fn prefetch(&self, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched> {
+        self.reader().prefetch(bounds::owned(&range), limits, Direction::Forward, self.wanted.set())
+    }
+
+    /// As [`Selection::prefetch`], for reading from the end.
+    pub fn prefetch_back(&self, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched> {
+        self.reader().prefetch(bounds::owned(&range), limits, Direction::Backward, self.wanted.set())
+    }
+
+    /// The rows with keys in `range`, as of now or of the snapshot, in order, from either end.
+    pub fn range(&self, range: impl IntoKeyRange) -> PartRange {
+        self.reader().range(bounds::owned(&range))
+    }
+
+    /// As [`Selection::range`], for futures, see [`Table::scan_async`].
+    pub fn scan_async(&self, range: impl IntoKeyRange) -> PartScan {
+        self.range(range).into()
+    }
+
+    /// The rows whose keys begin with `prefix`.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> PartRange {
+        self.reader().range(bounds::of_prefix(prefix.as_ref()))
+    }
+
+    /// All rows.
+    pub fn iter(&self) -> PartRange {
+        self.range(..)
+    }
+
+    /// The row with the least key.
+    pub fn first_key_value(&self) -> Result<Option<(Key, Parts)>> {
+        self.iter().next().transpose()
+    }
+
+    /// The row with the greatest key.
+    pub fn last_key_value(&self) -> Result<Option<(Key, Parts)>> {
+        self.iter().next_back().transpose()
+    }
+}

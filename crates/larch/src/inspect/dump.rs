@@ -1,0 +1,242 @@
+//! SSTs, logs and manifests as text for people: by their files, or all SSTs of a table.
+
+use crate::error::{Error, Result};
+use crate::files::origin::{self, Origin};
+use crate::log::record::{Kind, LogError, RecordReader};
+use crate::log::wal::LogReader;
+use crate::manifest::edit::Framing;
+use crate::manifest::file_set::sst_name;
+use crate::manifest::{Edit, TableFiles};
+use crate::options::TableOptions;
+use crate::read::range::ahead_bytes;
+use crate::write::batch::Op;
+use os::sync::Arc;
+use os::{Access, Machine};
+use pages::{Admit, Loaded, PageCache, Reason, Session};
+use sst::{DumpDetail, Sst};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Prints the SST, log or manifest at `path` to `out`.
+pub fn dump(path: impl AsRef<Path>, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
+    dump_on(&Machine::real(), path.as_ref(), detail, out)
+}
+
+/// As [`dump`], on any machine.
+pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
+    let file = machine.disk.open(path, Access::Read).map_err(|error| Error::io("open", path, error))?;
+    let mut magic = [0; 8];
+    let read = file.read_at(&mut magic, 0).map_err(|error| Error::io("read", path, error))?;
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if &magic[..read] == b"LARCHLOG" || name.ends_with(".log") || name.starts_with("MANIFEST-") {
+        let is_manifest = match RecordReader::open(&*machine.disk, path, Kind::Manifest, None) {
+            Ok(reader) => reader.header().is_some(),
+            Err(_) => false,
+        };
+        return if is_manifest { manifest(machine, path, detail, out) } else { log(machine, path, detail, out) };
+    }
+    let (meta, origin) = sst::read_origin(&*file, path)?;
+    if meta.has_origin {
+        let Origin { table, name, groups } = origin::decode(&origin);
+        let (id, name) = (table.unwrap_or(0), name.unwrap_or_default());
+        let groups = groups.filter(|groups| !groups.is_empty()).map(|groups| format!(" groups {}", groups.join(" ")));
+        line(out, format_args!("written for table {id} {name:?}{}", groups.unwrap_or_default()))?;
+    }
+    let cache = PageCache::new(CACHE_BYTES, 1, sst::validate);
+    let file = cache.register_on(path, meta.file_id, machine);
+    let sst = Sst::new(file, meta, 0, false);
+    Ok(sst::dump(&sst, &passing(&cache), detail, out)?)
+}
+
+/// Room for the largest page, unpacked, beside a node of each level and what is read ahead.
+const CACHE_BYTES: u64 = 32 << 20;
+
+/// A session that leaves nothing in `cache` and asks ahead as a range does.
+fn passing(cache: &Arc<PageCache>) -> Session {
+    Session::new(cache, Reason::Check, Admit::Pass).with_ahead_bytes(ahead_bytes(cache))
+}
+
+/// Prints the files of a table, from the newest to the oldest.
+pub fn dump_table(files: &TableFiles, cache: &Arc<PageCache>, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
+    let groups = &files.info.options.groups;
+    if !groups.is_empty() {
+        let names: Vec<String> = groups.iter().enumerate().map(|(i, name)| format!("{i} {name}")).collect();
+        line(out, format_args!("groups: {}", names.join(", ")))?;
+    }
+    for (level, file) in files.files() {
+        line(out, format_args!("level {level}: {}", sst_name(file.number, file.epoch)))?;
+        if file.sst.version_offset > 0 {
+            line(out, format_args!("its versions count from {}", file.sst.version_offset))?;
+        }
+        match detail {
+            DumpDetail::Loaded => sst::dump(&file.sst, &Loaded::new(cache), detail, out)?,
+            DumpDetail::Pages | DumpDetail::Rows => {
+                sst::dump(&file.sst, &passing(cache), detail, out)?;
+            }
+        }
+        line(out, format_args!(""))?;
+    }
+    Ok(())
+}
+
+fn manifest(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
+    let mut reader = RecordReader::open(&*machine.disk, path, Kind::Manifest, None)?;
+    let header = *reader.header().expect("the caller saw a header");
+    line(out, format_args!("manifest {} id {:016x}", header.number, header.log_id))?;
+    let framing = Framing::of(header.features);
+    while let Some(record) = reader.next_record()? {
+        line(out, format_args!("record at {}: {} bytes", record.offset, record.payload.len()))?;
+        let offset = record.offset;
+        let mut payload = record.payload;
+        while !payload.is_empty() {
+            let edit = Edit::decode(&mut payload, framing);
+            match edit.map_err(|unreadable| LogError::unreadable(path, offset, unreadable))? {
+                Some(edit) => print_edit(&edit, detail, out)?,
+                None => line(out, format_args!("  an optional edit of a newer Larch"))?,
+            }
+        }
+    }
+    tail(reader.end(), reader.tear().map(|tear| (tear.offset, tear.why)), out)
+}
+
+fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
+    match edit {
+        Edit::Database(id) => line(out, format_args!("  database {id:016x}")),
+        Edit::Epoch(epoch) => line(out, format_args!("  epoch {epoch}")),
+        Edit::Table { id, name, options } => line(out, format_args!("  table {} {name:?} {}", id.0, shown(options))),
+        Edit::AlterTable { id, since, options } => {
+            line(out, format_args!("  alter table {} since file {since} {}", id.0, shown(options)))
+        }
+        Edit::DropTable(id) => line(out, format_args!("  drop table {}", id.0)),
+        Edit::AddFile { table, level, number, epoch, version_offset, meta } => {
+            line(
+                out,
+                format_args!(
+                    "  add table {} level {level} file {} rows {} bytes {} index {} versions {}..{} keys {}..{}",
+                    table.0,
+                    crate::manifest::file_set::sst_name(*number, *epoch),
+                    meta.rows(),
+                    meta.file_bytes,
+                    meta.index_bytes(),
+                    meta.oldest.0.saturating_add(*version_offset),
+                    meta.newest.0.saturating_add(*version_offset),
+                    meta.bounds.low.escape_ascii(),
+                    meta.bounds.high.as_deref().unwrap_or(b"(end)").escape_ascii(),
+                ),
+            )?;
+            if detail == DumpDetail::Rows {
+                for (kind, tree) in meta.trees() {
+                    line(out, format_args!("    {kind}: {tree:?}"))?;
+                }
+            }
+            Ok(())
+        }
+        Edit::RemoveFile { table, level, number } => {
+            line(out, format_args!("  remove table {} level {level} file {number}", table.0))
+        }
+        Edit::ShareFile { table, level, number, to } => {
+            line(out, format_args!("  share table {} level {level} file {number} with table {}", table.0, to.0))
+        }
+        Edit::SliceFile { table, level, number, slice: None } => {
+            line(out, format_args!("  slice table {} level {level} file {number} whole", table.0))
+        }
+        Edit::SliceFile { table, level, number, slice: Some(slice) } => line(
+            out,
+            format_args!(
+                "  slice table {} level {level} file {number} rows {:?} bytes {} keys {}..{}",
+                table.0,
+                slice.rows,
+                slice.bytes,
+                slice.bounds.low.escape_ascii(),
+                slice.bounds.high.as_deref().unwrap_or(b"(end)").escape_ascii(),
+            ),
+        ),
+        Edit::MoveFile { table, level, number, to } => {
+            line(out, format_args!("  move table {} level {level} file {number} to level {to}", table.0))
+        }
+        Edit::OldestLog(number) => line(out, format_args!("  oldest log {number}")),
+        Edit::NextNumber(number) => line(out, format_args!("  next number {number}")),
+        Edit::LastVersion(version) => line(out, format_args!("  last version {}", version.0)),
+        Edit::WrittenFor(release) => line(out, format_args!("  written for release {release}")),
+        Edit::NextTable(id) => line(out, format_args!("  next table {id}")),
+        Edit::FlushedVersion(version) => line(out, format_args!("  flushed version {}", version.0)),
+    }
+}
+
+fn shown(options: &TableOptions) -> String {
+    let TableOptions { page_bytes, node_bytes, index, compression, metadata, groups, filters, .. } = options;
+    let metadata = metadata.len();
+    let prefix = match options.filter_prefix_bytes {
+        0 => String::new(),
+        bytes => format!(" with prefixes of {bytes}"),
+    };
+    let memory = if options.in_memory { " in memory" } else { "" };
+    let text = format!(
+        "page {page_bytes} node {node_bytes} index {index:?} compression {compression:?} \
+         filters {filters}{prefix}{memory} metadata {metadata} bytes"
+    );
+    if groups.is_empty() { text } else { format!("{text} groups {}", groups.join(" ")) }
+}
+
+fn log(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
+    let mut reader = LogReader::open(&*machine.disk, path, None)?;
+    match reader.header() {
+        Some(header) => {
+            line(out, format_args!("log {} id {:016x}", header.number, header.log_id))?;
+            if let Some(previous) = header.previous {
+                line(out, format_args!("continues log {}, which ended at {}", previous.number, previous.end))?;
+            }
+        }
+        None => line(out, format_args!("log whose creation was not finished"))?,
+    }
+    while let Some(commit) = reader.next_commit()? {
+        let (offset, version, ops) = (commit.offset, commit.version, commit.ops);
+        line(
+            out,
+            format_args!("commit at {offset}: version {} ops {} bytes {}", version.0, ops.count(), ops.bytes().len()),
+        )?;
+        if detail == DumpDetail::Rows {
+            for (table, op) in ops.iter() {
+                print_op(table, &op, out)?;
+            }
+        }
+    }
+    tail(reader.end(), reader.tear().map(|tear| (tear.offset, tear.why)), out)
+}
+
+fn print_op(table: u32, op: &Op<'_>, out: &mut dyn Write) -> Result<()> {
+    const SHOWN: usize = 64;
+    match op {
+        Op::Put { key, value } => {
+            let shown = &value[..value.len().min(SHOWN)];
+            line(
+                out,
+                format_args!(
+                    "  put table {table} {} = {} ({} bytes)",
+                    key.escape_ascii(),
+                    shown.escape_ascii(),
+                    value.len()
+                ),
+            )
+        }
+        Op::Erase { key } => line(out, format_args!("  erase table {table} {}", key.escape_ascii())),
+        Op::RangeErase { start, end: [] } => {
+            line(out, format_args!("  erase table {table} from {}", start.escape_ascii()))
+        }
+        Op::RangeErase { start, end } => {
+            line(out, format_args!("  erase table {table} from {} to {}", start.escape_ascii(), end.escape_ascii()))
+        }
+    }
+}
+
+fn tail(end: u64, tear: Option<(u64, &'static str)>, out: &mut dyn Write) -> Result<()> {
+    match tear {
+        Some((offset, why)) => line(out, format_args!("torn at {offset}: {why}")),
+        None => line(out, format_args!("end at {end}")),
+    }
+}
+
+fn line(out: &mut dyn Write, text: std::fmt::Arguments<'_>) -> Result<()> {
+    let failed = |error: io::Error| Error::io("write", Path::new("output"), error);
+    writeln!(out, "{text}").map_err(failed)
+}

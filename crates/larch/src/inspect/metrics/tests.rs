@@ -1,0 +1,176 @@
+//! Sizes are those of what is there: of the pages that a check finds in the files, and of the pages in the cache.
+
+use super::*;
+use crate::handle::database::Database;
+use crate::handle::table::Table;
+use crate::options::{LevelOptions, TableOptions};
+use os::sync::Arc;
+use os::{Access, Machine};
+use pages::{Admit, Reason, Session, retry};
+use sst::{Compression, FileReport, Groups, IndexKind, Seek, SstCursor};
+
+fn database() -> Database {
+    let (machine, _) = Machine::simulated(1);
+    // Nothing is compacted unless it is asked for.
+    let levels = LevelOptions { level0_files: 100, slow_files: 100, file_bytes: 32 << 10, ..LevelOptions::default() };
+    Database::builder("db").machine(machine).levels(levels).open().expect("the disk works")
+}
+
+fn options(groups: &[&str], index: IndexKind) -> TableOptions {
+    let groups = groups.iter().map(|&group| group.to_owned()).collect();
+    TableOptions { page_bytes: 512, node_bytes: 512, groups, index, ..TableOptions::default() }
+}
+
+/// Rows with older versions, an erased range, and values outside their pages; in several files.
+fn fill(db: &Database, table: &Table) {
+    let count = table.options().groups.len().max(1);
+    let snapshots = (0..4u32).map(|round| {
+        for i in 0..200 {
+            let part = |group: u32| vec![b'v'; ((i * 7 + group * 31 + round) % 400) as usize];
+            let parts: Vec<Vec<u8>> = (0..count as u32).map(part).collect();
+            table.insert_parts(format!("{i:04}"), &parts).expect("the disk works");
+        }
+        table.remove_range(format!("{:04}", 20 * round)..format!("{:04}", 20 * round + 5)).expect("the disk works");
+        let snapshot = db.snapshot();
+        if round % 2 == 1 {
+            db.flush().expect("the disk works");
+        }
+        snapshot
+    });
+    drop(snapshots.collect::<Vec<_>>());
+}
+
+/// What a check finds in the table's files.
+fn reports(table: &Table) -> Vec<FileReport> {
+    let core = table.core();
+    let view = core.view();
+    let verify = |file: &Arc<crate::manifest::DbFile>| {
+        let session = Session::new(&core.cache, Reason::Check, Admit::Pass);
+        let raw = core.machine.disk.open(file.path(), Access::ReadDirect).expect("the disk works");
+        sst::verify(&file.sst, &session, &*raw, &mut |_| {}).expect("the file is sound")
+    };
+    view.files.tables[&table.id()].files().map(|(_, file)| verify(file)).collect()
+}
+
+#[test]
+fn sizes_are_those_of_the_pages_that_a_check_finds() {
+    for groups in [&[][..], &["all"], &["hot", "warm", "cold"]] {
+        for index in [IndexKind::Btree, IndexKind::Flat, IndexKind::Both] {
+            for compression in [Compression::None, Compression::Lz4] {
+                let db = database();
+                let options = TableOptions { compression, ..options(groups, index) };
+                let table = db.table_with("t", options).expect("the disk works");
+                fill(&db, &table);
+                let reports = reports(&table);
+                let stats = table.stats().expect("the table is there");
+                let found = |kind: PageKind| reports.iter().map(|report| report.pages_of(kind).bytes).sum::<u64>();
+                let sizes = [
+                    (stats.data_bytes, PageKind::Data),
+                    (stats.history_bytes, PageKind::History),
+                    (stats.group_bytes, PageKind::Group),
+                    (stats.group_history_bytes, PageKind::GroupHistory),
+                    (stats.value_bytes, PageKind::Value),
+                    (stats.range_erase_bytes, PageKind::RangeErase),
+                    (stats.btree_bytes, PageKind::Index),
+                    (stats.flat_bytes, PageKind::Flat),
+                    (stats.filter_bytes, PageKind::Filter),
+                ];
+                for (bytes, kind) in sizes {
+                    assert_eq!(bytes, found(kind), "{kind:?} of {index:?}, groups {groups:?}");
+                }
+                assert!(reports.len() > 1 && stats.value_bytes > 0 && stats.history_bytes > 0);
+                assert_eq!((index.has_btree(), index.has_flat()), (stats.btree_bytes > 0, stats.flat_bytes > 0));
+                // Each index counts once, and with everything else it makes the files.
+                assert_eq!(stats.index_bytes, found(PageKind::Index) + found(PageKind::Flat));
+                let pages: u64 = sizes.iter().map(|(bytes, _)| bytes).sum();
+                let padding: u64 = reports.iter().map(|report| report.padding_bytes).sum();
+                let footers = (os::BLOCK_BYTES * reports.len()) as u64;
+                assert_eq!(stats.file_bytes, pages + padding + footers);
+
+                assert!(stats.groups.iter().map(|group| group.name.as_str()).eq(groups.iter().copied()));
+                if let [main, others @ ..] = stats.groups.as_slice() {
+                    assert_eq!((main.data_bytes, main.history_bytes), (stats.data_bytes, stats.history_bytes));
+                    let sum = |of: fn(&GroupStats) -> u64| others.iter().map(of).sum::<u64>();
+                    assert_eq!(sum(|group| group.data_bytes), stats.group_bytes);
+                    assert_eq!(sum(|group| group.history_bytes), stats.group_history_bytes);
+                    assert!(others.iter().all(|group| group.data_bytes > 0 && group.history_bytes > 0));
+                }
+            }
+        }
+    }
+}
+
+/// Reads a row of the table's newest file with its older versions, all parts of it, into the cache.
+fn warm(table: &Table) {
+    let core = table.core();
+    let session = Session::new(&core.cache, Reason::Point, Admit::Keep);
+    let files = core.view();
+    let (_, file) = files.files.tables[&table.id()].files().next().expect("it has files");
+    let mut cursor = SstCursor::new(file.sst.clone());
+    retry(&session, || cursor.seek(&session, b"0150", Seek::Lower)).expect("the disk works");
+    assert!(retry(&session, || cursor.first_older(&session)).expect("the disk works"), "it has an older version");
+    let groups = Groups::first(table.options().groups.len());
+    for row in [cursor.newest(), cursor.older()].into_iter().flatten() {
+        let mut parts = Vec::new();
+        retry(&session, || cursor.parts(&session, groups, row.place, &mut parts)).expect("the disk works");
+    }
+}
+
+#[test]
+fn memory_of_a_table_is_that_of_its_own_pages() {
+    let db = database();
+    let tables = ["one", "two"].map(|name| {
+        let table = db.table_with(name, options(&["hot", "cold"], IndexKind::Btree)).expect("the disk works");
+        fill(&db, &table);
+        table
+    });
+    let cached = |table: &Table| {
+        let stats = table.stats().expect("the table is there");
+        assert_eq!(stats.cached_filter_bytes, 0);
+        [stats.cached_index_bytes, stats.cached_data_bytes, stats.cached_history_bytes]
+    };
+    assert_eq!(cached(&tables[0]), [0; 3], "flushes leave nothing in the cache");
+    warm(&tables[0]);
+    let one = cached(&tables[0]);
+    assert!(one.iter().all(|&bytes| bytes > 0), "{one:?}");
+    assert_eq!(cached(&tables[1]), [0; 3]);
+    warm(&tables[1]);
+    assert_eq!(cached(&tables[0]), one);
+    let two = cached(&tables[1]);
+
+    let metrics = db.metrics();
+    let [index, data, history] = [0, 1, 2].map(|i| one[i] + two[i]);
+    assert_eq!(metrics.cached_index_bytes, index);
+    assert_eq!((metrics.cached_data_bytes, metrics.cached_history_bytes), (data, history));
+    assert_eq!(metrics.cached_filter_bytes, 0);
+    assert_eq!(metrics.cache.used_bytes, index + data + history);
+    assert_eq!(metrics.cached_bytes(PageKind::Index), metrics.cached_index_bytes);
+}
+
+#[test]
+fn another_budget_holds_at_once_for_all_who_read_and_pages_come_back_with_more() {
+    let db = database();
+    let table = db.table_with("t", options(&[], IndexKind::Btree)).expect("the disk works");
+    fill(&db, &table);
+    db.compact().expect("the disk works");
+    let read = || (0..200).for_each(|i| drop(table.get(format!("{i:04}")).expect("the disk works")));
+    let cached = || db.metrics().cache;
+    read();
+    let all = cached();
+    assert_eq!(all.budget_bytes, 64 << 20);
+
+    db.set_cache_bytes(all.used_bytes / 2);
+    let half = cached();
+    assert_eq!(half.budget_bytes, all.used_bytes / 2);
+    assert!(half.used_bytes <= half.budget_bytes && half.used_bytes > 0, "{half:?}");
+    read();
+    assert!(cached().used_bytes <= half.budget_bytes);
+
+    // With nothing, reads go on: each step has its own pages only.
+    db.set_cache_bytes(0);
+    read();
+    assert_eq!(cached().used_bytes, 0);
+    db.set_cache_bytes(64 << 20);
+    read();
+    assert_eq!(cached().used_bytes, all.used_bytes);
+}

@@ -1,0 +1,120 @@
+//! Reads the commits of a log file in order. Where a log ends, and what is a torn tail, is decided by `record`.
+//!
+//! A record whose checksum holds and whose payload is not a commit was written so, or belongs elsewhere: that is
+//! corruption wherever it lies, never a torn tail.
+
+use std::path::Path;
+
+use os::Disk;
+use sst::Version;
+
+use super::COMMIT_HEADER_BYTES;
+use crate::log::record::{Header, Kind, LogError, RecordReader, Result, Tear};
+use crate::write::batch::BatchOps;
+
+/// One commit.
+#[derive(Clone, Copy, Debug)]
+pub struct Commit<'a> {
+    /// Where its record starts.
+    pub offset: u64,
+    /// The version that all its rows have.
+    pub version: Version,
+    /// What it did.
+    pub ops: &'a BatchOps,
+}
+
+/// Streams the commits of a log file. Stays failed after an error.
+#[derive(Debug)]
+pub struct LogReader {
+    records: RecordReader,
+    last: Option<Version>,
+    ops: BatchOps,
+    failed: Option<LogError>,
+}
+
+impl LogReader {
+    /// Opens a log. `known_end` is where its successor says that it ended (see [`RecordReader::open`]).
+    pub fn open(disk: &dyn Disk, path: &Path, known_end: Option<u64>) -> Result<Self> {
+        let records = RecordReader::open(disk, path, Kind::WriteAhead, known_end)?;
+        Ok(Self { records, last: None, ops: BatchOps::new(), failed: None })
+    }
+
+    /// What the file says about itself; `None` if its creation was torn, in which case nothing was ever in it.
+    pub fn header(&self) -> Option<&Header> {
+        self.records.header()
+    }
+
+    /// The next commit, `None` after the last.
+    pub fn next_commit(&mut self) -> Result<Option<Commit<'_>>> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        match self.step() {
+            Ok(Some((offset, version))) => Ok(Some(Commit { offset, version, ops: &self.ops })),
+            Ok(None) => Ok(None),
+            Err(error) => {
+                self.failed = Some(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads the next commit into `ops` and returns its place and version.
+    fn step(&mut self) -> Result<Option<(u64, Version)>> {
+        let (offset, outcome) = loop {
+            match self.records.next_record()? {
+                None => return Ok(None),
+                // A proof of what is durable.
+                Some(record) if record.payload.is_empty() => {}
+                Some(record) => break (record.offset, decode(record.payload, self.last, &mut self.ops)),
+            }
+        };
+        match outcome {
+            Ok(version) => {
+                self.last = Some(version);
+                Ok(Some((offset, version)))
+            }
+            Err(why) => Err(LogError::corrupt(self.records.path(), offset, why)),
+        }
+    }
+
+    /// The newest commit read.
+    #[cfg(test)]
+    pub fn last(&self) -> Option<Version> {
+        self.last
+    }
+
+    /// After the last commit: the end of the log, which is what a successor names as this log's end once the file is
+    /// synced.
+    pub fn end(&self) -> u64 {
+        self.records.end()
+    }
+
+    /// Up to where the log is known to have been durable (see [`RecordReader::proven_end`]).
+    pub fn proven_end(&self) -> u64 {
+        self.records.proven_end()
+    }
+
+    /// After the last commit: the unfinished write that was cut off, if there was one.
+    pub fn tear(&self) -> Option<&Tear> {
+        self.records.tear()
+    }
+}
+
+/// ```text
+/// version u64 | op count u32 | ops
+/// ```
+fn decode(payload: &[u8], last: Option<Version>, ops: &mut BatchOps) -> Result<Version, String> {
+    let Some((header, bytes)) = payload.split_first_chunk::<COMMIT_HEADER_BYTES>() else {
+        return Err(format!("a record of {} bytes is too short for a commit", payload.len()));
+    };
+    let version = Version(u64::from_le_bytes(header[..8].try_into().expect("8 bytes")));
+    let count = u32::from_le_bytes(header[8..].try_into().expect("4 bytes"));
+    if let Some(last) = last
+        && version <= last
+    {
+        return Err(format!("commit {} comes after commit {}", version.0, last.0));
+    }
+    ops.decode(bytes, count).map_err(|error| format!("commit {}: {error}", version.0))?;
+    Ok(version)
+}

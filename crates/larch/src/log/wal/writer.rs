@@ -1,0 +1,74 @@
+//! Appends commits to a log file. It does not sync and does not rotate: a log that is long enough is synced by its
+//! owner and followed by a new one that names it as its previous.
+//!
+//! Thread safety: belongs to one thread at a time.
+
+use std::path::Path;
+
+use os::Disk;
+use os::sync::Arc;
+use sst::Version;
+
+use super::COMMIT_HEADER_BYTES;
+use crate::log::record::{Header, Kind, LogFile, Previous, RecordWriter, Result};
+use crate::write::batch::BatchOps;
+
+/// Writes a new write-ahead log.
+#[derive(Debug)]
+pub struct LogWriter {
+    records: RecordWriter,
+    last: Option<Version>,
+}
+
+impl LogWriter {
+    /// Creates the file and makes its name and header durable. `log_id` is random; `previous` is the log that this one
+    /// continues, already synced up to the end given.
+    pub fn create(disk: &dyn Disk, path: &Path, log_id: u64, number: u64, previous: Option<Previous>) -> Result<Self> {
+        let header = Header::new(Kind::WriteAhead, log_id, number, previous);
+        Ok(Self { records: RecordWriter::create(disk, path, &header)?, last: None })
+    }
+
+    /// Appends a commit and returns the end of its record, to be given to [`super::SyncPoint::durable`]. After an error
+    /// every later append fails as well.
+    pub fn append_commit(&mut self, version: Version, ops: &BatchOps) -> Result<u64> {
+        assert!(self.last.is_none_or(|last| last < version), "commits are appended in version order");
+        assert!(ops.is_resolved(), "the caller resolves a batch before it gets a version");
+        let mut header = [0; COMMIT_HEADER_BYTES];
+        header[..8].copy_from_slice(&version.0.to_le_bytes());
+        header[8..].copy_from_slice(&ops.count().to_le_bytes());
+        let end = self.records.append(&[&header, ops.bytes()])?;
+        self.last = Some(version);
+        Ok(end)
+    }
+
+    /// The newest commit in this file.
+    #[cfg(test)]
+    pub fn last(&self) -> Option<Version> {
+        self.last
+    }
+
+    /// Says in the log how much of it is durable, for a log that nobody will write to for a while.
+    pub fn append_proof(&mut self) -> Result<u64> {
+        self.records.append_proof()
+    }
+
+    /// Releases the buffer that it lays out records in.
+    pub fn give_back(&mut self) {
+        self.records.give_back();
+    }
+
+    /// What it keeps to lay out records in.
+    pub fn memory_bytes(&self) -> u64 {
+        self.records.memory_bytes()
+    }
+
+    /// Where the next record will start.
+    pub fn end(&self) -> u64 {
+        self.records.end()
+    }
+
+    /// The file, for a [`super::SyncPoint`].
+    pub fn file(&self) -> &Arc<LogFile> {
+        self.records.file()
+    }
+}

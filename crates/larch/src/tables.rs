@@ -1,0 +1,4 @@
+//! Changes of whole tables: importing rows as files, and tables that share files with others.
+
+pub mod import;
+pub mod share;

@@ -1,0 +1,473 @@
+//! Bulk import: rows go straight into sorted files, around log and memtables, and become visible together at the end.
+//!
+//! Rows in order stream into files as they come. The first row out of order turns what was written into a sorted run;
+//! from there on rows gather in memory, up to the write budget, are sorted and written as further runs; the end merges
+//! all runs. Of equal keys the last one given stays. Files that are not taken in are removed, by whoever fails, by
+//! dropping the import, or as orphans by the next open.
+
+use crate::cancel::Limit;
+use crate::compact::pick;
+use crate::compact::run::{Plan, merge_files};
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::files::install::FreshFiles;
+use crate::files::output::{NewFiles, Outputs};
+use crate::gauge::Holding;
+use crate::handle::table::Table;
+use crate::manifest::{DbFile, Edit, LEVELS, Level, TableFiles, TableInfo};
+use crate::parts;
+use crate::write::commit::wait_for_level0;
+use crate::write::flush;
+use os::sync::Arc;
+use os::sync::atomic::Ordering;
+use sst::{KeyBounds, RowKind, Version};
+use std::cmp::Ordering as Compared;
+
+/// Runs merged at once: each needs its share of the read-ahead.
+const MAX_FAN_IN: usize = 128;
+
+/// What a cancelled import is called.
+const WORK: &str = "the import";
+
+/// The limit costs a look at the clock, a row some hundred nanoseconds.
+const WATCHED_ROWS: u32 = 64;
+
+/// Rows for one table, on their way into files. Dropping it leaves the table as it was.
+#[derive(Debug)]
+#[must_use = "an import has no effect until it is finished"]
+pub struct Import {
+    table: Table,
+    runs: Vec<Run>,
+    /// The memory of what is known of them.
+    runs_memory: Holding,
+    state: State,
+    user_bytes: u64,
+    /// A value made of parts.
+    joined: Vec<u8>,
+    limit: Limit,
+    /// Rows until the limit is looked at again.
+    unwatched_rows: u32,
+}
+
+/// What an import did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImportReport {
+    /// Rows in the files, each key once.
+    pub rows: u64,
+    /// Bytes of keys and values given.
+    pub user_bytes: u64,
+    /// Bytes of the files.
+    pub bytes: u64,
+    /// Number of files.
+    pub files: u64,
+    /// Whether the rows came in order, so that nothing had to be sorted.
+    pub sorted: bool,
+    /// Sorted runs that were written before the merge; 1 if the rows came in order.
+    pub runs: u64,
+}
+
+/// Files whose rows are in order and that nobody else knows.
+#[derive(Debug)]
+struct Run {
+    files: Vec<Arc<DbFile>>,
+    fresh: FreshFiles,
+}
+
+enum State {
+    /// All rows so far came in order.
+    Streaming(Box<Stream>),
+    Sorting(SortBuffer),
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Streaming(_) => "Streaming",
+            Self::Sorting(_) => "Sorting",
+        })
+    }
+}
+
+/// A run being written. The last row waits: an equal key may replace it.
+#[derive(Default)]
+struct Stream {
+    outputs: Option<RunWriter>,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    any: bool,
+}
+
+impl Import {
+    pub(crate) fn new(table: &Table, limit: Limit) -> Result<Self> {
+        if table.core().options.read_only {
+            return Err(Error::ReadOnly);
+        }
+        table.core().check_writable()?;
+        table.core().view().files_of(table.identity())?;
+        table.core().reserve.fill()?;
+        let state = State::Streaming(Box::default());
+        let runs_memory = table.core().held.imports.holding();
+        let (runs, joined) = (Vec::new(), Vec::new());
+        Ok(Self { table: table.clone(), runs, runs_memory, state, user_bytes: 0, joined, limit, unwatched_rows: 0 })
+    }
+
+    fn core(&self) -> &Arc<Core> {
+        self.table.core()
+    }
+
+    /// Adds a row. Any order will do; ascending keys are fastest.
+    pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.table.check_row(key, value)?;
+        self.user_bytes += (key.len() + value.len()) as u64;
+        self.take(key, value)
+    }
+
+    /// As [`Import::add`], of a value in parts: one for each group of the table, see [`Table::insert_parts`].
+    pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
+        self.table.check_row_of_parts(key, parts)?;
+        self.user_bytes += (key.len() + parts::bytes(parts)) as u64;
+        let mut joined = std::mem::take(&mut self.joined);
+        joined.clear();
+        parts::encode(parts, &mut joined);
+        let outcome = self.take(key, &joined);
+        self.joined = joined;
+        outcome
+    }
+
+    /// Takes a row whose value is in one piece.
+    fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if self.unwatched_rows == 0 {
+            self.limit.check(WORK)?;
+            self.unwatched_rows = WATCHED_ROWS;
+        }
+        self.unwatched_rows -= 1;
+        if let State::Streaming(stream) = &mut self.state {
+            let order = if stream.any { stream.key.as_slice().cmp(key) } else { Compared::Less };
+            match order {
+                Compared::Greater => self.stop_streaming()?,
+                Compared::Equal => {
+                    stream.value.clear();
+                    stream.value.extend_from_slice(value);
+                    return Ok(());
+                }
+                Compared::Less => return stream.push(&self.table, key, value),
+            }
+        }
+        let State::Sorting(buffer) = &mut self.state else { unreachable!("streaming returned above") };
+        if buffer.is_full_with(key, value) {
+            let run = buffer.write_run(&self.table)?;
+            self.add_runs(Some(run));
+        }
+        let State::Sorting(buffer) = &mut self.state else { unreachable!("as above") };
+        buffer.add(key, value);
+        Ok(())
+    }
+
+    fn add_runs(&mut self, runs: impl IntoIterator<Item = Run>) {
+        self.runs.extend(runs);
+        let files = self.runs.iter().flat_map(|run| &run.files);
+        self.runs_memory.set(files.map(|file| file.memory_bytes()).sum());
+    }
+
+    /// Ends the ordered part of the input, if it has not ended yet.
+    fn stop_streaming(&mut self) -> Result<()> {
+        let State::Streaming(stream) = &mut self.state else { return Ok(()) };
+        let stream = std::mem::take(stream);
+        let budget = self.core().options.write_buffer_bytes;
+        let memory = self.core().held.imports.holding();
+        self.state = State::Sorting(SortBuffer::new(budget, memory));
+        let run = stream.finish(&self.table)?;
+        self.add_runs(run);
+        Ok(())
+    }
+
+    /// Makes all rows visible at once and durable. `progress` is told how much of the final merge is done, in bytes.
+    pub fn finish(mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<ImportReport> {
+        let sorted = matches!(self.state, State::Streaming(_));
+        self.stop_streaming()?;
+        if let State::Sorting(buffer) = &mut self.state
+            && !buffer.is_empty()
+        {
+            let run = buffer.write_run(&self.table)?;
+            self.add_runs(Some(run));
+        }
+        self.state = State::Streaming(Box::default());
+        let runs = self.runs.len().max(1) as u64;
+        let run = self.merge_runs(progress)?;
+        self.limit.check(WORK)?;
+        let report = ImportReport {
+            rows: run.files.iter().map(|file| file.sst.meta.rows()).sum(),
+            user_bytes: self.user_bytes,
+            bytes: run.files.iter().map(|file| file.bytes()).sum(),
+            files: run.files.len() as u64,
+            sorted,
+            runs,
+        };
+        let outcome = ingest(self.core(), &self.table.info(), run);
+        // Compaction may have found the turn taken.
+        self.core().background.wake_compact();
+        outcome?;
+        self.core().written.import.fetch_add(report.bytes, Ordering::Relaxed);
+        let table = || self.table.name().to_owned();
+        self.core().report(|| Event::Imported { table: table(), files: report.files, bytes: report.bytes });
+        Ok(report)
+    }
+
+    /// Merges neighbouring runs, which keeps their order of age, until one is left. What one merge can take in goes
+    /// last; before that just enough runs are merged to get there, so that few rows are written twice.
+    fn merge_runs(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<Run> {
+        let mut runs = std::mem::take(&mut self.runs);
+        while runs.len() > 1 && !in_order(&mut runs) {
+            let excess = (runs.len() + 1).saturating_sub(MAX_FAN_IN);
+            let count = if excess > 1 { excess.min(MAX_FAN_IN) } else { runs.len() };
+            // The smallest stretch of that many runs.
+            let bytes = |runs: &[Run]| runs.iter().map(Run::bytes).sum::<u64>();
+            let first = (0..=runs.len() - count).min_by_key(|&first| bytes(&runs[first..first + count])).unwrap_or(0);
+            let group: Vec<Run> = runs.drain(first..first + count).collect();
+            let file_bytes = if runs.is_empty() { final_file_bytes(self.core()) } else { u64::MAX };
+            let merged = self.merge_group(&group, file_bytes, progress)?;
+            runs.insert(first, merged);
+        }
+        let mut all = Run { files: Vec::new(), fresh: FreshFiles::new(self.core()) };
+        for mut run in runs {
+            all.files.append(&mut run.files);
+            all.fresh.append(run.take_fresh());
+        }
+        Ok(all)
+    }
+
+    fn merge_group(&self, group: &[Run], file_bytes: u64, progress: &mut dyn FnMut(u64, u64)) -> Result<Run> {
+        let core = self.core();
+        // Newest first.
+        let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
+        let plan = Plan { sources, bottom: true, file_bytes };
+        let merged = merge_files(core, &self.table.info(), plan, &[Version(0)], &mut |done, total| {
+            progress(done, total);
+            !self.limit.is_over()
+        })?;
+        match merged {
+            Some(outputs) => Ok(Run::new(core, outputs.finish_files()?)),
+            None => Err(self
+                .limit
+                .check(WORK)
+                .err()
+                .unwrap_or_else(|| Error::WritesStopped("the database is closing".to_owned()))),
+        }
+    }
+}
+
+/// Size of the files that stay: those of the deepest level, where an import mostly goes. A run that is merged again is
+/// one file.
+fn final_file_bytes(core: &Core) -> u64 {
+    pick::file_bytes(LEVELS - 1, 0, &core.options.levels)
+}
+
+impl Run {
+    fn new(core: &Core, new: NewFiles) -> Self {
+        let open = |(number, meta)| core.opener.open(number, core.epoch, 0, meta);
+        Self { files: new.files.into_iter().map(open).collect(), fresh: new.fresh }
+    }
+
+    fn take_fresh(&mut self) -> FreshFiles {
+        let none = self.fresh.empty();
+        std::mem::replace(&mut self.fresh, none)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes()).sum()
+    }
+
+    fn bounds(&self) -> Option<KeyBounds> {
+        self.files.iter().map(|file| file.sst.bounds().clone()).reduce(|a, b| a.union(&b))
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // The database opens them itself if they become part of it.
+        self.files.iter().for_each(|file| file.sst.file.kill());
+    }
+}
+
+/// Whether the runs lie one after the other, which puts them in that order.
+fn in_order(runs: &mut [Run]) -> bool {
+    let mut order: Vec<(KeyBounds, usize)> =
+        runs.iter().enumerate().filter_map(|(i, run)| run.bounds().map(|bounds| (bounds, i))).collect();
+    order.sort_by(|(a, _), (b, _)| a.low.cmp(&b.low));
+    if order.windows(2).any(|pair| pair[0].0.overlaps(&pair[1].0)) || order.len() < runs.len() {
+        return false;
+    }
+    runs.sort_by(|a, b| a.bounds().map(|bounds| bounds.low).cmp(&b.bounds().map(|bounds| bounds.low)));
+    true
+}
+
+/// Makes the files of `run` part of the table, as one commit.
+fn ingest(core: &Arc<Core>, table: &TableInfo, mut run: Run) -> Result<()> {
+    let Some(bounds) = run.bounds() else {
+        core.view().files_of(table)?;
+        return Ok(());
+    };
+    core.check_writable()?;
+    wait_for_level0(core, Some(table.id))?;
+    // No compaction may move files under the choice of a level, and no commit may come between the steps.
+    let turn = core.compacting.lock();
+    let mut guard = core.write.lock();
+    let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
+    core.check_writable()?;
+    // Rows in memory are older than the import and must be below it.
+    flush::table_to_files(core, writer, table.id)?;
+    // What is acknowledged durable is a prefix of the commits: those before this one come first.
+    writer.sync(core)?;
+    let view = core.view();
+    let files = view.files_of(table)?;
+    let level = deepest_free_level(files, &bounds);
+    let version = writer.next_version();
+    let add = |file: &Arc<DbFile>| Edit::AddFile {
+        table: table.id,
+        level,
+        number: file.number,
+        epoch: file.epoch,
+        version_offset: version.0,
+        meta: file.sst.meta.clone(),
+    };
+    let mut edits: Vec<Edit> = run.files.iter().map(add).chain([Edit::LastVersion(version)]).collect();
+    if view.memory.iter().all(|memory| memory.is_empty()) {
+        edits.push(Edit::FlushedVersion(version));
+    }
+    core.install(&edits, run.take_fresh(), |_| {})?;
+    writer.take_version();
+    core.publish(version);
+    drop(guard);
+    drop(turn);
+    if table.options.in_memory {
+        core.warm_kept_tables();
+    }
+    Ok(())
+}
+
+/// The deepest level such that neither it nor any above it overlaps `bounds`; 0 if there is none.
+fn deepest_free_level(table: &TableFiles, bounds: &KeyBounds) -> u8 {
+    let overlaps = |level: usize| table.levels[level].iter().any(|file| file.sst.bounds().overlaps(bounds));
+    let free = (0..LEVELS).take_while(|&level| !overlaps(level)).count();
+    free.saturating_sub(1) as u8
+}
+
+impl Stream {
+    fn push(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
+        self.write_waiting(table)?;
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.value.clear();
+        self.value.extend_from_slice(value);
+        self.any = true;
+        Ok(())
+    }
+
+    fn write_waiting(&mut self, table: &Table) -> Result<()> {
+        if self.any {
+            let file_bytes = final_file_bytes(table.core());
+            let outputs = self.outputs.get_or_insert_with(|| RunWriter::new(table, file_bytes));
+            outputs.add(&self.key, &self.value)?;
+        }
+        Ok(())
+    }
+
+    /// The run, if there were any rows.
+    fn finish(mut self, table: &Table) -> Result<Option<Run>> {
+        self.write_waiting(table)?;
+        self.outputs.take().map(RunWriter::finish).transpose()
+    }
+}
+
+/// Writes a run. The version of all rows is given when the files are taken in.
+struct RunWriter {
+    outputs: Outputs,
+    core: Arc<Core>,
+}
+
+impl RunWriter {
+    fn new(table: &Table, file_bytes: u64) -> Self {
+        let core = table.core().clone();
+        // It holds no erases, and mostly goes to the deepest level.
+        Self { outputs: Outputs::new(&core, &table.info(), file_bytes, true), core }
+    }
+
+    fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.outputs.add_joined(key, Version(0), RowKind::Put, value)
+    }
+
+    fn finish(self) -> Result<Run> {
+        Ok(Run::new(&self.core, self.outputs.finish_files()?))
+    }
+}
+
+/// Rows in memory, to be sorted.
+struct SortBuffer {
+    budget_bytes: usize,
+    /// Keys and values, back to back.
+    arena: Vec<u8>,
+    rows: Vec<SortRow>,
+    /// Of both.
+    memory: Holding,
+}
+
+/// A row of the arena. The head decides most comparisons without a look at the arena.
+#[derive(Clone, Copy)]
+struct SortRow {
+    head: u64,
+    at: u32,
+    value_at: u32,
+    end: u32,
+}
+
+impl SortBuffer {
+    /// Three quarters of the write buffer: growing a vector touches old and new memory for a moment.
+    fn new(write_buffer_bytes: u64, memory: Holding) -> Self {
+        let budget_bytes = (write_buffer_bytes as usize / 4 * 3).min(u32::MAX as usize);
+        Self { budget_bytes, arena: Vec::new(), rows: Vec::new(), memory }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    fn is_full_with(&self, key: &[u8], value: &[u8]) -> bool {
+        let bytes = self.arena.len() + key.len() + value.len() + (self.rows.len() + 1) * size_of::<SortRow>();
+        bytes > self.budget_bytes && !self.rows.is_empty()
+    }
+
+    fn add(&mut self, key: &[u8], value: &[u8]) {
+        let mut head = [0; 8];
+        let len = key.len().min(8);
+        head[..len].copy_from_slice(&key[..len]);
+        let at = self.arena.len() as u32;
+        self.arena.extend_from_slice(key);
+        self.arena.extend_from_slice(value);
+        let (value_at, end) = (at + key.len() as u32, self.arena.len() as u32);
+        self.rows.push(SortRow { head: u64::from_be_bytes(head), at, value_at, end });
+        self.memory.set((self.arena.capacity() + self.rows.capacity() * size_of::<SortRow>()) as u64);
+    }
+
+    fn write_run(&mut self, table: &Table) -> Result<Run> {
+        let arena = &self.arena;
+        let key = |row: &SortRow| &arena[row.at as usize..row.value_at as usize];
+        // Of equal keys the last one given comes first. Only an empty row starts where the next one does.
+        self.rows.sort_unstable_by(|a, b| {
+            a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| (b.at, b.end).cmp(&(a.at, a.end)))
+        });
+        let mut outputs = RunWriter::new(table, u64::MAX);
+        let mut last: Option<&[u8]> = None;
+        for row in &self.rows {
+            let key = key(row);
+            if last != Some(key) {
+                outputs.add(key, &arena[row.value_at as usize..row.end as usize])?;
+                last = Some(key);
+            }
+        }
+        let run = outputs.finish()?;
+        self.rows.clear();
+        self.arena.clear();
+        Ok(run)
+    }
+}
