@@ -16,7 +16,7 @@ use crate::event::Event;
 use crate::gauge::Gauge;
 use crate::inspect::scrub::Scrub;
 use crate::log::resting::RestingDisk;
-use crate::manifest::file_set::FileOpener;
+use crate::manifest::db_file::FileOpener;
 use crate::manifest::{ManifestLog, TableId, TableInfo};
 use crate::options::Options;
 use crate::read::View;

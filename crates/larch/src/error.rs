@@ -1,7 +1,6 @@
 //! Everything that can go wrong in a database, with words that say what to do.
 
 use crate::log::record::LogError;
-use crate::write::reserve::is_disk_full;
 use sst::Version;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -242,6 +241,11 @@ impl Error {
             Self::Page(pages::Error::Corrupt { .. }) | Self::Log(LogError::Corrupt { .. }) | Self::BadParts { .. }
         )
     }
+}
+
+/// Whether there is no room on the disk, or none for this user.
+pub(crate) fn is_disk_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
 #[cfg(test)]

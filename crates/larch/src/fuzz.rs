@@ -5,7 +5,8 @@ pub use crate::log::record::{
     EDIT_FIELDS, HEADER_BYTES, Header, Kind, RECORD_HEADER_BYTES, RecordReader, RecordWriter,
 };
 pub use crate::log::wal::{LogReader, LogWriter};
+pub use crate::manifest::db_file::FileOpener;
 pub use crate::manifest::edit::Framing;
-pub use crate::manifest::file_set::{FileOpener, FileSet};
+pub use crate::manifest::file_set::FileSet;
 pub use crate::manifest::{Edit, ManifestLog, TableId};
 pub use crate::write::batch::{BatchOps, Op};

@@ -1,11 +1,15 @@
 //! Which files there are: an immutable [`FileSet`], edits that lead from one to the next, and the log that keeps them.
 //! Only this folder makes file sets.
 
+pub mod db_file;
 pub mod edit;
 pub mod file_set;
 pub mod log;
+pub mod table_files;
 pub mod tables;
 
+pub use db_file::DbFile;
 pub use edit::Edit;
-pub use file_set::{DbFile, FileSet, LEVELS, Level, TableFiles, TableId, TableInfo};
+pub use file_set::FileSet;
 pub use log::ManifestLog;
+pub use table_files::{LEVELS, Level, TableFiles, TableId, TableInfo};

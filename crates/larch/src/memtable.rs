@@ -20,6 +20,7 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, RwLock};
 use sst::{CoverAround, Direction, RowKind, Version};
 
+mod allocated;
 mod cursor;
 mod fragments;
 mod row;
@@ -170,12 +171,6 @@ impl Memtable {
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && !self.has_range_erases()
     }
-}
-
-/// What glibc takes for an allocation of `bytes`: 8 bytes of its own, rounded up to 16, at least 32. Size-class
-/// allocators (jemalloc, mimalloc) waste up to an eighth instead of the header, which is about as much.
-fn allocated_bytes(bytes: usize) -> u64 {
-    ((bytes + 8).next_multiple_of(16)).max(32) as u64
 }
 
 #[cfg(test)]

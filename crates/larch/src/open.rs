@@ -9,7 +9,7 @@ use crate::files::leftovers::Leftovers;
 use crate::files::output::Added;
 use crate::log::record::{LogError, Previous};
 use crate::log::wal::LogReader;
-use crate::manifest::file_set::{EarlyFiles, FileOpener, sst_name};
+use crate::manifest::db_file::{EarlyFiles, FileOpener, sst_name};
 use crate::manifest::log::manifest_name;
 use crate::manifest::{Edit, FileSet, ManifestLog};
 use crate::options::Options;
@@ -86,7 +86,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
     } else {
         FileSet::new(machine.random.next_u64())
     };
-    options.compat.check(&files)?;
+    files.check_readable_by(options.compat)?;
     files.written_for = Some(options.compat.to_string());
     files.epoch += 1;
     // Numbers that an unfinished writer may have used are skipped, so that its left-overs are never overwritten.

@@ -5,11 +5,7 @@
 //! new feature bit gets a line in [`FEATURES`] with the release that brings it; a test compares the table with the bits
 //! that the decoders know.
 
-use crate::error::{Error, Result};
 use crate::log::record::Kind;
-use crate::manifest::FileSet;
-use crate::manifest::file_set::sst_name;
-use sst::format::features;
 use std::fmt;
 use std::str::FromStr;
 
@@ -54,23 +50,6 @@ impl Release {
     pub(crate) fn features(self, format: Format) -> u32 {
         let known = FEATURES.iter().filter(|(of, _, since)| *of == format && *since <= self);
         known.fold(0, |bits, (_, bit, _)| bits | bit)
-    }
-
-    /// Refuses a database that already holds what this release does not read: nothing that is written from here on would
-    /// make it readable.
-    pub(crate) fn check(self, files: &FileSet) -> Result<()> {
-        let known = self.features(Format::Sst);
-        for (_, file) in files.tables.values().flat_map(|table| table.files()) {
-            let unknown = file.sst.meta.features() & features::REQUIRED & !known;
-            if unknown != 0 {
-                return Err(Error::BadOptions(format!(
-                    "compat {self}: {} has {}, which Larch {self} does not read; open the database without compat",
-                    sst_name(file.number, file.epoch),
-                    features::named(unknown)
-                )));
-            }
-        }
-        Ok(())
     }
 }
 

@@ -17,7 +17,7 @@ use crate::files::origin::{self, Origin};
 use crate::handle::database::Database;
 use crate::handle::table::{Table, check_name};
 use crate::log::wal::LogReader;
-use crate::manifest::file_set::{EarlyFiles, FileOpener, sst_name};
+use crate::manifest::db_file::{EarlyFiles, FileOpener, sst_name};
 use crate::manifest::{DbFile, FileSet, ManifestLog, TableId};
 use crate::memtable::Memtable;
 use crate::open::{Listed, list};

@@ -11,7 +11,7 @@ pub mod state;
 use crate::bounds::{self, IntoKeyRange};
 use crate::error::Result;
 use crate::handle::table::Table;
-use crate::manifest::file_set::DbFile;
+use crate::manifest::db_file::DbFile;
 use os::sync::Arc;
 use pages::{Address, Admit, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Session};
 use pages::{retry, together};

@@ -4,8 +4,8 @@ use crate::error::{Error, Result};
 use crate::files::origin::{self, Origin};
 use crate::log::record::{Kind, LogError, RecordReader};
 use crate::log::wal::LogReader;
+use crate::manifest::db_file::sst_name;
 use crate::manifest::edit::Framing;
-use crate::manifest::file_set::sst_name;
 use crate::manifest::{Edit, TableFiles};
 use crate::options::TableOptions;
 use crate::read::range::ahead_bytes;
@@ -114,7 +114,7 @@ fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()
                 format_args!(
                     "  add table {} level {level} file {} rows {} bytes {} index {} versions {}..{} keys {}..{}",
                     table.0,
-                    crate::manifest::file_set::sst_name(*number, *epoch),
+                    crate::manifest::db_file::sst_name(*number, *epoch),
                     meta.rows(),
                     meta.file_bytes,
                     meta.index_bytes(),

@@ -29,7 +29,7 @@
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
 
-use super::TableId;
+use super::table_files::TableId;
 use crate::log::record::EDIT_FIELDS;
 use crate::options::TableOptions;
 use sst::format::features::Unreadable;

@@ -3,159 +3,21 @@
 //! Invariants: level 0 is ordered newest first and its files may overlap; every other level is ordered by key and its
 //! files do not overlap, but for a tie of cut bounds. For one key, what a level says is newer than what deeper ones say.
 
+use super::db_file::{DbFile, FileOpener, sst_name};
 use super::edit::Edit;
+use super::table_files::{TableFiles, TableId, TableInfo};
 use super::tables::Tables;
-use crate::files::leftovers::Leftovers;
-use crate::options::TableOptions;
-use os::Machine;
-use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use os::sync::{Arc, Mutex};
-use pages::{PageCache, PagedFile};
+use crate::error::{Error, Result};
+use crate::release::{Format, Release};
+use os::sync::Arc;
+use pages::PagedFile;
 use rpds::RedBlackTreeMap;
-use sst::{KeyBounds, KnownGap, Meta, Slice, Sst, Version};
+use sst::format::features;
+use sst::{KeyBounds, Version};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
-
-/// Levels of a table, 0 and six sorted ones.
-pub const LEVELS: usize = 7;
-
-/// A table, for ever.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TableId(pub u32);
-
-/// What is known of a table besides its files.
-#[derive(Debug)]
-pub struct TableInfo {
-    /// Identity.
-    pub id: TableId,
-    /// Name.
-    pub name: String,
-    /// How it is stored now. The groups stay, the rest may be altered.
-    pub options: TableOptions,
-    /// Files with smaller numbers may have been written under other options.
-    pub since: u64,
-}
-
-/// A file on the disk, seen by one table or by several. Removed when no table sees it any more and nobody reads it.
-#[derive(Debug)]
-struct DiskFile {
-    file: Arc<PagedFile>,
-    leftovers: Arc<Leftovers>,
-    obsolete: AtomicBool,
-}
-
-impl Drop for DiskFile {
-    fn drop(&mut self) {
-        if self.obsolete.load(Ordering::Acquire) {
-            self.leftovers.remove(self.file.path());
-        }
-    }
-}
-
-/// A file of the database as a table sees it.
-#[derive(Debug)]
-pub struct DbFile {
-    /// Its number, growing with age of creation.
-    pub number: u64,
-    /// The writer that made it.
-    pub epoch: u64,
-    /// What is seen of its contents.
-    pub sst: Arc<Sst>,
-    /// Range erases of it up to this version have been turned into slices of the files they hide, as far as that is
-    /// worth it.
-    pub cut_through: AtomicU64,
-    on_disk: Arc<DiskFile>,
-}
-
-impl DbFile {
-    /// Length in bytes, of all of it.
-    pub fn bytes(&self) -> u64 {
-        self.sst.meta.file_bytes
-    }
-
-    /// Memory of what is known of it, without that of its pages: about 1 KiB. What several tables see is counted for each.
-    pub fn memory_bytes(&self) -> u64 {
-        /// Two counts before each of five shared values, what the allocator puts before each of nine, and a lock around the
-        /// handle of an open file.
-        const BESIDE_BYTES: usize = 5 * 16 + 9 * 16 + 64;
-        let Sst { file, meta, slice, known_gap, .. } = &*self.sst;
-        let fixed = size_of::<Self>() + size_of::<Sst>() + size_of::<DiskFile>() + size_of::<PagedFile>();
-        let slice = slice
-            .as_ref()
-            .map_or(0, |slice| size_of::<Slice>() + slice.bounds.heap_bytes() + slice.rows.memory_bytes());
-        let known_gap = known_gap.as_ref().map_or(0, |gap| size_of::<KnownGap>() + gap.heap_bytes());
-        (fixed + file.path().as_os_str().len() + meta.heap_bytes() + known_gap + slice + BESIDE_BYTES) as u64
-    }
-
-    /// Its path.
-    pub fn path(&self) -> &Path {
-        self.sst.file.path()
-    }
-
-    /// Removes the file from the disk once nobody reads it. For files that are no longer, or never were, in a set.
-    pub fn discard(&self) {
-        self.on_disk.obsolete.store(true, Ordering::Release);
-        self.sst.file.kill();
-    }
-
-    /// Whether `key` may be in it.
-    pub fn may_contain(&self, key: &[u8]) -> bool {
-        self.sst.bounds().contains(key)
-    }
-
-    /// Newest version in it.
-    pub fn age(&self) -> u64 {
-        self.sst.meta.newest.0 + self.sst.version_offset
-    }
-
-    /// The same file, of which `slice` is seen; `None`: all.
-    pub fn sliced(&self, slice: Option<Slice>) -> Self {
-        Self {
-            number: self.number,
-            epoch: self.epoch,
-            sst: Arc::new(self.sst.sliced(slice)),
-            cut_through: AtomicU64::new(self.cut_through.load(Ordering::Relaxed)),
-            on_disk: self.on_disk.clone(),
-        }
-    }
-}
-
-/// Files of one level, shared with cursors.
-pub type Level = Arc<Vec<Arc<DbFile>>>;
-
-/// The files of a table.
-#[derive(Clone, Debug)]
-pub struct TableFiles {
-    /// The table.
-    pub info: Arc<TableInfo>,
-    /// Its levels.
-    pub levels: [Level; LEVELS],
-}
-
-impl TableFiles {
-    /// All files, level by level.
-    pub fn files(&self) -> impl Iterator<Item = (usize, &Arc<DbFile>)> {
-        self.levels.iter().enumerate().flat_map(|(level, files)| files.iter().map(move |file| (level, file)))
-    }
-
-    /// Bytes of a level, of what is seen of its files.
-    pub fn level_bytes(&self, level: usize) -> u64 {
-        self.levels[level].iter().map(|file| file.sst.visible_bytes()).sum()
-    }
-
-    fn level_mut(&mut self, level: u8) -> &mut Vec<Arc<DbFile>> {
-        Arc::make_mut(&mut self.levels[usize::from(level)])
-    }
-}
-
-/// Files of `level` (not 0) whose bounds may hold `key`: one, or two where cut bounds tie.
-pub fn files_with_key<'a>(level: &'a [Arc<DbFile>], key: &[u8]) -> impl Iterator<Item = &'a Arc<DbFile>> {
-    let start = level.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
-    let end = level[start..].partition_point(|file| file.sst.bounds().low.as_slice() <= key);
-    level[start..start + end].iter()
-}
+use std::path::Path;
 
 /// Everything the manifest says, at one moment.
 #[derive(Clone, Debug, Default)]
@@ -180,72 +42,6 @@ pub struct FileSet {
     pub next_table: u32,
     /// See [`Edit::WrittenFor`]; `None`: the manifest is older than the edit.
     pub written_for: Option<String>,
-}
-
-/// What turns an edit into a live file: a registered name, nothing read.
-#[derive(Clone, Debug)]
-pub struct FileOpener {
-    /// Where files are.
-    pub directory: PathBuf,
-    /// Where they are read.
-    pub machine: Machine,
-    /// The cache their pages go through.
-    pub cache: Arc<PageCache>,
-    /// See [`Sst::prefer_flat`].
-    pub prefer_flat: bool,
-    /// Files that are opened before they are part of any set.
-    pub early: EarlyFiles,
-    /// Files by their numbers that are taken over from a set that was read before.
-    pub known: Arc<HashMap<u64, Arc<DbFile>>>,
-    /// Removes files that are no longer in any set.
-    pub leftovers: Arc<Leftovers>,
-}
-
-/// Files opened before an edit names them, so that pages of them can be in memory when it does. By their numbers.
-#[derive(Clone, Debug, Default)]
-pub struct EarlyFiles(Arc<Mutex<HashMap<u64, Arc<DbFile>>>>);
-
-impl FileOpener {
-    /// The path of a file.
-    pub fn path(&self, number: u64, epoch: u64) -> PathBuf {
-        self.directory.join(sst_name(number, epoch))
-    }
-
-    /// Opens a file that an edit will name, with a number that was not used before; [`Self::open`] gives the same then.
-    pub fn open_early(&self, number: u64, epoch: u64, version_offset: u64, meta: Meta) -> Arc<DbFile> {
-        let file = self.open(number, epoch, version_offset, meta);
-        self.early.0.lock().insert(number, file.clone());
-        file
-    }
-
-    /// Gives up files opened early that no edit has named.
-    pub fn forget_early(&self, numbers: impl IntoIterator<Item = u64>) {
-        let forgotten: Vec<_> = {
-            let mut early = self.early.0.lock();
-            numbers.into_iter().filter_map(|number| early.remove(&number)).collect()
-        };
-        drop(forgotten);
-    }
-
-    /// A live file; nothing is read.
-    pub fn open(&self, number: u64, epoch: u64, version_offset: u64, meta: Meta) -> Arc<DbFile> {
-        if let Some(early) = self.early.0.lock().remove(&number) {
-            return early;
-        }
-        if let Some(known) = self.known.get(&number).filter(|known| known.epoch == epoch) {
-            return Arc::new(known.sliced(None));
-        }
-        let file = self.cache.register_on(self.path(number, epoch), meta.file_id, &self.machine);
-        let on_disk =
-            DiskFile { file: file.clone(), leftovers: self.leftovers.clone(), obsolete: AtomicBool::new(false) };
-        let sst = Arc::new(Sst::new(file, meta, version_offset, self.prefer_flat));
-        Arc::new(DbFile { number, epoch, sst, cut_through: AtomicU64::new(0), on_disk: Arc::new(on_disk) })
-    }
-}
-
-/// Name of an SST.
-pub fn sst_name(number: u64, epoch: u64) -> String {
-    format!("{number:08}-{epoch}.sst")
 }
 
 /// Why an edit cannot be applied.
@@ -378,6 +174,23 @@ impl FileSet {
         Ok(())
     }
 
+    /// Refuses a database that already holds what `release` does not read: nothing that is written from here on would make it
+    /// readable.
+    pub fn check_readable_by(&self, release: Release) -> Result<()> {
+        let known = release.features(Format::Sst);
+        for (_, file) in self.tables.values().flat_map(|table| table.files()) {
+            let unknown = file.sst.meta.features() & features::REQUIRED & !known;
+            if unknown != 0 {
+                return Err(Error::BadOptions(format!(
+                    "compat {release}: {} has {}, which Larch {release} does not read; open the database without compat",
+                    sst_name(file.number, file.epoch),
+                    features::named(unknown)
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// All files by their numbers; one that several tables see counts once.
     pub fn files_by_number(&self) -> HashMap<u64, Arc<DbFile>> {
         let files = self.tables.values().flat_map(|table| table.files());
@@ -456,7 +269,7 @@ impl FileSet {
         ];
         let written_for = self.written_for.clone().map(Edit::WrittenFor);
         // Where a file was named first: tables after that share it.
-        let mut named: HashMap<*const DiskFile, (TableId, u8)> = HashMap::new();
+        let mut named: HashMap<*const PagedFile, (TableId, u8)> = HashMap::new();
         let mut slices: Vec<Edit> = Vec::new();
         let mut edits = Vec::new();
         for table in self.tables.values() {
@@ -468,7 +281,7 @@ impl FileSet {
             }
             for (level, file) in table.files() {
                 let (level, number, sst) = (level as u8, file.number, &file.sst);
-                match named.entry(Arc::as_ptr(&file.on_disk)) {
+                match named.entry(file.identity()) {
                     Entry::Vacant(place) => {
                         place.insert((*id, level));
                         edits.push(Edit::AddFile {

@@ -7,8 +7,9 @@
 //! Invariant: edits are appended to a manifest only while `CURRENT` names it and no other. When the rename was tried and may
 //! or may not be durable, both manifests say the same, and [`ManifestLog::is_in_doubt`] until the rename has succeeded.
 
+use super::db_file::FileOpener;
 use super::edit::{Edit, Framing};
-use super::file_set::{FileOpener, FileSet, Refusal};
+use super::file_set::{FileSet, Refusal};
 use crate::error::{Error, Result};
 use crate::files::leftovers::Leftovers;
 use crate::log::record::{Header, Kind, LogError, RecordReader, RecordWriter};

@@ -3,7 +3,7 @@
 //!
 //! Invariant: `names` and `level0` say what `tables` says.
 
-use super::file_set::{TableFiles, TableId};
+use super::table_files::{TableFiles, TableId};
 use archery::ArcK;
 use rpds::{RedBlackTreeMap, RedBlackTreeSet};
 use std::ops::Index;

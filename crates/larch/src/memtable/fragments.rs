@@ -16,7 +16,7 @@ use std::ops::Bound;
 use os::sync::Arc;
 use sst::{CoverAround, Direction, Version};
 
-use super::allocated_bytes;
+use super::allocated::allocated_bytes;
 
 /// A key range and the versions at which it was erased.
 #[derive(Clone, Debug, PartialEq, Eq)]

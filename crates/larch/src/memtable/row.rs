@@ -16,7 +16,7 @@ use std::fmt;
 use os::sync::Arc;
 use sst::{RowKind, Version};
 
-use super::allocated_bytes;
+use super::allocated::allocated_bytes;
 
 /// One version of a key. Cloning it copies nothing; it keeps its bytes alive without the memtable.
 #[derive(Clone)]

@@ -9,7 +9,7 @@ use crate::core::Core;
 use crate::core::snapshots::Pin;
 use crate::error::{Error, Result};
 use crate::manifest::ManifestLog;
-use crate::manifest::file_set::FileOpener;
+use crate::manifest::db_file::FileOpener;
 use crate::read::View;
 use os::sync::Arc;
 use sst::Version;

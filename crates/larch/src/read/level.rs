@@ -1,7 +1,7 @@
 //! A cursor over a sorted level: its files one after the other, as one. Knows no versions but to pass them on.
 
 use crate::manifest::Level;
-use crate::manifest::file_set::DbFile;
+use crate::manifest::db_file::DbFile;
 use os::sync::Arc;
 use pages::{PageSource, Stop};
 use sst::{Direction, Groups, Readahead, Row, RowPlace, Seek, SstCursor, StoredValue, Streak, Version};

@@ -10,7 +10,7 @@ use super::view::TableView;
 use super::wanted::Wanted;
 use super::{Parts, Value};
 use crate::error::Result;
-use crate::manifest::file_set::DbFile;
+use crate::manifest::db_file::DbFile;
 use pages::{PageCache, PageSource, Stop, retry, together};
 use sst::{RowPlace, StoredValue};
 

@@ -8,7 +8,7 @@
 use super::level::files_asked_between;
 use super::view::TableView;
 use crate::error::Result;
-use crate::manifest::file_set::DbFile;
+use crate::manifest::db_file::DbFile;
 use os::sync::Arc;
 use pages::{PageSource, Session, Stop, retry};
 use sst::Direction;

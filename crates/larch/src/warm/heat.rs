@@ -18,7 +18,7 @@
 
 use super::Loader;
 use crate::core::Core;
-use crate::manifest::file_set::DbFile;
+use crate::manifest::db_file::DbFile;
 use crate::manifest::{Edit, Level};
 use os::sync::Arc;
 use pages::{Address, Loaded, PageKind, PageSource, Reason};

@@ -6,7 +6,7 @@ use super::{KeyRange, Loader};
 use crate::core::Core;
 use crate::error::Result;
 use crate::manifest::Edit;
-use crate::manifest::file_set::DbFile;
+use crate::manifest::db_file::DbFile;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, Weak};
 use os::{Job, Polled};

@@ -7,7 +7,7 @@
 
 use super::{Loader, Warmed};
 use crate::core::Core;
-use crate::manifest::file_set::DbFile;
+use crate::manifest::db_file::DbFile;
 use os::Access;
 use os::sync::Arc;
 use pages::{Address, PACK_BYTES, PageKind, Reason, ResidentPage};

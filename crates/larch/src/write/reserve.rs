@@ -3,7 +3,7 @@
 //!
 //! Thread safety: used under the writer's lock.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_disk_full};
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, Ordering};
 use os::{Access, Disk};
@@ -67,9 +67,4 @@ impl Reserve {
     pub fn give_back(&self) -> bool {
         self.bytes > 0 && self.is_full.swap(false, Ordering::Relaxed) && self.disk.remove(&self.path).is_ok()
     }
-}
-
-/// Whether there is no room on the disk, or none for this user.
-pub fn is_disk_full(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::files::leftovers::Leftovers;
-use crate::manifest::file_set::FileOpener;
+use crate::manifest::db_file::FileOpener;
 use crate::manifest::file_set::tests::meta;
 use crate::manifest::{Edit, FileSet, TableId};
 use crate::options::TableOptions;

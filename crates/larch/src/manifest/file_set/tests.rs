@@ -1,6 +1,9 @@
 use super::*;
+use crate::files::leftovers::Leftovers;
+use crate::options::TableOptions;
 use os::Machine;
-use sst::KeyBounds;
+use pages::PageCache;
+use sst::Meta;
 
 /// What is known of a file without rows.
 pub fn meta(newest: u64) -> Meta {

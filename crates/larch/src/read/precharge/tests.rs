@@ -3,7 +3,7 @@
 use super::*;
 use crate::files::leftovers::Leftovers;
 use crate::manifest::Level;
-use crate::manifest::file_set::FileOpener;
+use crate::manifest::db_file::FileOpener;
 use crate::read::level::LevelCursor;
 use crate::read::level::files_between;
 use os::Access;

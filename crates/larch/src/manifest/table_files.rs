@@ -1,0 +1,60 @@
+//! A table: what is known of it, and its files by level. It knows nothing of other tables.
+
+use super::db_file::DbFile;
+use crate::options::TableOptions;
+use os::sync::Arc;
+
+/// Levels of a table, 0 and six sorted ones.
+pub const LEVELS: usize = 7;
+
+/// A table, for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableId(pub u32);
+
+/// What is known of a table besides its files.
+#[derive(Debug)]
+pub struct TableInfo {
+    /// Identity.
+    pub id: TableId,
+    /// Name.
+    pub name: String,
+    /// How it is stored now. The groups stay, the rest may be altered.
+    pub options: TableOptions,
+    /// Files with smaller numbers may have been written under other options.
+    pub since: u64,
+}
+
+/// Files of one level, shared with cursors.
+pub type Level = Arc<Vec<Arc<DbFile>>>;
+
+/// The files of a table.
+#[derive(Clone, Debug)]
+pub struct TableFiles {
+    /// The table.
+    pub info: Arc<TableInfo>,
+    /// Its levels.
+    pub levels: [Level; LEVELS],
+}
+
+impl TableFiles {
+    /// All files, level by level.
+    pub fn files(&self) -> impl Iterator<Item = (usize, &Arc<DbFile>)> {
+        self.levels.iter().enumerate().flat_map(|(level, files)| files.iter().map(move |file| (level, file)))
+    }
+
+    /// Bytes of a level, of what is seen of its files.
+    pub fn level_bytes(&self, level: usize) -> u64 {
+        self.levels[level].iter().map(|file| file.sst.visible_bytes()).sum()
+    }
+
+    pub(super) fn level_mut(&mut self, level: u8) -> &mut Vec<Arc<DbFile>> {
+        Arc::make_mut(&mut self.levels[usize::from(level)])
+    }
+}
+
+/// Files of `level` (not 0) whose bounds may hold `key`: one, or two where cut bounds tie.
+pub fn files_with_key<'a>(level: &'a [Arc<DbFile>], key: &[u8]) -> impl Iterator<Item = &'a Arc<DbFile>> {
+    let start = level.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
+    let end = level[start..].partition_point(|file| file.sst.bounds().low.as_slice() <= key);
+    level[start..start + end].iter()
+}
