@@ -4,4 +4,5 @@ pub mod check;
 pub mod dump;
 pub mod explain;
 pub mod metrics;
+pub mod problem;
 pub mod scrub;

@@ -93,12 +93,13 @@ pub use event::{CompactionReason, Event, EventLevel, StallReason};
 pub use handle::database::{Batch, Builder, Database, Snapshot};
 pub use handle::selection::Selection;
 pub use handle::table::Table;
-pub use inspect::check::{CheckProgress, CheckReport, Problem};
+pub use inspect::check::{CheckProgress, CheckReport};
 pub use inspect::dump::{dump, dump_on};
 pub use inspect::explain::{
     Explained, ExplainedFile, ExplainedLevel, ExplainedPages, Explanation, PageFound, PageVisit, Verdict,
 };
 pub use inspect::metrics::{GroupStats, LevelStats, Memory, Metrics, TableStats};
+pub use inspect::problem::Problem;
 pub use log::record::LogError;
 pub use options::{Durability, Filters, LevelOptions, TableOptions};
 pub use os;
@@ -108,7 +109,8 @@ pub use read::{
     Content, Key, PartRange, PartScan, Parts, Prefetched, Range, Readable, Reader, RowRef, Scan, Tried, Value,
 };
 pub use release::Release;
-pub use repair::{Loss, RepairReport, repair, repair_on};
+pub use repair::salvage::Loss;
+pub use repair::{RepairReport, repair, repair_on};
 pub use sst::format::meta::successor;
 pub use sst::{Compression, Direction, DumpDetail, FilterKind, IndexKind, Limits, MAX_KEY_BYTES, Version};
 pub use stats::{

@@ -1,6 +1,7 @@
 //! Reading: a view of memory and files at one moment, and what it says about a key or a range at a version.
 
 pub mod again;
+pub mod ahead;
 mod cover;
 mod found;
 pub mod level;

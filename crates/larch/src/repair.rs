@@ -9,7 +9,7 @@
 //! A page that cannot be read is passed over with the rows below it, and listed. A row whose value or part lies in such a
 //! page is passed over alone. What is older and was hidden by what is lost may show again.
 
-mod salvage;
+pub mod salvage;
 
 use crate::error::{Error, Result};
 use crate::files::leftovers::Leftovers;
@@ -28,7 +28,7 @@ use crate::write::commit::{apply, log_path};
 use os::sync::Arc;
 use os::{Access, Machine};
 use pages::PageCache;
-use salvage::Salvage;
+use salvage::{Candidate, Loss, Salvage};
 use sst::{RangeErase, RowKind, Version};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -59,40 +59,6 @@ pub struct RepairReport {
     pub lost: Vec<Loss>,
     /// What had to be guessed: names, places in the order of commits, rows that may have been erased.
     pub guesses: Vec<String>,
-}
-
-/// Something that could not be read.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Loss {
-    /// The file.
-    pub file: PathBuf,
-    /// The table, if it is known.
-    pub table: Option<String>,
-    /// Keys among which rows are lost: from the first to before the second, which is absent where nothing is known to be
-    /// greater. `None` where nothing is known of keys.
-    pub keys: Option<(Vec<u8>, Option<Vec<u8>>)>,
-    /// Rows that were there, by the totals of the file; other files may have newer or older versions of them.
-    pub rows: u64,
-    /// What is wrong, with page and offset.
-    pub why: String,
-}
-
-impl std::fmt::Display for Loss {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Some(table) = &self.table {
-            write!(f, "table {table:?}: ")?;
-        }
-        write!(f, "{} rows", self.rows)?;
-        if let Some((low, high)) = &self.keys {
-            write!(f, " from {}", low.escape_ascii())?;
-            match high {
-                Some(high) => write!(f, " to before {}", high.escape_ascii())?,
-                None => f.write_str(" on")?,
-            }
-        }
-        write!(f, ": {}", self.why)
-    }
 }
 
 /// Saves what can be read of the database in `damaged` into a new one in `new`, which must not exist or be empty. Nobody
@@ -365,14 +331,6 @@ fn lost_file(file: &DbFile, table: &str, why: &str) -> Loss {
         rows: file.sst.rows().count(),
         why: format!("{}: {why}", file.path().display()),
     }
-}
-
-/// A version of a row: the newest of one source.
-struct Candidate {
-    key: Vec<u8>,
-    version: Version,
-    /// Its parts; `None` for an erase.
-    parts: Option<Vec<Vec<u8>>>,
 }
 
 /// Versions of rows of one source, by key.

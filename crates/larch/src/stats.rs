@@ -14,8 +14,8 @@ use crate::core::snapshots::Pin;
 use crate::error::Result;
 use crate::handle::database::Snapshot;
 use crate::handle::table::Table;
+use crate::read::ahead;
 use crate::read::point::PointRead;
-use crate::read::range;
 use crate::read::view::TableView;
 use crate::read::{Key, Value};
 use os::sync::Arc;
@@ -125,7 +125,7 @@ impl Statistics {
     }
 
     fn readahead(&self) -> Readahead {
-        range::readahead(&self.table.core().cache)
+        ahead::readahead(&self.table.core().cache)
     }
 
     /// About how many rows a reader sees in `range`. Reads at most two ways down the index of each file that has an end of

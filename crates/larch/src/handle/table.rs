@@ -14,7 +14,7 @@ use crate::inspect::metrics::TableStats;
 use crate::manifest::{Edit, TableId, TableInfo};
 use crate::options::TableOptions;
 use crate::parts;
-use crate::read::{Key, Prefetched, Range, Reader, Scan, Tried, Value, Wanted, range};
+use crate::read::{Key, Prefetched, Range, Reader, Scan, Tried, Value, Wanted, ahead};
 use crate::tables::import::Import;
 use crate::tables::share;
 use crate::write::batch::BatchOps;
@@ -190,7 +190,7 @@ impl Table {
     /// A session for reads through this handle.
     pub(crate) fn session(&self, reason: Reason) -> Session {
         let admit = if reason == Reason::Precharge { Admit::Keep } else { self.admit };
-        range::session(&self.core().cache, reason, admit)
+        ahead::session(&self.core().cache, reason, admit)
     }
 
     /// The value of `key`, if it has one. A value found in memory is not copied and nothing is allocated.

@@ -1,16 +1,16 @@
 //! Reading everything and comparing it: every byte of every file, files with the manifest, levels with their order.
 
+use super::problem::Problem;
 use crate::cancel::Limit;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::manifest::{TableFiles, TableInfo};
-use crate::read::range::ahead_bytes;
+use crate::read::ahead::ahead_bytes;
 use os::sync::Arc;
 use pages::{Admit, PageAt, PageRef, PageSource, Reason, Session, Stop};
 use sst::KeyBounds;
 use sst::format::meta::{MAX_BOUND_BYTES, successor};
 use std::io::ErrorKind;
-use std::path::PathBuf;
 
 /// How far a check is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,23 +35,6 @@ pub struct CheckReport {
     pub bytes: u64,
     /// What is wrong; empty if nothing is. One entry a file at most, each naming file, page and offset.
     pub problems: Vec<Problem>,
-}
-
-/// Something a check found wrong.
-#[derive(Clone, Debug)]
-pub struct Problem {
-    /// Whose file it is.
-    pub table: String,
-    /// The file.
-    pub file: PathBuf,
-    /// What is wrong.
-    pub error: Error,
-}
-
-impl std::fmt::Display for Problem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "table {:?}: {}", self.table, self.error)
-    }
 }
 
 /// Checks one table, or all, until `limit` says otherwise.

@@ -8,7 +8,7 @@ use crate::manifest::db_file::sst_name;
 use crate::manifest::edit::Framing;
 use crate::manifest::{Edit, TableFiles};
 use crate::options::TableOptions;
-use crate::read::range::ahead_bytes;
+use crate::read::ahead::ahead_bytes;
 use crate::write::batch::Op;
 use os::sync::Arc;
 use os::{Access, Machine};

@@ -5,6 +5,7 @@ use crate::core::Core;
 use crate::error::Result;
 use crate::event::StallReason;
 use crate::manifest::{LEVELS, TableInfo};
+use cached::Cached;
 use os::sync::atomic::{AtomicU64, Ordering};
 use pages::PageKind;
 use pages::cache::CacheUsage;
@@ -12,6 +13,7 @@ use pages::counters::Snapshot;
 use sst::{GroupTrees, Tree};
 use std::collections::HashMap;
 
+mod cached;
 mod export;
 mod memory;
 
@@ -168,33 +170,6 @@ impl Metrics {
     /// Bytes of pages of one kind in memory.
     pub fn cached_bytes(&self, kind: PageKind) -> u64 {
         self.cache.bytes_of(kind)
-    }
-}
-
-/// Pages in memory by what they are for, in bytes.
-struct Cached {
-    index: u64,
-    data: u64,
-    history: u64,
-    filter: u64,
-}
-
-impl Cached {
-    /// `bytes` says how much there is of a kind. Every kind counts once.
-    fn of(bytes: impl Fn(PageKind) -> u64) -> Self {
-        let mut cached = Self { index: 0, data: 0, history: 0, filter: 0 };
-        for kind in PageKind::ALL {
-            let place = match kind {
-                PageKind::Index | PageKind::Flat => &mut cached.index,
-                PageKind::Data | PageKind::Group | PageKind::Value | PageKind::RangeErase | PageKind::Footer => {
-                    &mut cached.data
-                }
-                PageKind::History | PageKind::GroupHistory => &mut cached.history,
-                PageKind::Filter => &mut cached.filter,
-            };
-            *place += bytes(kind);
-        }
-        cached
     }
 }
 

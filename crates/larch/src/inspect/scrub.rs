@@ -8,7 +8,7 @@
 
 use crate::core::Core;
 use crate::event::Event;
-use crate::inspect::check::Problem;
+use crate::inspect::problem::Problem;
 use crate::manifest::DbFile;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, Weak};

@@ -1,11 +1,53 @@
 //! The rows of one file that can be read, by key. A page that cannot be read is noted and passed over with what is below it.
 
-use super::{Candidate, Loss};
 use crate::manifest::DbFile;
 use os::sync::Arc;
 use pages::{Admit, PageCache, PageSource, Reason, Session, retry};
-use sst::{Branch, Groups, RangeErase, Row, RowKind, Sst, SstCursor, TreeKind};
+use sst::{Branch, Groups, RangeErase, Row, RowKind, Sst, SstCursor, TreeKind, Version};
 use std::ops::Range;
+use std::path::PathBuf;
+
+/// Something that could not be read.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Loss {
+    /// The file.
+    pub file: PathBuf,
+    /// The table, if it is known.
+    pub table: Option<String>,
+    /// Keys among which rows are lost: from the first to before the second, which is absent where nothing is known to be
+    /// greater. `None` where nothing is known of keys.
+    pub keys: Option<(Vec<u8>, Option<Vec<u8>>)>,
+    /// Rows that were there, by the totals of the file; other files may have newer or older versions of them.
+    pub rows: u64,
+    /// What is wrong, with page and offset.
+    pub why: String,
+}
+
+impl std::fmt::Display for Loss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(table) = &self.table {
+            write!(f, "table {table:?}: ")?;
+        }
+        write!(f, "{} rows", self.rows)?;
+        if let Some((low, high)) = &self.keys {
+            write!(f, " from {}", low.escape_ascii())?;
+            match high {
+                Some(high) => write!(f, " to before {}", high.escape_ascii())?,
+                None => f.write_str(" on")?,
+            }
+        }
+        write!(f, ": {}", self.why)
+    }
+}
+
+/// A version of a row: the newest of one source.
+pub struct Candidate {
+    pub key: Vec<u8>,
+    pub version: Version,
+    /// Its parts; `None` for an erase.
+    pub parts: Option<Vec<Vec<u8>>>,
+}
 
 /// Gives the newest version of each row.
 pub struct Salvage {

@@ -1,8 +1,8 @@
 //! Memory by owner. Whatever the engine keeps belongs to one owner, so that the sum is what the process grew by when the
 //! database was opened and worked with, but for what takes a few KiB however much there is to do.
 
+use super::cached::Cached;
 use crate::core::Core;
-use crate::inspect::metrics::Cached;
 use crate::manifest::TableFiles;
 use os::sync::atomic::Ordering;
 use pages::cache::CacheUsage;

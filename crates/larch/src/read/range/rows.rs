@@ -6,6 +6,7 @@
 //! not before: a try that would fault, or a future that is dropped, takes no row along.
 
 use super::super::again::Again;
+use super::super::ahead::{readahead, session};
 use super::super::found::Found;
 use super::super::merge::{Loads, Merge};
 use super::super::precharge::Charge;
@@ -14,7 +15,6 @@ use super::super::{Tried, Wanted};
 use super::ends::{End, PAGES_SHARE, PLACES_SHARE, Registered, is_crowded};
 use super::follow::Following;
 use super::limit::Limit;
-use super::{readahead, session};
 use crate::bounds;
 use crate::core::snapshots::Pin;
 use crate::error::{Error, Result};
