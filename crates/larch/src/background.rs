@@ -7,24 +7,19 @@
 //! Thread safe. Nothing is polled or waited for under the lock around the workers.
 
 mod idle;
+pub mod jobs;
 pub mod trouble;
 
-use crate::compact::CompactJob;
-use crate::core::Core;
-use crate::inspect::scrub::ScrubJob;
-use crate::warm::job::{WarmJob, has_kept_tables};
-use crate::write::flush::FlushJob;
+use crate::inspect::damage::Damage;
+use crate::warm::wanted::Warmth;
 use crate::write::stall::Stalls;
-use idle::{IDLE_TIME, IdleJob};
-use os::process::Origin;
 use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Condvar, Mutex, OnceLock};
-use os::{Duty, Priority, Worker};
-use std::ops::Deref;
+use os::{Duty, Worker};
 use std::time::Duration;
 use trouble::Troubles;
 
-/// Jobs of a database. Those of one that is opened read-only are none.
+/// Jobs of a database, and what they know. A database opened read-only has none.
 #[derive(Debug, Default)]
 pub struct Background {
     workers: OnceLock<Workers>,
@@ -36,6 +31,10 @@ pub struct Background {
     pub troubles: Troubles,
     /// Commits that wait.
     pub stalls: Stalls,
+    /// What is to be brought to memory.
+    pub warmth: Warmth,
+    /// What the scrub found.
+    pub damage: Damage,
 }
 
 #[derive(Debug)]
@@ -54,6 +53,11 @@ impl Workers {
 }
 
 impl Background {
+    /// Takes the workers of the jobs; once.
+    fn begin(&self, workers: Workers) {
+        self.workers.set(workers).expect("a database is opened once");
+    }
+
     /// Whether the last handle is gone: what is under way ends early.
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Acquire)
@@ -68,6 +72,14 @@ impl Background {
     /// How often there was progress.
     pub fn progress_seen(&self) -> u64 {
         *self.progress_count.lock()
+    }
+
+    /// Waits until there was progress since `seen`, unless `is_stopped` or the database is closing.
+    pub fn wait_progress(&self, seen: u64, is_stopped: impl Fn() -> bool) {
+        let mut count = self.progress_count.lock();
+        while *count == seen && !is_stopped() && !self.is_closing() {
+            count = self.progress.wait(count);
+        }
     }
 
     /// Says that a memtable may want flushing.
@@ -134,104 +146,15 @@ impl Background {
     }
 
     /// Ends the work: no job is polled any more, and one that is running ends soon.
-    fn stop(&self) {
+    pub fn stop(&self) {
         self.closing.store(true, Ordering::Release);
         self.tell_progress();
         self.workers.get().iter().flat_map(|workers| workers.all()).for_each(Worker::stop);
     }
 
     /// Waits for the jobs that are running.
-    fn join(&self) {
+    pub fn join(&self) {
         self.workers.get().iter().flat_map(|workers| workers.all()).for_each(Worker::join);
-    }
-}
-
-impl Core {
-    /// Begins the background work of a database that was opened for writing.
-    pub fn start_background(self: &Arc<Self>) {
-        let threads = &self.machine.threads;
-        let core = || Arc::downgrade(self);
-        let workers = Workers {
-            flush: threads.worker(Priority::High, Arc::new(FlushJob(core()))),
-            compact: threads.worker(Priority::Normal, Arc::new(CompactJob(core()))).into(),
-            warm: threads.worker(Priority::Low, Arc::new(WarmJob(core()))),
-            scrub: threads.worker(Priority::Low, Arc::new(ScrubJob(core()))),
-            idle: threads.worker(Priority::Low, Arc::new(IdleJob::new(core()))),
-        };
-        // Readers may go after the last handle, and in a process that was forked.
-        let (compact, origin) = (Arc::downgrade(&workers.compact), Origin::here());
-        self.snapshots.on_gone(move || {
-            if let Some(compact) = compact.upgrade().filter(|_| origin.is_here()) {
-                compact.wake();
-            }
-        });
-        self.background.workers.set(workers).expect("a database is opened once");
-        let core = core();
-        self.log_disk.on_open(move || {
-            if let Some(core) = core.upgrade() {
-                core.background.wake_idle_after(IDLE_TIME);
-            }
-        });
-    }
-
-    /// Waits until there was progress since `seen`, or does the work here where no thread does it.
-    pub fn wait_progress(&self, seen: u64) {
-        let background = &self.background;
-        background.drive();
-        if !self.machine.threads.are_real() {
-            return;
-        }
-        let mut count = background.progress_count.lock();
-        while *count == seen && self.check_writable().is_ok() && !background.is_closing() {
-            count = background.progress.wait(count);
-        }
-    }
-
-    /// Brings pages of tables that are to be in memory, in the background; nothing if there is no such table.
-    pub fn warm_kept_tables(&self) {
-        if has_kept_tables(self) {
-            self.warmth.want_tables();
-            self.background.wake_warm();
-        }
-    }
-}
-
-/// What the handles of a database share: the core, whose background work ends with the last of them.
-#[derive(Debug)]
-pub struct LastHandle(Option<Arc<Core>>);
-
-impl LastHandle {
-    /// Of a database that was just opened.
-    pub fn new(core: Arc<Core>) -> Self {
-        Self(Some(core))
-    }
-}
-
-impl Deref for LastHandle {
-    type Target = Arc<Core>;
-
-    fn deref(&self) -> &Arc<Core> {
-        self.0.as_ref().expect("it is taken when dropped")
-    }
-}
-
-impl Drop for LastHandle {
-    fn drop(&mut self) {
-        let Some(core) = self.0.take() else { return };
-        if core.check_origin().is_err() {
-            // Threads and log are those of the process that was forked: all is left as it is.
-            std::mem::forget(core);
-            return;
-        }
-        core.background.stop();
-        let threads = core.machine.threads.clone();
-        if Duty::is_taken() && threads.are_real() {
-            *core.closing.lock() = Some(Closing::begin());
-            // Even what is left to do when nothing runs may need a lock that this thread has.
-            threads.hand_over(Box::new(move || drop(core)));
-        } else {
-            core.background.join();
-        }
     }
 }
 
@@ -255,7 +178,7 @@ impl Closings {
 }
 
 impl Closing {
-    fn begin() -> Self {
+    pub fn begin() -> Self {
         Closings::all().counts.lock().0 += 1;
         Self(())
     }

@@ -31,14 +31,14 @@ impl Job for CompactJob {
         }
         let _guard = StopOnPanic(&core);
         // Whoever has the turn wakes this job when done with it.
-        let Some(_turn) = core.compacting.try_lock() else { return Polled::Idle };
+        let Some(_turn) = core.writes.compacting.try_lock() else { return Polled::Idle };
         let troubles = &core.background.troubles;
-        let now = core.machine.clock.now();
+        let now = core.env.machine.clock.now();
         match compact_once(&core, |table| !troubles.compaction_is_held(table, now)) {
             Ok(true) => Polled::Worked,
             Ok(false) if has_lost_readers(&core) => Polled::Worked,
             Ok(false) => {
-                let view = core.view();
+                let view = core.views.newest();
                 let exists = |table| view.files.tables.contains_key(&table);
                 if let Some(time) = troubles.next_compaction(exists, now) {
                     core.background.wake_compact_after(time);
@@ -49,8 +49,8 @@ impl Job for CompactJob {
             Err((_, Error::NoSuchTable(_))) => Polled::Worked,
             // The other tables go on.
             Err((table, error)) => {
-                let trouble = troubles.compaction_failed(table.id, &table.name, &error, core.machine.clock.now());
-                core.report(|| trouble.event());
+                let trouble = troubles.compaction_failed(table.id, &table.name, &error, core.env.machine.clock.now());
+                core.env.report(|| trouble.event());
                 core.background.tell_progress();
                 if core.check_writable().is_ok() { Polled::Worked } else { Polled::Idle }
             }
@@ -60,37 +60,37 @@ impl Job for CompactJob {
 
 /// Watches the oldest readers if a table waits until they are gone; whether they went before they were watched.
 fn has_lost_readers(core: &Core) -> bool {
-    let watched = core.picks.waits_for();
-    core.snapshots.watch(watched);
-    watched.is_some_and(|oldest| core.oldest_seen() != oldest)
+    let watched = core.writes.picks.waits_for();
+    core.views.snapshots.watch(watched);
+    watched.is_some_and(|oldest| core.views.oldest_seen() != oldest)
 }
 
 /// Does the most wanted compaction of the tables that `may` be compacted; false if none is wanted or the database is
 /// closing. An error comes with the table whose files could not be compacted.
 fn compact_once(core: &Arc<Core>, may: impl Fn(TableId) -> bool) -> Result<bool, (Arc<TableInfo>, Error)> {
-    let boundaries = core.boundaries();
+    let boundaries = core.views.boundaries();
     let oldest = boundaries[0];
-    let mut tables = core.picks.take(oldest).into_iter();
-    let view = core.view();
+    let mut tables = core.writes.picks.take(oldest).into_iter();
+    let view = core.views.newest();
     let mut is_cut = false;
     while let Some(id) = tables.next() {
         let Some(table) = view.files.tables.get(&id) else {
-            core.picks.forget(id);
+            core.writes.picks.forget(id);
             continue;
         };
         if !may(id) {
-            core.picks.put_off([id]);
+            core.writes.picks.put_off([id]);
             continue;
         }
         match cut::run(core, table, &boundaries) {
             // It has changed, and is looked at again.
             Ok(true) => is_cut = true,
             Ok(false) => {
-                let choice = pick::pick(table, &core.options.levels, oldest);
-                core.picks.looked(id, choice, cut::is_waiting(table) || pick::is_waiting(table, oldest));
+                let choice = pick::pick(table, &core.env.options.levels, oldest);
+                core.writes.picks.looked(id, choice, cut::is_waiting(table) || pick::is_waiting(table, oldest));
             }
             Err(error) => {
-                core.picks.put_off(std::iter::once(id).chain(tables));
+                core.writes.picks.put_off(std::iter::once(id).chain(tables));
                 return Err((table.info.clone(), error));
             }
         }
@@ -99,7 +99,7 @@ fn compact_once(core: &Arc<Core>, may: impl Fn(TableId) -> bool) -> Result<bool,
         core.background.tell_progress();
         return Ok(true);
     }
-    let Some((table, choice)) = core.picks.most_wanted(&view.files, &may) else { return Ok(false) };
+    let Some((table, choice)) = core.writes.picks.most_wanted(&view.files, &may) else { return Ok(false) };
     let outcome = run::run(core, table, &choice, &mut |_, _| true);
     let done = outcome.map_err(|error| (table.info.clone(), error))?;
     if done {
@@ -114,7 +114,7 @@ pub fn settle(core: &Arc<Core>) -> Result<()> {
     loop {
         core.check_writable()?;
         let outcome = {
-            let _turn = core.compacting.lock();
+            let _turn = core.writes.compacting.lock();
             compact_once(core, |_| true)
         };
         match outcome {
@@ -138,7 +138,7 @@ pub fn compact_table(
     limit.check(WORK)?;
     crate::write::flush::flush_all(core)?;
     let outcome = {
-        let _turn = core.compacting.lock();
+        let _turn = core.writes.compacting.lock();
         limit.check(WORK).and_then(|()| merge_all(core, table, limit, progress))
     };
     core.background.wake_compact();
@@ -156,9 +156,9 @@ pub fn compact_table(
 /// As [`compact_table`], for who changes levels.
 fn merge_all(core: &Arc<Core>, table: TableId, limit: &Limit, progress: &mut dyn FnMut(u64, u64)) -> Result<bool> {
     let files = |view: &View| view.files.tables.get(&table).cloned();
-    let Some(before) = files(&core.view()) else { return Ok(false) };
-    cut::run(core, &before, &core.boundaries())?;
-    let Some(files) = files(&core.view()) else { return Ok(false) };
+    let Some(before) = files(&core.views.newest()) else { return Ok(false) };
+    cut::run(core, &before, &core.views.boundaries())?;
+    let Some(files) = files(&core.views.newest()) else { return Ok(false) };
     run::run(core, &files, &pick::everything(&files), &mut |done, total| {
         progress(done, total);
         !limit.is_over()

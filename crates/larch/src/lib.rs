@@ -87,12 +87,17 @@ pub use background::trouble::{FailedWork, Trouble};
 use pages::gauge;
 
 pub use bounds::IntoKeyRange;
-pub use cancel::{Cancel, Until};
+pub use cancel::Cancel;
 pub use error::{Error, Result};
 pub use event::{CompactionReason, Event, EventLevel, StallReason};
-pub use handle::database::{Batch, Builder, Database, Snapshot};
+pub use handle::batch::Batch;
+pub use handle::database::{Builder, Database};
+pub use handle::readable::Readable;
 pub use handle::selection::Selection;
+pub use handle::snapshot::Snapshot;
+pub use handle::statistics::Statistics;
 pub use handle::table::Table;
+pub use handle::until::Until;
 pub use inspect::check::{CheckProgress, CheckReport};
 pub use inspect::dump::{dump, dump_on};
 pub use inspect::explain::{
@@ -105,16 +110,14 @@ pub use options::{Durability, Filters, LevelOptions, TableOptions};
 pub use os;
 pub use os::real::ThreadPool;
 pub use pages::{Admit, PageCache, PageKind, Reason};
-pub use read::{
-    Content, Key, PartRange, PartScan, Parts, Prefetched, Range, Readable, Reader, RowRef, Scan, Tried, Value,
-};
+pub use read::{Content, Key, PartRange, PartScan, Parts, Prefetched, Range, Reader, RowRef, Scan, Tried, Value};
 pub use release::Release;
 pub use repair::salvage::Loss;
 pub use repair::{RepairReport, repair, repair_on};
 pub use sst::format::meta::successor;
+pub use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 pub use sst::{Compression, Direction, DumpDetail, FilterKind, IndexKind, Limits, MAX_KEY_BYTES, Version};
-pub use stats::{
-    Bucket, CutPoint, Estimate, Histogram, Metric, RangeGroup, RangeLevel, RangeStats, Resolution, Statistics,
-};
+pub use stats::shape::Resolution;
+pub use stats::types::{RangeGroup, RangeLevel, RangeStats};
 pub use tables::import::{Import, ImportReport};
-pub use warm::Warmed;
+pub use warm::loader::Warmed;

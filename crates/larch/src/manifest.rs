@@ -6,10 +6,12 @@ pub mod edit;
 pub mod file_set;
 pub mod log;
 pub mod table_files;
+pub mod table_info;
 pub mod tables;
 
 pub use db_file::DbFile;
-pub use edit::Edit;
+pub use edit::{Edit, NewFile};
 pub use file_set::FileSet;
 pub use log::ManifestLog;
-pub use table_files::{LEVELS, Level, TableFiles, TableId, TableInfo};
+pub use table_files::{Level, TableFiles};
+pub use table_info::{LEVELS, TableId, TableInfo};

@@ -24,6 +24,7 @@ mod allocated;
 mod cursor;
 mod fragments;
 mod row;
+pub mod set;
 
 pub use cursor::MemCursor;
 pub use fragments::RangeErase;

@@ -1,22 +1,23 @@
 //! Opening a database: manifest, then log, then serve. No page of any SST is read.
 
-use crate::background::Closing;
+use crate::background::{Closing, jobs};
 use crate::core::Core;
+use crate::core::environment::Environment;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::files::install::FreshFiles;
 use crate::files::leftovers::Leftovers;
-use crate::files::output::Added;
+use crate::files::output::NewFiles;
 use crate::log::record::{LogError, Previous};
 use crate::log::wal::LogReader;
 use crate::manifest::db_file::{EarlyFiles, FileOpener, sst_name};
 use crate::manifest::log::manifest_name;
 use crate::manifest::{Edit, FileSet, ManifestLog};
+use crate::memtable::set::MemSet;
 use crate::options::Options;
-use crate::read::{MemSet, View};
+use crate::read::View;
 use crate::write::batch::{BatchOps, Op};
-use crate::write::commit::{Writer, apply, log_path};
 use crate::write::flush;
+use crate::write::writer::{Writer, apply, log_path};
 use os::sync::Arc;
 use os::{Access, Lock, Machine};
 use pages::PageCache;
@@ -66,7 +67,8 @@ fn open_read_only(machine: Machine, directory: PathBuf, options: Options, opener
     let files = ManifestLog::read_newest(&machine, &directory, &opener)?;
     let visible = files.flushed_version;
     let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
-    Ok(Arc::new(Core::new(machine, directory, options, opener, None, view, visible)))
+    let env = Environment::new(machine, directory, options, opener, view.files.epoch);
+    Ok(Arc::new(Core::new(env, None, view, visible)))
 }
 
 fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener) -> Result<Arc<Core>> {
@@ -94,25 +96,26 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
         listed.iter().filter_map(Listed::number).map(|number| number + 1).fold(files.next_number, u64::max);
     let last = files.last_version;
     let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
-    let core = Arc::new(Core::new(machine, directory, options, opener, Some(lock), view, last));
+    let env = Environment::new(machine, directory, options, opener, view.files.epoch);
+    let core = Arc::new(Core::new(env, Some(lock), view, last));
     let recovered = replay(&core, &listed)?;
-    let (logs, commits, recovered_files) = (recovered.logs, recovered.commits, recovered.files.edits.len() as u64);
+    let (logs, commits, recovered_files) = (recovered.logs, recovered.commits, recovered.files.files.len() as u64);
     let (manifest, log) = begin(&core, recovered)?;
     remove_orphans(&core, listed, manifest, log);
     // Without it puts will say that the disk is full.
-    core.reserve.fill().ok();
-    core.report(|| Event::Opened {
-        files: core.view().files.tables.values().map(|table| table.files().count() as u64).sum(),
+    core.writes.reserve.fill().ok();
+    core.env.report(|| Event::Opened {
+        files: core.views.newest().files.tables.values().map(|table| table.files().count() as u64).sum(),
         logs,
         commits,
         recovered_files,
-        version: core.visible(),
-        time: core.machine.clock.now() - begin_time,
+        version: core.views.visible(),
+        time: core.env.machine.clock.now() - begin_time,
     });
-    core.start_background();
+    jobs::begin(&core);
     core.warm_kept_tables();
-    if core.options.warm_from_last {
-        core.warmth.want_state();
+    if core.env.options.warm_from_last {
+        core.background.warmth.want_state();
         core.background.wake_warm();
     }
     Ok(core)
@@ -137,23 +140,24 @@ fn lock(machine: &Machine, directory: &std::path::Path) -> Result<Box<dyn Lock>>
 
 /// Starts a manifest and a log, and takes the recovered files in; the numbers of both.
 fn begin(core: &Arc<Core>, recovered: Recovered) -> Result<(u64, u64)> {
-    let (manifest_number, log_number) = (core.new_number(), core.new_number());
-    let mut files = FileSet::clone(&core.view().files);
+    let (manifest_number, log_number) = (core.writes.new_number(), core.writes.new_number());
+    let mut files = FileSet::clone(&core.views.newest().files);
     files.next_number = log_number + 1;
     let newest = recovered.newest.max(files.last_version);
-    let compat = core.options.compat;
-    let manifest = ManifestLog::create(&core.log_machine, &core.directory, manifest_number, &files, compat)?;
+    let compat = core.env.options.compat;
+    let manifest = ManifestLog::create(&core.env.log_machine, &core.env.directory, manifest_number, &files, compat)?;
     let active = Arc::new(MemSet::new(log_number));
     let (previous, next) = (recovered.previous, Version(newest.0 + 1));
-    let writer = Writer::create(&core.log_machine, &core.directory, active.clone(), previous, next)?;
-    *core.manifest.lock() = Some(manifest);
-    *core.write.lock() = Some(writer);
-    core.change_view(|view| {
+    let writer = Writer::create(&core.env.log_machine, &core.env.directory, active.clone(), previous, next)?;
+    *core.writes.manifest.lock() = Some(manifest);
+    *core.writes.writer.lock() = Some(writer);
+    core.views.change(|view| {
         view.files = Arc::new(files);
         view.memory = vec![active];
     });
-    core.publish(newest);
-    let Added { mut edits, fresh, .. } = recovered.files;
+    core.views.publish(newest);
+    let NewFiles { files, fresh } = recovered.files;
+    let mut edits: Vec<Edit> = files.into_iter().map(Edit::AddFile).collect();
     edits.extend([Edit::OldestLog(log_number), Edit::LastVersion(newest), Edit::FlushedVersion(newest)]);
     core.install(&edits, fresh, |_| {})?;
     Ok((manifest_number, log_number))
@@ -161,7 +165,7 @@ fn begin(core: &Arc<Core>, recovered: Recovered) -> Result<(u64, u64)> {
 
 struct Recovered {
     /// Files with the recovered rows, for level 0.
-    files: Added,
+    files: NewFiles,
     newest: Version,
     /// The last log, for the header of the next.
     previous: Option<Previous>,
@@ -175,7 +179,7 @@ struct Recovered {
 /// Rows go to level 0 as soon as they fill half of the write buffer, so that a log of any length is read in bounded
 /// memory.
 fn replay(core: &Arc<Core>, listed: &[Listed]) -> Result<Recovered> {
-    let (machine, directory, files) = (&core.machine, &core.directory, &core.view().files);
+    let (machine, directory, files) = (&core.env.machine, &core.env.directory, &core.views.newest().files);
     let numbers: Vec<u64> = listed
         .iter()
         .filter_map(|name| match name {
@@ -188,9 +192,13 @@ fn replay(core: &Arc<Core>, listed: &[Listed]) -> Result<Recovered> {
         let path = log_path(directory, files.oldest_log);
         return Err(LogError::corrupt(&path, 0, "it is missing, but the manifest needs it").into());
     }
-    let none = Added { edits: Vec::new(), fresh: FreshFiles::new(core), bytes: 0 };
-    let mut recovered =
-        Recovered { files: none, newest: Version(0), previous: None, logs: numbers.len() as u64, commits: 0 };
+    let mut recovered = Recovered {
+        files: NewFiles::none(&core.env),
+        newest: Version(0),
+        previous: None,
+        logs: numbers.len() as u64,
+        commits: 0,
+    };
     for (i, &number) in numbers.iter().enumerate() {
         // A log's successor says where it ended.
         let known_end = match numbers.get(i + 1) {
@@ -216,7 +224,7 @@ fn replay(core: &Arc<Core>, listed: &[Listed]) -> Result<Recovered> {
             recovered.newest = version;
             recovered.commits += 1;
             apply(&memory, version, &known_tables(ops, files));
-            if memory.bytes() > core.options.write_buffer_bytes / 2 {
+            if memory.bytes() > core.env.options.write_buffer_bytes / 2 {
                 recovered.files.append(flush::write_files(core, &memory)?);
                 memory = MemSet::new(number);
             }
@@ -332,7 +340,7 @@ pub fn list(machine: &Machine, directory: &Path) -> Result<Vec<Listed>> {
 
 /// Removes what an unfinished writer left of the files `listed`: those no manifest names, older manifests and logs.
 fn remove_orphans(core: &Core, listed: Vec<Listed>, manifest: u64, log: u64) {
-    let view = core.view();
+    let view = core.views.newest();
     let live: BTreeSet<String> = view
         .files
         .tables
@@ -342,11 +350,11 @@ fn remove_orphans(core: &Core, listed: Vec<Listed>, manifest: u64, log: u64) {
         .collect();
     for listed in listed {
         let path = match listed {
-            Listed::Sst(name, _) if !live.contains(&name) => core.directory.join(name),
-            Listed::Log(number) if number < log => log_path(&core.directory, number),
-            Listed::Manifest(number) if number < manifest => core.directory.join(manifest_name(number)),
+            Listed::Sst(name, _) if !live.contains(&name) => core.env.directory.join(name),
+            Listed::Log(number) if number < log => log_path(&core.env.directory, number),
+            Listed::Manifest(number) if number < manifest => core.env.directory.join(manifest_name(number)),
             _ => continue,
         };
-        core.opener.leftovers.remove(&path);
+        core.env.opener.leftovers.remove(&path);
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod again;
 pub mod ahead;
+mod content;
 mod cover;
 mod found;
 pub mod level;
@@ -18,15 +19,16 @@ mod value;
 pub mod view;
 mod wanted;
 
+pub use content::Content;
 pub use found::Found;
 pub use precharge::Prefetched;
 pub use range::Range;
-pub use reader::{Readable, Reader};
-pub use row::{Content, RowRef};
+pub use reader::Reader;
+pub use row::RowRef;
 pub use scan::Scan;
 pub use tried::Tried;
 pub use value::{Key, Parts, Value};
-pub use view::{MemSet, View};
+pub use view::View;
 pub use wanted::Wanted;
 
 /// A [`Range`] that gives some parts of its rows, see [`Selection`](crate::Selection).

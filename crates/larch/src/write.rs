@@ -3,5 +3,9 @@
 pub mod batch;
 pub mod commit;
 pub mod flush;
+pub mod limits;
+pub mod pace;
 pub mod reserve;
+pub mod room;
 pub mod stall;
+pub mod writer;

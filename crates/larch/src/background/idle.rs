@@ -3,7 +3,7 @@
 
 use crate::core::{Core, StopOnPanic};
 use crate::error::Error;
-use crate::write::commit::freeze_erased;
+use crate::write::room::freeze_erased;
 use os::sync::Weak;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::{Job, Polled};
@@ -35,14 +35,14 @@ impl Job for IdleJob {
         if core.check_writable().is_err() {
             return Polled::Idle;
         }
-        let uses = core.log_disk.uses();
+        let uses = core.env.log_disk.uses();
         if self.seen.swap(uses, Ordering::Relaxed) != uses || !self.tidy_up(&core) {
             core.background.wake_idle_after(IDLE_TIME);
             return Polled::Idle;
         }
-        if let Err(error) = core.log_disk.rest() {
+        if let Err(error) = core.env.log_disk.rest() {
             // What was written last may be gone: as after any failed sync of a log.
-            core.stop_writes(Error::io("sync the log or manifest of", &core.directory, error));
+            core.stop_writes(Error::io("sync the log or manifest of", &core.env.directory, error));
         }
         Polled::Idle
     }
@@ -53,7 +53,7 @@ impl IdleJob {
     /// holder may be waiting for background work, so this job must not wait for the lock.
     fn tidy_up(&self, core: &Core) -> bool {
         let _guard = StopOnPanic(core);
-        let Some(mut writer) = core.write.try_lock() else { return false };
+        let Some(mut writer) = core.writes.writer.try_lock() else { return false };
         if let Some(writer) = writer.as_mut() {
             let next = writer.next_version().0;
             // Nothing is lost if it fails: the next commit makes what it needs.
@@ -61,12 +61,12 @@ impl IdleJob {
                 self.failed_at.store(next, Ordering::Relaxed);
             }
             writer.give_back();
-            core.held.log.store(0, Ordering::Relaxed);
+            core.env.held.log.store(0, Ordering::Relaxed);
         }
-        let Some(mut manifest) = core.manifest.try_lock() else { return false };
+        let Some(mut manifest) = core.writes.manifest.try_lock() else { return false };
         if let Some(manifest) = manifest.as_mut() {
             manifest.give_back();
-            core.held.manifest.store(0, Ordering::Relaxed);
+            core.env.held.manifest.store(0, Ordering::Relaxed);
         }
         true
     }

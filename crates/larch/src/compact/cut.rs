@@ -7,7 +7,7 @@
 
 use crate::core::Core;
 use crate::error::Result;
-use crate::files::install::FreshFiles;
+use crate::files::fresh::FreshFiles;
 use crate::manifest::edit::MAX_RANGES;
 use crate::manifest::{DbFile, Edit, TableFiles};
 use os::sync::atomic::Ordering;
@@ -91,7 +91,7 @@ pub fn run(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
     if !table.files().any(|(_, file)| is_new(file)) {
         return Ok(false);
     }
-    let session = Session::new(&core.cache, Reason::Compaction, Admit::Pass);
+    let session = Session::new(&core.env.cache, Reason::Compaction, Admit::Pass);
     let mut regions: Vec<Region> = Vec::new();
     let mut edits = Vec::new();
     let mut left = (MAX_ERASES, MAX_REGION_BYTES);
@@ -118,7 +118,7 @@ pub fn run(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
         }
     }
     if !edits.is_empty() {
-        core.install(&edits, FreshFiles::new(core), |_| {})?;
+        core.install(&edits, FreshFiles::new(&core.env.opener.leftovers), |_| {})?;
     }
     Ok(!edits.is_empty())
 }

@@ -6,7 +6,7 @@ use super::pick::{self, Choice};
 use crate::core::Core;
 use crate::error::Result;
 use crate::event::Event;
-use crate::files::install::FreshFiles;
+use crate::files::fresh::FreshFiles;
 use crate::files::output::Outputs;
 use crate::manifest::{DbFile, Edit, Level, TableFiles, TableInfo};
 use crate::parts::MAX_GROUPS;
@@ -32,17 +32,17 @@ pub fn run(
         Choice::Nothing => Ok(false),
         Choice::Move { from, to, number, .. } => {
             let edit = Edit::MoveFile { table: table.info.id, level: *from as u8, number: *number, to: *to as u8 };
-            core.install(&[edit], FreshFiles::new(core), |_| {})?;
-            core.written.trivial_moves.fetch_add(1, Ordering::Relaxed);
+            core.install(&[edit], FreshFiles::new(&core.env.opener.leftovers), |_| {})?;
+            core.env.written.trivial_moves.fetch_add(1, Ordering::Relaxed);
             let table = || table.info.name.clone();
-            core.report(|| Event::FileMoved { table: table(), from: *from, to: *to });
+            core.env.report(|| Event::FileMoved { table: table(), from: *from, to: *to });
             Ok(true)
         }
         Choice::Merge { inputs, to, reason, .. } => {
-            let begin = core.machine.clock.now();
+            let begin = core.env.machine.clock.now();
             let name = || table.info.name.clone();
             let is_input = |level: usize, file: &DbFile| inputs.contains(&(level, file.number));
-            core.report(|| Event::CompactionStarted {
+            core.env.report(|| Event::CompactionStarted {
                 table: name(),
                 files: inputs.len() as u64,
                 bytes: table.files().filter(|(level, file)| is_input(*level, file)).map(|(_, file)| file.bytes()).sum(),
@@ -50,8 +50,8 @@ pub fn run(
                 reason: *reason,
             });
             let Some(Merged { files, bytes }) = merge(core, table, inputs, *to, go_on)? else { return Ok(false) };
-            let time = core.machine.clock.now() - begin;
-            core.report(|| Event::CompactionFinished { table: name(), files, bytes, time });
+            let time = core.env.machine.clock.now() - begin;
+            core.env.report(|| Event::CompactionFinished { table: name(), files, bytes, time });
             Ok(true)
         }
     }
@@ -84,24 +84,18 @@ fn merge(
     let bounds = bounds.reduce(|a, b| a.union(&b)).expect("a merge has inputs");
     let bottom =
         table.levels[to + 1..].iter().flat_map(|level| level.iter()).all(|f| !f.sst.bounds().overlaps(&bounds));
-    let (base, _) = pick::targets(table, &core.options.levels);
+    let (base, _) = pick::targets(table, &core.env.options.levels);
     let runs = sources.clone();
-    let plan = Plan { sources, bottom, file_bytes: pick::file_bytes(to, base, &core.options.levels) };
-    let boundaries = core.boundaries();
+    let plan = Plan { sources, bottom, file_bytes: pick::file_bytes(to, base, &core.env.options.levels) };
+    let boundaries = core.views.boundaries();
     let Some(outputs) = merge_files(core, &table.info, plan, &boundaries, go_on)? else { return Ok(None) };
-    let added = outputs.finish(to as u8, 0)?;
-    let (files, bytes) = (added.edits.len() as u64, added.bytes);
+    let new = outputs.finish(to as u8, 0)?;
+    let (files, bytes) = (new.files.len() as u64, new.bytes());
     let removed =
         inputs.iter().map(|&(level, number)| Edit::RemoveFile { table: table.info.id, level: level as u8, number });
-    let warmth = warm::heat::inherit(core, runs, &added.edits);
-    let edits: Vec<Edit> = removed.chain(added.edits).collect();
-    core.install(&edits, added.fresh, |_| {})?;
-    warmth.bring(core);
-    if table.info.options.in_memory {
-        core.warm_kept_tables();
-    }
-    core.written.compaction.fetch_add(bytes, Ordering::Relaxed);
-    core.written.compactions.fetch_add(1, Ordering::Relaxed);
+    warm::install::install(core, new, runs, |added| removed.chain(added).collect(), |_| {})?;
+    core.env.written.compaction.fetch_add(bytes, Ordering::Relaxed);
+    core.env.written.compactions.fetch_add(1, Ordering::Relaxed);
     Ok(Some(Merged { files, bytes }))
 }
 
@@ -125,9 +119,9 @@ pub fn merge_files(
 ) -> Result<Option<Outputs>> {
     // Half of the working memory reads, the other half builds. It is not the cache's, so a compaction neither waits for
     // readers nor takes their room. A quarter of the half is for pages that are needed, of all inputs at once.
-    let memory = &core.held.compactions;
+    let memory = &core.env.held.compactions;
     let ahead_bytes = memory.budget_bytes() / 4 * 3;
-    let session = Session::new(&core.cache, Reason::Compaction, Admit::Pass)
+    let session = Session::new(&core.env.cache, Reason::Compaction, Admit::Pass)
         .with_own_memory(memory)
         .with_ahead_bytes(ahead_bytes);
     let groups = table.options.groups.len().max(1);
@@ -136,7 +130,7 @@ pub fn merge_files(
     let outputs = Outputs::new(core, table, plan.file_bytes, plan.bottom);
     let mut copy = Copy { session: &session, outputs, groups, beside: Vec::new(), parts: Vec::new() };
     let mut work = Work::new(core, &plan.sources, go_on);
-    let memory = core.held.builders.holding();
+    let memory = core.env.held.builders.holding();
     let mut erases = EraseMerge::new(&session, &plan.sources, boundaries, (readahead, work.total_bytes), memory);
     let mut covers = Covers::new(|| erases.next());
     // What hides nothing that lies deeper, from nobody, goes.

@@ -11,55 +11,14 @@
 //! Once the manifest has the edits nothing is an error any more: renewing an overgrown manifest and removing files is done
 //! again at the next install, and by the next open.
 
+use super::fresh::FreshFiles;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
-use crate::files::leftovers::Leftovers;
 use crate::manifest::log::Written;
 use crate::manifest::{Edit, FileSet, ManifestLog};
 use crate::read::View;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
-use std::path::PathBuf;
-
-/// Files that were just written and that no manifest names. They are removed when this is dropped; an install takes them.
-#[derive(Debug)]
-pub struct FreshFiles {
-    leftovers: Arc<Leftovers>,
-    paths: Vec<PathBuf>,
-}
-
-impl FreshFiles {
-    /// None yet.
-    pub fn new(core: &Core) -> Self {
-        Self { leftovers: core.opener.leftovers.clone(), paths: Vec::new() }
-    }
-
-    /// None, of the same database.
-    pub fn empty(&self) -> Self {
-        Self { leftovers: self.leftovers.clone(), paths: Vec::new() }
-    }
-
-    /// Takes a file that is about to be created.
-    pub fn add(&mut self, path: PathBuf) {
-        self.paths.push(path);
-    }
-
-    /// Takes all files of another.
-    pub fn append(&mut self, mut other: FreshFiles) {
-        self.paths.append(&mut other.paths);
-    }
-
-    /// Memory of their names.
-    pub fn memory_bytes(&self) -> u64 {
-        self.paths.iter().map(|path| (size_of::<PathBuf>() + path.as_os_str().len()) as u64).sum()
-    }
-}
-
-impl Drop for FreshFiles {
-    fn drop(&mut self) {
-        self.paths.iter().for_each(|path| self.leftovers.remove(path));
-    }
-}
 
 impl Core {
     /// Makes `edits` durable, then visible together with what `change` does to the memtables. `fresh` are the files that
@@ -69,12 +28,12 @@ impl Core {
     /// See the table above.
     pub fn install(&self, edits: &[Edit], fresh: FreshFiles, change: impl FnOnce(&mut View)) -> Result<()> {
         let outcome = {
-            let mut manifest = self.manifest.lock();
+            let mut manifest = self.writes.manifest.lock();
             self.install_in(&mut manifest, edits, fresh, change)
         };
-        self.opener.leftovers.retry();
+        self.env.opener.leftovers.retry();
         if edits.iter().any(Edit::frees) {
-            self.free_old_views();
+            self.views.free_old();
         }
         outcome
     }
@@ -93,13 +52,13 @@ impl Core {
         // A panic on the way leaves open what the manifest holds.
         let _guard = StopOnPanic(self);
         let outcome = self.write_edits(manifest, edits, &mut fresh, change);
-        self.opener.forget_early(edits.iter().filter_map(Edit::added_number));
+        self.env.opener.forget_early(edits.iter().filter_map(Edit::added_number));
         if outcome.is_ok()
             && let Some(log) = manifest
-            && log.is_overgrown(self.options.manifest_slack_bytes)
+            && log.is_overgrown(self.env.options.manifest_slack_bytes)
             && self.renew_manifest(log).is_err()
         {
-            self.written.failed_renewals.fetch_add(1, Ordering::Relaxed);
+            self.env.written.failed_renewals.fetch_add(1, Ordering::Relaxed);
         }
         outcome
     }
@@ -116,17 +75,17 @@ impl Core {
         if log.is_in_doubt() {
             self.renew_manifest(log)?;
         }
-        let mut files = FileSet::clone(&self.view().files);
+        let mut files = FileSet::clone(&self.views.newest().files);
         let mut removed = Vec::new();
         for edit in edits {
-            files.apply(edit, &self.opener, &mut removed).map_err(|why| log.refused(why))?;
+            files.apply(edit, &self.env.opener, &mut removed).map_err(|why| log.refused(why))?;
         }
         // From here on they are not ours to remove, but for the one case that is known to leave the manifest as it was.
-        let paths = std::mem::take(&mut fresh.paths);
+        let paths = fresh.take_paths();
         match log.commit(edits) {
             Written::Durable => {}
             Written::Not(error) => {
-                fresh.paths = paths;
+                paths.into_iter().for_each(|path| fresh.add(path));
                 return Err(error.into());
             }
             Written::Unknown(cause) => {
@@ -134,12 +93,12 @@ impl Core {
                 return Err(self.stop_writes(Error::OutcomeUnknown { what, cause }));
             }
         }
-        self.held.manifest.store(log.memory_bytes(), Ordering::Relaxed);
-        self.change_view(|view| {
+        self.env.held.manifest.store(log.memory_bytes(), Ordering::Relaxed);
+        self.views.change(|view| {
             view.files = Arc::new(files);
             change(view);
         });
-        self.picks.note(edits);
+        self.writes.picks.note(edits);
         removed.iter().for_each(|file| file.discard());
         Ok(())
     }
@@ -147,14 +106,14 @@ impl Core {
     /// Begins a new manifest with the current set. After an error edits still go to the old one, if it is not
     /// [in doubt](ManifestLog::is_in_doubt).
     fn renew_manifest(&self, manifest: &mut ManifestLog) -> Result<()> {
-        let mut files = FileSet::clone(&self.view().files);
-        let number = self.new_number();
-        files.next_number = self.next_number.load(Ordering::Acquire);
+        let mut files = FileSet::clone(&self.views.newest().files);
+        let number = self.writes.new_number();
+        files.next_number = self.writes.next_number();
         manifest.renew(
-            &self.log_machine,
-            &self.directory,
-            (number, &files, self.options.compat),
-            &self.opener.leftovers,
+            &self.env.log_machine,
+            &self.env.directory,
+            (number, &files, self.env.options.compat),
+            &self.env.opener.leftovers,
         )
     }
 }

@@ -2,11 +2,12 @@
 //! group of the table. The files are removed unless they are installed (see `install.rs`).
 
 use crate::core::Core;
+use crate::core::environment::Environment;
 use crate::error::{Error, Result};
-use crate::files::install::FreshFiles;
+use crate::files::fresh::FreshFiles;
 use crate::files::origin;
 use crate::gauge::Holding;
-use crate::manifest::{Edit, TableInfo};
+use crate::manifest::{NewFile, TableInfo};
 use crate::parts::Slices;
 use os::Access;
 use os::sync::Arc;
@@ -38,20 +39,10 @@ pub struct Outputs {
 
 /// Finished files that are not part of the database yet.
 pub struct NewFiles {
-    /// Number of each, and what is known of it.
-    pub files: Vec<(u64, Meta)>,
+    /// What makes each of them part of a table.
+    pub files: Vec<NewFile>,
     /// Their owner until they are installed.
     pub fresh: FreshFiles,
-}
-
-/// As [`NewFiles`], with the edits that make them part of a table.
-pub struct Added {
-    /// One for each file.
-    pub edits: Vec<Edit>,
-    /// To be installed with the edits.
-    pub fresh: FreshFiles,
-    /// Of all files.
-    pub bytes: u64,
 }
 
 struct Open {
@@ -61,12 +52,21 @@ struct Open {
     look_at: u64,
 }
 
-impl Added {
+impl NewFiles {
+    /// No files of the database that `env` is of.
+    pub fn none(env: &Environment) -> Self {
+        Self { files: Vec::new(), fresh: FreshFiles::new(&env.opener.leftovers) }
+    }
+
     /// Takes all of another.
-    pub fn append(&mut self, other: Added) {
-        self.edits.extend(other.edits);
+    pub fn append(&mut self, mut other: Self) {
+        self.files.append(&mut other.files);
         self.fresh.append(other.fresh);
-        self.bytes += other.bytes;
+    }
+
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.meta.file_bytes).sum()
     }
 }
 
@@ -83,8 +83,8 @@ impl Outputs {
             held_key: Vec::new(),
             open: None,
             written: Vec::new(),
-            fresh: FreshFiles::new(core),
-            memory: core.held.builders.holding(),
+            fresh: FreshFiles::new(&core.env.opener.leftovers),
+            memory: core.env.held.builders.holding(),
         }
     }
 
@@ -170,17 +170,17 @@ impl Outputs {
 
     fn create(&mut self) -> Result<Open> {
         let (number, now) = {
-            let _numbering = self.core.numbering.read();
-            (self.core.new_number(), self.core.table_info(self.table.id))
+            let _numbering = self.core.writes.numbering.read();
+            (self.core.writes.new_number(), self.core.views.table_info(self.table.id))
         };
-        let path = self.core.opener.path(number, self.core.epoch);
-        let disk = &self.core.machine.disk;
+        let path = self.core.env.opener.path(number, self.core.env.epoch);
+        let disk = &self.core.env.machine.disk;
         self.fresh.add(path.clone());
         let file = disk.open(&path, Access::CreateDirect).map_err(|error| Error::io("create", &path, error))?;
         let options = &now.as_ref().unwrap_or(&self.table).options;
         let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
-        let options = options.build(filter, self.core.options.compat);
-        let builder = Builder::new(file, path, self.core.machine.random.next_u64(), options);
+        let options = options.build(filter, self.core.env.options.compat);
+        let builder = Builder::new(file, path, self.core.env.machine.random.next_u64(), options);
         let builder = builder.with_origin(origin::encode(&self.table));
         Ok(Open { builder, number, look_at: 0 })
     }
@@ -211,22 +211,15 @@ impl Outputs {
         Ok(())
     }
 
-    /// Finishes the last file and returns all of them.
-    pub fn finish_files(mut self) -> Result<NewFiles> {
+    /// Finishes the last file and returns all of them, for `level`.
+    pub fn finish(mut self, level: u8, version_offset: u64) -> Result<NewFiles> {
         self.write_erase()?;
         self.close(None)?;
-        let directory = &self.core.directory;
-        self.core.machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
-        Ok(NewFiles { files: self.written, fresh: self.fresh })
-    }
-
-    /// Finishes the last file and returns all of them with the edits that add them to `level`.
-    pub fn finish(self, level: u8, version_offset: u64) -> Result<Added> {
-        let (table, epoch) = (self.table.id, self.core.epoch);
-        let NewFiles { files, fresh } = self.finish_files()?;
-        let bytes = files.iter().map(|(_, meta)| meta.file_bytes).sum();
-        let add = |(number, meta)| Edit::AddFile { table, level, number, epoch, version_offset, meta };
-        Ok(Added { edits: files.into_iter().map(add).collect(), fresh, bytes })
+        let env = &self.core.env;
+        env.machine.disk.sync_dir(&env.directory).map_err(|error| Error::io("sync", &env.directory, error))?;
+        let (table, epoch) = (self.table.id, env.epoch);
+        let new = |(number, meta)| NewFile { table, level, number, epoch, version_offset, meta };
+        Ok(NewFiles { files: self.written.into_iter().map(new).collect(), fresh: self.fresh })
     }
 }
 

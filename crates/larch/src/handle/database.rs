@@ -1,27 +1,24 @@
 //! The database as its users see it: open, tables, batches, snapshots, care. Wiring only.
 
-use crate::background::LastHandle;
-use crate::bounds::{self, IntoKeyRange};
+use super::batch::Batch;
+use super::snapshot::Snapshot;
+use super::table::Table;
+use crate::bounds::IntoKeyRange;
 use crate::cancel::Limit;
 use crate::core::Core;
-use crate::core::snapshots::Pin;
+use crate::core::handle::Handle;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventHook};
-use crate::files::install::FreshFiles;
-use crate::handle::table::{Table, check_name};
-use crate::inspect::check::{CheckProgress, CheckReport};
+use crate::inspect::check::{self, CheckProgress, CheckReport};
 use crate::inspect::metrics::Metrics;
 use crate::inspect::problem::Problem;
-use crate::manifest::{Edit, TableId, TableInfo};
 use crate::options::{Durability, LevelOptions, Options, TableOptions};
-use crate::read::{Readable, Reader};
 use crate::release::Release;
+use crate::tables::define::{self, check_name};
 use crate::tables::share;
-use crate::warm::{self, Warmed};
-use crate::write::batch::BatchOps;
-use crate::write::commit;
-use crate::write::flush;
-use crate::{compact, open};
+use crate::warm::loader::Warmed;
+use crate::write::{commit, flush};
+use crate::{compact, open, warm};
 use os::Machine;
 use os::real::ThreadPool;
 use os::sync::Arc;
@@ -49,12 +46,6 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug)]
 pub struct Database {
     handle: Arc<Handle>,
-}
-
-/// What all handles of a database, its tables, batches and snapshots share.
-#[derive(Debug)]
-pub(crate) struct Handle {
-    pub(crate) core: LastHandle,
 }
 
 /// Options of a database about to be opened.
@@ -251,7 +242,7 @@ impl Builder {
             machine.threads = pool;
         }
         let core = open::open(machine, self.directory, self.options, self.cache)?;
-        Ok(Database { handle: Arc::new(Handle { core: LastHandle::new(core) }) })
+        Ok(Database { handle: Handle::new(core) })
     }
 }
 
@@ -268,7 +259,7 @@ impl Database {
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.handle.core
+        self.handle.core()
     }
 
     /// The table `name`, created with default options if there is none.
@@ -282,42 +273,35 @@ impl Database {
             return Ok(table);
         }
         options.check()?;
-        if self.core().options.read_only {
+        if self.core().env.options.read_only {
             return Err(Error::NoSuchTable(name.to_owned()));
         }
-        let info = self.core().create_table(name, options)?;
+        let info = define::create(self.core(), name, options)?;
         Ok(Table::new(self.handle.clone(), info))
     }
 
     /// The table `name`, if there is one.
     pub fn existing_table(&self, name: &str) -> Result<Option<Table>> {
         check_name(name)?;
-        let view = self.core().view();
+        let view = self.core().views.newest();
         let found = view.files.tables.named(name);
         Ok(found.map(|table| Table::new(self.handle.clone(), table.info.clone())))
     }
 
+    /// Refuses a table of another database.
+    pub(super) fn check_table(&self, table: &Table) -> Result<()> {
+        table.inner().check_handle(&self.handle)
+    }
+
     /// Names of all tables, sorted.
     pub fn tables(&self) -> Vec<String> {
-        let view = self.core().view();
+        let view = self.core().views.newest();
         view.files.tables.names().map(str::to_owned).collect()
     }
 
     /// Drops the table `name` with all its rows, for snapshots too; false if there is none.
     pub fn drop_table(&self, name: &str) -> Result<bool> {
-        let core = self.core();
-        core.check_writable()?;
-        // What is durable is a prefix of the commits: those before this one come first.
-        let guard = core.write.lock();
-        let writer = guard.as_ref().ok_or(Error::ReadOnly)?;
-        core.check_writable()?;
-        let Some(table) = self.existing_table(name)? else { return Ok(false) };
-        writer.sync(core)?;
-        let edit = Edit::DropTable(table.id());
-        core.install_in(&mut core.manifest.lock(), &[edit], FreshFiles::new(core), |_| {})?;
-        drop(guard);
-        core.free_old_views();
-        Ok(true)
+        define::drop_table(self.core(), check_name(name)?)
     }
 
     /// Gives the table `name` the name `new`, in one step: a crash leaves one of the two, with all rows. No row is copied.
@@ -342,28 +326,22 @@ impl Database {
     /// included.
     pub fn rename_table(&self, name: &str, new: &str) -> Result<Table> {
         let table = self.existing_table(name)?.ok_or_else(|| Error::NoSuchTable(name.to_owned()))?;
-        share::share(&self.handle, &table, check_name(new)?, share::Part::Whole)
+        table.shared(new, share::Part::Whole)
     }
 
     /// An empty batch.
     pub fn batch(&self) -> Batch {
-        Batch {
-            handle: self.handle.clone(),
-            ops: BatchOps::new(),
-            durability: self.core().options.durability,
-            tables: Vec::new(),
-            bad: None,
-        }
+        Batch::new(&self.handle)
     }
 
     /// What reads see now, kept until the snapshot is dropped.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { handle: self.handle.clone(), pin: Arc::new(self.core().pin()) }
+        Snapshot::new(&self.handle)
     }
 
     /// The newest version that reads see. In a database opened read-only, the newest that is in files.
     pub fn version(&self) -> Version {
-        self.core().visible()
+        self.core().views.visible()
     }
 
     /// Makes every commit so far durable, buffered ones too.
@@ -378,9 +356,9 @@ impl Database {
 
     /// Merges every table into its deepest level.
     pub fn compact(&self) -> Result<()> {
-        let view = self.core().view();
+        let view = self.core().views.newest();
         for table in view.files.tables.keys() {
-            compact::compact_table(self.core(), *table, &Limit::none(self.core()), &mut |_, _| {})?;
+            compact::compact_table(self.core(), *table, &Limit::none(&self.core().env.machine.clock), &mut |_, _| {})?;
         }
         Ok(())
     }
@@ -407,26 +385,27 @@ impl Database {
     /// as far as the cache has room that nobody uses. Returns when that is done. A state that is missing or damaged brings
     /// nothing; an error is none.
     pub fn warm_up(&self) -> Warmed {
-        let restored = warm::state::restore(self.core(), &mut |_| true);
-        self.core().warmth.count(&restored);
+        let core = self.core();
+        let restored = warm::state::restore(&core.env, &core.views.newest(), &mut |_| true);
+        core.background.warmth.count(&restored);
         restored.warmed
     }
 
     /// Brings a range of `table` to memory. See [`Table::warm`].
     pub fn warm(&self, table: &Table, range: impl IntoKeyRange) -> Result<Warmed> {
-        table.check_handle(&self.handle)?;
+        self.check_table(table)?;
         table.warm(range)
     }
 
     /// What the background scrub found damaged since the database was opened, the first 64 pages; see
     /// [`Builder::scrub_bytes_per_second`].
     pub fn damage(&self) -> Vec<Problem> {
-        self.core().scrub.problems()
+        self.core().background.damage.problems()
     }
 
     /// Reads every page of every file and compares them with each other and with the manifest.
     pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
-        crate::inspect::check::check(self.core(), None, &Limit::none(self.core()), progress)
+        check::check(self.core(), None, &Limit::none(&self.core().env.machine.clock), progress)
     }
 
     /// Counters and sizes.
@@ -447,163 +426,20 @@ impl Database {
     /// # }
     /// ```
     pub fn set_cache_bytes(&self, bytes: u64) {
-        self.core().cache.set_budget(bytes);
+        self.core().env.cache.set_budget(bytes);
     }
 
     /// The page cache, to be shared with other databases.
     pub fn page_cache(&self) -> &Arc<PageCache> {
-        &self.core().cache
+        &self.core().env.cache
     }
 
     /// Writes everything to files and makes it durable, so that the next open has no log to read. Dropping the last
     /// handle closes too, without that: commits stay in the log.
     pub fn close(self) -> Result<()> {
-        if self.core().options.read_only {
+        if self.core().env.options.read_only {
             return Ok(());
         }
         self.flush()
-    }
-}
-
-/// Writes that take effect together, in the order in which they were added.
-#[must_use = "a batch does nothing until it is committed"]
-#[derive(Debug)]
-pub struct Batch {
-    handle: Arc<Handle>,
-    ops: BatchOps,
-    durability: Durability,
-    /// The tables that are written to, by their ids.
-    tables: Vec<Arc<TableInfo>>,
-    /// The first thing that was wrong; told by `commit`.
-    bad: Option<Error>,
-}
-
-impl Batch {
-    /// Whether the write of a row of `table` that passes `check` can be added.
-    fn checked(&mut self, table: &Table, check: impl FnOnce() -> Result<()>) -> bool {
-        if self.bad.is_none() {
-            self.bad = table.check_handle(&self.handle).and_then(|()| check()).err();
-        }
-        if let Err(place) = self.tables.binary_search_by_key(&table.id(), |table| table.id) {
-            self.tables.insert(place, table.identity().clone());
-        }
-        self.bad.is_none()
-    }
-
-    /// Sets `key` to `value`.
-    pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        let (key, value) = (key.as_ref(), value.as_ref());
-        if self.checked(table, || table.check_row(key, value)) {
-            self.ops.put(table.id().0, key, value);
-        }
-    }
-
-    /// Sets `key` to a value in parts, see [`Table::insert_parts`].
-    pub fn insert_parts(&mut self, table: &Table, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) {
-        let key = key.as_ref();
-        if self.checked(table, || table.check_row_of_parts(key, parts)) {
-            self.ops.put_parts(table.id().0, key, parts);
-        }
-    }
-
-    /// Removes `key`.
-    pub fn remove(&mut self, table: &Table, key: impl AsRef<[u8]>) {
-        let key = key.as_ref();
-        if self.checked(table, || commit::check_row(table.core(), key, 0)) {
-            self.ops.erase(table.id().0, key);
-        }
-    }
-
-    /// Removes every key in `range`.
-    pub fn remove_range(&mut self, table: &Table, range: impl IntoKeyRange) {
-        let Some((start, end)) = bounds::half_open(&range) else { return };
-        let end = end.unwrap_or_default();
-        let check = |key: &[u8]| commit::check_row(table.core(), key, 0);
-        if self.checked(table, || check(&start).and_then(|()| check(&end))) {
-            self.ops.range_erase(table.id().0, &start, &end);
-        }
-    }
-
-    /// What the commit waits for, if not the database's default.
-    pub fn durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
-        self
-    }
-
-    /// Number of writes.
-    pub fn len(&self) -> usize {
-        self.ops.count() as usize
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.ops.is_empty()
-    }
-
-    /// Commits all writes and returns their version. An empty batch that is [`Durability::Synced`] makes every commit before it
-    /// durable, as [`Database::sync`] does, and returns the version of the newest.
-    ///
-    /// A commit does work in proportion to its own bytes, to the depth of the memtables of the tables it names, and once for the
-    /// log: a write of one record, and a sync that concurrent commits share. The number of tables does not matter.
-    ///
-    /// # Errors
-    /// After an error none of the writes has taken effect, but after [`Error::OutcomeUnknown`], when a sync has failed: only
-    /// opening the database again shows whether they have.
-    pub fn commit(mut self) -> Result<Version> {
-        match self.bad {
-            Some(error) => Err(error),
-            None => commit::commit(&self.handle.core, &mut self.ops, &self.tables, self.durability),
-        }
-    }
-}
-
-/// The database as it was at one version. Cheap; cloning shares it.
-#[derive(Clone, Debug)]
-pub struct Snapshot {
-    handle: Arc<Handle>,
-    pin: Arc<Pin>,
-}
-
-impl Snapshot {
-    /// The version it shows.
-    pub fn version(&self) -> Version {
-        self.pin.version()
-    }
-
-    /// What keeps the version of a snapshot of `table`'s database.
-    pub(crate) fn pin_of(&self, table: &Table) -> Result<&Arc<Pin>> {
-        table.check_handle(&self.handle)?;
-        Ok(&self.pin)
-    }
-}
-
-impl Readable for Snapshot {
-    fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>> {
-        Ok(table.reader_at(Some(self.pin_of(table)?)))
-    }
-}
-
-impl Readable for Database {
-    fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>> {
-        table.check_handle(&self.handle)?;
-        Ok(table.reader())
-    }
-}
-
-impl Core {
-    fn create_table(&self, name: &str, options: TableOptions) -> Result<Arc<crate::manifest::TableInfo>> {
-        self.check_writable()?;
-        // Tables come and go under this lock, so the name and the id are looked up and taken in one go.
-        let guard = self.write.lock();
-        if guard.is_none() {
-            return Err(Error::ReadOnly);
-        }
-        let view = self.view();
-        if let Some(table) = view.files.tables.named(name) {
-            return Ok(table.info.clone());
-        }
-        let id = TableId(view.files.next_table);
-        self.install(&[Edit::Table { id, name: name.to_owned(), options }], FreshFiles::new(self), |_| {})?;
-        Ok(self.table_info(id).expect("installed above"))
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::bounds::{self, IntoKeyRange};
 use crate::core::snapshots::Pin;
-use crate::error::Result;
-use crate::handle::database::Snapshot;
+use crate::error::{Error, Result};
+use crate::handle::snapshot::Snapshot;
 use crate::handle::table::Table;
 use crate::read::{Key, PartRange, PartScan, Parts, Prefetched, Reader, Tried, Wanted};
 use os::sync::Arc;
@@ -48,6 +48,27 @@ pub struct Selection {
     pin: Option<Arc<Pin>>,
 }
 
+impl Table {
+    /// The table seen through some of its column groups, in this order; none of them: keys only. A group that the table does
+    /// not have, and one that is named twice, is an error.
+    pub fn select(&self, groups: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Selection> {
+        let names = &self.identity().options.groups;
+        let mut wanted = Wanted::nothing(names.len());
+        for group in groups {
+            let group = group.as_ref();
+            let number = names.iter().position(|name| name == group).ok_or_else(|| Error::NoSuchGroup {
+                table: self.name().to_owned(),
+                group: group.to_owned(),
+                groups: names.clone(),
+            })?;
+            wanted = wanted
+                .with(number)
+                .ok_or_else(|| Error::GroupTwice { table: self.name().to_owned(), group: group.to_owned() })?;
+        }
+        Ok(Selection::new(self.clone(), wanted))
+    }
+}
+
 impl Selection {
     pub(crate) fn new(table: Table, wanted: Wanted) -> Self {
         Self { table, wanted, pin: None }
@@ -74,7 +95,7 @@ impl Selection {
 
     /// What reads it.
     pub(crate) fn reader(&self) -> Reader<'_> {
-        Reader::new(&self.table, self.pin.as_ref(), self.wanted)
+        Reader::new(self.table.inner(), self.pin.as_ref(), self.wanted)
     }
 
     /// The parts of the row `key`, if there is one. Parts found in memory are not copied.

@@ -4,23 +4,22 @@ use crate::bounds::{self, IntoKeyRange};
 use crate::cancel::Limit;
 use crate::compact;
 use crate::core::Core;
+use crate::core::handle::{Handle, TableHandle};
 use crate::core::snapshots::Pin;
-use crate::error::{Error, Result};
-use crate::files::install::FreshFiles;
-use crate::handle::database::Handle;
-use crate::handle::selection::Selection;
-use crate::inspect::check::{CheckProgress, CheckReport};
+use crate::error::Result;
+use crate::inspect::check::{self, CheckProgress, CheckReport};
+use crate::inspect::dump;
 use crate::inspect::metrics::TableStats;
-use crate::manifest::{Edit, TableId, TableInfo};
+use crate::manifest::{DbFile, TableId, TableInfo};
 use crate::options::TableOptions;
-use crate::parts;
-use crate::read::{Key, Prefetched, Range, Reader, Scan, Tried, Value, Wanted, ahead};
+use crate::read::{Key, Prefetched, Range, Reader, Scan, Tried, Value, Wanted};
 use crate::tables::import::Import;
-use crate::tables::share;
+use crate::tables::{define, share};
+use crate::warm::loader::{KeyRange, Loader, Warmed};
 use crate::write::batch::BatchOps;
-use crate::write::commit;
+use crate::write::{commit, limits};
 use os::sync::Arc;
-use pages::{Admit, Reason, Session};
+use pages::{Admit, Reason};
 use sst::{Direction, DumpDetail, Groups, Limits};
 use std::io;
 
@@ -42,21 +41,18 @@ use std::io;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Table {
-    handle: Arc<Handle>,
-    /// As the table was when the handle was made. Identity, name and groups stay; for the rest see [`Table::info`].
-    info: Arc<TableInfo>,
-    /// What the cache keeps of what this handle reads.
-    admit: Admit,
-}
-
-/// Refuses a name that no table can have.
-pub(crate) fn check_name(name: &str) -> Result<&str> {
-    if name.is_empty() || name.len() > 255 { Err(Error::BadTableName(name.to_owned())) } else { Ok(name) }
+    inner: TableHandle,
 }
 
 impl Table {
     pub(crate) fn new(handle: Arc<Handle>, info: Arc<TableInfo>) -> Self {
-        Self { handle, info, admit: Admit::Keep }
+        Self { inner: TableHandle::new(handle, info) }
+    }
+
+    /// What reads and writes hold of it.
+    #[inline]
+    pub(crate) fn inner(&self) -> &TableHandle {
+        &self.inner
     }
 
     /// The same table, of whose reads through this handle, and through what is made of it, the cache keeps what `admit`
@@ -85,47 +81,31 @@ impl Table {
     /// # }
     /// ```
     pub fn admitting(&self, admit: Admit) -> Self {
-        Self { admit, ..self.clone() }
+        Self { inner: TableHandle { admit, ..self.inner.clone() } }
     }
 
-    pub(crate) fn handle(&self) -> &Arc<Handle> {
-        &self.handle
-    }
-
+    #[inline]
     pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.handle.core
+        self.inner.core()
     }
 
     pub(crate) fn id(&self) -> TableId {
-        self.info.id
+        self.inner.id()
     }
 
     /// What never changes: identity, name and groups.
     pub(crate) fn identity(&self) -> &Arc<TableInfo> {
-        &self.info
-    }
-
-    /// The table as it is now, or as it was if it is no more.
-    pub(crate) fn info(&self) -> Arc<TableInfo> {
-        self.core().table_info(self.info.id).unwrap_or_else(|| self.info.clone())
-    }
-
-    pub(crate) fn check_handle(&self, handle: &Arc<Handle>) -> Result<()> {
-        if Arc::ptr_eq(&self.handle.core, &handle.core) {
-            Ok(())
-        } else {
-            Err(Error::ForeignTable(self.name().to_owned()))
-        }
+        &self.inner.identity
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
-        &self.info.name
+        &self.identity().name
     }
 
     /// How files of it are written now; those from before an [`alter`](Table::alter) may differ.
     pub fn options(&self) -> TableOptions {
-        self.info().options.clone()
+        self.inner.info().options.clone()
     }
 
     /// Changes how the table is stored from here on: everything but its groups. Durable when it returns.
@@ -144,37 +124,9 @@ impl Table {
     /// # }
     /// ```
     pub fn alter(&self, change: impl FnOnce(&mut TableOptions)) -> Result<()> {
-        self.core().alter_table(&self.info, change)?;
+        define::alter(self.core(), self.identity(), change)?;
         self.core().warm_kept_tables();
         Ok(())
-    }
-
-    /// The table seen through some of its column groups, in this order; none of them: keys only. A group that the table does
-    /// not have, and one that is named twice, is an error.
-    pub fn select(&self, groups: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Selection> {
-        let names = &self.info.options.groups;
-        let mut wanted = Wanted::nothing(names.len());
-        for group in groups {
-            let group = group.as_ref();
-            let number = names.iter().position(|name| name == group).ok_or_else(|| Error::NoSuchGroup {
-                table: self.name().to_owned(),
-                group: group.to_owned(),
-                groups: names.clone(),
-            })?;
-            wanted = wanted
-                .with(number)
-                .ok_or_else(|| Error::GroupTwice { table: self.name().to_owned(), group: group.to_owned() })?;
-        }
-        Ok(Selection::new(self.clone(), wanted))
-    }
-
-    /// Refuses to read values whole where they are split in several groups.
-    pub(crate) fn check_whole(&self) -> Result<()> {
-        let groups = &self.info.options.groups;
-        if groups.len() < 2 {
-            return Ok(());
-        }
-        Err(Error::Grouped { table: self.name().to_owned(), groups: groups.clone() })
     }
 
     /// Reads whole values of now.
@@ -184,13 +136,7 @@ impl Table {
 
     /// Reads whole values of now, or as they were at a pinned version.
     pub(crate) fn reader_at<'r>(&'r self, pin: Option<&'r Arc<Pin>>) -> Reader<'r> {
-        Reader::new(self, pin, Wanted::whole())
-    }
-
-    /// A session for reads through this handle.
-    pub(crate) fn session(&self, reason: Reason) -> Session {
-        let admit = if reason == Reason::Precharge { Admit::Keep } else { self.admit };
-        ahead::session(&self.core().cache, reason, admit)
+        Reader::new(&self.inner, pin, Wanted::whole())
     }
 
     /// The value of `key`, if it has one. A value found in memory is not copied and nothing is allocated.
@@ -297,30 +243,21 @@ impl Table {
         async move { self.reader().multi_get_async(&keys).await }
     }
 
-    /// Refuses a row that the table cannot take: too long, or whole where values are split.
-    pub(crate) fn check_row(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        let groups = &self.info.options.groups;
-        if groups.len() > 1 {
-            return Err(Error::Grouped { table: self.name().to_owned(), groups: groups.clone() });
-        }
-        commit::check_row(self.core(), key, value.len())
+    /// Refuses a row with a whole value that the table cannot take.
+    pub(super) fn check_row(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        limits::check_row(&self.core().env.options, self.identity(), key, value)
     }
 
-    /// Refuses a row that the table cannot take: too long, or of more or fewer parts than the table has groups.
-    pub(crate) fn check_row_of_parts(&self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
-        let groups = &self.info.options.groups;
-        if parts.len() != groups.len().max(1) {
-            let (table, groups) = (self.name().to_owned(), groups.clone());
-            return Err(Error::PartCount { table, groups, parts: parts.len() });
-        }
-        commit::check_row(self.core(), key, parts::bytes(parts))
+    /// Refuses a row with a value in parts that the table cannot take.
+    pub(super) fn check_parts(&self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
+        limits::check_parts(&self.core().env.options, self.identity(), key, parts)
     }
 
     fn write(&self, fill: impl FnOnce(&mut BatchOps)) -> Result<()> {
         let mut ops = BatchOps::new();
         fill(&mut ops);
-        let tables = std::slice::from_ref(&self.info);
-        commit::commit(self.core(), &mut ops, tables, self.core().options.durability)?;
+        let tables = std::slice::from_ref(self.identity());
+        commit::commit(self.core(), &mut ops, tables, self.core().env.options.durability)?;
         Ok(())
     }
 
@@ -329,7 +266,7 @@ impl Table {
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.check_row(key, value)?;
-        self.write(|ops| ops.put(self.info.id.0, key, value))
+        self.write(|ops| ops.put(self.id().0, key, value))
     }
 
     /// Sets `key` to a value in parts: one for each [group](TableOptions::groups) of the table, in their order, and a
@@ -347,25 +284,25 @@ impl Table {
     /// ```
     pub fn insert_parts(&self, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) -> Result<()> {
         let key = key.as_ref();
-        self.check_row_of_parts(key, parts)?;
-        self.write(|ops| ops.put_parts(self.info.id.0, key, parts))
+        self.check_parts(key, parts)?;
+        self.write(|ops| ops.put_parts(self.id().0, key, parts))
     }
 
     /// Removes `key`, if it is there.
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        commit::check_row(self.core(), key.as_ref(), 0)?;
-        self.write(|ops| ops.erase(self.info.id.0, key.as_ref()))
+        limits::check_key(key.as_ref())?;
+        self.write(|ops| ops.erase(self.id().0, key.as_ref()))
     }
 
     /// Removes every key in `range`, in one write whatever the number of rows.
     pub fn remove_range(&self, range: impl IntoKeyRange) -> Result<()> {
         let Some((start, end)) = bounds::half_open(&range) else {
-            return self.core().view().files_of(&self.info).map(drop);
+            return self.core().views.newest().files_of(self.identity()).map(drop);
         };
         let end = end.unwrap_or_default();
-        commit::check_row(self.core(), &start, 0)?;
-        commit::check_row(self.core(), &end, 0)?;
-        self.write(|ops| ops.range_erase(self.info.id.0, &start, &end))
+        limits::check_key(&start)?;
+        limits::check_key(&end)?;
+        self.write(|ops| ops.range_erase(self.id().0, &start, &end))
     }
 
     /// A new table `name` with the rows and the options of this one, as they are now; from here on each goes its own way.
@@ -385,7 +322,7 @@ impl Table {
     /// # }
     /// ```
     pub fn clone_as(&self, name: &str) -> Result<Self> {
-        share::share(&self.handle, self, check_name(name)?, share::Part::Copy)
+        self.shared(name, share::Part::Copy)
     }
 
     /// A new table `name` with the rows whose keys are not less than `key`, which leave this one, in one commit. Snapshots
@@ -404,8 +341,14 @@ impl Table {
     /// # }
     /// ```
     pub fn split_off(&self, key: impl AsRef<[u8]>, name: &str) -> Result<Self> {
-        commit::check_row(self.core(), key.as_ref(), 0)?;
-        share::share(&self.handle, self, check_name(name)?, share::Part::From(key.as_ref()))
+        limits::check_key(key.as_ref())?;
+        self.shared(name, share::Part::From(key.as_ref()))
+    }
+
+    /// A new table `name` that sees `part` of this one.
+    pub(super) fn shared(&self, name: &str, part: share::Part<'_>) -> Result<Self> {
+        let info = share::share(self.core(), self.identity(), define::check_name(name)?, part)?;
+        Ok(Self::new(self.inner.handle.clone(), info))
     }
 
     /// The rows with keys in `range` as of now, in order, from either end.
@@ -430,11 +373,6 @@ impl Table {
     /// ```
     pub fn scan_async(&self, range: impl IntoKeyRange) -> Scan {
         self.range(range).into()
-    }
-
-    /// Keeps what reads see now.
-    pub(crate) fn pin(&self) -> Arc<Pin> {
-        Arc::new(self.core().pin())
     }
 
     /// The rows whose keys begin with `prefix`.
@@ -470,12 +408,12 @@ impl Table {
     }
 
     fn all_groups(&self) -> Groups {
-        Groups::first(self.info.options.groups.len().max(1))
+        Groups::first(self.identity().options.groups.len().max(1))
     }
 
     /// Starts an import: rows written straight into files, all of them visible at its end or none.
     pub fn import(&self) -> Result<Import> {
-        Import::new(self, Limit::none(self.core()))
+        Import::new(&self.inner, Limit::none(&self.core().env.machine.clock))
     }
 
     /// Merges everything into the deepest level.
@@ -486,58 +424,71 @@ impl Table {
     /// As [`Table::compact`]; `progress` is told bytes read and bytes to read. It is called by the thread that compacts, and
     /// must not write to the database: a write that waits for room in level 0 would wait for its own thread.
     pub fn compact_with(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
-        self.core().view().files_of(&self.info)?;
-        compact::compact_table(self.core(), self.info.id, &Limit::none(self.core()), progress)
+        self.core().views.newest().files_of(self.identity())?;
+        compact::compact_table(self.core(), self.id(), &Limit::none(&self.core().env.machine.clock), progress)
     }
 
     /// Reads every page of the table's files and compares them with each other and with the manifest.
     pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
-        crate::inspect::check::check(self.core(), Some(&self.info), &Limit::none(self.core()), progress)
+        check::check(self.core(), Some(self.identity()), &Limit::none(&self.core().env.machine.clock), progress)
     }
 
     /// Prints every tree, column group and history of the table's files to `out`, as text for people. With
     /// [`DumpDetail::Loaded`] nothing is read from disk: pages that are not in memory are named.
     pub fn dump(&self, detail: DumpDetail, out: &mut dyn io::Write) -> Result<()> {
-        let (view, at) = self.core().now();
-        let dumped = crate::inspect::dump::dump_table(view.files_of(&self.info)?, &self.core().cache, detail, out);
+        let (view, at) = self.core().views.now();
+        let dumped = dump::dump_table(view.files_of(self.identity())?, &self.core().env.cache, detail, out);
         dumped.map_err(|error| self.core().outdated(error, at))
     }
 
     /// Sizes from the manifest and the cache; no page is read. Looks at every page in the cache: for people and
     /// dashboards, not for hot paths.
     pub fn stats(&self) -> Result<TableStats> {
-        TableStats::of(self.core(), &self.info)
+        TableStats::of(self.core(), self.identity())
     }
-}
 
-impl Core {
-    /// See [`Table::alter`]. Under one lock from reading the options to writing them: of two alters each sees the other.
-    fn alter_table(&self, table: &TableInfo, change: impl FnOnce(&mut TableOptions)) -> Result<()> {
-        self.check_writable()?;
-        let _altering = self.altering.lock();
-        if self.options.read_only {
-            return Err(Error::ReadOnly);
-        }
-        let old = self.view().files_of(table)?.info.clone();
-        let mut options = old.options.clone();
-        change(&mut options);
-        if options.groups != old.options.groups {
-            return Err(Error::BadOptions(format!(
-                "the groups of table {} were fixed when it was created; leave them as they are, or create another table \
-                 and copy the rows",
-                table.name
-            )));
-        }
-        options.check()?;
-        if options == old.options {
-            return Ok(());
-        }
-        let mut manifest = self.manifest.lock();
-        // Files with smaller numbers may have been begun under the old options; later ones see the new.
-        let _numbering = self.numbering.write();
-        let since = if options.writes_like(&old.options) { old.since } else { self.new_number() };
-        let edit = Edit::AlterTable { id: table.id, since, options };
-        self.install_in(&mut manifest, &[edit], FreshFiles::new(self), |_| {})
+    /// Brings a range to memory, all of it that fits in half of the cache: first the index nodes of all files, then their
+    /// rows. Returns when that is done; reads of others go before its own.
+    ///
+    /// Values that lie outside their pages, and versions that are no longer the newest, are not brought. Nothing is pinned:
+    /// what is not used then goes in time, as anything else.
+    ///
+    /// ```
+    /// # fn main() -> larch::Result<()> {
+    /// # let db = larch::Database::open(larch::doc::directory("warm"))?;
+    /// let fruit = db.table("fruit")?;
+    /// for name in ["apple", "banana", "cherry"] {
+    ///     fruit.insert(name, b"ripe")?;
+    /// }
+    /// db.flush()?;
+    /// let warmed = fruit.warm("a".."c")?;
+    /// assert!(warmed.is_whole && warmed.bytes > 0);
+    /// let reads = db.metrics().page_reads;
+    /// assert!(fruit.get("banana")?.is_some());
+    /// assert_eq!(db.metrics().page_reads, reads);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn warm(&self, range: impl IntoKeyRange) -> Result<Warmed> {
+        let most_bytes = self.core().env.cache.budget_bytes() / 2;
+        self.warm_with(range, most_bytes, |_| true)
+    }
+
+    /// As [`Table::warm`], at most `most_bytes` of memory. `progress` is told how many bytes are in memory by now and says
+    /// whether to go on.
+    pub fn warm_with(
+        &self,
+        range: impl IntoKeyRange,
+        most_bytes: u64,
+        mut progress: impl FnMut(u64) -> bool,
+    ) -> Result<Warmed> {
+        let (view, at) = self.core().views.now();
+        let files: Vec<Arc<DbFile>> = view.files_of(self.identity())?.files().map(|(_, file)| file.clone()).collect();
+        let (low, high) = bounds::owned(&range);
+        let keys = KeyRange { low, high };
+        let mut loader = Loader::new(&self.core().env.cache, Reason::Warm, most_bytes, &mut progress);
+        let is_whole = loader.files(&files, &keys).map_err(|error| self.core().outdated(error, at))?;
+        Ok(Warmed { bytes: loader.bytes, page_reads: loader.page_reads(), is_whole })
     }
 }
 

@@ -44,7 +44,7 @@ pub fn check(
     limit: &Limit,
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<CheckReport> {
-    let (view, at) = core.now();
+    let (view, at) = core.views.now();
     let tables: Vec<&TableFiles> = match table {
         Some(table) => vec![view.files_of(table)?],
         None => view.files.tables.values().collect(),
@@ -60,8 +60,8 @@ pub fn check(
             let done_before = report.bytes;
             let tell = &mut |done: u64| progress(CheckProgress { done_bytes: done_before + done, total_bytes });
             // A session of its own for each file: one that failed is not asked again.
-            let session =
-                Session::new(&core.cache, Reason::Check, Admit::Pass).with_ahead_bytes(ahead_bytes(&core.cache));
+            let session = Session::new(&core.env.cache, Reason::Check, Admit::Pass)
+                .with_ahead_bytes(ahead_bytes(&core.env.cache));
             let source = Limited { session: &session, limit };
             let found = sst::verify(&file.sst, &source, &*file.sst.file.around_cache(), tell);
             // What went wrong after that is that it was given up.

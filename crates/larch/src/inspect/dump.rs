@@ -6,7 +6,7 @@ use crate::log::record::{Kind, LogError, RecordReader};
 use crate::log::wal::LogReader;
 use crate::manifest::db_file::sst_name;
 use crate::manifest::edit::Framing;
-use crate::manifest::{Edit, TableFiles};
+use crate::manifest::{Edit, NewFile, TableFiles};
 use crate::options::TableOptions;
 use crate::read::ahead::ahead_bytes;
 use crate::write::batch::Op;
@@ -108,7 +108,7 @@ fn print_edit(edit: &Edit, detail: DumpDetail, out: &mut dyn Write) -> Result<()
             line(out, format_args!("  alter table {} since file {since} {}", id.0, shown(options)))
         }
         Edit::DropTable(id) => line(out, format_args!("  drop table {}", id.0)),
-        Edit::AddFile { table, level, number, epoch, version_offset, meta } => {
+        Edit::AddFile(NewFile { table, level, number, epoch, version_offset, meta }) => {
             line(
                 out,
                 format_args!(

@@ -6,8 +6,8 @@
 use crate::bounds::{self, IntoKeyRange};
 use crate::core::snapshots::Pin;
 use crate::error::Result;
-use crate::handle::database::Snapshot;
 use crate::handle::selection::Selection;
+use crate::handle::snapshot::Snapshot;
 use crate::handle::table::Table;
 use crate::manifest::{DbFile, TableFiles};
 use crate::read::level::files_between;
@@ -200,7 +200,7 @@ impl Table {
     /// # }
     /// ```
     pub fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<Explanation> {
-        self.check_whole()?;
+        self.inner().check_whole()?;
         self.explain_get_of(key.as_ref(), &Wanted::whole(), None)
     }
 
@@ -212,16 +212,16 @@ impl Table {
         limit: Option<u64>,
         direction: Direction,
     ) -> Result<Explanation> {
-        self.check_whole()?;
-        self.explain_scan_of(bounds::owned(&range), limit, direction, Wanted::whole(), self.pin())
+        self.inner().check_whole()?;
+        self.explain_scan_of(bounds::owned(&range), limit, direction, Wanted::whole(), self.inner().pin())
     }
 
     fn explain_get_of(&self, key: &[u8], wanted: &Wanted, pin: Option<&Arc<Pin>>) -> Result<Explanation> {
-        Reader::new(self, pin, *wanted).look(|table| self.explain_get_in(table, key, wanted))
+        Reader::new(self.inner(), pin, *wanted).look(|table| self.explain_get_in(table, key, wanted))
     }
 
     fn explain_get_in(&self, table: TableView<'_>, key: &[u8], wanted: &Wanted) -> Result<Explanation> {
-        let (cache, at) = (&self.core().cache, table.at);
+        let (cache, at) = (&self.core().env.cache, table.at);
         let session = Session::new(cache, Reason::Point, Admit::Keep).with_notes();
         let mut read = PointRead::new(table, key);
         let (answer, memory_rows, decided) = match retry(&session, || read.answer(&session))? {
@@ -258,22 +258,22 @@ impl Table {
         let version = pin.version();
         // As a range does, this holds no view: what it has to know of one it takes down.
         let (memtables, mut generation, mut known) = {
-            let view = self.core().view_of(&pin);
+            let view = self.core().views.of_pin(&pin);
             let table = view.table(self.identity(), version)?;
             let (low, high) = (range.0.as_ref().map(Vec::as_slice), range.1.as_ref().map(Vec::as_slice));
             let known = Known::new(table, |files| numbers_between(files, low, high));
             (table.memtables().count() as u64, view.generation, known)
         };
-        let session = Session::new(&self.core().cache, Reason::Scan, Admit::Keep).with_notes();
-        let rows = Rows::new(session, self, wanted, pin, range);
+        let session = Session::new(&self.core().env.cache, Reason::Scan, Admit::Keep).with_notes();
+        let rows = Rows::new(session, self.inner(), wanted, pin, range);
         let mut scan = rows.limit(limit.unwrap_or(u64::MAX));
         let (mut rows, mut memory_rows, mut value_bytes) = (0, 0, 0);
         while let Some(row) = scan.next(direction)? {
             rows += 1;
             memory_rows += u64::from(row.is_in_memtable());
             value_bytes += row.parts()?.iter().map(|part| part.len() as u64).sum::<u64>();
-            if self.core().generation() != generation {
-                let view = self.core().view();
+            if self.core().views.generation() != generation {
+                let view = self.core().views.newest();
                 generation = view.generation;
                 known.learn(view.table(self.identity(), version)?);
             }
@@ -311,7 +311,7 @@ impl Snapshot {
     /// As [`Table::explain_get`], at this snapshot. For groups see [`Selection::at`].
     pub fn explain_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Explanation> {
         let pin = self.pin_of(table)?;
-        table.check_whole()?;
+        table.inner().check_whole()?;
         table.explain_get_of(key.as_ref(), &Wanted::whole(), Some(pin))
     }
 
@@ -324,7 +324,7 @@ impl Snapshot {
         direction: Direction,
     ) -> Result<Explanation> {
         let pin = self.pin_of(table)?.clone();
-        table.check_whole()?;
+        table.inner().check_whole()?;
         table.explain_scan_of(bounds::owned(&range), limit, direction, Wanted::whole(), pin)
     }
 }

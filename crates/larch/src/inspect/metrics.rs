@@ -107,17 +107,17 @@ pub struct Metrics {
 
 impl Metrics {
     pub(crate) fn of(core: &Core) -> Self {
-        let view = core.view();
-        let pages = core.cache.counters().snapshot();
+        let view = core.views.newest();
+        let pages = core.env.cache.counters().snapshot();
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let written = &core.written;
+        let written = &core.env.written;
         let troubles = &core.background.troubles;
         let stalls = |reason| core.background.stalls.totals(reason);
         let (level0, write_buffer) = (stalls(StallReason::Level0), stalls(StallReason::WriteBuffer));
         // A file that several tables see is one file.
         let files = view.files.tables.values().flat_map(|table| table.files());
         let files: HashMap<u64, u64> = files.map(|(_, file)| (file.number, file.bytes())).collect();
-        let cache = core.cache.usage();
+        let cache = core.env.cache.usage();
         let memory = Memory::of(core, &cache);
         Self {
             page_reads: pages.total().faults,
@@ -133,12 +133,12 @@ impl Metrics {
             cached_filter_bytes: memory.cached_filter_bytes,
             memtable_bytes: memory.memtable_bytes,
             memory,
-            kept_bytes: core.cache.kept_bytes(),
-            restored_bytes: load(&core.warmth.restored_bytes),
-            refused_states: load(&core.warmth.refused),
-            scrubbed_bytes: load(&core.scrub.bytes),
-            scrub_rounds: load(&core.scrub.rounds),
-            damaged_pages: load(&core.scrub.damaged_pages),
+            kept_bytes: core.env.cache.kept_bytes(),
+            restored_bytes: load(&core.background.warmth.restored_bytes),
+            refused_states: load(&core.background.warmth.refused),
+            scrubbed_bytes: load(&core.background.damage.bytes),
+            scrub_rounds: load(&core.background.damage.rounds),
+            damaged_pages: load(&core.background.damage.damaged_pages),
             log_bytes: load(&written.log),
             flush_bytes: load(&written.flush),
             compaction_bytes: load(&written.compaction),
@@ -146,17 +146,18 @@ impl Metrics {
             flushes: load(&written.flushes),
             compactions: load(&written.compactions),
             trivial_moves: load(&written.trivial_moves),
-            leftover_files: core.opener.leftovers.count(),
-            failed_cleanups: core.opener.leftovers.failures() + load(&written.failed_renewals),
+            leftover_files: core.env.opener.leftovers.count(),
+            failed_cleanups: core.env.opener.leftovers.failures() + load(&written.failed_renewals),
             slowed_micros: load(&written.slowed_micros),
             level0_stalls: level0.0,
             level0_stall_micros: level0.1,
             write_buffer_stalls: write_buffer.0,
             write_buffer_stall_micros: write_buffer.1,
-            troubles: troubles.all(|table| Some(core.table_info(table)?.name.clone()), core.machine.clock.now()),
+            troubles: troubles
+                .all(|table| Some(core.views.table_info(table)?.name.clone()), core.env.machine.clock.now()),
             failed_flushes: troubles.failed_flushes(),
             failed_compactions: troubles.failed_compactions(),
-            pinned_versions: core.snapshots.count(),
+            pinned_versions: core.views.snapshots.count(),
             files: files.len() as u64,
             file_bytes: files.values().sum(),
         }
@@ -262,7 +263,7 @@ pub struct LevelStats {
 
 impl TableStats {
     pub(crate) fn of(core: &Core, table: &TableInfo) -> Result<Self> {
-        let view = core.view();
+        let view = core.views.newest();
         let files = view.files_of(table)?;
         let group = |name: &String| GroupStats { name: name.clone(), ..GroupStats::default() };
         let mut stats = Self { groups: files.info.options.groups.iter().map(group).collect(), ..Self::default() };
@@ -316,7 +317,7 @@ impl TableStats {
             }
         }
         stats.index_bytes = stats.btree_bytes + stats.flat_bytes;
-        let usage = core.cache.usage_of(files.files().map(|(_, file)| &file.sst.file));
+        let usage = core.env.cache.usage_of(files.files().map(|(_, file)| &file.sst.file));
         let cached = Cached::of(|kind| usage.bytes_of(kind));
         stats.cached_index_bytes = cached.index;
         stats.cached_data_bytes = cached.data;

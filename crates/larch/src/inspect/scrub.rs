@@ -6,11 +6,10 @@
 //! A round goes through the files in the order of their numbers, and through the trees of each. A round is begun at most once
 //! an hour. Between two pieces of work, which are small, the job is not running and has no thread.
 
+use super::problem::Problem;
 use crate::core::Core;
-use crate::event::Event;
-use crate::inspect::problem::Problem;
 use crate::manifest::DbFile;
-use os::sync::atomic::{AtomicU64, Ordering};
+use os::sync::atomic::Ordering;
 use os::sync::{Arc, Mutex, Weak};
 use os::{Buffer, File, Job, Polled};
 use pages::page::decode_page;
@@ -27,22 +26,7 @@ const ROUND: Duration = Duration::from_secs(3_600);
 /// Between two looks at a database that has no files yet.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Damage that is kept to be listed; all of it is counted.
-const MAX_PROBLEMS: usize = 64;
-
-/// Where the scrub is, and what it found.
-#[derive(Debug, Default)]
-pub struct Scrub {
-    place: Mutex<Place>,
-    problems: Mutex<Vec<Problem>>,
-    /// Bytes that were read and compared.
-    pub bytes: AtomicU64,
-    /// Rounds through all files that were completed.
-    pub rounds: AtomicU64,
-    /// Pages that were not what was written, or could not be read.
-    pub damaged_pages: AtomicU64,
-}
-
+/// Where a scrub is.
 #[derive(Debug, Default)]
 struct Place {
     /// When the round began; `None` between two rounds.
@@ -76,34 +60,28 @@ enum Left {
     Value(Address),
 }
 
-impl Scrub {
-    /// The damage that was found since the database was opened, the first pieces of it.
-    pub fn problems(&self) -> Vec<Problem> {
-        self.problems.lock().clone()
-    }
+/// The job that reads the next piece.
+#[derive(Debug)]
+pub struct ScrubJob {
+    core: Weak<Core>,
+    place: Mutex<Place>,
+}
 
-    fn found(&self, core: &Core, problem: Problem) {
-        self.damaged_pages.fetch_add(1, Ordering::Relaxed);
-        core.report(|| Event::Damaged { table: problem.table.clone(), error: problem.error.to_string() });
-        let mut problems = self.problems.lock();
-        if problems.len() < MAX_PROBLEMS {
-            problems.push(problem);
-        }
+impl ScrubJob {
+    /// For this database.
+    pub fn new(core: Weak<Core>) -> Self {
+        Self { core, place: Mutex::default() }
     }
 }
 
-/// The job that reads the next piece.
-#[derive(Debug)]
-pub struct ScrubJob(pub Weak<Core>);
-
 impl Job for ScrubJob {
     fn poll(&self) -> Polled {
-        let Some(core) = self.0.upgrade() else { return Polled::Idle };
-        let rate = core.options.scrub_bytes_per_second;
+        let Some(core) = self.core.upgrade() else { return Polled::Idle };
+        let rate = core.env.options.scrub_bytes_per_second;
         if rate == 0 || core.background.is_closing() {
             return Polled::Idle;
         }
-        let read = piece(&core, PIECE_BYTES.min(rate));
+        let read = piece(&core, &mut self.place.lock(), PIECE_BYTES.min(rate));
         let wait = match read {
             Piece::Read(bytes) => Duration::from_nanos((u128::from(bytes) * 1_000_000_000 / u128::from(rate)) as u64),
             Piece::RoundIsOver(wait) => wait,
@@ -121,10 +99,9 @@ enum Piece {
 }
 
 /// Reads some pages, until they are `most_bytes` together.
-fn piece(core: &Core, most_bytes: u64) -> Piece {
-    let scrub = &core.scrub;
-    let mut place = scrub.place.lock();
-    let now = core.machine.clock.now();
+fn piece(core: &Core, place: &mut Place, most_bytes: u64) -> Piece {
+    let damage = &core.background.damage;
+    let now = core.env.machine.clock.now();
     if place.began.is_none() {
         let next = place.last_began.map_or(now, |last| last + ROUND);
         if next > now {
@@ -149,7 +126,7 @@ fn piece(core: &Core, most_bytes: u64) -> Piece {
                             // One that a compaction has removed meanwhile is none of the database any more.
                             if !file.sst.file.is_dead() {
                                 let problem = Problem { table, file: file.path().to_owned(), error: error.into() };
-                                scrub.found(core, problem);
+                                damage.add(&core.env, problem);
                             }
                             continue;
                         }
@@ -157,7 +134,7 @@ fn piece(core: &Core, most_bytes: u64) -> Piece {
                 }
                 None => {
                     place.began = None;
-                    scrub.rounds.fetch_add(1, Ordering::Relaxed);
+                    damage.rounds.fetch_add(1, Ordering::Relaxed);
                     break;
                 }
             },
@@ -169,13 +146,13 @@ fn piece(core: &Core, most_bytes: u64) -> Piece {
         bytes += walk.step(core, left);
         place.walk = Some(walk);
     }
-    scrub.bytes.fetch_add(bytes, Ordering::Relaxed);
+    damage.bytes.fetch_add(bytes, Ordering::Relaxed);
     Piece::Read(bytes)
 }
 
 /// The file with the least number above `done`.
 fn next_file(core: &Core, done: Option<u64>) -> Option<(String, Arc<DbFile>)> {
-    let view = core.view();
+    let view = core.views.newest();
     let files = view.files.tables.values().flat_map(|table| table.files().map(move |(_, file)| (table, file)));
     let next = files.filter(|(_, file)| done.is_none_or(|done| file.number > done));
     next.min_by_key(|(_, file)| file.number).map(|(table, file)| (table.info.name.clone(), file.clone()))
@@ -198,7 +175,7 @@ impl Walk {
         };
         if let Err(error) = self.compare(&at, kind).and_then(|()| self.go_below(core, left)) {
             let file = self.file.path().to_owned();
-            core.scrub.found(core, Problem { table: self.table.clone(), file, error: error.into() });
+            core.background.damage.add(&core.env, Problem { table: self.table.clone(), file, error: error.into() });
         }
         u64::from(at.bytes)
     }
@@ -226,7 +203,7 @@ impl Walk {
             return Ok(());
         }
         let sst = &self.file.sst;
-        let session = Session::new(&core.cache, Reason::Check, Admit::Pass);
+        let session = Session::new(&core.env.cache, Reason::Check, Admit::Pass);
         let page = retry(&session, || session.page(sst.file.at(&branch.at, branch.kind)))?;
         if branch.level == 0 {
             self.left.extend(sst.values_outside(tree, &page).into_iter().map(Left::Value));

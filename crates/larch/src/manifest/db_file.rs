@@ -1,5 +1,6 @@
 //! A file of the database as a table sees it, and how one is opened. Opening registers a name; nothing is read.
 
+use super::edit::NewFile;
 use crate::files::leftovers::Leftovers;
 use os::Machine;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -128,9 +129,9 @@ impl FileOpener {
     }
 
     /// Opens a file that an edit will name, with a number that was not used before; [`Self::open`] gives the same then.
-    pub fn open_early(&self, number: u64, epoch: u64, version_offset: u64, meta: Meta) -> Arc<DbFile> {
-        let file = self.open(number, epoch, version_offset, meta);
-        self.early.0.lock().insert(number, file.clone());
+    pub fn open_early(&self, new: &NewFile) -> Arc<DbFile> {
+        let file = self.open(new.number, new.epoch, new.version_offset, new.meta.clone());
+        self.early.0.lock().insert(new.number, file.clone());
         file
     }
 

@@ -29,7 +29,7 @@
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
 
-use super::table_files::TableId;
+use super::table_info::TableId;
 use crate::log::record::EDIT_FIELDS;
 use crate::options::TableOptions;
 use sst::format::features::Unreadable;
@@ -56,6 +56,23 @@ impl Framing {
     pub fn of(features: u32) -> Self {
         if features & EDIT_FIELDS == 0 { Self::Plain } else { Self::Fields }
     }
+}
+
+/// A file that becomes part of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewFile {
+    /// Whose it is.
+    pub table: TableId,
+    /// Where it stands.
+    pub level: u8,
+    /// Its name, with the epoch.
+    pub number: u64,
+    /// The writer that made it.
+    pub epoch: u64,
+    /// Added to the versions in the file.
+    pub version_offset: u64,
+    /// What is known of it.
+    pub meta: Meta,
 }
 
 /// A change.
@@ -87,20 +104,7 @@ pub enum Edit {
     /// A table is no more. Its files are removed by the same record.
     DropTable(TableId),
     /// A file is part of a table.
-    AddFile {
-        /// Whose it is.
-        table: TableId,
-        /// Where it stands.
-        level: u8,
-        /// Its name, with the epoch.
-        number: u64,
-        /// The writer that made it.
-        epoch: u64,
-        /// Added to the versions in the file.
-        version_offset: u64,
-        /// What is known of it.
-        meta: Meta,
-    },
+    AddFile(NewFile),
     /// A file is not part of a table any more.
     RemoveFile {
         /// Whose it was.
@@ -162,7 +166,7 @@ impl Edit {
     pub fn table(&self) -> Option<TableId> {
         match self {
             Self::Table { id, .. } | Self::AlterTable { id, .. } | Self::DropTable(id) => Some(*id),
-            Self::AddFile { table, .. }
+            Self::AddFile(NewFile { table, .. })
             | Self::RemoveFile { table, .. }
             | Self::ShareFile { to: table, .. }
             | Self::SliceFile { table, .. }
@@ -174,7 +178,7 @@ impl Edit {
     /// Number of the file that it adds, if it adds one.
     pub fn added_number(&self) -> Option<u64> {
         match self {
-            Self::AddFile { number, .. } => Some(*number),
+            Self::AddFile(file) => Some(file.number),
             _ => None,
         }
     }
@@ -210,7 +214,7 @@ impl Edit {
                 encode_options(out, options);
                 3
             }
-            Self::AddFile { table, level, number, epoch, version_offset, meta } => {
+            Self::AddFile(NewFile { table, level, number, epoch, version_offset, meta }) => {
                 put(4, &[table.0.into(), (*level).into(), *number, *epoch, *version_offset]);
                 meta.encode(out);
                 4
@@ -290,7 +294,8 @@ impl Edit {
             take_options(bytes, framing).map_err(|wrong| *why = wrong.within(format_args!("table {table}"))).ok()
         };
         let mut number = || varint::take(bytes);
-        let level = |level: Option<u64>| level?.try_into().ok().filter(|&level| usize::from(level) < super::LEVELS);
+        let level =
+            |level: Option<u64>| level?.try_into().ok().filter(|&level| usize::from(level) < super::table_info::LEVELS);
         let id = |id: Option<u64>| Some(TableId(id?.try_into().ok()?));
         Some(match tag {
             2 => Self::Epoch(number()?),
@@ -305,7 +310,7 @@ impl Edit {
                 let (file, epoch, version_offset) = (number()?, number()?, number()?);
                 let meta =
                     Meta::decode(bytes).map_err(|wrong| *why = wrong.within(format_args!("file {file}"))).ok()?;
-                Self::AddFile { table, level, number: file, epoch, version_offset, meta }
+                Self::AddFile(NewFile { table, level, number: file, epoch, version_offset, meta })
             }
             5 => {
                 let (table, level) = (id(number())?, level(number())?);
@@ -480,7 +485,7 @@ mod tests {
                 "03 12 01 0174 0e 808001 808001 00 00 00 016d 00 06 00",
             ),
             (
-                Edit::AddFile { table, level: 6, number: 24, epoch: 9, version_offset: 0, meta },
+                Edit::AddFile(NewFile { table, level: 6, number: 24, epoch: 9, version_offset: 0, meta }),
                 "04 01 06 18 09 00 0102030405060708 00000000 8040 01 ac02 00 09 0161 01 0163 \
                  01 03 8020 00 01 01 01 0000000000000000 00100000 aabbccdd 00 00 00 00",
                 "04 39 01 06 18 09 00 0102030405060708 00000000 8040 01 ac02 00 09 0161 01 0163 \
@@ -541,7 +546,7 @@ mod tests {
         };
         let mut bytes = Vec::new();
         let (table, level, number) = (TableId(1), 3, 24);
-        Edit::AddFile { table, level, number, epoch: 1, version_offset: 0, meta }.encode(&mut bytes);
+        Edit::AddFile(NewFile { table, level, number, epoch: 1, version_offset: 0, meta }).encode(&mut bytes);
         let newer = Edit::decode(&mut bytes.as_slice(), Framing::Fields);
         assert_eq!(newer, Err(Unreadable::Newer("feature 20 of file 24".to_owned())));
     }
@@ -601,7 +606,7 @@ mod tests {
             Edit::Table { id: table, name: "users".to_owned(), options: TableOptions::default() },
             Edit::Table { id: table, name: "people".to_owned(), options: split.clone() },
             Edit::AlterTable { id: table, since: u64::MAX, options: split },
-            Edit::AddFile { table, level: 6, number: 300, epoch: 3, version_offset: 12, meta },
+            Edit::AddFile(NewFile { table, level: 6, number: 300, epoch: 3, version_offset: 12, meta }),
             Edit::RemoveFile { table, level: 0, number: 299 },
             Edit::ShareFile { table, level: 6, number: 300, to: TableId(8) },
             Edit::SliceFile { table, level: 6, number: 300, slice: None },

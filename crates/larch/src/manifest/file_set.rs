@@ -4,8 +4,9 @@
 //! files do not overlap, but for a tie of cut bounds. For one key, what a level says is newer than what deeper ones say.
 
 use super::db_file::{DbFile, FileOpener, sst_name};
-use super::edit::Edit;
-use super::table_files::{TableFiles, TableId, TableInfo};
+use super::edit::{Edit, NewFile};
+use super::table_files::TableFiles;
+use super::table_info::{TableId, TableInfo};
 use super::tables::Tables;
 use crate::error::{Error, Result};
 use crate::release::{Format, Release};
@@ -100,7 +101,7 @@ impl FileSet {
                 let table = self.tables.remove(id).ok_or(Refusal::NoTable(*id))?;
                 table.files().for_each(|(_, file)| self.hide(file, removed));
             }
-            Edit::AddFile { table, level, number, epoch, version_offset, meta } => {
+            Edit::AddFile(NewFile { table, level, number, epoch, version_offset, meta }) => {
                 let next_number = not_last(number.saturating_add(1), u64::MAX, "file number")?;
                 self.next_number = self.next_number.max(next_number);
                 let newest = meta.newest.0.checked_add(*version_offset);
@@ -284,14 +285,14 @@ impl FileSet {
                 match named.entry(file.identity()) {
                     Entry::Vacant(place) => {
                         place.insert((*id, level));
-                        edits.push(Edit::AddFile {
+                        edits.push(Edit::AddFile(NewFile {
                             table: *id,
                             level,
                             number,
                             epoch: file.epoch,
                             version_offset: sst.version_offset,
                             meta: sst.meta.clone(),
-                        });
+                        }));
                     }
                     Entry::Occupied(place) => {
                         let (table, first) = *place.get();

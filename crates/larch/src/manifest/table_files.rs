@@ -1,28 +1,8 @@
-//! A table: what is known of it, and its files by level. It knows nothing of other tables.
+//! The files of a table, by level. They know nothing of other tables.
 
 use super::db_file::DbFile;
-use crate::options::TableOptions;
+use super::table_info::{LEVELS, TableInfo};
 use os::sync::Arc;
-
-/// Levels of a table, 0 and six sorted ones.
-pub const LEVELS: usize = 7;
-
-/// A table, for ever.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TableId(pub u32);
-
-/// What is known of a table besides its files.
-#[derive(Debug)]
-pub struct TableInfo {
-    /// Identity.
-    pub id: TableId,
-    /// Name.
-    pub name: String,
-    /// How it is stored now. The groups stay, the rest may be altered.
-    pub options: TableOptions,
-    /// Files with smaller numbers may have been written under other options.
-    pub since: u64,
-}
 
 /// Files of one level, shared with cursors.
 pub type Level = Arc<Vec<Arc<DbFile>>>;

@@ -3,7 +3,8 @@
 //!
 //! Invariant: `names` and `level0` say what `tables` says.
 
-use super::table_files::{TableFiles, TableId};
+use super::table_files::TableFiles;
+use super::table_info::TableId;
 use archery::ArcK;
 use rpds::{RedBlackTreeMap, RedBlackTreeSet};
 use std::ops::Index;

@@ -42,8 +42,8 @@ impl<'r> Again<'r> {
     /// What the next attempt sees.
     pub fn view(&self) -> (Arc<View>, Version) {
         match self.pin {
-            Some(pin) => (self.core.view_of(pin), pin.version()),
-            None => self.core.now(),
+            Some(pin) => (self.core.views.of_pin(pin), pin.version()),
+            None => self.core.views.now(),
         }
     }
 
@@ -55,7 +55,7 @@ impl<'r> Again<'r> {
             return Err(error);
         }
         self.attempts += 1;
-        let newest = self.core.view().files.flushed_version;
+        let newest = self.core.views.newest().files.flushed_version;
         let can_go_on = self.pin.is_none() || newest == at;
         if can_go_on && self.attempts < ATTEMPTS { Ok(()) } else { Err(self.core.outdated_at(at, newest)) }
     }
@@ -65,22 +65,19 @@ impl Core {
     /// Takes the newest manifest if `error` says that a file is gone which it does not name any more. False if the error has
     /// another cause.
     fn renew_after(&self, error: &Error, whose: Whose) -> Result<bool> {
-        let Some(missing) = error.missing_file().filter(|_| self.options.read_only) else { return Ok(false) };
+        let Some(missing) = error.missing_file().filter(|_| self.env.options.read_only) else { return Ok(false) };
         // One reader reads the manifest. Those that wait for the lock find its view, which serves them unless they have to
         // know the newest version.
-        let _turn = self.manifest.lock();
-        let view = self.view();
+        let _turn = self.writes.manifest.lock();
+        let view = self.views.newest();
         if whose == Whose::Pinned || view.files.has_file_at(missing) {
-            let opener = FileOpener { known: Arc::new(view.files.files_by_number()), ..self.opener.clone() };
-            let files = ManifestLog::read_newest(&self.machine, &self.directory, &opener)?;
+            let opener = FileOpener { known: Arc::new(view.files.files_by_number()), ..self.env.opener.clone() };
+            let files = ManifestLog::read_newest(&self.env.machine, &self.env.directory, &opener)?;
             if files.has_file_at(missing) {
                 return Ok(false);
             }
             let version = files.flushed_version;
-            let next = Arc::new(View { files: Arc::new(files), ..View::clone(&view) });
-            let old = std::mem::replace(&mut *self.view.write(), next);
-            drop(old);
-            self.publish(version);
+            self.views.renew(View { files: Arc::new(files), ..View::clone(&view) }, version);
         }
         Ok(true)
     }
@@ -88,13 +85,13 @@ impl Core {
     /// What ends a read at version `at` that has failed with `error` and cannot be tried again from here.
     pub fn outdated(&self, error: Error, at: Version) -> Error {
         match self.renew_after(&error, Whose::Pinned) {
-            Ok(true) => self.outdated_at(at, self.view().files.flushed_version),
+            Ok(true) => self.outdated_at(at, self.views.newest().files.flushed_version),
             Ok(false) => error,
             Err(error) => error,
         }
     }
 
     fn outdated_at(&self, read: Version, newest: Version) -> Error {
-        Error::Outdated { directory: self.directory.clone(), read, newest }
+        Error::Outdated { directory: self.env.directory.clone(), read, newest }
     }
 }

@@ -2,9 +2,9 @@
 //! counts, because for one key each source is newer as a whole than those after it.
 
 use super::found::Found;
+use super::value::{Parts, Value};
 use super::view::TableView;
 use super::wanted::Wanted;
-use super::{Parts, Value, row};
 use crate::error::Result;
 use crate::manifest::db_file::DbFile;
 use crate::manifest::table_files::{TableFiles, files_with_key};
@@ -134,7 +134,7 @@ fn load_parts<S: PageSource + ?Sized>(
     wanted: &Wanted,
 ) -> Result<Parts, Stop> {
     let file = &file.sst;
-    row::load_parts(cache, wanted, |i| match wanted.group(i) {
+    wanted.load(cache, |i| match wanted.group(i) {
         0 => row.value.load(source, &file.file),
         group => file.part(source, group, row.place)?.load(source, &file.file),
     })

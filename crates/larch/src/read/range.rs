@@ -8,8 +8,10 @@ mod rows;
 pub use ends::Ranges;
 pub(crate) use rows::Rows;
 
-use super::row::{Content, RowRef};
-use super::{Key, Tried, Value};
+use super::content::{self, Content};
+use super::row::RowRef;
+use super::tried::Tried;
+use super::value::{Key, Value};
 use crate::error::{Error, Result};
 use sst::Direction;
 use std::fmt;
@@ -99,7 +101,7 @@ impl<V: Content> Range<V> {
     ///
     /// As [`Range::next_row`].
     pub fn try_next(&mut self) -> Result<Tried<Option<(Key, V)>>> {
-        self.rows.try_once(Direction::Forward, |row| row.into_owned())
+        self.rows.try_once(Direction::Forward, content::owned)
     }
 
     /// As [`Range::try_next`], from the back.
@@ -108,7 +110,7 @@ impl<V: Content> Range<V> {
     ///
     /// As [`Range::next_row`].
     pub fn try_next_back(&mut self) -> Result<Tried<Option<(Key, V)>>> {
-        self.rows.try_once(Direction::Backward, |row| row.into_owned())
+        self.rows.try_once(Direction::Backward, content::owned)
     }
 }
 
@@ -116,13 +118,13 @@ impl<V: Content> Iterator for Range<V> {
     type Item = Result<(Key, V)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.rows.wait(Direction::Forward, |row| row.into_owned()).transpose()
+        self.rows.wait(Direction::Forward, content::owned).transpose()
     }
 }
 
 impl<V: Content> DoubleEndedIterator for Range<V> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.rows.wait(Direction::Backward, |row| row.into_owned()).transpose()
+        self.rows.wait(Direction::Backward, content::owned).transpose()
     }
 }
 

@@ -2,106 +2,33 @@
 //! goes through it, in the form that the caller chose: it waits for pages, it does not wait, or it is a future.
 
 use super::again::Again;
+use super::content::Content;
 use super::multi::{self, MultiRead};
 use super::point::PointRead;
 use super::precharge;
 use super::range::{Range, Rows};
-use super::row::Content;
 use super::view::TableView;
-use super::{Prefetched, Tried, Value, Wanted};
-use crate::bounds::{self, IntoKeyRange};
+use super::{Prefetched, Tried, Wanted};
+use crate::bounds;
+use crate::core::handle::TableHandle;
 use crate::core::snapshots::Pin;
 use crate::error::Result;
-use crate::handle::table::Table;
 use os::sync::Arc;
 use pages::{Reason, Session, Stop, Waits, retry, retry_async};
 use sst::precharge::Reading;
 use sst::{Direction, Groups, Limits};
 
-/// What can be read: a [`Database`](crate::Database), as it is when it is read, or a [`Snapshot`](crate::Snapshot) of it.
-///
-/// All functions but one are made of [`Readable::reader`] and say the same as those of [`Table`] with their names.
-pub trait Readable: Sync {
-    /// What reads `table` here.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table is one of another database.
-    fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>>;
-
-    /// The value of `key` in `table`, if it has one. See [`Table::get`].
-    fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
-        self.reader(table)?.get(key.as_ref())
-    }
-
-    /// The value of `key` in `table`, if memory has it. See [`Table::try_get`].
-    fn try_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>> {
-        self.reader(table)?.try_get(key.as_ref())
-    }
-
-    /// The value of `key` in `table`, if it has one. See [`Table::get_async`].
-    fn get_async<K: AsRef<[u8]> + Send>(
-        &self,
-        table: &Table,
-        key: K,
-    ) -> impl Future<Output = Result<Option<Value>>> + Send {
-        async move { self.reader(table)?.get_async(key.as_ref()).await }
-    }
-
-    /// Whether `key` has a value. See [`Table::contains_key`].
-    fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.reader(table)?.contains_key(key.as_ref())
-    }
-
-    /// The values of `keys` in `table`, in their order. See [`Table::multi_get`].
-    fn multi_get<K: AsRef<[u8]>>(
-        &self,
-        table: &Table,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<Option<Value>>> {
-        self.reader(table)?.multi_get(&Vec::from_iter(keys))
-    }
-
-    /// The values of `keys` in `table`, in their order. See [`Table::multi_get_async`].
-    fn multi_get_async<K: AsRef<[u8]> + Send + Sync>(
-        &self,
-        table: &Table,
-        keys: impl IntoIterator<Item = K> + Send,
-    ) -> impl Future<Output = Result<Vec<Option<Value>>>> + Send {
-        let keys = Vec::from_iter(keys);
-        async move { self.reader(table)?.multi_get_async(&keys).await }
-    }
-
-    /// The rows of `table` with keys in `range`, in order, from either end. See [`Table::range`].
-    fn range(&self, table: &Table, range: impl IntoKeyRange) -> Range {
-        match self.reader(table) {
-            Ok(reader) => reader.range(bounds::owned(&range)),
-            Err(error) => table.reader().range(bounds::owned(&range)).failed(error),
-        }
-    }
-
-    /// The rows of `table` with keys in `range`, for futures. See [`Table::scan_async`].
-    fn scan_async(&self, table: &Table, range: impl IntoKeyRange) -> super::Scan {
-        self.range(table, range).into()
-    }
-
-    /// All rows of `table`.
-    fn iter(&self, table: &Table) -> Range {
-        self.range(table, ..)
-    }
-}
-
 /// Reads one table, see [`Readable::reader`].
 #[derive(Clone, Debug)]
 pub struct Reader<'r> {
-    table: &'r Table,
+    table: &'r TableHandle,
     /// What keeps the version that is read; `None`: the newest when a read begins.
     pin: Option<&'r Arc<Pin>>,
     wanted: Wanted,
 }
 
 impl<'r> Reader<'r> {
-    pub(crate) fn new(table: &'r Table, pin: Option<&'r Arc<Pin>>, wanted: Wanted) -> Self {
+    pub(crate) fn new(table: &'r TableHandle, pin: Option<&'r Arc<Pin>>, wanted: Wanted) -> Self {
         Self { table, pin, wanted }
     }
 
@@ -110,7 +37,7 @@ impl<'r> Reader<'r> {
         let mut again = Again::new(self.table.core(), self.pin);
         loop {
             let (view, at) = again.view();
-            match read(view.table(self.table.identity(), at)?) {
+            match read(view.table(&self.table.identity, at)?) {
                 Err(error) => again.after(error, at)?,
                 done => return done,
             }
@@ -148,7 +75,7 @@ impl<'r> Reader<'r> {
         loop {
             let (view, at) = again.view();
             let mut session = self.table.session(Reason::Point);
-            let mut read = PointRead::new(view.table(self.table.identity(), at)?, key);
+            let mut read = PointRead::new(view.table(&self.table.identity, at)?, key);
             match retry_async(&mut session, |session| step(&mut read, session)).await {
                 Ok(found) => return Ok(found),
                 Err(error) => again.after(error.into(), at)?,
@@ -206,7 +133,7 @@ impl<'r> Reader<'r> {
         loop {
             let (view, at) = again.view();
             let mut session = self.table.session(Reason::Point);
-            let mut read = MultiRead::new(view.table(self.table.identity(), at)?, keys, &self.wanted, session.cache());
+            let mut read = MultiRead::new(view.table(&self.table.identity, at)?, keys, &self.wanted, session.cache());
             match retry_async(&mut session, |session| read.get(session, session.cache())).await {
                 Ok(rows) => return Ok(rows.into_iter().map(|row| row.map(V::of_parts)).collect()),
                 Err(error) => again.after(error.into(), at)?,

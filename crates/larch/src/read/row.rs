@@ -2,95 +2,17 @@
 
 use super::found::Found;
 use super::merge::Loads;
-use super::point::PointRead;
+use super::value::{Parts, Value};
 use super::wanted::Wanted;
-use super::{Key, Parts, Value};
+use crate::core::handle::Handle;
 use crate::core::snapshots::Pin;
 use crate::error::{Error, Result};
-use crate::handle::database::Handle;
-use crate::handle::table::Table;
 use crate::manifest::TableInfo;
-use crate::parts::MAX_GROUPS;
 use os::sync::Arc;
-use pages::{PageCache, PageRef, PageSource, Session, Stop, retry, together};
-use sst::{LoadedValue, Row, StoredValue};
+use pages::{PageRef, Session, Stop, retry};
+use sst::{Row, StoredValue};
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
-
-/// How a read gives rows: with their whole [`Value`], or with some [`Parts`] of it. No other type can be one.
-pub trait Content: sealed::Content {}
-
-impl Content for Value {}
-impl Content for Parts {}
-
-pub(super) mod sealed {
-    use super::*;
-
-    pub trait Content: Sized + Send + 'static {
-        /// Refuses a table whose rows cannot be given so.
-        fn check(table: &Table) -> Result<()>;
-
-        /// What `read` finds of its key. A step.
-        fn get<S: PageSource + ?Sized>(
-            read: &mut PointRead<'_, '_>,
-            source: &S,
-            cache: &PageCache,
-            wanted: &Wanted,
-        ) -> Result<Option<Self>, Stop>;
-
-        /// The parts that are wanted of a row.
-        fn of_parts(parts: Parts) -> Self;
-
-        /// What is wanted of a row, loaded. A step.
-        fn load(row: &RowRef<'_>) -> Result<Self, Stop>;
-    }
-
-    impl Content for Value {
-        fn check(table: &Table) -> Result<()> {
-            table.check_whole()
-        }
-
-        fn get<S: PageSource + ?Sized>(
-            read: &mut PointRead<'_, '_>,
-            source: &S,
-            cache: &PageCache,
-            _: &Wanted,
-        ) -> Result<Option<Self>, Stop> {
-            read.get(source, cache)
-        }
-
-        fn of_parts(parts: Parts) -> Self {
-            parts.into_only()
-        }
-
-        fn load(row: &RowRef<'_>) -> Result<Self, Stop> {
-            row.load_part(0)
-        }
-    }
-
-    impl Content for Parts {
-        fn check(_: &Table) -> Result<()> {
-            Ok(())
-        }
-
-        fn get<S: PageSource + ?Sized>(
-            read: &mut PointRead<'_, '_>,
-            source: &S,
-            cache: &PageCache,
-            wanted: &Wanted,
-        ) -> Result<Option<Self>, Stop> {
-            read.get_parts(source, cache, wanted)
-        }
-
-        fn of_parts(parts: Parts) -> Self {
-            parts
-        }
-
-        fn load(row: &RowRef<'_>) -> Result<Self, Stop> {
-            row.load_parts()
-        }
-    }
-}
 
 /// What loads the parts of a range's rows.
 pub(super) struct Loader {
@@ -115,7 +37,7 @@ impl Loader {
 
     /// The same for an error about the file of the row given last.
     fn fail_in(&self, error: pages::Error) -> Error {
-        self.fail(self.handle.core.outdated(error.into(), self.pin.version()))
+        self.fail(self.handle.core().outdated(error.into(), self.pin.version()))
     }
 
     /// The caller loads a part that lies outside its page.
@@ -241,13 +163,6 @@ impl RowRef<'_> {
         self.part(self.only())
     }
 
-    /// Its key, owned, and what is wanted of it. A step.
-    #[inline]
-    pub(crate) fn into_owned<V: Content>(self) -> Result<(Key, V), Stop> {
-        let content = V::load(&self)?;
-        Ok((self.key.into(), content))
-    }
-
     /// Whether it is in a memtable.
     #[inline]
     pub(crate) fn is_in_memtable(&self) -> bool {
@@ -278,7 +193,7 @@ impl RowRef<'_> {
 
     /// Part `i`. A step.
     #[inline]
-    fn load_part(&self, i: usize) -> Result<Value, Stop> {
+    pub(super) fn load_part(&self, i: usize) -> Result<Value, Stop> {
         let Loader { session, wanted, .. } = self.loader;
         let cache = session.cache();
         match &self.spot {
@@ -294,12 +209,12 @@ impl RowRef<'_> {
     }
 
     /// All parts; those that lie outside their pages are read together. A step.
-    fn load_parts(&self) -> Result<Parts, Stop> {
+    pub(super) fn load_parts(&self) -> Result<Parts, Stop> {
         let Loader { session, wanted, .. } = self.loader;
         match &self.spot {
             Spot::Found(Found::Memory(row)) => Ok(wanted.of_memory(row)),
             Spot::Found(Found::File(row, file)) => {
-                load_parts(session.cache(), wanted, |i| self.stored(i, row).load(session, &file.sst.file))
+                wanted.load(session.cache(), |i| self.stored(i, row).load(session, &file.sst.file))
             }
             Spot::InPage(..) => Ok(Parts::of((0..wanted.len()).map(|i| {
                 let (page, place) = self.in_page(i);
@@ -307,18 +222,4 @@ impl RowRef<'_> {
             }))),
         }
     }
-}
-
-/// The parts of a row in a file that are wanted, of which `load` loads part `i`; all fault together. A step.
-pub(super) fn load_parts(
-    cache: &PageCache,
-    wanted: &Wanted,
-    mut load: impl FnMut(usize) -> Result<LoadedValue, Stop>,
-) -> Result<Parts, Stop> {
-    let mut loaded = [const { None }; MAX_GROUPS];
-    together((0..wanted.len()).zip(&mut loaded), |(i, part)| {
-        *part = Some(load(i)?);
-        Ok(())
-    })?;
-    Ok(Parts::of(loaded.into_iter().flatten().map(|part| Value::from_file(cache, part))))
 }

@@ -3,8 +3,8 @@
 //! A row counts as given when a future or a stream has given it: one that is dropped half done takes none along, and leaves
 //! nothing pinned and nothing on its way.
 
+use super::content::{self, Content};
 use super::range::{Range, Rows};
-use super::row::Content;
 use super::{Key, Value};
 use crate::error::Result;
 use futures_core::Stream;
@@ -69,7 +69,7 @@ impl<V: Content> Scan<V> {
 
     async fn wait(&mut self, direction: Direction) -> Option<Result<(Key, V)>> {
         let waiting = Waiting(&mut self.rows);
-        poll_fn(|context| waiting.0.poll(context, direction, |row| row.into_owned())).await.transpose()
+        poll_fn(|context| waiting.0.poll(context, direction, content::owned)).await.transpose()
     }
 }
 
@@ -77,7 +77,7 @@ impl<V: Content> Stream for Scan<V> {
     type Item = Result<(Key, V)>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.rows.poll(context, Direction::Forward, |row| row.into_owned()).map(Result::transpose)
+        self.rows.poll(context, Direction::Forward, content::owned).map(Result::transpose)
     }
 }
 

@@ -5,11 +5,12 @@
 
 use super::point::PointRead;
 use super::{PartRange, Parts, Wanted, multi};
-use crate::files::install::FreshFiles;
+use crate::files::fresh::FreshFiles;
 use crate::manifest::Edit;
 use crate::parts;
 use crate::write::batch::BatchOps;
-use crate::write::commit::{self, rotate};
+use crate::write::commit;
+use crate::write::room::rotate;
 use crate::{Database, Durability, Error, IndexKind, Readable, Selection, Snapshot, Table, TableOptions};
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -61,7 +62,7 @@ fn put(table: &Table, key: &[u8], row: &[impl AsRef<[u8]>]) {
 fn flush(table: &Table, level: u8, rows: u64) {
     let core = table.core();
     let old = {
-        let mut guard = core.write.lock();
+        let mut guard = core.writes.writer.lock();
         let writer = guard.as_mut().expect("it is open for writing");
         let old = writer.memory().clone();
         rotate(core, writer).expect("the disk works");
@@ -70,9 +71,9 @@ fn flush(table: &Table, level: u8, rows: u64) {
     let options = table.options();
     let groups = options.groups.len().max(1);
     let begin = || {
-        let number = core.new_number();
-        let path = core.opener.path(number, core.epoch);
-        let file = core.machine.disk.open(&path, Access::Create).expect("the disk works");
+        let number = core.writes.new_number();
+        let path = core.env.opener.path(number, core.env.epoch);
+        let file = core.env.machine.disk.open(&path, Access::Create).expect("the disk works");
         let options =
             sst::BuildOptions { groups: groups - 1, ..options.build(sst::FilterKind::None, crate::Release::NEWEST) };
         (Builder::new(file, path, number, options), number)
@@ -80,7 +81,14 @@ fn flush(table: &Table, level: u8, rows: u64) {
     let mut edits = Vec::new();
     let mut finish = |(builder, number): (Builder, u64)| {
         let meta = builder.finish().expect("the disk works");
-        edits.push(Edit::AddFile { table: table.id(), level, number, epoch: core.epoch, version_offset: 0, meta });
+        edits.push(Edit::AddFile(crate::manifest::NewFile {
+            table: table.id(),
+            level,
+            number,
+            epoch: core.env.epoch,
+            version_offset: 0,
+            meta,
+        }));
     };
     let memtable = old.table(table.id()).expect("something was written");
     let mut open = begin();
@@ -97,11 +105,13 @@ fn flush(table: &Table, level: u8, rows: u64) {
         open.0.add_range_erase(&erase.start, end, &erase.versions).expect("the disk works");
     }
     finish(open);
-    let visible = core.visible();
-    let oldest_log = core.view().memory[0].log;
+    let visible = core.views.visible();
+    let oldest_log = core.views.newest().memory[0].log;
     edits.extend([Edit::OldestLog(oldest_log), Edit::LastVersion(visible), Edit::FlushedVersion(visible)]);
-    core.install(&edits, FreshFiles::new(core), |view| view.memory.retain(|memory| memory.log != old.log))
-        .expect("the disk works");
+    core.install(&edits, FreshFiles::new(&core.env.opener.leftovers), |view| {
+        view.memory.retain(|memory| memory.log != old.log)
+    })
+    .expect("the disk works");
 }
 
 fn key(rng: &mut StdRng) -> Vec<u8> {
@@ -293,7 +303,7 @@ fn parts_are_found_whatever_pages_are_refused() {
     for groups in CHOICES {
         let wanted = groups.iter().try_fold(Wanted::nothing(3), |wanted, &group| wanted.with(group)).expect("once");
         let expected: Vec<Option<Row>> = keys.iter().map(|key| model.get(key).map(|row| picked(row, groups))).collect();
-        let cache = &table.core().cache;
+        let cache = &table.core().env.cache;
         let session = || Session::new(cache, Reason::Point, Admit::Keep);
         for source in [Flaky::once(session()), Flaky::forgetful(session(), 1), Flaky::forgetful(session(), 2)] {
             let found = table.reader().look(|table| {
@@ -492,7 +502,7 @@ fn a_read_touches_no_page_of_groups_it_does_not_want() {
     let heights = {
         let db = open(&disk, 1 << 20);
         let table = db.existing_table("split").expect("a name").expect("it is there");
-        let view = table.core().view();
+        let view = table.core().views.newest();
         let (_, file) = view.files.tables[&table.id()].files().next().expect("one file");
         let meta = file.sst.meta.clone();
         let height = |tree: Option<sst::Tree>| u64::from(tree.expect("it has rows").root(false).height);
@@ -607,10 +617,10 @@ fn many_keys_pin_a_quarter_of_the_cache_at_most() {
         let db = open(&disk, cache_bytes);
         let table = db.existing_table("split").expect("a name").expect("it is there");
         let selection = table.select(["large", "hot"]).expect("it has them");
-        let session = Session::new(&table.core().cache, Reason::Point, Admit::Keep);
+        let session = Session::new(&table.core().env.cache, Reason::Point, Admit::Keep);
         let source = Watched { session, most_pinned: Cell::new(0) };
         let wanted = [2, 0].into_iter().try_fold(Wanted::nothing(3), Wanted::with).expect("each once");
-        let cache = &table.core().cache;
+        let cache = &table.core().env.cache;
         let watched = table.reader().look(|table| multi::get_parts(&source, cache, table, &keys, &wanted));
         for rows in [watched, selection.multi_get(&keys)] {
             for (i, row) in rows.expect("the disk works").iter().enumerate() {

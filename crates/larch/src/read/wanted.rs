@@ -3,7 +3,8 @@
 use super::{Parts, Value};
 use crate::memtable::MemRow;
 use crate::parts::{self, MAX_GROUPS};
-use sst::{Groups, Row, StoredValue};
+use pages::{PageCache, Stop, together};
+use sst::{Groups, LoadedValue, Row, StoredValue};
 use std::ops::Range;
 
 /// Some of a row's parts, none of them twice.
@@ -71,6 +72,22 @@ impl Wanted {
             0 => &row.value,
             group => &beside_main[self.set.beside_main().take_while(|&before| before < group).count()],
         }
+    }
+}
+
+impl Wanted {
+    /// The parts that are wanted, of which `load` loads part `i`; all fault together. A step.
+    pub fn load(
+        &self,
+        cache: &PageCache,
+        mut load: impl FnMut(usize) -> Result<LoadedValue, Stop>,
+    ) -> Result<Parts, Stop> {
+        let mut loaded = [const { None }; MAX_GROUPS];
+        together((0..self.len()).zip(&mut loaded), |(i, part)| {
+            *part = Some(load(i)?);
+            Ok(())
+        })?;
+        Ok(Parts::of(loaded.into_iter().flatten().map(|part| Value::from_file(cache, part))))
     }
 }
 

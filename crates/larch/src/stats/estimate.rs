@@ -9,7 +9,7 @@
 use super::memory::{self, MemoryRows};
 use super::span::Span;
 use super::stretches::{MEMORY, Placed, Sight, Stretches, files_in};
-use super::{RangeGroup, RangeLevel, RangeStats};
+use super::types::{RangeGroup, RangeLevel, RangeStats};
 use crate::error::Result;
 use crate::read::view::TableView;
 use pages::{Session, retry, together};

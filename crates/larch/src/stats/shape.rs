@@ -5,11 +5,13 @@ use super::estimate;
 use super::memory::{self, InMemory};
 use super::span::Span;
 use super::stretches::{Placed, files_in};
+use crate::bounds;
 use crate::error::Result;
 use crate::read::Key;
 use crate::read::point::PointRead;
 use crate::read::view::TableView;
-use pages::{Session, retry};
+use os::sync::Arc;
+use pages::{Admit, PageCache, Reason, Session, retry};
 use sst::stats::{self, CutPoint, Estimate, Histogram, MemoryRun, Metric, Source};
 use std::collections::BTreeSet;
 
@@ -78,6 +80,20 @@ fn stored(session: &Session, files: &[Placed<'_>], held: InMemory, metric: Metri
         };
     }
     Ok(sum)
+}
+
+/// Where to cut the part of `table` between `range` in `parts` parts of about equal bytes.
+pub fn split_points_between(
+    cache: &Arc<PageCache>,
+    table: TableView<'_>,
+    range: &bounds::Owned,
+    parts: u64,
+) -> Result<Vec<CutPoint>> {
+    let session = Session::new(cache, Reason::Statistics, Admit::Keep);
+    match Span::between(range) {
+        Some(span) => split_points(&session, table, &span, parts),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// At most `parts - 1` places that cut `span` in parts of about equal bytes.

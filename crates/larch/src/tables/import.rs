@@ -5,20 +5,20 @@
 //! all runs. Of equal keys the last one given stays. Files that are not taken in are removed, by whoever fails, by
 //! dropping the import, or as orphans by the next open.
 
+use super::change::TableChange;
 use crate::cancel::Limit;
 use crate::compact::pick;
 use crate::compact::run::{Plan, merge_files};
 use crate::core::Core;
+use crate::core::handle::TableHandle;
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::files::install::FreshFiles;
+use crate::files::fresh::FreshFiles;
 use crate::files::output::{NewFiles, Outputs};
 use crate::gauge::Holding;
-use crate::handle::table::Table;
-use crate::manifest::{DbFile, Edit, LEVELS, Level, TableFiles, TableInfo};
+use crate::manifest::{DbFile, Edit, LEVELS, Level, NewFile, TableFiles, TableInfo};
 use crate::parts;
-use crate::write::commit::wait_for_level0;
-use crate::write::flush;
+use crate::write::limits;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use sst::{KeyBounds, RowKind, Version};
@@ -37,7 +37,7 @@ const WATCHED_ROWS: u32 = 64;
 #[derive(Debug)]
 #[must_use = "an import has no effect until it is finished"]
 pub struct Import {
-    table: Table,
+    table: TableHandle,
     runs: Vec<Run>,
     /// The memory of what is known of them.
     runs_memory: Holding,
@@ -99,15 +99,15 @@ struct Stream {
 }
 
 impl Import {
-    pub(crate) fn new(table: &Table, limit: Limit) -> Result<Self> {
-        if table.core().options.read_only {
+    pub(crate) fn new(table: &TableHandle, limit: Limit) -> Result<Self> {
+        if table.core().env.options.read_only {
             return Err(Error::ReadOnly);
         }
         table.core().check_writable()?;
-        table.core().view().files_of(table.identity())?;
-        table.core().reserve.fill()?;
+        table.core().views.newest().files_of(&table.identity)?;
+        table.core().writes.reserve.fill()?;
         let state = State::Streaming(Box::default());
-        let runs_memory = table.core().held.imports.holding();
+        let runs_memory = table.core().env.held.imports.holding();
         let (runs, joined) = (Vec::new(), Vec::new());
         Ok(Self { table: table.clone(), runs, runs_memory, state, user_bytes: 0, joined, limit, unwatched_rows: 0 })
     }
@@ -118,14 +118,14 @@ impl Import {
 
     /// Adds a row. Any order will do; ascending keys are fastest.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.table.check_row(key, value)?;
+        limits::check_row(&self.core().env.options, &self.table.identity, key, value)?;
         self.user_bytes += (key.len() + value.len()) as u64;
         self.take(key, value)
     }
 
     /// As [`Import::add`], of a value in parts: one for each group of the table, see [`Table::insert_parts`].
     pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
-        self.table.check_row_of_parts(key, parts)?;
+        limits::check_parts(&self.core().env.options, &self.table.identity, key, parts)?;
         self.user_bytes += (key.len() + parts::bytes(parts)) as u64;
         let mut joined = std::mem::take(&mut self.joined);
         joined.clear();
@@ -174,8 +174,8 @@ impl Import {
     fn stop_streaming(&mut self) -> Result<()> {
         let State::Streaming(stream) = &mut self.state else { return Ok(()) };
         let stream = std::mem::take(stream);
-        let budget = self.core().options.write_buffer_bytes;
-        let memory = self.core().held.imports.holding();
+        let budget = self.core().env.options.write_buffer_bytes;
+        let memory = self.core().env.held.imports.holding();
         self.state = State::Sorting(SortBuffer::new(budget, memory));
         let run = stream.finish(&self.table)?;
         self.add_runs(run);
@@ -208,9 +208,9 @@ impl Import {
         // Compaction may have found the turn taken.
         self.core().background.wake_compact();
         outcome?;
-        self.core().written.import.fetch_add(report.bytes, Ordering::Relaxed);
-        let table = || self.table.name().to_owned();
-        self.core().report(|| Event::Imported { table: table(), files: report.files, bytes: report.bytes });
+        self.core().env.written.import.fetch_add(report.bytes, Ordering::Relaxed);
+        let table = || self.table.identity.name.clone();
+        self.core().env.report(|| Event::Imported { table: table(), files: report.files, bytes: report.bytes });
         Ok(report)
     }
 
@@ -229,7 +229,7 @@ impl Import {
             let merged = self.merge_group(&group, file_bytes, progress)?;
             runs.insert(first, merged);
         }
-        let mut all = Run { files: Vec::new(), fresh: FreshFiles::new(self.core()) };
+        let mut all = Run { files: Vec::new(), fresh: FreshFiles::new(&self.core().env.opener.leftovers) };
         for mut run in runs {
             all.files.append(&mut run.files);
             all.fresh.append(run.take_fresh());
@@ -247,7 +247,7 @@ impl Import {
             !self.limit.is_over()
         })?;
         match merged {
-            Some(outputs) => Ok(Run::new(core, outputs.finish_files()?)),
+            Some(outputs) => Ok(Run::new(core, outputs.finish(0, 0)?)),
             None => Err(self
                 .limit
                 .check(WORK)
@@ -260,12 +260,12 @@ impl Import {
 /// Size of the files that stay: those of the deepest level, where an import mostly goes. A run that is merged again is
 /// one file.
 fn final_file_bytes(core: &Core) -> u64 {
-    pick::file_bytes(LEVELS - 1, 0, &core.options.levels)
+    pick::file_bytes(LEVELS - 1, 0, &core.env.options.levels)
 }
 
 impl Run {
     fn new(core: &Core, new: NewFiles) -> Self {
-        let open = |(number, meta)| core.opener.open(number, core.epoch, 0, meta);
+        let open = |new: NewFile| core.env.opener.open(new.number, new.epoch, 0, new.meta);
         Self { files: new.files.into_iter().map(open).collect(), fresh: new.fresh }
     }
 
@@ -305,41 +305,27 @@ fn in_order(runs: &mut [Run]) -> bool {
 /// Makes the files of `run` part of the table, as one commit.
 fn ingest(core: &Arc<Core>, table: &TableInfo, mut run: Run) -> Result<()> {
     let Some(bounds) = run.bounds() else {
-        core.view().files_of(table)?;
+        core.views.newest().files_of(table)?;
         return Ok(());
     };
-    core.check_writable()?;
-    wait_for_level0(core, Some(table.id))?;
-    // No compaction may move files under the choice of a level, and no commit may come between the steps.
-    let turn = core.compacting.lock();
-    let mut guard = core.write.lock();
-    let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
-    core.check_writable()?;
     // Rows in memory are older than the import and must be below it.
-    flush::table_to_files(core, writer, table.id)?;
-    // What is acknowledged durable is a prefix of the commits: those before this one come first.
-    writer.sync(core)?;
-    let view = core.view();
+    let mut change = TableChange::begin_with_levels(core, table, Some(table), || Ok(()))?;
+    let view = core.views.newest();
     let files = view.files_of(table)?;
     let level = deepest_free_level(files, &bounds);
-    let version = writer.next_version();
-    let add = |file: &Arc<DbFile>| Edit::AddFile {
-        table: table.id,
-        level,
-        number: file.number,
-        epoch: file.epoch,
-        version_offset: version.0,
-        meta: file.sst.meta.clone(),
+    let version = change.version();
+    let add = |file: &Arc<DbFile>| {
+        Edit::AddFile(NewFile {
+            table: table.id,
+            level,
+            number: file.number,
+            epoch: file.epoch,
+            version_offset: version.0,
+            meta: file.sst.meta.clone(),
+        })
     };
-    let mut edits: Vec<Edit> = run.files.iter().map(add).chain([Edit::LastVersion(version)]).collect();
-    if view.memory.iter().all(|memory| memory.is_empty()) {
-        edits.push(Edit::FlushedVersion(version));
-    }
-    core.install(&edits, run.take_fresh(), |_| {})?;
-    writer.take_version();
-    core.publish(version);
-    drop(guard);
-    drop(turn);
+    let edits: Vec<Edit> = run.files.iter().map(add).collect();
+    change.commit(edits, run.take_fresh())?;
     if table.options.in_memory {
         core.warm_kept_tables();
     }
@@ -354,7 +340,7 @@ fn deepest_free_level(table: &TableFiles, bounds: &KeyBounds) -> u8 {
 }
 
 impl Stream {
-    fn push(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
+    fn push(&mut self, table: &TableHandle, key: &[u8], value: &[u8]) -> Result<()> {
         self.write_waiting(table)?;
         self.key.clear();
         self.key.extend_from_slice(key);
@@ -364,7 +350,7 @@ impl Stream {
         Ok(())
     }
 
-    fn write_waiting(&mut self, table: &Table) -> Result<()> {
+    fn write_waiting(&mut self, table: &TableHandle) -> Result<()> {
         if self.any {
             let file_bytes = final_file_bytes(table.core());
             let outputs = self.outputs.get_or_insert_with(|| RunWriter::new(table, file_bytes));
@@ -374,7 +360,7 @@ impl Stream {
     }
 
     /// The run, if there were any rows.
-    fn finish(mut self, table: &Table) -> Result<Option<Run>> {
+    fn finish(mut self, table: &TableHandle) -> Result<Option<Run>> {
         self.write_waiting(table)?;
         self.outputs.take().map(RunWriter::finish).transpose()
     }
@@ -387,7 +373,7 @@ struct RunWriter {
 }
 
 impl RunWriter {
-    fn new(table: &Table, file_bytes: u64) -> Self {
+    fn new(table: &TableHandle, file_bytes: u64) -> Self {
         let core = table.core().clone();
         // It holds no erases, and mostly goes to the deepest level.
         Self { outputs: Outputs::new(&core, &table.info(), file_bytes, true), core }
@@ -398,7 +384,7 @@ impl RunWriter {
     }
 
     fn finish(self) -> Result<Run> {
-        Ok(Run::new(&self.core, self.outputs.finish_files()?))
+        Ok(Run::new(&self.core, self.outputs.finish(0, 0)?))
     }
 }
 
@@ -449,7 +435,7 @@ impl SortBuffer {
         self.memory.set((self.arena.capacity() + self.rows.capacity() * size_of::<SortRow>()) as u64);
     }
 
-    fn write_run(&mut self, table: &Table) -> Result<Run> {
+    fn write_run(&mut self, table: &TableHandle) -> Result<Run> {
         let arena = &self.arena;
         let key = |row: &SortRow| &arena[row.at as usize..row.value_at as usize];
         // Of equal keys the last one given comes first. Only an empty row starts where the next one does.

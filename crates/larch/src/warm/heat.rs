@@ -16,10 +16,10 @@
 //!   values outside their pages come back when they are asked for, as the nodes above them do.
 //! * What goes wrong here goes wrong again for who needs the page, and is told there: nothing fails for want of warmth.
 
-use super::Loader;
+use super::loader::Loader;
 use crate::core::Core;
-use crate::manifest::db_file::DbFile;
-use crate::manifest::{Edit, Level};
+use crate::manifest::DbFile;
+use crate::manifest::{Level, NewFile};
 use os::sync::Arc;
 use pages::{Address, Loaded, PageKind, PageSource, Reason};
 use sst::{Branch, TreeKind};
@@ -65,7 +65,7 @@ impl Heat {
     /// Of `runs` of files that do not overlap. Reads nothing, and leaves no trace in the cache.
     pub fn of(core: &Core, runs: &[Level]) -> Self {
         let mut heat = Self { trees: Default::default(), index_bytes: 0, data_bytes: 0 };
-        let loaded = Loaded::new(&core.cache);
+        let loaded = Loaded::new(&core.env.cache);
         for (i, tree) in KEYED.into_iter().enumerate() {
             for run in runs {
                 let (mut nodes, mut data) = (Vec::new(), Vec::new());
@@ -96,7 +96,7 @@ impl Heat {
             // What is damaged is for readers to find.
             let Ok(below) = file.sst.branches(tree, &branch, &page) else { continue };
             left.extend(below.into_iter().rev());
-            let degrees = core.cache.heat_of(&page).degrees();
+            let degrees = core.env.cache.heat_of(&page).degrees();
             let Branch { low, high, level, .. } = branch;
             if level > 0 || tree != TreeKind::Main {
                 self.index_bytes += page.cost_bytes();
@@ -159,9 +159,9 @@ pub struct Rest {
     data_bytes: u64,
 }
 
-/// Brings to memory what the files that `edits` add inherit of `runs`, files that do not overlap each, as far as it comes
-/// before they are installed. They are opened early for that.
-pub fn inherit(core: &Arc<Core>, runs: Vec<Level>, edits: &[Edit]) -> Rest {
+/// Brings to memory what `new` files inherit from `runs`, each of files that do not overlap, up to what comes before the new
+/// files are installed. They are opened early for that.
+pub fn inherit(core: &Core, runs: Vec<Level>, new: &[NewFile]) -> Rest {
     let heat = Heat::of(core, &runs);
     // They leave the disk once nobody has them.
     drop(runs);
@@ -169,15 +169,13 @@ pub fn inherit(core: &Arc<Core>, runs: Vec<Level>, edits: &[Edit]) -> Rest {
     if heat.is_cold() {
         return rest;
     }
-    for edit in edits {
-        if let Edit::AddFile { table, number, epoch, version_offset, meta, .. } = edit {
-            let file = core.opener.open_early(*number, *epoch, *version_offset, meta.clone());
-            file.sst.file.keep(core.table_info(*table).is_some_and(|info| info.options.in_memory));
-            rest.files.push(file);
-        }
+    for new in new {
+        let file = core.env.opener.open_early(new);
+        file.sst.file.keep(core.views.table_info(new.table).is_some_and(|info| info.options.in_memory));
+        rest.files.push(file);
     }
     let mut go_on = |_| !core.background.is_closing();
-    let mut loader = Loader::new(&core.cache, Reason::Compaction, heat.most_index_bytes(&rest.files), &mut go_on);
+    let mut loader = Loader::new(&core.env.cache, Reason::Compaction, heat.most_index_bytes(&rest.files), &mut go_on);
     let Rest { files, data, .. } = &mut rest;
     for (i, tree) in KEYED.into_iter().enumerate() {
         let pages = bring_nodes(&mut loader, files, tree, &heat.trees[i]);
@@ -187,8 +185,8 @@ pub fn inherit(core: &Arc<Core>, runs: Vec<Level>, edits: &[Edit]) -> Rest {
             bring(&mut loader, files, pages);
         }
     }
-    let budget_bytes = core.cache.budget_bytes();
-    let room_bytes = budget_bytes.saturating_sub(core.cache.used_bytes()).max(budget_bytes / 4);
+    let budget_bytes = core.env.cache.budget_bytes();
+    let room_bytes = budget_bytes.saturating_sub(core.env.cache.used_bytes()).max(budget_bytes / 4);
     let now_bytes = room_bytes.min(heat.data_bytes);
     let now = hottest_first(data, now_bytes);
     let later = data.split_off(now);
@@ -201,12 +199,12 @@ pub fn inherit(core: &Arc<Core>, runs: Vec<Level>, edits: &[Edit]) -> Rest {
 
 impl Rest {
     /// Brings the rest, once the files are part of the set and the inputs are not.
-    pub fn bring(self, core: &Arc<Core>) {
+    pub fn bring(self, core: &Core) {
         let Self { files, mut data, data_bytes } = self;
         let count = hottest_first(&mut data, data_bytes);
         data.truncate(count);
         let mut go_on = |_| !core.background.is_closing();
-        let mut loader = Loader::new(&core.cache, Reason::Compaction, data_bytes, &mut go_on);
+        let mut loader = Loader::new(&core.env.cache, Reason::Compaction, data_bytes, &mut go_on);
         bring(&mut loader, &files, data);
     }
 }

@@ -1,13 +1,14 @@
 //! Which pages were in memory when the database was closed: written then, and brought back after the next open, as many as
 //! have room. It holds addresses, no bytes of pages; see `docs/format/warm.md`.
 //!
-//! * It is worth nothing but time. It is not synced, a torn or foreign one is removed and said in a metric, and nothing fails
-//!   for want of it.
+//! * Best effort: losing it costs only time. It is not synced, a torn or foreign one is removed and counted in a metric, and
+//!   nothing fails without it.
 //! * A page is read at its address as any other: checksum and kind must be right, so what is wrong here brings no wrong page.
 
-use super::{Loader, Warmed};
-use crate::core::Core;
-use crate::manifest::db_file::DbFile;
+use super::loader::{Loader, Warmed};
+use crate::core::environment::Environment;
+use crate::manifest::DbFile;
+use crate::read::View;
 use os::Access;
 use os::sync::Arc;
 use pages::{Address, PACK_BYTES, PageKind, Reason, ResidentPage};
@@ -133,8 +134,7 @@ fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
 }
 
 /// Writes down which pages of the database's files are in memory: nodes first, then what was used most.
-pub fn save(core: &Core) -> std::io::Result<()> {
-    let view = core.view();
+pub fn save(env: &Environment, view: &View) -> std::io::Result<()> {
     let files: HashMap<u32, &Arc<DbFile>> = view
         .files
         .tables
@@ -142,7 +142,7 @@ pub fn save(core: &Core) -> std::io::Result<()> {
         .flat_map(|table| table.files())
         .map(|(_, file)| (file.sst.file.slot(), file))
         .collect();
-    let resident = core.cache.resident_of(files.values().map(|file| &file.sst.file), MAX_PAGES);
+    let resident = env.cache.resident_of(files.values().map(|file| &file.sst.file), MAX_PAGES);
     let mut pages: BTreeMap<(u64, u64), Vec<Saved>> = BTreeMap::new();
     for ResidentPage { slot, at, kind, heat } in resident {
         if let Some(file) = files.get(&slot) {
@@ -154,23 +154,23 @@ pub fn save(core: &Core) -> std::io::Result<()> {
         FilePages { number, epoch, pages }
     });
     let bytes = encode(view.files.database, &pages.collect::<Vec<_>>());
-    let disk = &core.machine.disk;
-    let new = core.directory.join(NEW_NAME);
+    let disk = &env.machine.disk;
+    let new = env.directory.join(NEW_NAME);
     if disk.exists(&new)? {
         disk.remove(&new)?;
     }
     disk.open(&new, Access::Create)?.append(&bytes)?;
-    disk.rename(&new, &path(core))
+    disk.rename(&new, &path(env))
 }
 
-fn path(core: &Core) -> PathBuf {
-    core.directory.join(NAME)
+fn path(env: &Environment) -> PathBuf {
+    env.directory.join(NAME)
 }
 
 /// Reads what was saved; `None` if there is nothing.
-fn load(core: &Core) -> Option<Option<Vec<FilePages>>> {
-    let disk = &core.machine.disk;
-    let path = path(core);
+fn load(env: &Environment, database: u64) -> Option<Option<Vec<FilePages>>> {
+    let disk = &env.machine.disk;
+    let path = path(env);
     if !disk.exists(&path).ok()? {
         return None;
     }
@@ -178,8 +178,8 @@ fn load(core: &Core) -> Option<Option<Vec<FilePages>>> {
         let bytes = disk.open(&path, Access::Read)?.len()?;
         if bytes > MAX_BYTES { Ok(Vec::new()) } else { disk.read_all(&path) }
     };
-    let decoded = read().ok().and_then(|bytes: Vec<u8>| decode(&bytes, core.view().files.database));
-    if decoded.is_none() && !core.options.read_only {
+    let decoded = read().ok().and_then(|bytes: Vec<u8>| decode(&bytes, database));
+    if decoded.is_none() && !env.options.read_only {
         // One that cannot be removed is refused again.
         disk.remove(&path).ok();
     }
@@ -187,10 +187,9 @@ fn load(core: &Core) -> Option<Option<Vec<FilePages>>> {
 }
 
 /// Brings back what was in memory when the database was closed last, as far as the cache has room that nobody uses.
-pub fn restore(core: &Core, progress: &mut dyn FnMut(u64) -> bool) -> Restored {
-    let Some(state) = load(core) else { return Restored::default() };
+pub fn restore(env: &Environment, view: &View, progress: &mut dyn FnMut(u64) -> bool) -> Restored {
+    let Some(state) = load(env, view.files.database) else { return Restored::default() };
     let Some(state) = state else { return Restored { is_refused: true, ..Restored::default() } };
-    let view = core.view();
     let files: HashMap<(u64, u64), &Arc<DbFile>> = view
         .files
         .tables
@@ -198,9 +197,9 @@ pub fn restore(core: &Core, progress: &mut dyn FnMut(u64) -> bool) -> Restored {
         .flat_map(|table| table.files())
         .map(|(_, file)| ((file.number, file.epoch), file))
         .collect();
-    let budget_bytes = core.cache.budget_bytes();
-    let room_bytes = budget_bytes.saturating_sub(core.cache.used_bytes()).saturating_sub(budget_bytes / 16);
-    let mut loader = Loader::new(&core.cache, Reason::Warm, room_bytes, progress);
+    let budget_bytes = env.cache.budget_bytes();
+    let room_bytes = budget_bytes.saturating_sub(env.cache.used_bytes()).saturating_sub(budget_bytes / 16);
+    let mut loader = Loader::new(&env.cache, Reason::Warm, room_bytes, progress);
     let is_whole = bring(&mut loader, &state, &files);
     let warmed = Warmed { bytes: loader.bytes, page_reads: loader.page_reads(), is_whole };
     Restored { warmed, is_refused: false }

@@ -1,9 +1,10 @@
 //! What comes to memory before it is asked for: that it is what is wanted, and no more than there is room for.
 
-use super::*;
-use crate::{Database, LevelOptions, TableOptions};
+use crate::{Database, LevelOptions, Table, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
+use os::sync::Arc;
+use pages::{PageKind, Reason};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

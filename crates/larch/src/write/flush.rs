@@ -1,18 +1,19 @@
 //! From memtables to files of level 0. Knows no levels below.
 
+use super::room::{rotate, wait_for_flushes, wait_for_level0};
+use super::writer::log_path;
 use crate::compact::erases::Covers;
 use crate::compact::keep::{self, KeyFilter};
 use crate::compact::pick;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::files::install::FreshFiles;
-use crate::files::output::{Added, Outputs};
-use crate::manifest::{Edit, TableId, TableInfo};
+use crate::files::output::{NewFiles, Outputs};
+use crate::manifest::{Edit, TableInfo};
 use crate::memtable::Memtable;
-use crate::read::MemSet;
-use crate::warm::job::keep_early;
-use crate::write::commit::{Writer, log_path, rotate, wait_for_level0};
+use crate::memtable::set::MemSet;
+use crate::read::View;
+use crate::warm;
 use os::sync::atomic::Ordering;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
@@ -25,12 +26,12 @@ pub struct FlushJob(pub Weak<Core>);
 impl Job for FlushJob {
     fn poll(&self) -> Polled {
         let Some(core) = self.0.upgrade() else { return Polled::Idle };
-        let view = core.view();
+        let view = core.views.newest();
         if view.memory.len() < 2 || core.check_writable().is_err() {
             return Polled::Idle;
         }
         let troubles = &core.background.troubles;
-        if let Some(time) = troubles.flush_waits(core.machine.clock.now()) {
+        if let Some(time) = troubles.flush_waits(core.env.machine.clock.now()) {
             core.background.wake_flush_after(time);
             return Polled::Idle;
         }
@@ -39,8 +40,8 @@ impl Job for FlushJob {
         match flush(&core, oldest) {
             Ok(()) => {
                 troubles.flush_succeeded();
-                let level0 = core.view().files.tables.most_level0_files();
-                match pick::is_urgent(level0, &core.options.levels) {
+                let level0 = core.views.newest().files.tables.most_level0_files();
+                match pick::is_urgent(level0, &core.env.options.levels) {
                     true => core.background.wake_compact_first(),
                     false => core.background.wake_compact(),
                 }
@@ -50,9 +51,9 @@ impl Job for FlushJob {
             // Without the table that was dropped meanwhile, again.
             Err(Error::NoSuchTable(_)) => Polled::Worked,
             Err(error) => {
-                let trouble = troubles.flush_failed(&error, core.machine.clock.now());
+                let trouble = troubles.flush_failed(&error, core.env.machine.clock.now());
                 core.background.wake_flush_after(trouble.retry_in.unwrap_or_default());
-                core.report(|| trouble.event());
+                core.env.report(|| trouble.event());
                 core.background.tell_progress();
                 Polled::Idle
             }
@@ -62,46 +63,51 @@ impl Job for FlushJob {
 
 /// Writes `memory`, the oldest memtables, to level 0 and gives up their log.
 pub fn flush(core: &Arc<Core>, memory: &Arc<MemSet>) -> Result<()> {
-    let begin = core.machine.clock.now();
-    core.report(|| Event::FlushStarted { bytes: memory.bytes() });
-    let Added { edits, fresh, bytes } = write_files(core, memory)?;
-    let files = edits.len() as u64;
-    keep_early(core, &edits);
-    let next_log = core.view().memory.iter().rev().nth(1).expect("frozen memtables have successors").log;
+    let begin = core.env.machine.clock.now();
+    core.env.report(|| Event::FlushStarted { bytes: memory.bytes() });
+    let new = write_files(core, memory)?;
+    let (files, bytes) = (new.files.len() as u64, new.bytes());
+    let next_log = core.views.newest().memory.iter().rev().nth(1).expect("frozen memtables have successors").log;
     let flushed = flushed_with(core, memory);
     let state = [Edit::OldestLog(next_log), Edit::LastVersion(flushed), Edit::FlushedVersion(flushed)];
-    let edits: Vec<Edit> = edits.into_iter().chain(state).collect();
-    core.install(&edits, fresh, |view| view.memory.retain(|other| other.log != memory.log))?;
-    core.written.flushes.fetch_add(1, Ordering::Relaxed);
-    core.report(|| Event::FlushFinished { files, bytes, time: core.machine.clock.now() - begin });
-    core.opener.leftovers.remove(&log_path(&core.directory, memory.log));
+    let edits = |added: Vec<Edit>| added.into_iter().chain(state).collect();
+    let change = |view: &mut View| view.memory.retain(|other| other.log != memory.log);
+    warm::install::install(core, new, Vec::new(), edits, change)?;
+    core.env.written.flushes.fetch_add(1, Ordering::Relaxed);
+    core.env.report(|| Event::FlushFinished { files, bytes, time: core.env.machine.clock.now() - begin });
+    core.env.opener.leftovers.remove(&log_path(&core.env.directory, memory.log));
     Ok(())
 }
 
 /// The newest version such that no commit up to it is in memory other than `memory`.
 fn flushed_with(core: &Core, memory: &MemSet) -> Version {
     // The version first: then every commit up to it is in the view.
-    let visible = core.visible();
-    let view = core.view();
+    let visible = core.views.visible();
+    let view = core.views.newest();
     let others = view.memory.iter().filter(|other| other.log != memory.log);
     others.map(|other| Version(other.oldest().0 - 1)).fold(visible, Version::min)
 }
 
 /// Writes a file for every table with rows, for level 0.
-pub fn write_files(core: &Arc<Core>, memory: &MemSet) -> Result<Added> {
-    let boundaries = core.boundaries();
-    let mut all = Added { edits: Vec::new(), fresh: FreshFiles::new(core), bytes: 0 };
+pub fn write_files(core: &Arc<Core>, memory: &MemSet) -> Result<NewFiles> {
+    let boundaries = core.views.boundaries();
+    let mut all = NewFiles::none(&core.env);
     for (table, memtable) in memory.all() {
         if memtable.is_empty() {
             continue;
         }
-        let Some(info) = core.table_info(table) else { continue };
+        let Some(info) = core.views.table_info(table) else { continue };
         all.append(write_table(core, &info, &memtable, &boundaries)?);
     }
     Ok(all)
 }
 
-fn write_table(core: &Arc<Core>, table: &Arc<TableInfo>, memtable: &Memtable, boundaries: &[Version]) -> Result<Added> {
+fn write_table(
+    core: &Arc<Core>,
+    table: &Arc<TableInfo>,
+    memtable: &Memtable,
+    boundaries: &[Version],
+) -> Result<NewFiles> {
     let mut erases = memtable.range_erases().map(|erase| RangeErase {
         start: erase.start.to_vec(),
         end: (!erase.end.is_empty()).then(|| erase.end.to_vec()),
@@ -128,9 +134,9 @@ fn write_table(core: &Arc<Core>, table: &Arc<TableInfo>, memtable: &Memtable, bo
     while let Some(erase) = covers.advance(None)? {
         outputs.add_erase(erase.clone())?;
     }
-    let added = outputs.finish(0, 0)?;
-    core.written.flush.fetch_add(added.bytes, Ordering::Relaxed);
-    Ok(added)
+    let new = outputs.finish(0, 0)?;
+    core.env.written.flush.fetch_add(new.bytes(), Ordering::Relaxed);
+    Ok(new)
 }
 
 /// Freezes what is in memory and waits until all of it is in files.
@@ -140,7 +146,7 @@ pub fn flush_all(core: &Arc<Core>) -> Result<()> {
     wait_for_flushes(core)?;
     wait_for_level0(core, None)?;
     {
-        let mut guard = core.write.lock();
+        let mut guard = core.writes.writer.lock();
         let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
         core.check_writable()?;
         if !writer.memory().is_empty() {
@@ -148,41 +154,4 @@ pub fn flush_all(core: &Arc<Core>) -> Result<()> {
         }
     }
     wait_for_flushes(core)
-}
-
-/// Waits until no row of `table` is in memory, for who holds the writer: no commit comes meanwhile, and flushes do not need it.
-pub fn table_to_files(core: &Core, writer: &mut Writer, table: TableId) -> Result<()> {
-    let has_rows = |memory: &Arc<MemSet>| memory.table(table).is_some_and(|memtable| !memtable.is_empty());
-    if core.view().memory.iter().any(has_rows) {
-        if !writer.memory().is_empty() {
-            rotate(core, writer)?;
-        }
-        wait_for_flushes(core)?;
-    }
-    Ok(())
-}
-
-/// Waits until everything frozen is in files. A flush that failed is tried at once.
-///
-/// # Errors
-///
-/// Why a flush failed meanwhile; it is tried again in the background.
-pub fn wait_for_flushes(core: &Core) -> Result<()> {
-    let troubles = &core.background.troubles;
-    let failed_before = troubles.failed_flushes();
-    troubles.retry_flush_now();
-    loop {
-        let seen = core.background.progress_seen();
-        core.check_writable()?;
-        if core.view().memory.len() < 2 {
-            return Ok(());
-        }
-        if troubles.failed_flushes() > failed_before
-            && let Some(cause) = troubles.flush_cause()
-        {
-            return Err(cause);
-        }
-        core.background.wake_flush();
-        core.wait_progress(seen);
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Thread safe. Events are reported without a lock.
 
-use crate::core::Core;
+use crate::core::environment::Environment;
 use crate::event::{Event, StallReason};
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -41,16 +41,17 @@ impl Stalls {
 
 /// A commit that waits, until dropped.
 pub struct Waiting<'c> {
-    core: &'c Core,
+    env: &'c Environment,
+    stalls: &'c Stalls,
     reason: StallReason,
     since: Duration,
 }
 
 impl<'c> Waiting<'c> {
     /// A commit begins to wait.
-    pub fn begin(core: &'c Core, reason: StallReason) -> Self {
-        let since = core.machine.clock.now();
-        let stall = core.background.stalls.of(reason);
+    pub fn begin(env: &'c Environment, stalls: &'c Stalls, reason: StallReason) -> Self {
+        let since = env.machine.clock.now();
+        let stall = stalls.of(reason);
         stall.commits.fetch_add(1, Ordering::Relaxed);
         let mut waiting = stall.waiting.lock();
         waiting.0 += 1;
@@ -60,9 +61,9 @@ impl<'c> Waiting<'c> {
         }
         drop(waiting);
         if is_first {
-            core.report(|| Event::Stalled { reason });
+            env.report(|| Event::Stalled { reason });
         }
-        Self { core, reason, since }
+        Self { env, stalls, reason, since }
     }
 
     /// What it waits for.
@@ -73,16 +74,16 @@ impl<'c> Waiting<'c> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        let Self { core, reason, since } = *self;
-        let now = core.machine.clock.now();
-        let stall = core.background.stalls.of(reason);
+        let Self { env, stalls, reason, since } = *self;
+        let now = env.machine.clock.now();
+        let stall = stalls.of(reason);
         stall.micros.fetch_add((now - since).as_micros() as u64, Ordering::Relaxed);
         let mut waiting = stall.waiting.lock();
         waiting.0 -= 1;
         let (left, first) = *waiting;
         drop(waiting);
         if left == 0 {
-            core.report(|| Event::Resumed { reason, time: now - first });
+            env.report(|| Event::Resumed { reason, time: now - first });
         }
     }
 }

@@ -21,7 +21,7 @@ fn writers_wait_for_places_in_level_0_and_are_let_go_by_a_compaction() {
     let db = builder.durability(Durability::Buffered).on_event(hook).open().expect("a new database");
     let table = db.table("t").expect("a table");
     // No compaction runs meanwhile.
-    let turn = table.core().compacting.lock();
+    let turn = table.core().writes.compacting.lock();
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -60,7 +60,7 @@ fn a_table_that_cannot_be_compacted_takes_no_writes_once_its_level_0_is_full_and
     let db = open();
     let (bad, good) = (db.table("bad").expect("a table"), db.table("good").expect("a table"));
     let file = {
-        let view = bad.core().view();
+        let view = bad.core().views.newest();
         let table = view.files.tables.get(&bad.id()).expect("it is there");
         let files: Vec<_> = table.files().map(|(_, file)| file.path().to_owned()).collect();
         files.into_iter().next().expect("it has rows")

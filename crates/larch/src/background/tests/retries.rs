@@ -136,7 +136,7 @@ fn a_compaction_that_fails_is_tried_again_while_writes_go_on() {
 fn a_corrupt_input_stops_the_compaction_of_its_table_alone_and_says_so() {
     let (machine, disk) = with_level0(&["bad", "good"]);
     let flip = |db: &Database| {
-        let view = db.table("bad").expect("a table").core().view();
+        let view = db.table("bad").expect("a table").core().views.newest();
         let bad = view.files.tables.values().find(|table| table.info.name == "bad").expect("it is there");
         let file = bad.levels[0][0].path().to_owned();
         disk.flip_bit(&file, 100, 3);

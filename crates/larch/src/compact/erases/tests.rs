@@ -2,7 +2,7 @@
 //! it makes of them is tested with whole databases.
 
 use crate::compact::{pick, run};
-use crate::files::install::FreshFiles;
+use crate::files::fresh::FreshFiles;
 use crate::manifest::Edit;
 use crate::{Database, Durability, Error, Table};
 use os::sim::SimDisk;
@@ -16,8 +16,8 @@ fn key(i: u32) -> Vec<u8> {
 /// A merge of everything that `table` has, as long as `go_on` says.
 fn merge_while(table: &Table, go_on: &mut dyn FnMut(u64, u64) -> bool) -> Result<bool, Error> {
     let core = table.core();
-    let files = core.view().files.tables[&table.id()].clone();
-    let _turn = core.compacting.lock();
+    let files = core.views.newest().files.tables[&table.id()].clone();
+    let _turn = core.writes.compacting.lock();
     run::run(core, &files, &pick::everything(&files), go_on)
 }
 
@@ -55,16 +55,16 @@ fn range_erases_that_leave_the_bounds_of_their_file_make_no_merge_panic() {
     let table = db.table("t").expect("the disk works");
     let core = table.core();
     for start in [b"b", b"a"] {
-        let number = core.new_number();
-        let path = core.opener.path(number, core.epoch);
-        let file = core.machine.disk.open(&path, Access::Create).expect("the disk works");
+        let number = core.writes.new_number();
+        let path = core.env.opener.path(number, core.env.epoch);
+        let file = core.env.machine.disk.open(&path, Access::Create).expect("the disk works");
         let mut builder = Builder::new(file, path, number, BuildOptions::default());
         builder.add_range_erase(start, Some(b"d"), &[Version(number)]).expect("the disk works");
         let mut meta = builder.finish().expect("the disk works");
         meta.bounds.low = b"c".to_vec();
-        let (table, epoch) = (table.id(), core.epoch);
-        let edit = Edit::AddFile { table, level: 0, number, epoch, version_offset: 0, meta };
-        core.install(&[edit], FreshFiles::new(core), |_| {}).expect("the disk works");
+        let (table, epoch) = (table.id(), core.env.epoch);
+        let edit = Edit::AddFile(crate::manifest::NewFile { table, level: 0, number, epoch, version_offset: 0, meta });
+        core.install(&[edit], FreshFiles::new(&core.env.opener.leftovers), |_| {}).expect("the disk works");
     }
     let error = merge_while(&table, &mut |_, _| true).expect_err("the bounds are wrong");
     assert!(error.to_string().contains("begins before the bounds of the file"), "{error}");

@@ -36,7 +36,14 @@ fn table(files: &[Described]) -> TableFiles {
         let main = Tree { totals, data_pages: 1, btree: Some(root), flat: None };
         let bounds = KeyBounds { low: low.into(), high: Some(high.into()) };
         let meta = Meta { file_bytes: 100 * rows, main: Some(main), bounds, ..meta(newest) };
-        let edit = Edit::AddFile { table: TableId(1), level, number, epoch: 1, version_offset: 0, meta };
+        let edit = Edit::AddFile(crate::manifest::NewFile {
+            table: TableId(1),
+            level,
+            number,
+            epoch: 1,
+            version_offset: 0,
+            meta,
+        });
         set.apply(&edit, &opener, &mut Vec::new()).expect("numbers grow");
     }
     set.tables[&TableId(1)].clone()

@@ -79,7 +79,7 @@ fn prepared() -> (Arc<SimDisk>, Database) {
         Ok((disk, db))
     };
     let (_, db) = prepare(u64::MAX / 2).expect("the disk works");
-    let (end, initial) = db.core().manifest.lock().as_ref().expect("it is open for writing").lengths();
+    let (end, initial) = db.core().writes.manifest.lock().as_ref().expect("it is open for writing").lengths();
     drop(db);
     prepare(end - 2 * initial).expect("the disk works")
 }

@@ -7,6 +7,7 @@ mod files;
 mod values;
 
 use super::*;
+use crate::Error;
 use crate::handle::database::Database;
 use os::Machine;
 use sst::MAX_KEY_BYTES;

@@ -49,7 +49,7 @@ pub struct Memory {
 
 impl Memory {
     pub(super) fn of(core: &Core, cache: &CacheUsage) -> Self {
-        let view = core.view();
+        let view = core.views.newest();
         let cached = Cached::of(|kind| cache.bytes_of(kind));
         let load = |bytes: &os::sync::atomic::AtomicU64| bytes.load(Ordering::Relaxed);
         let files = view.files.tables.values().flat_map(|table| table.files());
@@ -66,12 +66,12 @@ impl Memory {
             in_flight_bytes: cache.in_flight_bytes,
             cache_spare_bytes: (cache.backed_bytes + cache.overhead_bytes).saturating_sub(cache.used_bytes),
             memtable_bytes: view.memory.iter().map(|memory| memory.bytes()).sum(),
-            log_buffer_bytes: load(&core.held.log),
-            builder_bytes: core.held.builders.bytes(),
-            compaction_bytes: core.held.compactions.used_bytes(),
-            import_bytes: core.held.imports.bytes(),
-            manifest_bytes: load(&core.held.manifest) + files + tables as u64,
-            session_bytes: core.ranges.count() as u64 * RANGE_BYTES,
+            log_buffer_bytes: load(&core.env.held.log),
+            builder_bytes: core.env.held.builders.bytes(),
+            compaction_bytes: core.env.held.compactions.used_bytes(),
+            import_bytes: core.env.held.imports.bytes(),
+            manifest_bytes: load(&core.env.held.manifest) + files + tables as u64,
+            session_bytes: core.views.ranges.count() as u64 * RANGE_BYTES,
             pinned_bytes: cache.pinned_bytes,
         }
     }

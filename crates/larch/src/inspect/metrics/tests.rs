@@ -43,10 +43,10 @@ fn fill(db: &Database, table: &Table) {
 /// What a check finds in the table's files.
 fn reports(table: &Table) -> Vec<FileReport> {
     let core = table.core();
-    let view = core.view();
+    let view = core.views.newest();
     let verify = |file: &Arc<crate::manifest::DbFile>| {
-        let session = Session::new(&core.cache, Reason::Check, Admit::Pass);
-        let raw = core.machine.disk.open(file.path(), Access::ReadDirect).expect("the disk works");
+        let session = Session::new(&core.env.cache, Reason::Check, Admit::Pass);
+        let raw = core.env.machine.disk.open(file.path(), Access::ReadDirect).expect("the disk works");
         sst::verify(&file.sst, &session, &*raw, &mut |_| {}).expect("the file is sound")
     };
     view.files.tables[&table.id()].files().map(|(_, file)| verify(file)).collect()
@@ -103,8 +103,8 @@ fn sizes_are_those_of_the_pages_that_a_check_finds() {
 /// Reads a row of the table's newest file with its older versions, all parts of it, into the cache.
 fn warm(table: &Table) {
     let core = table.core();
-    let session = Session::new(&core.cache, Reason::Point, Admit::Keep);
-    let files = core.view();
+    let session = Session::new(&core.env.cache, Reason::Point, Admit::Keep);
+    let files = core.views.newest();
     let (_, file) = files.files.tables[&table.id()].files().next().expect("it has files");
     let mut cursor = SstCursor::new(file.sst.clone());
     retry(&session, || cursor.seek(&session, b"0150", Seek::Lower)).expect("the disk works");

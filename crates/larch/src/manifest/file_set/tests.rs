@@ -56,7 +56,14 @@ fn check(edit: Edit, expected: &str) {
 }
 
 fn add_file(number: u64, version_offset: u64, newest: u64) -> Edit {
-    Edit::AddFile { table: TableId(1), level: 0, number, epoch: 1, version_offset, meta: meta(newest) }
+    Edit::AddFile(crate::manifest::NewFile {
+        table: TableId(1),
+        level: 0,
+        number,
+        epoch: 1,
+        version_offset,
+        meta: meta(newest),
+    })
 }
 
 #[test]
@@ -115,7 +122,14 @@ fn rows_of_a_file_have_as_many_parts_as_the_table_has_groups() {
     };
     let add = |id, beside_main| {
         let meta = Meta { groups: vec![Default::default(); beside_main], ..meta(1) };
-        let add = Edit::AddFile { table: TableId(id), level: 0, number: 3, epoch: 1, version_offset: 0, meta };
+        let add = Edit::AddFile(crate::manifest::NewFile {
+            table: TableId(id),
+            level: 0,
+            number: 3,
+            epoch: 1,
+            version_offset: 0,
+            meta,
+        });
         refusal(&[table(2, &["all"]), table(3, &["hot", "warm", "cold"]), add])
     };
     for (id, beside_main) in [(1, 0), (2, 0), (3, 2)] {

@@ -16,10 +16,10 @@ use super::ends::{End, PAGES_SHARE, PLACES_SHARE, Registered, is_crowded};
 use super::follow::Following;
 use super::limit::Limit;
 use crate::bounds;
+use crate::core::handle::TableHandle;
 use crate::core::snapshots::Pin;
 use crate::error::{Error, Result};
-use crate::handle::table::Table;
-use crate::stats;
+use crate::stats::shape;
 use os::sync::Arc;
 use pages::gauge::Holding;
 use pages::{PageSource, Reason, Session, Stop, Waits};
@@ -59,11 +59,17 @@ enum Given {
 
 impl Rows {
     /// The rows of `table` with keys in `bounds` that `pin` shows, read with `session`.
-    pub fn new(session: Session, table: &Table, wanted: Wanted, pin: Arc<Pin>, (low, high): bounds::Owned) -> Self {
-        let (handle, table) = (table.handle().clone(), table.identity().clone());
+    pub fn new(
+        session: Session,
+        table: &TableHandle,
+        wanted: Wanted,
+        pin: Arc<Pin>,
+        (low, high): bounds::Owned,
+    ) -> Self {
+        let (handle, table) = (table.handle.clone(), table.identity.clone());
         let ended = is_empty(&low.as_ref().map(Vec::as_slice), &high.as_ref().map(Vec::as_slice));
         // A range without keys asks no file.
-        let failed = if ended { handle.core.view_of(&pin).files_of(&table).err() } else { None };
+        let failed = if ended { handle.core().views.of_pin(&pin).files_of(&table).err() } else { None };
         let failed = failed.map_or_else(OnceCell::new, OnceCell::from);
         let (followed_pins, limit) = (session.cache().cursors().holding(), Limit::none(session.admit()));
         let (loads, offers_outside) = (Cell::new(Loads::Nothing), Cell::new(false));
@@ -106,14 +112,14 @@ impl Rows {
         if parts < 2 || self.ended || self.limit.is_set() {
             return Ok(vec![self]);
         }
-        let (core, at) = (&handle.core, pin.version());
-        let view = core.view_of(pin);
+        let (core, at) = (handle.core(), pin.version());
+        let view = core.views.of_pin(pin);
         let range = (self.low.clone(), self.high.clone());
-        let points = stats::split_points(core, view.table(table, at)?, &range, parts as u64);
+        let points = shape::split_points_between(&core.env.cache, view.table(table, at)?, &range, parts as u64);
         let points = points.map_err(|error| core.outdated(error, at))?;
-        let table = Table::new(handle.clone(), table.clone());
+        let table = TableHandle::new(handle.clone(), table.clone());
         let part = |bounds| {
-            let session = session(&core.cache, Reason::Scan, own.admit());
+            let session = session(&core.env.cache, Reason::Scan, own.admit());
             Self::new(session, &table, *wanted, pin.clone(), bounds)
         };
         let mut split = Vec::with_capacity(points.len() + 1);
@@ -129,7 +135,7 @@ impl Rows {
     /// After an error: `Ok` if the range can go on in newer files, where it finds its place again.
     fn recover(&mut self, error: Error) -> Result<()> {
         let Loader { handle, pin, session, .. } = &self.loader;
-        let outcome = Again::new(&handle.core, Some(pin)).after(error, pin.version());
+        let outcome = Again::new(handle.core(), Some(pin)).after(error, pin.version());
         session.release();
         self.let_go();
         outcome.map_err(|error| self.loader.fail(error))
@@ -237,7 +243,7 @@ impl Rows {
         self.loader.session.release();
         if let Some(ends) = &self.ends {
             ends.lock().is_asked = false;
-            drop(ends.take_old(self.loader.handle.core.generation()));
+            drop(ends.take_old(self.loader.handle.core().views.generation()));
         }
     }
 
@@ -321,11 +327,11 @@ impl Rows {
         if following.direction() != direction {
             return None;
         }
-        let newest = loader.handle.core.generation();
+        let newest = loader.handle.core().views.generation();
         if following.renew(newest) {
             // The thread that made the new view may have found the ends in use.
             drop(ends.as_ref().map(|ends| ends.take_old(newest)));
-            if loader.handle.core.view().files_of(&loader.table).is_err() {
+            if loader.handle.core().views.newest().files_of(&loader.table).is_err() {
                 self.following = None;
                 return None;
             }
@@ -347,16 +353,16 @@ impl Rows {
         mut take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
         let Self { loader, low, high, ends, following, followed_pins, limit, beside_main, .. } = self;
-        let (core, at, session) = (&loader.handle.core, loader.pin.version(), &loader.session);
-        let ends = ends.get_or_insert_with(|| core.ranges.enter());
+        let (core, at, session) = (loader.handle.core(), loader.pin.version(), &loader.session);
+        let ends = ends.get_or_insert_with(|| core.views.ranges.enter());
         // Both are dropped after the lock, as they are declared before it.
         let (view, gone) = (OnceCell::new(), Cell::new(Vec::new()));
         let mut places = ends.lock();
-        gone.set(places.begin(core.generation()));
+        gone.set(places.begin(core.views.generation()));
         if let Some(following) = following.take() {
             places.resume(&following);
         }
-        let view = || view.get_or_init(|| core.view_of(&loader.pin));
+        let view = || view.get_or_init(|| core.views.of_pin(&loader.pin));
         let (place, near, far) = match direction {
             Direction::Forward => (&mut places.front, low, &*high),
             Direction::Backward => (&mut places.back, high, &*low),
@@ -430,8 +436,8 @@ impl Rows {
         drop(gone);
         // The thread that made a newer view may have found the ends in use: asked after the lock, so that one of both sees the
         // other.
-        if !is_asked && generation != core.generation() {
-            drop(ends.take_old(core.generation()));
+        if !is_asked && generation != core.views.generation() {
+            drop(ends.take_old(core.views.generation()));
         }
         if crowded {
             self.make_room();

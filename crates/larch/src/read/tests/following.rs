@@ -71,7 +71,7 @@ fn rows_that_follow_in_a_page_are_those_of_a_model_whatever_happens_between_them
             let table = db.table_with("t", options).expect("the disk works");
             let shown = clusters(rng, &db, &table);
             let while_pending = || {
-                table.core().change_view(|_| {});
+                table.core().views.change(|_| {});
                 reads.step();
             };
             let mut now = shown.last().expect("the newest").1.clone();
@@ -88,7 +88,7 @@ fn rows_that_follow_in_a_page_are_those_of_a_model_whatever_happens_between_them
                 let expected: Vec<(Vec<u8>, Row)> = rows.map(|(key, row)| (key.clone(), picked(row, groups))).collect();
                 let mut expected = expected.as_slice();
                 let pin = snapshot.pin_of(&table).expect("it is of this database").clone();
-                let mut rows = Rows::new(table.session(Reason::Scan), &table, wanted, pin, range);
+                let mut rows = Rows::new(table.inner().session(Reason::Scan), table.inner(), wanted, pin, range);
                 let mut borrowed = Borrowed::default();
                 let limit = if rng.random_range(0..3) == 0 { rng.random_range(0..600) } else { u64::MAX };
                 if limit < u64::MAX {
@@ -98,7 +98,7 @@ fn rows_that_follow_in_a_page_are_those_of_a_model_whatever_happens_between_them
                 loop {
                     match rng.random_range(0..200) {
                         0 => table.compact().expect("the disk works"),
-                        1..4 => table.core().change_view(|_| {}),
+                        1..4 => table.core().views.change(|_| {}),
                         4..10 => {
                             let key = numbered(rng.random_range(0..KEYS));
                             change(rng, &table, &mut now, key);
@@ -127,7 +127,7 @@ fn rows_that_follow_in_a_page_are_those_of_a_model_whatever_happens_between_them
                 }
                 drop(rows);
                 reads.finish();
-                assert_eq!(table.core().cache.usage().pinned_bytes, 0);
+                assert_eq!(table.core().env.cache.usage().pinned_bytes, 0);
             }
         }
     }

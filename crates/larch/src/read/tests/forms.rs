@@ -4,6 +4,7 @@
 use super::*;
 use crate::bounds;
 use crate::read::again::Again;
+use crate::read::content;
 use crate::read::multi::MultiRead;
 use crate::read::range::Rows;
 use crate::read::row::Spot;
@@ -35,7 +36,7 @@ pub(super) struct Borrowed {
 }
 
 fn session(table: &Table) -> Session {
-    Session::new(&table.core().cache, Reason::Point, Admit::Keep)
+    Session::new(&table.core().env.cache, Reason::Point, Admit::Keep)
 }
 
 fn nobody() -> Context<'static> {
@@ -79,21 +80,21 @@ pub(super) fn next(
 ) -> Next {
     loop {
         match rng.random_range(0..5) {
-            0 => return given(rows.wait(direction, |row| row.into_owned::<Parts>()).expect("the disk works")),
+            0 => return given(rows.wait(direction, content::owned::<Parts>).expect("the disk works")),
             4 => {
                 let row = rows.next(direction).expect("the disk works")?;
                 borrowed.rows += 1;
                 borrowed.followed += u64::from(matches!(row.spot, Spot::InPage(..)));
                 return Some((row.key().to_vec(), bytes(&row.parts().expect("the disk works"))));
             }
-            1 => match rows.try_once(direction, |row| row.into_owned::<Parts>()).expect("the disk works") {
+            1 => match rows.try_once(direction, content::owned::<Parts>).expect("the disk works") {
                 Tried::Ready(row) => return given(row),
                 Tried::WouldFault => {}
             },
             // To the end, or given up on the way.
             form => {
                 for _ in 0..if form == 2 { u32::MAX } else { rng.random_range(0..4) } {
-                    match rows.poll(&mut nobody(), direction, |row| row.into_owned::<Parts>()) {
+                    match rows.poll(&mut nobody(), direction, content::owned::<Parts>) {
                         Poll::Ready(row) => return given(row.expect("the disk works")),
                         Poll::Pending => happen(),
                     }
@@ -116,7 +117,7 @@ fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
             let table = db.table_with("t", tiny_pages(index)).expect("the disk works");
             let shown = history(rng, &db, &table);
             let while_pending = || {
-                table.core().change_view(|_| {});
+                table.core().views.change(|_| {});
                 reads.step();
             };
             let mut now = shown.last().expect("the newest").1.clone();
@@ -127,7 +128,7 @@ fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
                 8 => {
                     super::change(rng, &table, &mut now, true);
                     // A range from its end to its start is nothing that was written.
-                    if table.core().view().memory[0].table(table.id()).is_some() {
+                    if table.core().views.newest().memory[0].table(table.id()).is_some() {
                         flush(&table, 0, u64::MAX);
                     }
                 }
@@ -146,7 +147,7 @@ fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
                 let expected: Vec<(Vec<u8>, Row)> = rows.map(|(key, row)| (key.clone(), picked(row, groups))).collect();
                 let mut expected = expected.as_slice();
                 let pin = snapshot.pin_of(&table).expect("it is of this database").clone();
-                let mut rows = Rows::new(session(&table), &table, wanted, pin, range);
+                let mut rows = Rows::new(session(&table), table.inner(), wanted, pin, range);
                 let limit = if rng.random() { rng.random_range(0..40) } else { u64::MAX };
                 if limit < u64::MAX {
                     rows = rows.limit(limit);
@@ -172,7 +173,7 @@ fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
                 }
                 drop(rows);
                 reads.finish();
-                assert_eq!(table.core().cache.usage().pinned_bytes, 0);
+                assert_eq!(table.core().env.cache.usage().pinned_bytes, 0);
             }
         }
     }
@@ -198,14 +199,14 @@ fn futures_say_of_keys_what_reads_that_wait_do() {
                         keys.iter().map(|key| model.get(key).map(|row| picked(row, groups))).collect();
                     let (view, at) = Again::new(table.core(), selection.pinned()).view();
                     let seen = view.table(table.identity(), at).expect("it is there");
-                    let cache = &table.core().cache;
+                    let cache = &table.core().env.cache;
                     for (key, expected) in keys.iter().zip(&expected) {
                         let mut session = session(&table);
                         let mut read = PointRead::new(seen, key);
                         let wanted = selection.wanted();
                         let row =
                             run(retry_async(&mut session, |session| read.get_parts(session, cache, wanted)), || {
-                                table.core().change_view(|_| {});
+                                table.core().views.change(|_| {});
                                 reads.step();
                             });
                         assert_eq!(row.expect("the disk works").as_deref().map(bytes).as_ref(), expected.as_ref());
@@ -246,9 +247,9 @@ fn a_future_dropped_after_any_number_of_polls_leaves_nothing_behind() {
         for polls in 0.. {
             let Held { reads, db } = open_held(&disk, cache_bytes, 1);
             let table = db.existing_table("split").expect("a name").expect("it is there");
-            let cache = &table.core().cache;
+            let cache = &table.core().env.cache;
             let wanted = [2, 0].into_iter().try_fold(Wanted::nothing(3), Wanted::with).expect("each once");
-            let (view, at) = table.core().now();
+            let (view, at) = table.core().views.now();
             let seen = view.table(table.identity(), at).expect("it is there");
             let nothing_is_left = || {
                 reads.finish();
@@ -277,15 +278,15 @@ fn a_future_dropped_after_any_number_of_polls_leaves_nothing_behind() {
             nothing_is_left();
             {
                 let range = bounds::owned(&(numbered(100)..numbered(130)));
-                let mut rows = Rows::new(session(&table), &table, wanted, table.pin(), range).limit(25);
+                let mut rows = Rows::new(session(&table), table.inner(), wanted, table.inner().pin(), range).limit(25);
                 done += u32::from((0..polls).any(|_| {
-                    let row = rows.poll(&mut nobody(), Direction::Forward, |row| row.into_owned::<Parts>());
+                    let row = rows.poll(&mut nobody(), Direction::Forward, content::owned::<Parts>);
                     reads.step();
                     matches!(row, Poll::Ready(Ok(None)))
                 }));
             }
             nothing_is_left();
-            assert_eq!(table.core().snapshots.count(), 0);
+            assert_eq!(table.core().views.snapshots.count(), 0);
             if done == 3 {
                 println!("cache of {cache_bytes} bytes: done after {polls} polls");
                 break;
@@ -339,14 +340,14 @@ fn a_long_way_over_erased_rows_pins_little_and_is_not_begun_anew_when_files_chan
         let Held { reads, db } = open_held(&disk, 40 * 4400, 4);
         let table = db.existing_table("whole").expect("a name").expect("it is there");
         let range = bounds::owned(&(numbered(erased.start - 1)..=numbered(erased.end)));
-        let mut rows = Rows::new(session(&table), &table, Wanted::whole(), table.pin(), range);
+        let mut rows = Rows::new(session(&table), table.inner(), Wanted::whole(), table.inner().pin(), range);
         let (mut polls, mut most) = (0, 0);
         for _ in 0..2 {
             loop {
                 polls += 1;
                 // Whoever makes a new view takes the place of the range away.
-                table.core().change_view(|_| {});
-                match rows.poll(&mut nobody(), direction, |row| row.into_owned::<Value>()) {
+                table.core().views.change(|_| {});
+                match rows.poll(&mut nobody(), direction, content::owned::<Value>) {
                     Poll::Ready(row) => break assert!(row.expect("the disk works").is_some()),
                     Poll::Pending => {
                         reads.step();

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::manifest::{FileSet, TableFiles, TableId, TableInfo};
+use crate::memtable::set::MemSet;
 use crate::options::TableOptions;
-use crate::read::{MemSet, View};
+use crate::read::View;
 
 const TABLE: TableId = TableId(1);
 

@@ -121,7 +121,7 @@ fn a_damaged_page_does_not_come_back_and_the_others_do() {
     let db = open(&disk, false);
     let table = db.table("t").expect("it is there");
     let path = {
-        let view = table.core().view();
+        let view = table.core().views.newest();
         view.files.tables[&table.id()].files().next().expect("it has one").1.path().to_owned()
     };
     disk.flip_bit(&path, 5_000, 1);

@@ -1,29 +1,11 @@
-//! The pace of slowed writers, and commits on disks that fail.
+//! Commits on disks that fail.
 
 use super::*;
 use crate::Database;
 use os::sim::SimDisk;
 use os::{Disk, Machine};
 use std::io::ErrorKind;
-
-#[test]
-fn one_pace_serves_all_writers_and_no_commit_waits_long() {
-    let pace = Pace::default();
-    let millis = Duration::from_millis;
-    assert_eq!(pace.reserve(millis(1000), millis(20)), millis(20));
-    assert_eq!(pace.reserve(millis(1000), millis(20)), millis(40), "the second writer waits for the first one's share");
-    assert_eq!(
-        pace.reserve(millis(1000), millis(500)),
-        LONGEST_WAIT,
-        "a large batch leaves the rest to those after it"
-    );
-    assert_eq!(pace.reserve(millis(1100), millis(1)), LONGEST_WAIT);
-    assert_eq!(pace.reserve(millis(1600), millis(1)), millis(1), "what nobody used is not saved up");
-    for _ in 0..100 {
-        pace.reserve(millis(2000), millis(1000));
-    }
-    assert_eq!(pace.reserve(millis(2000) + 10 * LONGEST_WAIT, millis(1)), millis(1), "the debt has a limit");
-}
+use std::path::Path;
 
 fn open(disk: &Arc<SimDisk>) -> Database {
     let machine = Machine::simulated_on(disk.clone(), 1);
@@ -41,7 +23,7 @@ fn before_a_rotation() -> (Arc<SimDisk>, Database, u32) {
     let disk = SimDisk::new(1);
     let db = open(&disk);
     let table = db.table("t").expect("the disk works");
-    let log = |db: &Database| db.core().view().memory[0].log;
+    let log = |db: &Database| db.core().views.newest().memory[0].log;
     let first = log(&db);
     let mut rows = 0u32;
     while log(&db) == first {

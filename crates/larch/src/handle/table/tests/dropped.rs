@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::Readable;
-use crate::handle::database::Snapshot;
+use crate::handle::snapshot::Snapshot;
 use crate::read::{PartRange, Tried};
-use crate::stats::{Metric, Resolution, Statistics};
+use crate::{Error, Metric, Resolution, Selection, Statistics};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 

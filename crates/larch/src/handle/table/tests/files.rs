@@ -1,10 +1,10 @@
 //! What files hold of rows in parts, read from the files themselves, after each of the ways in which rows get there.
 
-use crate::handle::database::{Database, Snapshot};
 use crate::handle::table::Table;
 use crate::options::{Durability, LevelOptions, TableOptions};
 use crate::write::batch::BatchOps;
 use crate::write::commit;
+use crate::{Database, Snapshot};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -49,9 +49,9 @@ type Stored = BTreeMap<(Vec<u8>, Reverse<Version>), Option<Parts>>;
 /// All versions in all files of `table`, their parts read in both ways there are.
 fn stored(table: &Table) -> Stored {
     let core = table.core();
-    let session = Session::new(&core.cache, Reason::Check, Admit::Pass);
+    let session = Session::new(&core.env.cache, Reason::Check, Admit::Pass);
     let count = table.options().groups.len().max(1);
-    let view = core.view();
+    let view = core.views.newest();
     let mut stored = Stored::new();
     for (_, file) in view.files.tables[&table.id()].files() {
         let mut cursor = SstCursor::new(file.sst.clone()).with_readahead(Readahead::full(4096));

@@ -1,0 +1,39 @@
+//! Begins the jobs of a database. The only file that knows all of them.
+
+use super::Workers;
+use super::idle::{IDLE_TIME, IdleJob};
+use crate::compact::CompactJob;
+use crate::core::Core;
+use crate::inspect::scrub::ScrubJob;
+use crate::warm::job::WarmJob;
+use crate::write::flush::FlushJob;
+use os::Priority;
+use os::process::Origin;
+use os::sync::Arc;
+
+/// Begins the background work of a database that was opened for writing.
+pub fn begin(core: &Arc<Core>) {
+    let threads = &core.env.machine.threads;
+    let weak = || Arc::downgrade(core);
+    let workers = Workers {
+        flush: threads.worker(Priority::High, Arc::new(FlushJob(weak()))),
+        compact: threads.worker(Priority::Normal, Arc::new(CompactJob(weak()))).into(),
+        warm: threads.worker(Priority::Low, Arc::new(WarmJob(weak()))),
+        scrub: threads.worker(Priority::Low, Arc::new(ScrubJob::new(weak()))),
+        idle: threads.worker(Priority::Low, Arc::new(IdleJob::new(weak()))),
+    };
+    // A reader may end after the last handle, and in a child process.
+    let (compact, origin) = (Arc::downgrade(&workers.compact), Origin::here());
+    core.views.snapshots.on_gone(move || {
+        if let Some(compact) = compact.upgrade().filter(|_| origin.is_here()) {
+            compact.wake();
+        }
+    });
+    core.background.begin(workers);
+    let weak = weak();
+    core.env.log_disk.on_open(move || {
+        if let Some(core) = weak.upgrade() {
+            core.background.wake_idle_after(IDLE_TIME);
+        }
+    });
+}

@@ -1,0 +1,121 @@
+//! Where a database lives and how it was opened: machine, directory, options, cache; and what it keeps count of.
+
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::gauge::Gauge;
+use crate::log::resting::RestingDisk;
+use crate::manifest::db_file::FileOpener;
+use crate::options::Options;
+use os::Machine;
+use os::process::Origin;
+use os::sync::Arc;
+use os::sync::atomic::AtomicU64;
+use pages::{OwnMemory, PageCache};
+use std::path::PathBuf;
+
+/// The surroundings of one open database. They stay as they are while it is open.
+#[derive(Debug)]
+pub struct Environment {
+    /// Disk, clock, randomness and threads.
+    pub machine: Machine,
+    /// The same with a disk that closes log and manifest while nothing is written to them.
+    pub log_machine: Machine,
+    /// That disk.
+    pub log_disk: Arc<RestingDisk>,
+    /// Where the files are.
+    pub directory: PathBuf,
+    /// How it was opened.
+    pub options: Options,
+    /// Pages in memory.
+    pub cache: Arc<PageCache>,
+    /// Makes live files of edits.
+    pub opener: FileOpener,
+    /// Which writer this is: part of the names of its files.
+    pub epoch: u64,
+    /// Bytes written, by cause.
+    pub written: Written,
+    /// Memory of work under way.
+    pub held: Held,
+    /// The process that opened the database.
+    origin: Origin,
+}
+
+impl Environment {
+    /// What the database in `directory` runs on.
+    pub fn new(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener, epoch: u64) -> Self {
+        let log_disk = Arc::new(RestingDisk::new(machine.disk.clone()));
+        Self {
+            log_machine: Machine { disk: log_disk.clone(), ..machine.clone() },
+            log_disk,
+            machine,
+            directory,
+            held: Held::new(options.work_bytes),
+            options,
+            cache: opener.cache.clone(),
+            opener,
+            epoch,
+            written: Written::default(),
+            origin: Origin::here(),
+        }
+    }
+
+    /// Reports what `event` makes to the hook of the database.
+    pub fn report(&self, event: impl FnOnce() -> Event) {
+        self.options.events.report(event);
+    }
+
+    /// Refuses a forked child. It is called before any lock is taken: another thread may have held the lock when the process
+    /// was forked, and no thread of the child lets it go.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Forked`] in a child of the process that opened the database.
+    pub fn check_origin(&self) -> Result<()> {
+        if self.origin.is_here() { Ok(()) } else { Err(Error::Forked) }
+    }
+}
+
+/// Bytes written since the database was opened, by cause.
+#[derive(Debug, Default)]
+pub struct Written {
+    pub log: AtomicU64,
+    pub flush: AtomicU64,
+    pub compaction: AtomicU64,
+    pub import: AtomicU64,
+    /// Files moved down a level without being rewritten.
+    pub trivial_moves: AtomicU64,
+    pub compactions: AtomicU64,
+    pub flushes: AtomicU64,
+    /// Attempts to renew an overgrown manifest that failed. Each later install tries again.
+    pub failed_renewals: AtomicU64,
+    /// Time commits were slowed, in microseconds.
+    pub slowed_micros: AtomicU64,
+}
+
+/// Memory that passes through the hands of writers, by what it is for; what stays is counted where it is.
+#[derive(Debug)]
+pub struct Held {
+    /// Files being built, and range erases on their way into them, by whoever builds them.
+    pub builders: Arc<Gauge>,
+    /// Pages that compactions and merges of imports read.
+    pub compactions: OwnMemory,
+    /// Rows of imports that are to be sorted.
+    pub imports: Arc<Gauge>,
+    /// What the log keeps to lay out records in.
+    pub log: AtomicU64,
+    /// What the manifest keeps for that.
+    pub manifest: AtomicU64,
+}
+
+impl Held {
+    /// Nothing yet. Half of `work_bytes` is for reading.
+    fn new(work_bytes: u64) -> Self {
+        Self {
+            builders: Arc::default(),
+            compactions: OwnMemory::new(work_bytes / 2),
+            imports: Arc::default(),
+            log: AtomicU64::new(0),
+            manifest: AtomicU64::new(0),
+        }
+    }
+}

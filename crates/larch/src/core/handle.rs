@@ -1,0 +1,122 @@
+//! What the handles of a database hold: the core, which they close together, and a table of it.
+
+use super::Core;
+use super::snapshots::Pin;
+use crate::background::Closing;
+use crate::error::{Error, Result};
+use crate::manifest::{TableId, TableInfo};
+use crate::read::ahead;
+use os::Duty;
+use os::sync::Arc;
+use pages::{Admit, Reason, Session};
+
+/// What the handles of a database, its tables, batches and snapshots share: the core, whose background work ends with the
+/// last of them.
+#[derive(Debug)]
+pub struct Handle(Option<Arc<Core>>);
+
+impl Handle {
+    /// Of a database that was just opened.
+    pub fn new(core: Arc<Core>) -> Arc<Self> {
+        Arc::new(Self(Some(core)))
+    }
+
+    /// The database.
+    #[inline]
+    pub fn core(&self) -> &Arc<Core> {
+        self.0.as_ref().expect("it is taken when dropped")
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let Some(core) = self.0.take() else { return };
+        if core.env.check_origin().is_err() {
+            // Threads and log are those of the parent process: all is left as it is.
+            std::mem::forget(core);
+            return;
+        }
+        core.background.stop();
+        let threads = core.env.machine.threads.clone();
+        if Duty::is_taken() && threads.are_real() {
+            *core.closing.lock() = Some(Closing::begin());
+            // Even what is left to do when nothing runs may need a lock that this thread has.
+            threads.hand_over(Box::new(move || drop(core)));
+        } else {
+            core.background.join();
+        }
+    }
+}
+
+/// A table of an open database, as reads and writes hold it.
+#[derive(Clone, Debug)]
+pub struct TableHandle {
+    /// The database.
+    pub handle: Arc<Handle>,
+    /// As the table was when the handle was made. Identity, name and groups stay; for the rest see [`TableHandle::info`].
+    pub identity: Arc<TableInfo>,
+    /// What the cache keeps of what is read through this handle.
+    pub admit: Admit,
+}
+
+impl TableHandle {
+    /// The table `identity`, of which the cache keeps all that is read.
+    pub fn new(handle: Arc<Handle>, identity: Arc<TableInfo>) -> Self {
+        Self { handle, identity, admit: Admit::Keep }
+    }
+
+    /// The database.
+    #[inline]
+    pub fn core(&self) -> &Arc<Core> {
+        self.handle.core()
+    }
+
+    /// Its number.
+    pub fn id(&self) -> TableId {
+        self.identity.id
+    }
+
+    /// The table as it is now, or as it was if it is no more.
+    pub fn info(&self) -> Arc<TableInfo> {
+        self.core().views.table_info(self.identity.id).unwrap_or_else(|| self.identity.clone())
+    }
+
+    /// Refuses a table of another database.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`].
+    pub fn check_handle(&self, handle: &Arc<Handle>) -> Result<()> {
+        if Arc::ptr_eq(self.core(), handle.core()) {
+            Ok(())
+        } else {
+            Err(Error::ForeignTable(self.identity.name.clone()))
+        }
+    }
+
+    /// Refuses to read values whole where they are split in several groups.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Grouped`].
+    #[inline]
+    pub fn check_whole(&self) -> Result<()> {
+        let groups = &self.identity.options.groups;
+        if groups.len() < 2 {
+            return Ok(());
+        }
+        Err(Error::Grouped { table: self.identity.name.clone(), groups: groups.clone() })
+    }
+
+    /// A session for reads through this handle.
+    #[inline]
+    pub fn session(&self, reason: Reason) -> Session {
+        let admit = if reason == Reason::Precharge { Admit::Keep } else { self.admit };
+        ahead::session(&self.core().env.cache, reason, admit)
+    }
+
+    /// Keeps what reads see now.
+    pub fn pin(&self) -> Arc<Pin> {
+        Arc::new(self.core().views.pin())
+    }
+}

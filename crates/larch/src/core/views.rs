@@ -1,0 +1,137 @@
+//! What readers of one open database see: the newest view, the newest version, and the versions that readers keep.
+//!
+//! Invariant: a view is taken before the version that is read in it, so that every file in the view is older.
+//!
+//! Thread safe. A reader takes the lock of the view for the time of one reference count.
+
+use super::snapshots::{Pin, Snapshots};
+use crate::manifest::{TableId, TableInfo};
+use crate::read::View;
+use crate::read::range::Ranges;
+use os::sync::atomic::{AtomicU64, Ordering};
+use os::sync::{Arc, RwLock};
+use sst::Version;
+
+/// The views of one open database.
+#[derive(Debug)]
+pub struct Views {
+    newest: RwLock<Arc<View>>,
+    /// Of the newest view. In a database opened read-only it stays as it is: there are ranges that go on in older files.
+    generation: AtomicU64,
+    /// Newest version that reads may see.
+    visible: AtomicU64,
+    /// Whether the database was opened read-only: then reads see what is in files, and no commit.
+    is_read_only: bool,
+    /// The versions that readers keep.
+    pub snapshots: Arc<Snapshots>,
+    /// The ranges that are open.
+    pub ranges: Arc<Ranges>,
+}
+
+impl Views {
+    /// Shows `view` up to the version `visible`.
+    pub fn new(view: View, visible: Version, is_read_only: bool) -> Self {
+        Self {
+            generation: AtomicU64::new(view.generation),
+            newest: RwLock::new(Arc::new(view)),
+            visible: AtomicU64::new(visible.0),
+            is_read_only,
+            snapshots: Arc::default(),
+            ranges: Arc::default(),
+        }
+    }
+
+    /// The newest view.
+    pub fn newest(&self) -> Arc<View> {
+        self.newest.read().clone()
+    }
+
+    /// Its generation.
+    #[inline]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Newest version that reads may see. A reader takes its view first: then every file in it is older.
+    pub fn visible(&self) -> Version {
+        Version(self.visible.load(Ordering::Acquire))
+    }
+
+    /// Lets reads see up to `version`.
+    pub fn publish(&self, version: Version) {
+        self.visible.store(version.0, Ordering::Release);
+    }
+
+    /// The versions that a reader may read at, ascending: the pinned ones, the newest, what a database opened read-only
+    /// shows, and what it may show after the next flushes.
+    pub fn boundaries(&self) -> Vec<Version> {
+        let mut boundaries = self.snapshots.boundaries(|| self.visible());
+        let newest = *boundaries.last().expect("the newest version is one");
+        let view = self.newest();
+        let before_memory = view.memory.iter().filter_map(|memory| memory.oldest().0.checked_sub(1).map(Version));
+        boundaries.extend(before_memory.chain([view.files.flushed_version]).filter(|&version| version < newest));
+        boundaries.sort_unstable();
+        boundaries.dedup();
+        boundaries
+    }
+
+    /// The oldest version that a reader may read at.
+    pub fn oldest_seen(&self) -> Version {
+        self.boundaries()[0]
+    }
+
+    /// What a read that begins now sees: a view, and a version that all of it is seen at.
+    pub fn now(&self) -> (Arc<View>, Version) {
+        let view = self.newest();
+        let at = if self.is_read_only { view.files.flushed_version } else { self.visible() };
+        (view, at)
+    }
+
+    /// Keeps the newest version for a reader.
+    pub fn pin(&self) -> Pin {
+        if self.is_read_only {
+            return self.snapshots.pin_in(self.newest());
+        }
+        self.snapshots.pin(|| self.visible())
+    }
+
+    /// The newest view that shows the version of `pin`.
+    pub fn of_pin(&self, pin: &Pin) -> Arc<View> {
+        let newest = self.newest();
+        match pin.view() {
+            Some(own) if newest.files.flushed_version != pin.version() => own.clone(),
+            _ => newest,
+        }
+    }
+
+    /// Makes a new view from the newest. Idle ranges keep the old one until [`Views::free_old`].
+    pub fn change(&self, change: impl FnOnce(&mut View)) {
+        let mut newest = self.newest.write();
+        let mut next = View::clone(&newest);
+        next.generation += 1;
+        change(&mut next);
+        let generation = next.generation;
+        let old = std::mem::replace(&mut *newest, Arc::new(next));
+        self.generation.store(generation, Ordering::Release);
+        drop(newest);
+        drop(old);
+    }
+
+    /// Replaces the view of a database opened read-only, and shows `version`. Ranges that are open keep what they have.
+    pub fn renew(&self, view: View, version: Version) {
+        let old = std::mem::replace(&mut *self.newest.write(), Arc::new(view));
+        drop(old);
+        self.publish(version);
+    }
+
+    /// Takes views before the newest away from ranges that are not in use, so that files and memory that are no longer in it
+    /// are freed. It looks at every open range, so it is not called under the locks of the manifest or the writers.
+    pub fn free_old(&self) {
+        self.ranges.let_go(self.generation());
+    }
+
+    /// A table by id, if it still exists.
+    pub fn table_info(&self, table: TableId) -> Option<Arc<TableInfo>> {
+        self.newest().files.tables.get(&table).map(|table| table.info.clone())
+    }
+}

@@ -1,0 +1,85 @@
+//! What changes an open database: the writer, the manifest, and the locks that order changes of tables and levels.
+//!
+//! Locks, in the order in which they may be taken: `compacting`, `altering`, `writer`, `manifest`, `numbering`. No lock is
+//! poisoned: what can panic under `writer` or `manifest`, the disk and the memtables, is guarded by
+//! [`StopOnPanic`](super::StopOnPanic).
+
+use crate::compact::picks::Picks;
+use crate::error::{Error, Result};
+use crate::manifest::ManifestLog;
+use crate::read::View;
+use crate::write::pace::Pace;
+use crate::write::reserve::Reserve;
+use crate::write::writer::Writer;
+use os::sync::atomic::{AtomicU64, Ordering};
+use os::sync::{Mutex, OnceLock, RwLock};
+
+/// The way of changes into one open database.
+#[derive(Debug)]
+pub struct Writes {
+    /// The log, the memtables that take rows, and the next version; `None` in a database opened read-only.
+    pub writer: Mutex<Option<Writer>>,
+    /// `None` in a database opened read-only, where the lock is held while a newer manifest is read.
+    pub manifest: Mutex<Option<ManifestLog>>,
+    next_number: AtomicU64,
+    /// One alter at a time, from reading the options to changing them.
+    pub altering: Mutex<()>,
+    /// Held while a file gets a number and the options it is written with are read; exclusively by an alter, from taking the
+    /// number that separates old files from new to showing the new options.
+    pub numbering: RwLock<()>,
+    /// Held while levels change: one compaction at a time.
+    pub compacting: Mutex<()>,
+    /// Disk space for erases.
+    pub reserve: Reserve,
+    /// Which tables a compaction looks at.
+    pub picks: Picks,
+    /// The rate of slowed commits.
+    pub pace: Pace,
+    /// Why writes are refused, once they are.
+    stopped: OnceLock<String>,
+}
+
+impl Writes {
+    /// No writer and no manifest yet.
+    pub fn new(view: &View, reserve: Reserve) -> Self {
+        Self {
+            writer: Mutex::new(None),
+            manifest: Mutex::new(None),
+            next_number: AtomicU64::new(view.files.next_number),
+            altering: Mutex::new(()),
+            numbering: RwLock::new(()),
+            compacting: Mutex::new(()),
+            reserve,
+            picks: Picks::of(&view.files),
+            pace: Pace::default(),
+            stopped: OnceLock::new(),
+        }
+    }
+
+    /// Takes the next free file number.
+    pub fn new_number(&self) -> u64 {
+        self.next_number.fetch_add(1, Ordering::AcqRel)
+    }
+
+    /// The next free file number, which stays free.
+    pub fn next_number(&self) -> u64 {
+        self.next_number.load(Ordering::Acquire)
+    }
+
+    /// Refuses writes from now on, because of `cause`; whether they were not refused before. The first cause is kept.
+    pub fn stop(&self, cause: &Error) -> bool {
+        self.stopped.set(cause.to_string()).is_ok()
+    }
+
+    /// Whether writes are taken.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WritesStopped`] with the cause if they are refused.
+    pub fn check(&self) -> Result<()> {
+        match self.stopped.get() {
+            Some(why) => Err(Error::WritesStopped(why.clone())),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What rows can be read from: the database as it is now, or a snapshot of it.
+
+use super::database::Database;
+use super::snapshot::Snapshot;
+use super::table::Table;
+use crate::bounds::{self, IntoKeyRange};
+use crate::error::Result;
+use crate::read::{Range, Reader, Scan, Tried, Value};
+
+/// What can be read: a [`Database`](crate::Database), as it is when it is read, or a [`Snapshot`](crate::Snapshot) of it.
+///
+/// All functions but one are made of [`Readable::reader`] and say the same as those of [`Table`] with their names.
+pub trait Readable: Sync {
+    /// What reads `table` here.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table is one of another database.
+    fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>>;
+
+    /// The value of `key` in `table`, if it has one. See [`Table::get`].
+    fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
+        self.reader(table)?.get(key.as_ref())
+    }
+
+    /// The value of `key` in `table`, if memory has it. See [`Table::try_get`].
+    fn try_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>> {
+        self.reader(table)?.try_get(key.as_ref())
+    }
+
+    /// The value of `key` in `table`, if it has one. See [`Table::get_async`].
+    fn get_async<K: AsRef<[u8]> + Send>(
+        &self,
+        table: &Table,
+        key: K,
+    ) -> impl Future<Output = Result<Option<Value>>> + Send {
+        async move { self.reader(table)?.get_async(key.as_ref()).await }
+    }
+
+    /// Whether `key` has a value. See [`Table::contains_key`].
+    fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.reader(table)?.contains_key(key.as_ref())
+    }
+
+    /// The values of `keys` in `table`, in their order. See [`Table::multi_get`].
+    fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        table: &Table,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<Value>>> {
+        self.reader(table)?.multi_get(&Vec::from_iter(keys))
+    }
+
+    /// The values of `keys` in `table`, in their order. See [`Table::multi_get_async`].
+    fn multi_get_async<K: AsRef<[u8]> + Send + Sync>(
+        &self,
+        table: &Table,
+        keys: impl IntoIterator<Item = K> + Send,
+    ) -> impl Future<Output = Result<Vec<Option<Value>>>> + Send {
+        let keys = Vec::from_iter(keys);
+        async move { self.reader(table)?.multi_get_async(&keys).await }
+    }
+
+    /// The rows of `table` with keys in `range`, in order, from either end. See [`Table::range`].
+    fn range(&self, table: &Table, range: impl IntoKeyRange) -> Range {
+        match self.reader(table) {
+            Ok(reader) => reader.range(bounds::owned(&range)),
+            Err(error) => table.reader().range(bounds::owned(&range)).failed(error),
+        }
+    }
+
+    /// The rows of `table` with keys in `range`, for futures. See [`Table::scan_async`].
+    fn scan_async(&self, table: &Table, range: impl IntoKeyRange) -> Scan {
+        self.range(table, range).into()
+    }
+
+    /// All rows of `table`.
+    fn iter(&self, table: &Table) -> Range {
+        self.range(table, ..)
+    }
+}
+
+impl Readable for Snapshot {
+    fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>> {
+        Ok(table.reader_at(Some(self.pin_of(table)?)))
+    }
+}
+
+impl Readable for Database {
+    fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>> {
+        self.check_table(table)?;
+        Ok(table.reader())
+    }
+}

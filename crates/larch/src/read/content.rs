@@ -1,0 +1,88 @@
+//! How a read gives rows: with whole values, or with parts of them.
+
+use super::point::PointRead;
+use super::row::RowRef;
+use super::value::{Key, Parts, Value};
+use super::wanted::Wanted;
+use crate::core::handle::TableHandle;
+use crate::error::Result;
+use pages::{PageCache, PageSource, Stop};
+
+/// How a read gives rows: with their whole [`Value`], or with some [`Parts`] of it. No other type can be one.
+pub trait Content: GivesRows {}
+
+impl Content for Value {}
+impl Content for Parts {}
+
+/// The work behind [`Content`].
+pub trait GivesRows: Sized + Send + 'static {
+    /// Refuses a table whose rows cannot be given so.
+    fn check(table: &TableHandle) -> Result<()>;
+
+    /// What `read` finds of its key. A step.
+    fn get<S: PageSource + ?Sized>(
+        read: &mut PointRead<'_, '_>,
+        source: &S,
+        cache: &PageCache,
+        wanted: &Wanted,
+    ) -> Result<Option<Self>, Stop>;
+
+    /// The parts that are wanted of a row.
+    fn of_parts(parts: Parts) -> Self;
+
+    /// What is wanted of a row, loaded. A step.
+    fn load(row: &RowRef<'_>) -> Result<Self, Stop>;
+}
+
+impl GivesRows for Value {
+    fn check(table: &TableHandle) -> Result<()> {
+        table.check_whole()
+    }
+
+    fn get<S: PageSource + ?Sized>(
+        read: &mut PointRead<'_, '_>,
+        source: &S,
+        cache: &PageCache,
+        _: &Wanted,
+    ) -> Result<Option<Self>, Stop> {
+        read.get(source, cache)
+    }
+
+    fn of_parts(parts: Parts) -> Self {
+        parts.into_only()
+    }
+
+    fn load(row: &RowRef<'_>) -> Result<Self, Stop> {
+        row.load_part(0)
+    }
+}
+
+impl GivesRows for Parts {
+    fn check(_: &TableHandle) -> Result<()> {
+        Ok(())
+    }
+
+    fn get<S: PageSource + ?Sized>(
+        read: &mut PointRead<'_, '_>,
+        source: &S,
+        cache: &PageCache,
+        wanted: &Wanted,
+    ) -> Result<Option<Self>, Stop> {
+        read.get_parts(source, cache, wanted)
+    }
+
+    fn of_parts(parts: Parts) -> Self {
+        parts
+    }
+
+    fn load(row: &RowRef<'_>) -> Result<Self, Stop> {
+        row.load_parts()
+    }
+}
+
+/// The key of `row`, owned, and what is wanted of the row. A step.
+#[inline]
+pub(crate) fn owned<V: Content>(row: RowRef<'_>) -> Result<(Key, V), Stop> {
+    let content = V::load(&row)?;
+    Ok((row.key().into(), content))
+}

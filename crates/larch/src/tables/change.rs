@@ -1,0 +1,123 @@
+//! A change of whole tables as one commit: the one way in which tables are created, dropped, shared and imported into.
+//!
+//! It holds the writer, so that no commit comes between its steps, and for changes that depend on levels the turn of
+//! compactions, too. The order of the locks is that of [`writes`](crate::core::writes): compactions, writer, manifest.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::files::fresh::FreshFiles;
+use crate::manifest::{Edit, TableInfo};
+use crate::write::room::{table_to_files, wait_for_level0};
+use crate::write::writer::Writer;
+use os::sync::MutexGuard;
+use sst::Version;
+
+/// The right to change tables. Dropping it changes nothing.
+pub struct TableChange<'c> {
+    core: &'c Core,
+    // Let go in this order: the writer before the turn.
+    writer: MutexGuard<'c, Option<Writer>>,
+    _turn: Option<MutexGuard<'c, ()>>,
+}
+
+impl<'c> TableChange<'c> {
+    /// Takes the writer.
+    ///
+    /// # Errors
+    ///
+    /// Why writes are refused; [`Error::ReadOnly`].
+    pub fn begin(core: &'c Core) -> Result<Self> {
+        core.check_writable()?;
+        Self::take(core, None)
+    }
+
+    /// Takes the turn of compactions and the writer, once level 0 has room for what is in memory, and for one more file of
+    /// `target` if there is one. Then writes the rows in memory of `table` to files and makes all commits durable: what is
+    /// durable is a prefix of the commits, and the change comes after them.
+    ///
+    /// # Errors
+    ///
+    /// As [`TableChange::begin`]; why a flush or a compaction fails; what `check` says before anything is written.
+    pub fn begin_with_levels(
+        core: &'c Core,
+        table: &TableInfo,
+        target: Option<&TableInfo>,
+        check: impl FnOnce() -> Result<()>,
+    ) -> Result<Self> {
+        core.check_writable()?;
+        wait_for_level0(core, target.map(|target| target.id))?;
+        let turn = core.writes.compacting.lock();
+        let mut change = Self::take(core, Some(turn))?;
+        check()?;
+        let writer = change.writer.as_mut().expect("it was there above");
+        table_to_files(core, writer, table.id)?;
+        core.sync(writer.unsynced())?;
+        Ok(change)
+    }
+
+    fn take(core: &'c Core, turn: Option<MutexGuard<'c, ()>>) -> Result<Self> {
+        let writer = core.writes.writer.lock();
+        if writer.is_none() {
+            return Err(Error::ReadOnly);
+        }
+        core.check_writable()?;
+        Ok(Self { core, writer, _turn: turn })
+    }
+
+    fn writer(&mut self) -> &mut Writer {
+        self.writer.as_mut().expect("a change begins with a writer")
+    }
+
+    /// Makes every commit so far durable.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutcomeUnknown`] if the sync failed, which is final for all writes.
+    pub fn sync(&mut self) -> Result<()> {
+        let unsynced = self.writer().unsynced();
+        self.core.sync(unsynced)
+    }
+
+    /// The version that the change gets if it is a commit.
+    pub fn version(&mut self) -> Version {
+        self.writer().next_version()
+    }
+
+    /// Installs `edits` with the `fresh` files that were written for them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Core::install`].
+    pub fn install(self, edits: &[Edit], fresh: FreshFiles) -> Result<()> {
+        self.finish(edits, fresh, None)
+    }
+
+    /// As [`TableChange::install`], as a commit that has [`TableChange::version`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Core::install`].
+    pub fn commit(mut self, mut edits: Vec<Edit>, fresh: FreshFiles) -> Result<()> {
+        let version = self.version();
+        edits.push(Edit::LastVersion(version));
+        if self.core.views.newest().memory.iter().all(|memory| memory.is_empty()) {
+            edits.push(Edit::FlushedVersion(version));
+        }
+        self.finish(&edits, fresh, Some(version))
+    }
+
+    fn finish(mut self, edits: &[Edit], fresh: FreshFiles, version: Option<Version>) -> Result<()> {
+        let core = self.core;
+        core.install_in(&mut core.writes.manifest.lock(), edits, fresh, |_| {})?;
+        if let Some(version) = version {
+            self.writer().take_version();
+            core.views.publish(version);
+        }
+        drop(self);
+        core.env.opener.leftovers.retry();
+        if edits.iter().any(Edit::frees) {
+            core.views.free_old();
+        }
+        Ok(())
+    }
+}

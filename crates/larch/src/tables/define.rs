@@ -1,0 +1,87 @@
+//! Which tables there are and how they are stored: creating, altering and dropping them.
+
+use super::change::TableChange;
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::files::fresh::FreshFiles;
+use crate::manifest::{Edit, TableId, TableInfo};
+use crate::options::TableOptions;
+use os::sync::Arc;
+
+/// Refuses a name that no table can have.
+///
+/// # Errors
+///
+/// [`Error::BadTableName`] if it is empty or longer than 255 bytes.
+pub fn check_name(name: &str) -> Result<&str> {
+    if name.is_empty() || name.len() > 255 { Err(Error::BadTableName(name.to_owned())) } else { Ok(name) }
+}
+
+/// The table `name`, created with `options` unless it is there.
+///
+/// # Errors
+///
+/// As [`Core::install`].
+pub fn create(core: &Core, name: &str, options: TableOptions) -> Result<Arc<TableInfo>> {
+    // Under the writer's lock, so that the name is looked up and the number is taken in one step.
+    let change = TableChange::begin(core)?;
+    let view = core.views.newest();
+    if let Some(table) = view.files.tables.named(name) {
+        return Ok(table.info.clone());
+    }
+    let id = TableId(view.files.next_table);
+    let edit = Edit::Table { id, name: name.to_owned(), options };
+    change.install(&[edit], FreshFiles::new(&core.env.opener.leftovers))?;
+    core.views.table_info(id).ok_or_else(|| Error::TableDropped(name.to_owned()))
+}
+
+/// Drops the table `name`; false if there is none.
+///
+/// # Errors
+///
+/// As [`Core::install`].
+pub fn drop_table(core: &Core, name: &str) -> Result<bool> {
+    let mut change = TableChange::begin(core)?;
+    let view = core.views.newest();
+    let Some(table) = view.files.tables.named(name) else { return Ok(false) };
+    let edit = Edit::DropTable(table.info.id);
+    drop(view);
+    // What is durable is a prefix of the commits: those before this one come first.
+    change.sync()?;
+    change.install(&[edit], FreshFiles::new(&core.env.opener.leftovers))?;
+    Ok(true)
+}
+
+/// Changes how `table` is stored from here on. One lock is held from reading the options to writing them, so that of two
+/// alters each sees the other.
+///
+/// # Errors
+///
+/// [`Error::BadOptions`] if the options cannot be used or the groups change; else as [`Core::install`].
+pub fn alter(core: &Core, table: &TableInfo, change: impl FnOnce(&mut TableOptions)) -> Result<()> {
+    core.check_writable()?;
+    let _altering = core.writes.altering.lock();
+    if core.env.options.read_only {
+        return Err(Error::ReadOnly);
+    }
+    let old = core.views.newest().files_of(table)?.info.clone();
+    let mut options = old.options.clone();
+    change(&mut options);
+    if options.groups != old.options.groups {
+        return Err(Error::BadOptions(format!(
+            "the groups of table {} were fixed when it was created; leave them as they are, or create another table \
+             and copy the rows",
+            table.name
+        )));
+    }
+    options.check()?;
+    if options == old.options {
+        return Ok(());
+    }
+    let mut manifest = core.writes.manifest.lock();
+    // Files with smaller numbers may have been begun under the old options; later ones see the new.
+    let _numbering = core.writes.numbering.write();
+    let since = if options.writes_like(&old.options) { old.since } else { core.writes.new_number() };
+    let edit = Edit::AlterTable { id: table.id, since, options };
+    core.install_in(&mut manifest, &[edit], FreshFiles::new(&core.env.opener.leftovers), |_| {})
+}

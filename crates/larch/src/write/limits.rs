@@ -1,0 +1,60 @@
+//! Which rows a table takes: lengths of keys and values, and values whole or in parts.
+
+use crate::error::{Error, Result};
+use crate::manifest::TableInfo;
+use crate::options::Options;
+use crate::parts;
+use sst::MAX_KEY_BYTES;
+
+/// The longest value a write buffer of this size takes.
+pub fn max_value_bytes(write_buffer_bytes: u64) -> u64 {
+    write_buffer_bytes / 4
+}
+
+/// Refuses a key that is too long.
+///
+/// # Errors
+///
+/// [`Error::KeyTooLong`].
+pub fn check_key(key: &[u8]) -> Result<()> {
+    if key.len() > MAX_KEY_BYTES {
+        return Err(Error::KeyTooLong { bytes: key.len(), max: MAX_KEY_BYTES });
+    }
+    Ok(())
+}
+
+/// Refuses a key and a value that are too long. The parts of a value count together.
+fn check_lengths(options: &Options, key: &[u8], value_bytes: usize) -> Result<()> {
+    check_key(key)?;
+    let max = max_value_bytes(options.write_buffer_bytes);
+    if value_bytes as u64 > max {
+        return Err(Error::ValueTooLong { bytes: value_bytes, max });
+    }
+    Ok(())
+}
+
+/// Refuses a row with a whole value that `table` cannot take.
+///
+/// # Errors
+///
+/// [`Error::Grouped`] where values are split; [`Error::KeyTooLong`], [`Error::ValueTooLong`].
+pub fn check_row(options: &Options, table: &TableInfo, key: &[u8], value: &[u8]) -> Result<()> {
+    let groups = &table.options.groups;
+    if groups.len() > 1 {
+        return Err(Error::Grouped { table: table.name.clone(), groups: groups.clone() });
+    }
+    check_lengths(options, key, value.len())
+}
+
+/// Refuses a row with a value in parts that `table` cannot take.
+///
+/// # Errors
+///
+/// [`Error::PartCount`] if there is not one part for each group; [`Error::KeyTooLong`], [`Error::ValueTooLong`].
+pub fn check_parts(options: &Options, table: &TableInfo, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
+    let groups = &table.options.groups;
+    if parts.len() != groups.len().max(1) {
+        return Err(Error::PartCount { table: table.name.clone(), groups: groups.clone(), parts: parts.len() });
+    }
+    check_lengths(options, key, parts::bytes(parts))
+}

@@ -1,0 +1,176 @@
+//! The log and the memtables that take commits, and the next version. It knows no files, no readers and no waiting.
+//!
+//! One thread commits at a time, so that the order of versions, of the log and of memory is the same.
+
+use super::batch::{BatchOps, Op};
+use crate::log::record::{LogError, Previous};
+use crate::log::wal::{LogWriter, SyncPoint};
+use crate::manifest::TableId;
+use crate::memtable::Memtable;
+use crate::memtable::set::MemSet;
+use os::Machine;
+use os::sync::Arc;
+use sst::{RowKind, Version};
+use std::path::{Path, PathBuf};
+
+/// Takes commits.
+#[derive(Debug)]
+pub struct Writer {
+    log: LogWriter,
+    sync: Arc<SyncPoint>,
+    memory: Arc<MemSet>,
+    next_version: Version,
+    /// Whether another log may say where this one ends, because a rotation failed. Commits go to the log after it only.
+    is_ended: bool,
+}
+
+/// The end of what was appended to a log, to be made durable without the writer.
+#[derive(Debug)]
+pub struct Unsynced {
+    sync: Arc<SyncPoint>,
+    end: u64,
+}
+
+impl Unsynced {
+    /// Makes everything up to the end durable. Threads that wait for one log share a sync.
+    ///
+    /// # Errors
+    ///
+    /// The sync failed, now or before; which commits are durable is unknown then, and the log takes no more.
+    pub fn sync(self) -> Result<(), LogError> {
+        self.sync.durable(self.end)
+    }
+}
+
+/// Why a commit is not in the log.
+#[derive(Debug)]
+pub enum NotAppended {
+    /// The log could not take it and is as it was before.
+    Refused(LogError),
+    /// An earlier sync failed, so that the log takes no more.
+    SyncFailed(LogError),
+}
+
+/// Name of a log.
+pub fn log_name(number: u64) -> String {
+    format!("{number:08}.log")
+}
+
+/// Path of a log.
+pub fn log_path(directory: &Path, number: u64) -> PathBuf {
+    directory.join(log_name(number))
+}
+
+impl Writer {
+    /// A writer that begins log `memory.log`; `next_version` is the first it gives.
+    ///
+    /// # Errors
+    ///
+    /// The log could not be created.
+    pub fn create(
+        machine: &Machine,
+        directory: &Path,
+        memory: Arc<MemSet>,
+        previous: Option<Previous>,
+        next_version: Version,
+    ) -> Result<Self, LogError> {
+        let path = log_path(directory, memory.log);
+        let log = LogWriter::create(&*machine.disk, &path, machine.random.next_u64() | 1, memory.log, previous)?;
+        let sync = Arc::new(SyncPoint::new(log.file().clone()));
+        Ok(Self { log, sync, memory, next_version, is_ended: false })
+    }
+
+    /// Puts a commit into the log and then into the memtables, and returns its version. It is not durable yet.
+    ///
+    /// # Errors
+    ///
+    /// See [`NotAppended`]; neither the log nor the memtables have the commit then.
+    pub fn append(&mut self, ops: &BatchOps) -> Result<Version, NotAppended> {
+        let version = self.next_version;
+        if let Err(error) = self.log.append_commit(version, ops) {
+            return Err(match self.log.file().check() {
+                Ok(()) => NotAppended::Refused(error),
+                Err(failed_sync) => NotAppended::SyncFailed(failed_sync),
+            });
+        }
+        apply(&self.memory, version, ops);
+        self.take_version();
+        Ok(version)
+    }
+
+    /// What makes every commit so far durable.
+    pub fn unsynced(&self) -> Unsynced {
+        Unsynced { sync: self.sync.clone(), end: self.log.end() }
+    }
+
+    /// The version of the next commit.
+    pub fn next_version(&self) -> Version {
+        self.next_version
+    }
+
+    /// Takes the next version, also for a change that does not go through the log, once it is installed.
+    pub fn take_version(&mut self) {
+        self.next_version = Version(self.next_version.0 + 1);
+    }
+
+    /// Ends this log: from here on another one may say where it ends. Returns what that one says.
+    pub fn end(&mut self) -> Previous {
+        self.is_ended = true;
+        Previous { number: self.memory.log, end: self.log.end() }
+    }
+
+    /// Whether the log was ended, so that commits need another one.
+    pub fn is_ended(&self) -> bool {
+        self.is_ended
+    }
+
+    /// Notes in the log how much of it is durable, at the end of all writing.
+    ///
+    /// # Errors
+    ///
+    /// The log could not take it; nothing is lost.
+    pub fn append_proof(&mut self) -> Result<(), LogError> {
+        if !self.is_ended {
+            self.log.append_proof()?;
+        }
+        Ok(())
+    }
+
+    /// Releases buffers that only writes need.
+    pub fn give_back(&mut self) {
+        self.log.give_back();
+    }
+
+    /// Memory of the buffer of the log, in bytes.
+    pub fn buffer_bytes(&self) -> u64 {
+        self.log.memory_bytes()
+    }
+
+    /// The memtables that take writes.
+    pub fn memory(&self) -> &Arc<MemSet> {
+        &self.memory
+    }
+}
+
+/// Puts a commit into memtables.
+pub fn apply(memory: &MemSet, version: Version, ops: &BatchOps) {
+    memory.note_version(version);
+    let mut last: Option<(TableId, Arc<Memtable>)> = None;
+    for (table, op) in ops.iter() {
+        let table = TableId(table);
+        let memtable = match &last {
+            Some((id, memtable)) if *id == table => memtable,
+            _ => &last.insert((table, memory.table_or_new(table))).1,
+        };
+        let before = memtable.bytes();
+        match op {
+            Op::Put { key, value } => memtable.apply(key, version, RowKind::Put, value),
+            Op::Erase { key } => memtable.apply(key, version, RowKind::Erase, &[]),
+            Op::RangeErase { start, end } => memtable.remove_range(start, end, version),
+        }
+        memory.note_bytes(before, memtable.bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests;
