@@ -2,8 +2,8 @@
 #![no_main]
 
 use larch::fuzz::{
-    EDIT_FIELDS, Edit, FileOpener, Framing, HEADER_BYTES, Header, Kind, Leftovers, ManifestLog, RECORD_HEADER_BYTES,
-    RecordWriter, TableId,
+    EDIT_FIELDS, Edit, FileOpener, Framing, HEADER_BYTES, Header, Kind, Leftovers, ManifestLog, NewFile,
+    RECORD_HEADER_BYTES, RecordWriter, TableId,
 };
 use larch::{FilterKind, Filters, TableOptions};
 use larch_fuzz::Input;
@@ -103,14 +103,14 @@ fn edit(input: &mut Input<'_>) -> Edit {
             name: String::from_utf8_lossy(input.bytes(6)).into_owned(),
             options: table_options(input),
         },
-        4..8 => Edit::AddFile {
+        4..8 => Edit::AddFile(NewFile {
             table,
             level: input.byte() % 7,
             number: input.number(),
             epoch: input.number(),
             version_offset: input.number(),
             meta: meta(input),
-        },
+        }),
         8 => Edit::RemoveFile { table, level: input.byte() % 7, number: input.number() },
         9 => match input.byte() % 4 {
             0 => Edit::OldestLog(input.number()),

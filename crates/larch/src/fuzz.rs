@@ -8,5 +8,5 @@ pub use crate::log::wal::{LogReader, LogWriter};
 pub use crate::manifest::db_file::FileOpener;
 pub use crate::manifest::edit::Framing;
 pub use crate::manifest::file_set::FileSet;
-pub use crate::manifest::{Edit, ManifestLog, TableId};
+pub use crate::manifest::{Edit, ManifestLog, NewFile, TableId};
 pub use crate::write::batch::{BatchOps, Op};
