@@ -2,6 +2,7 @@
 //!
 //! A rule is a function from the tree to findings: it reads no disk, so its tests are small trees written as text.
 
+mod circles;
 mod decisions;
 mod dependencies;
 mod links;
@@ -31,10 +32,11 @@ struct Finding {
 /// A rule: looks at the whole tree, answers with what it found.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     modules::files_are_reachable,
     sources::files_say_what_they_are,
     dependencies::point_downward,
+    circles::no_file_imports_in_a_circle,
     sources::no_leftovers,
     sources::atomics_come_from_os,
     links::links_lead_to_files,

@@ -493,3 +493,67 @@ fn results_are_old_once_more_than_a_few_commits_changed_what_they_measured() {
     let nowhere = std::env::temp_dir();
     assert_eq!(measured::changes_since(&nowhere, "0000000", &["crates"]), None);
 }
+
+#[test]
+fn files_that_import_each_other_are_found_with_the_way_around() {
+    check(
+        circles::no_file_imports_in_a_circle,
+        r##"
+== crates/larch/src/lib.rs
+mod a;
+mod b;
+mod c;
+== crates/larch/src/a.rs
+use crate::b::{self, B};
+pub struct A(B);
+pub fn f() -> u32 { b::g() }
+== crates/larch/src/b.rs
+pub mod deep;
+pub use deep::B;
+== crates/larch/src/b/deep.rs
+use super::super::c::C;
+pub struct B(C);
+== crates/larch/src/c.rs
+pub struct C;
+impl C { fn a(&self) -> Option<Box<crate::a::A>> { None } }
+"##,
+        "\
+crates/larch/src/a.rs:1: files import each other in a circle: crates/larch/src/a.rs -> crates/larch/src/b/deep.rs -> \
+crates/larch/src/c.rs -> crates/larch/src/a.rs",
+    );
+}
+
+#[test]
+fn names_that_are_handed_on_and_tests_make_no_circle() {
+    check(
+        circles::no_file_imports_in_a_circle,
+        r##"
+== crates/larch/src/lib.rs
+pub use a::A;
+mod a;
+pub(crate) mod read;
+== crates/larch/src/a.rs
+use crate::read::Row;
+pub struct A(Row);
+== crates/larch/src/read.rs
+mod row;
+mod value;
+pub use row::Row;
+pub use value::Value;
+== crates/larch/src/read/row.rs
+use super::Value;
+pub struct Row(Value);
+== crates/larch/src/read/value.rs
+pub struct Value;
+#[cfg(test)]
+mod tests {
+    use super::super::Row;
+    use crate::A;
+    fn f(_: Row, _: A) {}
+}
+== crates/larch/src/read/value/tests.rs
+use crate::A;
+"##,
+        "",
+    );
+}
