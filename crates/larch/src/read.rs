@@ -5,6 +5,7 @@ pub mod ahead;
 mod content;
 mod cover;
 mod found;
+pub mod frontier;
 pub mod level;
 pub mod merge;
 pub mod multi;

@@ -127,7 +127,7 @@ struct Reader<'c> {
 
 impl Reader<'_> {
     /// A path as it is written, from the crate's root; `None` if it leads out of the crate.
-    fn from_root(&self, path: &[String]) -> Option<Names> {
+    fn rooted(&self, path: &[String]) -> Option<Names> {
         let (first, rest) = path.split_first()?;
         let mut names = match first.as_str() {
             "crate" => Vec::new(),
@@ -137,8 +137,8 @@ impl Reader<'_> {
                 // Several `super` in a row go up one after the other.
                 let rest: Names = std::iter::once("self".to_owned()).chain(rest.iter().cloned()).collect();
                 return match rest.get(1).map(String::as_str) {
-                    Some("super") => outer.from_root(&rest[1..]),
-                    _ => outer.from_root(&rest),
+                    Some("super") => outer.rooted(&rest[1..]),
+                    _ => outer.rooted(&rest),
                 };
             }
             // A module declared here, or a name from elsewhere.
@@ -168,10 +168,10 @@ impl Reader<'_> {
         let mut path = before.clone();
         let is_module_itself = name.as_deref() == Some("self");
         path.extend(name.filter(|_| !is_module_itself));
-        let Some(names) = self.from_root(&path) else { return };
+        let Some(names) = self.rooted(&path) else { return };
         let bound = if is_module_itself { before.last().cloned() } else { bound };
         match bound {
-            Some(bound) if self.from_root(std::slice::from_ref(&bound)).as_ref() != Some(&names) => {
+            Some(bound) if self.rooted(std::slice::from_ref(&bound)).as_ref() != Some(&names) => {
                 self.crate_.imported.insert((self.module.clone(), bound.clone()), names.clone());
                 // What is handed on is not used here, and a module is not used by naming it.
                 if !is_public && !self.crate_.files.contains_key(&names) && bound.starts_with(char::is_uppercase) {
@@ -222,7 +222,7 @@ impl<'f> Visit<'f> for Reader<'_> {
 
     fn visit_path(&mut self, path: &'f syn::Path) {
         let names: Names = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-        if let Some(names) = self.from_root(&names) {
+        if let Some(names) = self.rooted(&names) {
             self.crate_.named.push((self.module.clone(), names));
         }
         visit::visit_path(self, path);

@@ -10,12 +10,13 @@ use crate::files::fresh::FreshFiles;
 use crate::files::output::Outputs;
 use crate::manifest::{DbFile, Edit, Level, TableFiles, TableInfo};
 use crate::parts::MAX_GROUPS;
+use crate::read::frontier::{Frontier, Sorted};
 use crate::read::level::LevelCursor;
 use crate::warm;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
-use pages::{Admit, PageSource, Reason, Session, Stop, retry};
-use sst::{Groups, LoadedValue, RangeErase, Readahead, Row, RowKind, SstCursor, StoredValue, Version};
+use pages::{Admit, Reason, Session, Stop, retry};
+use sst::{Direction, Groups, LoadedValue, RangeErase, Readahead, Row, RowKind, SstCursor, StoredValue, Version};
 
 /// Between two looks at whether to go on, in bytes of values; a version counts as some more, a range erase as a version.
 const LOOK_BYTES: u64 = 1 << 20;
@@ -150,12 +151,12 @@ pub fn merge_files(
         }
         let mut filter = KeyFilter::default();
         let covers = covers.of(&key);
-        for i in newest..merge.sources.len() {
-            if !merge.is_at(i, &key) {
+        for i in newest..merge.inputs.len() {
+            if merge.inputs.key(i) != Some(&key) {
                 continue;
             }
             work.items += 1;
-            let cursor = merge.sources[i].cursor.versions();
+            let cursor = merge.inputs.cursor_mut(i).0.versions();
             let mut row = cursor.newest();
             let mut is_first = true;
             while let Some(version) = row {
@@ -174,7 +175,7 @@ pub fn merge_files(
                 is_first = false;
             }
         }
-        merge.pass(&key);
+        merge.inputs.leave(&key, |_, _| Move::Next);
     }
     while let Some(erase) = covers.advance(None)? {
         copy.outputs.add_erase(kept(erase.clone()))?;
@@ -291,22 +292,23 @@ impl Copy<'_> {
     }
 }
 
-/// All keys of all inputs in order.
+/// All versions of all keys of all inputs, by keys in order.
 struct VersionMerge {
-    sources: Vec<Source>,
+    inputs: Frontier<Input, Move>,
 }
 
-struct Source {
-    cursor: LevelCursor,
-    state: State,
+struct Input(LevelCursor);
+
+/// How an input comes to its next key.
+enum Move {
+    First,
+    Next,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    New,
-    Passed,
-    Here,
-    Ended,
+impl Sorted for Input {
+    fn key(&self) -> Option<&[u8]> {
+        Some(self.0.key())
+    }
 }
 
 impl VersionMerge {
@@ -314,57 +316,25 @@ impl VersionMerge {
         let cursors = sources.into_iter().map(|files| LevelCursor::new(files, Readahead::NONE));
         let cursors: Vec<LevelCursor> = cursors.collect();
         let all_bytes = cursors.iter().map(LevelCursor::bytes).sum();
-        let sources = cursors.into_iter().map(|cursor| {
+        let inputs = cursors.into_iter().map(|cursor| {
             let readahead = readahead.share(cursor.bytes(), all_bytes);
-            Source { cursor: cursor.with_readahead(readahead), state: State::New }
+            Input(cursor.with_readahead(readahead))
         });
-        Self { sources: sources.collect() }
+        Self { inputs: Frontier::new(Direction::Forward, inputs, || Move::First) }
     }
 
-    /// Whether input `i` stands at `key`.
-    fn is_at(&self, i: usize, key: &[u8]) -> bool {
-        self.sources[i].state == State::Here && self.sources[i].cursor.key() == key
-    }
-
-    /// Replaces `key` with the least key that was not passed and returns the newest input that has it.
+    /// Replaces `key` with the least key that was not left and returns the newest input that has it.
     fn next_key(&mut self, session: &Session, key: &mut Vec<u8>) -> Result<Option<usize>> {
-        retry(session, || self.settle(session))?;
-        let mut best: Option<(usize, &[u8])> = None;
-        for (i, source) in self.sources.iter().enumerate().filter(|(_, source)| source.state == State::Here) {
-            let here = source.cursor.key();
-            if best.is_none_or(|(_, best)| here < best) {
-                best = Some((i, here));
-            }
-        }
-        let Some((i, least)) = best else { return Ok(None) };
+        let inputs = &mut self.inputs;
+        retry(session, || {
+            inputs.arrive(false, |Input(cursor), to| match to {
+                Move::First => cursor.seek_first(session),
+                Move::Next => cursor.next(session),
+            })
+        })?;
+        let Some((newest, least)) = inputs.nearest() else { return Ok(None) };
         key.clear();
         key.extend_from_slice(least);
-        Ok(Some(i))
-    }
-
-    fn settle<S: PageSource>(&mut self, source: &S) -> Result<(), Stop> {
-        let mut missing = false;
-        for Source { cursor, state } in &mut self.sources {
-            let arrived = match state {
-                State::Here | State::Ended => continue,
-                State::New => cursor.seek_first(source),
-                State::Passed => cursor.next(source),
-            };
-            match arrived {
-                Ok(true) => *state = State::Here,
-                Ok(false) => *state = State::Ended,
-                Err(Stop::Fault) => missing = true,
-                Err(stop) => return Err(stop),
-            }
-        }
-        if missing { Err(Stop::Fault) } else { Ok(()) }
-    }
-
-    fn pass(&mut self, key: &[u8]) {
-        for source in &mut self.sources {
-            if source.state == State::Here && source.cursor.key() == key {
-                source.state = State::Passed;
-            }
-        }
+        Ok(Some(newest))
     }
 }

@@ -1,13 +1,21 @@
 //! Many sorted sources as one: memtables and levels, newest first, walked together in either direction.
 //!
-//! Each move is a composite step: all sources that must move do so before a fault is answered, and those that arrived
-//! are not moved again. A key's answer comes from the newest source that has a visible version of it, unless a range
+//! ```text
+//!   key          a        b          c      d
+//!   memtable              b erased   c=9                        rows that a reader sees:
+//!   level 0      a=1                        d=7   range c..d erased     a=1   c=9   d=7
+//!   level 1      a=0      b=3        c=2    d=4                 b is erased by the newest source that has it,
+//!                                                               c=2 is hidden by the range, and c=9 is newer
+//! ```
+//!
+//! The sources are a [`Frontier`]: all that must move do so before a fault is answered. A key's answer comes from the newest source that has a visible version of it, unless a range
 //! erase in that source or a newer one hides it. State is kept between steps, so skipping a hundred thousand erased
 //! rows pins one page a source. What a range erase hides in older sources is passed row by row only where it is little;
 //! otherwise they seek its end.
 
 use super::cover::{Covers, comes_before};
 use super::found::Found;
+use super::frontier::{Frontier, Sorted};
 use super::level::LevelCursor;
 use super::view::TableView;
 use crate::memtable::MemCursor;
@@ -21,12 +29,10 @@ use std::ops::Bound;
 pub struct Merge {
     direction: Direction,
     at: Version,
-    sources: Vec<Source>,
+    sources: Frontier<Source, Move>,
     /// Key of the row found last.
     key: Vec<u8>,
     came: Came,
-    /// All sources have arrived.
-    is_settled: bool,
     covers: Covers,
     /// Which source had the row found last.
     giver: Option<usize>,
@@ -47,7 +53,6 @@ enum Came {
 #[derive(Debug)]
 struct Source {
     cursor: Cursor,
-    pending: Pending,
     /// Rows in succession that were passed because a newer source erased them.
     hidden: usize,
 }
@@ -62,15 +67,14 @@ enum Cursor {
     Level(Box<LevelCursor>),
 }
 
-/// What a source has still to do before it can be compared.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Pending {
+/// How a source comes to its next row.
+#[derive(Debug)]
+enum Move {
+    /// It seeks the start of the walk.
     Seek,
-    /// Seek what comes after all keys before this bound.
+    /// It seeks what comes after all keys before this bound.
     SeekAfter(Bound<Vec<u8>>),
     Step,
-    Nothing,
-    Exhausted,
 }
 
 /// What a reader does with the rows that it is given.
@@ -114,10 +118,10 @@ impl Merge {
             covers.add_level(&cursor, low, high);
             Cursor::Level(Box::new(cursor.with_readahead(readahead).until(far)))
         }));
-        let sources = sources.into_iter().map(|cursor| Source { cursor, pending: Pending::Seek, hidden: 0 }).collect();
-        let (key, came, is_settled) = (Vec::new(), Came::Nowhere, false);
-        let (giver, is_steady) = (None, false);
-        Self { direction, at, sources, key, came, is_settled, covers, giver, is_steady }
+        let sources = sources.into_iter().map(|cursor| Source { cursor, hidden: 0 });
+        let sources = Frontier::new(direction, sources, || Move::Seek);
+        let (key, came, giver, is_steady) = (Vec::new(), Came::Nowhere, None, false);
+        Self { direction, at, sources, key, came, covers, giver, is_steady }
     }
 
     /// Key of the row found last.
@@ -134,7 +138,7 @@ impl Merge {
         }
     }
 
-    /// The visible row before `far` that is next; the same one again until it was [passed](Self::pass). The first one is
+    /// The visible row before `far` that is next; the same one again until it was [left](Self::leave). The first one is
     /// sought from `start`, which matters only until something was found. Nothing is read of rows beyond `far` but their
     /// keys. Replaces `parts` with its parts in those of `groups` that lie beside the main one, if it is in a file. For a reader
     /// who loads the parts in `groups` of row after row those are asked ahead that lie outside their pages.
@@ -150,9 +154,8 @@ impl Merge {
     ) -> Result<Option<Found>, Stop> {
         parts.clear();
         loop {
-            self.settle(reader, (start, far))?;
-            let Some(best) = self.best() else { return Ok(None) };
-            let key = self.sources[best].cursor.key().expect("the best source has a row");
+            self.arrive(reader, (start, far))?;
+            let Some((newest, key)) = self.sources.nearest() else { return Ok(None) };
             if !comes_before(key, &far, self.direction) {
                 return Ok(None);
             }
@@ -160,9 +163,9 @@ impl Merge {
             self.key.extend_from_slice(key);
             self.came = Came::To;
             self.covers.reach(reader, &self.key)?;
-            if let Some((source, found)) = self.resolve(reader, best)? {
+            if let Some((source, found)) = self.resolve(reader, newest)? {
                 if let Found::File(row, _) = &found
-                    && let Cursor::Level(cursor) = &mut self.sources[source].cursor
+                    && let Cursor::Level(cursor) = &mut self.sources.cursor_mut(source).cursor
                 {
                     if groups.any_beside_main() {
                         cursor.parts(reader, groups, row.place, parts)?;
@@ -174,116 +177,85 @@ impl Merge {
                 self.is_steady = self.giver.replace(source) == Some(source);
                 return Ok(Some(found));
             }
-            self.pass();
+            self.leave();
             reader.release();
         }
     }
 
     /// Makes every source arrive and gives back what was pinned for it. A step; nothing is done until a row was passed.
-    pub fn settle<S: PageSource + ?Sized>(
+    pub fn arrive<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
         (start, far): (Start<'_>, Bound<&[u8]>),
     ) -> Result<(), Stop> {
-        if self.is_settled {
+        if self.sources.has_arrived() {
             return Ok(());
         }
-        let mut missing = false;
+        let mut is_cover_missing = false;
         // What was erased around the start is looked at in the same rounds as the rows.
         if let Bound::Included(key) | Bound::Excluded(key) = start
             && !self.covers.is_known()
         {
             match self.covers.reach(reader, key) {
                 Ok(()) => {}
-                Err(Stop::Fault) => missing = true,
+                Err(Stop::Fault) => is_cover_missing = true,
                 Err(stop) => return Err(stop),
             }
         }
-        for Source { cursor, pending, .. } in &mut self.sources {
-            let arrived = match pending {
-                Pending::Nothing | Pending::Exhausted => continue,
-                Pending::Seek => cursor.seek(reader, start, self.direction),
-                Pending::SeekAfter(edge) => match after(edge) {
-                    // Nothing is read beyond the far end.
-                    Bound::Included(key) | Bound::Excluded(key) if !comes_before(key, &far, self.direction) => {
-                        Ok(false)
-                    }
-                    Bound::Unbounded => Ok(false),
-                    next => cursor.seek(reader, next, self.direction),
-                },
-                Pending::Step => cursor.step(reader, self.direction),
-            };
-            match arrived {
-                Ok(true) => *pending = Pending::Nothing,
-                Ok(false) => *pending = Pending::Exhausted,
-                Err(Stop::Fault) => missing = true,
-                Err(stop) => return Err(stop),
-            }
-        }
-        if missing {
-            return Err(Stop::Fault);
-        }
-        self.is_settled = true;
+        let direction = self.direction;
+        self.sources.arrive(is_cover_missing, |Source { cursor, .. }, to| match to {
+            Move::Seek => cursor.seek(reader, start, direction),
+            Move::SeekAfter(edge) => match after(edge) {
+                // Nothing is read beyond the far end.
+                Bound::Included(key) | Bound::Excluded(key) if !comes_before(key, &far, direction) => Ok(false),
+                Bound::Unbounded => Ok(false),
+                next => cursor.seek(reader, next, direction),
+            },
+            Move::Step => cursor.step(reader, direction),
+        })?;
         reader.release();
         Ok(())
-    }
-
-    /// The newest source with the nearest key.
-    fn best(&self) -> Option<usize> {
-        let mut best: Option<(usize, &[u8])> = None;
-        for (i, source) in self.sources.iter().enumerate() {
-            let Some(key) = source.key() else { continue };
-            let nearer = best.is_none_or(|(_, best)| match self.direction {
-                Direction::Forward => key < best,
-                Direction::Backward => key > best,
-            });
-            if nearer {
-                best = Some((i, key));
-            }
-        }
-        best.map(|(i, _)| i)
     }
 
     /// What the sources at the current key say, from `first` on (none before it has the key), and which of them says it.
     fn resolve<S: PageSource + ?Sized>(&self, reader: &S, first: usize) -> Result<Option<(usize, Found)>, Stop> {
         let key = self.key.as_slice();
-        for (i, source) in self.sources.iter().enumerate().skip(first) {
-            if source.key() != Some(key) {
+        for i in first..self.sources.len() {
+            if self.sources.key(i) != Some(key) {
                 continue;
             }
             if self.covers.hidden_until(i).is_some() {
                 return Ok(None);
             }
-            let Some((kind, version, found)) = source.cursor.visible(reader, self.at)? else { continue };
+            let Some((kind, version, found)) = self.sources.cursor(i).cursor.visible(reader, self.at)? else {
+                continue;
+            };
             let shows = kind == RowKind::Put && self.covers.over(i).is_none_or(|cover| cover <= version);
             return Ok(shows.then_some((i, found)));
         }
         Ok(None)
     }
 
-    /// The row found last is done with: sources at its key must move before they are compared again.
-    pub fn pass(&mut self) {
-        (self.came, self.is_settled) = (Came::Past, false);
-        let key = self.key.as_slice();
-        for (i, source) in self.sources.iter_mut().enumerate() {
-            if source.pending != Pending::Nothing || source.cursor.key() != Some(key) {
-                continue;
-            }
-            let hidden = self.covers.hidden_until(i);
+    /// Leaves the row found last: sources at its key must move before they are compared again.
+    pub fn leave(&mut self) {
+        self.came = Came::Past;
+        let covers = &self.covers;
+        self.sources.leave(&self.key, |i, source| {
+            let hidden = covers.hidden_until(i);
             source.hidden = if hidden.is_some() { source.hidden + 1 } else { 0 };
-            source.pending = match hidden.filter(|_| source.hidden > HIDDEN_ROWS) {
+            match hidden.filter(|_| source.hidden > HIDDEN_ROWS) {
                 Some(edge) => {
                     source.hidden = 0;
-                    Pending::SeekAfter(edge.clone())
+                    Move::SeekAfter(edge.clone())
                 }
-                None => Pending::Step,
-            };
-        }
+                None => Move::Step,
+            }
+        });
     }
 
     /// Memory of the pages that it keeps from one step to the next, in bytes.
     pub fn pinned_bytes(&self) -> u64 {
-        let levels = self.sources.iter().map(|source| match &source.cursor {
+        let levels = self.sources.cursors().map(|source| match &source.cursor {
             Cursor::Memory(..) => 0,
             Cursor::Level(cursor) => cursor.pinned_bytes(),
         });
@@ -300,15 +272,15 @@ impl Merge {
     /// to [resume](Self::resume).
     pub fn streak(&self, far: Bound<&[u8]>) -> Option<Streak> {
         let giver = self.giver?;
-        let Cursor::Level(cursor) = &self.sources[giver].cursor else { return None };
+        let Cursor::Level(cursor) = &self.sources.cursor(giver).cursor else { return None };
         let mut streak = cursor.streak(self.direction, self.at, self.covers.over(giver))?;
         streak.until(self.covers.edge());
         if streak.is_empty() {
             return None;
         }
         streak.until(far);
-        let others = self.sources.iter().enumerate().filter(|(i, _)| *i != giver);
-        for key in others.filter_map(|(_, source)| source.key()) {
+        let others = (0..self.sources.len()).filter(|&i| i != giver);
+        for key in others.filter_map(|i| self.sources.key(i)) {
             streak.until(Bound::Excluded(key));
         }
         (!streak.is_empty()).then_some(streak)
@@ -317,7 +289,7 @@ impl Merge {
     /// Goes on after the rows that `streak`, which began here, has passed.
     pub fn resume(&mut self, streak: &Streak) {
         let giver = self.giver.expect("a streak begins at a row");
-        let Cursor::Level(cursor) = &mut self.sources[giver].cursor else { return };
+        let Cursor::Level(cursor) = &mut self.sources.cursor_mut(giver).cursor else { return };
         cursor.resume(streak);
         self.key.clear();
         self.key.extend_from_slice(cursor.key());
@@ -333,9 +305,10 @@ fn after(edge: &Bound<Vec<u8>>) -> Start<'_> {
     }
 }
 
-impl Source {
+impl Sorted for Source {
+    #[inline]
     fn key(&self) -> Option<&[u8]> {
-        if self.pending == Pending::Exhausted { None } else { self.cursor.key() }
+        self.cursor.key()
     }
 }
 

@@ -190,7 +190,7 @@ fn walk(
         if !each(merge.key()) {
             break;
         }
-        merge.pass();
+        merge.leave();
     }
     Ok(())
 }

@@ -95,7 +95,7 @@ impl End {
     /// The row that was found was given.
     #[inline]
     pub fn passed(&mut self) {
-        self.merge.pass();
+        self.merge.leave();
         self.charge = None;
         if self.uncounted == 0 {
             self.pins.set(self.merge.pinned_bytes());

@@ -383,7 +383,7 @@ impl Rows {
         let outcome = (|| {
             if waits == Waits::Now {
                 limit.before_row(
-                    || merge.settle(session, (start, far)),
+                    || merge.arrive(session, (start, far)),
                     |rows| {
                         let (low, high) = direction.near_far((start, far));
                         let (limits, groups) = (Limits::rows(rows), loader.wanted.set());

@@ -1,0 +1,228 @@
+//! Several sorted cursors as one: the place between what a walk has passed and what it has not seen.
+//!
+//! ```text
+//!            passed   | next
+//!   newest   a   c    | e        f        i
+//!            a        |     e    .   g            the nearest key is e; the newest cursor that stands
+//!   oldest     b      |     e    f        i       at it is the first one, and three stand at it
+//!                     ^ the frontier, in the direction of the walk
+//! ```
+//!
+//! Cursors are moved together: all that have a move to make do so before a fault is answered, and those that have arrived
+//! are not moved again, so that a step that faults is run again from where it was. It does not know what the rows say: a read
+//! asks the newest cursor that shows a version, a compaction takes all versions.
+
+use pages::Stop;
+use sst::Direction;
+
+/// What a frontier is made of.
+pub trait Sorted {
+    /// The key where it stands, `None` if there is none.
+    fn key(&self) -> Option<&[u8]>;
+}
+
+/// Sorted cursors, newest first, which make moves `M`.
+#[derive(Debug)]
+pub struct Frontier<C, M> {
+    direction: Direction,
+    sources: Vec<Source<C, M>>,
+    /// No source has a move to make.
+    has_arrived: bool,
+}
+
+#[derive(Debug)]
+struct Source<C, M> {
+    cursor: C,
+    progress: Progress<M>,
+}
+
+/// What a cursor has still to do before it can be compared.
+#[derive(Debug)]
+enum Progress<M> {
+    Moving(M),
+    Arrived,
+    /// There is no further key.
+    Ended,
+}
+
+impl<C: Sorted, M> Frontier<C, M> {
+    /// Each of `cursors`, newest first, begins with the move `first`.
+    pub fn new(direction: Direction, cursors: impl IntoIterator<Item = C>, first: impl Fn() -> M) -> Self {
+        let source = |cursor| Source { cursor, progress: Progress::Moving(first()) };
+        Self { direction, sources: cursors.into_iter().map(source).collect(), has_arrived: false }
+    }
+
+    /// Whether no source has a move to make.
+    #[inline]
+    pub fn has_arrived(&self) -> bool {
+        self.has_arrived
+    }
+
+    /// Has each source make its move with `go`, which says whether it came to a key. All fault together, and with what the
+    /// caller misses already (`is_missing`). A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is missing, after every source that can has moved; the first other stop at once.
+    #[inline]
+    pub fn arrive(
+        &mut self,
+        mut is_missing: bool,
+        mut go: impl FnMut(&mut C, &M) -> Result<bool, Stop>,
+    ) -> Result<(), Stop> {
+        for Source { cursor, progress } in &mut self.sources {
+            let Progress::Moving(to) = progress else { continue };
+            match go(cursor, to) {
+                Ok(true) => *progress = Progress::Arrived,
+                Ok(false) => *progress = Progress::Ended,
+                Err(Stop::Fault) => is_missing = true,
+                Err(stop) => return Err(stop),
+            }
+        }
+        if is_missing {
+            return Err(Stop::Fault);
+        }
+        self.has_arrived = true;
+        Ok(())
+    }
+
+    /// The nearest key of all sources, which have arrived, and the newest source that stands at it.
+    #[inline]
+    pub fn nearest(&self) -> Option<(usize, &[u8])> {
+        let mut nearest: Option<(usize, &[u8])> = None;
+        for i in 0..self.sources.len() {
+            let Some(key) = self.key(i) else { continue };
+            let is_nearer = nearest.is_none_or(|(_, nearest)| match self.direction {
+                Direction::Forward => key < nearest,
+                Direction::Backward => key > nearest,
+            });
+            if is_nearer {
+                nearest = Some((i, key));
+            }
+        }
+        nearest
+    }
+
+    /// The key where source `i` stands, or stood before the move that it has to make; `None` if it has ended.
+    #[inline]
+    pub fn key(&self, i: usize) -> Option<&[u8]> {
+        let Source { cursor, progress } = &self.sources[i];
+        if matches!(progress, Progress::Ended) { None } else { cursor.key() }
+    }
+
+    /// Leaves `key`: every source that stands there gets the move that `next` says.
+    #[inline]
+    pub fn leave(&mut self, key: &[u8], mut next: impl FnMut(usize, &mut C) -> M) {
+        self.has_arrived = false;
+        for (i, Source { cursor, progress }) in self.sources.iter_mut().enumerate() {
+            if matches!(progress, Progress::Arrived) && cursor.key() == Some(key) {
+                *progress = Progress::Moving(next(i, cursor));
+            }
+        }
+    }
+
+    /// How many sources there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Source `i`.
+    #[inline]
+    pub fn cursor(&self, i: usize) -> &C {
+        &self.sources[i].cursor
+    }
+
+    /// Source `i`.
+    #[inline]
+    pub fn cursor_mut(&mut self, i: usize) -> &mut C {
+        &mut self.sources[i].cursor
+    }
+
+    /// All sources, newest first.
+    pub fn cursors(&self) -> impl Iterator<Item = &C> {
+        self.sources.iter().map(|source| &source.cursor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keys in their order, of which each is missing at the first try.
+    struct Keys {
+        keys: Vec<&'static [u8]>,
+        next: usize,
+        is_asked: bool,
+    }
+
+    impl Sorted for Keys {
+        fn key(&self) -> Option<&[u8]> {
+            self.next.checked_sub(1).and_then(|at| self.keys.get(at).copied())
+        }
+    }
+
+    impl Keys {
+        fn step(&mut self) -> Result<bool, Stop> {
+            self.is_asked = !self.is_asked;
+            if self.is_asked {
+                return Err(Stop::Fault);
+            }
+            self.next += 1;
+            Ok(self.next <= self.keys.len())
+        }
+    }
+
+    /// All keys with the sources that have them, and how many rounds of faults that took.
+    fn merged(direction: Direction, sources: &[&[&'static str]]) -> (Vec<(String, Vec<usize>)>, usize) {
+        let keys = |keys: &&[&'static str]| {
+            let mut keys: Vec<&'static [u8]> = keys.iter().map(|key| key.as_bytes()).collect();
+            if direction == Direction::Backward {
+                keys.reverse();
+            }
+            Keys { keys, next: 0, is_asked: false }
+        };
+        let mut frontier = Frontier::new(direction, sources.iter().map(keys), || ());
+        let (mut found, mut rounds) = (Vec::new(), 0);
+        loop {
+            while frontier.arrive(false, |keys, ()| keys.step()).is_err() {
+                rounds += 1;
+            }
+            let Some((newest, key)) = frontier.nearest() else { return (found, rounds) };
+            let key = key.to_vec();
+            let at: Vec<usize> = (0..frontier.len()).filter(|&i| frontier.key(i) == Some(&key)).collect();
+            assert_eq!(at.first(), Some(&newest));
+            frontier.leave(&key, |_, _| ());
+            assert!(!frontier.has_arrived());
+            found.push((String::from_utf8(key).expect("keys are text"), at));
+        }
+    }
+
+    fn expected(rows: &[(&str, &[usize])]) -> Vec<(String, Vec<usize>)> {
+        rows.iter().map(|(key, at)| ((*key).to_owned(), at.to_vec())).collect()
+    }
+
+    #[test]
+    fn two_vectors_are_walked_as_one_in_both_directions() {
+        let sources: [&[&str]; 2] = [&["a", "c", "d"], &["b", "c", "e"]];
+        let all = expected(&[("a", &[0]), ("b", &[1]), ("c", &[0, 1]), ("d", &[0]), ("e", &[1])]);
+        assert_eq!(merged(Direction::Forward, &sources).0, all);
+        let back: Vec<_> = all.into_iter().rev().collect();
+        assert_eq!(merged(Direction::Backward, &sources).0, back);
+    }
+
+    #[test]
+    fn cursors_that_move_together_fault_together() {
+        let same: [&[&str]; 3] = [&["a", "b"], &["a", "b"], &["a", "b"]];
+        // To the first key, to the second, and past it: one round each for all three.
+        assert_eq!(merged(Direction::Forward, &same).1, 3);
+        let apart: [&[&str]; 2] = [&["a", "b"], &["c", "d"]];
+        assert_eq!(merged(Direction::Forward, &apart).1, 5);
+    }
+
+    #[test]
+    fn sources_without_keys_end_at_once() {
+        assert_eq!(merged(Direction::Forward, &[&[], &["a"], &[]]).0, expected(&[("a", &[1])]));
+        assert!(merged(Direction::Forward, &[]).0.is_empty());
+    }
+}
