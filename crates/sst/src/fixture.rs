@@ -1,12 +1,12 @@
 //! Files for tests: rows in, a file on a simulated disk out, and every kind of source to read it through. It does not
 //! know what is tested.
 
-use crate::build::{BuildOptions, Builder, Compression};
 use crate::format::meta::{IndexKind, Meta, TreeKind};
 use crate::format::node::Node;
 use crate::format::validate;
 use crate::read::{RangeErase, Sst};
 use crate::row::{RowKind, Version};
+use crate::write::{BuildOptions, Builder, Compression};
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};

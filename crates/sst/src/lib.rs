@@ -3,7 +3,6 @@
 //! A file is data pages, an index whose nodes are pages like any other, and a footer. Opening one reads nothing: the
 //! database knows the roots, and the first read that needs a page asks for it. See `docs/format/sst.md`.
 
-pub mod build;
 mod direction;
 mod dump;
 #[cfg(test)]
@@ -17,8 +16,8 @@ pub mod stats;
 #[cfg(test)]
 mod tests;
 mod verify;
+mod write;
 
-pub use build::{BuildOptions, Builder, Compression};
 pub use direction::Direction;
 pub use dump::{DumpDetail, dump, read_footer, read_origin};
 pub use format::filter::FilterKind;
@@ -37,3 +36,4 @@ pub use row::{MAX_KEY_BYTES, RowKind, Version};
 pub use slice::{RowRanges, Slice};
 pub use stats::{Estimate, RangeTotals};
 pub use verify::{FileReport, PageTotals, verify};
+pub use write::{BuildOptions, Builder, Compression};

@@ -28,7 +28,6 @@ pub use streak::Streak;
 pub use tree::{PartCursor, Seek, TreeCursor};
 pub(crate) use whole::{Whole, WholeTree};
 
-use crate::build::history_key;
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue, Record};
 use crate::format::group_page::Part;
@@ -36,6 +35,7 @@ use crate::format::meta::{KeyBounds, Meta, TreeKind};
 use crate::format::varint;
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use crate::slice::{RowRanges, Slice};
+use crate::write::history_key;
 use os::sync::Arc;
 use pages::{Error, HEADER_BYTES, PageKind, PageRef, PageSource, PagedFile, Stop};
 use std::io;

@@ -1,12 +1,12 @@
 //! A dump fails where it cannot go on. What it prints is in the scripts of `crate::tests`.
 
 use super::*;
-use crate::build::{BuildOptions, Compression};
 use crate::fixture::{Built, Content, ID, PATH, SeenNode, shapes, tiny};
 use crate::format::filter::FilterKind;
 use crate::format::meta::IndexKind;
 use crate::format::node::NodeBuilder;
 use crate::format::validate;
+use crate::write::{BuildOptions, Compression};
 use os::{Access, Disk};
 use pages::page::checksum;
 use pages::{Admit, Loaded, Packing, PageCache, Reason, Resident, Session, encode_page, retry};

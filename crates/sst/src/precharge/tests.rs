@@ -9,10 +9,10 @@ mod model;
 mod touch;
 
 use super::*;
-use crate::build::BuildOptions;
 use crate::fixture::{Built, Content, tiny};
 use crate::format::meta::IndexKind;
 use crate::row::RowKind;
+use crate::write::BuildOptions;
 use model::{Oracle, Pages};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::collections::BTreeSet;

@@ -2,13 +2,13 @@
 //! that lie outside. It looks into the pages that have come, and passes by those that are gone again.
 
 use super::{Pass, Reading, Shares, Trees};
-use crate::build::history_key;
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue};
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::TreeKind;
 use crate::read::Descent;
 use crate::row::{RowKind, Version};
+use crate::write::history_key;
 use pages::{Address, PageKind, PageRef, PageSource, Result, Stop};
 use std::ops::Range;
 

@@ -331,7 +331,7 @@ impl SstCursor {
             return Ok(None);
         };
         let mut history = history.borrow_mut();
-        let there = history.look_up(source, &crate::build::history_key(row, Version(at)), Seek::Lower)?;
+        let there = history.look_up(source, &crate::write::history_key(row, Version(at)), Seek::Lower)?;
         Ok(if there && main_row(&history) == Some(row) { older(&self.sst, &history) } else { None })
     }
 
@@ -341,7 +341,7 @@ impl SstCursor {
         let row = layout.first_row() + i as u64;
         match &mut self.history {
             Some(history) if layout.record(page, i).has_history => {
-                let key = crate::build::history_key(row, Version::MAX);
+                let key = crate::write::history_key(row, Version::MAX);
                 let there = history.get_mut().look_up(source, &key, Seek::Lower)?;
                 Ok(there && self.older_row() == Some(row))
             }

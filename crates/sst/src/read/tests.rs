@@ -8,9 +8,9 @@ mod values;
 
 use super::*;
 use crate::Direction;
-use crate::build::{BuildOptions, Compression};
 use crate::fixture::{Built, Content, Reader, Written, part, shapes, tiny};
 use crate::format::meta::IndexKind;
+use crate::write::{BuildOptions, Compression};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::ops::{Bound, RangeBounds};
 

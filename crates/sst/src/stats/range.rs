@@ -2,12 +2,12 @@
 //! edges of the range and of what is seen, of which only so much is known as their parents say.
 
 use super::{Edge, Estimate, RangeTotals, Span, share};
-use crate::build::history_key;
 use crate::format::meta::{Tree, TreeKind};
 use crate::format::node::{Node, Totals};
 use crate::read::{Descent, Sst, Subtree};
 use crate::row::Version;
 use crate::slice::RowRanges;
+use crate::write::history_key;
 use pages::{PageRef, PageSource, Stop, together};
 use std::ops::{Bound, Range};
 

@@ -5,13 +5,13 @@ mod histogram;
 mod truth;
 
 use super::*;
-use crate::build::BuildOptions;
 use crate::fixture::{Built, Content, Reader, Rounds, tiny};
 use crate::format::meta::{IndexKind, TreeKind};
 use crate::format::validate;
 use crate::read::Sst;
 use crate::row::RowKind;
 use crate::slice::RowRanges;
+use crate::write::BuildOptions;
 use pages::{Flaky, PageSource, Resident, Stop, retry};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use truth::{Counting, Row, Tree, holds, slice};

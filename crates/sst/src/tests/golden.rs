@@ -6,13 +6,13 @@
 
 #![allow(clippy::disallowed_methods, reason = "the files lie in the source tree, not on a database's disk")]
 
-use crate::build::{BuildOptions, Compression};
 use crate::fixture::{Content, ID, PATH, part, tiny};
 use crate::format::features::Unreadable;
 use crate::format::filter::FilterKind;
 use crate::format::meta::{IndexKind, Meta};
 use crate::read::{EraseCursor, RangeErase, Seek, Sst, SstCursor};
 use crate::row::{RowKind, Version};
+use crate::write::{BuildOptions, Compression};
 use os::sim::SimDisk;
 use os::{Access, Disk};
 use pages::{PagedFile, Resident, retry};

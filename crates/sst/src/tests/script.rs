@@ -1,7 +1,6 @@
 //! Runs the scripts in `testdata`: a file is built from rows written as text, then read. Every command is run with each
 //! kind of source and prints the same for all of them. `REWRITE=1` regenerates what is expected.
 
-use crate::build::{BuildOptions, Compression};
 use crate::dump::{DumpDetail, Escaped, dump};
 use crate::fixture::{Built, Content, Reader, tiny};
 use crate::format::filter::FilterKind;
@@ -9,6 +8,7 @@ use crate::format::meta::IndexKind;
 use crate::format::validate;
 use crate::read::{RangeErase, Row, Seek, SstCursor, StoredValue};
 use crate::row::{RowKind, Version};
+use crate::write::{BuildOptions, Compression};
 use datadriven::TestCase;
 use pages::{PageKind, PageSource, Resident, Stop};
 use std::fmt::Write;

@@ -1,7 +1,6 @@
 //! A file with any byte changed is found out, and so is one whose parts contradict each other under right checksums.
 
 use super::*;
-use crate::build::{BuildOptions, Compression};
 use crate::fixture::{Built, Content, ID, PATH, part, shapes, tiny};
 use crate::format::data_page::{DataPageBuilder, Layout};
 use crate::format::filter::FilterKind;
@@ -11,6 +10,7 @@ use crate::format::node::{Child, Node, NodeBuilder};
 use crate::format::validate;
 use crate::read::{EraseCursor, RangeErase};
 use crate::slice::Slice;
+use crate::write::{BuildOptions, Compression};
 use os::sync::Arc;
 use os::{Access, Disk};
 use pages::{Admit, Codec, Packing, PageCache, Reason, Resident, Session, encode_page};
@@ -635,12 +635,12 @@ fn rows_that_contradict_each_other_are_noticed() {
         let found = with_page(pages_of_one(), TreeKind::History, &[(key, row.1, row.2, row.3, row.4, row.5)]);
         assert!(found.contains(what), "{what:?} expected: {found}");
     };
-    let key = crate::build::history_key(2, Version(3));
+    let key = crate::write::history_key(2, Version(3));
     history(&key, (b"", 4, Put, b"old", false, false), "version 4 has the key of version 3");
     history(&key, (b"", 3, Put, b"old", false, true), "older versions of its own");
     history(&key[..15], (b"", 3, Put, b"old", false, false), "has 15 bytes");
-    history(&crate::build::history_key(1, Version(1)), (b"", 1, Put, b"old", false, false), "which has no older");
-    history(&crate::build::history_key(9, Version(3)), (b"", 3, Put, b"old", false, false), "has no older version");
+    history(&crate::write::history_key(1, Version(1)), (b"", 1, Put, b"old", false, false), "which has no older");
+    history(&crate::write::history_key(9, Version(3)), (b"", 3, Put, b"old", false, false), "has no older version");
 
     let ranges = |first: ForgedRow<'_>, second: ForgedRow<'_>, what: &str| {
         let found = with_page(pages_of_one(), TreeKind::RangeErases, &[first, second]);

@@ -2,7 +2,6 @@
 
 use super::super::{Direction, Limits, Reading};
 use super::touch::Touch;
-use crate::build::history_key;
 use crate::fixture::Built;
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue};
@@ -12,6 +11,7 @@ use crate::format::node::Node;
 use crate::format::validate;
 use crate::read::{Seek, Sst, SstCursor, TreeCursor};
 use crate::row::{RowKind, Version};
+use crate::write::history_key;
 use os::sync::Arc;
 use pages::{Address, PageKind, PageSource, Resident, retry};
 use std::collections::BTreeSet;

@@ -2,12 +2,12 @@
 //! in vain, and only there.
 
 use super::*;
-use crate::build::BuildOptions;
 use crate::fixture::{Built, Content, shapes, tiny};
 use crate::format::filter::FilterKind;
 use crate::format::meta::IndexKind;
 use crate::format::validate;
 use crate::slice::Slice;
+use crate::write::BuildOptions;
 use pages::{Admit, Flaky, PageCache, Reason, Resident, Session, retry};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 

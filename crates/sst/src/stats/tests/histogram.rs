@@ -3,7 +3,6 @@
 
 use super::truth::{Counting, Tree, holds, slice};
 use super::{Case, check_cases, open};
-use crate::build::BuildOptions;
 use crate::fixture::{Content, Rounds, shapes, tiny};
 use crate::format::meta::TreeKind;
 use crate::format::node::Node;
@@ -12,6 +11,7 @@ use crate::read::Sst;
 use crate::row::RowKind;
 use crate::slice::RowRanges;
 use crate::stats::{Estimate, Histogram, MemoryRun, Metric, Source, histogram};
+use crate::write::BuildOptions;
 use os::Buffer;
 use pages::{Error, Flaky, PageAt, PageHeader, PageKind, PageRef, PageSource, Resident, Result, Stop};
 use rand::{RngExt, SeedableRng, rngs::StdRng};

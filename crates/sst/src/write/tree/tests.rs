@@ -1,9 +1,9 @@
 //! What waits in memory while a tree grows.
 
 use super::*;
-use crate::build::rows::{KeyedRows, Stored};
 use crate::fixture::{ID, NullFile, PATH};
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
+use crate::write::rows::{KeyedRows, Stored};
 use std::sync::Arc;
 
 /// Adds rows with these keys, each in a page of its own, and returns how many bytes of closed nodes waited at most, how
