@@ -43,10 +43,9 @@ fuzz_target!(|bytes: &[u8]| {
     let options = TableOptions {
         in_memory: false,
         page_bytes: 256,
-        node_bytes: 256,
+        node_bytes: if shape & 8 == 0 { 1024 } else { 256 },
         index: [IndexKind::Btree, IndexKind::Flat, IndexKind::Both, IndexKind::Btree][usize::from(shape & 3)],
         compression: if shape & 4 == 0 { Compression::None } else { Compression::Lz4 },
-        max_node_children: if shape & 8 == 0 { 0 } else { 3 },
         metadata: Vec::new(),
         groups: Vec::new(),
         filters: if shape & 128 == 0 { Filters::all(FilterKind::None) } else { Filters::default() },

@@ -171,8 +171,6 @@ pub struct TableOptions {
     pub index: IndexKind,
     /// Whether pages are compressed.
     pub compression: Compression,
-    /// Most children of an index node, at least 3; for tests that want tall trees. 0 is no limit.
-    pub max_node_children: u32,
     /// Bytes the application keeps with the table; the engine does not read them.
     pub metadata: Vec<u8>,
     /// Names of the column groups that the table's values are split in, in order; none if values are whole. At most 16,
@@ -199,7 +197,6 @@ impl Default for TableOptions {
             node_bytes: 16 << 10,
             index: IndexKind::Btree,
             compression: Compression::None,
-            max_node_children: 0,
             metadata: Vec::new(),
             groups: Vec::new(),
             filters: Filters::default(),
@@ -217,9 +214,6 @@ impl TableOptions {
         }
         if !(256..=256 << 10).contains(&self.node_bytes) {
             return bad(format!("an index node of {} bytes is not within 256 B and 256 KiB", self.node_bytes));
-        }
-        if (1..3).contains(&self.max_node_children) {
-            return bad(format!("an index node of {} children cannot be split", self.max_node_children));
         }
         if self.filter_prefix_bytes > MAX_FILTER_PREFIX_BYTES {
             let bytes = self.filter_prefix_bytes;
@@ -263,20 +257,16 @@ impl TableOptions {
             node_bytes: self.node_bytes,
             index: self.index,
             compression: self.compression,
-            max_node_children: match self.max_node_children {
-                0 => usize::MAX / 4,
-                limit => limit as usize,
-            },
-            max_page_rows: usize::MAX,
             groups: self.groups.len().saturating_sub(1),
             filter,
             filter_prefix_bytes: self.filter_prefix_bytes,
             features: compat.features(Format::Sst),
+            ..BuildOptions::default()
         }
     }
 
     /// ```text
-    /// page bytes | node bytes | index | compression | max node children | metadata       varints, length-prefixed
+    /// page bytes | node bytes | index | compression | 0, ignored | metadata              varints, length-prefixed
     /// group count | names                                                               varint, each length-prefixed
     /// filters: bits 0-1 upper, 2-3 deepest; each 0 none, 1 of 8 bits, 2 of 16 bits;
     /// bit 4 whether the table is to be in memory | prefix bytes                                              varints
@@ -291,8 +281,7 @@ impl TableOptions {
             Compression::None => 0,
             Compression::Lz4 => 1,
         };
-        for value in [self.page_bytes.into(), self.node_bytes.into(), index, compression, self.max_node_children.into()]
-        {
+        for value in [self.page_bytes.into(), self.node_bytes.into(), index, compression, 0] {
             varint::put(out, value);
         }
         varint::put_bytes(out, &self.metadata);
@@ -315,7 +304,7 @@ impl TableOptions {
         let malformed = || Unreadable::from("the options do not decode");
         let numbers = take_numbers(bytes).ok_or_else(malformed)?;
         let (metadata, groups) = Self::take_names(bytes).ok_or_else(malformed)?;
-        let [page_bytes, node_bytes, index, compression, max_node_children] = numbers;
+        let [page_bytes, node_bytes, index, compression, _] = numbers;
         let [filters, prefix_bytes] = take_numbers(bytes).ok_or_else(malformed)?;
         let newer = |what: &str, number: u64| Unreadable::Newer(format!("{what} {number}"));
         let index = match index {
@@ -340,7 +329,6 @@ impl TableOptions {
             node_bytes: u32_of(node_bytes)?,
             index,
             compression,
-            max_node_children: u32_of(max_node_children)?,
             metadata,
             groups,
             filters: Filters { upper, deepest },

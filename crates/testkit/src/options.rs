@@ -107,7 +107,6 @@ fn table_options(rng: &mut Xoshiro256PlusPlus) -> TableOptions {
         node_bytes: 256 << rng.random_range(0..=4),
         index: *INDEXES.choose(rng).expect("there are three"),
         compression: if rng.random() { Compression::None } else { Compression::Lz4 },
-        max_node_children: *[0, 3, 4, 5, 7].choose(rng).expect("there are five"),
         metadata: Vec::new(),
         in_memory: false,
         groups: ["a", "b", "c"].map(str::to_owned)[..*[0, 0, 0, 1, 2, 3].choose(rng).expect("there are six")].to_vec(),

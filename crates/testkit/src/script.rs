@@ -71,8 +71,7 @@ impl Script {
             tables: vec![TableOptions::default()],
             indexes: Vec::new(),
         };
-        let tiny_table =
-            TableOptions { page_bytes: 256, node_bytes: 256, max_node_children: 3, ..TableOptions::default() };
+        let tiny_table = TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() };
         let tiny = TinyOptions {
             cache_bytes: 768,
             write_buffer_bytes: 4 << 10,

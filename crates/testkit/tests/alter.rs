@@ -193,7 +193,6 @@ fn what_cannot_be_altered_is_refused_and_stays() {
     refused(|options| options.groups.reverse(), "the groups of table t were fixed when it was created");
     refused(|options| options.groups.clear(), "copy the rows");
     refused(|options| options.page_bytes = 100, "a page of 100 bytes");
-    refused(|options| options.max_node_children = 2, "cannot be split");
 
     let reader = builder(&disk).read_only(true).open().expect("the disk works");
     let theirs = reader.table("t").expect("the disk works");

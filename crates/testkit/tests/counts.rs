@@ -193,7 +193,7 @@ fn cursors_and_reads_through_them_of_what_is_in_memory_do_not_allocate() {
 fn a_cold_point_read_costs_at_most_height_and_one_page_reads() {
     for options in all_kinds() {
         let is_flat = options.index == IndexKind::Flat;
-        let disk = imported(TableOptions { max_node_children: 8, ..options });
+        let disk = imported(TableOptions { node_bytes: 384, ..options });
         for i in [0, 7_777, 19_999] {
             let db = builder(&disk).open().expect("the disk works");
             let table = db.table("t").expect("the disk works");
@@ -342,7 +342,7 @@ fn a_range_opens_no_file_beyond_its_bounds() {
 fn overlapping() -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = builder(&disk).open().expect("the disk works");
-    let options = TableOptions { max_node_children: 8, ..all_kinds()[0].clone() };
+    let options = TableOptions { node_bytes: 384, ..all_kinds()[0].clone() };
     let table = db.table_with("t", options).expect("the disk works");
     import(&table, 20_000);
     for step in [5, 7] {

@@ -96,8 +96,7 @@ fn rows_are_those_of_a_model_under_many_range_erases_whatever_becomes_of_files()
         };
         let disk = SimDisk::new(seed);
         let db = open(&disk, cache_bytes, levels);
-        let options =
-            TableOptions { page_bytes: 512, node_bytes: 512, max_node_children: 5, ..TableOptions::default() };
+        let options = TableOptions { page_bytes: 512, node_bytes: 256, ..TableOptions::default() };
         let mut table = db.table_with("t", options).expect("the disk works");
         let mut model = Model::new();
         let mut shown: Vec<(Snapshot, Table, Model)> = Vec::new();

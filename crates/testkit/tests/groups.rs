@@ -226,7 +226,7 @@ mod a_long_history {
     }
 
     fn small_pages(index: IndexKind, groups: usize) -> TableOptions {
-        let options = TableOptions { page_bytes: 1 << 10, max_node_children: 4, index, ..TableOptions::default() };
+        let options = TableOptions { page_bytes: 1 << 10, node_bytes: 256, index, ..TableOptions::default() };
         with_groups(&["a", "b", "c"][..groups], options)
     }
 

@@ -13,16 +13,16 @@ const GROUPS: [&str; 2] = ["hot", "cold"];
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     index: IndexKind,
-    max_node_children: u32,
+    node_bytes: u32,
     prefer_flat: bool,
 }
 
 const SHAPES: [Shape; 5] = [
-    Shape { index: IndexKind::Btree, max_node_children: 3, prefer_flat: false },
-    Shape { index: IndexKind::Btree, max_node_children: 0, prefer_flat: false },
-    Shape { index: IndexKind::Flat, max_node_children: 0, prefer_flat: false },
-    Shape { index: IndexKind::Both, max_node_children: 3, prefer_flat: false },
-    Shape { index: IndexKind::Both, max_node_children: 3, prefer_flat: true },
+    Shape { index: IndexKind::Btree, node_bytes: 256, prefer_flat: false },
+    Shape { index: IndexKind::Btree, node_bytes: 4096, prefer_flat: false },
+    Shape { index: IndexKind::Flat, node_bytes: 4096, prefer_flat: false },
+    Shape { index: IndexKind::Both, node_bytes: 256, prefer_flat: false },
+    Shape { index: IndexKind::Both, node_bytes: 256, prefer_flat: true },
 ];
 
 fn key(i: u32) -> Vec<u8> {
@@ -34,10 +34,9 @@ fn open(disk: &Arc<SimDisk>, shape: Shape) -> (Database, Table) {
     let levels = LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() };
     let builder = Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1)).levels(levels);
     let db = builder.prefer_flat_index(shape.prefer_flat).open().expect("the disk works");
-    let Shape { index, max_node_children, .. } = shape;
+    let Shape { index, node_bytes, .. } = shape;
     let groups = GROUPS.map(str::to_owned).to_vec();
-    let options =
-        TableOptions { page_bytes: 512, node_bytes: 4096, index, max_node_children, groups, ..Default::default() };
+    let options = TableOptions { page_bytes: 512, node_bytes, index, groups, ..Default::default() };
     let table = db.table_with("t", options).expect("the disk works");
     (db, table)
 }

@@ -40,7 +40,7 @@ impl Drop for Directory {
 }
 
 fn options() -> TableOptions {
-    TableOptions { page_bytes: 512, node_bytes: 512, max_node_children: 5, ..TableOptions::default() }
+    TableOptions { page_bytes: 512, node_bytes: 256, ..TableOptions::default() }
 }
 
 fn counter_key(writer: usize) -> String {

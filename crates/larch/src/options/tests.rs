@@ -82,12 +82,25 @@ fn metadata_and_where_pages_stay_have_no_part_in_how_files_are_written() {
         TableOptions { node_bytes: 512, ..usual.clone() },
         TableOptions { index: IndexKind::Flat, ..usual.clone() },
         TableOptions { compression: Compression::Lz4, ..usual.clone() },
-        TableOptions { max_node_children: 3, ..usual.clone() },
         TableOptions { filters: Filters::all(FilterKind::Bits8), ..usual.clone() },
         TableOptions { filter_prefix_bytes: 1, ..usual.clone() },
         split(&["hot"]),
     ] {
         assert!(!usual.writes_like(&other), "{other:?}");
+    }
+}
+
+/// A manifest may hold another number there.
+#[test]
+fn the_fifth_number_is_written_as_0_and_ignored() {
+    let options = TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() };
+    let mut bytes = Vec::new();
+    options.encode(&mut bytes);
+    // Two bytes of each length, then index and compression.
+    assert_eq!(bytes[6], 0);
+    for number in [1, 3, 127] {
+        bytes[6] = number;
+        assert_eq!(TableOptions::decode(&mut bytes.as_slice()), Ok(options.clone()));
     }
 }
 

@@ -37,7 +37,7 @@ fn options(groups: &[&str]) -> TableOptions {
 }
 
 fn tiny_pages(index: IndexKind) -> TableOptions {
-    TableOptions { page_bytes: 256, node_bytes: 256, max_node_children: 3, index, ..options(&GROUPS) }
+    TableOptions { page_bytes: 256, node_bytes: 256, index, ..options(&GROUPS) }
 }
 
 fn open(disk: &Arc<SimDisk>, cache_bytes: u64) -> Database {

@@ -201,7 +201,7 @@ fn parts_come_to_files_and_stay_what_they_were() {
             (IndexKind::Flat, Compression::Lz4),
             (IndexKind::Both, Compression::None),
         ] {
-            let small = TableOptions { page_bytes: 256, node_bytes: 256, max_node_children: 3, ..Default::default() };
+            let small = TableOptions { page_bytes: 256, node_bytes: 256, ..Default::default() };
             travel(&TableOptions { groups: split(groups), index, compression, ..small });
         }
     }
