@@ -10,8 +10,8 @@ use crate::format::features::Unreadable;
 use crate::format::filter::FilterLayout;
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::{FilterTree, Meta, Root, Tree, TreeKind};
-use crate::format::node::{Child, Node, Totals};
-use crate::read::{Sst, Whole, WholeTree, decode_range_erase};
+use crate::format::node::{Node, Totals};
+use crate::read::{Sst, Subtree, Whole, WholeTree, decode_range_erase};
 use crate::row::RowKind;
 use os::{BLOCK_BYTES, Buffer, File};
 use pages::{Address, Error, PageHeader, PageKind, PageRef, PageSource, Result};
@@ -48,12 +48,17 @@ pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, o
             None => out.line(0, format_args!("{kind}: {} in {pages} data pages", Printed(&tree.totals)))?,
             Some(filter) => out.filter(&filter)?,
         }
-        let rows = 0..tree.totals.rows;
+        let whole = |root: &Root| Subtree {
+            address: root.address,
+            before: Totals::default(),
+            through: tree.totals,
+            level: root.height,
+        };
         if let Some(root) = tree.btree {
             out.line(1, format_args!("btree: {}", Printed(&root)))?;
             let index = Index { tree: kind, nodes: PageKind::Index, show: Show::Pages };
             out.walk = out.walk_of(kind, tree);
-            out.page(index, &root.address, root.height, rows.clone(), 2)?;
+            out.page(index, &whole(&root), 2)?;
         }
         if let Some(root) = tree.flat {
             out.line(1, format_args!("flat: {}", Printed(&root)))?;
@@ -61,7 +66,7 @@ pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, o
             let show = if tree.btree.is_some() { Show::Addresses } else { Show::Pages };
             out.walk = if tree.btree.is_some() { None } else { out.walk_of(kind, tree) };
             let index = Index { tree: kind, nodes: PageKind::Flat, show };
-            out.page(index, &root.address, root.height, rows, 2)?;
+            out.page(index, &whole(&root), 2)?;
         }
     }
     out.out.flush().map_err(|error| Error::io("write", "output", error))
@@ -168,9 +173,10 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         self.line(0, format_args!("value pages: {value_bytes} bytes, indexes: {} bytes", meta.index_bytes()))
     }
 
-    /// A page `height` levels above the data pages, which holds `rows`, and everything under it.
-    fn page(&mut self, index: Index, at: &Address, height: u8, rows: Range<u64>, depth: usize) -> Result<()> {
-        if height == 0 {
+    /// The page at the top of `subtree`, and everything under it.
+    fn page(&mut self, index: Index, subtree: &Subtree, depth: usize) -> Result<()> {
+        let (at, rows) = (&subtree.address, subtree.rows());
+        if subtree.level == 0 {
             return match index.show {
                 Show::Addresses => Ok(()),
                 Show::Pages if index.tree == TreeKind::Filter => self.partition(at, rows, depth),
@@ -178,7 +184,8 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
                 Show::Pages => self.data(index.tree, at, rows, depth),
             };
         }
-        let Some((page, header)) = self.read(at, index.nodes, height, rows.start, depth)? else { return Ok(()) };
+        let read = self.read(at, index.nodes, subtree.level, rows.start, depth)?;
+        let Some((page, header)) = read else { return Ok(()) };
         let node = Node::new(&page);
         let children = node.children();
         let (first, last) = (node.rows_through(0), node.rows_through(children - 1));
@@ -195,7 +202,7 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         self.line(depth, format_args!("node at {}: level {level}, {children} children, {form}", Printed(at)))?;
         let mut separator = Vec::new();
         for i in 0..children {
-            let Child { address, totals } = node.child(i);
+            let child = subtree.child(&node, i);
             let from = match node.rows_before(i) {
                 None => "the start".to_owned(),
                 Some(row) if node.is_by_row() => format!("row {row}"),
@@ -205,10 +212,9 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
                     Escaped(&separator).to_string()
                 }
             };
-            let rows = node.rows_before(i).unwrap_or(rows.start)..totals.rows;
-            let (to, totals) = (Printed(&address), Printed(&totals));
+            let (to, totals) = (Printed(&child.address), Printed(&child.through));
             self.line(depth + 1, format_args!("child {i} from {from}: at {to}, through it {totals}"))?;
-            self.page(index, &address, height - 1, rows, depth + 2)?;
+            self.page(index, &child, depth + 2)?;
         }
         self.whole.leave(at);
         Ok(())

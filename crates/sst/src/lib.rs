@@ -30,7 +30,7 @@ pub use format::validate;
 pub use precharge::Limits;
 pub use read::{
     Branch, CoverAround, EraseCursor, FilterUse, GroupCursor, Groups, KnownGap, LoadedValue, PartCursor, RangeErase,
-    Readahead, Row, RowPlace, Seek, Sst, SstCursor, StoredValue, Streak, TreeCursor,
+    Readahead, Row, RowPlace, Seek, Sst, SstCursor, StoredValue, Streak, Subtree, TreeCursor,
 };
 pub use row::{MAX_KEY_BYTES, RowKind, Version};
 pub use slice::{RowRanges, Slice};

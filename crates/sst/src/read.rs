@@ -16,8 +16,9 @@ mod whole;
 
 pub use branch::Branch;
 pub use cursor::SstCursor;
+pub(crate) use descent::Descent;
+pub use descent::Subtree;
 use descent::Under;
-pub(crate) use descent::{Descent, Subtree};
 pub use erases::{CoverAround, EraseCursor};
 pub use filter::FilterUse;
 use gap::Gap;
@@ -80,6 +81,14 @@ pub struct Row {
     pub value: StoredValue,
     /// Where it stands.
     pub place: RowPlace,
+}
+
+/// What a look-up of a key met in a page of the main tree.
+enum LookUp<'p> {
+    /// The row with this id has the key.
+    Found(u64),
+    /// This page, whose first row is given, would have the key, and has not.
+    Absent(u64, &'p PageRef),
 }
 
 /// A value as the data page has it.
@@ -256,13 +265,35 @@ impl Sst {
 
     /// The newest version of `key` that is not newer than `at`. A step; allocates nothing.
     pub fn get<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Row>, Stop> {
+        self.find(source, key, at, |_| {})
+    }
+
+    /// As [`Sst::get`]. `note` is called when the step has its answer from a page of rows.
+    #[inline]
+    fn find<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        key: &[u8],
+        at: Version,
+        note: impl FnOnce(LookUp<'_>),
+    ) -> Result<Option<Row>, Stop> {
         let Some(descent) = self.descent(TreeKind::Main) else { return Ok(None) };
         let Some((page, layout)) = self.page_of_key(&descent, source, key)? else { return Ok(None) };
-        let Ok(i) = layout.search(&page, key) else { return Ok(None) };
-        if self.hides(layout.first_row() + i as u64) {
+        let Ok(i) = layout.search(&page, key) else {
+            note(LookUp::Absent(layout.first_row(), &page));
+            return Ok(None);
+        };
+        let row = layout.first_row() + i as u64;
+        if self.hides(row) {
             return Ok(None);
         }
-        self.visible(source, &page, &layout, i, at)
+        let found = self.visible(&page, &layout, i, at, |version| {
+            let Some(history) = self.descent(TreeKind::History) else { return Ok(None) };
+            let older = history.lower(source, &history_key(row, version))?;
+            Ok(older.and_then(|(page, layout, i)| self.older_version(row, (&page, &layout, i))))
+        })?;
+        note(LookUp::Found(row));
+        Ok(found)
     }
 
     /// The main page under which `key` lies if it exists; `None` if none of its rows is seen.
@@ -289,33 +320,32 @@ impl Sst {
         self.slice.as_ref().is_some_and(|slice| !slice.rows.contains(row))
     }
 
-    /// The newest version of row `i` of a main page that is not newer than `at`.
-    fn visible<S: PageSource + ?Sized>(
+    /// The newest version of row `i` of a main page that is not newer than `at`. If that is not the newest of all, `older`
+    /// looks in the history for the newest one that is not newer than a version of the file.
+    #[inline]
+    fn visible(
         &self,
-        source: &S,
         page: &PageRef,
         layout: &Layout,
         i: usize,
         at: Version,
+        older: impl FnOnce(Version) -> Result<Option<Row>, Stop>,
     ) -> Result<Option<Row>, Stop> {
         let record = layout.record(page, i);
-        let row = layout.first_row() + i as u64;
         if self.version(&record) <= at {
-            return Ok(Some(self.row(page, &record, RowPlace::Newest(row))));
+            let place = RowPlace::Newest(layout.first_row() + i as u64);
+            return Ok(Some(self.row(page, &record, place)));
         }
-        if !record.has_history || at.0 < self.version_offset {
-            return Ok(None);
+        match at.0.checked_sub(self.version_offset) {
+            Some(version) if record.has_history => older(Version(version)),
+            _ => Ok(None),
         }
-        let Some(history) = self.descent(TreeKind::History) else { return Ok(None) };
-        let wanted = history_key(row, Version(at.0 - self.version_offset));
-        let Some((page, layout, i)) = history.lower(source, &wanted)? else { return Ok(None) };
-        let mut key = [0; 16];
-        layout.copy_key(&page, i, &mut key);
-        if key[..8] != wanted[..8] {
-            return Ok(None);
-        }
+    }
+
+    /// The version at a place in the history, if it is one of main row `row`.
+    fn older_version(&self, row: u64, (page, layout, i): (&PageRef, &Layout, usize)) -> Option<Row> {
         let place = RowPlace::Older(layout.first_row() + i as u64);
-        Ok(Some(self.row(&page, &layout.record(&page, i), place)))
+        (main_row(page, layout, i) == row).then(|| self.row(page, &layout.record(page, i), place))
     }
 
     /// The range erase that covers `key`, if any: at most one does. A step.
@@ -417,6 +447,13 @@ impl Sst {
         }
         Ok(erase)
     }
+}
+
+/// Id of the main row to which row `i` of a page of the history belongs.
+fn main_row(page: &PageRef, layout: &Layout, i: usize) -> u64 {
+    let mut key = [0; 16];
+    layout.copy_key(page, i, &mut key);
+    u64::from_be_bytes(*key.first_chunk().expect("eight bytes"))
 }
 
 /// The last range erase that begins at or before `key`. A step.

@@ -170,7 +170,7 @@ impl Walk {
     /// Reads a page and notes what is below it; how many bytes that took.
     fn step(&mut self, core: &Core, left: Left) -> u64 {
         let (at, kind) = match &left {
-            Left::Branch(_, branch) => (branch.at, branch.kind),
+            Left::Branch(_, branch) => (branch.subtree.address, branch.kind),
             Left::Value(at) => (*at, PageKind::Value),
         };
         if let Err(error) = self.compare(&at, kind).and_then(|()| self.go_below(core, left)) {
@@ -199,13 +199,13 @@ impl Walk {
     fn go_below(&mut self, core: &Core, left: Left) -> pages::Result<()> {
         let Left::Branch(tree, branch) = left else { return Ok(()) };
         // Filters and range erases refer to nothing.
-        if branch.level == 0 && matches!(tree, TreeKind::Filter | TreeKind::RangeErases) {
+        if branch.subtree.level == 0 && matches!(tree, TreeKind::Filter | TreeKind::RangeErases) {
             return Ok(());
         }
         let sst = &self.file.sst;
         let session = Session::new(&core.env.cache, Reason::Check, Admit::Pass);
-        let page = retry(&session, || session.page(sst.file.at(&branch.at, branch.kind)))?;
-        if branch.level == 0 {
+        let page = retry(&session, || session.page(sst.file.at(&branch.subtree.address, branch.kind)))?;
+        if branch.subtree.level == 0 {
             self.left.extend(sst.values_outside(tree, &page).into_iter().map(Left::Value));
         } else {
             let below = sst.branches(tree, &branch, &page)?;

@@ -76,7 +76,7 @@ impl GivesRows for Parts {
     }
 
     fn load(row: &RowRef<'_>) -> Result<Self, Stop> {
-        row.load_parts()
+        row.load_all()
     }
 }
 

@@ -92,7 +92,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
             Some(Found::Memory(row)) => return Ok(Some(wanted.of_memory(&row))),
             Some(Found::File(row, file)) => (row, file),
         };
-        match load_parts(source, cache, &row, file, wanted) {
+        match load_wanted(source, cache, &row, file, wanted) {
             Ok(parts) => Ok(Some(parts)),
             Err(stop) => Err(self.come_back(row, file, stop)),
         }
@@ -126,7 +126,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
 }
 
 /// The parts of a row in a file that are wanted, found together. A step.
-fn load_parts<S: PageSource + ?Sized>(
+fn load_wanted<S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
     row: &Row,
@@ -149,7 +149,7 @@ pub fn load<S: PageSource + ?Sized>(
 ) -> Result<Parts> {
     match found {
         Found::Memory(row) => Ok(wanted.of_memory(&row)),
-        Found::File(row, file) => Ok(retry(source, || load_parts(source, cache, &row, file, wanted))?),
+        Found::File(row, file) => Ok(retry(source, || load_wanted(source, cache, &row, file, wanted))?),
     }
 }
 

@@ -131,7 +131,7 @@ impl RowRef<'_> {
         if self.loader.offers_outside.get() {
             self.loader.note_load();
         }
-        retry(&self.loader.session, || self.load_parts()).map_err(|error| self.loader.fail_in(error))
+        retry(&self.loader.session, || self.load_all()).map_err(|error| self.loader.fail_in(error))
     }
 
     /// The number of the only part.
@@ -209,7 +209,7 @@ impl RowRef<'_> {
     }
 
     /// All parts; those that lie outside their pages are read together. A step.
-    pub(super) fn load_parts(&self) -> Result<Parts, Stop> {
+    pub(super) fn load_all(&self) -> Result<Parts, Stop> {
         let Loader { session, wanted, .. } = self.loader;
         match &self.spot {
             Spot::Found(Found::Memory(row)) => Ok(wanted.of_memory(row)),

@@ -139,7 +139,7 @@ impl Salvage {
                 continue;
             }
             let branch = self.branches.pop()?;
-            if branch.rows.end > self.done_rows {
+            if branch.subtree.rows().end > self.done_rows {
                 self.descend(branch);
             }
         }
@@ -148,22 +148,22 @@ impl Salvage {
     /// Goes to what is below `branch`, or to its rows.
     fn descend(&mut self, branch: Branch) {
         let session = self.session();
-        let page = retry(&session, || session.page(self.sst.file.at(&branch.at, branch.kind)));
+        let page = retry(&session, || session.page(self.sst.file.at(&branch.subtree.address, branch.kind)));
         let below = page.and_then(|page| self.sst.branches(TreeKind::Main, &branch, &page));
         match below {
-            Ok(below) if branch.level > 0 => self.branches.extend(below.into_iter().rev()),
+            Ok(below) if branch.subtree.level > 0 => self.branches.extend(below.into_iter().rev()),
             Ok(_) => {
-                let start = branch.rows.start.max(self.done_rows);
+                let start = branch.subtree.rows().start.max(self.done_rows);
                 let seen = self.sst.rows();
-                let cut = |rows: Range<u64>| rows.start.max(start)..rows.end.min(branch.rows.end);
+                let cut = |rows: Range<u64>| rows.start.max(start)..rows.end.min(branch.subtree.rows().end);
                 self.ranges.extend(seen.iter().map(cut).filter(|rows| rows.start < rows.end));
                 self.ranges.reverse();
-                self.done_rows = branch.rows.end;
+                self.done_rows = branch.subtree.rows().end;
             }
             Err(error) => {
                 let tree = self.sst.meta.main.expect("the branch is of it");
                 let has_both = tree.btree.is_some() && tree.flat.is_some();
-                if branch.level > 0 && has_both && !self.is_second_index {
+                if branch.subtree.level > 0 && has_both && !self.is_second_index {
                     self.is_second_index = true;
                     let prefer_flat = !self.sst.prefer_flat;
                     let slice = self.sst.slice.as_deref().cloned();
@@ -172,8 +172,8 @@ impl Salvage {
                     self.branches = self.sst.top(TreeKind::Main).into_iter().collect();
                     return;
                 }
-                let rows = branch.rows.end - branch.rows.start.max(self.done_rows);
-                self.done_rows = branch.rows.end;
+                let rows = branch.subtree.rows().end - branch.subtree.rows().start.max(self.done_rows);
+                self.done_rows = branch.subtree.rows().end;
                 self.lose((branch.low, branch.high), rows, &error);
             }
         }

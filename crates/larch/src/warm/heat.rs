@@ -92,16 +92,16 @@ impl Heat {
     ) {
         let mut left: Vec<Branch> = file.sst.top(tree).into_iter().collect();
         while let Some(branch) = left.pop() {
-            let Some(page) = loaded.peek(file.sst.file.at(&branch.at, branch.kind)) else { continue };
+            let Some(page) = loaded.peek(file.sst.file.at(&branch.subtree.address, branch.kind)) else { continue };
             // What is damaged is for readers to find.
             let Ok(below) = file.sst.branches(tree, &branch, &page) else { continue };
             left.extend(below.into_iter().rev());
             let degrees = core.env.cache.heat_of(&page).degrees();
-            let Branch { low, high, level, .. } = branch;
-            if level > 0 || tree != TreeKind::Main {
+            let Branch { low, high, subtree, .. } = branch;
+            if subtree.level > 0 || tree != TreeKind::Main {
                 self.index_bytes += page.cost_bytes();
             }
-            match level {
+            match subtree.level {
                 0 if tree == TreeKind::Main && degrees == 0 => {}
                 0 => {
                     if tree == TreeKind::Main {
@@ -145,7 +145,7 @@ impl TreeHeat {
     fn of(&self, branches: &[Branch]) -> Vec<f32> {
         let mut heats = vec![0.0; branches.len()];
         Self::add(&self.data, branches, &mut heats);
-        if branches.first().is_some_and(|branch| branch.level > 0) {
+        if branches.first().is_some_and(|branch| branch.subtree.level > 0) {
             Self::add(&self.nodes, branches, &mut heats);
         }
         heats
@@ -213,7 +213,9 @@ impl Heat {
     /// Beside what goes by the inputs, for each file a way down each tree.
     fn most_index_bytes(&self, files: &[Arc<DbFile>]) -> u64 {
         let way = |file: &Arc<DbFile>, tree| {
-            file.sst.top(tree).map_or(0, |top: Branch| 2 * u64::from(top.level) * top.at.memory_bytes())
+            file.sst
+                .top(tree)
+                .map_or(0, |top: Branch| 2 * u64::from(top.subtree.level) * top.subtree.address.memory_bytes())
         };
         let ways: u64 = files.iter().flat_map(|file| KEYED.map(|tree| way(file, tree))).sum();
         self.index_bytes + ways
@@ -240,23 +242,27 @@ fn bring_nodes(loader: &mut Loader<'_>, files: &[Arc<DbFile>], tree: TreeKind, h
         let mut left_bytes = loader.most_bytes.saturating_sub(loader.bytes);
         let mut nodes = Vec::new();
         for (file, branch, heat) in std::mem::take(&mut level) {
-            if branch.level == 0 {
-                data.push(Candidate { heat, file, at: branch.at, kind: branch.kind });
-            } else if u64::from(branch.at.bytes) <= left_bytes {
-                left_bytes -= u64::from(branch.at.bytes);
+            if branch.subtree.level == 0 {
+                data.push(Candidate { heat, file, at: branch.subtree.address, kind: branch.kind });
+            } else if u64::from(branch.subtree.address.bytes) <= left_bytes {
+                left_bytes -= u64::from(branch.subtree.address.bytes);
                 nodes.push((file, branch));
             }
         }
-        nodes.sort_by_key(|(file, branch)| (*file, branch.at));
-        let page =
-            |(file, branch): &(usize, Branch)| Candidate { heat: 0.0, file: *file, at: branch.at, kind: branch.kind };
+        nodes.sort_by_key(|(file, branch)| (*file, branch.subtree.address));
+        let page = |(file, branch): &(usize, Branch)| Candidate {
+            heat: 0.0,
+            file: *file,
+            at: branch.subtree.address,
+            kind: branch.kind,
+        };
         let brought = bring(loader, files, nodes.iter().map(page).collect());
         for (file, branch) in nodes.into_iter().take(brought) {
             let Ok(below) = loader.below(&files[file].sst, tree, &branch) else { continue };
             let heats = heat.of(&below);
             for (branch, heat) in below.into_iter().zip(heats).filter(|(_, heat)| *heat > 0.0) {
-                if branch.level == 0 {
-                    data.push(Candidate { heat, file, at: branch.at, kind: branch.kind });
+                if branch.subtree.level == 0 {
+                    data.push(Candidate { heat, file, at: branch.subtree.address, kind: branch.kind });
                 } else {
                     level.push((file, branch, heat));
                 }

@@ -78,7 +78,7 @@ impl Wanted<'_> {
     fn has(&self, branch: &Branch) -> bool {
         match self {
             Self::Keys(keys) => keys.meets(branch),
-            Self::Rows(rows) => branch.rows.start < rows.end && rows.start < branch.rows.end,
+            Self::Rows(rows) => branch.subtree.rows().start < rows.end && rows.start < branch.subtree.rows().end,
         }
     }
 }
@@ -160,28 +160,28 @@ impl<'p> Loader<'p> {
     fn rows(&mut self, sst: &Sst, keys: &KeyRange) -> Result<Range<u64>> {
         let Some(top) = sst.top(TreeKind::Main) else { return Ok(0..0) };
         let (mut first, mut last) = (top.clone(), top);
-        while first.level > 0 {
+        while first.subtree.level > 0 {
             let below = self.below(sst, TreeKind::Main, &first)?;
             match below.into_iter().find(|branch| keys.meets(branch)) {
                 Some(branch) => first = branch,
                 None => return Ok(0..0),
             }
         }
-        while last.level > 0 {
+        while last.subtree.level > 0 {
             let below = self.below(sst, TreeKind::Main, &last)?;
             match below.into_iter().rfind(|branch| keys.meets(branch)) {
                 Some(branch) => last = branch,
                 None => return Ok(0..0),
             }
         }
-        Ok(first.rows.start..last.rows.end)
+        Ok(first.subtree.rows().start..last.subtree.rows().end)
     }
 
     fn tree(&mut self, sst: &Sst, tree: TreeKind, wanted: &Wanted<'_>, part: Part) -> Result<bool> {
         let Some(top) = sst.top(tree).filter(|top| wanted.has(top)) else { return Ok(true) };
         // A page of a tree of one page counts as what it is.
-        let is_part = (top.level == 0) == (part == Part::Data);
-        if is_part && !self.bring(&sst.file, [(top.at, top.kind)])? {
+        let is_part = (top.subtree.level == 0) == (part == Part::Data);
+        if is_part && !self.bring(&sst.file, [(top.subtree.address, top.kind)])? {
             return Ok(false);
         }
         self.under(sst, tree, &top, wanted, part)
@@ -189,14 +189,15 @@ impl<'p> Loader<'p> {
 
     /// Brings what lies under `branch`, nodes before what is below them.
     fn under(&mut self, sst: &Sst, tree: TreeKind, branch: &Branch, wanted: &Wanted<'_>, part: Part) -> Result<bool> {
-        let no_nodes_below = branch.level < 2;
-        if branch.level == 0 || no_nodes_below && part == Part::Nodes {
+        let no_nodes_below = branch.subtree.level < 2;
+        if branch.subtree.level == 0 || no_nodes_below && part == Part::Nodes {
             return Ok(true);
         }
         let mut below = self.below(sst, tree, branch)?;
         below.retain(|branch| wanted.has(branch));
         if no_nodes_below || part == Part::Nodes {
-            let pages: Vec<(Address, PageKind)> = below.iter().map(|branch| (branch.at, branch.kind)).collect();
+            let pages: Vec<(Address, PageKind)> =
+                below.iter().map(|branch| (branch.subtree.address, branch.kind)).collect();
             if !self.bring(&sst.file, pages)? {
                 return Ok(false);
             }
@@ -211,7 +212,7 @@ impl<'p> Loader<'p> {
 
     /// What is right below a node, which is brought if it is not here.
     pub fn below(&self, sst: &Sst, tree: TreeKind, branch: &Branch) -> Result<Vec<Branch>> {
-        let page = retry(&self.session, || self.session.page(sst.file.at(&branch.at, branch.kind)))?;
+        let page = retry(&self.session, || self.session.page(sst.file.at(&branch.subtree.address, branch.kind)))?;
         Ok(sst.branches(tree, branch, &page)?)
     }
 

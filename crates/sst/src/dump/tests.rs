@@ -4,6 +4,7 @@ use super::*;
 use crate::fixture::{Built, Content, ID, PATH, SeenNode, shapes, tiny};
 use crate::format::filter::FilterKind;
 use crate::format::meta::IndexKind;
+use crate::format::node::Child;
 use crate::format::node::NodeBuilder;
 use crate::format::validate;
 use crate::write::{BuildOptions, Compression};

@@ -1,51 +1,43 @@
 //! What lies under the pages of a tree, as far as the nodes above them tell: for those who choose pages by keys or rows
 //! without reading rows. It brings no page to memory.
 
-use super::{Descent, Sst};
+use super::{Sst, Subtree};
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue};
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::TreeKind;
 use pages::{Address, Error, PageKind, PageRef};
-use std::ops::Range;
 
-/// A page of a tree and what lies under it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A subtree with the keys under it.
+#[derive(Clone, Debug)]
 pub struct Branch {
-    /// Where the page lies.
-    pub at: Address,
-    /// What it is for.
+    /// What its parent says of it.
+    pub subtree: Subtree,
+    /// What the page at its top is for.
     pub kind: PageKind,
-    /// Height above the tree's data pages, 0 for one of them.
-    pub level: u8,
     /// Not greater than any key under it; empty in a tree without keys.
     pub low: Vec<u8>,
     /// Greater than every key under it; `None` if nothing is known to be, and in a tree without keys.
     pub high: Option<Vec<u8>>,
-    /// Rows of the tree under it.
-    pub rows: Range<u64>,
 }
 
 impl Sst {
     /// The page at the top of a tree; `None` if the file has no such tree.
     pub fn top(&self, tree: TreeKind) -> Option<Branch> {
         let descent = self.descent(tree)?;
-        let level = descent.height();
-        Some(Branch {
-            at: descent.root_address(),
-            kind: kind_of(&descent, level),
-            level,
-            low: Vec::new(),
-            high: None,
-            rows: 0..descent.rows(),
-        })
+        let subtree = descent.whole();
+        Some(Branch { subtree, kind: descent.kind_at(subtree.level), low: Vec::new(), high: None })
     }
 
-    /// Tells of what is right below `branch` of a tree, whose page is `page`: nothing below a data page.
+    /// What is right below `branch` of a tree, whose page is `page`: nothing below a data page.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if the page is not a node of this tree.
     pub fn branches(&self, tree: TreeKind, branch: &Branch, page: &PageRef) -> Result<Vec<Branch>, Error> {
         let Some(descent) = self.descent(tree) else { return Ok(Vec::new()) };
-        let Some(level) = branch.level.checked_sub(1) else { return Ok(Vec::new()) };
-        let node = descent.node(page, &branch.at)?;
+        let Some(level) = branch.subtree.level.checked_sub(1) else { return Ok(Vec::new()) };
+        let node = descent.node(page, &branch.subtree.address)?;
         let separator = |i: usize| {
             let mut separator = Vec::new();
             if !node.is_by_row() {
@@ -55,22 +47,18 @@ impl Sst {
         };
         let last = node.children() - 1;
         let branch_at = |i: usize| Branch {
-            at: node.address(i),
-            kind: kind_of(&descent, level),
-            level,
+            subtree: branch.subtree.child(&node, i),
+            kind: descent.kind_at(level),
             low: if i == 0 { branch.low.clone() } else { separator(i - 1) },
             high: match i {
                 _ if node.is_by_row() => None,
                 _ if i == last => branch.high.clone(),
                 _ => Some(separator(i)),
             },
-            rows: node.rows_before(i).unwrap_or(branch.rows.start)..node.rows_through(i),
         };
         Ok((0..=last).map(branch_at).collect())
     }
-}
 
-impl Sst {
     /// Chunks of values that rows or parts in `page`, a data page of a tree, have outside of it.
     pub fn values_outside(&self, tree: TreeKind, page: &PageRef) -> Vec<Address> {
         let mut chunks = Vec::new();
@@ -89,8 +77,4 @@ impl Sst {
         }
         chunks
     }
-}
-
-fn kind_of(descent: &Descent<'_>, level: u8) -> PageKind {
-    if level == 0 { descent.page_kind() } else { descent.node_kind() }
 }

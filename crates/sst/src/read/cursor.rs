@@ -4,12 +4,13 @@ use super::parts::{GroupCursor, Groups};
 use super::readahead::{Far, Readahead};
 use super::streak::Streak;
 use super::tree::{Edge, Seek, TreeCursor};
-use super::{Row, RowPlace, Sst, StoredValue};
+use super::{Row, RowPlace, Sst, StoredValue, main_row};
 use crate::Direction;
 use crate::format::meta::TreeKind;
 use crate::format::{PageRows, Seen};
 use crate::row::Version;
 use crate::slice::RowRanges;
+use crate::write::history_key;
 use os::sync::Arc;
 use pages::{PageSource, Stop};
 use std::cell::RefCell;
@@ -320,19 +321,12 @@ impl SstCursor {
     /// The newest version of the row that is not newer than `at`, if there is one. A step.
     pub fn visible<S: PageSource + ?Sized>(&self, source: &S, at: Version) -> Result<Option<Row>, Stop> {
         let Some((page, layout, i)) = self.main.as_ref().and_then(TreeCursor::place) else { return Ok(None) };
-        let record = layout.record(page, i);
-        let row = layout.first_row() + i as u64;
-        if self.sst.version(&record) <= at {
-            return Ok(Some(self.sst.row(page, &record, RowPlace::Newest(row))));
-        }
-        let (Some(history), true, Some(at)) =
-            (&self.history, record.has_history, at.0.checked_sub(self.sst.version_offset))
-        else {
-            return Ok(None);
-        };
-        let mut history = history.borrow_mut();
-        let there = history.look_up(source, &crate::write::history_key(row, Version(at)), Seek::Lower)?;
-        Ok(if there && main_row(&history) == Some(row) { older(&self.sst, &history) } else { None })
+        self.sst.visible(page, layout, i, at, |version| {
+            let Some(history) = &self.history else { return Ok(None) };
+            let (mut history, row) = (history.borrow_mut(), layout.first_row() + i as u64);
+            history.look_up(source, &history_key(row, version), Seek::Lower)?;
+            Ok(history.place().and_then(|place| self.sst.older_version(row, place)))
+        })
     }
 
     /// Goes to the newest of the row's older versions; false if it has none. A step.
@@ -341,8 +335,7 @@ impl SstCursor {
         let row = layout.first_row() + i as u64;
         match &mut self.history {
             Some(history) if layout.record(page, i).has_history => {
-                let key = crate::write::history_key(row, Version::MAX);
-                let there = history.get_mut().look_up(source, &key, Seek::Lower)?;
+                let there = history.get_mut().look_up(source, &history_key(row, Version::MAX), Seek::Lower)?;
                 Ok(there && self.older_row() == Some(row))
             }
             _ => Ok(false),
@@ -358,25 +351,14 @@ impl SstCursor {
 
     /// The older version found last.
     pub fn older(&self) -> Option<Row> {
-        older(&self.sst, &self.history.as_ref()?.borrow())
+        let history = self.history.as_ref()?.borrow();
+        let (page, layout, i) = history.place()?;
+        Some(self.sst.row(page, &layout.record(page, i), RowPlace::Older(layout.first_row() + i as u64)))
     }
 
     /// Main row id to which the history cursor's place belongs.
     fn older_row(&self) -> Option<u64> {
-        main_row(&self.history.as_ref()?.borrow())
+        let history = self.history.as_ref()?.borrow();
+        history.place().map(|(page, layout, i)| main_row(page, layout, i))
     }
-}
-
-/// The version where `history` is.
-fn older(sst: &Sst, history: &TreeCursor) -> Option<Row> {
-    let (page, layout, i) = history.place()?;
-    Some(sst.row(page, &layout.record(page, i), RowPlace::Older(layout.first_row() + i as u64)))
-}
-
-/// Main row id to which it belongs.
-fn main_row(history: &TreeCursor) -> Option<u64> {
-    let (page, layout, i) = history.place()?;
-    let mut key = [0; 16];
-    layout.copy_key(page, i, &mut key);
-    Some(u64::from_be_bytes(key[..8].try_into().expect("eight bytes")))
 }

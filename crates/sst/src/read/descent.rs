@@ -72,11 +72,13 @@ fn rows_under(node: &Node<'_>, i: usize, rows: &Range<u64>) -> Range<u64> {
 }
 
 /// A page of a tree, with all that lies under it, as its parent describes it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Subtree {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subtree {
+    /// Where its page lies.
     pub address: Address,
-    /// Totals of the tree before and through it.
+    /// Totals of the tree before it.
     pub before: Totals,
+    /// Totals of the tree up to its end.
     pub through: Totals,
     /// Height above the data pages.
     pub level: u8,
@@ -230,7 +232,7 @@ impl<'a> Descent<'a> {
 
     /// Kind of the tree's pages of this height above its data pages.
     #[inline]
-    fn kind_at(&self, level: u8) -> PageKind {
+    pub(super) fn kind_at(&self, level: u8) -> PageKind {
         if level == 0 { self.kind.page_kind() } else { self.root_kind }
     }
 
@@ -262,11 +264,6 @@ impl<'a> Descent<'a> {
     /// Index pages on the way to a data page.
     pub(crate) fn height(&self) -> u8 {
         self.root.height
-    }
-
-    /// The page at the top.
-    pub(crate) fn root_address(&self) -> Address {
-        self.root.address
     }
 
     /// A data page, if it is in memory.

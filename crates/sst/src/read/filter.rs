@@ -13,7 +13,7 @@
 //!
 //! Thread safe: counters are relaxed, and one that is overwritten is an opinion about a look less.
 
-use super::{Descent, Row, Sst};
+use super::{Descent, LookUp, Row, Sst};
 use crate::format::PageRows;
 use crate::format::filter::{FilterLayout, hash_key, hash_prefix};
 use crate::format::meta::{FilterTree, Tree, TreeKind, successor};
@@ -216,7 +216,13 @@ impl Sst {
         if is_first && self.denies(source, filter, key) {
             return Ok(None);
         }
-        let found = self.get_counted(source, filter, key, at);
+        let found = self.find(source, key, at, |look_up| match look_up {
+            LookUp::Absent(first_row, page) => self.count_in_vain(source, part_of(filter, first_row), &page.address()),
+            LookUp::Found(row) if self.filter_use.summary() != 0 => {
+                self.filter_use.count(part_of(filter, row), Looks::found);
+            }
+            LookUp::Found(_) => {}
+        });
         if let Err(Stop::Fault) = found {
             if !is_first && self.denies(source, filter, key) {
                 return Ok(None);
@@ -224,30 +230,6 @@ impl Sst {
             self.ask_for_filter(source, filter, key);
         }
         found
-    }
-
-    /// As [`Sst::get`], counting what came of it.
-    fn get_counted<S: PageSource + ?Sized>(
-        &self,
-        source: &S,
-        filter: &FilterTree,
-        key: &[u8],
-        at: Version,
-    ) -> Result<Option<Row>, Stop> {
-        let Some(descent) = self.descent(TreeKind::Main) else { return Ok(None) };
-        let Some((page, layout)) = self.page_of_key(&descent, source, key)? else { return Ok(None) };
-        let Ok(i) = layout.search(&page, key) else {
-            self.count_in_vain(source, part_of(filter, layout.first_row()), &page.address());
-            return Ok(None);
-        };
-        if self.hides(layout.first_row() + i as u64) {
-            return Ok(None);
-        }
-        let row = self.visible(source, &page, &layout, i, at)?;
-        if self.filter_use.summary() != 0 {
-            self.filter_use.count(part_of(filter, layout.first_row() + i as u64), Looks::found);
-        }
-        Ok(row)
     }
 
     /// Rows in the page at `at`, of this part, were looked at in vain.

@@ -1,5 +1,8 @@
 //! One tree of a file, page by page in the order of its keys, every index node compared with what is found under it.
-//! It does not know what rows say; whoever walks adds to the totals what only rows tell.
+//! It does not know what rows say; its caller adds to the totals what only rows tell.
+//!
+//! It does not go down by [`Subtree`](crate::Subtree), which takes rows and totals from the parent: what parents say is what
+//! is checked here, so the rows of a page are counted from the pages before it.
 //!
 //! Keys that lie between the separators beside their page are in order across pages too, for one page's upper
 //! separator is the next one's lower. And separators are between those of the node above, for a page has rows.
