@@ -15,7 +15,7 @@ use sst::format::node::{self, Node};
 use sst::precharge::{self, Reading, Shares};
 use sst::stats::{self, Histogram, Metric, Source};
 use sst::{
-    BuildOptions, Builder, Compression, Direction, DumpDetail, EraseCursor, FilterKind, GroupTrees, Groups, IndexKind,
+    BuildOptions, Builder, Compression, Direction, DumpDetail, EraseCursor, FilterKind, GroupTrees, Groups, IndexKind, KeyRange,
     Limits, Meta, Root, RowKind, RowRanges, Seek, Slice, Sst, SstCursor, Version,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,7 +91,7 @@ fn built(input: &mut Input<'_>) -> (Vec<u8>, Meta) {
     }
     let ends = starts.iter().skip(1).map(|end| Some(end.as_slice())).chain([None]);
     for (start, end) in starts.iter().zip(ends) {
-        builder.add_range_erase(start, end, &[Version(9), Version(4)]).expect("the disk has room");
+        builder.add_range_erase(&KeyRange { start: start.as_slice(), end }, &[Version(9), Version(4)]).expect("the disk has room");
     }
     let meta = builder.finish().expect("the disk has room");
     (disk.read_all(Path::new(PATH)).expect("the disk works"), meta)

@@ -1,5 +1,6 @@
 //! Ranges of keys as callers write them, made to bounds as the engine keeps them.
 
+use sst::KeyRange;
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// A range of keys: `..`, `"a".."b"`, `"a"..="b"`, `"a"..`, `.."b"`, `..="b"`, or a pair of [`Bound`]s. Keys are whatever can be
@@ -78,30 +79,8 @@ pub fn of_prefix(prefix: &[u8]) -> Owned {
     (Bound::Included(prefix.to_vec()), high)
 }
 
-/// Inclusive start and exclusive end, without end if `None`; `None` if the range is empty.
-pub fn half_open(range: &impl IntoKeyRange) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+/// The keys of a range; `None` if no key is in it.
+pub fn keys(range: &impl IntoKeyRange) -> Option<KeyRange> {
     let (low, high) = range.bounds();
-    let start = match low {
-        Bound::Unbounded => Vec::new(),
-        Bound::Included(key) => key.to_vec(),
-        Bound::Excluded(key) => next_key(key)?,
-    };
-    let end = match high {
-        Bound::Unbounded => None,
-        Bound::Included(key) => next_key(key),
-        Bound::Excluded(key) => Some(key.to_vec()),
-    };
-    end.as_ref().is_none_or(|end| start < *end).then_some((start, end))
-}
-
-/// The key that follows `key` directly; `None` if `key` is the greatest key of all. A zero byte makes the next string,
-/// but after a key of the greatest length that string is too long to be a key: there the next key is the next string
-/// that does not begin with `key`.
-fn next_key(key: &[u8]) -> Option<Vec<u8>> {
-    if key.len() == sst::MAX_KEY_BYTES {
-        return sst::format::meta::successor(key);
-    }
-    let mut next = key.to_vec();
-    next.push(0);
-    Some(next)
+    KeyRange::between(low, high)
 }

@@ -18,7 +18,7 @@ use std::ops::Bound;
 use crossbeam_skiplist::SkipMap;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, RwLock};
-use sst::{CoverAround, Direction, RowKind, Version};
+use sst::{CoverAround, Direction, RangeErase, RowKind, Version};
 
 mod allocated;
 mod cursor;
@@ -27,7 +27,6 @@ mod row;
 pub mod set;
 
 pub use cursor::MemCursor;
-pub use fragments::RangeErase;
 pub use row::MemRow;
 
 use fragments::Fragments;
@@ -113,7 +112,7 @@ impl Memtable {
 
     /// The range erases in fragments: sorted, not overlapping, each with all its versions. Those that come while they are
     /// listed may be missing, in whole or in part.
-    pub fn range_erases(&self) -> impl Iterator<Item = RangeErase> + '_ {
+    pub fn range_erases(&self) -> impl Iterator<Item = RangeErase<Arc<[u8]>>> + '_ {
         let mut chunk = Vec::new().into_iter();
         // Where those begin that were not listed yet.
         let mut next = self.has_range_erases().then(|| Arc::from([]));
@@ -121,7 +120,7 @@ impl Memtable {
             if chunk.len() == 0 {
                 let from: Arc<[u8]> = next.take()?;
                 let listed = self.range_erases.read().list(&from, LISTED_ERASES);
-                next = listed.last().filter(|last| !last.end.is_empty()).map(|last| last.end.clone());
+                next = listed.last().and_then(|last| last.keys.end.clone());
                 chunk = listed.into_iter();
             }
             chunk.next()

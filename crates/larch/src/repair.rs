@@ -374,11 +374,9 @@ fn save_table(
     }
     let mut bad_values = Vec::new();
     if let Some(memtable) = memtable {
-        erases.extend(memtable.range_erases().map(|erase| RangeErase {
-            start: erase.start.to_vec(),
-            end: (!erase.end.is_empty()).then(|| erase.end.to_vec()),
-            versions: erase.versions,
-        }));
+        erases.extend(
+            memtable.range_erases().map(|erase| RangeErase { keys: erase.keys.to_vecs(), versions: erase.versions }),
+        );
         for row in memtable.all_versions() {
             if row.kind() == RowKind::Put && Slices::of(row.value(), groups).is_none() {
                 let (table, key) = (source.name.clone(), row.key().into());
@@ -402,7 +400,8 @@ fn save_table(
         erases.iter().enumerate().filter_map(|(i, erase)| Some((*erase.versions.first()?, i))).collect();
     by_age.sort_unstable();
     for (version, i) in by_age {
-        cutter.remove_range(&erases[i].start, erases[i].end.as_deref().unwrap_or_default(), version);
+        let keys = &erases[i].keys;
+        cutter.remove_range(&keys.start, keys.end.as_deref().unwrap_or_default(), version);
     }
     drop(erases);
     let mut import = table.import()?;

@@ -5,6 +5,5 @@ pub mod estimate;
 pub mod exact;
 pub mod memory;
 pub mod shape;
-pub mod span;
 pub mod stretches;
 pub mod types;

@@ -305,7 +305,7 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
             let why = format!("range erase {i} of the page does not decode");
             self.sst.file.corrupt(PageKind::RangeErase, at.offset, why)
         })?;
-        let end = match &erase.end {
+        let end = match &erase.keys.end {
             Some(end) => format!("erase up to {}", Escaped(end)),
             None => "erase without end".to_owned(),
         };

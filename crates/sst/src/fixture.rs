@@ -1,6 +1,7 @@
 //! Files for tests: rows in, a file on a simulated disk out, and every kind of source to read it through. It does not
 //! know what is tested.
 
+use crate::KeyRange;
 use crate::format::meta::{IndexKind, Meta, TreeKind};
 use crate::format::node::Node;
 use crate::format::validate;
@@ -127,8 +128,7 @@ impl Content {
             versions.sort_unstable_by(|a, b| b.cmp(a));
             versions.dedup();
             content.range_erases.push(RangeErase {
-                start: start.clone(),
-                end: (!unbounded).then(|| end.clone()),
+                keys: KeyRange { start: start.clone(), end: (!unbounded).then(|| end.clone()) },
                 versions,
             });
         }
@@ -160,8 +160,10 @@ impl Content {
     pub fn add_to(&self, builder: &mut Builder) {
         let mut erases = self.range_erases.iter().peekable();
         let mut add_erases = |builder: &mut Builder, before: Option<&[u8]>| {
-            while let Some(erase) = erases.next_if(|erase| before.is_none_or(|key| erase.start.as_slice() <= key)) {
-                builder.add_range_erase(&erase.start, erase.end.as_deref(), &erase.versions).expect("there is room");
+            while let Some(RangeErase { keys, versions }) =
+                erases.next_if(|erase| before.is_none_or(|key| erase.keys.start.as_slice() <= key))
+            {
+                builder.add_range_erase(keys, versions).expect("there is room");
             }
         };
         for (key, written) in &self.rows {

@@ -8,6 +8,7 @@ mod dump;
 #[cfg(test)]
 mod fixture;
 pub mod format;
+mod key_range;
 pub mod precharge;
 pub mod read;
 pub mod row;
@@ -27,6 +28,7 @@ pub use format::meta::{
 };
 pub use format::node::Totals;
 pub use format::validate;
+pub use key_range::{KeyRange, next_string};
 pub use precharge::Limits;
 pub use read::{
     Branch, CoverAround, EraseCursor, FilterUse, GroupCursor, Groups, KnownGap, LoadedValue, PartCursor, RangeErase,

@@ -21,7 +21,6 @@ pub use descent::Subtree;
 use descent::Under;
 pub use erases::{CoverAround, EraseCursor};
 pub use filter::FilterUse;
-use gap::Gap;
 pub use gap::KnownGap;
 pub use parts::{GroupCursor, Groups};
 pub use readahead::Readahead;
@@ -29,6 +28,7 @@ pub use streak::Streak;
 pub use tree::{PartCursor, Seek, TreeCursor};
 pub(crate) use whole::{Whole, WholeTree};
 
+use crate::KeyRange;
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue, Record};
 use crate::format::group_page::Part;
@@ -191,23 +191,16 @@ impl StoredValue {
     }
 }
 
-/// A range erase as a file holds it.
+/// A range of keys that was erased as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RangeErase {
-    /// First key erased.
-    pub start: Vec<u8>,
-    /// First key not erased; `None` if all after `start` are.
-    pub end: Option<Vec<u8>>,
+pub struct RangeErase<K = Vec<u8>> {
+    /// The keys.
+    pub keys: KeyRange<K>,
     /// Versions at which it was done, newest first.
     pub versions: Vec<Version>,
 }
 
-impl RangeErase {
-    /// Whether `key` lies in the range.
-    pub fn covers(&self, key: &[u8]) -> bool {
-        self.start.as_slice() <= key && self.end.as_deref().is_none_or(|end| key < end)
-    }
-
+impl<K> RangeErase<K> {
     /// The newest version not newer than `at`.
     pub fn newest(&self, at: Version) -> Option<Version> {
         self.versions.iter().copied().find(|&version| version <= at)
@@ -353,7 +346,7 @@ impl Sst {
         let Some(descent) = self.descent(TreeKind::RangeErases) else { return Ok(None) };
         let Some((page, layout, i)) = range_erase_before(&descent, source, key)? else { return Ok(None) };
         let erase = self.decode_range_erase(&page, &layout, i)?;
-        Ok(Some(erase).filter(|erase| erase.covers(key)))
+        Ok(Some(erase).filter(|erase| erase.keys.contains(key)))
     }
 
     /// Whether a range erase that is seen may cover a key from `low` to `high`, as far as is known without reading.
@@ -362,7 +355,7 @@ impl Sst {
     }
 
     /// Notes that a read looked for range erases, and found none in `gap`.
-    fn note_gap(&self, gap: impl FnOnce() -> Gap) {
+    fn note_gap(&self, gap: impl FnOnce() -> KeyRange) {
         if let Some(known) = &self.known_gap {
             known.missed(gap);
         }
@@ -376,7 +369,7 @@ impl Sst {
         }
         let Some(descent) = self.descent(TreeKind::RangeErases) else { return Ok(None) };
         let Some((page, layout, i)) = range_erase_before(&descent, source, key)? else {
-            self.note_gap(|| Gap { low: Vec::new(), high: Some(key.to_vec()) });
+            self.note_gap(|| KeyRange { start: Vec::new(), end: Some(key.to_vec()) });
             return Ok(None);
         };
         let stored = StoredErase::new(&page, &layout.record(&page, i));
@@ -384,30 +377,28 @@ impl Sst {
         // It begins at or before the key.
         if let Some(end) = stored.end.filter(|end| *end <= key) {
             self.note_gap(|| {
-                let mut high = Vec::new();
+                let mut next = Vec::new();
                 if i + 1 < layout.rows() {
-                    layout.read_row(&page, i + 1, &mut high);
+                    layout.read_row(&page, i + 1, &mut next);
                 } else {
-                    high.extend_from_slice(key);
+                    next.extend_from_slice(key);
                 }
-                Gap { low: end.to_vec(), high: Some(high) }
+                KeyRange { start: end.to_vec(), end: Some(next) }
             });
             return Ok(None);
         }
-        if !self.sees_erases_of(key) {
+        if self.slice.is_some() && !self.seen_erases().contains(key) {
             return Ok(None);
         }
         let mut versions = stored.versions().map(|version| Version(version.0.saturating_add(self.version_offset)));
         Ok(versions.find(|&version| version <= at))
     }
 
-    /// Whether range erases over `key` are seen: it is on this side of where the file was cut off.
-    fn sees_erases_of(&self, key: &[u8]) -> bool {
-        let Some(slice) = &self.slice else { return true };
-        let (seen, all) = (&slice.bounds, &self.meta.bounds);
-        let is_below = seen.low != all.low && key < seen.low.as_slice();
-        let is_above = seen.high != all.high && seen.high.as_deref().is_some_and(|high| high <= key);
-        !is_below && !is_above
+    /// Keys whose range erases are seen: those on this side of where the file was cut off.
+    fn seen_erases(&self) -> KeyRange<&[u8]> {
+        let (seen, all) = (self.bounds(), &self.meta.bounds);
+        let start = if seen.low == all.low { &[] } else { seen.low.as_slice() };
+        KeyRange { start, end: seen.high.as_deref().filter(|_| seen.high != all.high) }
     }
 
     /// Range erase number `i` in the file, all of it: see [`Sst::seen_of`]. A step.
@@ -418,19 +409,14 @@ impl Sst {
         self.decode_range_erase(&page, &layout, (i - layout.first_row()) as usize).map(Some)
     }
 
-    /// What of a range erase of the file is seen: the part on this side of where the file was cut off.
+    /// What is seen of a range erase of the file: the part on this side of where the file was cut off.
     pub fn seen_of(&self, erase: RangeErase) -> Option<RangeErase> {
-        let RangeErase { mut start, mut end, versions } = erase;
-        let (seen, all) = (self.bounds(), &self.meta.bounds);
-        if seen.low != all.low {
-            start = start.max(seen.low.clone());
-        }
-        if let Some(high) = seen.high.as_ref().filter(|_| seen.high != all.high)
-            && end.as_ref().is_none_or(|end| high < end)
-        {
-            end = Some(high.clone());
-        }
-        end.as_ref().is_none_or(|end| start < *end).then_some(RangeErase { start, end, versions })
+        let RangeErase { keys, versions } = erase;
+        let keys = match &self.slice {
+            None => Some(keys).filter(|keys| !keys.is_empty()),
+            Some(_) => keys.meet(&self.seen_erases()),
+        };
+        keys.map(|keys| RangeErase { keys, versions })
     }
 
     #[cold]
@@ -511,7 +497,8 @@ pub(crate) fn decode_range_erase(page: &[u8], layout: &Layout, i: usize) -> Opti
     let mut start = Vec::new();
     let record = layout.read_row(page, i, &mut start);
     let stored = StoredErase::new(page, &record)?;
-    Some(RangeErase { start, end: stored.end.map(<[u8]>::to_vec), versions: stored.versions().collect() })
+    let keys = KeyRange { start, end: stored.end.map(<[u8]>::to_vec) };
+    Some(RangeErase { keys, versions: stored.versions().collect() })
 }
 
 /// An error about a page of `file`.

@@ -11,6 +11,7 @@ mod filter;
 mod groups;
 mod tree_walk;
 
+use crate::KeyRange;
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue, Record};
 use crate::format::meta::{Meta, Tree, TreeKind};
@@ -316,17 +317,18 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
                 let plain = record.kind == RowKind::Erase && !record.outside && !record.has_history;
                 let erase = retry(&self.whole, || self.sst.decode_range_erase(&data.page, &data.layout, i))?;
                 let bounds = &self.sst.meta.bounds;
-                let is_bounded = match &erase.end {
+                let KeyRange { start, end } = &erase.keys;
+                let is_bounded = match end {
                     Some(end) => bounds.contains(end),
                     None => bounds.high.is_none(),
                 };
-                let why = if !plain || erase.end.as_ref().is_some_and(|end| *end <= erase.start) {
+                let why = if !plain || erase.keys.is_empty() {
                     "is not one"
-                } else if last_end.is_none_or(|end| end > erase.start) {
+                } else if last_end.as_ref().is_none_or(|last| last > start) {
                     "overlaps the one before it"
                 } else if !erase.versions.is_sorted_by(|a, b| a > b) {
                     "has versions out of order"
-                } else if !bounds.contains(&erase.start) || !is_bounded {
+                } else if !bounds.contains(start) || !is_bounded {
                     "leaves the bounds of the file"
                 } else {
                     ""
@@ -339,7 +341,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
                     let version = Version(version.0 - self.sst.version_offset);
                     self.version(&data, &Record { version, kind: RowKind::Put, ..record })?;
                 }
-                last_end = erase.end;
+                last_end = erase.keys.end;
                 self.report.range_erases += 1;
                 walk.totals.erased += 1;
             }

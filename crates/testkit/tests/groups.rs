@@ -354,7 +354,8 @@ mod a_long_history {
                 assert_eq!(stats.history_rows, ROWS * (VERSIONS - 1), "it is still in the file");
                 drop((table, db));
 
-                // Without a history it takes the same index nodes too.
+                // Without a history it takes about the same index nodes too: totals of what lies elsewhere take some room
+                // in nodes, so that a node may have a child less.
                 let db = open(&SimDisk::new(1));
                 let (table, _) = written(&db, small_pages(index, groups), VERSIONS - 1..VERSIONS);
                 let without = touched_by_newest(&db, &table);
@@ -363,7 +364,12 @@ mod a_long_history {
                     let total = |kind| all.iter().map(|pages| pages.of(kind).all()).sum::<u64>();
                     PageKind::ALL.map(total)
                 };
-                assert_eq!(counts(&reopened), counts(&without), "{index:?}, {groups} groups");
+                let (with, without) = (counts(&reopened), counts(&without));
+                for (kind, (with, without)) in PageKind::ALL.into_iter().zip(with.into_iter().zip(without)) {
+                    let most = if kind == PageKind::Index { without / 20 } else { 0 };
+                    let what = format!("{index:?}, {groups} groups, {kind:?}");
+                    assert!(with.abs_diff(without) <= most, "{what}: {with} with a history, {without} without");
+                }
             }
         }
     }

@@ -25,7 +25,7 @@ fn four_files(index: IndexKind) -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = open(&disk);
     let groups = GROUPS.map(str::to_owned).to_vec();
-    let options = TableOptions { page_bytes: 1 << 10, node_bytes: 384, index, groups, ..TableOptions::default() };
+    let options = TableOptions { page_bytes: 1 << 10, node_bytes: 256, index, groups, ..TableOptions::default() };
     let table = db.table_with("t", options).expect("the disk works");
     for file in 0..FILES {
         for start in (0..ROWS).step_by(1000) {

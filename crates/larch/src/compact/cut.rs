@@ -13,7 +13,7 @@ use crate::manifest::{DbFile, Edit, TableFiles};
 use os::sync::atomic::Ordering;
 use pages::{Admit, PageKind, Reason, Session, retry};
 use sst::format::meta::{MAX_BOUND_BYTES, successor};
-use sst::{EraseCursor, KeyBounds, RangeErase, RowRanges, Slice, Version};
+use sst::{EraseCursor, KeyRange, RangeErase, RowRanges, Slice, Version};
 use std::ops::Bound;
 
 /// Most range erases that are looked at together: each may cost a few page reads a file.
@@ -27,15 +27,6 @@ const MAX_REGION_BYTES: usize = 1 << 20;
 const WORTH_BYTES: u64 = 256 << 10;
 const WORTH_SHARE: u64 = 8;
 
-/// Keys from `start` to before `end`, without end if `None`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Region {
-    /// First key.
-    pub start: Vec<u8>,
-    /// First key after it.
-    pub end: Option<Vec<u8>>,
-}
-
 /// What is left of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Left {
@@ -45,31 +36,6 @@ pub enum Left {
     Part(Slice),
     /// Nothing.
     Nothing,
-}
-
-impl Region {
-    fn covers(&self, bounds: &KeyBounds) -> bool {
-        self.reaches_below(bounds) && self.reaches_above(bounds)
-    }
-
-    fn overlaps(&self, bounds: &KeyBounds) -> bool {
-        bounds.high.as_deref().is_none_or(|high| self.start.as_slice() <= high)
-            && self.end.as_deref().is_none_or(|end| bounds.low.as_slice() < end)
-    }
-
-    /// Whether no key within the bounds is less than the region's.
-    fn reaches_below(&self, bounds: &KeyBounds) -> bool {
-        self.start <= bounds.low
-    }
-
-    /// Whether no key within the bounds is greater.
-    fn reaches_above(&self, bounds: &KeyBounds) -> bool {
-        match (&self.end, &bounds.high) {
-            (None, _) => true,
-            (Some(_), None) => false,
-            (Some(end), Some(high)) => high < end,
-        }
-    }
 }
 
 /// Whether `table` has range erases that a later [`run`] may turn into cuts, when no reader is older any more.
@@ -92,7 +58,7 @@ pub fn run(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
         return Ok(false);
     }
     let session = Session::new(&core.env.cache, Reason::Compaction, Admit::Pass);
-    let mut regions: Vec<Region> = Vec::new();
+    let mut regions: Vec<KeyRange> = Vec::new();
     let mut edits = Vec::new();
     let mut left = (MAX_ERASES, MAX_REGION_BYTES);
     let (level0, deeper) = table.levels.split_first().expect("a table has levels");
@@ -130,21 +96,21 @@ fn regions_of(
     file: &DbFile,
     oldest: Version,
     (erases_left, bytes_left): &mut (usize, usize),
-) -> Result<Vec<Region>> {
+) -> Result<Vec<KeyRange>> {
     let mut cursor = EraseCursor::new(file.sst.clone());
-    let mut regions: Vec<Region> = Vec::new();
+    let mut regions: Vec<KeyRange> = Vec::new();
     let mut next = retry(session, || cursor.seek_first(session))?;
-    while let Some(RangeErase { start, end, versions }) = next.take_if(|_| *erases_left > 0) {
+    while let Some(RangeErase { keys, versions }) = next.take_if(|_| *erases_left > 0) {
         *erases_left -= 1;
         if versions.iter().any(|&version| version <= oldest) {
             match regions.last_mut() {
                 // Erases that were cut where others begin or end are one region.
-                Some(last) if last.end.as_ref() == Some(&start) => last.end = end,
+                Some(last) if last.touches(&keys) => last.join(keys),
                 _ => {
-                    let bytes = size_of::<Region>() + start.len() + end.as_ref().map_or(0, Vec::len);
+                    let bytes = size_of::<KeyRange>() + keys.start.len() + keys.end.as_ref().map_or(0, Vec::len);
                     let Some(rest) = bytes_left.checked_sub(bytes) else { break };
                     *bytes_left = rest;
-                    regions.push(Region { start, end });
+                    regions.push(keys);
                 }
             }
         }
@@ -154,28 +120,21 @@ fn regions_of(
 }
 
 /// Adds a region to others, which are in order and apart.
-fn add(regions: &mut Vec<Region>, mut region: Region) {
+fn add(regions: &mut Vec<KeyRange>, mut region: KeyRange) {
     let first = regions.partition_point(|other| other.end.as_ref().is_some_and(|end| *end < region.start));
-    let meets = |other: &Region| region.end.as_ref().is_none_or(|end| other.start <= *end);
-    let last = first + regions[first..].iter().take_while(|other| meets(other)).count();
-    for other in &regions[first..last] {
-        region.start = region.start.min(other.start.clone());
-        region.end = match (region.end, &other.end) {
-            (Some(a), Some(b)) => Some(a.max(b.clone())),
-            _ => None,
-        };
-    }
-    regions.splice(first..last, [region]);
+    let last = first + regions[first..].iter().take_while(|other| other.touches(&region)).count();
+    regions.drain(first..last).for_each(|other| region.join(other));
+    regions.insert(first, region);
 }
 
 /// What is left of `file` without the keys in `regions`, which are in order and apart. With `if_worth_it` small cuts are not
 /// made, and no more than the manifest takes; otherwise every row in the regions is gone.
-pub fn without(session: &Session, file: &DbFile, regions: &[Region], if_worth_it: bool) -> Result<Left> {
+pub fn without(session: &Session, file: &DbFile, regions: &[KeyRange], if_worth_it: bool) -> Result<Left> {
     let sst = &file.sst;
     let bounds = sst.bounds();
-    let first = regions.partition_point(|region| region.end.as_deref().is_some_and(|end| end <= bounds.low.as_slice()));
-    let regions = || regions[first..].iter().take_while(|region| region.overlaps(bounds));
-    if regions().any(|region| region.covers(bounds)) {
+    let first = regions.partition_point(|region| !region.ends_after(&bounds.low));
+    let regions = || regions[first..].iter().take_while(|region| bounds.meets(region));
+    if regions().any(|region| bounds.begins_in(region) && bounds.ends_in(region)) {
         return Ok(Left::Nothing);
     }
     let (before, all) = (sst.rows(), sst.meta.rows());
@@ -184,9 +143,9 @@ pub fn without(session: &Session, file: &DbFile, regions: &[Region], if_worth_it
         if if_worth_it && !is_worth_it(&before, &slice, most_rows_in(session, file, region)?) {
             continue;
         }
-        let start = if region.reaches_below(bounds) { 0 } else { rows_before(session, file, &region.start)? };
+        let start = if bounds.begins_in(region) { 0 } else { rows_before(session, file, &region.start)? };
         let end = match &region.end {
-            Some(end) if !region.reaches_above(bounds) => rows_before(session, file, end)?,
+            Some(end) if !bounds.ends_in(region) => rows_before(session, file, end)?,
             _ => all,
         };
         if end < start {
@@ -201,11 +160,11 @@ pub fn without(session: &Session, file: &DbFile, regions: &[Region], if_worth_it
         slice.bytes -= share(slice.bytes, gone, slice.rows.count());
         slice.rows = left;
         match &region.end {
-            Some(end) if region.reaches_below(bounds) => {
+            Some(end) if bounds.begins_in(region) => {
                 let low = &end[..end.len().min(MAX_BOUND_BYTES)];
                 slice.bounds.low = low.to_vec().max(slice.bounds.low);
             }
-            _ if region.reaches_above(bounds) => slice.bounds.high = outward(&region.start).or(slice.bounds.high),
+            _ if bounds.ends_in(region) => slice.bounds.high = outward(&region.start).or(slice.bounds.high),
             _ => {}
         }
     }
@@ -236,10 +195,8 @@ fn is_worth_it(before: &RowRanges, slice: &Slice, gone: u64) -> bool {
 
 /// At most so many of the rows that are seen lie in `region`, as index nodes tell: most regions of many are small, and no
 /// data page is read for those.
-fn most_rows_in(session: &Session, file: &DbFile, region: &Region) -> Result<u64> {
-    let (low, high) = (Bound::Included(region.start.as_slice()), region.end.as_deref());
-    let high = high.map_or(Bound::Unbounded, Bound::Excluded);
-    Ok(retry(session, || file.sst.totals_between(session, low, high))?.rows.high)
+fn most_rows_in(session: &Session, file: &DbFile, region: &KeyRange) -> Result<u64> {
+    Ok(retry(session, || file.sst.totals_between(session, region.low(), region.high()))?.rows.high)
 }
 
 /// How many main rows of the file, seen or not, have keys less than `key`.
@@ -252,8 +209,8 @@ fn rows_before(session: &Session, file: &DbFile, key: &[u8]) -> Result<u64> {
 mod tests {
     use super::*;
 
-    fn region(start: &str, end: &str) -> Region {
-        Region { start: start.into(), end: (end != "-").then(|| end.into()) }
+    fn region(start: &str, end: &str) -> KeyRange {
+        KeyRange { start: start.into(), end: (end != "-").then(|| end.into()) }
     }
 
     fn check_joined(regions: &[(&str, &str)], expected: &[(&str, &str)]) {
@@ -261,7 +218,7 @@ mod tests {
         for (start, end) in regions {
             add(&mut joined, region(start, end));
         }
-        let expected: Vec<Region> = expected.iter().map(|(start, end)| region(start, end)).collect();
+        let expected: Vec<KeyRange> = expected.iter().map(|(start, end)| region(start, end)).collect();
         assert_eq!(joined, expected, "{regions:?}");
     }
 

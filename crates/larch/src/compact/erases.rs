@@ -17,7 +17,7 @@ use crate::gauge::Holding;
 use crate::manifest::{DbFile, Level};
 use os::sync::Arc;
 use pages::{PageKind, Session, retry};
-use sst::{EraseCursor, RangeErase, Readahead, Version};
+use sst::{EraseCursor, KeyRange, RangeErase, Readahead, Version};
 
 /// The fragments of files.
 pub struct EraseMerge<'s> {
@@ -61,12 +61,12 @@ impl<'s> EraseMerge<'s> {
     pub fn next(&mut self) -> Result<Option<RangeErase>> {
         // Files are opened until none of those to come can begin before the end of the fragment.
         let (start, end) = loop {
-            let Some(start) = self.open.iter().map(|open| &open.rest.start).min() else {
+            let Some(start) = self.open.iter().map(|open| &open.rest.keys.start).min() else {
                 if self.open_next()? { continue } else { return Ok(None) }
             };
             let edges = self.open.iter().filter_map(|open| match &open.rest {
-                rest if rest.start == *start => rest.end.as_ref(),
-                rest => Some(&rest.start),
+                rest if rest.keys.start == *start => rest.keys.end.as_ref(),
+                rest => Some(&rest.keys.start),
             });
             let end = edges.min();
             let to_come = self.to_come.last().map(|file| &file.sst.bounds().low);
@@ -78,13 +78,13 @@ impl<'s> EraseMerge<'s> {
         let mut versions = Vec::new();
         let mut i = 0;
         while let Some(open) = self.open.get_mut(i) {
-            if open.rest.start != start {
+            if open.rest.keys.start != start {
                 i += 1;
                 continue;
             }
             versions.extend_from_slice(&open.rest.versions);
-            if let Some(end) = end.as_ref().filter(|end| open.rest.end.as_ref() != Some(end)) {
-                open.rest.start.clone_from(end);
+            if let Some(end) = end.as_ref().filter(|end| open.rest.keys.end.as_ref() != Some(end)) {
+                open.rest.keys.start.clone_from(end);
                 i += 1;
             } else if open.step(self.session)? {
                 i += 1;
@@ -96,7 +96,7 @@ impl<'s> EraseMerge<'s> {
         versions.dedup();
         let versions = keep::newest_of_each_stripe(self.boundaries, &versions);
         self.memory.set(self.open.iter().map(Open::memory_bytes).sum());
-        Ok(Some(RangeErase { start, end, versions }))
+        Ok(Some(RangeErase { keys: KeyRange { start, end }, versions }))
     }
 
     /// Opens the next file of those to come; false if there is none.
@@ -106,7 +106,7 @@ impl<'s> EraseMerge<'s> {
         let readahead = self.readahead.share(bytes, self.all_bytes);
         let mut cursor = EraseCursor::new(file.sst.clone()).with_readahead(readahead);
         if let Some(rest) = retry(self.session, || cursor.seek_first(self.session))? {
-            if rest.start < file.sst.bounds().low {
+            if rest.keys.start < file.sst.bounds().low {
                 return Err(out_of_order(&file, "begins before the bounds of the file"));
             }
             self.open.push(Open { file, cursor, rest });
@@ -119,7 +119,7 @@ impl Open {
     /// Goes to the next erase; false if there is none.
     fn step(&mut self, session: &Session) -> Result<bool> {
         let Some(next) = retry(session, || self.cursor.next(session))? else { return Ok(false) };
-        if self.rest.end.as_ref().is_none_or(|end| next.start < *end) {
+        if self.rest.keys.ends_after(&next.keys.start) {
             return Err(out_of_order(&self.file, "overlaps the one before it"));
         }
         self.rest = next;
@@ -127,9 +127,8 @@ impl Open {
     }
 
     fn memory_bytes(&self) -> u64 {
-        let RangeErase { start, end, versions } = &self.rest;
-        let keys = start.capacity() + end.as_ref().map_or(0, Vec::capacity);
-        (size_of::<Self>() + keys + versions.capacity() * size_of::<Version>()) as u64
+        let RangeErase { keys, versions } = &self.rest;
+        (size_of::<Self>() + keys.heap_bytes() + versions.capacity() * size_of::<Version>()) as u64
     }
 }
 
@@ -159,7 +158,7 @@ impl<N: FnMut() -> Result<Option<RangeErase>>> Covers<N> {
     /// If the place is an erase that ends before or at `key`, goes to the next one and returns it; `None` once the place is
     /// right for `key`, or the stream has ended. Without a key it goes to the next one in any case.
     pub fn advance(&mut self, key: Option<&[u8]>) -> Result<Option<&RangeErase>> {
-        let is_right = |here: &RangeErase| key.is_some_and(|key| here.end.as_deref().is_none_or(|end| key < end));
+        let is_right = |here: &RangeErase| key.is_some_and(|key| here.keys.ends_after(key));
         if self.is_ended || self.here.as_ref().is_some_and(is_right) {
             return Ok(None);
         }
@@ -170,7 +169,7 @@ impl<N: FnMut() -> Result<Option<RangeErase>>> Covers<N> {
 
     /// Versions of the range erases over `key`, newest first. The place is right for it: see [`Covers::advance`].
     pub fn of(&self, key: &[u8]) -> &[Version] {
-        self.here.as_ref().filter(|here| here.covers(key)).map_or(&[], |here| &here.versions)
+        self.here.as_ref().filter(|here| here.keys.contains(key)).map_or(&[], |here| &here.versions)
     }
 }
 

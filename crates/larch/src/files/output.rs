@@ -11,7 +11,7 @@ use crate::manifest::{NewFile, TableInfo};
 use crate::parts::Slices;
 use os::Access;
 use os::sync::Arc;
-use sst::{Builder, Meta, RangeErase, RowKind, Version};
+use sst::{Builder, KeyRange, Meta, RangeErase, RowKind, Version};
 
 /// Bytes of a file after which the memory of its builder is looked at again.
 const LOOK_BYTES: u64 = 64 << 10;
@@ -132,8 +132,8 @@ impl Outputs {
             return Ok(());
         }
         match &mut self.erase {
-            Some(last) if last.end.as_ref() == Some(&erase.start) && last.versions == erase.versions => {
-                last.end = erase.end;
+            Some(last) if last.keys.touches(&erase.keys) && last.versions == erase.versions => {
+                last.keys.join(erase.keys);
             }
             _ => {
                 self.write_erase()?;
@@ -145,8 +145,8 @@ impl Outputs {
 
     /// Writes the range erase that waits, if one does, as a whole.
     fn write_erase(&mut self) -> Result<()> {
-        let Some(RangeErase { start, end, versions }) = self.erase.take() else { return Ok(()) };
-        Ok(self.builder_at(&start)?.add_range_erase(&start, end.as_deref(), &versions)?)
+        let Some(RangeErase { keys, versions }) = self.erase.take() else { return Ok(()) };
+        Ok(self.builder_at(&keys.start)?.add_range_erase(&keys, &versions)?)
     }
 
     /// The builder of the file that takes what comes at `key`: a new one, which begins there, if the open one is long enough.
@@ -197,16 +197,16 @@ impl Outputs {
 
     /// Writes what lies before `cut` of the range erase that waits.
     fn cut_erase(&mut self, builder: &mut Builder, cut: Option<&[u8]>) -> Result<()> {
-        let Some(erase) = self.erase.take_if(|erase| cut.is_none_or(|cut| erase.start.as_slice() < cut)) else {
+        let Some(erase) = self.erase.take_if(|erase| cut.is_none_or(|cut| erase.keys.start.as_slice() < cut)) else {
             return Ok(());
         };
-        let RangeErase { start, end, versions } = erase;
-        match cut.filter(|&cut| end.as_deref().is_none_or(|end| cut < end)) {
+        let RangeErase { keys, versions } = erase;
+        match cut.filter(|&cut| keys.ends_after(cut)) {
             Some(cut) => {
-                builder.add_range_erase(&start, Some(cut), &versions)?;
-                self.erase = Some(RangeErase { start: cut.to_vec(), end, versions });
+                builder.add_range_erase(&KeyRange { start: keys.start.as_slice(), end: Some(cut) }, &versions)?;
+                self.erase = Some(RangeErase { keys: KeyRange { start: cut.to_vec(), end: keys.end }, versions });
             }
-            None => builder.add_range_erase(&start, end.as_deref(), &versions)?,
+            None => builder.add_range_erase(&keys, &versions)?,
         }
         Ok(())
     }
@@ -225,8 +225,7 @@ impl Outputs {
 
 /// Memory of a range erase that waits.
 fn erase_bytes(erase: &RangeErase) -> u64 {
-    let keys = erase.start.capacity() + erase.end.as_ref().map_or(0, Vec::capacity);
-    (keys + erase.versions.capacity() * size_of::<Version>()) as u64
+    (erase.keys.heap_bytes() + erase.versions.capacity() * size_of::<Version>()) as u64
 }
 
 /// Memory of what is known of finished files.

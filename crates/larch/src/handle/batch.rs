@@ -9,6 +9,7 @@ use crate::options::Durability;
 use crate::write::batch::BatchOps;
 use crate::write::{commit, limits};
 use os::sync::Arc;
+use sst::KeyRange;
 use sst::Version;
 
 /// Writes that take effect together, in the order in which they were added.
@@ -67,7 +68,7 @@ impl Batch {
 
     /// Removes every key in `range`.
     pub fn remove_range(&mut self, table: &Table, range: impl IntoKeyRange) {
-        let Some((start, end)) = bounds::half_open(&range) else { return };
+        let Some(KeyRange { start, end }) = bounds::keys(&range) else { return };
         let end = end.unwrap_or_default();
         if self.checked(table, || limits::check_key(&start).and_then(|()| limits::check_key(&end))) {
             self.ops.range_erase(table.id().0, &start, &end);

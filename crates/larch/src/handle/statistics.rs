@@ -9,11 +9,11 @@ use crate::read::point::PointRead;
 use crate::read::view::TableView;
 use crate::read::{Key, Value, ahead};
 use crate::stats::shape::Resolution;
-use crate::stats::span::Span;
 use crate::stats::types::RangeStats;
 use crate::stats::{estimate, exact, shape};
 use os::sync::Arc;
 use pages::{Reason, Session, retry};
+use sst::KeyRange;
 use sst::Readahead;
 use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 
@@ -57,9 +57,9 @@ impl Statistics {
         &self,
         range: impl IntoKeyRange,
         otherwise: T,
-        ask: impl Fn(&Session, TableView<'_>, &Span) -> Result<T>,
+        ask: impl Fn(&Session, TableView<'_>, &KeyRange) -> Result<T>,
     ) -> Result<T> {
-        let span = Span::between(&bounds::owned(&range));
+        let span = bounds::keys(&range);
         let found = self.table.reader_at(self.pin.as_ref()).look(|table| {
             let session = self.table.inner().session(Reason::Statistics);
             span.as_ref().map(|span| ask(&session, table, span)).transpose()
@@ -128,7 +128,7 @@ impl Statistics {
 
     /// The key of row `n`, as in [`Statistics::nth`]; of tables with column groups too.
     pub fn nth_key(&self, range: impl IntoKeyRange, n: u64) -> Result<Option<Key>> {
-        let nth = |session: &Session, table: TableView<'_>, span: &Span| {
+        let nth = |session: &Session, table: TableView<'_>, span: &KeyRange| {
             exact::nth_key(session, table, span, n, self.readahead())
         };
         Ok(self.ask(range, None, nth)?.map(Key::from))

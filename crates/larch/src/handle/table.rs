@@ -15,11 +15,12 @@ use crate::options::TableOptions;
 use crate::read::{Key, Prefetched, Range, Reader, Scan, Tried, Value, Wanted};
 use crate::tables::import::Import;
 use crate::tables::{define, share};
-use crate::warm::loader::{KeyRange, Loader, Warmed};
+use crate::warm::loader::{Loader, Warmed};
 use crate::write::batch::BatchOps;
 use crate::write::{commit, limits};
 use os::sync::Arc;
 use pages::{Admit, Reason};
+use sst::KeyRange;
 use sst::{Direction, DumpDetail, Groups, Limits};
 use std::io;
 
@@ -296,7 +297,7 @@ impl Table {
 
     /// Removes every key in `range`, in one write whatever the number of rows.
     pub fn remove_range(&self, range: impl IntoKeyRange) -> Result<()> {
-        let Some((start, end)) = bounds::half_open(&range) else {
+        let Some(KeyRange { start, end }) = bounds::keys(&range) else {
             return self.core().views.newest().files_of(self.identity()).map(drop);
         };
         let end = end.unwrap_or_default();
@@ -484,8 +485,9 @@ impl Table {
     ) -> Result<Warmed> {
         let (view, at) = self.core().views.now();
         let files: Vec<Arc<DbFile>> = view.files_of(self.identity())?.files().map(|(_, file)| file.clone()).collect();
-        let (low, high) = bounds::owned(&range);
-        let keys = KeyRange { low, high };
+        let Some(keys) = bounds::keys(&range) else {
+            return Ok(Warmed { is_whole: true, ..Warmed::default() });
+        };
         let mut loader = Loader::new(&self.core().env.cache, Reason::Warm, most_bytes, &mut progress);
         let is_whole = loader.files(&files, &keys).map_err(|error| self.core().outdated(error, at))?;
         Ok(Warmed { bytes: loader.bytes, page_reads: loader.page_reads(), is_whole })

@@ -14,20 +14,9 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use os::sync::Arc;
-use sst::{CoverAround, Direction, Version};
+use sst::{CoverAround, Direction, KeyRange, RangeErase, Version};
 
 use super::allocated::allocated_bytes;
-
-/// A key range and the versions at which it was erased.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RangeErase {
-    /// First key.
-    pub start: Arc<[u8]>,
-    /// First key after the range; empty: the range has no end.
-    pub end: Arc<[u8]>,
-    /// From newest to oldest, never empty.
-    pub versions: Vec<Version>,
-}
 
 /// All range erases of a memtable.
 #[derive(Debug, Default)]
@@ -142,10 +131,10 @@ impl Fragments {
     }
 
     /// The first `most` fragments that begin at or after `from`, sorted by start.
-    pub(super) fn list(&self, from: &[u8], most: usize) -> Vec<RangeErase> {
+    pub(super) fn list(&self, from: &[u8], most: usize) -> Vec<RangeErase<Arc<[u8]>>> {
+        let end = |fragment: &Fragment| (!fragment.end.is_empty()).then(|| fragment.end.clone());
         let erase = |(start, fragment): (&Arc<[u8]>, &Fragment)| RangeErase {
-            start: start.clone(),
-            end: fragment.end.clone(),
+            keys: KeyRange { start: start.clone(), end: end(fragment) },
             versions: fragment.versions.iter().rev().copied().collect(),
         };
         self.by_start.range::<[u8], _>((Bound::Included(from), Bound::Unbounded)).take(most).map(erase).collect()

@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "readers beside a writer are what is tested")]
 
+use sst::KeyRange;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, RangeBounds};
@@ -147,12 +148,13 @@ fn range_erases_are_listed_as_sorted_fragments_that_do_not_overlap() {
         .range_erases()
         .map(|erase| {
             let versions: Vec<u64> = erase.versions.iter().map(|version| version.0).collect();
-            format!("{}..{} {versions:?}", erase.start.escape_ascii(), erase.end.escape_ascii())
+            let KeyRange { start, end } = erase.keys;
+            format!("{}..{} {versions:?}", start.escape_ascii(), end.unwrap_or_default().escape_ascii())
         })
         .collect();
     assert_eq!(list, ["a..f [5]", "f..m [11, 9, 5]", "m..t [9]", "x.. [9]"]);
     table.remove_range(b"", b"", Version(12));
-    let starts: Vec<_> = table.range_erases().map(|erase| erase.start.to_vec()).collect();
+    let starts: Vec<_> = table.range_erases().map(|erase| erase.keys.start.to_vec()).collect();
     assert_eq!(starts, [b"".to_vec(), b"a".to_vec(), b"f".to_vec(), b"m".to_vec(), b"t".to_vec(), b"x".to_vec()]);
     assert_eq!(table.cover(b"zzz", Version::MAX), Some(Version(12)));
     assert_eq!(table.cover(b"zzz", Version(11)), Some(Version(9)));

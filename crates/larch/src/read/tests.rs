@@ -101,8 +101,7 @@ fn flush(table: &Table, level: u8, rows: u64) {
         open.0.add(row.key(), row.version(), row.kind(), parts).expect("the disk works");
     }
     for erase in memtable.range_erases() {
-        let end = (!erase.end.is_empty()).then_some(&*erase.end);
-        open.0.add_range_erase(&erase.start, end, &erase.versions).expect("the disk works");
+        open.0.add_range_erase(&erase.keys, &erase.versions).expect("the disk works");
     }
     finish(open);
     let visible = core.views.visible();

@@ -174,7 +174,7 @@ impl Salvage {
                 }
                 let rows = branch.subtree.rows().end - branch.subtree.rows().start.max(self.done_rows);
                 self.done_rows = branch.subtree.rows().end;
-                self.lose((branch.low, branch.high), rows, &error);
+                self.lose((branch.keys.start, branch.keys.end), rows, &error);
             }
         }
     }

@@ -7,12 +7,12 @@
 //! whole where they lie on top of each other, since each cut costs certainty about the page that it falls in.
 
 use super::memory::{self, MemoryRows};
-use super::span::Span;
 use super::stretches::{MEMORY, Placed, Sight, Stretches, files_in};
 use super::types::{RangeGroup, RangeLevel, RangeStats};
 use crate::error::Result;
 use crate::read::view::TableView;
 use pages::{Session, retry, together};
+use sst::KeyRange;
 use sst::stats::{Estimate, RangeTotals};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -41,13 +41,13 @@ type Tallies = BTreeMap<usize, Tally>;
 #[derive(Debug, Default)]
 struct Questions {
     /// By file and where in it.
-    asked: BTreeMap<(usize, Span), usize>,
-    order: Vec<(usize, Span)>,
+    asked: BTreeMap<(usize, KeyRange), usize>,
+    order: Vec<(usize, KeyRange)>,
 }
 
 impl Questions {
     /// The number of the question.
-    fn ask(&mut self, file: usize, span: Span) -> usize {
+    fn ask(&mut self, file: usize, span: KeyRange) -> usize {
         let next = self.order.len();
         let number = *self.asked.entry((file, span.clone())).or_insert(next);
         if number == next {
@@ -66,13 +66,13 @@ struct Sum {
 }
 
 /// Rows that a reader sees.
-pub fn count(session: &Session, table: TableView<'_>, span: &Span) -> Result<Estimate> {
+pub fn count(session: &Session, table: TableView<'_>, span: &KeyRange) -> Result<Estimate> {
     let stretches = Stretches::of(session, table, span)?;
     count_in(session, table, &stretches)
 }
 
 /// Bytes in files and memory.
-pub fn size(session: &Session, table: TableView<'_>, span: &Span) -> Result<Estimate> {
+pub fn size(session: &Session, table: TableView<'_>, span: &KeyRange) -> Result<Estimate> {
     let files = files_in(table, span);
     let places: Vec<_> = files.iter().map(|placed| (placed, &placed.span)).collect();
     let in_files = totals(session, &places)?.into_iter().map(|totals| totals.bytes.plus(totals.beside_bytes));
@@ -80,7 +80,7 @@ pub fn size(session: &Session, table: TableView<'_>, span: &Span) -> Result<Esti
 }
 
 /// All there is to say.
-pub fn range_stats(session: &Session, table: TableView<'_>, span: &Span) -> Result<RangeStats> {
+pub fn range_stats(session: &Session, table: TableView<'_>, span: &KeyRange) -> Result<RangeStats> {
     let stretches = Stretches::of(session, table, span)?;
     let held = memory::held(table, span);
     let names = &table.files.info.options.groups;
@@ -160,13 +160,13 @@ fn count_in(session: &Session, table: TableView<'_>, stretches: &Stretches<'_>) 
 fn terms(stretches: &Stretches<'_>, numbers: Range<usize>, questions: &mut Questions) -> Vec<(usize, Sight, usize)> {
     let mut terms = Vec::new();
     // Pieces that may go on in the next stretch.
-    let mut open: BTreeMap<(usize, bool), Span> = BTreeMap::new();
+    let mut open: BTreeMap<(usize, bool), KeyRange> = BTreeMap::new();
     for stretch in &stretches.stretches[numbers] {
         let mut going_on = BTreeMap::new();
         for &(file, sight) in &stretch.files {
             let key = (file, sight == Sight::Clear);
             let start = open.remove(&key).map_or_else(|| stretch.span.start.clone(), |span| span.start);
-            going_on.insert(key, Span { start, end: stretch.span.end.clone() });
+            going_on.insert(key, KeyRange { start, end: stretch.span.end.clone() });
         }
         terms.extend(std::mem::replace(&mut open, going_on));
     }
@@ -179,7 +179,7 @@ fn terms(stretches: &Stretches<'_>, numbers: Range<usize>, questions: &mut Quest
 }
 
 /// What lies in files, for each of `places`, many looked at together.
-pub fn totals(session: &Session, places: &[(&Placed<'_>, &Span)]) -> Result<Vec<RangeTotals>> {
+pub fn totals(session: &Session, places: &[(&Placed<'_>, &KeyRange)]) -> Result<Vec<RangeTotals>> {
     let mut all = Vec::with_capacity(places.len());
     for places in places.chunks(WAYS_TOGETHER) {
         let mut found: Vec<Option<RangeTotals>> = vec![None; places.len()];

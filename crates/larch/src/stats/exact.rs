@@ -4,7 +4,6 @@
 //! go, their keys are merged; values are not read. A few rows in memory over a file cut it in pieces between them.
 
 use super::memory::MemoryRows;
-use super::span::{Span, after};
 use super::stretches::{Sight, Stretch, Stretches};
 use crate::error::Result;
 use crate::manifest::DbFile;
@@ -12,6 +11,7 @@ use crate::read::merge::{Loads, Merge};
 use crate::read::view::TableView;
 use pages::{PageKind, Session, retry};
 use sst::{Direction, Groups, Readahead, RowKind};
+use sst::{KeyRange, next_string};
 
 /// Rows in memory over a file that are worth a piece each, which takes up to two data pages. Where there are more, the
 /// keys between the first and the last of them are merged.
@@ -21,15 +21,15 @@ const MEMORY_ROWS: usize = 16;
 #[derive(Debug)]
 enum Piece<'v> {
     /// Nothing but memory has any.
-    Memory(Span),
+    Memory(KeyRange),
     /// This file alone has any, and shows all it has.
-    File(&'v DbFile, Span),
+    File(&'v DbFile, KeyRange),
     /// Several sources have some, or some are hidden.
-    Merged(Span),
+    Merged(KeyRange),
 }
 
 /// How many rows a reader sees in `span`.
-pub fn count(session: &Session, table: TableView<'_>, span: &Span, readahead: Readahead) -> Result<u64> {
+pub fn count(session: &Session, table: TableView<'_>, span: &KeyRange, readahead: Readahead) -> Result<u64> {
     let mut count = 0_u64;
     for piece in pieces(table, &Stretches::of(session, table, span)?) {
         count += match piece {
@@ -52,7 +52,7 @@ pub fn count(session: &Session, table: TableView<'_>, span: &Span, readahead: Re
 pub fn nth_key(
     session: &Session,
     table: TableView<'_>,
-    span: &Span,
+    span: &KeyRange,
     n: u64,
     readahead: Readahead,
 ) -> Result<Option<Vec<u8>>> {
@@ -107,9 +107,9 @@ fn pieces<'v>(table: TableView<'v>, stretches: &Stretches<'v>) -> Vec<Piece<'v>>
 }
 
 /// Adds keys to be merged.
-fn merged(span: Span, pieces: &mut Vec<Piece<'_>>) {
+fn merged(span: KeyRange, pieces: &mut Vec<Piece<'_>>) {
     match pieces.last_mut() {
-        Some(Piece::Merged(last)) if last.end.as_ref() == Some(&span.start) => last.end = span.end,
+        Some(Piece::Merged(last)) if last.touches(&span) => last.join(span),
         _ => pieces.push(Piece::Merged(span)),
     }
 }
@@ -126,37 +126,37 @@ fn alone<'v>(table: TableView<'v>, file: &'v DbFile, stretch: &Stretch, pieces: 
     let end = stretch.span.end.clone();
     let mut start = stretch.span.start.clone();
     let mut until = |key: &[u8], pieces: &mut Vec<Piece<'v>>| {
-        let span = Span::new(std::mem::replace(&mut start, after(key)), Some(key.to_vec()));
+        let span = KeyRange::new(std::mem::replace(&mut start, next_string(key)), Some(key.to_vec()));
         pieces.extend(span.map(|span| Piece::File(file, span)));
     };
     if keys.len() > MEMORY_ROWS {
         let last = MemoryRows::last_in(table, &stretch.span).expect("some were found in front of it");
         until(&keys[0], pieces);
-        merged(Span { start: keys.swap_remove(0), end: Some(after(&last)) }, pieces);
-        start = after(&last);
+        merged(KeyRange { start: keys.swap_remove(0), end: Some(next_string(&last)) }, pieces);
+        start = next_string(&last);
     } else {
         for key in keys {
             until(&key, pieces);
-            pieces.push(Piece::Memory(Span::of_key(&key)));
+            pieces.push(Piece::Memory(KeyRange::of_key(&key)));
         }
     }
-    pieces.extend(Span::new(start, end).map(|span| Piece::File(file, span)));
+    pieces.extend(KeyRange::new(start, end).map(|span| Piece::File(file, span)));
 }
 
 /// The keys that a reader sees where nothing but memory has any.
-fn in_memory<'v>(table: TableView<'v>, span: &'v Span) -> impl Iterator<Item = Vec<u8>> + 'v {
+fn in_memory<'v>(table: TableView<'v>, span: &'v KeyRange) -> impl Iterator<Item = Vec<u8>> + 'v {
     let mut rows = MemoryRows::from(table, span.low());
     std::iter::from_fn(move || rows.next_in(span)).filter(|(_, shows)| *shows).map(|(row, _)| row.key().to_vec())
 }
 
 /// How many rows a reader sees of a file.
-fn in_file(session: &Session, file: &DbFile, span: &Span) -> Result<u64> {
+fn in_file(session: &Session, file: &DbFile, span: &KeyRange) -> Result<u64> {
     let totals = retry(session, || file.sst.exact_between(session, span.low(), span.high()))?;
     Ok(totals.rows.saturating_sub(totals.erased))
 }
 
 /// The key of row `n` of those that a reader sees of a file, of which there are more.
-fn nth_key_in_file(session: &Session, table: TableView<'_>, file: &DbFile, span: &Span, n: u64) -> Result<Vec<u8>> {
+fn nth_key_in_file(session: &Session, table: TableView<'_>, file: &DbFile, span: &KeyRange, n: u64) -> Result<Vec<u8>> {
     let sst = &file.sst;
     let rows = retry(session, || sst.rows_between(session, span.low(), span.high()))?;
     let row = retry(session, || sst.nth_put(session, rows.start, n))?;
@@ -179,7 +179,7 @@ fn nth_key_in_file(session: &Session, table: TableView<'_>, file: &DbFile, span:
 fn walk(
     session: &Session,
     table: TableView<'_>,
-    span: &Span,
+    span: &KeyRange,
     readahead: Readahead,
     mut each: impl FnMut(&[u8]) -> bool,
 ) -> Result<()> {

@@ -1,35 +1,29 @@
 //! The memtables of a table as one source: what they say of each key is known exactly. They are walked row by row, which
 //! the write buffer bounds; no page is read.
 
-use super::span::Span;
 use crate::memtable::{MemCursor, MemRow, Memtable};
 use crate::read::view::TableView;
 use os::sync::Arc;
+use sst::KeyRange;
 use sst::stats::MemoryRun;
-use sst::{RowKind, Version};
+use sst::{RangeErase, RowKind, Version};
 use std::ops::Bound;
 
 /// What range erases in memory hide of `span`, in order and apart.
-pub fn erased(table: TableView<'_>, span: &Span) -> Vec<Span> {
-    let seen = |erase: &crate::memtable::RangeErase| erase.versions.last().is_some_and(|&oldest| oldest <= table.at);
-    let mut spans: Vec<Span> = Vec::new();
+pub fn erased(table: TableView<'_>, span: &KeyRange) -> Vec<KeyRange> {
+    let seen = |erase: &RangeErase<Arc<[u8]>>| erase.versions.last().is_some_and(|&oldest| oldest <= table.at);
+    let mut spans: Vec<KeyRange> = Vec::new();
     for memtable in table.memtables() {
         for erase in memtable.range_erases().filter(seen) {
-            let end = (!erase.end.is_empty()).then(|| erase.end.to_vec());
-            spans.extend(Span::new(erase.start.to_vec(), end).and_then(|erased| erased.meet(span)));
+            spans.extend(erase.keys.meet(span));
         }
     }
     spans.sort_by(|a, b| a.start.cmp(&b.start));
-    let mut joined: Vec<Span> = Vec::new();
+    let mut joined: Vec<KeyRange> = Vec::new();
     for span in spans {
-        match joined.last_mut().filter(|last| last.end.as_ref().is_none_or(|end| span.start <= *end)) {
-            Some(last) => {
-                last.end = match (last.end.take(), span.end) {
-                    (Some(a), Some(b)) => Some(a.max(b)),
-                    _ => None,
-                }
-            }
-            None => joined.push(span),
+        match joined.last_mut() {
+            Some(last) if last.touches(&span) => last.join(span),
+            _ => joined.push(span),
         }
     }
     joined
@@ -53,7 +47,7 @@ impl MemoryRows {
     }
 
     /// The last key in `span`, if any is in it.
-    pub fn last_in(table: TableView<'_>, span: &Span) -> Option<Vec<u8>> {
+    pub fn last_in(table: TableView<'_>, span: &KeyRange) -> Option<Vec<u8>> {
         let last = table.memtables().filter_map(|memtable| {
             let mut cursor = MemCursor::new(memtable, table.at);
             cursor.seek_back(span.high());
@@ -63,7 +57,7 @@ impl MemoryRows {
     }
 
     /// The next row before the end of `span`, and whether a reader sees it: if not, it is an erase or was erased.
-    pub fn next_in(&mut self, span: &Span) -> Option<(MemRow, bool)> {
+    pub fn next_in(&mut self, span: &KeyRange) -> Option<(MemRow, bool)> {
         let nearest = self.cursors.iter().filter_map(|(cursor, _)| cursor.key()).min()?;
         if !span.ends_after(nearest) {
             return None;
@@ -99,13 +93,13 @@ pub struct InMemory {
 }
 
 /// What memory holds of `span`.
-pub fn held(table: TableView<'_>, span: &Span) -> InMemory {
+pub fn held(table: TableView<'_>, span: &KeyRange) -> InMemory {
     let runs = table.memtables().flat_map(|memtable| runs(&memtable, span, u64::MAX, u64::MAX));
     runs.fold(InMemory::default(), |sum, run| InMemory { rows: sum.rows + run.rows, bytes: sum.bytes + run.bytes })
 }
 
 /// The keys of `span` in a memtable, in order, in runs that have about `rows` of them or `bytes` at most.
-pub fn runs(memtable: &Memtable, span: &Span, rows: u64, bytes: u64) -> Vec<MemoryRun> {
+pub fn runs(memtable: &Memtable, span: &KeyRange, rows: u64, bytes: u64) -> Vec<MemoryRun> {
     let mut runs: Vec<MemoryRun> = Vec::new();
     let versions = memtable.versions_from(&span.start);
     for row in versions.take_while(|row| span.ends_after(row.key())) {

@@ -3,7 +3,6 @@
 
 use super::estimate;
 use super::memory::{self, InMemory};
-use super::span::Span;
 use super::stretches::{Placed, files_in};
 use crate::bounds;
 use crate::error::Result;
@@ -12,6 +11,7 @@ use crate::read::point::PointRead;
 use crate::read::view::TableView;
 use os::sync::Arc;
 use pages::{Admit, PageCache, Reason, Session, retry};
+use sst::KeyRange;
 use sst::stats::{self, CutPoint, Estimate, Histogram, MemoryRun, Metric, Source};
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ const MAX_BUCKETS: u64 = 1 << 16;
 pub fn histogram(
     session: &Session,
     table: TableView<'_>,
-    span: &Span,
+    span: &KeyRange,
     metric: Metric,
     resolution: Resolution,
 ) -> Result<Histogram> {
@@ -68,7 +68,7 @@ pub fn histogram(
 
 /// Rows or bytes in files and memory.
 fn stored(session: &Session, files: &[Placed<'_>], held: InMemory, metric: Metric) -> Result<Estimate> {
-    let places: Vec<(&Placed<'_>, &Span)> = files.iter().map(|placed| (placed, &placed.span)).collect();
+    let places: Vec<(&Placed<'_>, &KeyRange)> = files.iter().map(|placed| (placed, &placed.span)).collect();
     let mut sum = Estimate::exact(match metric {
         Metric::Rows => held.rows,
         Metric::Bytes => held.bytes,
@@ -90,14 +90,14 @@ pub fn split_points_between(
     parts: u64,
 ) -> Result<Vec<CutPoint>> {
     let session = Session::new(cache, Reason::Statistics, Admit::Keep);
-    match Span::between(range) {
+    match bounds::keys(range) {
         Some(span) => split_points(&session, table, &span, parts),
         None => Ok(Vec::new()),
     }
 }
 
 /// At most `parts - 1` places that cut `span` in parts of about equal bytes.
-pub fn split_points(session: &Session, table: TableView<'_>, span: &Span, parts: u64) -> Result<Vec<CutPoint>> {
+pub fn split_points(session: &Session, table: TableView<'_>, span: &KeyRange, parts: u64) -> Result<Vec<CutPoint>> {
     if parts < 2 {
         return Ok(Vec::new());
     }
@@ -138,14 +138,14 @@ pub fn split_points(session: &Session, table: TableView<'_>, span: &Span, parts:
 pub fn nth_between(
     session: &Session,
     table: TableView<'_>,
-    span: &Span,
+    span: &KeyRange,
     n: u64,
 ) -> Result<(Option<CutPoint>, Option<CutPoint>)> {
     /// Cut points to choose from.
     const BUCKETS: u64 = 64;
     let histogram = histogram(session, table, span, Metric::Rows, Resolution::Buckets(BUCKETS))?;
     let points: Vec<CutPoint> = histogram.buckets.into_iter().filter_map(|bucket| bucket.end).collect();
-    let before = |point: &CutPoint| match Span::new(span.start.clone(), Some(point.at.clone())) {
+    let before = |point: &CutPoint| match KeyRange::new(span.start.clone(), Some(point.at.clone())) {
         Some(span) => estimate::count(session, table, &span),
         None => Ok(Estimate::default()),
     };
@@ -174,7 +174,7 @@ pub fn nth_between(
 
 /// Keys of up to `count` rows, spread evenly over those stored and then by chance; sorted, each once. Only keys that a
 /// reader sees are given.
-pub fn sample(session: &Session, table: TableView<'_>, span: &Span, count: u64, seed: u64) -> Result<Vec<Key>> {
+pub fn sample(session: &Session, table: TableView<'_>, span: &KeyRange, count: u64, seed: u64) -> Result<Vec<Key>> {
     /// Draws for a key that a reader sees.
     const DRAWS: u64 = 4;
     let files = files_in(table, span);

@@ -14,12 +14,12 @@
 //! or not.
 
 use super::memory;
-use super::span::Span;
 use crate::error::Result;
 use crate::manifest::DbFile;
 use crate::read::level::files_between;
 use crate::read::view::TableView;
 use pages::{Session, retry};
+use sst::KeyRange;
 use sst::{EraseCursor, Version};
 
 /// Range erases of a source that are looked at in one range. Where there are more, everything there counts as perhaps
@@ -39,7 +39,7 @@ pub struct Placed<'v> {
     /// The file.
     pub file: &'v DbFile,
     /// Where in the range.
-    pub span: Span,
+    pub span: KeyRange,
     /// Whether some of what it has is newer than what is seen.
     pub is_newer: bool,
 }
@@ -48,7 +48,7 @@ pub struct Placed<'v> {
 #[derive(Debug)]
 struct Cover {
     source: usize,
-    span: Span,
+    span: KeyRange,
     is_certain: bool,
 }
 
@@ -65,7 +65,7 @@ pub enum Sight {
 #[derive(Debug)]
 pub struct Stretch {
     /// The keys.
-    pub span: Span,
+    pub span: KeyRange,
     /// Files by their place in [`Stretches::files`], newest first. Those whose rows are all hidden are left out.
     pub files: Vec<(usize, Sight)>,
     /// Whether it hangs together with the one before: some file is in both.
@@ -83,7 +83,7 @@ pub struct Stretches<'v> {
 
 impl<'v> Stretches<'v> {
     /// What lies in `span`.
-    pub fn of(session: &Session, table: TableView<'v>, span: &Span) -> Result<Self> {
+    pub fn of(session: &Session, table: TableView<'v>, span: &KeyRange) -> Result<Self> {
         let files = files_in(table, span);
         let mut covers = covers_in_memory(memory::erased(table, span));
         for placed in &files {
@@ -105,7 +105,7 @@ impl<'v> Stretches<'v> {
 }
 
 /// Files of the table that may have keys in `span`.
-pub fn files_in<'v>(table: TableView<'v>, span: &Span) -> Vec<Placed<'v>> {
+pub fn files_in<'v>(table: TableView<'v>, span: &KeyRange) -> Vec<Placed<'v>> {
     let files = table.files;
     let (level0, deeper) = files.levels.split_first().expect("a table has levels");
     let level0 = level0.iter().map(|file| (0, std::slice::from_ref(file)));
@@ -113,7 +113,7 @@ pub fn files_in<'v>(table: TableView<'v>, span: &Span) -> Vec<Placed<'v>> {
     let mut found = Vec::new();
     for (source, (level, files)) in (MEMORY + 1..).zip(level0.chain(deeper)) {
         for file in &files[files_between(files, span.low(), span.high())] {
-            let Some(span) = Span::of_bounds(file.sst.bounds()).meet(span) else { continue };
+            let Some(span) = file.sst.bounds().to_range().meet(span) else { continue };
             found.push(Placed { source, level, file, span, is_newer: file.age() > table.at.0 });
         }
     }
@@ -121,12 +121,12 @@ pub fn files_in<'v>(table: TableView<'v>, span: &Span) -> Vec<Placed<'v>> {
 }
 
 /// What range erases in memory hide; they come in order.
-fn covers_in_memory(erased: Vec<Span>) -> Vec<Cover> {
+fn covers_in_memory(erased: Vec<KeyRange>) -> Vec<Cover> {
     if erased.len() as u64 <= MAX_ERASES {
         return erased.into_iter().map(|span| Cover { source: MEMORY, span, is_certain: true }).collect();
     }
     let (first, last) = (&erased[0], &erased[erased.len() - 1]);
-    let span = Span { start: first.start.clone(), end: last.end.clone() };
+    let span = KeyRange { start: first.start.clone(), end: last.end.clone() };
     vec![Cover { source: MEMORY, span, is_certain: false }]
 }
 
@@ -135,16 +135,14 @@ fn covers_of(session: &Session, placed: &Placed<'_>, at: Version, covers: &mut V
     let mut cursor = EraseCursor::new(placed.file.sst.clone());
     let mut next = retry(session, || cursor.seek(session, &placed.span.start))?;
     let mut count = 0;
-    while let Some(erase) = next.filter(|erase| placed.span.ends_after(&erase.start)) {
+    while let Some(erase) = next.filter(|erase| placed.span.ends_after(&erase.keys.start)) {
         if count == MAX_ERASES {
             covers.push(Cover { source: placed.source, span: placed.span.clone(), is_certain: false });
             break;
         }
         count += 1;
         let is_seen = erase.newest(at).is_some();
-        if let Some(span) = Span::new(erase.start, erase.end).filter(|_| is_seen)
-            && let Some(span) = span.meet(&placed.span)
-        {
+        if let Some(span) = erase.keys.meet(&placed.span).filter(|_| is_seen) {
             covers.push(Cover { source: placed.source, span, is_certain: true });
         }
         next = retry(session, || cursor.next(session))?;
@@ -153,7 +151,7 @@ fn covers_of(session: &Session, placed: &Placed<'_>, at: Version, covers: &mut V
 }
 
 /// Cuts `span` where files and covers begin and end.
-fn cut(span: &Span, files: &[Placed<'_>], covers: &[Cover]) -> Vec<Stretch> {
+fn cut(span: &KeyRange, files: &[Placed<'_>], covers: &[Cover]) -> Vec<Stretch> {
     let spans = || files.iter().map(|placed| &placed.span).chain(covers.iter().map(|cover| &cover.span));
     let mut edges: Vec<&[u8]> = spans().map(|span| span.start.as_slice()).collect();
     edges.extend(spans().filter_map(|span| span.end.as_deref()));
@@ -187,14 +185,17 @@ fn cut(span: &Span, files: &[Placed<'_>], covers: &[Cover]) -> Vec<Stretch> {
             (i, if doubted { Sight::Doubtful } else { Sight::Clear })
         });
         let files = with_sight.collect();
-        let span = Span { start: start.to_vec(), end };
+        let span = KeyRange { start: start.to_vec(), end };
         stretches.push(Stretch { span, files, is_joined });
     }
     stretches
 }
 
 /// Numbers of `all` in the order in which they begin.
-fn by_start<'a, T>(all: &'a [T], span: impl Fn(&'a T) -> &'a Span) -> std::iter::Peekable<std::vec::IntoIter<usize>> {
+fn by_start<'a, T>(
+    all: &'a [T],
+    span: impl Fn(&'a T) -> &'a KeyRange,
+) -> std::iter::Peekable<std::vec::IntoIter<usize>> {
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|&i| &span(&all[i]).start);
     order.into_iter().peekable()

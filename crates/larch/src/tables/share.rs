@@ -2,7 +2,7 @@
 //! stay where they are; a manifest edit says that another table sees them too, or a part of them.
 
 use super::change::TableChange;
-use crate::compact::cut::{self, Left, Region};
+use crate::compact::cut::{self, Left};
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::files::fresh::FreshFiles;
@@ -10,6 +10,7 @@ use crate::files::output::{NewFiles, Outputs};
 use crate::manifest::{Edit, TableId, TableInfo};
 use os::sync::Arc;
 use pages::{Admit, Reason, Session};
+use sst::KeyRange;
 use sst::RangeErase;
 
 /// What a new table sees of an old one, and what becomes of that.
@@ -54,8 +55,8 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: Part<'_>) 
     let session = Session::new(&core.env.cache, Reason::Scan, Admit::Keep);
     // Nothing is less than the empty key.
     let before = from.filter(|key| !key.is_empty());
-    let before: Vec<Region> =
-        before.map(|key| Region { start: Vec::new(), end: Some(key.to_vec()) }).into_iter().collect();
+    let before: Vec<KeyRange> =
+        before.map(|key| KeyRange { start: Vec::new(), end: Some(key.to_vec()) }).into_iter().collect();
     for (level, file) in files.files() {
         let (level, number) = (level as u8, file.number);
         let left = cut::without(&session, file, &before, false)?;
@@ -70,7 +71,8 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: Part<'_>) 
     match from {
         Some(key) => {
             // The old table's rows are hidden by a file that says so, which a compaction turns into slices.
-            let erase = RangeErase { start: key.to_vec(), end: None, versions: vec![change.version()] };
+            let erase =
+                RangeErase { keys: KeyRange { start: key.to_vec(), end: None }, versions: vec![change.version()] };
             let mut outputs = Outputs::new(core, info, u64::MAX, false);
             outputs.add_erase(erase)?;
             let NewFiles { files, fresh } = outputs.finish(0, 0)?;

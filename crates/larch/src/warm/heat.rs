@@ -22,15 +22,14 @@ use crate::manifest::DbFile;
 use crate::manifest::{Level, NewFile};
 use os::sync::Arc;
 use pages::{Address, Loaded, PageKind, PageSource, Reason};
-use sst::{Branch, TreeKind};
+use sst::{Branch, KeyRange, TreeKind};
 
 /// Trees whose pages are found by keys of rows.
 const KEYED: [TreeKind; 3] = [TreeKind::Main, TreeKind::Filter, TreeKind::RangeErases];
 
 /// Keys under a page in memory, and how much it was used.
 struct Hot {
-    low: Vec<u8>,
-    high: Option<Vec<u8>>,
+    keys: KeyRange,
     heat: f32,
 }
 
@@ -97,7 +96,7 @@ impl Heat {
             let Ok(below) = file.sst.branches(tree, &branch, &page) else { continue };
             left.extend(below.into_iter().rev());
             let degrees = core.env.cache.heat_of(&page).degrees();
-            let Branch { low, high, subtree, .. } = branch;
+            let Branch { keys, subtree, .. } = branch;
             if subtree.level > 0 || tree != TreeKind::Main {
                 self.index_bytes += page.cost_bytes();
             }
@@ -107,9 +106,9 @@ impl Heat {
                     if tree == TreeKind::Main {
                         self.data_bytes += page.cost_bytes();
                     }
-                    data.push(Hot { low, high, heat: f32::from(degrees.max(1)) });
+                    data.push(Hot { keys, heat: f32::from(degrees.max(1)) });
                 }
-                1 => nodes.push(Hot { low, high, heat: f32::from(degrees + 1) }),
+                1 => nodes.push(Hot { keys, heat: f32::from(degrees + 1) }),
                 _ => {}
             }
         }
@@ -125,15 +124,12 @@ impl TreeHeat {
     fn add(runs: &[Vec<Hot>], branches: &[Branch], heats: &mut [f32]) {
         let (Some(first), Some(last)) = (branches.first(), branches.last()) else { return };
         for run in runs {
-            let ends_before = |hot: &Hot| hot.high.as_ref().is_some_and(|high| *high <= first.low);
-            let begins_in_time = |hot: &Hot| last.high.as_ref().is_none_or(|high| hot.low < *high);
+            let ends_before = |hot: &Hot| !hot.keys.ends_after(&first.keys.start);
+            let begins_in_time = |hot: &Hot| last.keys.ends_after(&hot.keys.start);
             let start = run.partition_point(ends_before);
             for hot in run[start..].iter().take_while(|hot| begins_in_time(hot)) {
-                let from = branches.partition_point(|branch| branch.high.as_ref().is_some_and(|high| *high <= hot.low));
-                let to = match &hot.high {
-                    Some(high) => branches.partition_point(|branch| branch.low < *high),
-                    None => branches.len(),
-                };
+                let from = branches.partition_point(|branch| !branch.keys.ends_after(&hot.keys.start));
+                let to = branches.partition_point(|branch| hot.keys.ends_after(&branch.keys.start));
                 for heat in heats.get_mut(from..to).unwrap_or_default() {
                     *heat += hot.heat / (to - from) as f32;
                 }
@@ -230,7 +226,8 @@ fn bring_nodes(loader: &mut Loader<'_>, files: &[Arc<DbFile>], tree: TreeKind, h
     let mut level: Vec<(usize, Branch, f32)> = Vec::new();
     for (file, of) in files.iter().enumerate() {
         if let Some(top) = of.sst.top(tree) {
-            let top = Branch { low: of.sst.bounds().low.clone(), ..top };
+            let keys = KeyRange { start: of.sst.bounds().low.clone(), end: None };
+            let top = Branch { keys, ..top };
             let heat = heat.of(std::slice::from_ref(&top))[0];
             level.push((file, top, heat));
         }

@@ -7,13 +7,14 @@
 //! ```
 
 use super::heat;
-use super::loader::{KeyRange, Loader};
+use super::loader::Loader;
 use crate::core::Core;
 use crate::error::Result;
 use crate::files::output::NewFiles;
 use crate::manifest::{Edit, Level, NewFile};
 use crate::read::View;
 use pages::Reason;
+use sst::KeyRange;
 
 /// Installs `new` files with what `change` does to the memtables; `edits` is given the edits that add the files and returns
 /// all that are to be installed with them. The files replace `inputs`, runs of files that do not overlap each, and inherit

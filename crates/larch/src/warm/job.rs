@@ -1,7 +1,7 @@
 //! What is brought to memory in the background: pages of tables that are to be in memory, and what was there when the
 //! database was closed last. No thread waits for it.
 
-use super::loader::{KeyRange, Loader};
+use super::loader::Loader;
 use super::state;
 use super::wanted::Left;
 use crate::core::Core;
@@ -10,6 +10,7 @@ use crate::manifest::DbFile;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
 use pages::Reason;
+use sst::KeyRange;
 
 /// The job that brings pages while there is something to bring.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use crate::manifest::DbFile;
 use os::sync::Arc;
 use pages::{Address, Admit, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Session};
 use pages::{retry, together};
-use sst::{Branch, Sst, TreeKind};
-use std::ops::{Bound, Range};
+use sst::{Branch, KeyRange, Sst, TreeKind};
+use std::ops::Range;
 
 /// Pages that are read together, and pinned until all of them are here, in bytes; a sixteenth of a small cache.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -26,48 +26,6 @@ pub struct Warmed {
     pub is_whole: bool,
 }
 
-/// Keys between two bounds.
-pub struct KeyRange {
-    /// Where they begin.
-    pub low: Bound<Vec<u8>>,
-    /// Where they end.
-    pub high: Bound<Vec<u8>>,
-}
-
-impl KeyRange {
-    /// All keys.
-    pub const ALL: Self = Self { low: Bound::Unbounded, high: Bound::Unbounded };
-
-    /// Whether there may be one of them in `branch`.
-    fn meets(&self, branch: &Branch) -> bool {
-        let ends_before = match (&branch.high, &self.low) {
-            (None, _) | (_, Bound::Unbounded) => false,
-            (Some(high), Bound::Included(low) | Bound::Excluded(low)) => high <= low,
-        };
-        let begins_after = match &self.high {
-            Bound::Unbounded => false,
-            Bound::Included(high) => *high < branch.low,
-            Bound::Excluded(high) => *high <= branch.low,
-        };
-        !ends_before && !begins_after
-    }
-
-    fn meets_file(&self, file: &DbFile) -> bool {
-        let bounds = file.sst.bounds();
-        let ends_before = match (&bounds.high, &self.low) {
-            (None, _) | (_, Bound::Unbounded) => false,
-            (Some(high), Bound::Included(low)) => high < low,
-            (Some(high), Bound::Excluded(low)) => high <= low,
-        };
-        let begins_after = match &self.high {
-            Bound::Unbounded => false,
-            Bound::Included(high) => *high < bounds.low,
-            Bound::Excluded(high) => *high <= bounds.low,
-        };
-        !ends_before && !begins_after
-    }
-}
-
 /// Which pages below a node are wanted.
 enum Wanted<'k> {
     Keys(&'k KeyRange),
@@ -77,7 +35,7 @@ enum Wanted<'k> {
 impl Wanted<'_> {
     fn has(&self, branch: &Branch) -> bool {
         match self {
-            Self::Keys(keys) => keys.meets(branch),
+            Self::Keys(keys) => keys.overlaps(&branch.keys),
             Self::Rows(rows) => branch.subtree.rows().start < rows.end && rows.start < branch.subtree.rows().end,
         }
     }
@@ -128,7 +86,7 @@ impl<'p> Loader<'p> {
     /// data pages. False if it had to stop before the end.
     pub fn files(&mut self, files: &[Arc<DbFile>], keys: &KeyRange) -> Result<bool> {
         for part in [Part::Nodes, Part::Data] {
-            for file in files.iter().filter(|file| keys.meets_file(file)) {
+            for file in files.iter().filter(|file| file.sst.bounds().meets(keys)) {
                 if !self.file(&file.sst, keys, part)? {
                     return Ok(false);
                 }
@@ -162,14 +120,14 @@ impl<'p> Loader<'p> {
         let (mut first, mut last) = (top.clone(), top);
         while first.subtree.level > 0 {
             let below = self.below(sst, TreeKind::Main, &first)?;
-            match below.into_iter().find(|branch| keys.meets(branch)) {
+            match below.into_iter().find(|branch| keys.overlaps(&branch.keys)) {
                 Some(branch) => first = branch,
                 None => return Ok(0..0),
             }
         }
         while last.subtree.level > 0 {
             let below = self.below(sst, TreeKind::Main, &last)?;
-            match below.into_iter().rfind(|branch| keys.meets(branch)) {
+            match below.into_iter().rfind(|branch| keys.overlaps(&branch.keys)) {
                 Some(branch) => last = branch,
                 None => return Ok(0..0),
             }

@@ -109,8 +109,7 @@ fn write_table(
     boundaries: &[Version],
 ) -> Result<NewFiles> {
     let mut erases = memtable.range_erases().map(|erase| RangeErase {
-        start: erase.start.to_vec(),
-        end: (!erase.end.is_empty()).then(|| erase.end.to_vec()),
+        keys: erase.keys.to_vecs(),
         versions: keep::newest_of_each_stripe(boundaries, &erase.versions),
     });
     let mut outputs = Outputs::new(core, table, u64::MAX, false);

@@ -19,6 +19,8 @@ use super::features::{self, Unreadable};
 use super::field;
 use super::node::Totals;
 use super::varint;
+use crate::KeyRange;
+use crate::key_range::next_string;
 use crate::row::Version;
 use os::BLOCK_BYTES;
 use pages::Address;
@@ -129,7 +131,8 @@ impl Tree {
     }
 }
 
-/// A bound of a file's keys, cut outward.
+/// Bounds of the keys of a file, cut outward. Both may be keys of the file: the last key of most files is short enough to
+/// stand here as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct KeyBounds {
     /// Not greater than any key.
@@ -186,6 +189,26 @@ impl KeyBounds {
     pub fn overlaps(&self, other: &Self) -> bool {
         let starts_in_time = |a: &Self, b: &Self| b.high.as_deref().is_none_or(|high| a.low.as_slice() <= high);
         starts_in_time(self, other) && starts_in_time(other, self)
+    }
+
+    /// Every string within the bounds.
+    pub fn to_range(&self) -> KeyRange {
+        KeyRange { start: self.low.clone(), end: self.high.as_deref().map(next_string) }
+    }
+
+    /// Whether some key of `range` may lie within.
+    pub fn meets(&self, range: &KeyRange) -> bool {
+        range.ends_after(&self.low) && self.high.as_ref().is_none_or(|high| range.start <= *high)
+    }
+
+    /// Whether no key within the bounds lies before `range`.
+    pub fn begins_in(&self, range: &KeyRange) -> bool {
+        range.start <= self.low
+    }
+
+    /// Whether no key within the bounds lies after `range`.
+    pub fn ends_in(&self, range: &KeyRange) -> bool {
+        range.end.is_none() || self.high.as_ref().is_some_and(|high| range.ends_after(high))
     }
 
     /// The smallest bounds that hold both.

@@ -29,6 +29,7 @@
 use super::column::Column;
 use super::key::{self, Suffix};
 use super::{u32_at, u64_at};
+use crate::KeyRange;
 use pages::{Address, page::HEADER_BYTES};
 
 const CHILDREN_AT: usize = HEADER_BYTES;
@@ -215,6 +216,22 @@ impl<'p> Node<'p> {
     pub fn separator(&self, i: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(self.prefix());
         self.suffix(i).append_to(out);
+    }
+
+    /// The keys under child `i`, of a node under which `keys` lie. All keys in a node by row.
+    pub fn keys_under(&self, i: usize, keys: &KeyRange) -> KeyRange {
+        if self.is_by_row() {
+            return KeyRange::ALL;
+        }
+        let separator = |i: usize| {
+            let mut separator = Vec::new();
+            self.separator(i, &mut separator);
+            separator
+        };
+        KeyRange {
+            start: if i == 0 { keys.start.clone() } else { separator(i - 1) },
+            end: if i + 1 == self.children { keys.end.clone() } else { Some(separator(i)) },
+        }
     }
 
     /// The child under which `wanted` lies if it exists: the number of separators not greater than it. The node must have

@@ -9,6 +9,7 @@ mod model;
 mod touch;
 
 use super::*;
+use crate::KeyRange;
 use crate::fixture::{Built, Content, tiny};
 use crate::format::meta::IndexKind;
 use crate::row::RowKind;
@@ -375,7 +376,9 @@ fn range_erases_of_the_keys_come_too() {
     let key = |i: u8| vec![0, 0, 0, i];
     for i in (0..60).step_by(2) {
         let versions = vec![Version(500)];
-        content.range_erases.push(crate::RangeErase { start: key(i), end: Some(key(i + 1)), versions });
+        content
+            .range_erases
+            .push(crate::RangeErase { keys: KeyRange { start: key(i), end: Some(key(i + 1)) }, versions });
     }
     for (options, _) in shapes() {
         let built = content.build(options);

@@ -2,6 +2,7 @@
 //! without reading rows. It brings no page to memory.
 
 use super::{Sst, Subtree};
+use crate::KeyRange;
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue};
 use crate::format::group_page::GroupLayout;
@@ -15,10 +16,8 @@ pub struct Branch {
     pub subtree: Subtree,
     /// What the page at its top is for.
     pub kind: PageKind,
-    /// Not greater than any key under it; empty in a tree without keys.
-    pub low: Vec<u8>,
-    /// Greater than every key under it; `None` if nothing is known to be, and in a tree without keys.
-    pub high: Option<Vec<u8>>,
+    /// Keys that may be under it; all in a tree without keys.
+    pub keys: KeyRange,
 }
 
 impl Sst {
@@ -26,7 +25,7 @@ impl Sst {
     pub fn top(&self, tree: TreeKind) -> Option<Branch> {
         let descent = self.descent(tree)?;
         let subtree = descent.whole();
-        Some(Branch { subtree, kind: descent.kind_at(subtree.level), low: Vec::new(), high: None })
+        Some(Branch { subtree, kind: descent.kind_at(subtree.level), keys: KeyRange::ALL })
     }
 
     /// What is right below `branch` of a tree, whose page is `page`: nothing below a data page.
@@ -38,25 +37,12 @@ impl Sst {
         let Some(descent) = self.descent(tree) else { return Ok(Vec::new()) };
         let Some(level) = branch.subtree.level.checked_sub(1) else { return Ok(Vec::new()) };
         let node = descent.node(page, &branch.subtree.address)?;
-        let separator = |i: usize| {
-            let mut separator = Vec::new();
-            if !node.is_by_row() {
-                node.separator(i, &mut separator);
-            }
-            separator
-        };
-        let last = node.children() - 1;
-        let branch_at = |i: usize| Branch {
+        let child = |i: usize| Branch {
             subtree: branch.subtree.child(&node, i),
             kind: descent.kind_at(level),
-            low: if i == 0 { branch.low.clone() } else { separator(i - 1) },
-            high: match i {
-                _ if node.is_by_row() => None,
-                _ if i == last => branch.high.clone(),
-                _ => Some(separator(i)),
-            },
+            keys: node.keys_under(i, &branch.keys),
         };
-        Ok((0..=last).map(branch_at).collect())
+        Ok((0..node.children()).map(child).collect())
     }
 
     /// Chunks of values that rows or parts in `page`, a data page of a tree, have outside of it.

@@ -1,14 +1,13 @@
 //! A place among the range erases of a file, of which it gives what a table sees. It keeps the page of its place, so that
 //! erases that lie together are read from one page. It knows no rows.
 
-use super::gap::Gap;
 use super::readahead::Readahead;
 use super::tree::{Seek, TreeCursor};
 use super::{RangeErase, Sst};
-use crate::Direction;
 use crate::format::PageRows;
 use crate::format::meta::TreeKind;
 use crate::row::Version;
+use crate::{Direction, KeyRange};
 use os::sync::Arc;
 use pages::{PageSource, Stop};
 use std::ops::Bound;
@@ -70,8 +69,8 @@ impl EraseCursor {
         }
         let nearest = loop {
             match self.look()? {
-                Look::Seen(erase) if erase.end.as_deref().is_none_or(|end| key < end) => break Some(erase),
-                Look::Seen(erase) => begin = erase.end,
+                Look::Seen(erase) if erase.keys.ends_after(key) => break Some(erase),
+                Look::Seen(erase) => begin = erase.keys.end,
                 Look::Before => {}
                 Look::After => break None,
             }
@@ -79,13 +78,13 @@ impl EraseCursor {
                 break None;
             }
         };
-        let gap = |high: Option<&[u8]>| {
-            let low = begin.unwrap_or_else(|| key.to_vec());
-            Gap { low, high: high.map(<[u8]>::to_vec) }
+        let gap = |end: Option<&[u8]>| {
+            let start = begin.unwrap_or_else(|| key.to_vec());
+            KeyRange { start, end: end.map(<[u8]>::to_vec) }
         };
         match &nearest {
             None => self.sst.note_gap(|| gap(None)),
-            Some(erase) if key < erase.start.as_slice() => self.sst.note_gap(|| gap(Some(&erase.start))),
+            Some(erase) if key < erase.keys.start.as_slice() => self.sst.note_gap(|| gap(Some(&erase.keys.start))),
             Some(_) => {}
         }
         Ok(nearest)
@@ -100,8 +99,8 @@ impl EraseCursor {
         }
         loop {
             match self.look()? {
-                Look::Seen(erase) if erase.start.as_slice() <= key => {
-                    if let Some(end) = erase.end.as_ref().filter(|end| end.as_slice() <= key) {
+                Look::Seen(erase) if erase.keys.start.as_slice() <= key => {
+                    if let Some(end) = erase.keys.end.as_ref().filter(|end| end.as_slice() <= key) {
                         self.note_gap_before(end.clone(), key);
                     }
                     return Ok(Some(erase));
@@ -115,9 +114,9 @@ impl EraseCursor {
         }
     }
 
-    /// No erase covers the keys from `low` to before `key`.
-    fn note_gap_before(&self, low: Vec<u8>, key: &[u8]) {
-        self.sst.note_gap(|| Gap { low, high: Some(key.to_vec()) });
+    /// No erase covers the keys from `start` to before `key`.
+    fn note_gap_before(&self, start: Vec<u8>, key: &[u8]) {
+        self.sst.note_gap(|| KeyRange { start, end: Some(key.to_vec()) });
     }
 
     /// What erases at or before `at` say of `key`, and how far in `direction` they say the same of other keys. `None` if no
@@ -134,12 +133,14 @@ impl EraseCursor {
             Direction::Backward => self.seek_back(source, key)?,
         };
         Ok(nearest.map(|erase| {
-            let cover = if erase.covers(key) { erase.newest(at) } else { None };
-            let edge = match (direction, erase.covers(key), erase) {
-                (Direction::Forward, true, RangeErase { end, .. }) => end.map_or(Bound::Unbounded, Bound::Excluded),
-                (Direction::Forward, false, RangeErase { start, .. }) => Bound::Excluded(start),
-                (Direction::Backward, true, RangeErase { start, .. }) => Bound::Included(start),
-                (Direction::Backward, false, RangeErase { end, .. }) => end.map_or(Bound::Unbounded, Bound::Included),
+            let is_covered = erase.keys.contains(key);
+            let cover = if is_covered { erase.newest(at) } else { None };
+            let KeyRange { start, end } = erase.keys;
+            let edge = match (direction, is_covered) {
+                (Direction::Forward, true) => end.map_or(Bound::Unbounded, Bound::Excluded),
+                (Direction::Forward, false) => Bound::Excluded(start),
+                (Direction::Backward, true) => Bound::Included(start),
+                (Direction::Backward, false) => end.map_or(Bound::Unbounded, Bound::Included),
             };
             CoverAround { cover, edge }
         }))
@@ -191,7 +192,7 @@ impl EraseCursor {
         let (page, layout, i) = place.expect("the last move found an erase");
         let erase = self.sst.decode_range_erase(page, layout, i)?;
         let begins_after = self.sst.slice.as_ref().and_then(|slice| slice.bounds.high.as_ref());
-        let begins_after = begins_after.is_some_and(|high| *high <= erase.start);
+        let begins_after = begins_after.is_some_and(|high| *high <= erase.keys.start);
         Ok(match self.sst.seen_of(erase) {
             Some(erase) => Look::Seen(erase),
             None if begins_after => Look::After,

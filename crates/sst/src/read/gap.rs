@@ -6,6 +6,7 @@
 //!
 //! Thread safe.
 
+use crate::KeyRange;
 use os::sync::RwLock;
 use os::sync::atomic::{AtomicU32, Ordering};
 use std::ops::Bound;
@@ -16,48 +17,10 @@ const MISSES: u32 = 16;
 /// Longest key that is kept. Keys of erases are short, or have long parts in common with many others.
 const MAX_KEY_BYTES: usize = 256;
 
-/// Keys from `low` to before `high`, which no range erase covers; to the last key if that is `None`.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Gap {
-    pub low: Vec<u8>,
-    pub high: Option<Vec<u8>>,
-}
-
-impl Gap {
-    fn holds(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
-        let begins = match low {
-            Bound::Included(low) | Bound::Excluded(low) => self.low.as_slice() <= low,
-            Bound::Unbounded => self.low.is_empty(),
-        };
-        begins
-            && match (&self.high, high) {
-                (None, _) => true,
-                (Some(_), Bound::Unbounded) => false,
-                (Some(end), Bound::Included(high)) => high < end.as_slice(),
-                (Some(end), Bound::Excluded(high)) => high <= end.as_slice(),
-            }
-    }
-
-    /// Whether no key lies between this gap and `other`.
-    fn meets(&self, other: &Gap) -> bool {
-        let reaches = |a: &Gap, b: &Gap| a.high.as_ref().is_none_or(|high| b.low <= *high);
-        reaches(self, other) && reaches(other, self)
-    }
-
-    fn take_in(&mut self, other: Gap) {
-        self.low = std::mem::take(&mut self.low).min(other.low);
-        self.high = self.high.take().zip(other.high).map(|(a, b)| a.max(b));
-    }
-
-    fn is_short(&self) -> bool {
-        self.low.len().max(self.high.as_ref().map_or(0, Vec::len)) <= MAX_KEY_BYTES
-    }
-}
-
-/// The gap of a file that was met last.
+/// The gap of a file that was met last: keys that no range erase covers.
 #[derive(Debug, Default)]
 pub struct KnownGap {
-    gap: RwLock<Option<Gap>>,
+    gap: RwLock<Option<KeyRange>>,
     misses: AtomicU32,
 }
 
@@ -68,25 +31,24 @@ impl KnownGap {
     }
 
     /// Says that a read looked for range erases, and found none in `gap`.
-    pub(super) fn missed(&self, gap: impl FnOnce() -> Gap) {
+    pub(super) fn missed(&self, gap: impl FnOnce() -> KeyRange) {
         if !self.misses.fetch_add(1, Ordering::Relaxed).is_multiple_of(MISSES) {
             return;
         }
         let found = gap();
-        if !found.is_short() {
+        if found.start.len().max(found.end.as_ref().map_or(0, Vec::len)) > MAX_KEY_BYTES {
             return;
         }
         let mut known = self.gap.write();
         match &mut *known {
-            Some(known) if known.meets(&found) => known.take_in(found),
+            Some(known) if known.touches(&found) => known.join(found),
             known => *known = Some(found),
         }
     }
 
     /// Memory of its keys.
     pub fn heap_bytes(&self) -> usize {
-        let gap = self.gap.read();
-        gap.as_ref().map_or(0, |gap| gap.low.capacity() + gap.high.as_ref().map_or(0, Vec::capacity))
+        self.gap.read().as_ref().map_or(0, KeyRange::heap_bytes)
     }
 }
 

@@ -8,6 +8,7 @@ mod values;
 
 use super::*;
 use crate::Direction;
+use crate::KeyRange;
 use crate::fixture::{Built, Content, Reader, Written, part, shapes, tiny};
 use crate::format::meta::IndexKind;
 use crate::write::{BuildOptions, Compression};
@@ -28,7 +29,7 @@ fn near(sst: &Sst, kind: TreeKind) -> u64 {
 /// The keys of `content` and what lies just beside them.
 fn probes(content: &Content) -> Vec<Vec<u8>> {
     let mut probes = vec![vec![], vec![0], vec![0xff; 9]];
-    for key in content.rows.keys().chain(content.range_erases.iter().map(|erase| &erase.start)) {
+    for key in content.rows.keys().chain(content.range_erases.iter().map(|erase| &erase.keys.start)) {
         probes.push(key.clone());
         probes.push([key.as_slice(), &[0]].concat());
         if let Some((&last, rest)) = key.split_last() {
@@ -276,11 +277,12 @@ fn check_erase_cursors(content: &Content, reader: &Reader<'_>) {
     // Neighbours one after the other, then far ones.
     for key in probes.iter().chain(probes.iter().rev()).chain(probes.iter().step_by(7)) {
         let following = reader.step(bound, |source| cursor.seek(source, key));
-        assert_eq!(following.as_ref(), erases.iter().find(|erase| erase.end.as_ref().is_none_or(|end| key < end)));
+        assert_eq!(following.as_ref(), erases.iter().find(|erase| erase.keys.ends_after(key)));
         let preceding = reader.step(bound, |source| cursor.seek_back(source, key));
-        assert_eq!(preceding.as_ref(), erases.iter().rev().find(|erase| erase.start <= *key));
+        assert_eq!(preceding.as_ref(), erases.iter().rev().find(|erase| erase.keys.start <= *key));
         let at = Version(50 + sst.version_offset);
-        let cover = |key: &[u8]| erases.iter().find(|erase| erase.covers(key)).and_then(|erase| erase.newest(at));
+        let cover =
+            |key: &[u8]| erases.iter().find(|erase| erase.keys.contains(key)).and_then(|erase| erase.newest(at));
         for direction in [Direction::Forward, Direction::Backward] {
             match reader.step(bound, |source| cursor.around(source, key, at, direction)) {
                 Some(CoverAround { cover: found, edge }) => {
@@ -311,7 +313,7 @@ fn check_range_erases(content: &Content, reader: &Reader<'_>) {
         .collect();
     let bound = near(sst, TreeKind::RangeErases);
     for key in probes(content) {
-        let expected = shifted.iter().find(|erase| erase.covers(&key));
+        let expected = shifted.iter().find(|erase| erase.keys.contains(&key));
         let found = reader.step(bound, |source| sst.range_erase(source, &key));
         assert_eq!(found.as_ref(), expected, "{key:?}");
         for at in moments(content) {
@@ -367,8 +369,7 @@ fn a_file_of_one_row_has_no_index() {
 fn a_file_of_range_erases_alone_answers() {
     for options in shapes() {
         let range = |start: &str, end: Option<&str>, versions: &[u64]| RangeErase {
-            start: start.into(),
-            end: end.map(Into::into),
+            keys: KeyRange { start: start.into(), end: end.map(Into::into) },
             versions: versions.iter().map(|&version| Version(version)).collect(),
         };
         let content = Content {

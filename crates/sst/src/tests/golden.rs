@@ -6,6 +6,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "the files lie in the source tree, not on a database's disk")]
 
+use crate::KeyRange;
 use crate::fixture::{Content, ID, PATH, part, tiny};
 use crate::format::features::Unreadable;
 use crate::format::filter::FilterKind;
@@ -38,8 +39,11 @@ fn content(groups: usize) -> Content {
     add(b"cherry", &[(1 << 40, RowKind::Put, &[b'c'; 1000])]);
     add(b"\xff\xff\xff", &[(9, RowKind::Put, b"the end"), (8, RowKind::Erase, b"")]);
     content.range_erases = vec![
-        RangeErase { start: b"b".to_vec(), end: Some(b"c".to_vec()), versions: vec![Version(11), Version(10)] },
-        RangeErase { start: b"x".to_vec(), end: None, versions: vec![Version(5)] },
+        RangeErase {
+            keys: KeyRange { start: b"b".to_vec(), end: Some(b"c".to_vec()) },
+            versions: vec![Version(11), Version(10)],
+        },
+        RangeErase { keys: KeyRange { start: b"x".to_vec(), end: None }, versions: vec![Version(5)] },
     ];
     content
 }

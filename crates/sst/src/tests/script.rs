@@ -1,6 +1,7 @@
 //! Runs the scripts in `testdata`: a file is built from rows written as text, then read. Every command is run with each
 //! kind of source and prints the same for all of them. `REWRITE=1` regenerates what is expected.
 
+use crate::KeyRange;
 use crate::dump::{DumpDetail, Escaped, dump};
 use crate::fixture::{Built, Content, Reader, tiny};
 use crate::format::filter::FilterKind;
@@ -110,8 +111,7 @@ fn add(content: &mut Content, line: &str) {
         let (range, versions) = range.rsplit_once('@').expect("a range has versions");
         let (start, end) = range.split_once("..").expect("a range has two dots");
         content.range_erases.push(RangeErase {
-            start: unescape(start),
-            end: (!end.is_empty()).then(|| unescape(end)),
+            keys: KeyRange { start: unescape(start), end: (!end.is_empty()).then(|| unescape(end)) },
             versions: numbers(versions).into_iter().map(Version).collect(),
         });
         return;

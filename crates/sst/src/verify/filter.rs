@@ -35,19 +35,19 @@ impl FilterWalk {
             let why = format!("it has no partition for row {row}");
             return Err(check.corrupt(PageKind::Filter, check.footer_offset(), why));
         };
-        let (low, high) = walk.walk.bounds();
+        let keys = walk.walk.keys();
         let prefix_bytes = usize::from(walk.filter.prefix_bytes);
         let prefix = key.get(..prefix_bytes).filter(|prefix| !prefix.is_empty()).unwrap_or_default();
         let is_new = prefix != walk.prefix;
         let why = if !(layout.first_row()..layout.first_row() + layout.rows() as u64).contains(&row) {
             format!("it covers {} rows from {}, and not row {row}", layout.rows(), layout.first_row())
-        } else if low.is_some_and(|low| key < low) || high.is_some_and(|high| high <= key) {
+        } else if !keys.contains(key) {
             format!("the key of row {row} is not between its parent's separators")
         } else if !layout.may_contain(page, hash_key(key)) {
             format!("it denies the key of row {row}")
         } else if prefix.is_empty() {
             String::new()
-        } else if is_new && low.is_some_and(|low| prefix < low) {
+        } else if is_new && prefix < keys.start.as_slice() {
             format!("the prefix of row {row} is looked for in a partition before it")
         } else if (is_first || is_new) && !layout.may_contain(page, hash_prefix(prefix)) {
             format!("it denies the prefix of row {row}")

@@ -137,8 +137,10 @@ fn small(index: IndexKind, compression: Compression) -> (Content, Built) {
     let long = |len: usize| (0..len).map(|i| (i * i / 7) as u8).collect::<Vec<u8>>();
     content.rows.insert(b"d".to_vec(), vec![(9, RowKind::Put, long(130)), (4, RowKind::Put, b"older".repeat(12))]);
     content.rows.insert(b"e".to_vec(), vec![(8, RowKind::Erase, Vec::new())]);
-    content.range_erases =
-        vec![RangeErase { start: b"b".to_vec(), end: Some(b"bb".to_vec()), versions: vec![Version(7), Version(6)] }];
+    content.range_erases = vec![RangeErase {
+        keys: KeyRange { start: b"b".to_vec(), end: Some(b"bb".to_vec()) },
+        versions: vec![Version(7), Version(6)],
+    }];
     let (filter, filter_prefix_bytes) = (FilterKind::Bits16, 1);
     let options = BuildOptions { index, compression, filter, filter_prefix_bytes, max_page_rows: 4, ..tiny() };
     let built = content.build(options);
@@ -238,7 +240,7 @@ fn a_read_that_meets_a_flipped_byte_fails_and_is_never_wrong() {
                 }
                 let mut cursor = EraseCursor::new(sst.clone());
                 for erase in &content.range_erases {
-                    match retry(&session, || cursor.seek(&session, &erase.start)) {
+                    match retry(&session, || cursor.seek(&session, &erase.keys.start)) {
                         Ok(found) => assert_eq!(found.as_ref(), Some(erase)),
                         Err(error) => drop(place(&error)),
                     }
@@ -496,8 +498,7 @@ fn pages_of_one() -> Built {
     content.rows.insert(b"b".to_vec(), vec![(2, RowKind::Put, vec![b'b'; 900])]);
     content.rows.insert(b"c".to_vec(), vec![(9, RowKind::Put, vec![b'c'; 900]), (3, RowKind::Put, b"old".to_vec())]);
     let range = |start: &[u8], end: &[u8]| RangeErase {
-        start: start.to_vec(),
-        end: Some(end.to_vec()),
+        keys: KeyRange { start: start.to_vec(), end: Some(end.to_vec()) },
         versions: vec![Version(7), Version(6)],
     };
     content.range_erases = vec![range(b"a", b"b"), range(b"b", b"c")];

@@ -8,6 +8,7 @@
 //! separator is the next one's lower. And separators are between those of the node above, for a page has rows.
 
 use super::Check;
+use crate::KeyRange;
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::meta::{Root, Tree, TreeKind};
@@ -24,9 +25,8 @@ pub(super) struct TreeWalk {
     state: State,
     /// Nodes from the root to the page given last.
     path: Vec<OpenNode>,
-    /// Separators around the page given last.
-    low: Option<Vec<u8>>,
-    high: Option<Vec<u8>>,
+    /// Keys between the separators around the page given last.
+    keys: KeyRange,
     /// The flat list beside a B-tree, compared child by child.
     list: Option<PageRef>,
     /// What the pages so far add up to. Erased rows and group bytes are added by the caller, for all but the flat walk.
@@ -56,34 +56,20 @@ struct OpenNode {
     at: Address,
     /// The child on the path; none before the first.
     child: Option<usize>,
-    /// Separators before and after the whole node, where there are any.
-    low: Option<Vec<u8>>,
-    high: Option<Vec<u8>>,
+    /// Keys between the separators before and after the whole node.
+    keys: KeyRange,
 }
 
-/// A page to open: where, and between which separators.
+/// A page to open: where, and the keys between the separators around it.
 struct Step {
     at: Address,
-    low: Option<Vec<u8>>,
-    high: Option<Vec<u8>>,
+    keys: KeyRange,
 }
 
 impl OpenNode {
-    fn separator(&self, i: usize) -> Option<Vec<u8>> {
-        let node = Node::new(&self.page);
-        if node.is_by_row() {
-            return None;
-        }
-        let mut separator = Vec::new();
-        node.separator(i, &mut separator);
-        Some(separator)
-    }
-
     fn step(&self, i: usize) -> Step {
         let node = Node::new(&self.page);
-        let low = if i == 0 { self.low.clone() } else { self.separator(i - 1) };
-        let high = if i + 1 == node.children() { self.high.clone() } else { self.separator(i) };
-        Step { at: node.address(i), low, high }
+        Step { at: node.address(i), keys: node.keys_under(i, &self.keys) }
     }
 }
 
@@ -95,8 +81,7 @@ impl TreeWalk {
             whole: WholeTree::new(kind, tree, readahead),
             state: State::Start,
             path: Vec::new(),
-            low: None,
-            high: None,
+            keys: KeyRange::ALL,
             list: None,
             totals: Totals::default(),
             data_pages: 0,
@@ -121,7 +106,7 @@ impl TreeWalk {
             State::Start => {
                 self.state = State::Inside;
                 self.open_list(check)?;
-                Some(Step { at: self.root().address, low: None, high: None })
+                Some(Step { at: self.root().address, keys: KeyRange::ALL })
             }
             State::Inside => self.leave(check)?,
             State::End => return Ok(None),
@@ -138,13 +123,13 @@ impl TreeWalk {
             step = node.step(0);
         }
         let data = self.open_data(check, &step)?;
-        (self.low, self.high) = (step.low, step.high);
+        self.keys = step.keys;
         Ok(Some(data))
     }
 
-    /// The separators before and after the page given last, where there are any.
-    pub fn bounds(&self) -> (Option<&[u8]>, Option<&[u8]>) {
-        (self.low.as_deref(), self.high.as_deref())
+    /// Keys between the separators before and after the page given last.
+    pub fn keys(&self) -> &KeyRange {
+        &self.keys
     }
 
     /// Whether no page follows the one given last.
@@ -169,14 +154,14 @@ impl TreeWalk {
     }
 
     fn open_node<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>, step: Step) -> Result<()> {
-        let Step { at, low, high } = step;
+        let Step { at, keys } = step;
         let kind = self.node_kind();
         let page = self.whole.node(&check.whole, &at, kind, self.totals.rows)?;
         check.count(&at, kind);
         check_level(check, &page, &at, usize::from(self.root().height) - self.path.len())?;
         self.check_form(check, &page)?;
         self.index_bytes += u64::from(at.bytes);
-        self.path.push(OpenNode { page, at, child: None, low, high });
+        self.path.push(OpenNode { page, at, child: None, keys });
         Ok(())
     }
 
@@ -201,9 +186,9 @@ impl TreeWalk {
         let layout = L::of(&page);
         let why = if layout.first_row() != self.totals.rows {
             format!("its first row is {}, the one before it was the last of {}", layout.first_row(), self.totals.rows)
-        } else if self.has_keys() && !lies_between(&page, step.low.as_deref(), step.high.as_deref()) {
+        } else if self.has_keys() && !holds_page(&step.keys, &page) {
             "its keys are not between its parent's separators".to_owned()
-        } else if !self.is_listed(&at, step.low.as_deref()) {
+        } else if !self.is_listed(&at, &step.keys.start) {
             "the flat list says otherwise than the tree about it".to_owned()
         } else {
             String::new()
@@ -224,18 +209,18 @@ impl TreeWalk {
         !self.kind.is_by_row() && self.kind != TreeKind::Filter
     }
 
-    /// Whether the flat list, if there is one, has the page where the tree has it.
-    fn is_listed(&self, at: &Address, low: Option<&[u8]>) -> bool {
+    /// Whether the flat list, if there is one, has the page where the tree has it, behind the same separator.
+    fn is_listed(&self, at: &Address, before: &[u8]) -> bool {
         let Some(list) = &self.list else { return true };
         let (list, i) = (Node::new(list), self.data_pages as usize);
         let mut separator = Vec::new();
         if i >= list.children() || list.address(i) != *at {
             return false;
         }
-        if let Some(before) = i.checked_sub(1).filter(|_| !list.is_by_row()) {
-            list.separator(before, &mut separator);
+        if let Some(last) = i.checked_sub(1).filter(|_| !list.is_by_row()) {
+            list.separator(last, &mut separator);
         }
-        separator == low.unwrap_or_default()
+        separator == before
     }
 
     /// Leaves the page given last: compares the totals of everything that ends with it, and steps to the next child.
@@ -294,14 +279,14 @@ impl TreeWalk {
     }
 }
 
-/// Whether the keys of a page are at least `low` and less than `high`.
-fn lies_between(page: &PageRef, low: Option<&[u8]>, high: Option<&[u8]>) -> bool {
+/// Whether the first and the last key of a page lie in `keys`.
+fn holds_page(keys: &KeyRange, page: &PageRef) -> bool {
     let layout = Layout::of(page);
     let mut key = Vec::new();
-    layout.read_row(page, 0, &mut key);
-    let after_low = low.is_none_or(|low| low <= key.as_slice());
-    layout.read_row(page, layout.rows() - 1, &mut key);
-    after_low && high.is_none_or(|high| key.as_slice() < high)
+    [0, layout.rows() - 1].into_iter().all(|i| {
+        layout.read_row(page, i, &mut key);
+        keys.contains(&key)
+    })
 }
 
 /// A page knows its height above the data pages.

@@ -5,6 +5,7 @@
 use super::file_writer::FileWriter;
 use super::filter::FilterRows;
 use super::rows::{KeyedRows, PartRows, Stored};
+use crate::KeyRange;
 use crate::format::data_page::OutsideValue;
 use crate::format::filter::FilterKind;
 use crate::format::meta::{
@@ -106,7 +107,8 @@ pub struct Builder {
     last_key: Vec<u8>,
     /// Of the last version added.
     last_version: Version,
-    erased: Option<ErasedSpan>,
+    /// From the first start to the greatest end of the range erases.
+    erased: Option<KeyRange>,
     oldest: Version,
     newest: Version,
     value_bytes: u64,
@@ -121,14 +123,6 @@ pub struct Builder {
 struct Group {
     newest: PartRows,
     older: PartRows,
-}
-
-/// First start and greatest end of the range erases.
-#[derive(Debug)]
-struct ErasedSpan {
-    start: Vec<u8>,
-    /// `None` without bound.
-    end: Option<Vec<u8>>,
 }
 
 impl Builder {
@@ -274,18 +268,22 @@ impl Builder {
         Ok(Stored { bytes: if outside { reference } else { value }, outside })
     }
 
-    /// Adds a range erase over `[start, end)`, without end if `None`, at each of `versions`, newest first. Ranges do not
-    /// overlap and arrive in order.
+    /// Adds a range erase over `keys` at each of `versions`, newest first. Ranges do not overlap and arrive in order.
     ///
     /// ```text
     /// row: key = start, version = newest; value = end present u8 | end, length-prefixed | older versions: count, each varint
     /// ```
-    pub fn add_range_erase(&mut self, start: &[u8], end: Option<&[u8]>, versions: &[Version]) -> Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`](pages::Error::Io) if the file cannot be written; it is to be removed then.
+    pub fn add_range_erase<K: AsRef<[u8]>>(&mut self, keys: &KeyRange<K>, versions: &[Version]) -> Result<()> {
+        let (start, end) = (keys.start.as_ref(), keys.end.as_ref().map(AsRef::as_ref));
         let (newest, older) = versions.split_first().expect("a range erase has a version");
         assert!(start.len() <= MAX_KEY_BYTES, "the caller checked the length of the start");
         assert!(versions.is_sorted_by(|a, b| a > b), "versions of a range arrive newest first");
-        assert!(end.is_none_or(|end| start < end), "a range has room for a key");
-        let last_end = self.erased.as_ref().map(|span| span.end.as_deref());
+        assert!(!keys.is_empty(), "a range has room for a key");
+        let last_end = self.erased.as_ref().map(|keys| keys.end.as_deref());
         assert!(last_end.is_none_or(|end| end.is_some_and(|end| end <= start)), "ranges arrive in order, apart");
         self.newest = self.newest.max(*newest);
         self.oldest = self.oldest.min(*older.last().unwrap_or(newest));
@@ -300,8 +298,9 @@ impl Builder {
         let stored = Stored { bytes: &value, outside: false };
         self.range_erases.add(&mut self.writer, &self.options, start, *newest, RowKind::Erase, stored)?;
         self.chunk = value;
-        let span = self.erased.get_or_insert_with(|| ErasedSpan { start: start.to_vec(), end: Some(Vec::new()) });
-        span.end = span.end.take().zip(end).map(|(old, new)| if old.as_slice() < new { new.to_vec() } else { old });
+        let erased = self.erased.get_or_insert_with(|| KeyRange { start: start.to_vec(), end: Some(Vec::new()) });
+        // They arrive in order.
+        erased.end = end.map(<[u8]>::to_vec);
         Ok(())
     }
 
@@ -350,9 +349,9 @@ impl Builder {
         writer.align(BLOCK_BYTES as u64)?;
 
         let rows = main.is_some().then(|| KeyBounds::cut(&self.first_key, &self.last_key));
-        let erased = self.erased.map(|span| match span.end {
-            Some(end) => KeyBounds::cut(&span.start, &end),
-            None => KeyBounds { high: None, ..KeyBounds::cut(&span.start, &span.start) },
+        let erased = self.erased.map(|KeyRange { start, end }| match end {
+            Some(end) => KeyBounds::cut(&start, &end),
+            None => KeyBounds { high: None, ..KeyBounds::cut(&start, &start) },
         });
         let bounds = match (rows, erased) {
             (Some(a), Some(b)) => a.union(&b),

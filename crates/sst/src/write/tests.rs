@@ -1,6 +1,7 @@
 //! What a finished file looks like: where its index lies and how large it is, how nodes are filled, what totals say.
 
 use super::*;
+use crate::KeyRange;
 use crate::fixture::{Built, Content, ID, NullFile, PATH, shapes, tiny};
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
@@ -224,7 +225,7 @@ fn an_erase_with_a_part_is_refused() {
 fn overlapping_range_erases_are_refused() {
     let mut builder = Builder::new(Arc::new(NullFile::default()), PATH.into(), ID, tiny());
     for (start, end) in [(b"a", b"c"), (b"b", b"d")] {
-        builder.add_range_erase(start, Some(end), &[Version(1)]).expect("nothing is written");
+        builder.add_range_erase(&KeyRange { start, end: Some(end) }, &[Version(1)]).expect("nothing is written");
     }
 }
 

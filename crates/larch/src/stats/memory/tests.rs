@@ -36,12 +36,12 @@ fn table(view: &View, at: u64) -> TableView<'_> {
     TableView { view, files: &view.files.tables[&TABLE], at: Version(at) }
 }
 
-fn all() -> Span {
-    Span { start: Vec::new(), end: None }
+fn all() -> KeyRange {
+    KeyRange { start: Vec::new(), end: None }
 }
 
 /// Rows as of a version: `k` if it is seen, `-k` if it hides.
-fn shown(view: &View, at: u64, span: &Span) -> String {
+fn shown(view: &View, at: u64, span: &KeyRange) -> String {
     let table = table(view, at);
     let mut rows = MemoryRows::from(table, span.low());
     let mut shown = Vec::new();
@@ -57,7 +57,7 @@ fn the_newest_memtable_with_a_key_decides() {
     assert_eq!(shown(&view, 9, &all()), "a -b c d e");
     assert_eq!(shown(&view, 7, &all()), "a b -c d -e");
     assert_eq!(shown(&view, 4, &all()), "-e");
-    assert_eq!(shown(&view, 9, &Span { start: b"b".to_vec(), end: Some(b"d".to_vec()) }), "-b c");
+    assert_eq!(shown(&view, 9, &KeyRange { start: b"b".to_vec(), end: Some(b"d".to_vec()) }), "-b c");
 }
 
 #[test]
@@ -89,5 +89,5 @@ fn runs_are_cut_between_keys_and_count_every_version() {
     let keys: Vec<_> = (0..5).map(|n| nth_key(&memtable, b"a", n)).collect();
     let letter = |letter: &[u8]| Some(letter.to_vec());
     assert_eq!(keys, [letter(b"a"), letter(b"b"), letter(b"c"), letter(b"d"), None]);
-    assert_eq!(MemoryRows::last_in(table, &Span { start: b"b".to_vec(), end: Some(b"d".to_vec()) }), letter(b"c"));
+    assert_eq!(MemoryRows::last_in(table, &KeyRange { start: b"b".to_vec(), end: Some(b"d".to_vec()) }), letter(b"c"));
 }

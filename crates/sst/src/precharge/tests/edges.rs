@@ -1,6 +1,7 @@
 //! Files that lie, ranges larger than the memory there is, and versions of long ago.
 
 use super::*;
+use crate::KeyRange;
 use crate::fixture::{ID, PATH};
 use crate::format::node::{Node, NodeBuilder};
 use crate::read::SstCursor;
@@ -181,7 +182,7 @@ fn under_a_limit_of_bytes_range_erases_come_from_where_the_reader_starts() {
     let mut content = content(0, false);
     for i in 0..60_u8 {
         let (start, end) = (vec![0, 0, 0, 3 * i], Some(vec![0, 0, 0, 3 * i + 1]));
-        content.range_erases.push(crate::RangeErase { start, end, versions: vec![Version(500)] });
+        content.range_erases.push(crate::RangeErase { keys: KeyRange { start, end }, versions: vec![Version(500)] });
     }
     let built = content.build(options());
     let (sst, source) = (built.sst(), Touch::new(&built));

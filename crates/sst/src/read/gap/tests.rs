@@ -1,7 +1,7 @@
 use super::*;
 
-fn gap(low: &str, high: Option<&str>) -> Gap {
-    Gap { low: low.into(), high: high.map(Into::into) }
+fn gap(start: &str, end: Option<&str>) -> KeyRange {
+    KeyRange { start: start.into(), end: end.map(Into::into) }
 }
 
 /// Says the same so often that it is noted.
@@ -47,7 +47,7 @@ fn few_misses_change_it_and_long_keys_are_not_kept() {
     let known = KnownGap::default();
     known.missed(|| gap("c", Some("f")));
     (1..MISSES).for_each(|_| known.missed(|| unreachable!("not this often")));
-    known.missed(|| Gap { low: vec![b'x'; MAX_KEY_BYTES + 1], high: None });
+    known.missed(|| KeyRange { start: vec![b'x'; MAX_KEY_BYTES + 1], end: None });
     assert_eq!(*known.gap.read(), Some(gap("c", Some("f"))));
     assert!(known.heap_bytes() >= 2);
 }

@@ -170,7 +170,10 @@ fn a_cursor_within_some_rows_shows_them_with_their_versions_and_reads_no_page_of
 fn a_file_from_outside_takes_its_place_in_the_order_of_commits() {
     let content = Content {
         rows: [(b"k".to_vec(), vec![(7, RowKind::Put, b"new".to_vec()), (3, RowKind::Put, b"old".to_vec())])].into(),
-        range_erases: vec![RangeErase { start: b"a".to_vec(), end: None, versions: vec![Version(5)] }],
+        range_erases: vec![RangeErase {
+            keys: KeyRange { start: b"a".to_vec(), end: None },
+            versions: vec![Version(5)],
+        }],
         groups: 0,
         origin: Vec::new(),
     };

@@ -458,8 +458,7 @@ fn a_bound_is_a_key_only_where_it_is_one_for_certain() {
     }
     let mut content = Content::of_keys((0..5).map(|i| vec![b'k', i]));
     content.range_erases.push(crate::RangeErase {
-        start: b"j".to_vec(),
-        end: Some(b"jj".to_vec()),
+        keys: crate::KeyRange { start: b"j".to_vec(), end: Some(b"jj".to_vec()) },
         versions: vec![crate::Version(9)],
     });
     let lower = low(rng);
