@@ -31,7 +31,7 @@ pub(crate) trait Queued {
 
 /// The most that may be under way.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct QueueLimits {
     /// Reads of the disk.
     pub(crate) depth: usize,
     /// Of those, the ones that nobody waits for.
@@ -56,7 +56,7 @@ pub(crate) struct Begun<T> {
 /// What waits and what is under way.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
-    limits: Limits,
+    limits: QueueLimits,
     lines: [Line<T>; Urgency::ALL.len()],
     /// Where the bearer of a ticket waits; none of those that are needed.
     places: HashMap<u64, (Urgency, u64)>,
@@ -152,7 +152,7 @@ impl<T: Queued> Line<T> {
 }
 
 impl<T: Queued> Queue<T> {
-    pub(crate) fn new(limits: Limits) -> Queue<T> {
+    pub(crate) fn new(limits: QueueLimits) -> Queue<T> {
         assert!(limits.unneeded > 0 && limits.depth > limits.unneeded, "there is room for all urgencies: {limits:?}");
         let lines = Urgency::ALL.map(|_| Line::new());
         Queue {
@@ -227,7 +227,7 @@ impl<T: Queued> Queue<T> {
 
     /// Begins reads within other limits from now on; what is under way stays so.
     #[cfg(target_os = "linux")]
-    pub(crate) fn set_limits(&mut self, limits: Limits) {
+    pub(crate) fn set_limits(&mut self, limits: QueueLimits) {
         self.limits = limits;
     }
 

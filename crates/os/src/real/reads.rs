@@ -10,7 +10,7 @@ mod pool;
 #[cfg(target_os = "linux")]
 mod ring;
 
-use crate::io::queue::Limits;
+use crate::io::queue::QueueLimits;
 use crate::io::{CallerReads, Usage};
 use crate::sync::{Arc, OnceLock, Weak};
 use crate::{Read, Reads};
@@ -29,13 +29,13 @@ const RING_DEPTH: usize = 256;
 /// Threads, each with one read under way.
 const POOL_DEPTH: usize = 32;
 
-/// Limits of the engine whose depth is `depth`.
+/// QueueLimits of the engine whose depth is `depth`.
 ///
 /// A disk that gives 1 GB/s is busy for 1 ms with every MB that is under way, and a read that is needed waits as long. So
 /// beside such reads there is one run for background work and four for who reads ahead: enough to use the time that is
 /// left. Without them, enough for a disk of 4 GB/s that answers after 1 ms, or an array of several.
-fn limits(depth: usize) -> Limits {
-    Limits {
+fn limits(depth: usize) -> QueueLimits {
+    QueueLimits {
         depth,
         unneeded: depth / 2,
         bytes: [usize::MAX, 8 << 20, 4 << 20],

@@ -1,7 +1,7 @@
 //! What the queue promises.
 
 use super::super::{Load, Urgency};
-use super::{Begun, Counted, Limits, PATIENCE, Queue, Queued};
+use super::{Begun, Counted, PATIENCE, Queue, QueueLimits, Queued};
 use crate::sim::SimDisk;
 use crate::{Access, BLOCK_BYTES, Buffer, Disk, Read};
 use Urgency::{Ahead, Background, Needed};
@@ -27,8 +27,8 @@ impl Queued for Item {
     }
 }
 
-const LIMITS: Limits =
-    Limits { depth: 8, unneeded: 4, bytes: [1000, 100, 50], strained_bytes: [1000, 40, 20], calm_bytes: 200 };
+const LIMITS: QueueLimits =
+    QueueLimits { depth: 8, unneeded: 4, bytes: [1000, 100, 50], strained_bytes: [1000, 40, 20], calm_bytes: 200 };
 
 fn queue(items: &[(Urgency, u64, usize)]) -> Queue<Item> {
     let mut queue = Queue::new(LIMITS);

@@ -3,7 +3,7 @@
 use super::closed;
 use super::hands::{Hands, Work};
 use crate::io::Usage;
-use crate::io::queue::{Begun, Elsewhere, Limits, Queue};
+use crate::io::queue::{Begun, Elsewhere, Queue, QueueLimits};
 use crate::io::run::{Run, join};
 use crate::sync::{Arc, Mutex};
 use crate::{Read, Reads};
@@ -23,7 +23,7 @@ struct Shared {
 
 impl Pool {
     /// At most `threads` threads, none yet.
-    pub(super) fn new(limits: Limits, threads: usize) -> Pool {
+    pub(super) fn new(limits: QueueLimits, threads: usize) -> Pool {
         let queue = Queue::new(limits);
         let elsewhere = queue.elsewhere();
         let shared = Arc::new(Shared { queue: Mutex::new(queue) });

@@ -27,7 +27,7 @@
 use super::closed;
 use super::hands::{Hands, Work};
 use crate::io::Usage;
-use crate::io::queue::{Begun, Elsewhere, Limits, Queue};
+use crate::io::queue::{Begun, Elsewhere, Queue, QueueLimits};
 use crate::io::run::{Lengths, Outcome, Part, Run, is_whole, join, scratch};
 use crate::job::Duty;
 use crate::sync::{Arc, Mutex};
@@ -76,12 +76,12 @@ type Enter = Box<dyn FnMut(&IoUring, usize) -> io::Result<usize> + Send>;
 impl Ring {
     /// A ring and its reactor; an error if the system has none for us. `by_hands` are the limits once it is broken; their
     /// depth is how many hands there are.
-    pub(super) fn new(limits: Limits, by_hands: Limits) -> io::Result<Ring> {
+    pub(super) fn new(limits: QueueLimits, by_hands: QueueLimits) -> io::Result<Ring> {
         Ring::entering(limits, by_hands, Box::new(|ring, ends| ring.submit_and_wait(ends)))
     }
 
     /// As [`Ring::new`], for a ring that is entered so.
-    pub(super) fn entering(limits: Limits, by_hands: Limits, enter: Enter) -> io::Result<Ring> {
+    pub(super) fn entering(limits: QueueLimits, by_hands: QueueLimits, enter: Enter) -> io::Result<Ring> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
         let queue = Queue::new(limits);
         let elsewhere = queue.elsewhere();
@@ -249,8 +249,8 @@ struct Reactor {
     scratch: mem::ManuallyDrop<Buffer>,
     shared: Arc<Shared>,
     hands: Arc<Hands<Shared>>,
-    /// Limits of what the hands do alone.
-    by_hands: Limits,
+    /// QueueLimits of what the hands do alone.
+    by_hands: QueueLimits,
     ends: Vec<(usize, i32)>,
     /// Was begun, and its source could not be opened yet.
     late: Option<Begun<Run>>,

@@ -2,7 +2,7 @@
 //! raised, and whenever the pool is closed.
 
 use super::Pool;
-use crate::io::queue::Limits;
+use crate::io::queue::QueueLimits;
 use crate::sim::SimDisk;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::shuttle::{self, thread};
@@ -10,7 +10,7 @@ use crate::sync::{Arc, Condvar, Mutex};
 use crate::{Access, Buffer, Disk, File, Read, Reads, Urgency};
 use std::path::Path;
 
-const LIMITS: Limits = Limits {
+const LIMITS: QueueLimits = QueueLimits {
     depth: 3,
     unneeded: 2,
     bytes: [usize::MAX, 8192, 4096],
