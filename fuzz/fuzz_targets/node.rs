@@ -5,7 +5,7 @@ use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 use pages::{Address, PACK_BYTES};
 use sst::Totals;
-use sst::format::node::{Child, Node, NodeBuilder, validate};
+use sst::format::node::{Child, IndexNode, NodeBuilder, validate};
 use std::collections::BTreeSet;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -45,7 +45,7 @@ fn built(input: &mut Input<'_>) -> Vec<u8> {
     }
     let mut node = Vec::new();
     builder.finish(children.len(), &mut node, &mut Vec::new());
-    let read = Node::new(&node);
+    let read = IndexNode::new(&node);
     assert_eq!(read.children(), children.len());
     for (i, (separator, child)) in children.iter().enumerate() {
         assert_eq!(read.child(i), *child);
@@ -59,7 +59,7 @@ fn built(input: &mut Input<'_>) -> Vec<u8> {
 }
 
 fn read(page: &[u8]) {
-    let node = Node::new(page);
+    let node = IndexNode::new(page);
     let mut before = None::<Vec<u8>>;
     for i in 0..node.children() {
         let child = node.child(i);

@@ -11,11 +11,11 @@ use pages::{Address, Flaky, PageKind, PagedFile, Resident, retry};
 use sst::format::PageRows;
 use sst::format::data_page::{self, Layout, OutsideValue};
 use sst::format::group_page::{self, GroupLayout};
-use sst::format::node::{self, Node};
-use sst::precharge::{self, Reading, Shares};
-use sst::stats::{self, Histogram, Metric, Source};
+use sst::format::node::{self, IndexNode};
+use sst::precharge::{self, ReadPlan, Shares};
+use sst::stats::{self, Histogram, Metric, HistogramSource};
 use sst::{
-    BuildOptions, Builder, Compression, Direction, DumpDetail, EraseCursor, FilterKind, GroupTrees, Groups, IndexKind, KeyRange,
+    BuildOptions, SstBuilder, Compression, Direction, DumpDetail, EraseCursor, FilterKind, GroupTrees, Groups, IndexKind, KeyRange,
     Limits, Meta, Root, RowKind, RowRanges, Seek, Slice, Sst, SstCursor, Version,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,7 +77,7 @@ fn built(input: &mut Input<'_>) -> (Vec<u8>, Meta) {
 
     let disk = SimDisk::new(0);
     let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
-    let mut builder = Builder::new(file, PATH.into(), input.number(), options);
+    let mut builder = SstBuilder::new(file, PATH.into(), input.number(), options);
     for (key, (version, flags, value_bytes)) in rows {
         let kind = if flags & 3 == 0 { RowKind::Erase } else { RowKind::Put };
         let value = vec![flags; value_bytes];
@@ -124,7 +124,7 @@ fn seal_page(file: &mut [u8], id: u64, at: Address, height: u8, left: &mut usize
     let page = file[range.clone()].get(..memory_bytes).unwrap_or_default().to_vec();
     let mut children: Vec<(usize, Address, u8)> = Vec::new();
     if height > 0 && node::validate(&page).is_ok() {
-        let node = Node::new(&page);
+        let node = IndexNode::new(&page);
         children.extend((0..node.children()).map(|i| (CHECKSUMS_AT + i * 4, node.address(i), height - 1)));
     } else if height == 0 {
         for stored in references(&page) {
@@ -240,7 +240,7 @@ fn precharge(sst: &Sst) {
             for direction in [Direction::Forward, Direction::Backward] {
                 let groups = Groups::first(1 + sst.meta.groups.len());
                 let limits = Limits { rows, bytes: 9 * 4096 };
-                let wanted = Reading { low, high, direction, limits, groups, at: Version(5), ..Reading::ALL };
+                let wanted = ReadPlan { low, high, direction, limits, groups, at: Version(5), ..ReadPlan::ALL };
                 drop(precharge::run(&source, 20, |asked| {
                     let mut shares = Shares::new(limits.bytes, 1 << 20);
                     precharge::pass(sst, &source, &wanted, &mut shares, asked)
@@ -265,7 +265,7 @@ fn statistics(sst: &Arc<Sst>, source: &Resident) {
             // A file that says it has more is not worth the time: everything heavier than a resolution is looked at.
             let total = sst.meta.main.map_or(0, |tree| tree.totals.rows);
             for (metric, resolution) in [(Metric::Rows, total / 50 + 1), (Metric::Bytes, 4096)] {
-                let found = stats::histogram(source, &[Source::File(sst)], low, high, metric, resolution);
+                let found = stats::histogram(source, &[HistogramSource::File(sst)], low, high, metric, resolution);
                 let is_sorted = |found: &Histogram| found.buckets.is_sorted_by(|a, b| a.value < b.value);
                 assert!(found.is_err() || found.is_ok_and(|found| is_sorted(&found)), "values grow");
             }

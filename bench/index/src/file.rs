@@ -5,8 +5,8 @@ use crate::workplace::Workplace;
 use os::sync::Arc;
 use os::{Access, Disk, Machine};
 use pages::{Admit, PageCache, PageKind, PageSource, Reason, Session, retry};
-use sst::format::node::Node;
-use sst::{BuildOptions, Builder, Meta, RowKind, Sst, Tree, Version};
+use sst::format::node::IndexNode;
+use sst::{BuildOptions, Meta, RowKind, Sst, SstBuilder, Tree, Version};
 use std::path::PathBuf;
 
 /// An SST that nobody has opened.
@@ -27,7 +27,7 @@ impl Lone {
     ) -> Result<Self> {
         let path = workplace.join(name);
         let file = Machine::real().disk.open(&path, Access::CreateDirect)?;
-        let mut builder = Builder::new(file, path.clone(), 7, options);
+        let mut builder = SstBuilder::new(file, path.clone(), 7, options);
         for (key, value) in rows {
             builder.add(key.as_ref(), Version(1), RowKind::Put, &[value.as_ref()])?;
         }
@@ -68,7 +68,7 @@ pub fn load_nodes(session: &Session, sst: &Sst, lowest_level: u8) -> Result<u64>
             let page = retry(session, || session.page(sst.file.at(address, PageKind::Index)))?;
             nodes += 1;
             if height > lowest_level {
-                let node = Node::new(&page);
+                let node = IndexNode::new(&page);
                 below.extend((0..node.children()).map(|i| node.address(i)));
             }
         }

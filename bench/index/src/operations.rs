@@ -12,7 +12,7 @@ use crate::workplace::Workplace;
 use crate::{Result, Size};
 use pages::retry;
 use serde::Serialize;
-use sst::format::node::{Child, Node, NodeBuilder, Totals};
+use sst::format::node::{Child, IndexNode, NodeBuilder, Totals};
 use sst::{Limits, Seek, SstCursor, TreeCursor, TreeKind};
 use std::hint::black_box;
 
@@ -334,7 +334,7 @@ pub fn measure_nodes(counter: &Counter, size: Size) -> Result<Vec<NodeSearch>> {
         const NODES: usize = 32;
         let nodes: Vec<(Vec<u8>, Vec<Key>)> = (0..NODES as u64).map(|node| full_node(node, of)).collect();
         let bytes = nodes[0].0.len();
-        let children = Node::new(&nodes[0].0).children();
+        let children = IndexNode::new(&nodes[0].0).children();
         let inputs = |seed: u64, count: usize| -> Vec<(usize, Key)> {
             let pick = |i: u64| {
                 let node = crate::rows::random(seed, i * 2, NODES as u64) as usize;
@@ -344,7 +344,7 @@ pub fn measure_nodes(counter: &Counter, size: Size) -> Result<Vec<NodeSearch>> {
             (0..count as u64).map(pick).collect()
         };
         let mut search = |probes: &[(usize, Key)]| {
-            let found = |(node, key): &(usize, Key)| Node::new(&nodes[*node].0).search(key) as u64;
+            let found = |(node, key): &(usize, Key)| IndexNode::new(&nodes[*node].0).search(key) as u64;
             Ok(probes.iter().map(found).sum())
         };
         let time = in_turns(size.effort(), &inputs, &mut [&mut search])?[0];

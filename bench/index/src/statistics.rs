@@ -5,7 +5,7 @@ use crate::Result;
 use crate::data::Opened;
 use crate::rows::Probe;
 use pages::retry;
-use sst::stats::{Metric, Source, histogram};
+use sst::stats::{HistogramSource, Metric, histogram};
 use std::ops::Bound;
 
 /// Buckets of a histogram.
@@ -46,7 +46,7 @@ pub fn exact(data: &Opened, probes: &[Probe]) -> Result<u64> {
 /// Cuts all files together in [`BUCKETS`] buckets, for each probe anew. A flat list may cut elsewhere than a B-tree, so
 /// the sum is of what both must find: the total.
 pub fn histograms(data: &Opened, probes: &[Probe]) -> Result<u64> {
-    let sources: Vec<Source<'_>> = data.files.iter().map(|sst| Source::File(sst)).collect();
+    let sources: Vec<HistogramSource<'_>> = data.files.iter().map(|sst| HistogramSource::File(sst)).collect();
     let resolution = data.shape.rows.div_ceil(BUCKETS);
     let mut sum = 0u64;
     for _ in probes {

@@ -1,4 +1,4 @@
-//! Which way a walk goes.
+//! Which way a walk goes. It knows neither keys nor rows.
 
 /// Which way a walk goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -1,16 +1,16 @@
-//! A file as text for people: footer, trees by level, rows if asked. It does not check what a walk does not meet; that is
-//! [`crate::verify()`].
+//! A file as text for people: footer, trees by level, and rows if they are asked for. It only checks what its own walk needs;
+//! [`crate::verify()`] checks everything.
 //!
 //! A page must have the level and the rows that its parent says. So no way down an index meets a page twice, whatever a
 //! damaged file says.
 
 use crate::format::PageRows;
-use crate::format::data_page::{Layout, OutsideValue, Record};
+use crate::format::data_page::{Layout, OutsideValue, RowRecord};
 use crate::format::features::Unreadable;
 use crate::format::filter::FilterLayout;
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::{FilterTree, Meta, Root, Tree, TreeKind};
-use crate::format::node::{Node, Totals};
+use crate::format::node::{IndexNode, Totals};
 use crate::read::{Sst, Subtree, Whole, WholeTree, decode_range_erase};
 use crate::row::RowKind;
 use os::{BLOCK_BYTES, Buffer, File};
@@ -36,7 +36,12 @@ pub enum DumpDetail {
 }
 
 /// Prints `sst`, read through `source`, to `out`. One page of each level is held at a time, and as much is asked for ahead
-/// as the source keeps, with the nodes above that; a session that passes pages by suits.
+/// as the source keeps, with the nodes above that. A session that does not keep pages in the cache is enough.
+///
+/// # Errors
+///
+/// [`Error::Io`] if a page cannot be read or `out` cannot be written; [`Error::Corrupt`] if a page does not have the level or the
+/// rows that its parent says, so that the walk cannot go on.
 pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, out: &mut dyn io::Write) -> Result<()> {
     let mut out = Printer { sst, source, whole: Whole::new(sst, source), walk: None, detail, out };
     let meta = &sst.meta;
@@ -73,11 +78,20 @@ pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, o
 }
 
 /// What is known of a file that lies alone.
+///
+/// # Errors
+///
+/// [`Error::Io`] if the file cannot be read, [`Error::Corrupt`] if its end is no footer, [`Error::Newer`] if a newer release
+/// is needed.
 pub fn read_footer(file: &dyn File, path: &Path) -> Result<Meta> {
     Ok(read_origin(file, path)?.0)
 }
 
-/// As [`read_footer`], with [where the file comes from](crate::Builder::with_origin); empty if it does not say.
+/// As [`read_footer`], with [where the file comes from](crate::SstBuilder::with_origin); empty if it does not say.
+///
+/// # Errors
+///
+/// As [`read_footer`].
 pub fn read_origin(file: &dyn File, path: &Path) -> Result<(Meta, Vec<u8>)> {
     let len = file.len().map_err(|error| Error::io("measure", path, error))?;
     let at = len.saturating_sub(BLOCK_BYTES as u64);
@@ -129,8 +143,8 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         (self.detail != DumpDetail::Loaded).then(|| WholeTree::new(kind, tree, self.whole.readahead()))
     }
 
-    /// A page `height` levels above the data pages, with rows from `row` on; `None` if it is not in memory and only those are wanted, which is
-    /// said.
+    /// A page `height` levels above the data pages, with rows from `row` on. `None` if only pages in memory are printed and it
+    /// is not, which is printed instead.
     fn read(
         &mut self,
         at: &Address,
@@ -186,7 +200,7 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         }
         let read = self.read(at, index.nodes, subtree.level, rows.start, depth)?;
         let Some((page, header)) = read else { return Ok(()) };
-        let node = Node::new(&page);
+        let node = IndexNode::new(&page);
         let children = node.children();
         let (first, last) = (node.rows_through(0), node.rows_through(children - 1));
         if first <= rows.start || last != rows.end {
@@ -227,16 +241,16 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         self.check_rows(&layout, rows, kind, at)?;
         let mut key = Vec::new();
         layout.read_row(&page, 0, &mut key);
-        let (name, rows) = (kind.name(), Span(&layout));
-        let first_key = Key { tree, key: &key };
-        let (at_bytes, codec) = (Printed(at), Codec(&header));
+        let (name, rows) = (kind.name(), RowSpan(&layout));
+        let first_key = PrintedKey { tree, key: &key };
+        let (at_bytes, codec) = (Printed(at), Unpacked(&header));
         self.line(depth, format_args!("{name} page at {at_bytes}: {rows}, first {first_key}{codec}"))?;
         if self.detail != DumpDetail::Rows {
             return Ok(());
         }
         for (i, row) in (0..layout.rows()).zip(layout.first_row()..) {
             let record = layout.read_row(&page, i, &mut key);
-            let key = Key { tree, key: &key };
+            let key = PrintedKey { tree, key: &key };
             let value = if tree == TreeKind::RangeErases {
                 self.range(&page, &layout, i, at)?
             } else {
@@ -263,7 +277,7 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         let Some((page, _)) = self.read(at, kind, 0, rows.start, depth)? else { return Ok(()) };
         let layout = FilterLayout::of(&page);
         self.check_rows(&layout, rows, kind, at)?;
-        let (rows, count, bits) = (Span(&layout), layout.fingerprints(), layout.fingerprint_bits());
+        let (rows, count, bits) = (RowSpan(&layout), layout.fingerprints(), layout.fingerprint_bits());
         self.line(depth, format_args!("filter page at {}: {rows}, {count} fingerprints of {bits} bits", Printed(at)))
     }
 
@@ -273,7 +287,7 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         let Some((page, header)) = self.read(at, kind, 0, rows.start, depth)? else { return Ok(()) };
         let layout = GroupLayout::of(&page);
         self.check_rows(&layout, rows, kind, at)?;
-        let (name, rows, codec) = (kind.name(), Span(&layout), Codec(&header));
+        let (name, rows, codec) = (kind.name(), RowSpan(&layout), Unpacked(&header));
         self.line(depth, format_args!("{name} page at {}: {rows}{codec}", Printed(at)))?;
         if self.detail != DumpDetail::Rows {
             return Ok(());
@@ -314,7 +328,7 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
     }
 }
 
-fn value_text(stored: &[u8], record: &Record) -> String {
+fn value_text(stored: &[u8], record: &RowRecord) -> String {
     let kind = match record.kind {
         RowKind::Put => "put",
         RowKind::Erase => "erase",
@@ -338,9 +352,9 @@ fn outside_text(stored: &[u8]) -> String {
 }
 
 /// The rows of a page.
-struct Span<'a, L>(&'a L);
+struct RowSpan<'a, L>(&'a L);
 
-impl<L: PageRows> fmt::Display for Span<'_, L> {
+impl<L: PageRows> fmt::Display for RowSpan<'_, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (first, last) = (self.0.first_row(), self.0.first_row() + self.0.rows() as u64 - 1);
         write!(f, "rows {first} to {last}")
@@ -348,9 +362,9 @@ impl<L: PageRows> fmt::Display for Span<'_, L> {
 }
 
 /// How much a page unpacked to, if it was packed.
-struct Codec<'a>(&'a PageHeader);
+struct Unpacked<'a>(&'a PageHeader);
 
-impl fmt::Display for Codec<'_> {
+impl fmt::Display for Unpacked<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let PageHeader { memory_bytes, stored_bytes, .. } = *self.0;
         if stored_bytes < memory_bytes { write!(f, ", unpacked {memory_bytes}") } else { Ok(()) }
@@ -388,12 +402,12 @@ impl fmt::Display for Printed<'_, Totals> {
 }
 
 /// A key of a tree: in the history a main row and a version, which stands with the row anyway, elsewhere bytes.
-struct Key<'a> {
+struct PrintedKey<'a> {
     tree: TreeKind,
     key: &'a [u8],
 }
 
-impl fmt::Display for Key<'_> {
+impl fmt::Display for PrintedKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.tree, self.key.split_first_chunk::<8>()) {
             (TreeKind::History, Some((row, _))) => write!(f, "of main row {}", u64::from_be_bytes(*row)),

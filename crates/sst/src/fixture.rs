@@ -3,11 +3,11 @@
 
 use crate::KeyRange;
 use crate::format::meta::{IndexKind, Meta, TreeKind};
-use crate::format::node::Node;
+use crate::format::node::IndexNode;
 use crate::format::validate;
 use crate::read::{RangeErase, Sst};
 use crate::row::{RowKind, Version};
-use crate::write::{BuildOptions, Builder, Compression};
+use crate::write::{BuildOptions, Compression, SstBuilder};
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -150,16 +150,16 @@ impl Content {
         let options = BuildOptions { groups: self.groups, ..options };
         let disk = SimDisk::new(1);
         let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
-        let mut builder = Builder::new(file, PATH.into(), id, options).with_origin(self.origin.clone());
+        let mut builder = SstBuilder::new(file, PATH.into(), id, options).with_origin(self.origin.clone());
         self.add_to(&mut builder);
         let meta = builder.finish().expect("there is room");
         Built { disk, meta, version_offset: 0 }
     }
 
     /// Adds everything: range erases between the rows where their starts are.
-    pub fn add_to(&self, builder: &mut Builder) {
+    pub fn add_to(&self, builder: &mut SstBuilder) {
         let mut erases = self.range_erases.iter().peekable();
-        let mut add_erases = |builder: &mut Builder, before: Option<&[u8]>| {
+        let mut add_erases = |builder: &mut SstBuilder, before: Option<&[u8]>| {
             while let Some(RangeErase { keys, versions }) =
                 erases.next_if(|erase| before.is_none_or(|key| erase.keys.start.as_slice() <= key))
             {
@@ -308,7 +308,7 @@ impl Built {
                 while let Some((at, depth)) = waiting.pop() {
                     let page = retry(&source, || source.page(sst.file.at(&at, kind))).expect("the file is whole");
                     if depth + 1 < root.height {
-                        let node = Node::new(&page);
+                        let node = IndexNode::new(&page);
                         waiting.extend((0..node.children()).rev().map(|i| (node.address(i), depth + 1)));
                     }
                     nodes.push(SeenNode { tree, kind, at, depth, page });

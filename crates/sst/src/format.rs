@@ -25,6 +25,10 @@ pub const MAX_NODE_BYTES: usize = 256 << 10;
 pub const MAX_CHUNK_BYTES: usize = 1 << 20;
 
 /// Checks the structure of a decoded page, so that no later access can leave its bounds. The answer says what is wrong.
+///
+/// # Errors
+///
+/// What is wrong with the page, as the end of a sentence that names it.
 pub fn validate(kind: PageKind, page: &[u8]) -> Result<(), String> {
     match kind {
         PageKind::Data | PageKind::History | PageKind::RangeErase => data_page::validate(page),
@@ -59,7 +63,7 @@ pub trait PageRows: Copy {
     }
 }
 
-/// Which rows of a page a reader sees, as far as the page tells. Versions are those of the file.
+/// Which rows of a page a reader sees, by what the page says. Versions are those of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// All of them.

@@ -1,4 +1,4 @@
-//! One immutable sorted file with its index: format, builder, cursors. Knows no levels, no snapshots, no log.
+//! One immutable sorted file with its index: format, builder, cursors. It knows no levels, no snapshots and no log.
 //!
 //! A file is data pages, an index whose nodes are pages like any other, and a footer. Opening one reads nothing: the
 //! database knows the roots, and the first read that needs a page asks for it. See `docs/format/sst.md`.
@@ -38,4 +38,4 @@ pub use row::{MAX_KEY_BYTES, RowKind, Version};
 pub use slice::{RowRanges, Slice};
 pub use stats::{Estimate, RangeTotals};
 pub use verify::{FileReport, PageTotals, verify};
-pub use write::{BuildOptions, Builder, Compression};
+pub use write::{BuildOptions, Compression, SstBuilder};

@@ -1,16 +1,17 @@
 //! Walking the index ahead of a read to find all the pages it will need, so that they come in one round a level instead of
-//! one by one. It gives no rows and knows one file; whoever reads from many walks all of them in the same rounds.
+//! one by one. It gives no rows and knows one file; its caller walks all files that it reads in the same rounds.
 //!
-//! A [`pass`] goes down every tree as far as nodes are in memory and asks for what is missing; then the pages are fetched
-//! and it is made again, until nothing is missing. A pass keeps no places, and may find a node gone that it had before.
+//! A [`pass`] goes down every tree by the nodes that are in memory and asks for what is missing; then the pages are fetched
+//! and the next pass is made, until nothing is missing. A pass starts from the roots, and may miss a node that the pass before
+//! it had.
 //!
 //! * What is asked for is needed for certain. While the way to an edge of the range is not known, the rows under it are
-//!   left out: nothing is read in vain because an index is partly in memory.
+//!   left out: no page is read that turns out not to be needed.
 //! * Pages that decide what else is needed are pinned until the precharge is over: nodes, the pages at both edges of a key
 //!   range, and, under a limit, the page with the last row. The others are read ahead, each once, nearest first, and only
-//!   as many as have room ([`Shares`]): they may be gone again, but do not push each other out.
-//! * Limits: the first page is free. Rows count if they are not erased; at a version older than the file's newest, where
-//!   that is not known, all do. Stored bytes of pages count for each tree by itself.
+//!   as many as have room ([`Shares`]): others may evict them, but they do not evict each other.
+//! * Limits: the first page is free. Rows count if they are not erased. A read at a version older than the newest of the file
+//!   cannot know that, so all rows count. Stored bytes of pages count for each tree by itself.
 //! * Range erases of the keys come too; they are few.
 //! * Rounds: [`rounds_at_most`], and one more for each [`PASS_PAGES`] pages.
 
@@ -18,7 +19,7 @@ mod asked;
 mod versions;
 mod walk;
 
-pub use asked::{Asked, PASS_PAGES, Share, Shares};
+pub use asked::{AskedPages, PASS_PAGES, Share, Shares};
 
 use crate::Direction;
 use crate::format::meta::TreeKind;
@@ -26,8 +27,8 @@ use crate::read::{Groups, Sst};
 use crate::row::Version;
 use pages::{PageSource, Result, Stop, retry};
 use std::ops::{Bound, Range};
-use versions::{Found, Versions};
-use walk::{Side, Walk};
+use versions::{HeldPage, Versions};
+use walk::{PrechargeWalk, RangeSide};
 
 /// How much of a range will be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +54,9 @@ impl Limits {
     }
 }
 
-/// What somebody is about to read of a file.
+/// What will be read of a file.
 #[derive(Clone, Debug)]
-pub struct Reading<'k> {
+pub struct ReadPlan<'k> {
     /// Where keys begin.
     pub low: Bound<&'k [u8]>,
     /// Where they end. A reader sees that they do by looking at the row after.
@@ -74,7 +75,7 @@ pub struct Reading<'k> {
     pub values: bool,
 }
 
-impl Reading<'_> {
+impl ReadPlan<'_> {
     /// Everything, from the start, as of now, of the main group.
     pub const ALL: Self = Self {
         low: Bound::Unbounded,
@@ -109,7 +110,7 @@ pub struct Pass {
     pub missing: bool,
     /// Pages were asked for, or are left for the next pass.
     pub noted: bool,
-    /// All there is to know of the main tree is known.
+    /// Every page of the main tree that decides what is needed was in memory.
     pub is_known: bool,
     /// Main rows that will be read: those known so far. The row after the end of a key range, which is looked at, is not
     /// among them.
@@ -134,7 +135,7 @@ impl Pass {
 /// Rounds that a precharge of `sst` takes at most while nothing is evicted: the way down the main tree, the page beside
 /// the edge of a key range if that is where its end shows, then the tallest group, the history, its groups, and values. With
 /// a limit of rows the pieces of a slice are walked one after the other.
-pub fn rounds_at_most(sst: &Sst, reading: &Reading<'_>) -> u64 {
+pub fn rounds_at_most(sst: &Sst, reading: &ReadPlan<'_>) -> u64 {
     let height = |kind: TreeKind| sst.meta.tree(kind).map(|tree| u64::from(tree.root(sst.prefer_flat).height) + 1);
     let tallest =
         |kind: fn(u8) -> TreeKind| reading.groups.beside_main().filter_map(|group| height(kind(group as u8))).max();
@@ -149,7 +150,7 @@ pub fn rounds_at_most(sst: &Sst, reading: &Reading<'_>) -> u64 {
 }
 
 /// How many shares reading takes of files that follow each other: one for each tree that is read, and one for values.
-pub fn shares_of<'f>(files: impl Iterator<Item = &'f Sst>, reading: &Reading<'_>) -> usize {
+pub fn shares_of<'f>(files: impl Iterator<Item = &'f Sst>, reading: &ReadPlan<'_>) -> usize {
     let mut kinds: Vec<TreeKind> = Vec::new();
     let mut values = false;
     for sst in files {
@@ -170,23 +171,27 @@ pub fn shares_of<'f>(files: impl Iterator<Item = &'f Sst>, reading: &Reading<'_>
     kinds.len() + usize::from(values)
 }
 
-/// Passes over any number of files, made until there is nothing more to ask for: what is kept between two of them.
+/// The state between the passes over any number of files, which are made until there is nothing more to ask for.
 #[derive(Debug)]
 pub struct Passes {
-    asked: Asked,
+    asked: AskedPages,
     rounds_left: u64,
 }
 
 impl Passes {
-    /// No pass yet; not more than `rounds` rounds beside those that a pass filled up: in a cache too small for what is
-    /// needed this does not go on for ever.
+    /// No pass yet. At most `rounds` rounds follow, beside those that a pass filled up: so it ends also in a cache that is too
+    /// small for what is needed.
     pub fn new(rounds: u64) -> Self {
-        Self { asked: Asked::default(), rounds_left: rounds }
+        Self { asked: AskedPages::default(), rounds_left: rounds }
     }
 
     /// Makes one more: `pass` makes one over all files and says what it found in sum. A fault if there is more to ask for
     /// once what was noted has been fetched. A step.
-    pub fn next(&mut self, mut pass: impl FnMut(&Asked) -> Result<Pass>) -> Result<Pass, Stop> {
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if the next pass has more to ask for; [`Stop::Failed`] if `pass` failed.
+    pub fn next(&mut self, mut pass: impl FnMut(&AskedPages) -> Result<Pass>) -> Result<Pass, Stop> {
         self.asked.begin_pass();
         let found = pass(&self.asked)?;
         if !found.missing && !found.noted {
@@ -201,10 +206,14 @@ impl Passes {
 }
 
 /// Makes passes until there is nothing more to ask for, see [`Passes`].
+///
+/// # Errors
+///
+/// [`pages::Error`] if a page cannot be read, or is not what was written.
 pub fn run<S: PageSource + ?Sized>(
     source: &S,
     rounds: u64,
-    mut pass: impl FnMut(&Asked) -> Result<Pass>,
+    mut pass: impl FnMut(&AskedPages) -> Result<Pass>,
 ) -> Result<Pass> {
     let mut passes = Passes::new(rounds);
     retry(source, || passes.next(&mut pass))
@@ -214,18 +223,22 @@ pub fn run<S: PageSource + ?Sized>(
 /// [`PageSource::fetch`], which [`run`] does.
 ///
 /// `shares` are what is left for the files that are read one after the other, of which this is the next.
+///
+/// # Errors
+///
+/// [`pages::Error`] if a page cannot be read, or is not what was written.
 pub fn pass<S: PageSource + ?Sized>(
     sst: &Sst,
     source: &S,
-    reading: &Reading<'_>,
+    reading: &ReadPlan<'_>,
     shares: &mut Shares,
-    asked: &Asked,
+    asked: &AskedPages,
 ) -> Result<Pass> {
     let with_rows = || sst.meta.trees().filter(|(kind, _)| *kind != TreeKind::Filter);
     let pages = with_rows().fold(0u64, |sum, (_, tree)| sum.saturating_add(tree.data_pages));
     shares.expect(sst.meta.user_bytes / pages.max(1));
     let mut trees = Trees { sst, source, asked, direction: reading.direction };
-    let Reading { low, high, direction, limits, .. } = *reading;
+    let ReadPlan { low, high, direction, limits, .. } = *reading;
     if limits.rows == 0 || is_empty(&low, &high) {
         return Ok(Pass { is_known: true, ..Pass::default() });
     }
@@ -280,25 +293,25 @@ pub fn is_empty(low: &Bound<&[u8]>, high: &Bound<&[u8]>) -> bool {
 struct Trees<'a, S: ?Sized> {
     sst: &'a Sst,
     source: &'a S,
-    asked: &'a Asked,
+    asked: &'a AskedPages,
     direction: Direction,
 }
 
 impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
-    /// The main rows of `reading`, which are seen, and what of other trees belongs to them.
-    fn main(&mut self, reading: &Reading<'_>, shares: &mut Shares) -> Result<Pass> {
+    /// The main rows of `reading` that are seen, and what belongs to them in other trees.
+    fn main(&mut self, reading: &ReadPlan<'_>, shares: &mut Shares) -> Result<Pass> {
         let sst = self.sst;
         let Some(descent) = sst.descent(TreeKind::Main) else {
             return Ok(Pass { overshot: true, is_known: true, ..Pass::default() });
         };
         let rows = &reading.rows;
-        let sides = (Side { row: rows.start, key: reading.low }, Side { row: rows.end, key: reading.high });
-        let mut walk = Walk::new(self.source, self.asked, descent, sides, reading.direction, &mut shares.main);
+        let sides = (RangeSide { row: rows.start, key: reading.low }, RangeSide { row: rows.end, key: reading.high });
+        let mut walk = PrechargeWalk::new(self.source, self.asked, descent, sides, reading.direction, &mut shares.main);
         walk.rows_left = reading.limits.rows;
         walk.counts_erased = reading.is_old(sst);
         walk.needs_last_row = reading.needs_rows(sst);
         walk.is_piece = sst.rows().iter().nth(1).is_some();
-        let main = walk.run()?;
+        let main = walk.walk()?;
         let mut sum = Pass { is_known: !main.missing, ..main };
         if !sum.rows.is_empty() && reading.needs_rows(sst) {
             let found = Versions::new(self, reading, shares, sum.rows.clone()).run()?;
@@ -311,8 +324,8 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
     fn range_erases(&mut self, low: Bound<&'a [u8]>, high: Bound<&'a [u8]>, share: &mut Share) -> Result<Pass> {
         let Some(descent) = self.sst.descent(TreeKind::RangeErases) else { return Ok(Pass::default()) };
         let mut walk = |low, high, direction| {
-            let sides = (Side { row: 0, key: low }, Side { row: descent.rows(), key: high });
-            Walk::new(self.source, self.asked, descent, sides, direction, share).run()
+            let sides = (RangeSide { row: 0, key: low }, RangeSide { row: descent.rows(), key: high });
+            PrechargeWalk::new(self.source, self.asked, descent, sides, direction, share).walk()
         };
         let mut sum = Pass::default();
         // Going backward a walk ends with a look at the row before: going forward that is another walk.
@@ -328,23 +341,23 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
     /// The pages of a tree that hold `rows`.
     fn rows(&mut self, kind: TreeKind, rows: Range<u64>, share: &mut Share) -> Result<Pass> {
         let Some(descent) = self.sst.descent(kind) else { return Ok(Pass::default()) };
-        let side = |row: u64| Side { row: row.min(descent.rows()), key: Bound::Unbounded };
+        let side = |row: u64| RangeSide { row: row.min(descent.rows()), key: Bound::Unbounded };
         let sides = (side(rows.start), side(rows.end));
-        let found = Walk::new(self.source, self.asked, descent, sides, self.direction, share).run()?;
+        let found = PrechargeWalk::new(self.source, self.asked, descent, sides, self.direction, share).walk()?;
         Ok(Pass { rows: 0..0, ..found })
     }
 
     /// Shows every page of a tree that holds some of `rows` and is in memory, nearest first, with those of its rows.
-    fn pages(&self, kind: TreeKind, rows: Range<u64>, mut show: impl FnMut(Found<'_>) -> Result<()>) -> Result<()> {
+    fn pages(&self, kind: TreeKind, rows: Range<u64>, mut show: impl FnMut(HeldPage<'_>) -> Result<()>) -> Result<()> {
         let Some(descent) = self.sst.descent(kind) else { return Ok(()) };
         let mut left = rows.start..rows.end.min(descent.rows());
         while !left.is_empty() {
             let next = if self.direction == Direction::Forward { left.start } else { left.end - 1 };
             let (page, span) = descent.peek_row(self.source, next);
             if let Some(page) = page {
-                // Its parent says which rows it holds; whoever reads it is told if that is not so.
+                // Its parent says which rows it holds; if it holds others, the read that needs it reports that.
                 let here = left.start.max(span.start)..left.end.min(span.end);
-                if let Some(found) = Found::new(kind, &page, &span, here) {
+                if let Some(found) = HeldPage::new(kind, &page, &span, here) {
                     show(found)?;
                 }
             }

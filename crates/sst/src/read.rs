@@ -1,5 +1,7 @@
-//! Reading a file through a [`pages::PageSource`]: point look-ups and cursors. Every call is a step: it has no effect
-//! before its last page is in hand, so that after a fault it can simply be made again.
+//! Reading a file through a [`pages::PageSource`]: point look-ups and cursors. It knows no other file.
+//!
+//! Every call that may answer [`Stop`] is a *step*: it has no effect before its last page is in hand. After a fault its
+//! caller fetches what is missing and makes the same call again.
 
 mod branch;
 mod cursor;
@@ -30,8 +32,8 @@ pub(crate) use whole::{Whole, WholeTree};
 
 use crate::KeyRange;
 use crate::format::PageRows;
-use crate::format::data_page::{Layout, OutsideValue, Record};
-use crate::format::group_page::Part;
+use crate::format::data_page::{Layout, OutsideValue, RowRecord};
+use crate::format::group_page::StoredPart;
 use crate::format::meta::{KeyBounds, Meta, TreeKind};
 use crate::format::varint;
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
@@ -57,7 +59,7 @@ pub struct Sst {
     pub slice: Option<Box<Slice>>,
     /// Where its filter is of use; default at first.
     pub filter_use: FilterUse,
-    /// Where it has no range erases, as far as reads have met it; `None` if it has none at all.
+    /// A range of keys without range erases that reads have found; `None` if the file has no range erases at all.
     pub known_gap: Option<Box<KnownGap>>,
 }
 
@@ -120,12 +122,12 @@ impl LoadedValue {
 }
 
 impl StoredValue {
-    fn new(page: &PageRef, record: &Record) -> Self {
+    fn new(page: &PageRef, record: &RowRecord) -> Self {
         let (at, bytes) = (record.value_at as u32, record.value_bytes as u32);
         Self { page: page.clone(), at, bytes, outside: record.outside }
     }
 
-    fn of_part(page: &PageRef, part: Part) -> Self {
+    fn of_part(page: &PageRef, part: StoredPart) -> Self {
         Self { page: page.clone(), at: part.at as u32, bytes: part.bytes as u32, outside: part.outside }
     }
 
@@ -153,6 +155,11 @@ impl StoredValue {
     }
 
     /// The value, loading its chunks together if it lies outside. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a chunk is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written, and if
+    /// there is no memory for the value.
     pub fn load<S: PageSource + ?Sized>(&self, source: &S, file: &Arc<PagedFile>) -> Result<LoadedValue, Stop> {
         if !self.outside {
             return Ok(LoadedValue::InPage(self.page.clone(), self.at as usize..(self.at + self.bytes) as usize));
@@ -248,15 +255,19 @@ impl Sst {
         Some(Descent::new(&self.file, kind, tree, self.prefer_flat))
     }
 
-    pub(crate) fn version(&self, record: &Record) -> Version {
+    pub(crate) fn version(&self, record: &RowRecord) -> Version {
         Version(record.version.0.saturating_add(self.version_offset))
     }
 
-    fn row(&self, page: &PageRef, record: &Record, place: RowPlace) -> Row {
+    fn row(&self, page: &PageRef, record: &RowRecord, place: RowPlace) -> Row {
         Row { version: self.version(record), kind: record.kind, value: StoredValue::new(page, record), place }
     }
 
     /// The newest version of `key` that is not newer than `at`. A step; allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn get<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Row>, Stop> {
         self.find(source, key, at, |_| {})
     }
@@ -342,6 +353,10 @@ impl Sst {
     }
 
     /// The range erase that covers `key`, if any: at most one does. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn range_erase<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
         let Some(descent) = self.descent(TreeKind::RangeErases) else { return Ok(None) };
         let Some((page, layout, i)) = range_erase_before(&descent, source, key)? else { return Ok(None) };
@@ -349,7 +364,7 @@ impl Sst {
         Ok(Some(erase).filter(|erase| erase.keys.contains(key)))
     }
 
-    /// Whether a range erase that is seen may cover a key from `low` to `high`, as far as is known without reading.
+    /// Whether a range erase that is seen may cover a key from `low` to `high`. Reads nothing: where nothing is known it may.
     pub fn may_erase_between(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
         self.known_gap.as_ref().is_some_and(|known| !known.holds(low, high))
     }
@@ -361,8 +376,12 @@ impl Sst {
         }
     }
 
-    /// The newest version not newer than `at` at which a range erase hid `key`. A step; allocates nothing but what is kept
-    /// of a gap around `key`.
+    /// The newest version not newer than `at` at which a range erase hid `key`. A step. It allocates only where it keeps a
+    /// gap around `key`.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn cover<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Version>, Stop> {
         if !self.may_erase_between(Bound::Included(key), Bound::Included(key)) {
             return Ok(None);
@@ -402,6 +421,10 @@ impl Sst {
     }
 
     /// Range erase number `i` in the file, all of it: see [`Sst::seen_of`]. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn nth_range_erase<S: PageSource + ?Sized>(&self, source: &S, i: u64) -> Result<Option<RangeErase>, Stop> {
         let Some(tree) = self.meta.range_erases.filter(|tree| i < tree.totals.rows) else { return Ok(None) };
         let descent = Descent::new(&self.file, TreeKind::RangeErases, &tree, self.prefer_flat);
@@ -467,7 +490,7 @@ struct StoredErase<'p> {
 
 impl<'p> StoredErase<'p> {
     /// What `record` of `page` says; `None` if it is malformed.
-    fn new(page: &'p [u8], record: &Record) -> Option<Self> {
+    fn new(page: &'p [u8], record: &RowRecord) -> Option<Self> {
         let value = &page[record.value_at..record.value_at + record.value_bytes];
         let (&has_end, mut rest) = value.split_first()?;
         let end = varint::take_bytes(&mut rest)?;

@@ -1,9 +1,9 @@
 //! The part of a file that a table sees: some of its main rows, and with them their older versions and their parts in
-//! column groups. Range erases are seen as far as the bounds of the slice; in gaps between its rows too, for what they hide
-//! there is hidden from the table anyway.
+//! column groups. It knows no keys.
 //!
-//! The bytes of the others stay in the file, and are read by nobody, until a compaction writes the rest anew or another
-//! table that sees them is gone.
+//! Range erases are seen within the bounds of the slice, also over the gaps between its rows: what they hide there is
+//! hidden from the table anyway. The other bytes stay in the file, unread, until a compaction rewrites the rest or no table
+//! sees them any more.
 
 use crate::format::meta::KeyBounds;
 use os::sync::Arc;
@@ -18,7 +18,7 @@ pub struct Slice {
     /// Bounds of their keys and of the range erases that matter, cut outward. Where a side was cut off, the bound on that
     /// side is where it was cut: nothing the table sees of the file is at or beyond a high one, or before a low one.
     pub bounds: KeyBounds,
-    /// Of the file's bytes about those of what is seen: its rows' share.
+    /// About how many of the file's bytes belong to what is seen: its rows' share.
     pub bytes: u64,
 }
 

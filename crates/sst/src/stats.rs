@@ -1,10 +1,10 @@
 //! What lies where in a file, from the totals in its index nodes: rows, erased rows and bytes of any range, the row at a
-//! distance, and where to cut many files into even pieces. It knows no versions and no levels: what hides what across
-//! files is the business of whoever reads them together.
+//! distance, and where to cut many files into even pieces. It knows no versions, no levels, and not what one file hides of
+//! another.
 //!
 //! Nodes carry running totals, so a child that lies in a range as a whole is one subtraction, and only the two ways down to
 //! the ends of the range are walked. A child that is seen in part (see [`Slice`](crate::Slice)) has its rows counted by row
-//! ids, without opening it; what of its bytes and erased rows is seen only the nodes below say.
+//! ids, without opening it; only the nodes below say how many of its bytes and erased rows are seen.
 //!
 //! ```text
 //!            low                      high
@@ -25,7 +25,7 @@ mod exact;
 mod histogram;
 mod range;
 
-pub use histogram::{Bucket, CutPoint, Histogram, MemoryRun, Metric, Source, histogram};
+pub use histogram::{Bucket, CutPoint, Histogram, HistogramSource, MemoryRun, Metric, histogram};
 
 use crate::format::meta::KeyBounds;
 use std::ops::Bound;
@@ -78,8 +78,8 @@ impl std::ops::AddAssign for Estimate {
     }
 }
 
-/// Of the rows of a file that are seen and whose keys lie in a range. A row's bytes are those of its page, shared evenly
-/// by the rows of the page.
+/// Totals of the rows of a file that are seen and whose keys lie in a range. The bytes of a page are shared evenly by its
+/// rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RangeTotals {
     /// Rows, erased ones among them.
@@ -104,16 +104,17 @@ impl std::ops::AddAssign for RangeTotals {
 
 /// A place between keys: before `at`, or after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Edge<'k> {
+struct KeyEdge<'k> {
     at: &'k [u8],
     is_after: bool,
 }
 
-/// A range of keys clipped to what may be there: no edge on a side where nothing is cut off.
+/// The range of keys that is asked about, clipped to the bounds of a file: no edge on a side where nothing is cut off. A
+/// [`KeyRange`](crate::KeyRange) would need a copy of every bound that is not its own end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span<'k> {
-    low: Option<Edge<'k>>,
-    high: Option<Edge<'k>>,
+    low: Option<KeyEdge<'k>>,
+    high: Option<KeyEdge<'k>>,
 }
 
 impl<'k> Span<'k> {
@@ -121,12 +122,12 @@ impl<'k> Span<'k> {
     fn within(low: Bound<&'k [u8]>, high: Bound<&'k [u8]>, bounds: &KeyBounds) -> Option<Self> {
         let edge = |bound: Bound<&'k [u8]>, after: bool| match bound {
             Bound::Unbounded => None,
-            Bound::Included(at) => Some(Edge { at, is_after: after }),
-            Bound::Excluded(at) => Some(Edge { at, is_after: !after }),
+            Bound::Included(at) => Some(KeyEdge { at, is_after: after }),
+            Bound::Excluded(at) => Some(KeyEdge { at, is_after: !after }),
         };
         let (low, high) = (edge(low, false), edge(high, true));
-        let first = Edge { at: &bounds.low, is_after: false };
-        let last = bounds.high.as_deref().map(|at| Edge { at, is_after: true });
+        let first = KeyEdge { at: &bounds.low, is_after: false };
+        let last = bounds.high.as_deref().map(|at| KeyEdge { at, is_after: true });
         let is_empty = low.zip(high).is_some_and(|(low, high)| low >= high)
             || high.is_some_and(|high| high <= first)
             || low.zip(last).is_some_and(|(low, last)| low >= last);

@@ -13,7 +13,7 @@ mod tree_walk;
 
 use crate::KeyRange;
 use crate::format::PageRows;
-use crate::format::data_page::{Layout, OutsideValue, Record};
+use crate::format::data_page::{Layout, OutsideValue, RowRecord};
 use crate::format::meta::{Meta, Tree, TreeKind};
 use crate::read::{RowPlace, Sst, Whole};
 use crate::row::{RowKind, Version};
@@ -67,8 +67,13 @@ impl FileReport {
 
 /// Reads all of `sst` through `source` and says what it holds, or what is wrong with it first.
 ///
-/// `raw` is the same file for what lies outside pages. `progress` hears how many bytes are checked, now and then.
-/// A session that passes pages by suits: nothing is read twice. As much is asked for ahead as the source keeps.
+/// `raw` is the same file for what lies outside pages. `progress` is called now and then with the bytes checked so far.
+/// A session that does not keep pages in the cache is enough: nothing is read twice. As much is asked for ahead as the source
+/// keeps.
+///
+/// # Errors
+///
+/// [`Error::Corrupt`] for the first thing that is wrong; [`Error::Io`] if the file cannot be read.
 pub fn verify<S: PageSource + ?Sized>(
     sst: &Sst,
     source: &S,
@@ -81,7 +86,7 @@ pub fn verify<S: PageSource + ?Sized>(
         progress,
         extents: Vec::new(),
         report: FileReport::default(),
-        found: Found::default(),
+        found: RowFacts::default(),
     };
     check.footer(raw)?;
     let groups = check.groups()?;
@@ -100,12 +105,12 @@ struct Check<'a, S: ?Sized> {
     /// Offset, length and kind of every page.
     extents: Vec<(u64, u32, PageKind)>,
     report: FileReport,
-    found: Found,
+    found: RowFacts,
 }
 
 /// What the rows add up to, to be compared with the meta.
 #[derive(Default)]
-struct Found {
+struct RowFacts {
     versions: Option<(Version, Version)>,
     value_bytes: u64,
     user_bytes: u64,
@@ -220,7 +225,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         history: &mut History,
         groups: &Beside,
         row: u64,
-        newest: &Record,
+        newest: &RowRecord,
         key_bytes: usize,
     ) -> Result<()> {
         let mut found = 0;
@@ -262,7 +267,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         Ok(())
     }
 
-    fn version(&mut self, data: &DataPage, record: &Record) -> Result<()> {
+    fn version(&mut self, data: &DataPage, record: &RowRecord) -> Result<()> {
         let (oldest, newest) = self.found.versions.unwrap_or((record.version, record.version));
         self.found.versions = Some((oldest.min(record.version), newest.max(record.version)));
         if record.kind == RowKind::Erase && (record.outside || record.value_bytes > 0) {
@@ -274,7 +279,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
     /// Addresses of all chunks of the values of a page.
     fn value_chunks(&mut self, data: &DataPage) -> Result<Vec<Address>> {
         let records = (0..data.layout.rows()).map(|i| data.layout.record(&data.page, i));
-        let stored = |record: &Record| &data.page[record.value_at..record.value_at + record.value_bytes];
+        let stored = |record: &RowRecord| &data.page[record.value_at..record.value_at + record.value_bytes];
         Ok(records.flat_map(|record| chunks_of(stored(&record), record.outside)).collect())
     }
 
@@ -339,7 +344,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
                 }
                 for version in &erase.versions {
                     let version = Version(version.0 - self.sst.version_offset);
-                    self.version(&data, &Record { version, kind: RowKind::Put, ..record })?;
+                    self.version(&data, &RowRecord { version, kind: RowKind::Put, ..record })?;
                 }
                 last_end = erase.keys.end;
                 self.report.range_erases += 1;
@@ -479,7 +484,7 @@ impl History {
         walk.totals.group_bytes += elsewhere;
     }
 
-    /// After the last main row: every page is closed. Its end is checked by whoever asks for one more row.
+    /// After the last main row: every page is closed. The next call that asks for a row checks that there is none.
     fn end<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<()> {
         if self.next_row(check)?.is_none()
             && let Some(walk) = &self.walk

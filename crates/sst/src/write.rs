@@ -1,5 +1,5 @@
-//! Writing a file: rows go in, in order; data pages, index nodes and a footer come out, with memory bounded by the
-//! tree's height and the megabyte of closed nodes that wait for their extent.
+//! Writing a file: rows come in, in order; data pages, index nodes and a footer are written. Memory is bounded by the height
+//! of the tree and the megabyte of closed nodes that wait for their extent. It reads nothing.
 
 mod builder;
 mod file_writer;
@@ -7,7 +7,7 @@ mod filter;
 mod rows;
 mod tree;
 
-pub use builder::{BuildOptions, Builder, Compression, history_key};
+pub use builder::{BuildOptions, Compression, SstBuilder, history_key};
 
 #[cfg(test)]
 mod tests;

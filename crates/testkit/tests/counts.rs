@@ -10,7 +10,7 @@ use pages::{Admit, PageCache, Session, retry};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use sst::{
-    BuildOptions, Builder, GroupCursor, PartCursor, RowKind, RowPlace, Seek, Sst, SstCursor, TreeCursor, TreeKind,
+    BuildOptions, GroupCursor, PartCursor, RowKind, RowPlace, Seek, Sst, SstBuilder, SstCursor, TreeCursor, TreeKind,
     Version,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -139,7 +139,7 @@ fn cursors_and_reads_through_them_of_what_is_in_memory_do_not_allocate() {
     let (disk, path, rows) = (SimDisk::new(1), Path::new("1.sst"), 2_000_u32);
     let file = disk.open(path, Access::Create).expect("the disk is empty");
     let options = BuildOptions { page_bytes: 1 << 10, max_node_children: 8, groups: 2, ..BuildOptions::default() };
-    let mut builder = Builder::new(file, path.into(), 7, options);
+    let mut builder = SstBuilder::new(file, path.into(), 7, options);
     for i in 0..rows {
         let parts = [&b"hot"[..], &[b'w'; 40], &[b'c'; 100]];
         for version in [Version(9), Version(5)] {

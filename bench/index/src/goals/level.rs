@@ -14,7 +14,7 @@ use crate::workplace::Workplace;
 use crate::{Result, Size};
 use os::sync::Arc;
 use pages::{PageCache, PageKind, PageSource, Resident, retry};
-use sst::format::node::Node;
+use sst::format::node::IndexNode;
 use sst::{BuildOptions, Sst, Version};
 
 /// Children of every node.
@@ -69,13 +69,13 @@ pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
     // The bare step: a search of one of the 32 leaves and the address of the child it finds.
     let root = two.main().root(false).address;
     let root = retry(&session, || session.page(high.file.at(&root, PageKind::Index)))?;
-    let addresses = (0..LEAVES).map(|leaf| Node::new(&root).address((leaf * FAN_OUT / LEAVES) as usize));
+    let addresses = (0..LEAVES).map(|leaf| IndexNode::new(&root).address((leaf * FAN_OUT / LEAVES) as usize));
     let leaves = addresses
         .map(|at| Ok(retry(&session, || session.page(high.file.at(&at, PageKind::Index)))?))
         .collect::<Result<Vec<_>>>()?;
     let mut bare = |probes: &[(Key, Key)]| {
         let step = |(i, (_, key)): (usize, &(Key, Key))| {
-            let node = Node::new(&leaves[(i.wrapping_mul(2_654_435_761) >> 7) % leaves.len()]);
+            let node = IndexNode::new(&leaves[(i.wrapping_mul(2_654_435_761) >> 7) % leaves.len()]);
             node.address(node.search(key)).offset + 1
         };
         Ok(probes.iter().enumerate().map(step).fold(0u64, u64::wrapping_add))

@@ -14,8 +14,8 @@ use crate::{Result, Size};
 use larch::{Database, Durability, LevelOptions};
 use os::sync::Arc;
 use pages::{PageCache, PageKind, PageSource, Session, retry};
-use sst::format::node::Node;
-use sst::stats::{Metric, Source, histogram};
+use sst::format::node::IndexNode;
+use sst::stats::{HistogramSource, Metric, histogram};
 use sst::{BuildOptions, Sst};
 use std::ops::Bound;
 
@@ -86,7 +86,7 @@ fn most_rows_of_a_page(file: &Lone) -> Result<u64> {
         let mut below = Vec::new();
         for address in &level {
             let page = retry(&session, || session.page(ssts[0].file.at(address, PageKind::Index)))?;
-            let node = Node::new(&page);
+            let node = IndexNode::new(&page);
             for i in 0..node.children() {
                 if height > 1 {
                     below.push(node.address(i));
@@ -252,7 +252,7 @@ fn histograms(files: &[Lone], rows: u64, layout: &str) -> Result<Vec<Line>> {
         let resolution = truth.div_ceil(BUCKETS);
         let keys = (sequential_key(low), sequential_key(high));
         let (ssts, session) = cold(files);
-        let sources: Vec<Source<'_>> = ssts.iter().map(|sst| Source::File(sst)).collect();
+        let sources: Vec<HistogramSource<'_>> = ssts.iter().map(|sst| HistogramSource::File(sst)).collect();
         let (low_bound, high_bound) = (Bound::Included(&keys.0[..]), Bound::Excluded(&keys.1[..]));
         let found = histogram(&session, &sources, low_bound, high_bound, Metric::Rows, resolution)?;
         index_pages = index_pages.max(session.reads_of(PageKind::Index));

@@ -11,7 +11,7 @@ use crate::manifest::{NewFile, TableInfo};
 use crate::parts::Slices;
 use os::Access;
 use os::sync::Arc;
-use sst::{Builder, KeyRange, Meta, RangeErase, RowKind, Version};
+use sst::{KeyRange, Meta, RangeErase, RowKind, SstBuilder, Version};
 
 /// Bytes of a file after which the memory of its builder is looked at again.
 const LOOK_BYTES: u64 = 64 << 10;
@@ -46,7 +46,7 @@ pub struct NewFiles {
 }
 
 struct Open {
-    builder: Builder,
+    builder: SstBuilder,
     number: u64,
     /// Length of the file from which on the builder's memory is looked at again.
     look_at: u64,
@@ -150,7 +150,7 @@ impl Outputs {
     }
 
     /// The builder of the file that takes what comes at `key`: a new one, which begins there, if the open one is long enough.
-    fn builder_at(&mut self, key: &[u8]) -> Result<&mut Builder> {
+    fn builder_at(&mut self, key: &[u8]) -> Result<&mut SstBuilder> {
         let mut bytes = self.open.as_ref().map_or(0, |open| open.builder.file_bytes());
         if bytes >= self.file_bytes && self.open.as_ref().is_some_and(|open| open.builder.last_key() < key) {
             self.close(Some(key))?;
@@ -180,7 +180,7 @@ impl Outputs {
         let options = &now.as_ref().unwrap_or(&self.table).options;
         let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
         let options = options.build(filter, self.core.env.options.compat);
-        let builder = Builder::new(file, path, self.core.env.machine.random.next_u64(), options);
+        let builder = SstBuilder::new(file, path, self.core.env.machine.random.next_u64(), options);
         let builder = builder.with_origin(origin::encode(&self.table));
         Ok(Open { builder, number, look_at: 0 })
     }
@@ -196,7 +196,7 @@ impl Outputs {
     }
 
     /// Writes what lies before `cut` of the range erase that waits.
-    fn cut_erase(&mut self, builder: &mut Builder, cut: Option<&[u8]>) -> Result<()> {
+    fn cut_erase(&mut self, builder: &mut SstBuilder, cut: Option<&[u8]>) -> Result<()> {
         let Some(erase) = self.erase.take_if(|erase| cut.is_none_or(|cut| erase.keys.start.as_slice() < cut)) else {
             return Ok(());
         };

@@ -12,7 +12,7 @@ use crate::manifest::db_file::DbFile;
 use os::sync::Arc;
 use pages::{PageSource, Session, Stop, retry};
 use sst::Direction;
-use sst::precharge::{self, Asked, Pass, Passes, Reading, Shares};
+use sst::precharge::{self, AskedPages, Pass, Passes, ReadPlan, Shares};
 use std::ops::Bound;
 
 /// What a precharge did.
@@ -27,7 +27,7 @@ pub struct Prefetched {
 
 /// Brings what `reading` needs of `table` into memory, as much as a quarter of the cache holds; waits for it. Its row ids are
 /// not looked at.
-pub fn precharge(session: &Session, table: TableView<'_>, reading: &Reading<'_>) -> Result<Prefetched> {
+pub fn precharge(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>) -> Result<Prefetched> {
     let (reads, rounds) = (session.page_reads(), session.rounds());
     let mut charge = Charge::new(session, table, reading);
     retry(session, || charge.pass(session, reading))?;
@@ -45,7 +45,7 @@ pub struct Charge {
 
 impl Charge {
     /// Nothing was asked for yet. Whoever goes on with it has the same `reading`.
-    pub fn new(session: &Session, table: TableView<'_>, reading: &Reading<'_>) -> Self {
+    pub fn new(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>) -> Self {
         let (level0, deeper) = table.files.levels.split_at(1);
         let level0 = level0.iter().flat_map(|files| files.chunks(1));
         let runs = level0.chain(deeper.iter().map(|level| &level[..]));
@@ -63,7 +63,7 @@ impl Charge {
     }
 
     /// Asks for all that can be known to be needed; a fault as long as that is not all there is. A step.
-    pub fn pass(&mut self, session: &Session, reading: &Reading<'_>) -> Result<(), Stop> {
+    pub fn pass(&mut self, session: &Session, reading: &ReadPlan<'_>) -> Result<(), Stop> {
         self.passes.next(|asked| {
             let mut sum = Pass::default();
             for run in &self.runs {
@@ -82,9 +82,9 @@ impl Charge {
 pub fn pass<S: PageSource + ?Sized>(
     source: &S,
     run: &[Arc<DbFile>],
-    reading: &Reading<'_>,
+    reading: &ReadPlan<'_>,
     memory_bytes: u64,
-    asked: &Asked,
+    asked: &AskedPages,
 ) -> pages::Result<Pass> {
     let mut reading = reading.clone();
     let mut shares = Shares::new(reading.limits.bytes, memory_bytes);
@@ -112,7 +112,7 @@ pub fn pass<S: PageSource + ?Sized>(
 }
 
 /// Whether the keys that are read go on beyond those of `file`, as far as its bounds tell.
-fn goes_on_after(file: &DbFile, reading: &Reading<'_>) -> bool {
+fn goes_on_after(file: &DbFile, reading: &ReadPlan<'_>) -> bool {
     let bounds = file.sst.bounds();
     match (reading.direction, reading.low, reading.high) {
         (Direction::Forward, _, Bound::Unbounded) | (Direction::Backward, Bound::Unbounded, _) => true,

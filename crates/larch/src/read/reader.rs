@@ -15,7 +15,7 @@ use crate::core::snapshots::Pin;
 use crate::error::Result;
 use os::sync::Arc;
 use pages::{Reason, Session, Stop, Waits, retry, retry_async};
-use sst::precharge::Reading;
+use sst::precharge::ReadPlan;
 use sst::{Direction, Groups, Limits};
 
 /// Reads one table, see [`Readable::reader`].
@@ -165,7 +165,7 @@ impl<'r> Reader<'r> {
     ) -> Result<Prefetched> {
         let (low, high) = (low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice));
         self.look(|table| {
-            let reading = Reading { low, high, direction, limits, groups, at: table.at, ..Reading::ALL };
+            let reading = ReadPlan { low, high, direction, limits, groups, at: table.at, ..ReadPlan::ALL };
             precharge::precharge(&self.table.session(Reason::Precharge), table, &reading)
         })
     }

@@ -19,7 +19,7 @@ use pages::{Admit, Flaky, PageKind, PageSource, Reason, Session, retry};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
-use sst::{Builder, RowKind};
+use sst::{RowKind, SstBuilder};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -76,10 +76,10 @@ fn flush(table: &Table, level: u8, rows: u64) {
         let file = core.env.machine.disk.open(&path, Access::Create).expect("the disk works");
         let options =
             sst::BuildOptions { groups: groups - 1, ..options.build(sst::FilterKind::None, crate::Release::NEWEST) };
-        (Builder::new(file, path, number, options), number)
+        (SstBuilder::new(file, path, number, options), number)
     };
     let mut edits = Vec::new();
-    let mut finish = |(builder, number): (Builder, u64)| {
+    let mut finish = |(builder, number): (SstBuilder, u64)| {
         let meta = builder.finish().expect("the disk works");
         edits.push(Edit::AddFile(crate::manifest::NewFile {
             table: table.id(),

@@ -12,7 +12,7 @@ use crate::read::view::TableView;
 use os::sync::Arc;
 use pages::{Admit, PageCache, Reason, Session, retry};
 use sst::KeyRange;
-use sst::stats::{self, CutPoint, Estimate, Histogram, MemoryRun, Metric, Source};
+use sst::stats::{self, CutPoint, Estimate, Histogram, HistogramSource, MemoryRun, Metric};
 use std::collections::BTreeSet;
 
 /// Buckets of a histogram from which split points are chosen, for each part. A part is then off by at most a sixteenth
@@ -58,10 +58,10 @@ pub fn histogram(
     };
     let in_memory: Vec<Vec<MemoryRun>> =
         table.memtables().map(|memtable| memory::runs(&memtable, span, run.0, run.1)).collect();
-    let sources: Vec<Source<'_>> = in_memory
+    let sources: Vec<HistogramSource<'_>> = in_memory
         .iter()
-        .map(|runs| Source::Memory(runs))
-        .chain(files.iter().map(|placed| Source::File(&placed.file.sst)))
+        .map(|runs| HistogramSource::Memory(runs))
+        .chain(files.iter().map(|placed| HistogramSource::File(&placed.file.sst)))
         .collect();
     Ok(stats::histogram(session, &sources, span.low(), span.high(), metric, resolution)?)
 }

@@ -55,7 +55,7 @@ fn dumped_with(which: usize, level: u8, change: impl FnOnce(&mut [Child])) -> Re
     let nodes = built.nodes();
     assert_eq!(nodes.len(), 3);
     let rewrite = |seen: &SeenNode, level: u8, change: &mut dyn FnMut(&mut [Child])| {
-        let node = Node::new(&seen.page);
+        let node = IndexNode::new(&seen.page);
         let mut children: Vec<Child> = (0..node.children()).map(|i| node.child(i)).collect();
         change(&mut children);
         let mut forged = NodeBuilder::default();

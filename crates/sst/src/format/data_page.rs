@@ -1,4 +1,5 @@
-//! A data page: rows in key order. History and range-erase pages have the same layout with other keys.
+//! A data page: rows in key order. History and range-erase pages have the same layout with other keys. It does not know what
+//! keys and values mean.
 //!
 //! ```text
 //!  0  page header                                                            16
@@ -35,7 +36,7 @@ const TAG_UNKNOWN: u8 = !(TAG_KIND | TAG_OUTSIDE | TAG_HISTORY | TAG_BASE_VERSIO
 
 /// A row as it lies in its page, without its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct RowRecord {
     /// Commit that wrote it.
     pub version: Version,
     /// What it says about the key.
@@ -143,7 +144,7 @@ impl Layout {
 
     /// Splits record `i`: key suffix and the rest.
     #[inline]
-    fn decode<'p>(&self, page: &'p [u8], i: usize) -> Option<(Suffix<'p>, Record)> {
+    fn decode<'p>(&self, page: &'p [u8], i: usize) -> Option<(Suffix<'p>, RowRecord)> {
         let bytes = self.record_bytes(page, i);
         let (&tag, mut rest) = bytes.split_first()?;
         let suffix_bytes = varint::take(&mut rest)?;
@@ -151,7 +152,7 @@ impl Layout {
         let head_bytes = suffix_bytes.min(key::HEAD_BYTES as u64) as u8;
         let (tail, value) = rest.split_at_checked(usize::try_from(suffix_bytes).ok()? - usize::from(head_bytes))?;
         let suffix = Suffix { head: u32_at(page, HEADS_AT + i * 4), head_bytes, tail };
-        let record = Record {
+        let record = RowRecord {
             version: Version(self.base_version.wrapping_add(delta)),
             kind: RowKind::from_u8(tag & TAG_KIND)?,
             outside: tag & TAG_OUTSIDE != 0,
@@ -164,7 +165,7 @@ impl Layout {
 
     /// Row `i` without its key.
     #[inline]
-    pub fn record(&self, page: &[u8], i: usize) -> Record {
+    pub fn record(&self, page: &[u8], i: usize) -> RowRecord {
         self.decode(page, i).expect("a validated record decodes").1
     }
 
@@ -188,7 +189,7 @@ impl Layout {
 
     /// Replaces `key` with the whole key of row `i` and returns the rest of the row.
     #[inline]
-    pub fn read_row(&self, page: &[u8], i: usize, key: &mut Vec<u8>) -> Record {
+    pub fn read_row(&self, page: &[u8], i: usize, key: &mut Vec<u8>) -> RowRecord {
         let (suffix, record) = self.decode(page, i).expect("a validated record decodes");
         key.clear();
         key.extend_from_slice(self.prefix(page));
@@ -207,10 +208,10 @@ impl Layout {
         }
     }
 
-    /// Position of `wanted`: `Ok(i)` if row `i` has this key, else `Err(i)` with the first row whose key is greater.
+    /// Position of `key`: `Ok(i)` if row `i` has this key, else `Err(i)` with the first row whose key is greater.
     #[inline]
-    pub fn search(&self, page: &[u8], wanted: &[u8]) -> Result<usize, usize> {
-        let suffix = match key::strip_prefix(wanted, page, self.prefix_at..self.records_at) {
+    pub fn search(&self, page: &[u8], key: &[u8]) -> Result<usize, usize> {
+        let suffix = match key::strip_prefix(key, page, self.prefix_at..self.records_at) {
             Ok(suffix) => suffix,
             Err(std::cmp::Ordering::Less) => return Err(0),
             Err(_) => return Err(self.rows),
@@ -232,6 +233,10 @@ impl Layout {
 }
 
 /// Checks a page of this layout: bounds, order of offsets and of keys, records that decode.
+///
+/// # Errors
+///
+/// What is wrong with the page.
 pub fn validate(page: &[u8]) -> Result<(), String> {
     let Some(head) = page.first_chunk::<HEADS_AT>() else {
         return Err(format!("{} bytes are too few for a data page", page.len()));
@@ -528,7 +533,11 @@ impl<'a> OutsideValue<'a> {
     }
 
     /// Checks a reference: that a file can hold a value of the length it gives, in chunks that lie one after the other. So
-    /// no chunk is named twice, and whoever loads the value needs memory by the length of the file, whatever is in it.
+    /// no chunk is named twice, and the memory for loading the value is bounded by the length of the file.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
     pub fn check(bytes: &'a [u8]) -> Result<(), String> {
         let value = Self::new(bytes).ok_or("does not decode")?;
         let (mut chunks, mut stored_bytes, mut end) = (0, 0u64, 0);

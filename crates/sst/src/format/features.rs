@@ -54,6 +54,10 @@ impl std::fmt::Display for Unreadable {
 }
 
 /// Refuses required bits that are not `known`.
+///
+/// # Errors
+///
+/// [`Unreadable::Newer`] names what is not known.
 pub fn check(features: u32, known: u32) -> Result<(), Unreadable> {
     match features & REQUIRED & !known {
         0 => Ok(()),
@@ -62,6 +66,10 @@ pub fn check(features: u32, known: u32) -> Result<(), Unreadable> {
 }
 
 /// Refuses another format version than the one that is known.
+///
+/// # Errors
+///
+/// [`Unreadable::Newer`] names what is not known.
 pub fn check_version(version: u32, known: u32) -> Result<(), Unreadable> {
     match version {
         version if version == known => Ok(()),

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Numbers below 128 are required: a reader that does not know one refuses all of it and names the number. Numbers from
-//! 128 on are optional: a reader that does not know one passes over the field. It knows no number's meaning.
+//! 128 on are optional: a reader that does not know one skips the field. What a number means is not known here.
 
 use super::features::Unreadable;
 use super::varint;
@@ -31,6 +31,10 @@ impl<'b> Field<'b> {
     }
 
     /// What a reader does with a field that it does not know: passes over it, or refuses it as `what` and its number.
+    ///
+    /// # Errors
+    ///
+    /// [`Unreadable::Newer`] names a required field that is not known.
     pub fn pass_over(&self, what: &str) -> Result<(), Unreadable> {
         if self.number >= OPTIONAL { Ok(()) } else { Err(Unreadable::Newer(format!("{what} {}", self.number))) }
     }
@@ -42,8 +46,12 @@ pub fn put(out: &mut Vec<u8>, number: u8, bytes: &[u8]) {
     varint::put_bytes(out, bytes);
 }
 
-/// Reads the fields to the end of `bytes` where a reader knows none of them: optional ones are passed over, a required
-/// one is refused as `what` and its number.
+/// Reads the fields to the end of `bytes` where a reader knows none of them: optional ones are skipped, a required one is
+/// refused as `what` and its number.
+///
+/// # Errors
+///
+/// [`Unreadable::Newer`] names a required field that is not known.
 pub fn pass_over_all(mut bytes: &[u8], what: &str) -> Result<(), Unreadable> {
     while !bytes.is_empty() {
         Field::take(&mut bytes).ok_or("a field does not decode")?.pass_over(what)?;

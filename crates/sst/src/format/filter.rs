@@ -1,5 +1,5 @@
-//! A filter partition: one page that tells of nearly every key that is not among some rows of a file that it is not. Of a
-//! key that is there it never says so. It knows no tree.
+//! A filter partition: one page about the keys of some rows of a file. It denies nearly every key that is not among them, and
+//! no key that is. It knows no tree.
 //!
 //! ```text
 //!  0  page header                                                           16
@@ -11,8 +11,8 @@
 //!
 //! It is a binary fuse filter (Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022): a hash
 //! has one place in each of three segments that follow each other, and the fingerprints there, combined by xor, are its
-//! own. One that was not put in matches by chance, once in 256 or in 65,536. With 0 fingerprint bytes there are no segments
-//! and everything may be there: what a builder falls back to if it finds no filter, which nobody has seen.
+//! own. A hash that was not put in matches by chance, once in 256 or in 65,536. With 0 fingerprint bytes there are no segments
+//! and no key is denied: a builder writes it if it finds no filter, which has not happened yet.
 //!
 //! ```text
 //! h             = mix(hash xor seed)
@@ -125,7 +125,7 @@ fn mix(mut x: u64) -> u64 {
 
 /// How fingerprints lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
+struct FilterShape {
     segment_bits: u8,
     /// First places are in these; two more follow.
     segments: u32,
@@ -152,7 +152,7 @@ const SEGMENT_FROM: [u32; 16] = [
     169_237_530,
 ];
 
-impl Shape {
+impl FilterShape {
     /// What the paper recommends for this many hashes, reckoned in whole numbers so that it is the same everywhere.
     fn of(hashes: u32) -> Self {
         let segment_bits = 2 + SEGMENT_FROM.partition_point(|&from| from <= hashes) as u8;
@@ -190,7 +190,7 @@ pub struct FilterLayout {
     first_row: u64,
     rows: u32,
     seed: u64,
-    shape: Shape,
+    shape: FilterShape,
     fingerprint_bytes: u8,
 }
 
@@ -202,7 +202,7 @@ impl PageRows for FilterLayout {
             first_row: u64_at(head, FIRST_ROW_AT),
             rows: u32_at(head, ROWS_AT),
             seed: u64_at(head, SEED_AT),
-            shape: Shape { segment_bits: head[SHAPE_AT], segments: u32_at(head, SEGMENTS_AT) },
+            shape: FilterShape { segment_bits: head[SHAPE_AT], segments: u32_at(head, SEGMENTS_AT) },
             fingerprint_bytes: head[SHAPE_AT + 1],
         }
     }
@@ -246,12 +246,16 @@ impl FilterLayout {
 }
 
 /// Checks a partition: that all places lie within it.
+///
+/// # Errors
+///
+/// What is wrong with the page.
 pub fn validate(page: &[u8]) -> Result<(), String> {
     let Some(head) = page.first_chunk::<FINGERPRINTS_AT>() else {
         return Err(format!("{} bytes are too few for a filter", page.len()));
     };
     let layout = FilterLayout::of(head);
-    let Shape { segment_bits, segments } = layout.shape;
+    let FilterShape { segment_bits, segments } = layout.shape;
     if layout.rows == 0 || layout.first_row.checked_add(layout.rows.into()).is_none() {
         return Err(format!("a filter of {} rows from {}", layout.rows, layout.first_row));
     }
@@ -280,7 +284,7 @@ pub fn partition_rows(kind: FilterKind, page_bytes: u32) -> u32 {
     let places = room / kind.fingerprint_bytes();
     // Places grow with rows but where segments get larger: what is left out by large steps is little.
     let mut rows = places as u32;
-    while rows > 1 && Shape::of(rows).places() > places {
+    while rows > 1 && FilterShape::of(rows).places() > places {
         rows -= rows / 128 + 1;
     }
     rows.max(1)
@@ -296,7 +300,7 @@ const GROWTHS: u32 = 8;
 pub fn build(kind: FilterKind, (first_row, rows): (u64, u32), hashes: &mut Vec<u64>, out: &mut Vec<u8>) {
     hashes.sort_unstable();
     hashes.dedup();
-    let mut shape = Shape::of(hashes.len() as u32);
+    let mut shape = FilterShape::of(hashes.len() as u32);
     let found = (0..u64::from(GROWTHS) * TRIES).find_map(|i| {
         if i > 0 && i % TRIES == 0 {
             shape.segments += shape.segments / 8 + 1;
@@ -310,8 +314,13 @@ pub fn build(kind: FilterKind, (first_row, rows): (u64, u32), hashes: &mut Vec<u
 /// A hash that was mixed, and the place that only it has among it and those that follow.
 type Peeled = (u64, u32);
 
-fn write(kind: FilterKind, (first_row, rows): (u64, u32), found: Option<(Shape, u64, Vec<Peeled>)>, out: &mut Vec<u8>) {
-    let none = (Shape { segment_bits: 0, segments: 0 }, 0, Vec::new());
+fn write(
+    kind: FilterKind,
+    (first_row, rows): (u64, u32),
+    found: Option<(FilterShape, u64, Vec<Peeled>)>,
+    out: &mut Vec<u8>,
+) {
+    let none = (FilterShape { segment_bits: 0, segments: 0 }, 0, Vec::new());
     let bytes = if found.is_some() { kind.fingerprint_bytes() } else { 0 };
     let (shape, seed, order) = found.unwrap_or(none);
     out.clear();
@@ -339,14 +348,14 @@ fn write(kind: FilterKind, (first_row, rows): (u64, u32), found: Option<(Shape, 
 
 /// An order of the hashes, which are all different, in which each has a place that those after it do not have; `None` if
 /// there is none under this seed.
-fn peel(shape: Shape, seed: u64, hashes: &[u64]) -> Option<Vec<Peeled>> {
+fn peel(shape: FilterShape, seed: u64, hashes: &[u64]) -> Option<Vec<Peeled>> {
     /// Hashes that have a place, and all of them combined by xor.
     #[derive(Clone, Copy, Default)]
-    struct Place {
+    struct Slot {
         count: u32,
         sum: u64,
     }
-    let mut places = vec![Place::default(); shape.places()];
+    let mut places = vec![Slot::default(); shape.places()];
     for &hash in hashes {
         let h = mix(hash ^ seed);
         for place in shape.places_of(h) {
@@ -357,7 +366,7 @@ fn peel(shape: Shape, seed: u64, hashes: &[u64]) -> Option<Vec<Peeled>> {
     let mut order = Vec::with_capacity(hashes.len());
     let mut alone: Vec<u32> = (0..places.len() as u32).filter(|&place| places[place as usize].count == 1).collect();
     while let Some(place) = alone.pop() {
-        let Place { count: 1, sum: h } = places[place as usize] else { continue };
+        let Slot { count: 1, sum: h } = places[place as usize] else { continue };
         order.push((h, place));
         for other in shape.places_of(h) {
             places[other].count -= 1;

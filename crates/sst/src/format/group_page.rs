@@ -1,5 +1,5 @@
 //! A page of a column group: the parts of consecutive rows, found by row id. Keys, versions and kinds stand in the main
-//! tree, or in the history for older versions.
+//! tree, or in the history for older versions, and are not known here.
 //!
 //! ```text
 //!  0  page header                                                            16
@@ -22,7 +22,7 @@ const OUTSIDE_BITS: u8 = 2;
 
 /// A part as it lies in its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct StoredPart {
     /// Where the part, or the reference, starts in the page.
     pub at: usize,
     /// Its length in bytes.
@@ -88,14 +88,18 @@ impl GroupLayout {
 
     /// Part `i` of the page.
     #[inline]
-    pub fn part(&self, page: &[u8], i: usize) -> Part {
+    pub fn part(&self, page: &[u8], i: usize) -> StoredPart {
         let (start, end) = (self.offset(page, i), self.offset(page, i + 1));
         let outside = self.has_outside() && page[self.bits_at() + i / 8] >> (i % 8) & 1 != 0;
-        Part { at: self.parts_at + start, bytes: end - start, outside }
+        StoredPart { at: self.parts_at + start, bytes: end - start, outside }
     }
 }
 
 /// Checks a page of this layout: bounds, order of offsets, references that decode.
+///
+/// # Errors
+///
+/// What is wrong with the page.
 pub fn validate(page: &[u8]) -> Result<(), String> {
     let Some(head) = page.first_chunk::<OFFSETS_AT>() else {
         return Err(format!("{} bytes are too few for a group page", page.len()));
@@ -126,7 +130,7 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
         if end < layout.offset(page, i) || end > room {
             return Err(format!("part {i} ends at {end}, outside the page or before its start"));
         }
-        let Part { at, bytes, outside } = layout.part(page, i);
+        let StoredPart { at, bytes, outside } = layout.part(page, i);
         if outside {
             OutsideValue::check(&page[at..at + bytes]).map_err(|why| format!("value reference {i} {why}"))?;
         }

@@ -1,8 +1,8 @@
-//! Comparing a key with keys whose shared prefix and first bytes are stored apart from the rest.
+//! Comparing a key with keys whose shared prefix and first bytes are stored apart from the rest. It knows no page layout.
 //!
-//! A page stores the prefix common to all its keys once, then for each key a *head*: the next four bytes as a
-//! big-endian number, zero padded, contiguous with the other heads so that a search touches one array; then the
-//! *tail*: whatever is left. Two suffixes order as the triples (head, bytes in the head, tail).
+//! A page stores the prefix common to all its keys once. For each key it stores a *head*, the next four bytes as a big-endian
+//! number, zero padded, beside the other heads so that a search touches one array, and a *tail*, which is the rest. Two
+//! suffixes are ordered as the triples (head, bytes in the head, tail).
 
 use std::cmp::Ordering;
 use std::hint;
@@ -256,11 +256,11 @@ mod tests {
                 (0..len).map(|_| if rng.random_bool(0.1) { u32::MAX } else { rng.random_range(0..=top) }).collect();
             heads.sort_unstable();
             let bytes: Vec<[u8; 4]> = heads.iter().map(|head| head.to_le_bytes()).collect();
-            let wanted = if rng.random_bool(0.1) { u32::MAX } else { rng.random_range(0..=top) };
-            let low = heads.iter().filter(|&&head| head < wanted).count();
-            let high = heads.iter().filter(|&&head| head <= wanted).count();
-            assert_eq!(heads_below(&bytes, wanted), low);
-            assert_eq!(equal_heads(&bytes, wanted), (low, high));
+            let head = if rng.random_bool(0.1) { u32::MAX } else { rng.random_range(0..=top) };
+            let low = heads.iter().filter(|&&other| other < head).count();
+            let high = heads.iter().filter(|&&other| other <= head).count();
+            assert_eq!(heads_below(&bytes, head), low);
+            assert_eq!(equal_heads(&bytes, head), (low, high));
         }
     }
 }

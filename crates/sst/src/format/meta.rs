@@ -1,5 +1,5 @@
 //! What a database knows of a file without reading it: roots, totals, bounds. The same bytes stand in the manifest's
-//! entry and in the file's footer, so that a file can be opened alone.
+//! entry and in the file's footer, so that a file can be opened alone. It reads no page.
 //!
 //! ```text
 //! footer, the last 4096 bytes of a file:
@@ -27,7 +27,7 @@ use pages::Address;
 
 /// Newest format this code writes, and the only one it reads.
 pub const FORMAT_VERSION: u32 = 1;
-/// A flat index stands beside a B-tree: who does not know it reads the other.
+/// A flat index stands beside a B-tree: a reader that does not know it reads the B-tree.
 const FLAT_BESIDE: u32 = 1;
 /// The footer says where the file comes from.
 pub(crate) const ORIGIN: u32 = 1 << 1;
@@ -49,7 +49,7 @@ const META_AT: usize = 32;
 /// Longest origin: there is room for so much behind the largest meta.
 pub const MAX_ORIGIN_BYTES: usize = 512;
 
-/// Longest key bound kept outside the file.
+/// Longest bound of keys that a meta holds.
 pub const MAX_BOUND_BYTES: usize = 64;
 
 /// Which indexes a file has or gets.
@@ -223,9 +223,9 @@ impl KeyBounds {
 
 /// The shortest string greater than every string that starts with `prefix`; `None` if there is none.
 pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
-    let keep = prefix.iter().rposition(|&byte| byte != 0xff)?;
-    let mut next = prefix[..=keep].to_vec();
-    next[keep] += 1;
+    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut next = prefix[..=last].to_vec();
+    next[last] += 1;
     Some(next)
 }
 
@@ -265,7 +265,7 @@ impl FilterTree {
     }
 }
 
-/// Everything kept outside a file about it. About 200 bytes, and as much again for each two column groups.
+/// Everything that is known of a file without reading it. About 200 bytes, and as much again for each two column groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// Seed of the file's checksums, unique to the file.
@@ -319,7 +319,7 @@ impl Meta {
         self.main.map_or(0, |tree| tree.totals.rows)
     }
 
-    /// Trees with their names, for those who visit all.
+    /// All trees with their names.
     pub fn trees(&self) -> impl Iterator<Item = (TreeKind, Tree)> {
         let keyed = [
             (TreeKind::Main, self.main),
@@ -399,6 +399,10 @@ impl Meta {
     }
 
     /// Takes an encoding off the front of `bytes`, or says what is wrong with it.
+    ///
+    /// # Errors
+    ///
+    /// [`Unreadable::Corrupt`] if the bytes are not what was written, [`Unreadable::Newer`] if a newer release is needed.
     pub fn decode(bytes: &mut &[u8]) -> Result<Self, Unreadable> {
         let malformed = || Unreadable::from("the meta does not decode");
         let (head, rest) = bytes.split_first_chunk::<12>().ok_or_else(malformed)?;
@@ -515,11 +519,19 @@ impl Meta {
     }
 
     /// Reads a file's last block. The answer says what is wrong with it.
+    ///
+    /// # Errors
+    ///
+    /// [`Unreadable::Corrupt`] if the bytes are not what was written, [`Unreadable::Newer`] if a newer release is needed.
     pub fn from_footer(footer: &[u8]) -> Result<Self, Unreadable> {
         Ok(Self::with_origin(footer)?.0)
     }
 
     /// As [`Meta::from_footer`], with where the file comes from; empty if it does not say.
+    ///
+    /// # Errors
+    ///
+    /// [`Unreadable::Corrupt`] if the bytes are not what was written, [`Unreadable::Newer`] if a newer release is needed.
     pub fn with_origin(footer: &[u8]) -> Result<(Self, &[u8]), Unreadable> {
         let Some((body, crc)) = footer.split_last_chunk::<4>().filter(|(body, _)| body.len() == BLOCK_BYTES - 4) else {
             return Err(format!("a footer has {BLOCK_BYTES} bytes, this one {}", footer.len()).into());
@@ -824,7 +836,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_that_nobody_cut_are_refused() {
+    fn bounds_that_were_not_cut_are_refused() {
         let long = vec![b'b'; MAX_BOUND_BYTES + 1];
         let why = "a key bound has 65 bytes, more than 64";
         check_refused(why, |meta| meta.bounds.low = long.clone());

@@ -1,6 +1,7 @@
 //! An index node: children with their addresses and cumulative totals, and the separators between them.
 //!
-//! A flat index is one node of the same layout that lists every page of its tree.
+//! A flat index is one node of the same layout that lists every page of its tree. A node does not know its own first row and
+//! its own outer separators: its parent does.
 //!
 //! ```text
 //!   0  page header                                                           16
@@ -75,7 +76,7 @@ impl Child {
 
 /// Offsets of the parts of a node.
 #[derive(Clone, Copy, Debug)]
-pub struct Node<'p> {
+pub struct IndexNode<'p> {
     page: &'p [u8],
     children: usize,
     form: u8,
@@ -85,7 +86,7 @@ pub struct Node<'p> {
     tails_at: usize,
 }
 
-impl<'p> Node<'p> {
+impl<'p> IndexNode<'p> {
     /// Reads the head of a validated node.
     #[inline]
     pub fn new(page: &'p [u8]) -> Self {
@@ -234,11 +235,11 @@ impl<'p> Node<'p> {
         }
     }
 
-    /// The child under which `wanted` lies if it exists: the number of separators not greater than it. The node must have
+    /// The child under which `key` lies if it exists: the number of separators not greater than it. The node must have
     /// separators.
     #[inline]
-    pub fn search(&self, wanted: &[u8]) -> usize {
-        let suffix = match key::strip_prefix(wanted, self.page, self.tails_at - self.prefix_bytes..self.tails_at) {
+    pub fn search(&self, key: &[u8]) -> usize {
+        let suffix = match key::strip_prefix(key, self.page, self.tails_at - self.prefix_bytes..self.tails_at) {
             Ok(suffix) => suffix,
             Err(std::cmp::Ordering::Less) => return 0,
             Err(_) => return self.children - 1,
@@ -264,6 +265,10 @@ impl<'p> Node<'p> {
 }
 
 /// Checks a node: bounds, order of tails and separators, totals that never shrink, addresses a file can have.
+///
+/// # Errors
+///
+/// What is wrong with the page.
 pub fn validate(page: &[u8]) -> Result<(), String> {
     let Some(head) = page.first_chunk::<CHECKSUMS_AT>() else {
         return Err(format!("{} bytes are too few for an index node", page.len()));
@@ -305,7 +310,7 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
     if tails_at != u64::from(u32_at(head, CHILDREN_AT + 12)) || tails_at > page.len() as u64 {
         return Err(format!("{children} children do not fit {} bytes", page.len()));
     }
-    let node = Node::new(page);
+    let node = IndexNode::new(page);
     let room = page.len() - node.tails_at;
     if by_row && (prefix > 0 || fixed > 0) {
         return Err("a node by row ids has separators".to_owned());
@@ -416,7 +421,7 @@ impl NodeBuilder {
         key::common_prefix(self.separator(1), self.separator(count - 1)).min(u16::MAX.into())
     }
 
-    fn shape(&self, count: usize) -> Shape {
+    fn shape(&self, count: usize) -> NodeShape {
         let prefix = self.prefix(count);
         let lengths = || (1..count).map(|i| self.ends[i] - self.ends[i - 1] - prefix);
         let first = lengths().next().unwrap_or(0);
@@ -427,7 +432,7 @@ impl NodeBuilder {
             Column::fit(self.children[..count].iter().map(|child| child.columns()[column]))
         });
         let (fixed, by_row) = (fixed.then_some(first), self.by_row);
-        Shape { by_row, prefix, fixed, short, wide: tails > usize::from(u16::MAX), tails, columns }
+        NodeShape { by_row, prefix, fixed, short, wide: tails > usize::from(u16::MAX), tails, columns }
     }
 
     /// Length of a node of the first `count` children.
@@ -517,7 +522,7 @@ impl NodeBuilder {
     }
 }
 
-struct Shape {
+struct NodeShape {
     by_row: bool,
     prefix: usize,
     fixed: Option<usize>,
@@ -527,7 +532,7 @@ struct Shape {
     columns: [Column; COLUMNS],
 }
 
-impl Shape {
+impl NodeShape {
     fn form(&self) -> u8 {
         let bit = |set: bool, bit: u8| if set { bit } else { 0 };
         bit(self.fixed.is_some(), FIXED)

@@ -1,4 +1,4 @@
-//! Unsigned integers in 7-bit groups, low group first, high bit set on all but the last (LEB128).
+//! Unsigned integers in 7-bit groups, low group first, high bit set on all but the last (LEB128). It knows no fields.
 
 /// Longest encoding of a u64.
 pub const MAX_BYTES: usize = 10;

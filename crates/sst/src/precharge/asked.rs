@@ -1,4 +1,4 @@
-//! What a precharge asked for, and what it may still ask for. It does not know why.
+//! What a precharge asked for, and what it may still ask for. It does not know why a page is needed.
 
 use crate::format::meta::{MAX_GROUPS, TreeKind};
 use pages::{Address, PACK_BYTES, PageAt, PageSource};
@@ -11,14 +11,14 @@ pub const PASS_PAGES: usize = 2048;
 /// The pages that were read ahead: each once, so that pages too many for the cache do not push each other out again and
 /// again. One precharge: `Send`, not `Sync`.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct AskedPages {
     /// Id of the file and offset.
     pages: RefCell<HashSet<(u64, u64)>>,
     in_this_pass: Cell<usize>,
     is_full: Cell<bool>,
 }
 
-impl Asked {
+impl AskedPages {
     /// Another pass begins.
     pub(super) fn begin_pass(&self) {
         self.in_this_pass.set(0);
@@ -71,7 +71,7 @@ impl Share {
         self.is_first = false;
     }
 
-    /// Memory that the page at `at` takes, as far as can be known.
+    /// Memory that the page at `at` takes; an estimate if the page is packed.
     pub(super) fn memory_of(&self, at: &Address) -> u64 {
         let reserved = at.memory_bytes();
         // A plain page takes little more than it is long.

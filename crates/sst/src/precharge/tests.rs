@@ -79,7 +79,7 @@ fn cases() -> Vec<Case> {
 }
 
 /// A whole precharge of one file.
-fn charge<S: PageSource + ?Sized>(source: &S, sst: &Sst, rounds: u64, reading: &Reading<'_>) -> Result<Pass> {
+fn charge<S: PageSource + ?Sized>(source: &S, sst: &Sst, rounds: u64, reading: &ReadPlan<'_>) -> Result<Pass> {
     run(source, rounds, |asked| {
         let mut shares = Shares::new(reading.limits.bytes, u64::MAX);
         pass(sst, source, reading, &mut shares, asked)
@@ -102,7 +102,7 @@ impl Case {
     }
 
     /// Precharges with `resident` in memory, compares with the oracle, and reads.
-    fn check(&self, source: &Touch, sst: &Sst, wanted: &Reading<'_>, resident: &BTreeSet<u64>) {
+    fn check(&self, source: &Touch, sst: &Sst, wanted: &ReadPlan<'_>, resident: &BTreeSet<u64>) {
         source.start(resident);
         let bound = rounds_at_most(sst, wanted);
         let found = charge(source, sst, bound, wanted).expect("nothing is damaged");
@@ -148,12 +148,12 @@ fn every_range_of_row_ids_asks_for_its_pages() {
             for end in start..=ROWS as u64 + 1 {
                 for limit in limits() {
                     for direction in DIRECTIONS {
-                        let wanted = Reading {
+                        let wanted = ReadPlan {
                             rows: start..end,
                             direction,
                             limits: Limits::rows(limit),
                             groups: case.groups(),
-                            ..Reading::ALL
+                            ..ReadPlan::ALL
                         };
                         case.check(&source, &sst, &wanted, &BTreeSet::new());
                     }
@@ -204,7 +204,7 @@ fn every_range_of_keys_asks_for_its_pages() {
                     for n in 0..if is_plain { 9 } else { 1 } {
                         let limit = limits()[(i + k + turn + n) % 9];
                         let limits = Limits::rows(limit);
-                        let wanted = Reading { low, high, direction, limits, groups: case.groups(), ..Reading::ALL };
+                        let wanted = ReadPlan { low, high, direction, limits, groups: case.groups(), ..ReadPlan::ALL };
                         case.check(&source, &sst, &wanted, &BTreeSet::new());
                     }
                 }
@@ -228,7 +228,7 @@ fn every_limit_of_bytes_gives_a_beginning_of_what_is_wanted() {
                         (Bound::Excluded(keys[30].as_slice()), Bound::Unbounded),
                     ] {
                         let limits = Limits::bytes(limit);
-                        let wanted = Reading { low, high, direction, limits, groups: case.groups(), ..Reading::ALL };
+                        let wanted = ReadPlan { low, high, direction, limits, groups: case.groups(), ..ReadPlan::ALL };
                         case.check(&source, &sst, &wanted, &BTreeSet::new());
                     }
                 }
@@ -247,14 +247,14 @@ fn older_versions_are_asked_for_where_they_are_read() {
             for (i, low) in keys.iter().enumerate().step_by(3) {
                 for (k, high) in keys.iter().enumerate().skip(i).step_by(4) {
                     for direction in DIRECTIONS {
-                        let wanted = Reading {
+                        let wanted = ReadPlan {
                             low: Bound::Included(low.as_slice()),
                             high: Bound::Excluded(high.as_slice()),
                             direction,
                             limits: Limits::rows(limits()[(i + k) % 9]),
                             groups: case.groups(),
                             at: Version(at),
-                            ..Reading::ALL
+                            ..ReadPlan::ALL
                         };
                         if !is_empty(&wanted.low, &wanted.high) {
                             case.check(&source, &sst, &wanted, &BTreeSet::new());
@@ -280,7 +280,7 @@ fn what_is_in_memory_changes_what_is_asked_for_only_by_itself() {
             let resident: BTreeSet<u64> = all.iter().copied().filter(|_| rng.random_bool(share)).collect();
             let (a, b) = (rng.random_range(0..keys.len()), rng.random_range(0..keys.len()));
             let rows = rng.random_range(0..=ROWS as u64);
-            let wanted = Reading {
+            let wanted = ReadPlan {
                 low: Bound::Included(keys[a.min(b)].as_slice()),
                 high: Bound::Included(keys[a.max(b)].as_slice()),
                 rows: if round % 3 == 0 { rows / 2..rows + 3 } else { 0..u64::MAX },
@@ -319,7 +319,7 @@ fn values_outside_their_pages_come_too() {
                 for direction in DIRECTIONS {
                     for values in [false, true] {
                         for groups in [Groups::MAIN, Groups::NONE.with(2), case.groups()] {
-                            let wanted = Reading {
+                            let wanted = ReadPlan {
                                 low: Bound::Included(keys[11].as_slice()),
                                 high: Bound::Included(keys[77].as_slice()),
                                 direction,
@@ -327,7 +327,7 @@ fn values_outside_their_pages_come_too() {
                                 at: Version(at),
                                 values,
                                 groups,
-                                ..Reading::ALL
+                                ..ReadPlan::ALL
                             };
                             case.check(&source, &sst, &wanted, &BTreeSet::new());
                         }
@@ -348,7 +348,7 @@ fn a_precharge_ends_even_if_nothing_stays_in_memory() {
             let mut sst = std::sync::Arc::into_inner(case.built.sst_in(&cache, case.prefer_flat)).expect("it is new");
             sst.prefer_flat = case.prefer_flat;
             let source = Flaky::forgetful(Session::new(&cache, Reason::Precharge, Admit::Keep), seed);
-            let wanted = Reading { groups: case.groups(), at: Version(60), ..Reading::ALL };
+            let wanted = ReadPlan { groups: case.groups(), at: Version(60), ..ReadPlan::ALL };
             let bound = 2 * rounds_at_most(&sst, &wanted);
             charge(&source, &sst, bound, &wanted).expect("nothing is damaged");
             assert_eq!(cache.usage().pinned_bytes, 0, "a precharge gives back what it pinned");
@@ -360,13 +360,13 @@ fn a_precharge_ends_even_if_nothing_stays_in_memory() {
 fn an_empty_file_and_an_empty_range_want_nothing() {
     let built = Content::default().build(tiny());
     let (sst, source) = (built.sst(), Touch::new(&built));
-    let found = charge(&source, &sst, 0, &Reading::ALL).expect("nothing is read");
+    let found = charge(&source, &sst, 0, &ReadPlan::ALL).expect("nothing is read");
     assert_eq!(found, Pass { overshot: true, is_known: true, ..Pass::default() }, "the next file is asked");
     let built = content(0, false).build(tiny());
     let (sst, source) = (built.sst(), Touch::new(&built));
     let (low, high) = (Bound::Included(&b"b"[..]), Bound::Excluded(&b"a"[..]));
-    charge(&source, &sst, 0, &Reading { low, high, ..Reading::ALL }).expect("nothing is read");
-    charge(&source, &sst, 0, &Reading { limits: Limits::rows(0), ..Reading::ALL }).expect("nothing is read");
+    charge(&source, &sst, 0, &ReadPlan { low, high, ..ReadPlan::ALL }).expect("nothing is read");
+    charge(&source, &sst, 0, &ReadPlan { limits: Limits::rows(0), ..ReadPlan::ALL }).expect("nothing is read");
     assert!(source.asked_rows().is_empty() && source.asked_nodes().is_empty());
 }
 
@@ -386,7 +386,7 @@ fn range_erases_of_the_keys_come_too() {
         for (low, high) in [(0, 59), (7, 8), (10, 11), (13, 40), (58, 200)] {
             let (low, high) = (key(low), key(high));
             let (low_bound, high_bound) = (Bound::Included(low.as_slice()), Bound::Excluded(high.as_slice()));
-            let wanted = Reading { low: low_bound, high: high_bound, ..Reading::ALL };
+            let wanted = ReadPlan { low: low_bound, high: high_bound, ..ReadPlan::ALL };
             source.start(&BTreeSet::new());
             let found = charge(&source, &sst, rounds_at_most(&sst, &wanted), &wanted);
             assert!(!found.expect("nothing is damaged").missing);

@@ -1,7 +1,8 @@
-//! Of the main rows that will be read: their parts in other groups, the older versions that are read instead, and values
-//! that lie outside. It looks into the pages that have come, and passes by those that are gone again.
+//! What is read beside the main tree for main rows that will be read: their parts in other groups, the older versions that
+//! are read instead of them, and values that lie outside. It knows the pages that are in memory and skips those that were
+//! evicted again.
 
-use super::{Pass, Reading, Shares, Trees};
+use super::{Pass, ReadPlan, Shares, Trees};
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue};
 use crate::format::group_page::GroupLayout;
@@ -13,14 +14,14 @@ use pages::{Address, PageKind, PageRef, PageSource, Result, Stop};
 use std::ops::Range;
 
 /// A page in memory and those of its rows that are of interest.
-pub(super) struct Found<'p> {
+pub(super) struct HeldPage<'p> {
     kind: TreeKind,
     page: &'p PageRef,
     first_row: u64,
     rows: Range<u64>,
 }
 
-impl<'p> Found<'p> {
+impl<'p> HeldPage<'p> {
     /// `None` if the page does not hold the rows `span`.
     pub fn new(kind: TreeKind, page: &'p PageRef, span: &Range<u64>, rows: Range<u64>) -> Option<Self> {
         let (first_row, count) = if kind.is_by_row() {
@@ -52,10 +53,10 @@ impl<'p> Found<'p> {
     }
 }
 
-/// What is wanted beside the main tree.
+/// What a read takes beside the main tree.
 pub(super) struct Versions<'a, 't, 'k, S: ?Sized> {
     trees: &'t mut Trees<'a, S>,
-    reading: &'t Reading<'k>,
+    reading: &'t ReadPlan<'k>,
     shares: &'t mut Shares,
     rows: Range<u64>,
     sum: Pass,
@@ -66,7 +67,7 @@ pub(super) struct Versions<'a, 't, 'k, S: ?Sized> {
 impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
     pub fn new(
         trees: &'t mut Trees<'a, S>,
-        reading: &'t Reading<'k>,
+        reading: &'t ReadPlan<'k>,
         shares: &'t mut Shares,
         rows: Range<u64>,
     ) -> Self {
@@ -105,7 +106,7 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
         Ok(())
     }
 
-    /// The values outside of rows of one tree, as far as its pages are here.
+    /// The values outside of rows of one tree whose pages are in memory.
     fn values(&mut self, kind: TreeKind, rows: Range<u64>) -> Result<()> {
         let (sum, share) = (&mut self.sum, &mut self.shares.values);
         let (file, source, asked) = (&self.trees.sst.file, self.trees.source, self.trees.asked);
@@ -123,7 +124,7 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
 
     /// At a version before the file's newest: which version of each row is read shows in its page.
     fn old(&mut self) -> Result<()> {
-        let (mut newest, mut older) = (Spans::default(), Vec::new());
+        let (mut newest, mut older) = (RowRuns::default(), Vec::new());
         let (sst, at) = (self.trees.sst, self.reading.at);
         self.trees.pages(TreeKind::Main, self.rows.clone(), |found| {
             let layout = Layout::of(found.page);
@@ -137,7 +138,7 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
             }
             Ok(())
         })?;
-        let mut found = Spans::default();
+        let mut found = RowRuns::default();
         for row in older {
             if let Some(row) = self.older(row)? {
                 found.add(row);
@@ -155,11 +156,11 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
         else {
             return Ok(None);
         };
-        let wanted = history_key(row, Version(at));
-        let address = history.address_of_key(source, &wanted);
+        let key = history_key(row, Version(at));
+        let address = history.address_of_key(source, &key);
         let Some(page) = self.history_page(&history, address)? else { return Ok(None) };
         let layout = Layout::of(&page);
-        let i = layout.search(&page, &wanted).unwrap_or_else(|i| i);
+        let i = layout.search(&page, &key).unwrap_or_else(|i| i);
         let (page, layout, i) = if i < layout.rows() {
             (page, layout, i)
         } else {
@@ -210,9 +211,9 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
 
 /// Rows in runs of neighbours, in the order they were added, which is up or down.
 #[derive(Default)]
-struct Spans(Vec<Range<u64>>);
+struct RowRuns(Vec<Range<u64>>);
 
-impl Spans {
+impl RowRuns {
     fn add(&mut self, row: u64) {
         match self.0.last_mut() {
             Some(span) if row == span.end => span.end += 1,

@@ -1,5 +1,5 @@
 //! One pass over one tree, from the edge where the reader starts to the edge where it stops. It does not know what rows
-//! mean; of a page it looks at keys and at which rows are erased.
+//! mean; it only looks at keys, and at which rows are erased.
 //!
 //! ```text
 //!                        near edge                          far edge
@@ -10,29 +10,29 @@
 //! The page at the near edge is read whatever the limits. Going on, a child is taken if it is needed even if the page at
 //! the near edge gave everything it could; when that page is in memory, what it gives is known.
 
-use super::{Asked, Pass, Share};
+use super::{AskedPages, Pass, Share};
 use crate::Direction;
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
-use crate::format::node::{Node, Totals};
+use crate::format::node::{IndexNode, Totals};
 use crate::read::{Descent, Subtree};
 use crate::row::RowKind;
 use pages::{Address, PACK_BYTES, PageRef, PageSource, Result, Stop};
 use std::ops::{Bound, Range};
 
-/// Pages may unpack to about so many times their stored length; more is left to the pass that knows them.
+/// Packed pages are taken to unpack to this many times their stored length. A later pass knows those that came.
 const UNPACKED_TIMES: u64 = 6;
 
 /// One end of what is wanted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Side<'k> {
+pub(super) struct RangeSide<'k> {
     /// The first row there may be, or the end of those.
     pub row: u64,
     /// The key there.
     pub key: Bound<&'k [u8]>,
 }
 
-impl<'k> Side<'k> {
+impl<'k> RangeSide<'k> {
     fn key(&self) -> Option<&'k [u8]> {
         match self.key {
             Bound::Unbounded => None,
@@ -43,7 +43,7 @@ impl<'k> Side<'k> {
 
 /// A subtree on the way.
 #[derive(Clone, Copy)]
-struct Step {
+struct WalkStep {
     subtree: Subtree,
     /// Whether the edges of the range lie in it.
     is_near: bool,
@@ -51,12 +51,12 @@ struct Step {
 }
 
 /// The pass.
-pub(super) struct Walk<'a, 's, S: ?Sized> {
+pub(super) struct PrechargeWalk<'a, 's, S: ?Sized> {
     source: &'a S,
-    asked: &'a Asked,
+    asked: &'a AskedPages,
     descent: Descent<'a>,
-    low: Side<'a>,
-    high: Side<'a>,
+    low: RangeSide<'a>,
+    high: RangeSide<'a>,
     direction: Direction,
     share: &'s mut Share,
     /// Stored bytes that may be read beside the first page, which is free if this is the first file.
@@ -94,12 +94,12 @@ struct Near {
     items: Option<u64>,
 }
 
-impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
+impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
     pub fn new(
         source: &'a S,
-        asked: &'a Asked,
+        asked: &'a AskedPages,
         descent: Descent<'a>,
-        (low, high): (Side<'a>, Side<'a>),
+        (low, high): (RangeSide<'a>, RangeSide<'a>),
         direction: Direction,
         share: &'s mut Share,
     ) -> Self {
@@ -136,7 +136,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         !self.counts_erased && before.erased != through.erased
     }
 
-    pub fn run(&mut self) -> Result<Pass> {
+    pub fn walk(&mut self) -> Result<Pass> {
         if self.low.row >= self.high.row {
             return Ok(Pass::default());
         }
@@ -150,7 +150,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
             near.subtree.before.rows
         });
         let start = self.reached;
-        let root = Step { subtree: self.descent.whole(), is_near: true, is_far: true };
+        let root = WalkStep { subtree: self.descent.whole(), is_near: true, is_far: true };
         self.child(&root)?;
         // Nearest first: as long as the near edge is not known, nothing else is asked for the rows beyond it.
         let reached = if near.row.is_some() { self.reached } else { start };
@@ -171,20 +171,20 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         }
     }
 
-    /// The node at the top of `subtree`, likewise.
+    /// The node at the top of `subtree`; `None` if it is not in memory, and asked for.
     fn look_at_node(&mut self, subtree: Subtree) -> Result<Option<PageRef>> {
         self.look(self.descent.node_of(self.source, &subtree))
     }
 
-    /// A data page of rows with keys, likewise.
-    fn look_at_rows(&mut self, subtree: &Subtree) -> Result<Option<Rows>> {
+    /// A data page of rows with keys; `None` if it is not in memory, and asked for.
+    fn look_at_rows(&mut self, subtree: &Subtree) -> Result<Option<CountedPage>> {
         let Some(page) = self.look(self.descent.top_of(self.source, subtree))? else { return Ok(None) };
         let Subtree { address, before, through, .. } = subtree;
         let layout = Layout::of(&page);
         self.descent.check_rows(&layout, subtree.rows(), address)?;
-        let rows = Rows { page, layout, counts_erased: self.counts_erased };
+        let rows = CountedPage { page, layout, counts_erased: self.counts_erased };
         if self.counts_items() && !self.counts_erased {
-            let erased = layout.rows() - rows.kept(0..layout.rows()).count();
+            let erased = layout.rows() - rows.counted(0..layout.rows()).count();
             if before.erased.checked_add(erased as u64) != Some(through.erased) {
                 let said = through.erased.wrapping_sub(before.erased);
                 let why = format!("{erased} of its rows are erased, its parent says {said}");
@@ -195,7 +195,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     }
 
     /// The child of `node` where `side` is, among those with rows that may be wanted.
-    fn child_at(&self, node: &Node<'_>, side: &Side<'_>) -> usize {
+    fn child_at(&self, node: &IndexNode<'_>, side: &RangeSide<'_>) -> usize {
         let (first, last) = (node.search_row(self.low.row), node.search_row(self.high.row - 1));
         match side.key() {
             Some(key) => node.search(key).clamp(first, last),
@@ -205,7 +205,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     }
 
     /// Whether the near edge lies under a child of `node` beyond those with rows that may be wanted.
-    fn is_past(&self, node: &Node<'_>, near: &Side<'_>) -> bool {
+    fn is_past(&self, node: &IndexNode<'_>, near: &RangeSide<'_>) -> bool {
         let Some(key) = near.key() else { return false };
         let child = node.search(key);
         if self.direction.is_forward() {
@@ -216,7 +216,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     }
 
     /// The first row at or after the low end, if `rows` is the page where it is; `None` if only the page can say.
-    fn low_row(&self, rows: Option<&Rows>, before: &Totals) -> Option<u64> {
+    fn low_row(&self, rows: Option<&CountedPage>, before: &Totals) -> Option<u64> {
         let Some(key) = self.low.key() else { return Some(self.low.row.max(before.rows)) };
         let row = match (rows?.search(key), self.low.key) {
             (Ok(row), Bound::Excluded(_)) => row + 1,
@@ -226,7 +226,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     }
 
     /// The end of the rows before the high end, likewise.
-    fn high_row(&self, rows: Option<&Rows>, through: &Totals) -> Option<u64> {
+    fn high_row(&self, rows: Option<&CountedPage>, through: &Totals) -> Option<u64> {
         let Some(key) = self.high.key() else { return Some(self.high.row.min(through.rows)) };
         let row = match (rows?.search(key), self.high.key) {
             (Ok(row), Bound::Included(_)) => row + 1,
@@ -236,27 +236,27 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     }
 
     /// How many rows before `row`, which lies in the page, are not erased; `None` if only the page can say.
-    fn items_before(&self, row: u64, rows: Option<&Rows>, before: &Totals, through: &Totals) -> Option<u64> {
+    fn items_before(&self, row: u64, rows: Option<&CountedPage>, before: &Totals, through: &Totals) -> Option<u64> {
         if !self.has_uncounted(before, through) {
             return Some(self.items(before) + row.clamp(before.rows, through.rows) - before.rows);
         }
         if row >= through.rows {
             return Some(self.items(through));
         }
-        Some(self.items(before) + rows?.kept(0..row.saturating_sub(before.rows) as usize).count() as u64)
+        Some(self.items(before) + rows?.counted(0..row.saturating_sub(before.rows) as usize).count() as u64)
     }
 
     fn counts_items(&self) -> bool {
         self.rows_left < u64::MAX
     }
 
-    /// Goes down to the near edge as far as nodes are in memory. False if all rows that may be wanted lie before it.
+    /// Goes down to the near edge until a node is not in memory. False if all rows that may be wanted lie before it.
     fn find_near(&mut self) -> Result<bool> {
         self.near = Near { subtree: self.descent.whole(), is_page: false, row: None, items: None };
         let side = if self.direction.is_forward() { self.low } else { self.high };
         while self.near.subtree.level > 0 {
             let Some(page) = self.look_at_node(self.near.subtree)? else { return Ok(true) };
-            let node = Node::new(&page);
+            let node = IndexNode::new(&page);
             if self.is_piece && self.is_past(&node, &side) {
                 return Ok(false);
             }
@@ -280,7 +280,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
         Ok(true)
     }
 
-    /// At most so many rows that count lie between the near edge and the rows given: before them going forward, after them
+    /// The most rows that count between the near edge and the rows given: before them going forward, after them
     /// going backward.
     fn items_on_the_way_at_most(&self, before: &Totals, through: &Totals) -> u64 {
         if self.direction.is_forward() {
@@ -291,7 +291,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     }
 
     /// Whether a child other than the one at the near edge is needed for certain.
-    fn is_wanted(&self, step: &Step) -> bool {
+    fn is_wanted(&self, step: &WalkStep) -> bool {
         let Subtree { before, through, level, .. } = &step.subtree;
         if self.is_enough(step) {
             return false;
@@ -307,13 +307,13 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
             (Direction::Backward, false) => self.near.subtree.through.bytes.saturating_sub(through.bytes),
         };
         let bytes = bytes.saturating_add(least);
-        // Not to come further out than there is room for when the near edge is known: pages may unpack to some times more.
+        // There must be room for all of it once the near edge is known: packed pages take several times their stored length.
         let has_room = self.near.is_page || bytes.saturating_mul(UNPACKED_TIMES) <= self.most_memory_bytes;
         bytes <= self.most_bytes && has_room
     }
 
     /// Asks for a child and what is needed under it.
-    fn child(&mut self, step: &Step) -> Result<()> {
+    fn child(&mut self, step: &WalkStep) -> Result<()> {
         if step.subtree.level == 0 {
             return self.data(step);
         }
@@ -321,14 +321,14 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
             self.unknown(step);
             return Ok(());
         };
-        let node = Node::new(&page);
+        let node = IndexNode::new(&page);
         let (near_side, far_side) = self.direction.near_far((self.low, self.high));
         let (first, last) = self.direction.near_far((0, node.children() - 1));
         let near = if step.is_near { self.child_at(&node, &near_side) } else { first };
         let far = if step.is_far { self.child_at(&node, &far_side) } else { last };
         let mut i = near;
         loop {
-            let next = Step {
+            let next = WalkStep {
                 subtree: step.subtree.child(&node, i),
                 is_near: step.is_near && i == near,
                 is_far: step.is_far && i == far,
@@ -348,23 +348,23 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     }
 
     /// Whether the rows before `step` may be all that are wanted.
-    fn is_enough(&self, step: &Step) -> bool {
+    fn is_enough(&self, step: &WalkStep) -> bool {
         self.items_on_the_way_at_most(&step.subtree.before, &step.subtree.through) >= self.rows_left
     }
 
     /// How many rows that count the reader has had at most when it comes to `step`.
-    fn had_before(&self, step: &Step) -> u64 {
+    fn had_before(&self, step: &WalkStep) -> u64 {
         self.items_on_the_way_at_most(&step.subtree.before, &step.subtree.through).min(self.rows_left)
     }
 
     /// How many it has had at most when it leaves `step`.
-    fn had_through(&self, step: &Step) -> u64 {
+    fn had_through(&self, step: &WalkStep) -> u64 {
         let edge = if self.direction.is_forward() { step.subtree.through } else { step.subtree.before };
         self.items_on_the_way_at_most(&edge, &edge).min(self.rows_left)
     }
 
     /// A page or node that is not in memory, or whose rows are not known.
-    fn unknown(&mut self, step: &Step) {
+    fn unknown(&mut self, step: &WalkStep) {
         self.pass.items = self.had_through(step);
         if step.subtree.level > 0 {
             // Nearest first: what lies under it may take so much of what is left for what comes behind it.
@@ -380,12 +380,12 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     }
 
     /// Whether the last row that is wanted may lie in `step`.
-    fn may_end_in(&self, step: &Step) -> bool {
+    fn may_end_in(&self, step: &WalkStep) -> bool {
         self.counts_items() && self.had_through(step) >= self.rows_left
     }
 
     /// A data page.
-    fn data(&mut self, step: &Step) -> Result<()> {
+    fn data(&mut self, step: &WalkStep) -> Result<()> {
         let (near, far) = self.direction.near_far((self.low, self.high));
         let by_key = step.is_far && far.key().is_some() || step.is_near && near.key().is_some();
         let erased = self.has_uncounted(&step.subtree.before, &step.subtree.through);
@@ -459,7 +459,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
 
     /// How many rows are still wanted when the reader has come through `step` to row `end` of it; `None` if that depends
     /// on what is not known.
-    fn items_left(&self, step: &Step, end: u64, rows: Option<&Rows>) -> Option<u64> {
+    fn items_left(&self, step: &WalkStep, end: u64, rows: Option<&CountedPage>) -> Option<u64> {
         let near = self.near.items?;
         let here = self.items_before(end, rows, &step.subtree.before, &step.subtree.through)?;
         let came = if self.direction.is_forward() { here.saturating_sub(near) } else { near.saturating_sub(here) };
@@ -467,7 +467,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     }
 
     /// Forward the end of the rows that are wanted, backward their first, in the page where the limit is reached.
-    fn last_row(&self, step: &Step, rows: &Rows) -> Result<u64> {
+    fn last_row(&self, step: &WalkStep, rows: &CountedPage) -> Result<u64> {
         let Near { items: Some(near_items), row: Some(near_row), .. } = self.near else {
             unreachable!("the limit is known to be reached")
         };
@@ -477,13 +477,13 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
                 true => (near_row, 0),
                 false => (0, self.items(&step.subtree.before).saturating_sub(near_items)),
             };
-            rows.kept(from..rows.layout.rows()).nth((self.rows_left - had - 1) as usize).map(|i| i + 1)
+            rows.counted(from..rows.layout.rows()).nth((self.rows_left - had - 1) as usize).map(|i| i + 1)
         } else {
             let (to, had) = match step.is_near {
                 true => (near_row, 0),
                 false => (rows.layout.rows(), near_items.saturating_sub(self.items(&step.subtree.through))),
             };
-            rows.kept(0..to).rev().nth((self.rows_left - had - 1) as usize)
+            rows.counted(0..to).rev().nth((self.rows_left - had - 1) as usize)
         };
         nth.map(|nth| step.subtree.before.rows + nth as u64).ok_or_else(|| {
             let why = "more of its rows are erased than the nodes above it say".to_owned();
@@ -492,7 +492,7 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
     }
 
     /// The far edge is reached: the reader looks at one row more to see that it is.
-    fn beyond(&mut self, step: &Step, end: u64) -> Result<()> {
+    fn beyond(&mut self, step: &WalkStep, end: u64) -> Result<()> {
         if self.direction.is_forward() {
             if end >= self.high.row {
                 self.pass.overshot = !self.pass.missing;
@@ -526,13 +526,13 @@ impl<'a, 's, S: PageSource + ?Sized> Walk<'a, 's, S> {
 }
 
 /// A page of rows with keys.
-struct Rows {
+struct CountedPage {
     page: PageRef,
     layout: Layout,
     counts_erased: bool,
 }
 
-impl Rows {
+impl CountedPage {
     /// The row with this key, or the first with a greater one.
     fn search(&self, key: &[u8]) -> std::result::Result<u64, u64> {
         let row = |i: usize| self.layout.first_row() + i as u64;
@@ -540,7 +540,7 @@ impl Rows {
     }
 
     /// Those of the rows that count.
-    fn kept(&self, within: Range<usize>) -> impl DoubleEndedIterator<Item = usize> {
+    fn counted(&self, within: Range<usize>) -> impl DoubleEndedIterator<Item = usize> {
         within.filter(|&i| self.counts_erased || self.layout.record(&self.page, i).kind != RowKind::Erase)
     }
 }

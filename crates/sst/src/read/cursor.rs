@@ -1,9 +1,10 @@
-//! A cursor over the rows of a file with their versions. Which version is wanted is said row by row.
+//! A cursor over the rows of a file with their versions. The caller says for each row which version is wanted; which of them
+//! are hidden by range erases or by other files it does not know.
 
 use super::parts::{GroupCursor, Groups};
 use super::readahead::{Far, Readahead};
 use super::streak::Streak;
-use super::tree::{Edge, Seek, TreeCursor};
+use super::tree::{ScanEnd, Seek, TreeCursor};
 use super::{Row, RowPlace, Sst, StoredValue, main_row};
 use crate::Direction;
 use crate::format::meta::TreeKind;
@@ -23,10 +24,10 @@ pub struct SstCursor {
     main: Option<TreeCursor>,
     /// Where older versions were looked up last; looking one up moves nothing that shows.
     history: Option<RefCell<TreeCursor>>,
-    /// Of the groups whose parts were asked for, made when first asked.
+    /// Cursors of the groups whose parts were asked for, made when first asked.
     groups: Vec<GroupCursor>,
     readahead: Readahead,
-    edge: Option<Edge>,
+    edge: Option<ScanEnd>,
     direction: Direction,
     key: Vec<u8>,
 }
@@ -37,8 +38,8 @@ impl SstCursor {
         Self::within(sst, 0..u64::MAX)
     }
 
-    /// A cursor over those of the main rows `rows` that are seen of `sst`, with all their versions: it shows no other row and reads no page that
-    /// has none of them. Allocates nothing.
+    /// A cursor over those of the main rows `rows` that are seen of `sst`, with all their versions. It shows no other row and
+    /// reads no page that has none of them. Allocates nothing.
     pub fn within(sst: Arc<Sst>, rows: Range<u64>) -> Self {
         let cursor =
             |kind: TreeKind, tree, rows: RowRanges| TreeCursor::new(&sst.file, kind, tree, sst.prefer_flat, rows);
@@ -67,7 +68,7 @@ impl SstCursor {
     /// Asks ahead for nothing but keys up to `far`, seen from where the scan starts, and what belongs to them. The cursor may
     /// go on beyond.
     pub fn until(mut self, far: Bound<&[u8]>) -> Self {
-        self.edge = Far::new(far).map(|far| Edge { sst: Arc::clone(&self.sst), far });
+        self.edge = Far::new(far).map(|far| ScanEnd { sst: Arc::clone(&self.sst), far });
         if let Some(main) = &mut self.main {
             main.set_edge(self.edge.clone());
         }
@@ -86,9 +87,9 @@ impl SstCursor {
     }
 
     /// Asks for the first pages that a scan will need that comes from `before`, whose window is longer than its file. To be
-    /// called when [`SstCursor::has_rest`] says so of it. Moves nothing.
+    /// called when [`SstCursor::has_rest`] is true for `before`. Moves nothing.
     pub fn ask_after<S: PageSource + ?Sized>(&mut self, source: &S, before: &mut Self) {
-        self.turn(before.direction);
+        self.set_direction(before.direction);
         if let (Some(main), Some(before)) = (&mut self.main, &mut before.main) {
             main.ask_after(source, before);
         }
@@ -136,7 +137,7 @@ impl SstCursor {
 
     /// The walk goes on, this way.
     #[inline]
-    fn turn(&mut self, direction: Direction) {
+    fn set_direction(&mut self, direction: Direction) {
         if self.direction != direction {
             self.begin(direction);
         }
@@ -157,38 +158,62 @@ impl SstCursor {
     }
 
     /// Goes forward to `key`. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         self.begin(Direction::Forward);
         self.moved(|main| main.seek(source, key, seek))
     }
 
     /// Goes backward to `key`. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         self.begin(Direction::Backward);
         self.moved(|main| main.seek_back(source, key, seek))
     }
 
     /// Goes to the first row. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.turn(Direction::Forward);
+        self.set_direction(Direction::Forward);
         self.moved(|main| main.seek_first(source))
     }
 
     /// Goes to the last row. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.turn(Direction::Backward);
+        self.set_direction(Direction::Backward);
         self.moved(|main| main.seek_last(source))
     }
 
     /// Goes to the next row. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.turn(Direction::Forward);
+        self.set_direction(Direction::Forward);
         self.moved(|main| main.next(source))
     }
 
     /// Goes to the row before. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
-        self.turn(Direction::Backward);
+        self.set_direction(Direction::Backward);
         self.moved(|main| main.prev(source))
     }
 
@@ -253,6 +278,10 @@ impl SstCursor {
 
     /// The parts of the row at `place` in those of `groups` that lie beside the main one, appended to `parts` in order.
     /// A step: nothing is appended if it faults.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn parts<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -319,6 +348,10 @@ impl SstCursor {
     }
 
     /// The newest version of the row that is not newer than `at`, if there is one. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn visible<S: PageSource + ?Sized>(&self, source: &S, at: Version) -> Result<Option<Row>, Stop> {
         let Some((page, layout, i)) = self.main.as_ref().and_then(TreeCursor::place) else { return Ok(None) };
         self.sst.visible(page, layout, i, at, |version| {
@@ -330,6 +363,10 @@ impl SstCursor {
     }
 
     /// Goes to the newest of the row's older versions; false if it has none. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn first_older<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         let Some((page, layout, i)) = self.main.as_ref().and_then(TreeCursor::place) else { return Ok(false) };
         let row = layout.first_row() + i as u64;
@@ -343,6 +380,10 @@ impl SstCursor {
     }
 
     /// Goes to the version older than the one [`SstCursor::first_older`] or this found; false after the oldest. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn next_older<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         let row = self.older_row();
         let Some(history) = &mut self.history else { return Ok(false) };

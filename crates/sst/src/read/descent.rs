@@ -4,7 +4,7 @@ use super::corrupt;
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::meta::{Root, Tree, TreeKind};
-use crate::format::node::{Node, Totals};
+use crate::format::node::{IndexNode, Totals};
 use crate::slice::RowRanges;
 use os::sync::Arc;
 use pages::{Address, Error, PageAt, PageKind, PageRef, PageSource, PagedFile, Stop};
@@ -20,19 +20,19 @@ pub(crate) struct Descent<'a> {
     totals: Totals,
 }
 
-pub(super) type Place<L = Layout> = (PageRef, L, usize);
+pub(super) type TreePlace<L = Layout> = (PageRef, L, usize);
 
 /// Where a key lies among some of a tree's rows.
 pub(super) enum Under {
     /// In this page, or between it and a neighbour, if anywhere.
     Page(PageRef, Layout),
-    /// Among these rows of the tree, none of which is one of them.
+    /// Among these rows of the tree, none of which is seen.
     Hidden(Range<u64>),
 }
 
 /// What a way down leads to.
 #[derive(Clone, Copy)]
-enum Target<'k> {
+enum WayTarget<'k> {
     /// The data page under which the key lies if it exists.
     Key(&'k [u8]),
     /// The data page that holds the row.
@@ -67,7 +67,7 @@ fn peek<S: PageSource + ?Sized>(source: &S, at: PageAt<'_>) -> Result<PageRef, M
 
 /// Rows of the tree under child `i` of `node`, which has `rows`.
 #[inline]
-fn rows_under(node: &Node<'_>, i: usize, rows: &Range<u64>) -> Range<u64> {
+fn rows_under(node: &IndexNode<'_>, i: usize, rows: &Range<u64>) -> Range<u64> {
     node.rows_before(i).unwrap_or(rows.start)..node.rows_through(i)
 }
 
@@ -86,7 +86,7 @@ pub struct Subtree {
 
 impl Subtree {
     /// Child `i` of the node at the top.
-    pub fn child(&self, node: &Node<'_>, i: usize) -> Self {
+    pub fn child(&self, node: &IndexNode<'_>, i: usize) -> Self {
         let child = node.child(i);
         let before = if i > 0 { node.child(i - 1).totals } else { self.before };
         Self { address: child.address, before, through: child.totals, level: self.level - 1 }
@@ -120,7 +120,7 @@ impl Leaf {
     /// The same node at the child that holds row `row`, if that is this child or a neighbour of it.
     #[inline]
     pub fn beside(&self, row: u64) -> Option<Self> {
-        let node = Node::new(&self.page);
+        let node = IndexNode::new(&self.page);
         let ends_after = |child: usize| child < node.children() && row < node.rows_through(child);
         let begins_before = |child: usize| child.checked_sub(1).is_none_or(|before| node.rows_through(before) <= row);
         let holds = |child: usize| child > 0 && begins_before(child) && ends_after(child);
@@ -154,25 +154,25 @@ impl<'a> Descent<'a> {
         Way { address: self.root.address, level: self.root.height, above: None }
     }
 
-    /// Goes down `way` towards `target`, to a data page, by the nodes that `bring` brings. `pass` is called with each node and
-    /// the number of the child that the way leads to; it ends the walk below that node if it answers false. After an error the
+    /// Goes down `way` towards `target`, to a data page, by the nodes that `bring` brings. `visit` is called with each node and
+    /// the number of the child that the way leads to; if it answers false, the walk ends below that node. After an error the
     /// way stays at the page that was not brought.
     #[inline]
     fn walk<E: From<Error>>(
         &self,
         way: &mut Way,
-        target: Target<'_>,
+        target: WayTarget<'_>,
         bring: impl Fn(PageAt<'_>) -> Result<PageRef, E>,
-        mut pass: impl FnMut(&Node<'_>, usize) -> bool,
+        mut visit: impl FnMut(&IndexNode<'_>, usize) -> bool,
     ) -> Result<(), E> {
         while way.level > 0 {
             let page = bring(self.at(&way.address, self.root_kind, way.above.as_ref()))?;
             let node = self.node(&page, &way.address)?;
             let child = match target {
-                Target::Key(key) => node.search(key),
-                Target::Row(row) => node.search_row(row),
+                WayTarget::Key(key) => node.search(key),
+                WayTarget::Row(row) => node.search_row(row),
             };
-            let goes_on = pass(&node, child);
+            let goes_on = visit(&node, child);
             way.address = node.address(child);
             way.level -= 1;
             way.above = Some(Leaf { page, child });
@@ -185,14 +185,14 @@ impl<'a> Descent<'a> {
 
     /// The way to the data page of `target`.
     #[inline]
-    fn way_to<S: PageSource + ?Sized>(&self, source: &S, target: Target<'_>) -> Result<Way, Stop> {
+    fn way_to<S: PageSource + ?Sized>(&self, source: &S, target: WayTarget<'_>) -> Result<Way, Stop> {
         let mut way = self.top();
         self.walk(&mut way, target, |at| source.page(at), |_, _| true)?;
         Ok(way)
     }
 
-    /// As far as nodes are in memory, the way to the data page of `target`, and the rows of the tree under its page.
-    fn peek_way<S: PageSource + ?Sized>(&self, source: &S, target: Target<'_>) -> (Way, Range<u64>) {
+    /// The way to the data page of `target` up to the first node that is not in memory, and the rows of the tree under its end.
+    fn peek_way<S: PageSource + ?Sized>(&self, source: &S, target: WayTarget<'_>) -> (Way, Range<u64>) {
         let (mut way, mut rows) = (self.top(), 0..self.totals.rows);
         let come = self.walk(
             &mut way,
@@ -214,14 +214,14 @@ impl<'a> Descent<'a> {
         source: &S,
         key: &[u8],
     ) -> (Option<Address>, Range<u64>) {
-        let (way, rows) = self.peek_way(source, Target::Key(key));
+        let (way, rows) = self.peek_way(source, WayTarget::Key(key));
         ((way.level == 0).then_some(way.address), rows)
     }
 
     /// Address of the data page that `leaf` has come to; in a tree without nodes that of the only page.
     #[inline]
     pub(super) fn address_under(&self, leaf: Option<&Leaf>) -> Address {
-        leaf.map_or(self.root.address, |Leaf { page, child }| Node::new(page).address(*child))
+        leaf.map_or(self.root.address, |Leaf { page, child }| IndexNode::new(page).address(*child))
     }
 
     /// The page that a way has come to.
@@ -239,7 +239,7 @@ impl<'a> Descent<'a> {
     /// The node above the data page that holds row `row`, and which of its children that is; `None` in a tree of one page.
     #[inline]
     pub(super) fn leaf_of_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Option<Leaf>, Stop> {
-        Ok(self.way_to(source, Target::Row(row))?.above)
+        Ok(self.way_to(source, WayTarget::Row(row))?.above)
     }
 
     /// The whole tree.
@@ -297,10 +297,10 @@ impl<'a> Descent<'a> {
         self.root_kind
     }
 
-    /// How many rows lie before `key`, `after` says whether it is one of them: exactly, if what it takes is in memory;
-    /// otherwise at least so many, or at most, as `most` says.
+    /// How many rows lie before `key`; with `after`, a row with this key counts, too. The number is exact if the way to the row
+    /// is in memory; otherwise it is an upper bound if `most` says so, else a lower one.
     pub(super) fn peek_rank<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], after: bool, most: bool) -> u64 {
-        let (way, rows) = self.peek_way(source, Target::Key(key));
+        let (way, rows) = self.peek_way(source, WayTarget::Key(key));
         let page = if way.level == 0 { self.peek(source, &way.address) } else { None };
         let Some(page) = page else { return if most { rows.end } else { rows.start } };
         let layout = Layout::of(&page);
@@ -313,8 +313,8 @@ impl<'a> Descent<'a> {
 
     /// The node that is `page`. It has separators where rows have keys, and none elsewhere.
     #[inline]
-    pub(crate) fn node<'p>(&self, page: &'p PageRef, at: &Address) -> Result<Node<'p>, Error> {
-        let node = Node::new(page);
+    pub(crate) fn node<'p>(&self, page: &'p PageRef, at: &Address) -> Result<IndexNode<'p>, Error> {
+        let node = IndexNode::new(page);
         if node.is_by_row() == self.kind.is_by_row() {
             return Ok(node);
         }
@@ -328,7 +328,7 @@ impl<'a> Descent<'a> {
     }
 
     /// The totals of a node lead from those before it to those through it, as its parent has them.
-    fn check_totals(&self, node: &Node<'_>, subtree: &Subtree) -> Result<(), Error> {
+    fn check_totals(&self, node: &IndexNode<'_>, subtree: &Subtree) -> Result<(), Error> {
         let Subtree { address, before, through, .. } = subtree;
         let first = node.child(0).totals;
         let grows = first.rows > before.rows
@@ -349,16 +349,16 @@ impl<'a> Descent<'a> {
     /// The data page that holds row `row`, if it is in memory, and which rows it holds; otherwise rows around `row` for
     /// which the answer is the same.
     pub(crate) fn peek_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> (Option<PageRef>, Range<u64>) {
-        let (way, rows) = self.peek_way(source, Target::Row(row));
+        let (way, rows) = self.peek_way(source, WayTarget::Row(row));
         let page = if way.level == 0 { self.peek(source, &way.address) } else { None };
         (page, rows)
     }
 
-    /// The data page that holds row `row`, if it and the nodes above it are in memory; counts as no use of them.
+    /// The data page that holds row `row`, if it and the nodes above it are in memory. Their uses are not counted.
     pub(super) fn glance_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Option<PageRef> {
         let mut way = self.top();
         let glance = |at: PageAt<'_>| source.glance(at).ok_or(Missing::Page(at.address, at.kind));
-        self.walk(&mut way, Target::Row(row), glance, |_, _| true).ok()?;
+        self.walk(&mut way, WayTarget::Row(row), glance, |_, _| true).ok()?;
         source.glance(self.at(&way.address, self.kind.page_kind(), way.above.as_ref()))
     }
 
@@ -375,12 +375,12 @@ impl<'a> Descent<'a> {
     /// Address of the data page under which `key` lies if it exists.
     #[inline]
     pub(crate) fn address_of_key<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Address, Stop> {
-        Ok(self.way_to(source, Target::Key(key))?.address)
+        Ok(self.way_to(source, WayTarget::Key(key))?.address)
     }
 
     /// Address of the data page that holds row `row`, which is one of the tree's.
     pub(crate) fn address_of_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Address, Stop> {
-        Ok(self.way_to(source, Target::Row(row))?.address)
+        Ok(self.way_to(source, WayTarget::Row(row))?.address)
     }
 
     /// As [`Self::page_of_key`] with what is in memory: the page, or the first one on the way that is missing. `None` if
@@ -391,7 +391,7 @@ impl<'a> Descent<'a> {
         key: &[u8],
     ) -> Result<Option<PageRef>, (Address, PageKind)> {
         let mut way = self.top();
-        let come = self.walk(&mut way, Target::Key(key), |at| peek(source, at), |_, _| true);
+        let come = self.walk(&mut way, WayTarget::Key(key), |at| peek(source, at), |_, _| true);
         let page = come.and_then(|()| peek(source, self.at(&way.address, self.kind.page_kind(), way.above.as_ref())));
         match page {
             Ok(page) => Ok(Some(page)),
@@ -402,7 +402,7 @@ impl<'a> Descent<'a> {
 
     /// First row of the page under which `key` lies if it exists; `None` if a node above it is not in memory.
     pub(crate) fn peek_first_row<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Option<u64> {
-        let (way, rows) = self.peek_way(source, Target::Key(key));
+        let (way, rows) = self.peek_way(source, WayTarget::Key(key));
         (way.level == 0).then_some(rows.start)
     }
 
@@ -413,7 +413,7 @@ impl<'a> Descent<'a> {
         source: &S,
         key: &[u8],
     ) -> Result<(PageRef, Layout), Stop> {
-        let page = self.page_at(source, &self.way_to(source, Target::Key(key))?)?;
+        let page = self.page_at(source, &self.way_to(source, WayTarget::Key(key))?)?;
         let layout = Layout::of(&page);
         Ok((page, layout))
     }
@@ -429,11 +429,11 @@ impl<'a> Descent<'a> {
             return self.page_of_key(source, key).map(|(page, layout)| Under::Page(page, layout));
         }
         let (mut way, mut span) = (self.top(), 0..self.totals.rows);
-        let pass = |node: &Node<'_>, child| {
+        let visit = |node: &IndexNode<'_>, child| {
             span = rows_under(node, child, &span);
             rows.count_within(span.clone()) > 0
         };
-        self.walk(&mut way, Target::Key(key), |at| source.page(at), pass)?;
+        self.walk(&mut way, WayTarget::Key(key), |at| source.page(at), visit)?;
         if rows.count_within(span.clone()) == 0 {
             return Ok(Under::Hidden(span));
         }
@@ -455,7 +455,7 @@ impl<'a> Descent<'a> {
             let why = format!("row {row} is beyond the {} rows of the tree", self.totals.rows);
             return Err(corrupt(self.file, self.kind.page_kind(), self.root.address.offset, why));
         }
-        let way = self.way_to(source, Target::Row(row))?;
+        let way = self.way_to(source, WayTarget::Row(row))?;
         let page = self.page_at(source, &way)?;
         let layout = L::of(&page);
         self.check_row(row, &layout, &way.address)?;
@@ -473,7 +473,7 @@ impl<'a> Descent<'a> {
     }
 
     /// The row before row `row`.
-    pub(crate) fn before<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Option<Place>, Stop> {
+    pub(crate) fn before<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Option<TreePlace>, Stop> {
         let Some(row) = row.checked_sub(1) else { return Ok(None) };
         let (page, layout): (PageRef, Layout) = self.page_of_row(source, row)?;
         let i = (row - layout.first_row()) as usize;
@@ -481,7 +481,7 @@ impl<'a> Descent<'a> {
     }
 
     /// The first row whose key is not less than `key`.
-    pub(crate) fn lower<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Option<Place>, Stop> {
+    pub(crate) fn lower<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Option<TreePlace>, Stop> {
         let (page, layout) = self.page_of_key(source, key)?;
         let i = layout.search(&page, key).unwrap_or_else(|i| i);
         self.at_or_next(source, page, layout, i)
@@ -494,7 +494,7 @@ impl<'a> Descent<'a> {
         page: PageRef,
         layout: Layout,
         i: usize,
-    ) -> Result<Option<Place>, Stop> {
+    ) -> Result<Option<TreePlace>, Stop> {
         if i < layout.rows() {
             return Ok(Some((page, layout, i)));
         }

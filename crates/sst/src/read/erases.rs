@@ -1,4 +1,4 @@
-//! A place among the range erases of a file, of which it gives what a table sees. It keeps the page of its place, so that
+//! A cursor over the range erases of a file; it gives what a table sees of them. It keeps the page of its place, so that
 //! erases that lie together are read from one page. It knows no rows.
 
 use super::readahead::Readahead;
@@ -50,6 +50,10 @@ impl EraseCursor {
     }
 
     /// Goes to the first erase and returns it. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<RangeErase>, Stop> {
         let low = self.sst.slice.as_ref().map(|slice| slice.bounds.low.clone());
         self.seek(source, low.as_deref().unwrap_or_default())
@@ -57,6 +61,10 @@ impl EraseCursor {
 
     /// Goes to the first erase that ends after `key` and returns it: it covers `key`, or no erase covers the keys from `key`
     /// to its start. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
         // Where the gap begins, if there is one around the key and its begin is seen.
         let mut begin = None;
@@ -69,10 +77,10 @@ impl EraseCursor {
         }
         let nearest = loop {
             match self.look()? {
-                Look::Seen(erase) if erase.keys.ends_after(key) => break Some(erase),
-                Look::Seen(erase) => begin = erase.keys.end,
-                Look::Before => {}
-                Look::After => break None,
+                SeenErase::Seen(erase) if erase.keys.ends_after(key) => break Some(erase),
+                SeenErase::Seen(erase) => begin = erase.keys.end,
+                SeenErase::Before => {}
+                SeenErase::After => break None,
             }
             if !self.step(source, Direction::Forward)? {
                 break None;
@@ -92,6 +100,10 @@ impl EraseCursor {
 
     /// Goes to the last erase that begins at or before `key` and returns it: it covers `key`, or no erase covers the keys from
     /// its end to `key`. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
         if !self.seek_start(source, key)? {
             self.note_gap_before(Vec::new(), key);
@@ -99,14 +111,14 @@ impl EraseCursor {
         }
         loop {
             match self.look()? {
-                Look::Seen(erase) if erase.keys.start.as_slice() <= key => {
+                SeenErase::Seen(erase) if erase.keys.start.as_slice() <= key => {
                     if let Some(end) = erase.keys.end.as_ref().filter(|end| end.as_slice() <= key) {
                         self.note_gap_before(end.clone(), key);
                     }
                     return Ok(Some(erase));
                 }
-                Look::Seen(_) | Look::After => {}
-                Look::Before => return Ok(None),
+                SeenErase::Seen(_) | SeenErase::After => {}
+                SeenErase::Before => return Ok(None),
             }
             if !self.step(source, Direction::Backward)? {
                 return Ok(None);
@@ -121,6 +133,10 @@ impl EraseCursor {
 
     /// What erases at or before `at` say of `key`, and how far in `direction` they say the same of other keys. `None` if no
     /// erase lies in that direction. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn around<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -147,12 +163,16 @@ impl EraseCursor {
     }
 
     /// Goes to the next erase and returns it. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<RangeErase>, Stop> {
         while self.step(source, Direction::Forward)? {
             match self.look()? {
-                Look::Seen(erase) => return Ok(Some(erase)),
-                Look::Before => {}
-                Look::After => break,
+                SeenErase::Seen(erase) => return Ok(Some(erase)),
+                SeenErase::Before => {}
+                SeenErase::After => break,
             }
         }
         Ok(None)
@@ -187,22 +207,22 @@ impl EraseCursor {
     }
 
     /// What is seen of the erase of the place.
-    fn look(&self) -> Result<Look, Stop> {
+    fn look(&self) -> Result<SeenErase, Stop> {
         let place = self.tree.as_ref().and_then(TreeCursor::place);
         let (page, layout, i) = place.expect("the last move found an erase");
         let erase = self.sst.decode_range_erase(page, layout, i)?;
         let begins_after = self.sst.slice.as_ref().and_then(|slice| slice.bounds.high.as_ref());
         let begins_after = begins_after.is_some_and(|high| *high <= erase.keys.start);
         Ok(match self.sst.seen_of(erase) {
-            Some(erase) => Look::Seen(erase),
-            None if begins_after => Look::After,
-            None => Look::Before,
+            Some(erase) => SeenErase::Seen(erase),
+            None if begins_after => SeenErase::After,
+            None => SeenErase::Before,
         })
     }
 }
 
 /// What a table sees of an erase: this, or nothing, since it lies on one side of the slice that the table sees.
-enum Look {
+enum SeenErase {
     Before,
     Seen(RangeErase),
     After,

@@ -1,17 +1,19 @@
-//! Asking the filter of a file before its rows, and the policy of it. It knows no levels.
+//! Asking the filter of a file before its rows, and when that is worth reading it. It knows no levels.
 //!
-//! * A page of the filter is never waited for. It is looked at if it is in memory; if it is not, the key may be there.
-//! * The filter is worth a read where keys are often looked for in vain, more than one in eight of the last looks at a part
-//!   of the file, and where the pages of rows that this takes do not stay in memory: more of them were read in vain than
-//!   there are. Then what is missing of the filter of this part is asked for, once, with the page of rows that is missing and
-//!   in the same round. From there what is read in vain is counted anew. So before each page of the filter more pages of rows
-//!   are read than it speaks for, and where these all stay in memory it is never read.
-//! * If what was asked for is gone before it was of use often enough, four times as much must be read in vain before the next
-//!   time: a cache too small for filters reads few.
-//! * Where it was asked for it is looked at before the rows. Elsewhere a look-up costs one load more than without a filter,
-//!   and the filter is looked at only once a page of rows is missing, when looking costs nothing beside reading.
+//! * A page of the filter is never waited for. It is asked if it is in memory; if it is not, the key may be there.
+//! * The rows of a file lie in [`ZONES`] zones. Each zone counts its last look-ups, how many of them found nothing, and the
+//!   pages of rows that were read from disk for those.
+//! * The filter of a zone is worth reading if more than one in eight of the last look-ups found nothing, and if more pages
+//!   of rows were read for them than the zone has. Where these pages stay in memory they are not read again, so there the
+//!   filter is never read.
+//! * The filter pages of the zone that are missing are then asked for, each once, in the round that brings a missing page of
+//!   rows. The count of pages starts at zero again.
+//! * If these filter pages are evicted before they denied enough keys, four times as many pages of rows must be read before
+//!   the next time. So a cache that is too small for filters reads few of them.
+//! * Where the filter was asked for it is asked before the rows. Elsewhere a look-up costs one load more than without a
+//!   filter, and the filter is asked only once a page of rows is missing, when that costs nothing beside reading.
 //!
-//! Thread safe: counters are relaxed, and one that is overwritten is an opinion about a look less.
+//! Thread safe: counters are relaxed. A lost update only loses one sample.
 
 use super::{Descent, LookUp, Row, Sst};
 use crate::format::PageRows;
@@ -22,32 +24,32 @@ use os::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use pages::{Address, PageKind, PageSource, Stop};
 use std::ops::Bound;
 
-/// Parts of a file that are counted apart: a partition each, and from there on in turn.
-const PARTS: usize = 16;
+/// Zones of a file. Partition `i` of the filter belongs to zone `i % ZONES`.
+const ZONES: usize = 16;
 
-/// Looks that an opinion takes: chance says little of fewer.
+/// The filter of a zone is judged after this many look-ups: fewer say little.
 const MIN_LOOKS: u8 = 24;
-/// Looks that count. When there are as many, the older half counts half, and one page read in vain is forgotten: where some
-/// keys are found, the pages that few are read from in vain are warmer for the looks in vain.
+/// When this many look-ups are counted, both counts are halved, and one page that was read for nothing is forgotten: where
+/// some keys are found, look-ups of absent keys keep the pages of present ones warm.
 const MAX_LOOKS: u8 = 48;
-/// Doubt about a filter that was never in memory is 0; of others at least and at most this much. By as many times the
-/// least more must be read in vain before it is asked for.
+/// Doubt about a filter that was never in memory is 0, about others it is between these two. A doubt of n times the least
+/// multiplies by n the pages that must be read for nothing before the filter is asked for again.
 const MIN_DOUBT: u8 = 8;
 const MAX_DOUBT: u8 = 128;
 
-/// What became of the last look-ups in a file, by part of it.
+/// What the last look-ups in a file found, by zone.
 #[derive(Debug, Default)]
 pub struct FilterUse {
-    parts: [AtomicU64; PARTS],
-    /// A bit for each part where the filter is looked at first; above them, one for each where the last looks were not all
-    /// found.
+    zones: [AtomicU64; ZONES],
+    /// A bit for each zone where the filter is asked first; above them, a bit for each where some of the last look-ups found
+    /// nothing.
     summary: AtomicU32,
 }
 
-/// The last look-ups in a part.
+/// The last look-ups in a zone.
 ///
 /// ```text
-/// looks u8 | of these in vain u8 | doubt u8 | pages that may be asked for u8 | pages of rows read in vain u32
+/// look-ups u8 | of these without a row u8 | doubt u8 | pages that may be asked for u8 | pages of rows read for those u32
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Looks {
@@ -58,9 +60,9 @@ struct Looks {
     read: u32,
 }
 
-/// How large a part is.
+/// How large a zone is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Part {
+struct ZoneSize {
     /// Pages of rows, and a quarter more, because rows are not all of one length.
     data_pages: u32,
     /// Pages of the filter, and nodes on the way to one.
@@ -68,10 +70,10 @@ struct Part {
     nodes: u8,
 }
 
-impl Part {
+impl ZoneSize {
     /// The largest of a file with this main tree.
     fn of(main: &Tree, filter: &FilterTree, prefer_flat: bool) -> Self {
-        let partitions = filter.tree.data_pages.div_ceil(PARTS as u64);
+        let partitions = filter.tree.data_pages.div_ceil(ZONES as u64);
         let rows = u128::from(partitions) * u128::from(filter.partition_rows);
         let data_pages = u128::from(main.data_pages) * rows.min(main.totals.rows.into()) * 5;
         Self {
@@ -92,19 +94,19 @@ impl Looks {
         u64::from(u32::from_le_bytes([self.looks, self.absent, self.doubt, self.left])) | u64::from(self.read) << 32
     }
 
-    fn is_wanted(self) -> bool {
+    fn is_worth_reading(self) -> bool {
         self.looks >= MIN_LOOKS && u32::from(self.absent) * 8 > u32::from(self.looks)
     }
 
     /// Whether the filter is looked at before the rows: it has been in memory, or was asked for.
     fn is_first(self) -> bool {
-        self.is_wanted() && self.doubt > 0
+        self.is_worth_reading() && self.doubt > 0
     }
 
     /// Whether a page of the filter may be asked for.
-    fn may_ask(self, part: Part) -> bool {
+    fn may_ask(self, size: ZoneSize) -> bool {
         let times = self.doubt.max(MIN_DOUBT) / MIN_DOUBT;
-        self.is_wanted() && (self.left > 0 || self.read > part.data_pages.saturating_mul(times.into()))
+        self.is_worth_reading() && (self.left > 0 || self.read > size.data_pages.saturating_mul(times.into()))
     }
 
     fn one_more(self) -> Self {
@@ -117,43 +119,43 @@ impl Looks {
         }
     }
 
-    /// The key was there. After none in vain there is nothing to compare with.
+    /// The key was there. As long as every key is, nothing is counted.
     fn found(self) -> Self {
         if self.absent == 0 { Self { looks: 0, ..self } } else { self.one_more() }
     }
 
-    /// The rows were looked at in vain.
-    fn in_vain(self) -> Self {
+    /// The rows do not have the key.
+    fn found_none(self) -> Self {
         let full = self.looks == self.absent && self.looks >= MIN_LOOKS;
         if full { self } else { Self { absent: self.absent + 1, ..self }.one_more() }
     }
 
-    /// And their page was read for that.
-    fn read_in_vain(self) -> Self {
-        Self { read: self.read.saturating_add(1), ..self.in_vain() }
+    /// The rows do not have the key, and their page was read from disk for that.
+    fn read_for_none(self) -> Self {
+        Self { read: self.read.saturating_add(1), ..self.found_none() }
     }
 
-    /// The filter denied the key. So it is worth a page, some time.
+    /// The filter denied the key, which shows that it is worth its pages.
     fn denied(self) -> Self {
-        Self { doubt: self.doubt.saturating_sub(1).max(MIN_DOUBT), ..self.in_vain() }
+        Self { doubt: self.doubt.saturating_sub(1).max(MIN_DOUBT), ..self.found_none() }
     }
 
-    /// A page of the filter is asked for, or a node. What must be read in vain for the next ones is four times as much, and
-    /// only denials set it back: pages that were read for a few did not pay.
-    fn asked(self, part: Part, is_node: bool) -> Self {
+    /// A page of the filter is asked for, or a node. The next ones are asked for after four times as many pages of rows;
+    /// only denials bring that number down again.
+    fn asked(self, size: ZoneSize, is_node: bool) -> Self {
         let looks = if self.left > 0 {
             self
         } else {
             let doubt = self.doubt.max(MIN_DOUBT).saturating_mul(4).min(MAX_DOUBT);
-            Self { doubt, left: part.partitions.saturating_add(part.nodes), read: 0, ..self }
+            Self { doubt, left: size.partitions.saturating_add(size.nodes), read: 0, ..self }
         };
-        let most = if is_node { looks.left } else { looks.left.min(part.partitions) };
+        let most = if is_node { looks.left } else { looks.left.min(size.partitions) };
         Self { left: most.saturating_sub(1), ..looks }
     }
 
-    /// A node is missing. If all on the way were asked for, one is gone: so would be what is under it.
-    fn has_lost_node(self, part: Part) -> bool {
-        self.left > 0 && self.left <= part.partitions
+    /// A node is missing. If all on the way were asked for, one was evicted, and pages under it would be evicted too.
+    fn has_lost_node(self, size: ZoneSize) -> bool {
+        self.left > 0 && self.left <= size.partitions
     }
 }
 
@@ -166,36 +168,36 @@ impl FilterUse {
         self.summary() & 0xffff != 0
     }
 
-    fn of(&self, part: usize) -> Looks {
-        Looks::of(self.parts[part].load(Ordering::Relaxed))
+    fn of(&self, zone: usize) -> Looks {
+        Looks::of(self.zones[zone].load(Ordering::Relaxed))
     }
 
-    fn count(&self, part: usize, change: impl Fn(Looks) -> Looks) {
-        let before = self.of(part);
+    fn count(&self, zone: usize, change: impl Fn(Looks) -> Looks) {
+        let before = self.of(zone);
         let after = change(before);
         if after == before {
             return;
         }
-        self.parts[part].store(after.word(), Ordering::Relaxed);
-        let bits = |looks: Looks| u32::from(looks.is_first()) | u32::from(looks.absent > 0) << PARTS;
+        self.zones[zone].store(after.word(), Ordering::Relaxed);
+        let bits = |looks: Looks| u32::from(looks.is_first()) | u32::from(looks.absent > 0) << ZONES;
         let (had, has) = (bits(before), bits(after));
         if had & !has != 0 {
-            self.summary.fetch_and(!((had & !has) << part), Ordering::Relaxed);
+            self.summary.fetch_and(!((had & !has) << zone), Ordering::Relaxed);
         }
         if has & !had != 0 {
-            self.summary.fetch_or((has & !had) << part, Ordering::Relaxed);
+            self.summary.fetch_or((has & !had) << zone, Ordering::Relaxed);
         }
     }
 }
 
-/// Which part of the file row `row` is in.
-fn part_of(filter: &FilterTree, row: u64) -> usize {
-    (row / u64::from(filter.partition_rows)) as usize % PARTS
+/// The zone of row `row`.
+fn zone_of(filter: &FilterTree, row: u64) -> usize {
+    (row / u64::from(filter.partition_rows)) as usize % ZONES
 }
 
 /// What the filter says of a key.
 enum Said {
-    /// It is not in the file; the part it would be in.
+    /// It is not in the file; the zone that it would be in.
     Absent(usize),
     /// It may be.
     Perhaps,
@@ -205,6 +207,10 @@ enum Said {
 
 impl Sst {
     /// As [`Sst::get`], which it spares if the filter is in memory and denies the key. A step; allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn get_filtered<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -217,9 +223,9 @@ impl Sst {
             return Ok(None);
         }
         let found = self.find(source, key, at, |look_up| match look_up {
-            LookUp::Absent(first_row, page) => self.count_in_vain(source, part_of(filter, first_row), &page.address()),
+            LookUp::Absent(first_row, page) => self.count_absent(source, zone_of(filter, first_row), &page.address()),
             LookUp::Found(row) if self.filter_use.summary() != 0 => {
-                self.filter_use.count(part_of(filter, row), Looks::found);
+                self.filter_use.count(zone_of(filter, row), Looks::found);
             }
             LookUp::Found(_) => {}
         });
@@ -232,17 +238,17 @@ impl Sst {
         found
     }
 
-    /// Rows in the page at `at`, of this part, were looked at in vain.
-    fn count_in_vain<S: PageSource + ?Sized>(&self, source: &S, part: usize, at: &Address) {
+    /// Rows in the page at `at`, of this zone, do not have a key that was looked up.
+    fn count_absent<S: PageSource + ?Sized>(&self, source: &S, zone: usize, at: &Address) {
         let was_read = source.take_read(self.file.at(at, PageKind::Data));
-        self.filter_use.count(part, if was_read { Looks::read_in_vain } else { Looks::in_vain });
+        self.filter_use.count(zone, if was_read { Looks::read_for_none } else { Looks::found_none });
     }
 
     /// Whether the filter is in memory and says that `key` is not in the file.
     fn denies<S: PageSource + ?Sized>(&self, source: &S, filter: &FilterTree, key: &[u8]) -> bool {
         match self.filter_says(source, filter, key, hash_key(key)) {
-            Said::Absent(part) => {
-                self.filter_use.count(part, Looks::denied);
+            Said::Absent(zone) => {
+                self.filter_use.count(zone, Looks::denied);
                 true
             }
             Said::Perhaps | Said::Missing(..) => false,
@@ -258,31 +264,31 @@ impl Sst {
             Err((at, kind)) => return Said::Missing(at, kind),
         };
         let layout = FilterLayout::of(&page);
-        if layout.may_contain(&page, hash) { Said::Perhaps } else { Said::Absent(part_of(filter, layout.first_row())) }
+        if layout.may_contain(&page, hash) { Said::Perhaps } else { Said::Absent(zone_of(filter, layout.first_row())) }
     }
 
-    /// Asks for the page of the filter that is missing on the way to `place`, if it is wanted there. Only after a fault: it
-    /// comes in the same round.
+    /// Asks for the page of the filter that is missing on the way to `place`, if it is worth reading there. Only after a fault:
+    /// it comes in the same round.
     fn ask_for_filter<S: PageSource + ?Sized>(&self, source: &S, filter: &FilterTree, place: &[u8]) {
         if self.filter_use.summary() == 0 {
             return;
         }
-        // Where a key would be, as far as the nodes in memory tell.
+        // Where a key would be, by the nodes in memory.
         let main = self.meta.main.as_ref().expect("what faulted is there");
         let descent = Descent::new(&self.file, TreeKind::Main, main, self.prefer_flat);
         let Some(row) = descent.peek_first_row(source, place) else { return };
-        let part = part_of(filter, row);
-        let size = Part::of(main, filter, self.prefer_flat);
-        let looks = self.filter_use.of(part);
+        let zone = zone_of(filter, row);
+        let size = ZoneSize::of(main, filter, self.prefer_flat);
+        let looks = self.filter_use.of(zone);
         if !looks.may_ask(size) {
             return;
         }
         let Said::Missing(at, kind) = self.filter_says(source, filter, place, 0) else { return };
         let is_node = kind != PageKind::Filter;
         if is_node && looks.has_lost_node(size) {
-            self.filter_use.count(part, |looks| Looks { left: 0, ..looks });
+            self.filter_use.count(zone, |looks| Looks { left: 0, ..looks });
         } else if source.ahead(self.file.at(&at, kind)) {
-            self.filter_use.count(part, |looks| looks.asked(size, is_node));
+            self.filter_use.count(zone, |looks| looks.asked(size, is_node));
         }
     }
 
@@ -297,8 +303,8 @@ impl Sst {
         let Some((filter, prefix)) = self.meta.filter.as_ref().zip(self.filtered_prefix(low, high)) else {
             return false;
         };
-        let Said::Absent(part) = self.filter_says(source, filter, prefix, hash_prefix(prefix)) else { return false };
-        self.filter_use.count(part, Looks::denied);
+        let Said::Absent(zone) = self.filter_says(source, filter, prefix, hash_prefix(prefix)) else { return false };
+        self.filter_use.count(zone, Looks::denied);
         true
     }
 
@@ -316,10 +322,10 @@ impl Sst {
         let Some(filter) = self.meta.filter.as_ref().filter(with_these) else { return };
         match found {
             Ok(false) => match page {
-                Some(page) => self.count_in_vain(source, part_of(filter, row), page),
-                None => self.filter_use.count(part_of(filter, row), Looks::in_vain),
+                Some(page) => self.count_absent(source, zone_of(filter, row), page),
+                None => self.filter_use.count(zone_of(filter, row), Looks::found_none),
             },
-            Ok(true) if self.filter_use.summary() != 0 => self.filter_use.count(part_of(filter, row), Looks::found),
+            Ok(true) if self.filter_use.summary() != 0 => self.filter_use.count(zone_of(filter, row), Looks::found),
             Err(Stop::Fault) => self.ask_for_filter(source, filter, prefix),
             Ok(true) | Err(Stop::Failed(_)) => {}
         }

@@ -11,7 +11,7 @@ use os::sync::RwLock;
 use os::sync::atomic::{AtomicU32, Ordering};
 use std::ops::Bound;
 
-/// Of so many reads that look for range erases one notes what it found.
+/// One read in this many that look for range erases notes what it found.
 const MISSES: u32 = 16;
 
 /// Longest key that is kept. Keys of erases are short, or have long parts in common with many others.
@@ -25,12 +25,12 @@ pub struct KnownGap {
 }
 
 impl KnownGap {
-    /// Whether no range erase covers a key from `low` to `high`, as far as that is known.
+    /// Whether no range erase is known to cover a key from `low` to `high`.
     pub(super) fn holds(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
         self.gap.read().as_ref().is_some_and(|gap| gap.holds(low, high))
     }
 
-    /// Says that a read looked for range erases, and found none in `gap`.
+    /// Notes that a read looked for range erases, and found none in `gap`.
     pub(super) fn missed(&self, gap: impl FnOnce() -> KeyRange) {
         if !self.misses.fetch_add(1, Ordering::Relaxed).is_multiple_of(MISSES) {
             return;

@@ -1,8 +1,8 @@
-//! The parts of rows that lie in column groups beside the main one, found by row id. Which row it is, the main tree or the
-//! history has said.
+//! The parts of rows that lie in column groups beside the main one, found by row id. It knows no keys and no versions: a look
+//! into the main tree or the history gives the row id.
 
 use super::readahead::Readahead;
-use super::tree::{Edge, PartCursor, TreeCursor};
+use super::tree::{PartCursor, ScanEnd, TreeCursor};
 use super::{RowPlace, Sst, StoredValue, corrupt};
 use crate::Direction;
 use crate::format::group_page::GroupLayout;
@@ -53,6 +53,10 @@ impl Groups {
 
 impl Sst {
     /// The part of the row at `place` in column group `group`, not the main one. A step; allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn part<S: PageSource + ?Sized>(&self, source: &S, group: usize, place: RowPlace) -> Result<StoredValue, Stop> {
         let (kind, row) = tree_of(group, place);
         let descent = self.descent(kind).ok_or_else(|| self.no_tree(kind))?;
@@ -108,7 +112,7 @@ fn tree_of(group: usize, place: RowPlace) -> (TreeKind, u64) {
     }
 }
 
-/// A place in a column group, for those who read the parts of row after row.
+/// A place in a column group, for a walk that reads the parts of row after row.
 #[derive(Debug)]
 pub struct GroupCursor {
     sst: Arc<Sst>,
@@ -145,7 +149,7 @@ impl GroupCursor {
     }
 
     /// Asks ahead for the parts of no main rows beyond `edge`.
-    pub(super) fn until(mut self, edge: Option<&Edge>) -> Self {
+    pub(super) fn until(mut self, edge: Option<&ScanEnd>) -> Self {
         for cursor in [&mut self.newest, &mut self.older].into_iter().flatten() {
             cursor.set_edge(edge.cloned());
         }
@@ -200,6 +204,10 @@ impl GroupCursor {
     }
 
     /// The part of the row at `place`. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn part<S: PageSource + ?Sized>(&mut self, source: &S, place: RowPlace) -> Result<StoredValue, Stop> {
         let (kind, row) = tree_of(self.group, place);
         let cursor = match place {

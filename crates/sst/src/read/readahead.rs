@@ -1,5 +1,5 @@
 //! Asking for the pages of a scan before it gets there. It knows the index of one tree, what of the tree a cursor will
-//! visit, and how far it has come; it gives no rows and waits for nothing.
+//! visit, and where it is. It gives no rows and waits for nothing.
 //!
 //! ```text
 //!   passed        asked for, not yet passed           not asked for yet
@@ -10,19 +10,19 @@
 //! ```
 //!
 //! * The window is measured in the memory that data pages take. When a page is missing, or less than half a window is
-//!   left (the low watermark), pages are asked for until it is full (the high watermark). Asking waits for nothing: what
-//!   was asked for comes in whatever round is next, also one for another cursor.
-//! * Nodes are asked for as far as the windows after this one will want to look into them, measured by the data they
-//!   cover, so that a scan waits for a node only where it starts.
-//! * All that is remembered is a row: up to there pages were asked for. The way to it is walked anew from the root each
-//!   time, over what is in memory. So nothing that is forgotten or evicted makes the answer wrong.
-//! * A page that was asked for and did not stay is a sign that there is no room: the window is halved. A page that is
-//!   still on its way is a sign that the disk is slower than the reader: the window grows.
-//! * Nothing is asked for beyond the rows of the cursor, in a hole between them, or beyond the far key of the range.
+//!   left (the low watermark), pages are asked for until it is full (the high watermark). What was asked for comes in the next
+//!   round, also if that is a round for another cursor.
+//! * Nodes are asked for further ahead, for the windows after this one, measured by the data they cover. So a scan waits for
+//!   a node only where it starts.
+//! * Only a row is remembered: up to there pages were asked for. The way to it is walked anew from the root each time, over
+//!   what is in memory. So the answer stays right whatever is evicted.
+//! * If a page that was asked for was evicted before the cursor came to it, there is no room for so many: the window is halved.
+//!   If it is still on its way, the disk is slower than the reader: the window grows.
+//! * Nothing is asked for beyond the rows of the cursor, in a gap between them, or beyond the far key of the range.
 
 use super::descent::{Descent, Subtree};
 use crate::Direction;
-use crate::format::node::Node;
+use crate::format::node::IndexNode;
 use crate::slice::RowRanges;
 use os::sync::Arc;
 use pages::{Address, PageRef, PageSource};
@@ -48,7 +48,7 @@ impl Readahead {
     /// Not at all.
     pub const NONE: Self = Self { start_bytes: 0, high_bytes: 0 };
 
-    /// `bytes` from the first missing page on, for those who read everything.
+    /// `bytes` from the first missing page on, for reading everything.
     pub fn full(bytes: u64) -> Self {
         Self { start_bytes: bytes, high_bytes: bytes }
     }
@@ -59,8 +59,8 @@ impl Readahead {
         Self { start_bytes: 0, high_bytes }
     }
 
-    /// The part of it for one of several that are read in step, which has `bytes` of their `all_bytes`: so all of them
-    /// come to the end of their windows together.
+    /// The share of one of several trees that are read side by side, which has `bytes` of their `all_bytes`: so all of them
+    /// reach the end of their windows together.
     #[must_use]
     pub fn share(self, bytes: u64, all_bytes: u64) -> Self {
         let scale = |whole: u64| {
@@ -120,7 +120,7 @@ impl Far {
     }
 
     /// The last child of `node`, seen from the start of the scan, that may have keys of the range.
-    fn child(&self, node: &Node<'_>, direction: Direction) -> usize {
+    fn child(&self, node: &IndexNode<'_>, direction: Direction) -> usize {
         let child = node.search(&self.key);
         let ends_before = |child: usize| {
             let mut separator = Vec::new();
@@ -131,8 +131,8 @@ impl Far {
     }
 }
 
-/// What of a tree a scan will visit.
-pub(crate) struct Wanted<'a> {
+/// The rows of a tree that a scan will visit.
+pub(crate) struct WantedRows<'a> {
     pub rows: &'a RowRanges,
     /// For a tree by user keys.
     pub far: Option<&'a Far>,
@@ -180,17 +180,17 @@ impl Reach {
 pub(crate) struct Ahead {
     readahead: Readahead,
     direction: Direction,
-    /// Which way is said by the user, who may look beside it now and then.
-    is_told: bool,
+    /// Whether the user said the direction; single moves against it are not followed then.
+    is_given: bool,
     window_bytes: u64,
-    /// `None` until a page was visited, and after a turn.
-    place: Option<Place>,
+    /// `None` until a page was visited, and after a change of direction.
+    place: Option<PagesWindow>,
     /// What the file after this one is to ask for.
     rest: Option<Reach>,
 }
 
 #[derive(Clone, Debug)]
-struct Place {
+struct PagesWindow {
     /// Where the page visited last begins.
     page: u64,
     /// Up to here nothing is to come.
@@ -202,10 +202,10 @@ struct Place {
     /// Memory that the pages from `passed` to `until` take.
     left_bytes: u64,
     /// Nothing is left to ask for in this tree, and why.
-    end: Option<End>,
+    end: Option<WalkEnd>,
 }
 
-impl Place {
+impl PagesWindow {
     fn at(position: u64) -> Self {
         Self { page: position, passed: position, until: position, came: position, left_bytes: 0, end: None }
     }
@@ -215,7 +215,7 @@ impl Ahead {
     pub const NONE: Self = Self {
         readahead: Readahead::NONE,
         direction: Direction::Forward,
-        is_told: false,
+        is_given: false,
         window_bytes: 0,
         place: None,
         rest: None,
@@ -242,20 +242,20 @@ impl Ahead {
 
     /// A walk begins that goes this way; what does not, is no part of it.
     pub fn begin(&mut self, direction: Direction) {
-        (self.direction, self.is_told) = (direction, true);
+        (self.direction, self.is_given) = (direction, true);
         self.restart();
     }
 
-    /// The cursor goes this way, as far as it can know.
-    pub fn turn(&mut self, direction: Direction) {
-        if self.direction != direction && !self.is_told {
+    /// The cursor has moved this way.
+    pub fn note_direction(&mut self, direction: Direction) {
+        if self.direction != direction && !self.is_given {
             self.direction = direction;
             self.restart();
         }
     }
 
     fn looks_beside(&self, position: u64) -> bool {
-        self.is_told && self.place.as_ref().is_some_and(|place| position < place.page)
+        self.is_given && self.place.as_ref().is_some_and(|place| position < place.page)
     }
 
     fn restart(&mut self) {
@@ -266,8 +266,8 @@ impl Ahead {
 
     /// The walk comes here from another file.
     pub fn follow(&mut self, before: &Self) {
-        if (self.direction, self.is_told) != (before.direction, before.is_told) {
-            (self.direction, self.is_told) = (before.direction, before.is_told);
+        if (self.direction, self.is_given) != (before.direction, before.is_given) {
+            (self.direction, self.is_given) = (before.direction, before.is_given);
             self.restart();
         }
     }
@@ -292,11 +292,11 @@ impl Ahead {
         if self.place.as_ref().is_some_and(|place| !goes_on(place, span.start, bounds, all, self.direction)) {
             self.restart();
         }
-        let place = self.place.get_or_insert_with(|| Place::at(span.end));
+        let place = self.place.get_or_insert_with(|| PagesWindow::at(span.end));
         place.page = span.start;
         if span.end > place.passed {
             if span.start > place.passed && place.until > place.passed {
-                // Pages were passed by. Of what was asked for, about so much lies ahead still.
+                // Pages were skipped. About this part of what was asked for lies ahead still.
                 let rest = place.until.saturating_sub(span.start);
                 let whole = place.until - place.passed;
                 place.left_bytes = (u128::from(place.left_bytes) * u128::from(rest) / u128::from(whole)) as u64;
@@ -310,8 +310,8 @@ impl Ahead {
         place.left_bytes < self.window_bytes / 2
     }
 
-    /// Asks for what of the window was not asked for.
-    pub fn top_up<S: PageSource + ?Sized>(&mut self, source: &S, descent: &Descent<'_>, wanted: &Wanted<'_>) {
+    /// Asks for the part of the window that was not asked for.
+    pub fn top_up<S: PageSource + ?Sized>(&mut self, source: &S, descent: &Descent<'_>, wanted: &WantedRows<'_>) {
         self.fill(source, descent, wanted, None, false);
     }
 
@@ -320,7 +320,7 @@ impl Ahead {
         &mut self,
         source: &S,
         descent: &Descent<'_>,
-        wanted: &Wanted<'_>,
+        wanted: &WantedRows<'_>,
         row: u64,
         page: Option<&Address>,
     ) {
@@ -332,17 +332,17 @@ impl Ahead {
         if self.place.as_ref().is_some_and(|place| !goes_on(place, position, wanted.rows, all, self.direction)) {
             self.restart();
         }
-        let place = self.place.get_or_insert_with(|| Place::at(position));
+        let place = self.place.get_or_insert_with(|| PagesWindow::at(position));
         let mut grows = page.is_some();
         // A source that takes the hint has the page neither in memory nor on its way.
         let is_gone = |page: &Address| source.ahead(descent.file().at(page, descent.page_kind()));
         if position < place.came && page.is_some_and(is_gone) {
-            // It was asked for, and came, and is gone; or there was no room for it.
+            // It was asked for and was evicted again, or there was no room for it.
             grows = false;
             self.window_bytes = (self.window_bytes / 2).max(FIRST_BYTES.min(self.readahead.high_bytes));
-            *place = Place { page: place.page, ..Place::at(position) };
+            *place = PagesWindow { page: place.page, ..PagesWindow::at(position) };
         } else if place.until < position {
-            *place = Place { page: place.page, ..Place::at(position) };
+            *place = PagesWindow { page: place.page, ..PagesWindow::at(position) };
         }
         self.fill(source, descent, wanted, page.map(|page| page.offset), true);
         let place = self.place.as_mut().expect("there is one since above");
@@ -354,12 +354,12 @@ impl Ahead {
         }
     }
 
-    /// Asks for what of the window was not asked for. The page at `missed` is on its way already.
+    /// Asks for the part of the window that was not asked for. The page at `missed` is on its way already.
     fn fill<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
         descent: &Descent<'_>,
-        wanted: &Wanted<'_>,
+        wanted: &WantedRows<'_>,
         missed: Option<u64>,
         is_missed: bool,
     ) {
@@ -380,12 +380,12 @@ impl Ahead {
         &mut self,
         source: &S,
         descent: &Descent<'_>,
-        wanted: &Wanted<'_>,
+        wanted: &WantedRows<'_>,
         mut reach: Reach,
     ) {
         self.readahead = reach.readahead;
         self.window_bytes = reach.window_bytes;
-        let place = self.place.get_or_insert_with(|| Place::at(0));
+        let place = self.place.get_or_insert_with(|| PagesWindow::at(0));
         let asked = place.left_bytes;
         place.came = if reach.is_missed { place.until } else { place.came };
         if !reach.is_missed && reach.data_bytes.saturating_sub(asked) <= reach.window_bytes / 2 {
@@ -404,17 +404,17 @@ impl Ahead {
         &mut self,
         source: &S,
         descent: &Descent<'_>,
-        wanted: &Wanted<'_>,
+        wanted: &WantedRows<'_>,
         missed: Option<u64>,
         reach: Reach,
     ) {
         self.rest = None;
         let Some(place) = &mut self.place else { return };
         if let Some(end) = place.end {
-            self.rest = (end == End::OfRows).then_some(reach);
+            self.rest = (end == WalkEnd::OfRows).then_some(reach);
             return;
         }
-        let mut walk = Walk {
+        let mut walk = AheadWalk {
             source,
             descent,
             wanted,
@@ -427,20 +427,20 @@ impl Ahead {
             asked_bytes: 0,
             end: None,
         };
-        walk.run();
-        let Walk { reach, until, passed, asked_bytes, end, .. } = walk;
+        walk.walk();
+        let AheadWalk { reach, until, passed, asked_bytes, end, .. } = walk;
         (place.until, place.passed) = (until, passed);
         place.left_bytes += asked_bytes;
         if let Some(end) = end {
             // While some of the data was not asked for, the walk is made again.
             place.end = (reach.lowest == 0).then_some(end);
-            self.rest = (end == End::OfRows).then_some(reach);
+            self.rest = (end == WalkEnd::OfRows).then_some(reach);
         }
     }
 }
 
-/// Whether a cursor comes to `position` by going on from `place`, with nothing wanted between.
-fn goes_on(place: &Place, position: u64, bounds: &RowRanges, all: u64, direction: Direction) -> bool {
+/// Whether a cursor gets to `position` by going on from `place`, with nothing wanted between.
+fn goes_on(place: &PagesWindow, position: u64, bounds: &RowRanges, all: u64, direction: Direction) -> bool {
     position >= place.page
         && (position <= place.until
             || next_position(bounds, place.until, all, direction).is_none_or(|next| position <= next))
@@ -462,16 +462,16 @@ pub(super) fn next_position(bounds: &RowRanges, position: u64, all: u64, directi
 
 /// What a walk came to the end of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum WalkEnd {
     OfRows,
     OfKeys,
 }
 
 /// One walk over the part of the index that is in memory.
-struct Walk<'a, S: ?Sized> {
+struct AheadWalk<'a, S: ?Sized> {
     source: &'a S,
     descent: &'a Descent<'a>,
-    wanted: &'a Wanted<'a>,
+    wanted: &'a WantedRows<'a>,
     direction: Direction,
     /// Offset of a data page that is needed now.
     missed: Option<u64>,
@@ -482,11 +482,11 @@ struct Walk<'a, S: ?Sized> {
     until: u64,
     passed: u64,
     asked_bytes: u64,
-    end: Option<End>,
+    end: Option<WalkEnd>,
 }
 
-impl<S: PageSource + ?Sized> Walk<'_, S> {
-    fn run(&mut self) {
+impl<S: PageSource + ?Sized> AheadWalk<'_, S> {
+    fn walk(&mut self) {
         let level = self.descent.height();
         let root = self.descent.whole();
         match self.next_row() {
@@ -495,11 +495,11 @@ impl<S: PageSource + ?Sized> Walk<'_, S> {
         }
         // Levels above the root are in the file after this one, if anywhere.
         if self.end.is_none() && self.next_row().is_none() {
-            self.end = Some(End::OfRows);
+            self.end = Some(WalkEnd::OfRows);
         }
     }
 
-    /// The row that the walk comes to next.
+    /// The next row of the walk.
     fn next_row(&self) -> Option<u64> {
         let all = self.descent.rows();
         let next = next_position(self.wanted.rows, self.at, all, self.direction)?;
@@ -554,15 +554,15 @@ impl<S: PageSource + ?Sized> Walk<'_, S> {
         self.reach.at_bytes = self.reach.at_bytes.max(through);
     }
 
-    /// The children of `page`, as far as any are wanted.
+    /// The children of `page` that are wanted.
     fn children(&mut self, page: &PageRef, parent: &Subtree) {
         let level = parent.level - 1;
-        let node = Node::new(page);
-        // A node of the wrong form is for the reader to complain about.
+        let node = IndexNode::new(page);
+        // A node of the wrong form is reported by the read that needs it.
         let far = self.wanted.far.filter(|_| !node.is_by_row()).map(|far| far.child(&node, self.direction));
         while !self.reach.is_done(level) {
             let Some(row) = self.next_row() else {
-                self.end = Some(End::OfRows);
+                self.end = Some(WalkEnd::OfRows);
                 return;
             };
             if self.is_beyond(row) || !parent.rows().contains(&row) {
@@ -574,7 +574,7 @@ impl<S: PageSource + ?Sized> Walk<'_, S> {
             }
             let i = node.search_row(row);
             if far.is_some_and(|far| if self.direction.is_forward() { i > far } else { i < far }) {
-                self.end = Some(End::OfKeys);
+                self.end = Some(WalkEnd::OfKeys);
                 return;
             }
             let child = parent.child(&node, i);

@@ -1,15 +1,15 @@
-//! A cursor over the rows of one tree of a file. Knows no versions.
+//! A cursor over the rows of one tree of a file. It knows no versions.
 //!
 //! A cursor keeps its data page, its place in it and, once it has gone from page to page, the node above: a neighbour is
 //! found there, any other page by its row id from the root. So there is no stack to repair after a fault, and nodes
 //! higher up are pinned only while a step runs.
 
 use super::Sst;
-use super::descent::{Descent, Leaf, Place, Under};
-use super::readahead::{Ahead, Far, Readahead, Wanted};
-use super::values::{Loaded, ValuesAhead};
+use super::descent::{Descent, Leaf, TreePlace, Under};
+use super::readahead::{Ahead, Far, Readahead, WantedRows};
+use super::values::{LoadedRows, ValuesAhead};
 use crate::Direction;
-use crate::format::data_page::{Layout, Record};
+use crate::format::data_page::{Layout, RowRecord};
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::{Tree, TreeKind};
 use crate::format::{PageRows, Seen};
@@ -33,13 +33,13 @@ pub enum Seek {
 
 /// Where a scan ends, for trees that do not know keys.
 #[derive(Clone, Debug)]
-pub(crate) struct Edge {
+pub(crate) struct ScanEnd {
     pub sst: Arc<Sst>,
     pub far: Far,
 }
 
-impl Edge {
-    /// Where, seen from the start of the scan, the rows of tree `kind` end that are known to be wanted.
+impl ScanEnd {
+    /// Where, seen from the start of the scan, the rows of tree `kind` end that the scan is known to visit.
     pub(super) fn row<S: PageSource + ?Sized>(&self, source: &S, kind: TreeKind, direction: Direction) -> Option<u64> {
         let main = self.sst.descent(TreeKind::Main)?;
         // Forward they end before the first row beyond the far key; backward they begin at the first not beyond it.
@@ -63,7 +63,7 @@ pub struct TreeCursor<L = Layout> {
     tree: Tree,
     prefer_flat: bool,
     bounds: RowRanges,
-    here: Option<Place<L>>,
+    here: Option<TreePlace<L>>,
     /// The node above the place, once the cursor has gone from a page to its neighbour.
     leaf: Option<Leaf>,
     ahead: Ahead,
@@ -71,7 +71,7 @@ pub struct TreeCursor<L = Layout> {
     /// What is left of the window for data pages once values are asked ahead, too.
     beside_values: Option<Readahead>,
     /// Where the rows that are read end, for what is asked ahead.
-    edge: Option<Edge>,
+    edge: Option<ScanEnd>,
 }
 
 /// A cursor over the parts of a column group.
@@ -122,12 +122,12 @@ impl<L: PageRows> TreeCursor<L> {
         }
         let descent = Descent::new(file, *kind, tree, *prefer_flat);
         let direction = ahead.direction();
-        let loaded = Loaded { rows: bounds, seen, edge: edge.as_ref(), kind: *kind };
+        let loaded = LoadedRows { rows: bounds, seen, edge: edge.as_ref(), kind: *kind };
         values.visit(source, &descent, (page, layout, *i), direction, &loaded);
     }
 
     /// Asks ahead for nothing beyond `edge`.
-    pub(crate) fn set_edge(&mut self, edge: Option<Edge>) {
+    pub(crate) fn set_edge(&mut self, edge: Option<ScanEnd>) {
         self.edge = edge;
     }
 
@@ -155,13 +155,13 @@ impl<L: PageRows> TreeCursor<L> {
         self.ahead.take_rest();
     }
 
-    fn ask<S: PageSource + ?Sized>(&mut self, source: &S, ask: impl FnOnce(&mut Ahead, &Descent<'_>, &Wanted<'_>)) {
+    fn ask<S: PageSource + ?Sized>(&mut self, source: &S, ask: impl FnOnce(&mut Ahead, &Descent<'_>, &WantedRows<'_>)) {
         let Self { file, kind, tree, prefer_flat, bounds, ahead, edge, .. } = self;
         let descent = Descent::new(file, *kind, tree, *prefer_flat);
         let far = edge.as_ref().filter(|_| *kind == TreeKind::Main).map(|edge| &edge.far);
         let edge = edge.as_ref().filter(|_| *kind != TreeKind::Main);
         let edge = edge.and_then(|edge| edge.row(source, *kind, ahead.direction()));
-        ask(ahead, &descent, &Wanted { rows: bounds, far, edge });
+        ask(ahead, &descent, &WantedRows { rows: bounds, far, edge });
     }
 
     /// Something is missing on the way to row `row`; `page` says where, if that is a data page.
@@ -237,7 +237,7 @@ impl<L: PageRows> TreeCursor<L> {
     }
 
     /// Takes `place` if it is within the bounds, else nowhere.
-    fn settle(&mut self, place: Option<Place<L>>) -> bool {
+    fn stand_at(&mut self, place: Option<TreePlace<L>>) -> bool {
         self.here = place;
         if self.row().is_some_and(|row| !self.bounds.contains(row)) {
             self.here = None;
@@ -246,6 +246,10 @@ impl<L: PageRows> TreeCursor<L> {
     }
 
     /// Goes to row `row`; nowhere if it is outside the bounds. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn seek_row<S: PageSource + ?Sized>(&mut self, source: &S, row: u64) -> Result<bool, Stop> {
         self.go(source, row, None)
     }
@@ -264,7 +268,7 @@ impl<L: PageRows> TreeCursor<L> {
             return Ok(true);
         }
         let towards = |from| Direction::towards(from, row);
-        self.ahead.turn(direction.or(self.row().map(towards)).unwrap_or(self.ahead.direction()));
+        self.ahead.note_direction(direction.or(self.row().map(towards)).unwrap_or(self.ahead.direction()));
         let descent = self.descent();
         let leaf = match self.leaf.as_ref().and_then(|leaf| leaf.beside(row)) {
             Some(leaf) => Some(leaf),
@@ -304,21 +308,33 @@ impl<L: PageRows> TreeCursor<L> {
     ) -> Result<bool, Stop> {
         match row {
             Some(row) => self.go(source, row, Some(direction)),
-            None => Ok(self.settle(None)),
+            None => Ok(self.stand_at(None)),
         }
     }
 
     /// Goes to the first row of the bounds. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.seek_some(source, self.bounds.first(), Direction::Forward)
     }
 
     /// Goes to the last row of the bounds. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.seek_some(source, self.bounds.last(), Direction::Backward)
     }
 
     /// Goes to the next row; nowhere at the end. A step. Does nothing when nowhere.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         match self.row() {
             Some(row) => self.seek_some(source, self.bounds.at_or_after(row + 1), Direction::Forward),
@@ -327,6 +343,10 @@ impl<L: PageRows> TreeCursor<L> {
     }
 
     /// Goes to the row before; nowhere at the beginning. A step. Does nothing when nowhere.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         match self.row() {
             Some(row) => self.seek_some(source, self.bounds.before(row), Direction::Backward),
@@ -337,13 +357,13 @@ impl<L: PageRows> TreeCursor<L> {
 
 impl TreeCursor {
     /// Replaces `key` with the key of the place and returns the rest of its row.
-    pub fn read(&self, key: &mut Vec<u8>) -> Option<Record> {
+    pub fn read(&self, key: &mut Vec<u8>) -> Option<RowRecord> {
         self.here.as_ref().map(|(page, layout, i)| layout.read_row(page, *i, key))
     }
 
     /// Takes `place`, to which a key has led.
-    fn found<S: PageSource + ?Sized>(&mut self, source: &S, place: Place) -> bool {
-        let there = self.settle(Some(place));
+    fn found<S: PageSource + ?Sized>(&mut self, source: &S, place: TreePlace) -> bool {
+        let there = self.stand_at(Some(place));
         self.arrived(source);
         there
     }
@@ -363,8 +383,12 @@ impl TreeCursor {
     }
 
     /// Goes forward to `key` as `seek` says. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
-        self.ahead.turn(Direction::Forward);
+        self.ahead.note_direction(Direction::Forward);
         self.descend(source, key, seek)
     }
 
@@ -386,7 +410,11 @@ impl TreeCursor {
         Some(true)
     }
 
-    /// As [`TreeCursor::seek`], for those who look up one key after the other on the way they said.
+    /// As [`TreeCursor::seek`], on a walk that looks up one key after the other in the direction that it [began](Self::begin).
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn look_up<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         match self.look_up_here(key, seek) {
             Some(there) => Ok(there),
@@ -397,17 +425,17 @@ impl TreeCursor {
     /// Goes to `key`, on the way said, from the root.
     fn descend<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         if self.bounds.is_empty() {
-            return Ok(self.settle(None));
+            return Ok(self.stand_at(None));
         }
         let direction = self.ahead.direction();
         let (page, layout) = match self.page_among(source, key)? {
             Under::Page(page, layout) => (page, layout),
-            Under::Hidden(_) if seek == Seek::Exact => return Ok(self.settle(None)),
+            Under::Hidden(_) if seek == Seek::Exact => return Ok(self.stand_at(None)),
             Under::Hidden(rows) => return self.seek_some(source, self.bounds.at_or_after(rows.end), direction),
         };
         let i = match (layout.search(&page, key), seek) {
             (Ok(i), Seek::Exact) => return Ok(self.found(source, (page, layout, i))),
-            (Err(_), Seek::Exact) => return Ok(self.settle(None)),
+            (Err(_), Seek::Exact) => return Ok(self.stand_at(None)),
             (Ok(i), Seek::Upper) => i + 1,
             (Ok(i) | Err(i), _) => i,
         };
@@ -420,20 +448,24 @@ impl TreeCursor {
     }
 
     /// Goes backward to `key` as `seek` says. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
-        self.ahead.turn(Direction::Backward);
+        self.ahead.note_direction(Direction::Backward);
         if self.bounds.is_empty() {
-            return Ok(self.settle(None));
+            return Ok(self.stand_at(None));
         }
         let (page, layout) = match self.page_among(source, key)? {
             Under::Page(page, layout) => (page, layout),
-            Under::Hidden(_) if seek == Seek::Exact => return Ok(self.settle(None)),
+            Under::Hidden(_) if seek == Seek::Exact => return Ok(self.stand_at(None)),
             Under::Hidden(rows) => return self.seek_some(source, self.bounds.before(rows.start), Direction::Backward),
         };
         // Rows before this one, counted within the page, are candidates.
         let end = match (layout.search(&page, key), seek) {
             (Ok(i), Seek::Exact) => return Ok(self.found(source, (page, layout, i))),
-            (Err(_), Seek::Exact) => return Ok(self.settle(None)),
+            (Err(_), Seek::Exact) => return Ok(self.stand_at(None)),
             (Ok(i), Seek::Lower) => i + 1,
             (Ok(i) | Err(i), _) => i,
         };

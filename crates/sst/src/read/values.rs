@@ -1,6 +1,6 @@
 //! Asking for values outside their pages before a walk gets to their rows. It knows the data pages of one tree that are in
-//! memory and how far the walk has come; it waits for nothing and asks for no data page, which
-//! [readahead](super::readahead) does further ahead.
+//! memory and where the walk is. It waits for nothing, and asks for no data page: [readahead](super::readahead) does that,
+//! further ahead.
 //!
 //! ```text
 //!   passed       asked for, not yet passed        not looked at yet
@@ -13,12 +13,12 @@
 //! * A walk says which values it is going to load. A walk over keys says nothing, and no value is asked for.
 //! * When a value is missing, or less than half a window is left, values are asked for until the window is full, or a data
 //!   page is not in memory.
-//! * The window grows as that of readahead does. It is halved when a value was asked for and did not stay, and, unless all
-//!   is read, when most of what was asked for was passed without being loaded.
+//! * The window grows as that of readahead does. It is halved when a value that was asked for was evicted before its row came,
+//!   and, unless all is read, when most of what was asked for was passed without being loaded.
 
 use super::descent::Descent;
 use super::readahead::{FIRST_BYTES, Readahead, next_position};
-use super::tree::Edge;
+use super::tree::ScanEnd;
 use crate::Direction;
 use crate::format::meta::TreeKind;
 use crate::format::{PageRows, Seen};
@@ -27,7 +27,7 @@ use pages::{PageKind, PageRef, PageSource};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A walk whose values that pass without being loaded take so many times the memory of those loaded has its window halved.
+/// The window is halved if the values that were passed without being loaded take this many times the memory of those loaded.
 const MOST_UNUSED: u64 = 4;
 
 /// How far a walk has come and how far it has asked. Positions count rows from where the walk comes from, so that both
@@ -37,12 +37,12 @@ pub(super) struct ValuesAhead {
     readahead: Readahead,
     direction: Direction,
     window_bytes: u64,
-    /// `None` until a value was visited, and after a turn.
-    place: Option<Place>,
+    /// `None` until a value was visited, and after a change of direction.
+    place: Option<ValuesWindow>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct ValuesWindow {
     /// The row visited last.
     here: u64,
     /// The rows before it were looked at.
@@ -55,13 +55,13 @@ struct Place {
     asked_bytes: u64,
 }
 
-impl Place {
+impl ValuesWindow {
     fn at(position: u64) -> Self {
         Self { here: position, until: position, came: position, asked: VecDeque::new(), asked_bytes: 0 }
     }
 
     /// Everything through `position` is passed. The memory of what was asked for and lies before it.
-    fn pass(&mut self, position: u64) -> u64 {
+    fn advance_to(&mut self, position: u64) -> u64 {
         let mut unused = 0;
         while let Some(&(asked, bytes)) = self.asked.front()
             && asked <= position
@@ -76,12 +76,12 @@ impl Place {
     }
 }
 
-/// What of a tree a walk loads the values of.
-pub(super) struct Loaded<'a> {
+/// The rows of a tree whose values a walk loads.
+pub(super) struct LoadedRows<'a> {
     pub rows: &'a RowRanges,
     pub seen: Seen,
     /// Where the walk ends, if that is known, as a row of the tree of this kind.
-    pub edge: Option<&'a Edge>,
+    pub edge: Option<&'a ScanEnd>,
     pub kind: TreeKind,
 }
 
@@ -116,17 +116,17 @@ impl ValuesAhead {
         descent: &Descent<'_>,
         (page, layout, i): (&PageRef, &L, usize),
         direction: Direction,
-        loaded: &Loaded<'_>,
+        loaded: &LoadedRows<'_>,
     ) {
         let row = layout.first_row() + i as u64;
         let position = if direction.is_forward() { row } else { descent.rows().saturating_sub(row + 1) };
-        let goes_on = |place: &Place| self.direction == direction && position >= place.here;
+        let goes_on = |place: &ValuesWindow| self.direction == direction && position >= place.here;
         if !self.place.as_ref().is_some_and(goes_on) {
             self.direction = direction;
             self.restart();
         }
         let Some(value) = layout.outside(page, i, Seen::All) else { return };
-        let place = self.place.get_or_insert_with(|| Place::at(position));
+        let place = self.place.get_or_insert_with(|| ValuesWindow::at(position));
         let (mut bytes, mut is_missing, mut is_gone) = (0, false, false);
         for chunk in value.chunks() {
             bytes += chunk.memory_bytes();
@@ -136,13 +136,13 @@ impl ValuesAhead {
                 is_gone |= source.ahead(descent.file().at(&chunk, PageKind::Value));
             }
         }
-        let unused = place.pass(position);
+        let unused = place.advance_to(position);
         let mut grows = is_missing;
         if is_gone && position < place.came {
             grows = false;
             self.window_bytes = (self.window_bytes / 2).max(FIRST_BYTES.min(self.readahead.high_bytes()));
-            *place = Place::at(position);
-            place.pass(position);
+            *place = ValuesWindow::at(position);
+            place.advance_to(position);
         } else if unused > bytes.saturating_mul(MOST_UNUSED) && !self.readahead.is_full() {
             self.window_bytes /= 2;
         }
@@ -157,14 +157,14 @@ impl ValuesAhead {
         }
     }
 
-    /// Asks for what of the window was not asked for, as far as data pages are in memory. The walk is in `here`, which a source
+    /// Asks for the part of the window that was not asked for, up to the first data page that is not in memory. The walk is in `here`, which a source
     /// that keeps nothing has forgotten.
     fn fill<S: PageSource + ?Sized, L: PageRows>(
         &mut self,
         source: &S,
         descent: &Descent<'_>,
         here: (&PageRef, &L),
-        Loaded { rows, seen, edge, kind }: &Loaded<'_>,
+        LoadedRows { rows, seen, edge, kind }: &LoadedRows<'_>,
     ) {
         let edge = edge.and_then(|edge| edge.row(source, *kind, self.direction));
         let (direction, all, high_bytes) = (self.direction, descent.rows(), self.readahead.high_bytes());

@@ -1,13 +1,13 @@
-//! Reading all of a file in the order of its trees, each page once, for those who walk trees their own way: check and dump.
-//! It knows how far ahead pages are asked for, and no rows.
+//! Reading all of a file in the order of its trees, each page once: for check and dump, which walk trees their own way. It
+//! knows how far ahead pages are asked for, and no rows.
 //!
 //! * Of what the source keeps ahead, three quarters are a window shared by trees that are walked side by side; the rest is
-//!   for nodes and for values. No more is asked for than there is room for, so nothing that came is dropped again.
+//!   for nodes and for values. No more is asked for than there is room for, so no page is evicted before it was read.
 //! * Nodes that the window has looked into are held here until the walk has left them: a source may forget them.
 
 use super::Sst;
 use super::descent::Descent;
-use super::readahead::{Ahead, Readahead, Wanted};
+use super::readahead::{Ahead, Readahead, WantedRows};
 use crate::Direction;
 use crate::format::meta::{Tree, TreeKind};
 use crate::slice::RowRanges;
@@ -23,11 +23,11 @@ pub(crate) struct Whole<'a, S: ?Sized> {
     source: &'a S,
     /// Memory for what was asked for, in bytes.
     room_bytes: u64,
-    state: RefCell<State>,
+    state: RefCell<AskedAhead>,
 }
 
 #[derive(Default)]
-struct State {
+struct AskedAhead {
     /// Memory of pages that were asked for and not yet given, by their offsets.
     asked: HashMap<u64, u64>,
     asked_bytes: u64,
@@ -37,7 +37,7 @@ struct State {
     nodes: HashMap<u64, PageRef>,
 }
 
-impl State {
+impl AskedAhead {
     fn ask(&mut self, at: &Address) {
         let bytes = at.memory_bytes();
         if self.asked.insert(at.offset, bytes).is_none() {
@@ -197,7 +197,7 @@ impl WholeTree {
         let Self { kind, tree, rows: all, ahead } = self;
         if !ahead.is_none() && ahead.arrived(all, tree.totals.rows, rows, at) {
             let descent = Descent::new(whole.file, *kind, tree, false);
-            ahead.top_up(whole, &descent, &Wanted { rows: all, far: None, edge: None });
+            ahead.top_up(whole, &descent, &WantedRows { rows: all, far: None, edge: None });
         }
     }
 
@@ -212,7 +212,7 @@ impl WholeTree {
         let Self { kind, tree, rows, ahead } = self;
         if matches!(found, Err(Stop::Fault)) && !ahead.is_none() {
             let descent = Descent::new(whole.file, *kind, tree, false);
-            ahead.missed(whole, &descent, &Wanted { rows, far: None, edge: None }, row, data);
+            ahead.missed(whole, &descent, &WantedRows { rows, far: None, edge: None }, row, data);
         }
         found
     }

@@ -1,11 +1,12 @@
-//! Questions about rows that only data pages answer: a page at each end of a range, the page of one row.
+//! Questions about rows that only data pages answer: they take a page at each end of a range, or the page of one row. It
+//! knows no versions.
 
-use super::range::Sum;
-use super::{Edge, Span, share};
+use super::range::TreeSums;
+use super::{KeyEdge, Span, share};
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::meta::TreeKind;
-use crate::format::node::{Node, Totals};
+use crate::format::node::{IndexNode, Totals};
 use crate::read::Sst;
 use crate::read::Subtree;
 use crate::row::RowKind;
@@ -16,6 +17,10 @@ use std::ops::{Bound, Range};
 impl Sst {
     /// Ids of the rows from `low` to `high`, seen or not. Reads the way to both ends, at most two data pages among it. A
     /// step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn rows_between<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -23,7 +28,7 @@ impl Sst {
         high: Bound<&[u8]>,
     ) -> Result<Range<u64>, Stop> {
         let (Some(span), Some(sum)) =
-            (Span::within(low, high, &self.meta.bounds), Sum::new(self, source, TreeKind::Main))
+            (Span::within(low, high, &self.meta.bounds), TreeSums::new(self, source, TreeKind::Main))
         else {
             return Ok(0..0);
         };
@@ -40,6 +45,10 @@ impl Sst {
     /// Totals of the rows that are seen from `low` to `high`: rows and erased rows as they are, bytes in proportion to the
     /// rows of the pages at the edges. Reads the ways to both ends, at most two data pages among them, and to those edges of
     /// the slice between them where some rows are erased. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn exact_between<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -47,7 +56,7 @@ impl Sst {
         high: Bound<&[u8]>,
     ) -> Result<Totals, Stop> {
         let rows = self.rows_between(source, low, high)?;
-        let Some(sum) = Sum::new(self, source, TreeKind::Main) else { return Ok(Totals::default()) };
+        let Some(sum) = TreeSums::new(self, source, TreeKind::Main) else { return Ok(Totals::default()) };
         let mut totals = Totals::default();
         sum.add_exact(&sum.root(), &self.rows().within(rows), &mut totals)?;
         Ok(totals)
@@ -56,12 +65,20 @@ impl Sst {
     /// Id of row number `n`, from 0, of those from row `from` on that are seen and not erased; `None` if there are fewer.
     /// Reads the ways to `from`, to the row, and to the edges of the slice between them, the data pages there only if
     /// some of their rows are erased. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn nth_put<S: PageSource + ?Sized>(&self, source: &S, from: u64, n: u64) -> Result<Option<u64>, Stop> {
-        let Some(sum) = Sum::new(self, source, TreeKind::Main) else { return Ok(None) };
+        let Some(sum) = TreeSums::new(self, source, TreeKind::Main) else { return Ok(None) };
         sum.nth(&sum.root(), &self.rows().within(from..u64::MAX), &mut { n })
     }
 
     /// Appends the key of row `row`, one of the file's, to `out`. Reads the way to its data page. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn key_of<S: PageSource + ?Sized>(&self, source: &S, row: u64, out: &mut Vec<u8>) -> Result<(), Stop> {
         let descent = self.descent(TreeKind::Main).expect("a file with rows has a main tree");
         let (page, layout): (PageRef, Layout) = descent.page_of_row(source, row)?;
@@ -72,12 +89,12 @@ impl Sst {
 }
 
 /// A data page.
-struct Rows {
+struct LeafRows {
     page: PageRef,
     layout: Layout,
 }
 
-impl Rows {
+impl LeafRows {
     fn is_put(&self, i: usize) -> bool {
         self.layout.record(&self.page, i).kind != RowKind::Erase
     }
@@ -91,14 +108,14 @@ impl Rows {
     }
 }
 
-impl<S: PageSource + ?Sized> Sum<'_, S> {
+impl<S: PageSource + ?Sized> TreeSums<'_, S> {
     /// The first row after `edge`, or the end of the rows.
-    fn row_at(&self, edge: Edge<'_>) -> Result<u64, Stop> {
+    fn row_at(&self, edge: KeyEdge<'_>) -> Result<u64, Stop> {
         let (leaf, is_at_start) = self.leaf(edge)?;
         if is_at_start {
             return Ok(leaf.before.rows);
         }
-        let Rows { page, layout } = self.rows(&leaf)?;
+        let LeafRows { page, layout } = self.rows(&leaf)?;
         let i = match layout.search(&page, edge.at) {
             Ok(i) => i + usize::from(edge.is_after),
             Err(i) => i,
@@ -107,14 +124,14 @@ impl<S: PageSource + ?Sized> Sum<'_, S> {
     }
 
     /// The data page that is `subtree`.
-    fn rows(&self, subtree: &Subtree) -> Result<Rows, Stop> {
+    fn rows(&self, subtree: &Subtree) -> Result<LeafRows, Stop> {
         let page = self.descent.top_of(self.source, subtree)?;
         let layout = Layout::of(&page);
         self.descent.check_rows(&layout, subtree.rows(), &subtree.address)?;
-        Ok(Rows { page, layout })
+        Ok(LeafRows { page, layout })
     }
 
-    /// Adds what of `subtree` is seen.
+    /// Adds the part of `subtree` that is seen.
     fn add_exact(&self, subtree: &Subtree, seen: &RowRanges, sum: &mut Totals) -> Result<(), Stop> {
         let count = seen.count_within(subtree.rows());
         let whole = subtree.totals();
@@ -123,7 +140,7 @@ impl<S: PageSource + ?Sized> Sum<'_, S> {
         }
         if count < whole.rows && subtree.level > 0 {
             let page = self.open(subtree)?;
-            let node = Node::new(&page);
+            let node = IndexNode::new(&page);
             return together(0..node.children(), |i| self.add_exact(&subtree.child(&node, i), seen, sum));
         }
         let erased = match whole.erased {
@@ -153,7 +170,7 @@ impl<S: PageSource + ?Sized> Sum<'_, S> {
         }
         if subtree.level > 0 {
             let page = self.open(subtree)?;
-            let node = Node::new(&page);
+            let node = IndexNode::new(&page);
             for i in 0..node.children() {
                 if let Some(row) = self.nth(&subtree.child(&node, i), seen, left)? {
                     return Ok(Some(row));

@@ -1,4 +1,4 @@
-//! Where to cut many sorted sources into pieces of about one size, from index nodes alone. It knows sources, not what one
+//! Where to cut many sorted sources into pieces of about one size, from index nodes alone. It does not know what one source
 //! hides of another: a row that two sources have counts twice.
 //!
 //! Every source is a few *units*, each with a weight and a span of keys: at first a file's root between the file's
@@ -10,11 +10,11 @@
 //!   cut              ▲
 //! ```
 //!
-//! Units are opened, which is replacing them by the children of their node, until what covers any place weighs no more
-//! than the resolution: the largest first, for as long as it weighs more than its share of the resolution. So wherever
-//! one cuts then, the middle of the interval is within half a resolution, and between two neighbouring places lies no
-//! more than one. Cuts are the places nearest to the multiples of the resolution. Where data pages alone are heavier than
-//! the resolution, nodes around a cut are opened until only data pages are left.
+//! To open a unit is to replace it by the children of its node. Units are opened until those over any place together weigh no
+//! more than the resolution: the heaviest first, for as long as it weighs more than its share of the resolution. Then the
+//! middle of the interval at any cut is within half a resolution of the truth, and no more than one resolution lies between
+//! two neighbouring places. Cuts are the places nearest to the multiples of the resolution. Where data pages alone are
+//! heavier than the resolution, nodes around a cut are opened until only data pages are left.
 //!
 //! * Pages: a unit that is opened weighs more than (resolution / sources that cover the place), and those of one level
 //!   share the total: fewer than sources x (total / resolution) are opened on a level, and at the cuts one of each source.
@@ -23,10 +23,10 @@
 //! * Rounds: nodes that are opened for one look at the units come together; there are about as many looks as levels.
 //! * Memory: a few hundred bytes for every child of a node that was opened.
 
-use super::range::Sum;
+use super::range::TreeSums;
 use super::{Estimate, Span};
 use crate::format::meta::{KeyBounds, MAX_BOUND_BYTES, TreeKind};
-use crate::format::node::Node;
+use crate::format::node::IndexNode;
 use crate::read::Sst;
 use crate::read::Subtree;
 use crate::slice::RowRanges;
@@ -35,7 +35,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Bound;
 
-/// Nodes that are pinned at once, at most: 2 MiB of them, if they are not huge.
+/// Most nodes that are pinned at once: 2 MiB at the default size of nodes.
 const ROUND_NODES: usize = 128;
 
 /// What is measured.
@@ -72,7 +72,7 @@ pub struct Bucket {
 pub struct Histogram {
     /// What was measured.
     pub metric: Metric,
-    /// Of what size buckets should be.
+    /// The size that buckets should have.
     pub resolution: u64,
     /// In the order of keys, at least one; cut points and values grow strictly.
     pub buckets: Vec<Bucket>,
@@ -84,7 +84,7 @@ pub struct Histogram {
 
 /// Something sorted that has rows.
 #[derive(Clone, Copy, Debug)]
-pub enum Source<'a> {
+pub enum HistogramSource<'a> {
     /// What is seen of a file.
     File(&'a Sst),
     /// Rows in memory, in runs in the order of keys, apart.
@@ -100,7 +100,7 @@ pub struct MemoryRun {
     pub last_key: Vec<u8>,
     /// How many.
     pub rows: u64,
-    /// Bytes of them.
+    /// Their bytes.
     pub bytes: u64,
 }
 
@@ -108,20 +108,24 @@ pub struct MemoryRun {
 /// multiples of the resolution. A bucket's value is within half a resolution of the truth, as long as the data pages and
 /// runs in memory around its cut point sum up to no more than that, otherwise within half of their sum; to this add half
 /// of those that `low` and `high` cut. Reads index nodes only, each in a step of its own with others.
+///
+/// # Errors
+///
+/// [`pages::Error`] if a node cannot be read, or is not what was written.
 pub fn histogram<S: PageSource + ?Sized>(
     source: &S,
-    sources: &[Source<'_>],
+    sources: &[HistogramSource<'_>],
     low: Bound<&[u8]>,
     high: Bound<&[u8]>,
     metric: Metric,
     resolution: u64,
 ) -> Result<Histogram> {
     assert!(resolution > 0, "a bucket has room for something");
-    let mut pieces = Pieces::new(source, sources, low, high, metric);
+    let mut pieces = UnitSet::new(source, sources, low, high, metric);
     let mut index_pages = 0;
     let mut cuts: Option<Vec<usize>> = None;
     loop {
-        let line = Line::new(&pieces);
+        let line = PlaceOrder::new(&pieces);
         let heavy = match &cuts {
             None => pieces.heavy(&line, resolution),
             Some(cuts) => pieces.heavy_at(&line, cuts, resolution),
@@ -144,7 +148,7 @@ pub fn histogram<S: PageSource + ?Sized>(
 
 /// A place between keys, after all that are less. Neighbours share them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum KeyPlace {
     Before(Vec<u8>),
     End,
 }
@@ -165,17 +169,17 @@ struct Unit {
 }
 
 /// All sources as units.
-struct Pieces<'a, S: ?Sized> {
+struct UnitSet<'a, S: ?Sized> {
     source: &'a S,
     metric: Metric,
-    files: Vec<(Sum<'a, S>, RowRanges)>,
-    places: Vec<Place>,
+    files: Vec<(TreeSums<'a, S>, RowRanges)>,
+    places: Vec<KeyPlace>,
     /// Whether a row has a place's key for certain.
     are_keys: Vec<bool>,
     units: Vec<Unit>,
     /// The range.
-    low: Place,
-    high: Place,
+    low: KeyPlace,
+    high: KeyPlace,
 }
 
 /// A span of keys, and whether the range cuts it.
@@ -186,10 +190,16 @@ struct Clipped {
     cut_high: bool,
 }
 
-impl<'a, S: PageSource + ?Sized> Pieces<'a, S> {
-    fn new(source: &'a S, sources: &[Source<'a>], low: Bound<&[u8]>, high: Bound<&[u8]>, metric: Metric) -> Self {
+impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
+    fn new(
+        source: &'a S,
+        sources: &[HistogramSource<'a>],
+        low: Bound<&[u8]>,
+        high: Bound<&[u8]>,
+        metric: Metric,
+    ) -> Self {
         // After a key is before the next string there is.
-        let place = |key: &[u8], is_after: bool| Place::Before([key, if is_after { &[0] } else { &[] }].concat());
+        let place = |key: &[u8], is_after: bool| KeyPlace::Before([key, if is_after { &[0] } else { &[] }].concat());
         let mut pieces = Self {
             source,
             metric,
@@ -197,8 +207,8 @@ impl<'a, S: PageSource + ?Sized> Pieces<'a, S> {
             places: Vec::new(),
             are_keys: Vec::new(),
             units: Vec::new(),
-            low: Place::Before(Vec::new()),
-            high: Place::End,
+            low: KeyPlace::Before(Vec::new()),
+            high: KeyPlace::End,
         };
         let Some(span) = Span::within(low, high, &KeyBounds::default()) else { return pieces };
         if let Some(edge) = span.low {
@@ -209,22 +219,22 @@ impl<'a, S: PageSource + ?Sized> Pieces<'a, S> {
         }
         for &source in sources {
             match source {
-                Source::File(sst) => {
+                HistogramSource::File(sst) => {
                     let bounds = sst.bounds();
                     // Cut bounds, and those of range erases and slices, are not keys of rows.
                     let is_key =
                         sst.slice.is_none() && sst.meta.range_erases.is_none() && bounds.low.len() < MAX_BOUND_BYTES;
-                    let last = bounds.high.as_deref().map_or(Place::End, |high| place(high, true));
+                    let last = bounds.high.as_deref().map_or(KeyPlace::End, |high| place(high, true));
                     if let (Some(span), Some(sum)) = (
                         pieces.clip(place(&bounds.low, false), is_key, last),
-                        Sum::new(sst, pieces.source, TreeKind::Main),
+                        TreeSums::new(sst, pieces.source, TreeKind::Main),
                     ) {
                         let root = sum.root();
                         pieces.files.push((sum, sst.rows()));
                         pieces.add_subtree(pieces.files.len() - 1, root, &span);
                     }
                 }
-                Source::Memory(runs) => {
+                HistogramSource::Memory(runs) => {
                     for run in runs {
                         let span = pieces.clip(place(&run.first_key, false), true, place(&run.last_key, true));
                         if let Some(Clipped { low, high, cut_low, cut_high }) = span {
@@ -240,14 +250,14 @@ impl<'a, S: PageSource + ?Sized> Pieces<'a, S> {
         pieces
     }
 
-    fn add_place(&mut self, place: Place, is_key: bool) -> usize {
+    fn add_place(&mut self, place: KeyPlace, is_key: bool) -> usize {
         self.places.push(place);
         self.are_keys.push(is_key);
         self.places.len() - 1
     }
 
     /// The part in the range of a source from `low` to `high`; `None` if there is none.
-    fn clip(&mut self, low: Place, is_key: bool, high: Place) -> Option<Clipped> {
+    fn clip(&mut self, low: KeyPlace, is_key: bool, high: KeyPlace) -> Option<Clipped> {
         let (cut_low, cut_high) = (low < self.low, high > self.high);
         let (from, to) = ((&low).max(&self.low), (&high).min(&self.high));
         if from >= to {
@@ -269,7 +279,7 @@ impl<'a, S: PageSource + ?Sized> Pieces<'a, S> {
         let of = |rows: Estimate, bytes: Estimate| if self.metric == Metric::Rows { rows } else { bytes };
         let part = subtree.part(seen, is_cut);
         let mut weight = of(part.rows, part.bytes.plus(part.beside_bytes));
-        // What of its bytes is seen only the nodes below say.
+        // Only the nodes below say how many of its bytes are seen.
         let is_vague = subtree.level > 0 && (is_cut || self.metric == Metric::Bytes && seen < rows);
         if is_vague {
             let whole = subtree.part(rows, false);
@@ -291,20 +301,20 @@ impl<'a, S: PageSource + ?Sized> Pieces<'a, S> {
                 })
             })?;
             for (node, &unit) in nodes.iter().zip(batch) {
-                self.add_children(unit, &Node::new(node.as_ref().expect("the step is done")));
+                self.add_children(unit, &IndexNode::new(node.as_ref().expect("the step is done")));
             }
         }
         let mut opened = units.iter().copied().peekable();
         let mut i = 0;
         self.units.retain(|_| {
-            let keep = opened.next_if_eq(&i).is_none();
+            let is_left = opened.next_if_eq(&i).is_none();
             i += 1;
-            keep
+            is_left
         });
         Ok(())
     }
 
-    fn add_children(&mut self, unit: usize, node: &Node<'_>) {
+    fn add_children(&mut self, unit: usize, node: &IndexNode<'_>) {
         let Unit { low, high, cut_low, cut_high, node: subtree, .. } = self.units[unit];
         let (file, subtree) = subtree.expect("it has a node");
         let last = node.children() - 1;
@@ -313,7 +323,7 @@ impl<'a, S: PageSource + ?Sized> Pieces<'a, S> {
             let after = (i < last).then(|| {
                 let mut separator = Vec::new();
                 node.separator(i, &mut separator);
-                self.add_place(Place::Before(separator), false)
+                self.add_place(KeyPlace::Before(separator), false)
             });
             let start = std::mem::replace(&mut before, after);
             let is_out = cut_low && after.is_some_and(|after| self.places[after] <= self.low)
@@ -342,8 +352,8 @@ impl<'a, S: PageSource + ?Sized> Pieces<'a, S> {
 
     /// Units to open, in order, so that what covers any place weighs at most `resolution`. They count nothing more: if
     /// their children are too heavy, the next look finds out.
-    fn heavy(&self, line: &Line, resolution: u64) -> Vec<usize> {
-        let mut cover = Cover::new(self);
+    fn heavy(&self, line: &PlaceOrder, resolution: u64) -> Vec<usize> {
+        let mut cover = UnitsAt::new(self);
         for (place, ends, begins) in line.places() {
             cover.end(ends);
             cover.begin(begins);
@@ -353,8 +363,8 @@ impl<'a, S: PageSource + ?Sized> Pieces<'a, S> {
     }
 
     /// Units to open so that what covers one of `cuts` weighs at most `resolution`, or has no node.
-    fn heavy_at(&self, line: &Line, cuts: &[usize], resolution: u64) -> Vec<usize> {
-        let mut cover = Cover::new(self);
+    fn heavy_at(&self, line: &PlaceOrder, cuts: &[usize], resolution: u64) -> Vec<usize> {
+        let mut cover = UnitsAt::new(self);
         let mut cuts = cuts.iter().map(|&cut| line.rank[cut]).peekable();
         for (place, ends, begins) in line.places() {
             cover.end(ends);
@@ -367,7 +377,7 @@ impl<'a, S: PageSource + ?Sized> Pieces<'a, S> {
     }
 
     /// How much lies before each place.
-    fn before(&self, line: &Line) -> Vec<Estimate> {
+    fn before(&self, line: &PlaceOrder) -> Vec<Estimate> {
         let mut closed = Estimate::default();
         let mut open = 0u128;
         let mut before = Vec::with_capacity(line.order.len());
@@ -386,7 +396,7 @@ impl<'a, S: PageSource + ?Sized> Pieces<'a, S> {
     }
 
     /// What lies between the cuts.
-    fn buckets(&self, line: &Line, cuts: &[usize]) -> Vec<Bucket> {
+    fn buckets(&self, line: &PlaceOrder, cuts: &[usize]) -> Vec<Bucket> {
         let before = self.before(line);
         let total = self.total();
         let mut buckets: Vec<Bucket> = Vec::with_capacity(cuts.len() + 1);
@@ -394,7 +404,7 @@ impl<'a, S: PageSource + ?Sized> Pieces<'a, S> {
             let through = before[line.rank[cut]];
             let value = through.middle();
             let last = buckets.last().map_or(0, |bucket| bucket.value);
-            if let Place::Before(at) = &self.places[cut]
+            if let KeyPlace::Before(at) = &self.places[cut]
                 && (last + 1..total.middle()).contains(&value)
             {
                 let end = CutPoint { at: at.clone(), is_key: self.are_keys[cut] };
@@ -407,7 +417,7 @@ impl<'a, S: PageSource + ?Sized> Pieces<'a, S> {
 }
 
 /// Places in order, with the units that end and begin there.
-struct Line {
+struct PlaceOrder {
     /// Number of each place in the order; those that are equal have one.
     rank: Vec<usize>,
     /// A place of each rank: one that is a key, if any is.
@@ -421,8 +431,8 @@ struct Line {
     ends: Vec<usize>,
 }
 
-impl Line {
-    fn new<S: PageSource + ?Sized>(pieces: &Pieces<'_, S>) -> Self {
+impl PlaceOrder {
+    fn new<S: PageSource + ?Sized>(pieces: &UnitSet<'_, S>) -> Self {
         let mut sorted: Vec<usize> = (0..pieces.places.len()).collect();
         sorted.sort_unstable_by_key(|&place| (&pieces.places[place], !pieces.are_keys[place], place));
         let mut rank = vec![0; sorted.len()];
@@ -441,8 +451,8 @@ impl Line {
         ends.sort_unstable_by_key(|&unit| (high[unit], unit));
         let is_key = order.iter().map(|&place| pieces.are_keys[place]).collect();
         let bytes = order.iter().map(|&place| match &pieces.places[place] {
-            Place::Before(at) => at.len(),
-            Place::End => usize::MAX,
+            KeyPlace::Before(at) => at.len(),
+            KeyPlace::End => usize::MAX,
         });
         Self { bytes: bytes.collect(), rank, order, is_key, low, high, begins, ends }
     }
@@ -463,18 +473,18 @@ impl Line {
 }
 
 /// Units whose spans hold one place, as it goes along the line.
-struct Cover<'p> {
+struct UnitsAt<'p> {
     units: &'p [Unit],
     is_opened: Vec<bool>,
-    /// Of those that are not opened.
+    /// Sum of the weights of those that are not opened.
     weight: u128,
     count: u128,
     /// Those with a node, heaviest first; some may have ended.
     nodes: BinaryHeap<(u64, Reverse<usize>)>,
 }
 
-impl<'p> Cover<'p> {
-    fn new<S: PageSource + ?Sized>(pieces: &'p Pieces<'_, S>) -> Self {
+impl<'p> UnitsAt<'p> {
+    fn new<S: PageSource + ?Sized>(pieces: &'p UnitSet<'_, S>) -> Self {
         let is_opened = pieces.units.iter().map(|unit| unit.is_vague).collect();
         Self { units: &pieces.units, is_opened, weight: 0, count: 0, nodes: BinaryHeap::new() }
     }
@@ -499,7 +509,7 @@ impl<'p> Cover<'p> {
 
     /// Opens the heaviest until those at `place` weigh at most `resolution`; if `only_heavy`, only those that weigh more
     /// than their share of it.
-    fn lighten(&mut self, line: &Line, place: usize, resolution: u64, only_heavy: bool) {
+    fn lighten(&mut self, line: &PlaceOrder, place: usize, resolution: u64, only_heavy: bool) {
         let resolution = u128::from(resolution);
         while self.weight > resolution
             && let Some(&(weight, Reverse(unit))) = self.nodes.peek()
@@ -522,24 +532,24 @@ impl<'p> Cover<'p> {
 
 /// A place where the middle of what lies before it grows.
 #[derive(Clone, Copy)]
-struct Candidate {
+struct CutCandidate {
     value: u64,
     /// `None`: the start or the end of everything, where nothing is cut.
     place: Option<usize>,
 }
 
-/// For each multiple of `resolution` the place before which about so much lies; those that are cuts, in order.
-fn choose(line: &Line, before: &[Estimate], total: Estimate, resolution: u64) -> Vec<usize> {
+/// For each multiple of `resolution` the place before which about that much lies. Those that are cuts are returned in order.
+fn choose(line: &PlaceOrder, before: &[Estimate], total: Estimate, resolution: u64) -> Vec<usize> {
     let end = total.middle();
-    let mut candidates = vec![Candidate { value: 0, place: None }];
+    let mut candidates = vec![CutCandidate { value: 0, place: None }];
     // Of places before which the same lies: where it is known best, then a key, then the shortest string.
     let inner: Vec<usize> = (0..before.len()).filter(|&rank| (1..end).contains(&before[rank].middle())).collect();
     for same in inner.chunk_by(|&a, &b| before[a].middle() == before[b].middle()) {
         let best = same.iter().min_by_key(|&&rank| (before[rank].width(), !line.is_key[rank], line.bytes[rank], rank));
         let best = *best.expect("a chunk is not empty");
-        candidates.push(Candidate { value: before[best].middle(), place: Some(line.order[best]) });
+        candidates.push(CutCandidate { value: before[best].middle(), place: Some(line.order[best]) });
     }
-    candidates.push(Candidate { value: end, place: None });
+    candidates.push(CutCandidate { value: end, place: None });
     let mut cuts: Vec<usize> = Vec::new();
     for pair in candidates.windows(2) {
         let [from, to] = [u128::from(pair[0].value), u128::from(pair[1].value)];

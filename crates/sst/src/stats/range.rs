@@ -1,9 +1,9 @@
-//! Totals of a range of one tree, from index nodes alone: whole children by subtraction, down to the data pages at the
-//! edges of the range and of what is seen, of which only so much is known as their parents say.
+//! Totals of a range of one tree, from index nodes alone: whole children by subtraction, and ways down to the data pages at
+//! the edges of the range and of the slice. About those pages it knows only what their parents say.
 
-use super::{Edge, Estimate, RangeTotals, Span, share};
+use super::{Estimate, KeyEdge, RangeTotals, Span, share};
 use crate::format::meta::{Tree, TreeKind};
-use crate::format::node::{Node, Totals};
+use crate::format::node::{IndexNode, Totals};
 use crate::read::{Descent, Sst, Subtree};
 use crate::row::Version;
 use crate::slice::RowRanges;
@@ -16,13 +16,18 @@ impl Sst {
     /// the edges of the slice between them: none for an end beyond the bounds of the file. A step.
     ///
     /// Rows are known but for those of two data pages, those that hold the ends.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn totals_between<S: PageSource + ?Sized>(
         &self,
         source: &S,
         low: Bound<&[u8]>,
         high: Bound<&[u8]>,
     ) -> Result<RangeTotals, Stop> {
-        let (Some(span), Some(sum)) = (Span::within(low, high, self.bounds()), Sum::new(self, source, TreeKind::Main))
+        let (Some(span), Some(sum)) =
+            (Span::within(low, high, self.bounds()), TreeSums::new(self, source, TreeKind::Main))
         else {
             return Ok(RangeTotals::default());
         };
@@ -32,13 +37,17 @@ impl Sst {
     /// Stored bytes that belong to the rows that are seen of `rows`: of the main tree's data pages, then of each column
     /// group's pages and large values, then of the history's in all groups. Reads index nodes only, in each tree those
     /// on the way to both ends and to the edges of the slice between them. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn bytes_by_group<S: PageSource + ?Sized>(&self, source: &S, rows: Range<u64>) -> Result<Vec<Estimate>, Stop> {
         let seen = self.rows().within(rows);
         let groups = self.meta.groups.len();
         let mut bytes = vec![Estimate::default(); groups + 2];
         together(0..groups + 2, |i| {
             bytes[i] = match i {
-                0 => match Sum::new(self, source, TreeKind::Main) {
+                0 => match TreeSums::new(self, source, TreeKind::Main) {
                     Some(sum) => sum.of(&seen, Span::default())?.bytes,
                     None => Estimate::default(),
                 },
@@ -52,13 +61,18 @@ impl Sst {
 
     /// As [`Sst::bytes_by_group`], of the rows from `low` to `high`: less is known of those in the data pages that hold the
     /// ends. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn bytes_by_group_between<S: PageSource + ?Sized>(
         &self,
         source: &S,
         low: Bound<&[u8]>,
         high: Bound<&[u8]>,
     ) -> Result<Vec<Estimate>, Stop> {
-        let (Some(span), Some(sum)) = (Span::within(low, high, self.bounds()), Sum::new(self, source, TreeKind::Main))
+        let (Some(span), Some(sum)) =
+            (Span::within(low, high, self.bounds()), TreeSums::new(self, source, TreeKind::Main))
         else {
             return Ok(vec![Estimate::default(); self.meta.groups.len() + 2]);
         };
@@ -78,18 +92,18 @@ impl Sst {
         kind: TreeKind,
         seen: &RowRanges,
     ) -> Result<Estimate, Stop> {
-        let Some(sum) = Sum::new(self, source, kind) else { return Ok(Estimate::default()) };
+        let Some(sum) = TreeSums::new(self, source, kind) else { return Ok(Estimate::default()) };
         let RangeTotals { bytes, beside_bytes, .. } = sum.of(seen, Span::default())?;
         Ok(bytes.plus(beside_bytes))
     }
 
     /// Bytes of the older versions of main rows `seen`, in all groups.
     fn history_bytes<S: PageSource + ?Sized>(&self, source: &S, seen: &RowRanges) -> Result<Estimate, Stop> {
-        let Some(sum) = Sum::new(self, source, TreeKind::History) else { return Ok(Estimate::default()) };
+        let Some(sum) = TreeSums::new(self, source, TreeKind::History) else { return Ok(Estimate::default()) };
         let mut bytes = Estimate::default();
         together(seen.iter(), |range| {
             let [low, high] = [range.start, range.end].map(|row| history_key(row, Version::MAX));
-            let edge = |at| Some(Edge { at, is_after: false });
+            let edge = |at| Some(KeyEdge { at, is_after: false });
             let span = Span {
                 low: edge(low.as_slice()).filter(|_| range.start > 0),
                 high: edge(high.as_slice()).filter(|_| range.end < self.meta.rows()),
@@ -113,7 +127,7 @@ impl Sst {
 }
 
 /// Sums over one tree.
-pub(super) struct Sum<'a, S: ?Sized> {
+pub(super) struct TreeSums<'a, S: ?Sized> {
     pub source: &'a S,
     pub descent: Descent<'a>,
     pub tree: &'a Tree,
@@ -144,7 +158,7 @@ impl Subtree {
     }
 }
 
-impl<'a, S: PageSource + ?Sized> Sum<'a, S> {
+impl<'a, S: PageSource + ?Sized> TreeSums<'a, S> {
     /// Over the tree of `kind`; `None` if the file has none.
     pub fn new(sst: &'a Sst, source: &'a S, kind: TreeKind) -> Option<Self> {
         Some(Self { source, descent: sst.descent(kind)?, tree: sst.meta.tree(kind)? })
@@ -160,14 +174,14 @@ impl<'a, S: PageSource + ?Sized> Sum<'a, S> {
         self.descent.node_of(self.source, subtree)
     }
 
-    /// Of the rows in `seen` with keys in `span`.
+    /// Totals of the rows in `seen` with keys in `span`.
     pub fn of(&self, seen: &RowRanges, span: Span<'_>) -> Result<RangeTotals, Stop> {
         let mut sum = RangeTotals::default();
         self.add(&self.root(), seen, span, &mut sum)?;
         Ok(sum)
     }
 
-    /// Adds what of `subtree` counts. `span` has the edges that lie in it.
+    /// Adds the part of `subtree` that counts. `span` has the edges that lie in it.
     fn add(&self, subtree: &Subtree, seen: &RowRanges, span: Span<'_>, sum: &mut RangeTotals) -> Result<(), Stop> {
         let is_cut = span.low.is_some() || span.high.is_some();
         let count = seen.count_within(subtree.rows());
@@ -179,7 +193,7 @@ impl<'a, S: PageSource + ?Sized> Sum<'a, S> {
             return Ok(());
         }
         let page = self.open(subtree)?;
-        let node = Node::new(&page);
+        let node = IndexNode::new(&page);
         let near = span.low.map(|edge| EdgeChild::find(&node, edge));
         let far = span.high.map(|edge| EdgeChild::find(&node, edge));
         let first = near.as_ref().map_or(0, |near| near.child);
@@ -209,17 +223,17 @@ impl<'a, S: PageSource + ?Sized> Sum<'a, S> {
     }
 
     /// How many rows lie before `edge`: at least the start, at most the end.
-    fn rows_before(&self, edge: Edge<'_>) -> Result<Range<u64>, Stop> {
+    fn rows_before(&self, edge: KeyEdge<'_>) -> Result<Range<u64>, Stop> {
         let (leaf, is_at_start) = self.leaf(edge)?;
         Ok(if is_at_start { leaf.before.rows..leaf.before.rows } else { leaf.rows() })
     }
 
     /// The data page that `edge` lies in, or at whose start it is known to be.
-    pub fn leaf(&self, edge: Edge<'_>) -> Result<(Subtree, bool), Stop> {
+    pub fn leaf(&self, edge: KeyEdge<'_>) -> Result<(Subtree, bool), Stop> {
         let mut here = self.root();
         while here.level > 0 {
             let page = self.open(&here)?;
-            let node = Node::new(&page);
+            let node = IndexNode::new(&page);
             let EdgeChild { child, at_its_start } = EdgeChild::find(&node, edge);
             here = here.child(&node, child);
             if at_its_start {
@@ -238,7 +252,7 @@ struct EdgeChild {
 }
 
 impl EdgeChild {
-    fn find(node: &Node<'_>, edge: Edge<'_>) -> Self {
+    fn find(node: &IndexNode<'_>, edge: KeyEdge<'_>) -> Self {
         let child = node.search(edge.at);
         let mut separator = Vec::new();
         if child > 0 && !edge.is_after {

@@ -4,7 +4,7 @@ use crate::fixture::{Content, Reader, shapes};
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::validate;
-use crate::precharge::{self, Asked, Reading, Shares};
+use crate::precharge::{self, AskedPages, ReadPlan, Shares};
 use crate::read::{Groups, Seek, Sst, SstCursor};
 use crate::{Direction, Limits, RowRanges, Slice, Version};
 use os::sync::Arc;
@@ -116,8 +116,8 @@ fn a_walk_over_a_slice_reads_no_page_that_has_none_of_its_rows_and_none_again_af
             let session = Session::new(&cache, Reason::Scan, Admit::Keep);
             let sst = sliced(&built.sst_in(&cache, false), &seen);
             let groups = Groups::first(1 + content.groups);
-            let reading = Reading { direction, groups, at: Version::MAX, ..Reading::ALL };
-            precharge::run(&session, 100, |asked: &Asked| {
+            let reading = ReadPlan { direction, groups, at: Version::MAX, ..ReadPlan::ALL };
+            precharge::run(&session, 100, |asked: &AskedPages| {
                 let mut shares = Shares::new(u64::MAX, u64::MAX);
                 precharge::pass(&sst, &session, &reading, &mut shares, asked)
             })
@@ -181,8 +181,8 @@ fn pieces(check: impl Fn(&Session, Arc<Sst>)) {
     check(&session, sliced(&built.sst_in(&cache, false), &seen));
 }
 
-fn charge(session: &Session, sst: &Sst, reading: &Reading<'_>) -> u64 {
-    precharge::run(session, precharge::rounds_at_most(sst, reading), |asked: &Asked| {
+fn charge(session: &Session, sst: &Sst, reading: &ReadPlan<'_>) -> u64 {
+    precharge::run(session, precharge::rounds_at_most(sst, reading), |asked: &AskedPages| {
         precharge::pass(sst, session, reading, &mut Shares::new(u64::MAX, u64::MAX), asked)
     })
     .expect("nothing is damaged");
@@ -196,7 +196,7 @@ fn a_precharge_of_a_range_reads_nothing_of_the_pieces_before_it() {
     {
         pieces(|session, sst| {
             let (low, high) = (Bound::Included(&low[..]), Bound::Included(&high[..]));
-            charge(session, &sst, &Reading { direction, low, high, ..Reading::ALL });
+            charge(session, &sst, &ReadPlan { direction, low, high, ..ReadPlan::ALL });
             let pages = session.reads_of(PageKind::Data);
             assert!((6..=7).contains(&pages), "11 rows, two a page, and the row after: {pages} pages {direction:?}");
         });
@@ -207,7 +207,7 @@ fn a_precharge_of_a_range_reads_nothing_of_the_pieces_before_it() {
 fn a_precharge_of_some_rows_goes_on_from_piece_to_piece() {
     for limit in [u64::MAX, 100_000, 1900] {
         pieces(|session, sst| {
-            let reads = charge(session, &sst, &Reading { limits: Limits::rows(limit), ..Reading::ALL });
+            let reads = charge(session, &sst, &ReadPlan { limits: Limits::rows(limit), ..ReadPlan::ALL });
             let mut cursor = SstCursor::new(sst);
             let mut there = retry(session, || cursor.seek_first(session)).expect("nothing is damaged");
             for _ in 1..limit {

@@ -1,5 +1,5 @@
-//! The filter of a file, walked in step with the main tree: no key and no prefix is denied, each is found in the partition
-//! that covers its row.
+//! The filter of a file, walked in step with the main tree: it denies no key and no prefix, and each is found in the
+//! partition that covers its row. It does not know the values of rows.
 
 use super::Check;
 use super::tree_walk::{DataPage, TreeWalk};
@@ -9,9 +9,9 @@ use crate::format::meta::FilterTree;
 use pages::{PageKind, PageSource, Result};
 
 /// The walk; nothing where a file has no filter.
-pub(super) struct FilterWalk(Option<Walk>);
+pub(super) struct FilterWalk(Option<PartitionWalk>);
 
-struct Walk {
+struct PartitionWalk {
     filter: FilterTree,
     walk: TreeWalk,
     here: Option<DataPage<FilterLayout>>,
@@ -21,7 +21,7 @@ struct Walk {
 
 impl FilterWalk {
     pub fn new(filter: Option<FilterTree>, walk: impl FnOnce(&FilterTree) -> TreeWalk) -> Self {
-        Self(filter.map(|filter| Walk { walk: walk(&filter), filter, here: None, prefix: Vec::new() }))
+        Self(filter.map(|filter| PartitionWalk { walk: walk(&filter), filter, here: None, prefix: Vec::new() }))
     }
 
     /// The next row of the main tree has this key.

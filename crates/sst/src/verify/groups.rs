@@ -1,5 +1,5 @@
-//! The column groups of a file: their own trees, when each of their pages and values began to count in the main tree's
-//! totals, and that erases have no part in them. Whether a row is one, the main tree or the history says later.
+//! The column groups of a file: their own trees, the totals of the main tree in which their pages and values are counted,
+//! and that an erase has no parts. It does not know which rows are erases: the main tree and the history say that later.
 
 use super::tree_walk::DataPage;
 use super::{Check, Values, chunks_of};
@@ -12,13 +12,13 @@ use pages::{Address, PageRef, PageSource, Result, retry};
 /// What lies beside the main tree and belongs to its rows, in column groups.
 #[derive(Default)]
 pub(super) struct Beside {
-    newest: Side,
-    older: Side,
+    newest: GroupSide,
+    older: GroupSide,
 }
 
 /// Parts of newest versions, or of older ones.
 #[derive(Default)]
-struct Side {
+struct GroupSide {
     events: Events,
     /// Rows of which some part is not empty.
     filled: RowSet,
@@ -111,7 +111,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         unreachable!("a part of row {row} was met in a page that has the same checksum now")
     }
 
-    fn group(&mut self, kind: TreeKind, tree: Tree, side: &mut Side) -> Result<()> {
+    fn group(&mut self, kind: TreeKind, tree: Tree, side: &mut GroupSide) -> Result<()> {
         let mut walk = self.walk(kind, tree, tree.totals.bytes);
         while let Some(DataPage { page, layout, at }) = walk.next::<_, GroupLayout>(self)? {
             let parts = || (0..layout.rows()).map(|i| layout.part(&page, i));

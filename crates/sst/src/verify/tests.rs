@@ -6,7 +6,7 @@ use crate::format::data_page::{DataPageBuilder, Layout};
 use crate::format::filter::FilterKind;
 use crate::format::group_page::GroupPageBuilder;
 use crate::format::meta::{IndexKind, KeyBounds, Tree};
-use crate::format::node::{Child, Node, NodeBuilder};
+use crate::format::node::{Child, IndexNode, NodeBuilder};
 use crate::format::validate;
 use crate::read::{EraseCursor, RangeErase};
 use crate::slice::Slice;
@@ -361,7 +361,7 @@ impl Forge {
         });
         verified(&built).expect("it is whole before it is forged");
         let root = built.nodes().into_iter().next().expect("it has a root");
-        let node = Node::new(&root.page);
+        let node = IndexNode::new(&root.page);
         let children = (0..node.children()).map(|i| node.child(i)).collect::<Vec<_>>();
         let separators = (0..node.children() - 1)
             .map(|i| {
@@ -455,7 +455,7 @@ fn a_list_that_contradicts_the_tree_beside_it_is_noticed() {
         let options = BuildOptions { index: IndexKind::Both, max_page_rows: 2, max_node_children: 100, ..tiny() };
         let built = content.build(options);
         let list = built.nodes().into_iter().find(|node| node.kind == PageKind::Flat).expect("there is a list");
-        let node = Node::new(&list.page);
+        let node = IndexNode::new(&list.page);
         let mut children = (0..node.children()).map(|i| node.child(i)).collect::<Vec<_>>();
         let mut separators = Vec::new();
         for i in 0..node.children() - 1 {
@@ -558,7 +558,7 @@ fn a_node_whose_separators_leave_its_parents_is_noticed() {
     let nodes = built.nodes();
     let [root, left, right] = nodes.as_slice() else { panic!("{} nodes", nodes.len()) };
     for (damaged, separator) in [(left, "key 9"), (right, "key 2")] {
-        let (children, mut node) = (Node::new(&damaged.page), NodeBuilder::default());
+        let (children, mut node) = (IndexNode::new(&damaged.page), NodeBuilder::default());
         for i in 0..children.children() {
             let mut before = Vec::new();
             if i > 0 {
@@ -578,7 +578,7 @@ fn a_node_whose_separators_leave_its_parents_is_noticed() {
         node.finish(children.children(), &mut page, &mut Vec::new());
         let at = encode_page(&mut page, (PageKind::Index, 1), Codec::None, Packing::Block, ID, damaged.at.offset);
         file.write_at(&page, at.offset).expect("there is room");
-        let above = Node::new(&root.page);
+        let above = IndexNode::new(&root.page);
         let mut node = NodeBuilder::default();
         for i in 0..above.children() {
             let mut before = Vec::new();
@@ -743,7 +743,7 @@ fn complaint_of_filter(which: usize, change: impl FnOnce(&mut [u8])) -> String {
     let mut nodes = built.nodes();
     let seen = nodes.swap_remove(nodes.iter().position(|node| node.tree == TreeKind::Filter).expect("it has a node"));
     let (sst, source) = (built.sst(), Resident::new(validate));
-    let node = Node::new(&seen.page);
+    let node = IndexNode::new(&seen.page);
     let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
     let mut forged = NodeBuilder::default();
     let mut change = Some(change);

@@ -4,15 +4,15 @@
 //! It does not go down by [`Subtree`](crate::Subtree), which takes rows and totals from the parent: what parents say is what
 //! is checked here, so the rows of a page are counted from the pages before it.
 //!
-//! Keys that lie between the separators beside their page are in order across pages too, for one page's upper
-//! separator is the next one's lower. And separators are between those of the node above, for a page has rows.
+//! The keys of every page lie between the separators beside it, and the upper separator of a page is the lower one of the
+//! next. So keys are in order across pages too, and, as every page has rows, separators lie between those of the node above.
 
 use super::Check;
 use crate::KeyRange;
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::meta::{Root, Tree, TreeKind};
-use crate::format::node::{Node, Totals};
+use crate::format::node::{IndexNode, Totals};
 use crate::read::{Readahead, WholeTree};
 use pages::{Address, PageHeader, PageKind, PageRef, PageSource, Result};
 
@@ -22,7 +22,7 @@ pub(super) struct TreeWalk {
     tree: Tree,
     /// The same tree as its pages are read.
     whole: WholeTree,
-    state: State,
+    state: WalkState,
     /// Nodes from the root to the page given last.
     path: Vec<OpenNode>,
     /// Keys between the separators around the page given last.
@@ -36,7 +36,7 @@ pub(super) struct TreeWalk {
 }
 
 #[derive(PartialEq, Eq)]
-enum State {
+enum WalkState {
     Start,
     Inside,
     End,
@@ -61,15 +61,15 @@ struct OpenNode {
 }
 
 /// A page to open: where, and the keys between the separators around it.
-struct Step {
+struct NextPage {
     at: Address,
     keys: KeyRange,
 }
 
 impl OpenNode {
-    fn step(&self, i: usize) -> Step {
-        let node = Node::new(&self.page);
-        Step { at: node.address(i), keys: node.keys_under(i, &self.keys) }
+    fn step(&self, i: usize) -> NextPage {
+        let node = IndexNode::new(&self.page);
+        NextPage { at: node.address(i), keys: node.keys_under(i, &self.keys) }
     }
 }
 
@@ -79,7 +79,7 @@ impl TreeWalk {
             kind,
             tree,
             whole: WholeTree::new(kind, tree, readahead),
-            state: State::Start,
+            state: WalkState::Start,
             path: Vec::new(),
             keys: KeyRange::ALL,
             list: None,
@@ -103,16 +103,16 @@ impl TreeWalk {
         check: &mut Check<'_, S>,
     ) -> Result<Option<DataPage<L>>> {
         let step = match self.state {
-            State::Start => {
-                self.state = State::Inside;
+            WalkState::Start => {
+                self.state = WalkState::Inside;
                 self.open_list(check)?;
-                Some(Step { at: self.root().address, keys: KeyRange::ALL })
+                Some(NextPage { at: self.root().address, keys: KeyRange::ALL })
             }
-            State::Inside => self.leave(check)?,
-            State::End => return Ok(None),
+            WalkState::Inside => self.leave(check)?,
+            WalkState::End => return Ok(None),
         };
         let Some(mut step) = step else {
-            self.state = State::End;
+            self.state = WalkState::End;
             self.check_meta(check)?;
             return Ok(None);
         };
@@ -134,7 +134,7 @@ impl TreeWalk {
 
     /// Whether no page follows the one given last.
     pub fn is_at_last_page(&self) -> bool {
-        self.path.iter().all(|open| open.child.is_some_and(|child| child + 1 == Node::new(&open.page).children()))
+        self.path.iter().all(|open| open.child.is_some_and(|child| child + 1 == IndexNode::new(&open.page).children()))
     }
 
     /// The flat list beside a B-tree, to be compared on the way.
@@ -153,8 +153,8 @@ impl TreeWalk {
         Ok(())
     }
 
-    fn open_node<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>, step: Step) -> Result<()> {
-        let Step { at, keys } = step;
+    fn open_node<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>, step: NextPage) -> Result<()> {
+        let NextPage { at, keys } = step;
         let kind = self.node_kind();
         let page = self.whole.node(&check.whole, &at, kind, self.totals.rows)?;
         check.count(&at, kind);
@@ -167,7 +167,7 @@ impl TreeWalk {
 
     /// Nodes have separators where rows have keys.
     fn check_form<S: PageSource + ?Sized>(&self, check: &Check<'_, S>, page: &PageRef) -> Result<()> {
-        if Node::new(page).is_by_row() == self.kind.is_by_row() {
+        if IndexNode::new(page).is_by_row() == self.kind.is_by_row() {
             return Ok(());
         }
         let why = format!("the {} tree does not have such nodes", self.kind);
@@ -177,7 +177,7 @@ impl TreeWalk {
     fn open_data<S: PageSource + ?Sized, L: PageRows>(
         &mut self,
         check: &mut Check<'_, S>,
-        step: &Step,
+        step: &NextPage,
     ) -> Result<DataPage<L>> {
         let at = step.at;
         let page = self.whole.data(&check.whole, &at, self.totals.rows)?;
@@ -212,7 +212,7 @@ impl TreeWalk {
     /// Whether the flat list, if there is one, has the page where the tree has it, behind the same separator.
     fn is_listed(&self, at: &Address, before: &[u8]) -> bool {
         let Some(list) = &self.list else { return true };
-        let (list, i) = (Node::new(list), self.data_pages as usize);
+        let (list, i) = (IndexNode::new(list), self.data_pages as usize);
         let mut separator = Vec::new();
         if i >= list.children() || list.address(i) != *at {
             return false;
@@ -224,15 +224,15 @@ impl TreeWalk {
     }
 
     /// Leaves the page given last: compares the totals of everything that ends with it, and steps to the next child.
-    fn leave<S: PageSource + ?Sized>(&mut self, check: &Check<'_, S>) -> Result<Option<Step>> {
+    fn leave<S: PageSource + ?Sized>(&mut self, check: &Check<'_, S>) -> Result<Option<NextPage>> {
         if let Some(list) = &self.list {
-            let said = Node::new(list).child(self.data_pages as usize - 1).totals;
+            let said = IndexNode::new(list).child(self.data_pages as usize - 1).totals;
             let at = self.tree.flat.expect("the list was read from it").address;
             self.compare(check, PageKind::Flat, at.offset, said)?;
         }
         let kind = self.node_kind();
         while let Some(open) = self.path.last() {
-            let node = Node::new(&open.page);
+            let node = IndexNode::new(&open.page);
             let child = open.child.expect("a node on the path has a child there");
             self.compare(check, kind, open.at.offset, node.child(child).totals)?;
             if child + 1 < node.children() {
@@ -262,7 +262,7 @@ impl TreeWalk {
 
     fn check_meta<S: PageSource + ?Sized>(&self, check: &Check<'_, S>) -> Result<()> {
         self.compare(check, PageKind::Footer, check.footer_offset(), self.tree.totals)?;
-        let listed = self.list.as_ref().map_or(self.data_pages, |list| Node::new(list).children() as u64);
+        let listed = self.list.as_ref().map_or(self.data_pages, |list| IndexNode::new(list).children() as u64);
         if self.tree.data_pages != self.data_pages || listed != self.data_pages {
             let why = format!("{} data pages, {listed} in the list, {} found", self.tree.data_pages, self.data_pages);
             return Err(self.meta_error(check, &why));

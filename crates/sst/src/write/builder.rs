@@ -1,10 +1,10 @@
 //! One file from rows in order: newest versions in the main tree, older ones in the history, range erases in a tree of
 //! their own, the parts of other column groups in trees beside the first two, large values outside their pages, and a
-//! filter over the keys.
+//! filter over the keys. It does not know which versions are still needed.
 
 use super::file_writer::FileWriter;
 use super::filter::FilterRows;
-use super::rows::{KeyedRows, PartRows, Stored};
+use super::rows::{KeyedRows, PartRows, StoredBytes};
 use crate::KeyRange;
 use crate::format::data_page::OutsideValue;
 use crate::format::filter::FilterKind;
@@ -38,7 +38,7 @@ pub struct BuildOptions {
     pub node_bytes: u32,
     /// Which indexes to write.
     pub index: IndexKind,
-    /// Of data and value pages; nodes are never compressed.
+    /// Whether data and value pages are compressed; nodes never are.
     pub compression: Compression,
     /// Most children of a node, at least 3. For tests that want tall trees.
     pub max_node_children: usize,
@@ -92,9 +92,9 @@ impl BuildOptions {
 }
 
 /// Writes one file. Rows are added by key ascending and version descending, range erases by start ascending, in any
-/// mixture; nothing is readable before [`Builder::finish`].
+/// mixture; nothing is readable before [`SstBuilder::finish`].
 #[derive(Debug)]
-pub struct Builder {
+pub struct SstBuilder {
     options: BuildOptions,
     writer: FileWriter,
     file_id: u64,
@@ -105,7 +105,7 @@ pub struct Builder {
     groups: Vec<Group>,
     first_key: Vec<u8>,
     last_key: Vec<u8>,
-    /// Of the last version added.
+    /// The version that was added last.
     last_version: Version,
     /// From the first start to the greatest end of the range erases.
     erased: Option<KeyRange>,
@@ -125,7 +125,7 @@ struct Group {
     older: PartRows,
 }
 
-impl Builder {
+impl SstBuilder {
     /// Writes to `file`, new and empty, whose checksums are seeded with `file_id`.
     pub fn new(file: Arc<dyn File>, path: PathBuf, file_id: u64, options: BuildOptions) -> Self {
         assert!(options.max_node_children >= 3, "a node needs room to split");
@@ -203,6 +203,10 @@ impl Builder {
 
     /// Adds a version of a row: its parts, one for each column group with the main one first; those of an erase are empty, or
     /// there are none. The first version of a key is its newest; the others go to the history.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`](pages::Error::Io) if the file cannot be written; it is to be removed then.
     pub fn add(&mut self, key: &[u8], version: Version, kind: RowKind, parts: &[&[u8]]) -> Result<()> {
         assert!(key.len() <= MAX_KEY_BYTES, "the caller checked the key's length");
         let is_whole = parts.len() == 1 + self.groups.len() || parts.is_empty() && kind == RowKind::Erase;
@@ -260,12 +264,12 @@ impl Builder {
     }
 
     /// What a page is to hold of `value`, which may go to pages of its own, named in `reference`.
-    fn store<'v>(&mut self, value: &'v [u8], reference: &'v mut Vec<u8>) -> Result<Stored<'v>> {
+    fn store<'v>(&mut self, value: &'v [u8], reference: &'v mut Vec<u8>) -> Result<StoredBytes<'v>> {
         let outside = value.len() > self.options.inline_bytes();
         if outside {
             self.write_outside(value, reference)?;
         }
-        Ok(Stored { bytes: if outside { reference } else { value }, outside })
+        Ok(StoredBytes { bytes: if outside { reference } else { value }, outside })
     }
 
     /// Adds a range erase over `keys` at each of `versions`, newest first. Ranges do not overlap and arrive in order.
@@ -295,7 +299,7 @@ impl Builder {
         for version in older {
             varint::put(&mut value, version.0);
         }
-        let stored = Stored { bytes: &value, outside: false };
+        let stored = StoredBytes { bytes: &value, outside: false };
         self.range_erases.add(&mut self.writer, &self.options, start, *newest, RowKind::Erase, stored)?;
         self.chunk = value;
         let erased = self.erased.get_or_insert_with(|| KeyRange { start: start.to_vec(), end: Some(Vec::new()) });
@@ -321,6 +325,10 @@ impl Builder {
     }
 
     /// Writes the rest, makes the file durable and describes it. The caller makes the file's name durable.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`](pages::Error::Io) if the file cannot be written or synced; it is to be removed then.
     pub fn finish(mut self) -> Result<Meta> {
         for Group { newest, older } in &mut self.groups {
             newest.finish_pages(&mut self.writer, &self.options)?;

@@ -1,10 +1,12 @@
-//! The filter of a file as its keys arrive: their hashes wait until there are enough for a partition. Partitions wait in
-//! memory and are written together, as closed leaf nodes are: pages of rows lie beside each other, and a file of less than
-//! about 800,000 keys has its filter at the tail.
+//! The filter of a file, built as its keys arrive: their hashes wait until there are enough for a partition. It knows no
+//! values and no versions.
+//!
+//! Closed partitions wait in memory and are written together, as closed leaf nodes are. So pages of rows lie beside each
+//! other, and a file of less than about 800,000 keys has its filter at its end.
 
 use super::builder::BuildOptions;
 use super::file_writer::FileWriter;
-use super::tree::{Closing, TreeBuilder};
+use super::tree::{ClosingPage, TreeBuilder};
 use crate::format::filter::{self, FilterKind, hash_key, hash_prefix};
 use crate::format::key;
 use crate::format::meta::{FilterTree, TreeKind};
@@ -19,7 +21,7 @@ pub struct FilterRows {
     kind: FilterKind,
     prefix_bytes: u16,
     partition_rows: u32,
-    /// Of the keys in the open partition, and of their prefixes, each at least once.
+    /// Hashes of the keys in the open partition, and of their prefixes, each at least once.
     hashes: Vec<u64>,
     /// Rows in it.
     open_rows: u32,
@@ -28,7 +30,7 @@ pub struct FilterRows {
     /// Separator before it.
     separator: Vec<u8>,
     closed: Vec<Closed>,
-    /// Of their pages and separators.
+    /// Bytes of their pages and separators.
     closed_bytes: usize,
     tree: TreeBuilder,
 }
@@ -123,7 +125,7 @@ impl FilterRows {
     fn write_extent(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
         self.closed_bytes = 0;
         for Closed { mut page, separator, rows } in std::mem::take(&mut self.closed) {
-            let rows = Closing { rows, erased: 0, elsewhere: 0 };
+            let rows = ClosingPage { rows, erased: 0, elsewhere: 0 };
             self.tree.add_page(writer, options, &mut page, &separator, rows)?;
         }
         Ok(())

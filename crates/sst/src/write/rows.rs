@@ -1,9 +1,9 @@
-//! Pages of one tree as its rows arrive: a page is closed when the next row does not fit it any more. Rows come with keys,
-//! or as parts of a column group without them. What the rows mean is the builder's business.
+//! Pages of one tree, built as its rows arrive: a page is closed when the next row does not fit. Rows come with keys, or, as
+//! parts of a column group, without them. It does not know what the rows mean.
 
 use super::builder::BuildOptions;
 use super::file_writer::FileWriter;
-use super::tree::{Closing, TreeBuilder};
+use super::tree::{ClosingPage, TreeBuilder};
 use crate::format::data_page::DataPageBuilder;
 use crate::format::group_page::GroupPageBuilder;
 use crate::format::key;
@@ -13,7 +13,7 @@ use pages::Result;
 
 /// A value, or the reference to one that lies outside.
 #[derive(Clone, Copy, Debug)]
-pub struct Stored<'v> {
+pub struct StoredBytes<'v> {
     /// Its bytes.
     pub bytes: &'v [u8],
     /// Whether it is a reference.
@@ -73,7 +73,7 @@ impl KeyedRows {
         key: &[u8],
         version: Version,
         kind: RowKind,
-        value: Stored<'_>,
+        value: StoredBytes<'_>,
     ) -> Result<()> {
         let full = self.page.rows() > 0
             && (self.page.bytes_with(key, version, value.bytes.len()) > options.page_bytes as usize
@@ -97,8 +97,11 @@ impl KeyedRows {
         self.last_key.clear();
         self.last_key.extend_from_slice(self.page.last_key().expect("the page has rows"));
         self.page.finish(&mut self.scratch);
-        let rows =
-            Closing { rows: self.page.next_row(), erased: std::mem::take(&mut self.erased), elsewhere: self.elsewhere };
+        let rows = ClosingPage {
+            rows: self.page.next_row(),
+            erased: std::mem::take(&mut self.erased),
+            elsewhere: self.elsewhere,
+        };
         self.tree.add_page(writer, options, &mut self.scratch, &self.separator, rows)
     }
 
@@ -144,7 +147,7 @@ impl PartRows {
         &mut self,
         writer: &mut FileWriter,
         options: &BuildOptions,
-        part: Stored<'_>,
+        part: StoredBytes<'_>,
         elsewhere: u64,
     ) -> Result<()> {
         let full = self.page.rows() > 0
@@ -160,7 +163,7 @@ impl PartRows {
 
     fn close_page(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
         self.page.finish(&mut self.scratch);
-        let rows = Closing { rows: self.page.next_row(), erased: 0, elsewhere: self.elsewhere };
+        let rows = ClosingPage { rows: self.page.next_row(), erased: 0, elsewhere: self.elsewhere };
         self.tree.add_page(writer, options, &mut self.scratch, &[], rows)
     }
 

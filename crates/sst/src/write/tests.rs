@@ -6,7 +6,7 @@ use crate::fixture::{Built, Content, ID, NullFile, PATH, shapes, tiny};
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::meta::{IndexKind, Meta, TreeKind};
-use crate::format::node::{Node, Totals};
+use crate::format::node::{IndexNode, Totals};
 use crate::format::validate;
 use crate::row::{RowKind, Version};
 use os::BLOCK_BYTES;
@@ -20,7 +20,7 @@ fn levels(built: &Built) -> Vec<Vec<usize>> {
     for node in built.nodes().iter().filter(|node| node.tree == TreeKind::Main && node.kind == PageKind::Index) {
         let depth = usize::from(node.depth);
         levels.resize(levels.len().max(depth + 1), Vec::new());
-        levels[depth].push(Node::new(&node.page).children());
+        levels[depth].push(IndexNode::new(&node.page).children());
     }
     levels
 }
@@ -64,7 +64,7 @@ fn the_index_lies_together_at_the_tail() {
 
 /// Builds a file nobody keeps and returns its meta.
 fn measure(keys: impl Iterator<Item = [u8; 24]>, value_bytes: usize) -> Meta {
-    let mut builder = Builder::new(Arc::new(NullFile::default()), PATH.into(), ID, BuildOptions::default());
+    let mut builder = SstBuilder::new(Arc::new(NullFile::default()), PATH.into(), ID, BuildOptions::default());
     let value = vec![b'v'; value_bytes];
     for (i, key) in keys.enumerate() {
         builder.add(&key, Version(i as u64 / 100 + 1), RowKind::Put, &[&value]).expect("nothing is written");
@@ -136,7 +136,7 @@ fn check_totals(content: &Content, built: &Built) {
                 built.nodes().into_iter().filter(|node| node.tree == kind && node.kind == index).collect();
             let height = if index == PageKind::Flat { tree.flat } else { tree.btree }.map_or(0, |root| root.height);
             for node in nodes.iter().filter(|node| node.depth + 1 == height) {
-                let node = Node::new(&node.page);
+                let node = IndexNode::new(&node.page);
                 for i in 0..node.children() {
                     let child = node.child(i);
                     let page = source.page(sst.file.at(&child.address, kind.page_kind())).expect("the file is whole");
@@ -152,11 +152,11 @@ fn check_totals(content: &Content, built: &Built) {
             }
             assert!(nodes.is_empty() || found == tree.totals, "{found:?} in the pages, {:?} in the meta", tree.totals);
             for node in &nodes {
-                let node = Node::new(&node.page);
+                let node = IndexNode::new(&node.page);
                 for i in 0..node.children() {
                     let child = node.child(i);
                     if let Some(below) = nodes.iter().find(|below| below.at == child.address) {
-                        let below = Node::new(&below.page);
+                        let below = IndexNode::new(&below.page);
                         assert_eq!(below.child(below.children() - 1).totals, child.totals);
                     }
                 }
@@ -178,14 +178,14 @@ fn a_large_value_counts_with_its_own_row() {
     for (i, written) in content.rows.values().enumerate() {
         let stored = (written[0].2.len() + pages::HEADER_BYTES).next_multiple_of(64);
         expected += stored as u64;
-        assert_eq!(Node::new(&list.page).child(i).totals.group_bytes, expected, "through row {i}");
+        assert_eq!(IndexNode::new(&list.page).child(i).totals.group_bytes, expected, "through row {i}");
     }
     assert_eq!(expected, built.meta.value_bytes);
 }
 
 #[test]
 fn the_length_of_an_unfinished_file_is_known_to_a_few_pages() {
-    let mut builder = Builder::new(Arc::new(NullFile::default()), PATH.into(), ID, BuildOptions::default());
+    let mut builder = SstBuilder::new(Arc::new(NullFile::default()), PATH.into(), ID, BuildOptions::default());
     for key in decimal_keys(50_000) {
         builder.add(&key, Version(1), RowKind::Put, &[&[b'v'; 100]]).expect("nothing is written");
     }
@@ -197,7 +197,7 @@ fn the_length_of_an_unfinished_file_is_known_to_a_few_pages() {
 #[test]
 #[should_panic(expected = "keys arrive in order")]
 fn keys_out_of_order_are_refused() {
-    let mut builder = Builder::new(Arc::new(NullFile::default()), PATH.into(), ID, tiny());
+    let mut builder = SstBuilder::new(Arc::new(NullFile::default()), PATH.into(), ID, tiny());
     for key in ["b", "a"] {
         builder.add(key.as_bytes(), Version(1), RowKind::Put, &[b""]).expect("nothing is written");
     }
@@ -206,7 +206,7 @@ fn keys_out_of_order_are_refused() {
 #[test]
 #[should_panic(expected = "newest first")]
 fn versions_out_of_order_are_refused() {
-    let mut builder = Builder::new(Arc::new(NullFile::default()), PATH.into(), ID, tiny());
+    let mut builder = SstBuilder::new(Arc::new(NullFile::default()), PATH.into(), ID, tiny());
     for version in [5, 7] {
         builder.add(b"a", Version(version), RowKind::Put, &[b""]).expect("nothing is written");
     }
@@ -216,14 +216,14 @@ fn versions_out_of_order_are_refused() {
 #[should_panic(expected = "an erase has no value")]
 fn an_erase_with_a_part_is_refused() {
     let options = crate::BuildOptions { groups: 1, ..tiny() };
-    let mut builder = Builder::new(Arc::new(NullFile::default()), PATH.into(), ID, options);
+    let mut builder = SstBuilder::new(Arc::new(NullFile::default()), PATH.into(), ID, options);
     builder.add(b"a", Version(1), RowKind::Erase, &[b"", b"part"]).expect("nothing is written");
 }
 
 #[test]
 #[should_panic(expected = "in order, apart")]
 fn overlapping_range_erases_are_refused() {
-    let mut builder = Builder::new(Arc::new(NullFile::default()), PATH.into(), ID, tiny());
+    let mut builder = SstBuilder::new(Arc::new(NullFile::default()), PATH.into(), ID, tiny());
     for (start, end) in [(b"a", b"c"), (b"b", b"d")] {
         builder.add_range_erase(&KeyRange { start, end: Some(end) }, &[Version(1)]).expect("nothing is written");
     }
@@ -235,7 +235,7 @@ fn a_full_disk_is_an_error_that_names_the_file() {
     let disk = os::sim::SimDisk::new(1);
     disk.set_capacity(100_000);
     let file = disk.open(std::path::Path::new(PATH), Access::Create).expect("the disk is empty");
-    let mut builder = Builder::new(file, PATH.into(), ID, tiny());
+    let mut builder = SstBuilder::new(file, PATH.into(), ID, tiny());
     let mut write = || -> pages::Result<()> {
         for i in 0..1_000_000_u32 {
             builder.add(&i.to_be_bytes(), Version(1), RowKind::Put, &[&[7; 40]])?;

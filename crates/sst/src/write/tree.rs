@@ -1,6 +1,6 @@
-//! The index over one tree's pages, built as they are closed: a page's address and totals go to the node above it, and a
-//! node is closed when two nodes' worth of children wait, so that the last two of a level can share. It does not know
-//! what the pages hold.
+//! The index over the pages of one tree, built as they are closed: the address and the totals of a page go to the node above
+//! it. A node is closed when children for two nodes wait, so that the last two nodes of a level can share theirs evenly. It
+//! does not know what the pages hold.
 //!
 //! Closed leaf nodes wait in memory and are written together, as an extent, so that the index of a file lies in one
 //! place. Everything above a leaf is written with the extent that completes it.
@@ -28,7 +28,7 @@ pub struct TreeBuilder {
     totals: Totals,
     data_pages: u64,
     only_page: Option<Address>,
-    levels: Vec<Level>,
+    levels: Vec<TreeLevel>,
     closed: Vec<ClosedNode>,
     closed_bytes: usize,
     btree_bytes: u64,
@@ -40,10 +40,10 @@ pub struct TreeBuilder {
 
 /// Rows of a page that is being closed.
 #[derive(Clone, Copy, Debug)]
-pub struct Closing {
+pub struct ClosingPage {
     /// Rows of the tree up to its last one.
     pub rows: u64,
-    /// Of its rows, those that are erases.
+    /// How many of its own rows are erases.
     pub erased: u64,
     /// Stored bytes of what belongs to the rows so far and lies elsewhere.
     pub elsewhere: u64,
@@ -51,7 +51,7 @@ pub struct Closing {
 
 /// Children waiting on one level of the tree; level 0 holds data pages.
 #[derive(Debug)]
-struct Level {
+struct TreeLevel {
     waiting: NodeBuilder,
     /// Separator before the first waiting child.
     separator: Vec<u8>,
@@ -104,7 +104,7 @@ impl TreeBuilder {
     pub fn memory_bytes(&self) -> usize {
         let levels = self.levels.iter().map(|level| level.waiting.memory_bytes() + level.separator.capacity());
         let closed = self.closed.iter().map(|node| node.page.capacity() + node.separator.capacity());
-        self.levels.capacity() * size_of::<Level>()
+        self.levels.capacity() * size_of::<TreeLevel>()
             + levels.sum::<usize>()
             + self.closed.capacity() * size_of::<ClosedNode>()
             + closed.sum::<usize>()
@@ -118,7 +118,7 @@ impl TreeBuilder {
         options: &BuildOptions,
         page: &mut Vec<u8>,
         separator: &[u8],
-        rows: Closing,
+        rows: ClosingPage,
     ) -> Result<()> {
         // Fingerprints do not get smaller.
         let codec = if self.kind == TreeKind::Filter { Codec::None } else { options.codec() };
@@ -165,7 +165,7 @@ impl TreeBuilder {
         child: Child,
     ) -> Result<()> {
         if self.levels.len() == level {
-            self.levels.push(Level::new(self.kind));
+            self.levels.push(TreeLevel::new(self.kind));
         }
         let here = &mut self.levels[level];
         if here.waiting.children() == 0 {
@@ -283,7 +283,7 @@ fn new_node(kind: TreeKind) -> NodeBuilder {
     if kind.is_by_row() { NodeBuilder::by_row() } else { NodeBuilder::default() }
 }
 
-impl Level {
+impl TreeLevel {
     fn new(kind: TreeKind) -> Self {
         Self { waiting: new_node(kind), separator: Vec::new(), look_again: 0, look_again_bytes: 0 }
     }

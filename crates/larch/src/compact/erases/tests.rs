@@ -7,7 +7,7 @@ use crate::manifest::Edit;
 use crate::{Database, Durability, Error, Table};
 use os::sim::SimDisk;
 use os::{Access, Disk, Machine};
-use sst::{BuildOptions, Builder, KeyRange, Version};
+use sst::{BuildOptions, KeyRange, SstBuilder, Version};
 
 fn key(i: u32) -> Vec<u8> {
     format!("{i:08}").into_bytes()
@@ -58,7 +58,7 @@ fn range_erases_that_leave_the_bounds_of_their_file_make_no_merge_panic() {
         let number = core.writes.new_number();
         let path = core.env.opener.path(number, core.env.epoch);
         let file = core.env.machine.disk.open(&path, Access::Create).expect("the disk works");
-        let mut builder = Builder::new(file, path, number, BuildOptions::default());
+        let mut builder = SstBuilder::new(file, path, number, BuildOptions::default());
         builder.add_range_erase(&KeyRange { start, end: Some(b"d") }, &[Version(number)]).expect("the disk works");
         let mut meta = builder.finish().expect("the disk works");
         meta.bounds.low = b"c".to_vec();

@@ -8,7 +8,7 @@ use crate::read::level::LevelCursor;
 use crate::read::level::files_between;
 use os::Access;
 use pages::{PageAt, PageCache, PageKind, PageRef, Resident, Stop, retry};
-use sst::{BuildOptions, Builder, Groups, IndexKind, Limits, Readahead, RowKind, Seek, Version};
+use sst::{BuildOptions, Groups, IndexKind, Limits, Readahead, RowKind, Seek, SstBuilder, Version};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -41,7 +41,7 @@ fn build(options: BuildOptions, history: bool, prefer_flat: bool) -> Vec<Arc<DbF
     for (number, rows) in FILES.into_iter().enumerate() {
         let path = opener.path(number as u64, 1);
         let file = disk.open(&path, Access::Create).expect("the disk is empty");
-        let mut builder = Builder::new(file, path, 77 + number as u64, options);
+        let mut builder = SstBuilder::new(file, path, 77 + number as u64, options);
         for _ in 0..rows {
             let kind = if row % 7 == 3 { RowKind::Erase } else { RowKind::Put };
             let value = vec![b'v'; (row % 5) as usize * 30];
@@ -159,7 +159,7 @@ impl PageSource for Touch {
 }
 
 /// Reads as a range does: rows that are not erased until there are enough, with the parts of all groups.
-fn read(source: &Touch, run: &Level, wanted: &Reading<'_>, readahead: Readahead) {
+fn read(source: &Touch, run: &Level, wanted: &ReadPlan<'_>, readahead: Readahead) {
     let forward = wanted.direction == Direction::Forward;
     let far = if forward { wanted.high } else { wanted.low };
     let mut cursor = LevelCursor::within(source, run.clone(), wanted.low, wanted.high, readahead).until(far);
@@ -231,14 +231,14 @@ fn every_range_of_keys_in_a_run_of_files_asks_for_what_is_touched() {
                     for high in &keys[i..] {
                         turn += 1;
                         for direction in [Direction::Forward, Direction::Backward] {
-                            let wanted = Reading {
+                            let wanted = ReadPlan {
                                 low: if turn % 5 == 0 { Bound::Excluded(low) } else { Bound::Included(low) },
                                 high: if turn % 3 == 0 { Bound::Included(high) } else { Bound::Excluded(high) },
                                 direction,
                                 limits: Limits::rows(limits[turn % 8]),
                                 groups: Groups::first(1 + groups),
                                 at: Version(at),
-                                ..Reading::ALL
+                                ..ReadPlan::ALL
                             };
                             check(&source, &run, &wanted);
                         }
@@ -248,7 +248,7 @@ fn every_range_of_keys_in_a_run_of_files_asks_for_what_is_touched() {
                     for direction in [Direction::Forward, Direction::Backward] {
                         let (limits, at) = (Limits::rows(limit), Version(at));
                         let groups = Groups::first(1 + groups);
-                        check(&source, &run, &Reading { direction, limits, at, groups, ..Reading::ALL });
+                        check(&source, &run, &ReadPlan { direction, limits, at, groups, ..ReadPlan::ALL });
                     }
                 }
             }
@@ -256,7 +256,7 @@ fn every_range_of_keys_in_a_run_of_files_asks_for_what_is_touched() {
     }
 }
 
-fn check(source: &Touch, run: &Level, wanted: &Reading<'_>) {
+fn check(source: &Touch, run: &Level, wanted: &ReadPlan<'_>) {
     if precharge::is_empty(&wanted.low, &wanted.high) {
         return;
     }
@@ -306,7 +306,7 @@ fn a_walk_over_files_asks_ahead_from_one_into_the_next_for_what_it_touches() {
                 for direction in [Direction::Forward, Direction::Backward] {
                     let (low, high) = (Bound::Included(low.as_slice()), Bound::Excluded(high.as_slice()));
                     let groups = Groups::first(1 + groups);
-                    let wanted = Reading { low, high, direction, groups, ..Reading::ALL };
+                    let wanted = ReadPlan { low, high, direction, groups, ..ReadPlan::ALL };
                     if precharge::is_empty(&low, &high) {
                         continue;
                     }
@@ -334,7 +334,7 @@ fn a_walk_over_files_asks_ahead_from_one_into_the_next_for_what_it_touches() {
         // All files fit into the window: what is waited for are the ways down, one after the other at most.
         for direction in [Direction::Forward, Direction::Backward] {
             source.start(false);
-            let wanted = Reading { direction, groups: Groups::first(1 + groups), ..Reading::ALL };
+            let wanted = ReadPlan { direction, groups: Groups::first(1 + groups), ..ReadPlan::ALL };
             read(&source, &run, &wanted, Readahead::full(1 << 20));
             let ways: u64 = run.iter().map(|file| precharge::rounds_at_most(&file.sst, &wanted)).max().unwrap_or(0);
             let rounds = source.rounds.get();

@@ -66,7 +66,7 @@ impl Following {
     /// The next row, whose value lies at `place`, was given: `near`, the bound of this end, closes in on it.
     #[inline]
     pub fn pass(&mut self, place: Range<usize>, near: &mut Bound<Vec<u8>>) {
-        self.streak.pass();
+        self.streak.advance();
         self.value = place;
         match near {
             Bound::Excluded(last) => std::mem::swap(last, &mut self.key),

@@ -23,7 +23,7 @@ use crate::stats::shape;
 use os::sync::Arc;
 use pages::gauge::Holding;
 use pages::{PageSource, Reason, Session, Stop, Waits};
-use sst::precharge::{Reading, is_empty};
+use sst::precharge::{ReadPlan, is_empty};
 use sst::{Direction, Limits, Readahead, StoredValue};
 use std::cell::{Cell, OnceCell};
 use std::fmt;
@@ -387,7 +387,7 @@ impl Rows {
                     |rows| {
                         let (low, high) = direction.near_far((start, far));
                         let (limits, groups) = (Limits::rows(rows), loader.wanted.set());
-                        let reading = Reading { low, high, direction, limits, groups, at, ..Reading::ALL };
+                        let reading = ReadPlan { low, high, direction, limits, groups, at, ..ReadPlan::ALL };
                         // Of a table that was just dropped nothing is read: the next place says that it is gone.
                         if charge.is_none()
                             && let Ok(table) = view().table(&loader.table, at)

@@ -73,7 +73,7 @@ fn a_partition_is_about_as_long_as_a_page() {
         for page_bytes in [256, 1000, 4 << 10, 16 << 10, 64 << 10, 1 << 20] {
             let rows = partition_rows(kind, page_bytes);
             let target = page_bytes.min(MAX_PARTITION_BYTES) as usize;
-            let bytes = FINGERPRINTS_AT + Shape::of(rows).places() * kind.fingerprint_bytes();
+            let bytes = FINGERPRINTS_AT + FilterShape::of(rows).places() * kind.fingerprint_bytes();
             assert!(bytes <= target && bytes * 10 >= target * 7, "{kind:?}: {rows} rows take {bytes} of {page_bytes}");
             let bits = bytes as f64 * 8.0 / f64::from(rows);
             println!("{kind:?}, pages of {page_bytes}: {rows} rows, {bits:.1} bits each");
@@ -94,7 +94,7 @@ fn construction_succeeds_with_the_first_seeds() {
         for _ in 0..rounds {
             let mut hashes: Vec<u64> = (0..count).map(|_| rng.random()).collect();
             hashes.sort_unstable();
-            let shape = Shape::of(count as u32);
+            let shape = FilterShape::of(count as u32);
             let tries = (0..TRIES).position(|i| peel(shape, mix(i), &hashes).is_some());
             assert!(tries.is_some_and(|tries| tries < 16), "{count} hashes: {tries:?} seeds in vain");
         }

@@ -54,7 +54,7 @@ fn children_come_back_and_searches_agree_with_linear_ones() {
         let (separators, children) = random_node(&mut rng);
         let page = build(&separators, &children);
         validate(&page).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
-        let node = Node::new(&page);
+        let node = IndexNode::new(&page);
         assert_eq!(node.children(), children.len());
         for (i, child) in children.iter().enumerate() {
             assert_eq!(node.child(i), *child, "seed {seed}");
@@ -109,7 +109,7 @@ fn equal_lengths_choose_the_fixed_form_by_themselves() {
         })
         .collect();
     let page = build(&separators, &children);
-    assert!(Node::new(&page).is_fixed());
+    assert!(IndexNode::new(&page).is_fixed());
     assert_eq!(page.len(), CHECKSUMS_AT + 100 * 4 + 99 * 4 + 7, "a checksum and a head a child, one prefix, no tails");
 }
 
@@ -127,7 +127,7 @@ fn malformed_nodes_are_refused_and_never_panic() {
             page[at] = rng.random();
         }
         if validate(&page).is_ok() {
-            let node = Node::new(&page);
+            let node = IndexNode::new(&page);
             let mut separator = Vec::new();
             for i in 0..node.children() {
                 let child = node.child(i);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::KeyRange;
 use crate::fixture::{ID, PATH};
-use crate::format::node::{Node, NodeBuilder};
+use crate::format::node::{IndexNode, NodeBuilder};
 use crate::read::SstCursor;
 use os::{Access, Disk};
 use pages::{Admit, Codec, Error, Packing, PageCache, PageKind, Reason, Session, encode_page, retry};
@@ -34,7 +34,7 @@ fn sst_with(built: &Built, change: impl FnOnce(&mut Sst)) -> Sst {
 fn nodes_that_lie_about_erased_rows_are_an_error() {
     let built = content(1, false).build(options());
     let root = built.nodes().into_iter().find(|node| node.tree == TreeKind::Main).expect("it has a node");
-    let (node, mut forged) = (Node::new(&root.page), NodeBuilder::default());
+    let (node, mut forged) = (IndexNode::new(&root.page), NodeBuilder::default());
     for i in 0..node.children() {
         let (mut child, mut separator) = (node.child(i), Vec::new());
         // The sum is right, so that the meta stays as it is.
@@ -58,7 +58,8 @@ fn nodes_that_lie_about_erased_rows_are_an_error() {
     let mut errors = 0;
     for direction in DIRECTIONS {
         for limit in 1..40 {
-            let reading = Reading { limits: Limits::rows(limit), direction, groups: Groups::first(2), ..Reading::ALL };
+            let reading =
+                ReadPlan { limits: Limits::rows(limit), direction, groups: Groups::first(2), ..ReadPlan::ALL };
             match charge(&Touch::new(&built), &sst, 20, &reading) {
                 Ok(_) => {}
                 Err(Error::Corrupt { why, .. }) => {
@@ -88,7 +89,7 @@ fn a_meta_that_lies_about_groups_or_rows_asks_for_what_there_is() {
     for lie in lies {
         let sst = sst_with(&built, lie);
         for at in [60, 1000] {
-            let reading = Reading { groups: Groups::first(3), at: Version(at), ..Reading::ALL };
+            let reading = ReadPlan { groups: Groups::first(3), at: Version(at), ..ReadPlan::ALL };
             // That it ends is what matters; what is wrong with the file a reader is told.
             drop(charge(&Touch::new(&built), &sst, 20, &reading));
         }
@@ -97,7 +98,7 @@ fn a_meta_that_lies_about_groups_or_rows_asks_for_what_there_is() {
     let sst = sst_with(&built, |sst| {
         sst.meta.main.as_mut().expect("it has rows").totals.rows = 1 << 60;
     });
-    drop(charge(&Touch::new(&built), &sst, 20, &Reading { groups: Groups::first(2), ..Reading::ALL }));
+    drop(charge(&Touch::new(&built), &sst, 20, &ReadPlan { groups: Groups::first(2), ..ReadPlan::ALL }));
 }
 
 #[test]
@@ -107,7 +108,7 @@ fn a_version_that_overflows_with_its_offset_is_the_newest_there_is() {
     let built = content.build(options());
     let sst = sst_with(&built, |sst| sst.version_offset = 5);
     for at in [Version(3), Version(7), Version::MAX] {
-        charge(&Touch::new(&built), &sst, 20, &Reading { at, ..Reading::ALL }).expect("nothing is damaged");
+        charge(&Touch::new(&built), &sst, 20, &ReadPlan { at, ..ReadPlan::ALL }).expect("nothing is damaged");
     }
 }
 
@@ -119,7 +120,7 @@ fn more_pages_than_one_round_takes_come_nearest_first() {
         let cache = PageCache::new(1 << 30, 4, crate::format::validate);
         let sst = built.sst_in(&cache, false);
         let session = Session::new(&cache, Reason::Precharge, Admit::Keep);
-        let reading = Reading { direction, ..Reading::ALL };
+        let reading = ReadPlan { direction, ..ReadPlan::ALL };
         let found = charge(&session, &sst, rounds_at_most(&sst, &reading), &reading).expect("nothing is damaged");
         assert!(!found.noted && !found.missing);
         let pages = built.meta.main.expect("it has rows").data_pages;
@@ -145,7 +146,7 @@ fn rows_erased_later_count_for_those_who_read_before() {
     }
     let built = content.build(options());
     let (sst, source) = (built.sst(), Touch::new(&built));
-    let reading = Reading { at: Version(100), limits: Limits::rows(3), ..Reading::ALL };
+    let reading = ReadPlan { at: Version(100), limits: Limits::rows(3), ..ReadPlan::ALL };
     charge(&source, &sst, rounds_at_most(&sst, &reading), &reading).expect("nothing is damaged");
     assert_eq!(source.asked_rows().len(), 4, "three rows are in two pages, their older versions as well");
 }
@@ -162,7 +163,7 @@ fn history_has_its_share_and_is_not_pinned() {
         let cache = PageCache::new(1 << 20, 1, crate::format::validate);
         let sst = built.sst_in(&cache, false);
         let session = Session::new(&cache, Reason::Precharge, Admit::Keep);
-        let reading = Reading { at: Version(100), groups: Groups::first(2), ..Reading::ALL };
+        let reading = ReadPlan { at: Version(100), groups: Groups::first(2), ..ReadPlan::ALL };
         let mut pinned = 0;
         let found = run(&session, rounds_at_most(&sst, &reading), |asked| {
             let found = pass(&sst, &session, &reading, &mut Shares::new(bytes, memory), asked);
@@ -191,7 +192,7 @@ fn under_a_limit_of_bytes_range_erases_come_from_where_the_reader_starts() {
     for (direction, near) in [(Direction::Forward, first), (Direction::Backward, last)] {
         source.start(&BTreeSet::new());
         let (low, high) = (Bound::Included(first.as_slice()), Bound::Included(last.as_slice()));
-        let reading = Reading { low, high, limits: Limits::bytes(3 * 4096), direction, ..Reading::ALL };
+        let reading = ReadPlan { low, high, limits: Limits::bytes(3 * 4096), direction, ..ReadPlan::ALL };
         charge(&source, &sst, 20, &reading).expect("nothing is damaged");
         source.forbid_faults();
         sst.cover(&source, near, Version::MAX).expect("no fault");
@@ -206,7 +207,7 @@ fn values_of_rows_that_nobody_sees_stay_where_they_are() {
     }
     let built = content.build(options());
     let (sst, source) = (built.sst(), Touch::new(&built));
-    let reading = Reading { at: Version(100), groups: Groups::first(2), ..Reading::ALL };
+    let reading = ReadPlan { at: Version(100), groups: Groups::first(2), ..ReadPlan::ALL };
     charge(&source, &sst, 20, &reading).expect("nothing is damaged");
     assert!(source.asked_rows().iter().all(|(kind, _)| *kind == PageKind::Data), "{:?}", source.asked_rows());
 }

@@ -1,13 +1,13 @@
 //! The oracle: all pages of a file in lists, and a reader that goes through rows one by one.
 
-use super::super::{Direction, Limits, Reading};
+use super::super::{Direction, Limits, ReadPlan};
 use super::touch::Touch;
 use crate::fixture::Built;
 use crate::format::PageRows;
 use crate::format::data_page::{Layout, OutsideValue};
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::TreeKind;
-use crate::format::node::Node;
+use crate::format::node::IndexNode;
 use crate::format::validate;
 use crate::read::{Seek, Sst, SstCursor, TreeCursor};
 use crate::row::{RowKind, Version};
@@ -82,7 +82,7 @@ impl Oracle {
                         continue;
                     }
                     let node_page = page(&at, node_kind);
-                    let node = Node::new(&node_page);
+                    let node = IndexNode::new(&node_page);
                     let above: Vec<u64> = above.into_iter().chain([at.offset]).collect();
                     for i in (0..node.children()).rev() {
                         let mut low = Vec::new();
@@ -160,7 +160,7 @@ impl Oracle {
     }
 
     /// What a reader of `wanted` touches.
-    pub fn read(&self, wanted: &Reading<'_>) -> Read {
+    pub fn read(&self, wanted: &ReadPlan<'_>) -> Read {
         let main = self.side(TreeKind::Main);
         // At a version before the newest it shows only later which rows are there: all of them count.
         let is_old = main.rows.iter().any(|row| row.version > wanted.at.0);
@@ -310,7 +310,7 @@ impl Side {
 }
 
 /// Reads `wanted` with the cursors that everybody uses.
-pub fn read(sst: &Arc<Sst>, source: &Touch, wanted: &Reading<'_>) {
+pub fn read(sst: &Arc<Sst>, source: &Touch, wanted: &ReadPlan<'_>) {
     let Some(tree) = sst.meta.main else { return };
     if wanted.limits.rows == 0 || wanted.rows.is_empty() {
         return;

@@ -1,7 +1,7 @@
 //! How many pages a read takes from the disk.
 
 use super::*;
-use crate::format::node::Node;
+use crate::format::node::IndexNode;
 use pages::{Admit, PageCache, PageKind, Reason, Session, retry};
 
 fn session(cache: &os::sync::Arc<PageCache>) -> Session {
@@ -108,7 +108,7 @@ fn a_row_that_starts_the_next_page_costs_a_second_descent_and_no_third() {
     // lower bound the first row there; one below the separator ends the page before.
     let leaf = built.nodes().into_iter().find(|node| node.kind == PageKind::Flat).expect("there is a list");
     let mut separator = Vec::new();
-    Node::new(&leaf.page).separator(100, &mut separator);
+    IndexNode::new(&leaf.page).separator(100, &mut separator);
     let resident = pages::Resident::new(crate::format::validate);
     let flaky = pages::Flaky::once(pages::Resident::new(crate::format::validate));
     let rounds = crate::fixture::Rounds::new(&flaky);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::format::MAX_NODE_BYTES;
-use crate::format::node::Node;
+use crate::format::node::IndexNode;
 use crate::row::MAX_KEY_BYTES;
 use pages::PageKind;
 
@@ -38,7 +38,7 @@ fn huge_keys_make_nodes_of_bounded_length_with_two_children_or_more() {
         let options = BuildOptions { max_page_rows: 1, ..options };
         let built = content.build(options);
         for node in built.nodes().iter().filter(|node| node.kind == PageKind::Index) {
-            let children = Node::new(&node.page).children();
+            let children = IndexNode::new(&node.page).children();
             assert!(node.page.len() <= MAX_NODE_BYTES, "{count} keys: a node of {} bytes", node.page.len());
             assert!(children >= 2, "{count} keys: a node of {children} children");
         }
@@ -78,7 +78,7 @@ fn separators_of_many_huge_lengths_keep_nodes_bounded() {
     let nodes = built.nodes();
     assert!(nodes.iter().any(|node| node.page.len() > MAX_NODE_BYTES / 2), "no node was large enough to be a test");
     for node in &nodes {
-        let children = Node::new(&node.page).children();
+        let children = IndexNode::new(&node.page).children();
         assert!(node.page.len() <= MAX_NODE_BYTES && children >= 2, "{} bytes, {children} children", node.page.len());
     }
     let (sst, source) = (built.sst(), pages::Resident::new(crate::format::validate));

@@ -78,7 +78,7 @@ impl Walk<'_> {
                     let Some(place) = streak.next(&mut key) else { break };
                     assert_eq!(streak.next(&mut key), Some(place.clone()), "it is the same one until it was passed");
                     given.push((key.clone(), streak.page()[place].to_vec()));
-                    streak.pass();
+                    streak.advance();
                     followed += 1;
                 }
                 cursor.resume(&streak);

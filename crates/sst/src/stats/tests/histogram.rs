@@ -5,12 +5,12 @@ use super::truth::{Counting, Tree, holds, slice};
 use super::{Case, check_cases, open};
 use crate::fixture::{Content, Rounds, shapes, tiny};
 use crate::format::meta::TreeKind;
-use crate::format::node::Node;
+use crate::format::node::IndexNode;
 use crate::format::validate;
 use crate::read::Sst;
 use crate::row::RowKind;
 use crate::slice::RowRanges;
-use crate::stats::{Estimate, Histogram, MemoryRun, Metric, Source, histogram};
+use crate::stats::{Estimate, Histogram, HistogramSource, MemoryRun, Metric, histogram};
 use crate::write::BuildOptions;
 use os::Buffer;
 use pages::{Error, Flaky, PageAt, PageHeader, PageKind, PageRef, PageSource, Resident, Result, Stop};
@@ -166,13 +166,13 @@ impl Question<'_> {
                 Known::Memory { runs, .. } => runs.iter().map(|(run, _)| run.clone()).collect(),
             })
             .collect();
-        let sources: Vec<Source<'_>> = self
+        let sources: Vec<HistogramSource<'_>> = self
             .known
             .iter()
             .zip(&runs)
             .map(|(known, runs)| match known {
-                Known::File { sst, .. } => Source::File(sst),
-                Known::Memory { .. } => Source::Memory(runs),
+                Known::File { sst, .. } => HistogramSource::File(sst),
+                Known::Memory { .. } => HistogramSource::Memory(runs),
             })
             .collect();
         histogram(source, &sources, key(&self.low), key(&self.high), self.metric, self.resolution)
@@ -408,7 +408,7 @@ fn large_numbers_are_compared_whole() {
         let runs: Vec<MemoryRun> = starts.map(|start| run(start, unit)).into();
         let found = histogram(
             &Resident::new(validate),
-            &[Source::Memory(&runs)],
+            &[HistogramSource::Memory(&runs)],
             Bound::Unbounded,
             Bound::Unbounded,
             Metric::Rows,
@@ -426,7 +426,7 @@ fn large_numbers_are_compared_whole() {
     let most: Vec<MemoryRun> = (0..4).map(|i| run(i * 2, u64::MAX)).collect();
     let found = histogram(
         &Resident::new(validate),
-        &[Source::Memory(&most), Source::Memory(&most)],
+        &[HistogramSource::Memory(&most), HistogramSource::Memory(&most)],
         Bound::Unbounded,
         Bound::Unbounded,
         Metric::Bytes,
@@ -530,7 +530,7 @@ impl PageSource for Forging {
             }
             if validate(at.kind, &buffer).is_ok() {
                 let header = PageHeader::decode(&page).expect("it was read with it");
-                assert!(Node::new(&buffer).children() > 0);
+                assert!(IndexNode::new(&buffer).children() > 0);
                 return Ok(PageRef::detached(buffer, &header, at.address));
             }
         }

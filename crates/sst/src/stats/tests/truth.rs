@@ -5,7 +5,7 @@ use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::TreeKind;
-use crate::format::node::{Node, Totals};
+use crate::format::node::{IndexNode, Totals};
 use crate::format::validate;
 use crate::read::Sst;
 use crate::row::RowKind;
@@ -50,7 +50,7 @@ impl Tree {
         while let Some((at, height, low, high, through)) = waiting.pop() {
             if height > 0 {
                 let node_page = page(&at, node_kind);
-                let node = Node::new(&node_page);
+                let node = IndexNode::new(&node_page);
                 for i in (0..node.children()).rev() {
                     let separator = |i: usize| {
                         let mut separator = Vec::new();

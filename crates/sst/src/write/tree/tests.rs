@@ -3,7 +3,7 @@
 use super::*;
 use crate::fixture::{ID, NullFile, PATH};
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
-use crate::write::rows::{KeyedRows, Stored};
+use crate::write::rows::{KeyedRows, StoredBytes};
 use std::sync::Arc;
 
 /// Adds rows with these keys, each in a page of its own, and returns how many bytes of closed nodes waited at most, how
@@ -13,7 +13,7 @@ fn grow(keys: impl Iterator<Item = Vec<u8>>, options: &BuildOptions) -> (usize, 
     let mut rows = KeyedRows::new(TreeKind::Main, options);
     let (mut closed, mut waiting) = (0, 0);
     for key in keys {
-        let value = Stored { bytes: b"", outside: false };
+        let value = StoredBytes { bytes: b"", outside: false };
         rows.add(&mut writer, options, &key, Version(1), RowKind::Put, value).expect("nothing is written");
         let tree = rows.tree();
         let sum = tree.closed.iter().map(|node| node.page.len() + node.separator.len()).sum::<usize>();
