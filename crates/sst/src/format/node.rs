@@ -126,17 +126,24 @@ impl<'p> IndexNode<'p> {
 
     #[inline]
     fn column(&self, column: usize, i: usize) -> u64 {
+        let (header, residuals) = self.whole_column(column);
+        header.get(residuals, i)
+    }
+
+    /// A column and its residuals, for a caller that reads many entries of it.
+    #[inline]
+    fn whole_column(&self, column: usize) -> (Column, &'p [u8]) {
         let header = Column {
             base: u64_at(self.page, BASES_AT + column * 8),
             step: u64_at(self.page, STEPS_AT + column * 8),
             width: self.page[WIDTHS_AT + column],
         };
         if header.width == 0 {
-            return header.get(&[], i);
+            return (header, &[]);
         }
         let before: usize = (0..column).map(|other| self.width(other)).sum();
         let at = self.residuals_at + before * self.children;
-        header.get(&self.page[at..at + usize::from(header.width) * self.children], i)
+        (header, &self.page[at..at + usize::from(header.width) * self.children])
     }
 
     /// Address of child `i`.
@@ -255,10 +262,11 @@ impl<'p> IndexNode<'p> {
     /// The child that holds row `row`: the first whose running total of rows is greater.
     #[inline]
     pub fn search_row(&self, row: u64) -> usize {
+        let (rows_through, residuals) = self.whole_column(2);
         let (mut low, mut high) = (0, self.children - 1);
         while low < high {
             let middle = usize::midpoint(low, high);
-            if self.rows_through(middle) <= row { low = middle + 1 } else { high = middle }
+            if rows_through.get(residuals, middle) <= row { low = middle + 1 } else { high = middle }
         }
         low
     }
