@@ -128,6 +128,7 @@ impl Frame {
     }
 
     /// Whether the frame has, or had, this name.
+    #[inline]
     pub fn is_named(&self, key: Key) -> bool {
         self.unit.load(Ordering::Relaxed) == key.unit && self.slot.load(Ordering::Relaxed) == key.slot
     }
@@ -138,6 +139,7 @@ impl Frame {
     }
 
     /// A reference to the page, if the frame holds the one of this name and the cache has it.
+    #[inline]
     pub fn find(&self, key: Key) -> Option<PageRef> {
         let word = self.word.fetch_add(1, Ordering::Acquire);
         // Now it is a pin, whatever of, and goes as one.
@@ -264,6 +266,7 @@ impl Frames {
     }
 
     /// The frame of this number; `None` for 0.
+    #[inline]
     pub fn get(&self, number: u32) -> Option<&Frame> {
         let place = (number.checked_sub(1)?).checked_add(FIRST)?;
         let segment = place.ilog2() - FIRST.ilog2();
@@ -339,12 +342,14 @@ impl PageRef {
         Self(frame)
     }
 
+    #[inline]
     fn frame(&self) -> &Frame {
         // SAFETY: a pinned frame is not freed: one of a cache lives as long as its frames, which the page in it keeps; one
         // that is alone is freed when its word is set to 0.
         unsafe { self.0.as_ref() }
     }
 
+    #[inline]
     fn page(&self) -> &Page {
         // SAFETY: while it is pinned a live frame's page is not changed, and nobody has it mutably. That it is live was seen,
         // with acquire, by who made the first reference.
@@ -362,19 +367,23 @@ impl PageRef {
     }
 
     /// What the page is for.
+    #[inline]
     pub fn kind(&self) -> PageKind {
         self.page().kind
     }
 
     /// Where the page was read.
+    #[inline]
     pub fn address(&self) -> Address {
         self.page().address
     }
 
     /// Whether this is the page that a parent means. It was verified for the address and kind it was read with; a
     /// damaged parent may mean another.
+    #[inline]
     pub(crate) fn is(&self, at: &Address, kind: PageKind) -> bool {
-        self.kind() == kind && self.address() == *at
+        let page = self.page();
+        page.kind == kind && page.address == *at
     }
 
     /// Memory the page takes, in bytes: its buffer and what stands around it.
@@ -469,6 +478,7 @@ impl Drop for PageRef {
 impl Deref for PageRef {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         &self.page().buffer
     }

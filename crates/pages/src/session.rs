@@ -327,23 +327,24 @@ impl Session {
         error.map_or(Ok(()), Err)
     }
 
-    fn request(&self, at: PageAt<'_>, time: u64, needed: bool) -> Request {
-        let PageAt { file, address, kind, .. } = at;
+    fn request(&self, at: &PageAt<'_>, time: u64, needed: bool) -> Request {
+        let PageAt { file, address, kind, .. } = *at;
         debug_assert!(file.is_at_home(&self.cache), "{file:?} is registered with another cache");
         Request { key: at.key(), time, needed, file: Arc::clone(file), at: address, kind }
     }
 
     /// A page in the cache; counts the hit.
     #[inline]
-    fn find(&self, at: PageAt<'_>, key: Key, tally: &mut Tally) -> Option<PageRef> {
-        let kind = at.kind;
-        let warm = self.admit.keeps(kind);
+    fn find(&self, at: &PageAt<'_>, key: Key, tally: &mut Tally) -> Option<PageRef> {
+        let warm = self.admit.keeps(at.kind);
         let page = match at.parent {
             Some((parent, i)) => self.cache.find_child(parent, i, key, warm),
             None => self.cache.find(key, warm),
         }?;
-        self.trace(How::Hit, key, &page.address(), kind);
-        tally.pages[kind.index()].hits += 1;
+        if warm {
+            self.cache.trace().note(self.reason, How::Hit, key, &at.address, at.kind);
+        }
+        tally.pages[at.kind.index()].hits += 1;
         tally.hits += 1;
         if tally.hits == TALLY_HITS {
             self.add_up(tally);
@@ -351,13 +352,14 @@ impl Session {
         Some(page)
     }
 
-    /// An access, for those that the cache is to learn from.
+    /// Notes an access in the trace of the cache, if the cache keeps pages of this kind: others change nothing in it.
     fn trace(&self, how: How, key: Key, at: &Address, kind: PageKind) {
         if self.admit.keeps(kind) {
             self.cache.trace().note(self.reason, how, key, at, kind);
         }
     }
 
+    #[cold]
     fn add_up(&self, tally: &mut Tally) {
         self.cache.counters().add(self.reason, tally);
     }
@@ -366,19 +368,15 @@ impl Session {
 impl Session {
     /// The page, if it is pinned or in memory; otherwise it is noted as missing.
     #[inline]
-    fn need(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
+    fn need(&self, at: &PageAt<'_>) -> Result<PageRef, Stop> {
         let key = at.key();
         let step = &mut *self.step.borrow_mut();
-        let page = match step.pinned(key) {
+        let pinned = if step.has_pages() { step.pinned(key) } else { None };
+        let page = match pinned {
             Some(page) => page,
             None => match self.find(at, key, &mut step.tally) {
                 Some(page) => page,
-                None => {
-                    at.verify()?;
-                    let time = step.read_ahead.tick();
-                    step.needed.push(self.request(at, time, true));
-                    return Err(Stop::Fault);
-                }
+                None => return Err(self.miss(at, step)),
             },
         };
         if !at.is(&page) {
@@ -387,13 +385,23 @@ impl Session {
         Ok(page)
     }
 
+    /// Notes that the step needs a page that is not in memory.
+    #[cold]
+    fn miss(&self, at: &PageAt<'_>, step: &mut Step) -> Stop {
+        if let Err(error) = at.verify() {
+            return error.into();
+        }
+        let time = step.read_ahead.tick();
+        step.needed.push(self.request(at, time, true));
+        Stop::Fault
+    }
+
     /// The page, if it is in memory. A page read ahead stays where it is, for the step that needs it.
     #[inline]
-    fn look(&self, at: PageAt<'_>) -> Option<PageRef> {
+    fn look(&self, at: &PageAt<'_>) -> Option<PageRef> {
         let key = at.key();
         let step = &mut *self.step.borrow_mut();
-        step.read_ahead.gather_one(key);
-        let known = step.read_ahead.node(key).or_else(|| step.pinned_or_ahead(key).cloned());
+        let known = if step.has_pages() { step.looked_at(key) } else { None };
         let page = match known {
             Some(page) => page,
             None => self.find(at, key, &mut step.tally)?,
@@ -402,11 +410,11 @@ impl Session {
     }
 
     #[cold]
-    fn note(&self, notebook: &RefCell<Notebook>, at: PageAt<'_>, page: Option<&PageRef>) {
+    fn note(&self, notebook: &RefCell<Notebook>, at: &PageAt<'_>, page: Option<&PageRef>) {
         let notebook = &mut *notebook.borrow_mut();
         match page {
-            Some(page) => notebook.give(at, page, self.rounds()),
-            None => notebook.miss(at),
+            Some(page) => notebook.give(*at, page, self.rounds()),
+            None => notebook.miss(*at),
         }
     }
 }
@@ -416,17 +424,17 @@ impl PageSource for Session {
         if self.waits.get() != Waits::Now {
             return self.peek(at).ok_or(Stop::Fault);
         }
-        let answer = self.need(at);
+        let answer = self.need(&at);
         if let (Some(notebook), Ok(_) | Err(Stop::Fault)) = (&self.notebook, &answer) {
-            self.note(notebook, at, answer.as_ref().ok());
+            self.note(notebook, &at, answer.as_ref().ok());
         }
         answer
     }
 
     fn peek(&self, at: PageAt<'_>) -> Option<PageRef> {
-        let page = self.look(at)?;
+        let page = self.look(&at)?;
         if let Some(notebook) = &self.notebook {
-            self.note(notebook, at, Some(&page));
+            self.note(notebook, &at, Some(&page));
         }
         Some(page)
     }
@@ -434,8 +442,8 @@ impl PageSource for Session {
     fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
         let key = at.key();
         let step = &mut *self.step.borrow_mut();
-        step.read_ahead.gather_one(key);
-        let page = step.pinned_or_ahead(key).cloned().or_else(|| self.cache.find(key, false))?;
+        let known = if step.has_pages() { step.glanced_at(key) } else { None };
+        let page = known.or_else(|| self.cache.find(key, false))?;
         at.is(&page).then_some(page)
     }
 
@@ -452,7 +460,7 @@ impl PageSource for Session {
             return false;
         }
         let time = step.read_ahead.tick();
-        step.read_ahead.hint(self.request(at, time, false));
+        step.read_ahead.hint(self.request(&at, time, false));
         if let Some(notebook) = &self.notebook {
             notebook.borrow_mut().meet(at.file);
         }
@@ -504,13 +512,22 @@ impl Session {
         self.end(step, round)
     }
 
+    #[inline]
     fn end_step(&self, step: &mut Step) {
-        step.needed.clear();
-        step.held_up.clear();
-        step.read.clear();
         if let Some(notebook) = &self.notebook {
             notebook.borrow_mut().end_step();
         }
+        if step.has_leftovers() {
+            self.clear_step(step);
+        }
+    }
+
+    /// Forgets what the step asked for, and gives back what it fetched and what it holds of the cache.
+    #[inline(never)]
+    fn clear_step(&self, step: &mut Step) {
+        step.needed.clear();
+        step.held_up.clear();
+        step.read.clear();
         // A round that was not waited for lands without us.
         let had_round = matches!(step.unpark(&self.cache), Unparked::Whole(Some(_)));
         if let Some(waiter) = step.waiter.take() {
@@ -561,8 +578,27 @@ impl Step {
         }
     }
 
-    /// A page fetched for this step. One read ahead for it becomes one.
+    /// Whether any page was fetched for this step, or read ahead, or is on its way.
     #[inline]
+    fn has_pages(&self) -> bool {
+        !self.pins.is_empty() || !self.read_ahead.is_empty()
+    }
+
+    /// Whether the step has anything to give back or to forget at its end.
+    #[inline]
+    fn has_leftovers(&self) -> bool {
+        !self.needed.is_empty()
+            || !self.pins.is_empty()
+            || !self.held_up.is_empty()
+            || !self.read.is_empty()
+            || self.parked.is_some()
+            || self.waiter.is_some()
+            || self.turn.is_some()
+            || self.losses > 0
+    }
+
+    /// A page fetched for this step. One read ahead for it becomes one.
+    #[inline(never)]
     fn pinned(&mut self, key: Key) -> Option<PageRef> {
         self.read_ahead.gather_one(key);
         match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
@@ -573,6 +609,20 @@ impl Step {
                 Some(page)
             }
         }
+    }
+
+    /// A page fetched for this step or read ahead, left where it is. A step looks at it.
+    #[inline(never)]
+    fn looked_at(&mut self, key: Key) -> Option<PageRef> {
+        self.read_ahead.gather_one(key);
+        self.read_ahead.node(key).or_else(|| self.pinned_or_ahead(key).cloned())
+    }
+
+    /// As [`Step::looked_at`], but a node read ahead ages on.
+    #[inline(never)]
+    fn glanced_at(&mut self, key: Key) -> Option<PageRef> {
+        self.read_ahead.gather_one(key);
+        self.pinned_or_ahead(key).cloned()
     }
 
     /// A page fetched for this step or read ahead, left where it is.

@@ -50,6 +50,12 @@ struct AheadPage {
 }
 
 impl ReadAhead {
+    /// Whether no page came and is kept, and none is on its way.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty() && self.in_flight.is_empty()
+    }
+
     /// The next time of the clock.
     #[inline]
     pub fn tick(&mut self) -> u64 {
