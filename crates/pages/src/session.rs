@@ -19,24 +19,24 @@ mod ahead;
 mod own_memory;
 mod parked;
 mod round;
+mod step;
 
-use ahead::{ReadAhead, is_node};
+use ahead::is_node;
 pub use own_memory::OwnMemory;
-use parked::{Parcel, Parked, Unparked};
+use parked::Unparked;
 pub(crate) use round::PageRead;
 use round::{Manner, Round, Waiter};
+use step::{Request, Step};
 
-use crate::cache::Look;
-use crate::cache::budget::Turn;
+use crate::cache::claim::Look;
 use crate::cache::flight::Demand;
-use crate::cache::shard::{Key, KeyHash};
+use crate::cache::shard::Key;
 use crate::counters::Tally;
 use crate::notes::{Notebook, Notes};
 use crate::trace::How;
-use crate::{Address, PageAt, PageCache, PageKind, PageRef, PageSource, PagedFile, Reason, Result, Stop};
+use crate::{Address, PageAt, PageCache, PageKind, PageRef, PageSource, Reason, Result, Stop};
 use os::sync::Arc;
 use std::cell::{Cell, Ref, RefCell};
-use std::collections::HashSet;
 use std::fmt;
 use std::task::{Context, Poll};
 
@@ -96,43 +96,6 @@ pub struct Session {
     rounds: Cell<u64>,
     /// Pages read from disk, by kind.
     reads: [Cell<u64>; PageKind::ALL.len()],
-}
-
-/// What the step in progress asked for and got.
-#[derive(Default)]
-struct Step {
-    /// Misses since the last round.
-    needed: Vec<Request>,
-    /// Pages fetched for this step, sorted by key.
-    pins: Vec<(Key, PageRef)>,
-    /// Of these, those that were read from disk for it and that [`PageSource::take_read`] did not report yet.
-    read: HashSet<Key, KeyHash>,
-    /// What was asked for in a fetch that could not begin yet, see [`Session::poll_fetch`].
-    held_up: Vec<Request>,
-    /// Pins, round and turn are here while the future waits.
-    parked: Option<Parked>,
-    /// How often the step lost them.
-    losses: u32,
-    /// What the session queues under for room, once it had to.
-    waiter: Option<u64>,
-    /// What was asked for ahead. It outlives the step.
-    read_ahead: ReadAhead,
-    /// The right to exceed the budget, from the round that needed it until the end of the step and of its reads.
-    turn: Option<Arc<Turn>>,
-    tally: Tally,
-}
-
-/// A page asked for.
-#[derive(Clone)]
-struct Request {
-    key: Key,
-    /// When, by the clock of the step.
-    time: u64,
-    /// The step needs it; otherwise it is read ahead.
-    needed: bool,
-    file: Arc<PagedFile>,
-    at: Address,
-    kind: PageKind,
 }
 
 impl Session {
@@ -552,106 +515,6 @@ enum Begun {
     HeldUp,
     /// Pages are on their way.
     Round(Round),
-}
-
-impl Step {
-    /// The future waits: others may take what it has.
-    fn park(&mut self, cache: &PageCache, round: Option<Round>) {
-        let parcel = Parcel { pins: std::mem::take(&mut self.pins), round, turn: self.turn.take() };
-        self.parked = Parked::new(cache, parcel, self.losses);
-    }
-
-    /// The future goes on with what it had; or its step begins anew.
-    fn unpark(&mut self, cache: &PageCache) -> Unparked {
-        let Some(parked) = self.parked.take() else { return Unparked::Whole(None) };
-        match parked.take_back(cache) {
-            Some(Parcel { pins, round, turn }) => {
-                self.pins.extend(pins);
-                self.pins.sort_unstable_by_key(|(key, _)| *key);
-                self.turn = turn;
-                Unparked::Whole(round)
-            }
-            None => {
-                self.losses += 1;
-                Unparked::Stripped
-            }
-        }
-    }
-
-    /// Whether any page was fetched for this step, or read ahead, or is on its way.
-    #[inline]
-    fn has_pages(&self) -> bool {
-        !self.pins.is_empty() || !self.read_ahead.is_empty()
-    }
-
-    /// Whether the step has anything to give back or to forget at its end.
-    #[inline]
-    fn has_leftovers(&self) -> bool {
-        !self.needed.is_empty()
-            || !self.pins.is_empty()
-            || !self.held_up.is_empty()
-            || !self.read.is_empty()
-            || self.parked.is_some()
-            || self.waiter.is_some()
-            || self.turn.is_some()
-            || self.losses > 0
-    }
-
-    /// A page fetched for this step. One read ahead for it becomes one.
-    #[inline(never)]
-    fn pinned(&mut self, key: Key) -> Option<PageRef> {
-        self.read_ahead.gather_one(key);
-        match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
-            Ok(place) => Some(self.pins[place].1.clone()),
-            Err(place) => {
-                let page = self.read_ahead.take(key)?;
-                self.pins.insert(place, (key, page.clone()));
-                Some(page)
-            }
-        }
-    }
-
-    /// A page fetched for this step or read ahead, left where it is. A step looks at it.
-    #[inline(never)]
-    fn looked_at(&mut self, key: Key) -> Option<PageRef> {
-        self.read_ahead.gather_one(key);
-        self.read_ahead.node(key).or_else(|| self.pinned_or_ahead(key).cloned())
-    }
-
-    /// As [`Step::looked_at`], but a node read ahead ages on.
-    #[inline(never)]
-    fn glanced_at(&mut self, key: Key) -> Option<PageRef> {
-        self.read_ahead.gather_one(key);
-        self.pinned_or_ahead(key).cloned()
-    }
-
-    /// A page fetched for this step or read ahead, left where it is.
-    #[inline]
-    fn pinned_or_ahead(&self, key: Key) -> Option<&PageRef> {
-        match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
-            Ok(place) => Some(&self.pins[place].1),
-            Err(_) => self.read_ahead.page(key),
-        }
-    }
-
-    /// Everything asked for since the last round, each page once, in the order of files and offsets.
-    fn take_requests(&mut self) -> Vec<Request> {
-        let mut requests = std::mem::take(&mut self.needed);
-        requests.append(&mut self.held_up);
-        self.read_ahead.take_hints(&mut requests);
-        // Of two requests for a page the needed one comes first and stays.
-        requests.sort_by_key(|request| (request.key, !request.needed));
-        requests.dedup_by_key(|request| request.key);
-        requests.retain(|request| self.pinned_or_ahead(request.key).is_none());
-        requests
-    }
-}
-
-impl Request {
-    /// Memory to reserve for the page.
-    fn memory_bytes(&self) -> u64 {
-        self.at.memory_bytes() + crate::frame::hint_bytes(u64::from(self.at.bytes), self.kind)
-    }
 }
 
 impl Drop for Session {

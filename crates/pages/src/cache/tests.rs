@@ -4,7 +4,7 @@
 use super::*;
 use crate::flaky::SplitMix;
 use crate::numbered::{BLOCK_COST, Gate, ID, Numbered, PATH, accept, wait_until, watched};
-use crate::{Admit, PageSource, Reason, Session, retry};
+use crate::{Admit, Error, PageSource, Reason, Session, retry};
 use os::sync::atomic::AtomicU64;
 use std::thread;
 

@@ -6,9 +6,10 @@
 
 use super::{Admit, OwnMemory, Request};
 use crate::cache::budget::{Charge, Turn};
+use crate::cache::claim::{Claim, Look, Made};
 use crate::cache::flight::{Arrivals, Demand, Flight, Landing};
+use crate::cache::reserve::Reserved;
 use crate::cache::shard::Key;
-use crate::cache::{Claim, Look, Made, Reserved};
 use crate::file::Stored;
 use crate::page::{adopt_page, decode_page};
 use crate::{Address, Error, PageCache, PageHeader, PageKind, PageRef, PagedFile, Result};
@@ -31,6 +32,33 @@ pub(super) struct Manner<'c> {
     pub ahead_bytes: u64,
     /// Pages that are not needed are waited for, too.
     pub waits_for_all: bool,
+}
+
+impl Manner<'_> {
+    /// Whether the cache keeps the page asked for.
+    fn keeps(&self, request: &Request) -> bool {
+        self.admit.keeps(request.kind)
+    }
+
+    /// Memory for the needed pages that are missing, and what pays for it. `None` as in [`Round::begin`].
+    fn reserve(
+        &self,
+        bytes: u64,
+        turn: &mut Option<Arc<Turn>>,
+        waiter: Option<&Waiter<'_, '_>>,
+    ) -> Option<(Charge, Payer)> {
+        let reserved = match (self.own_memory, bytes, waiter) {
+            (Some(_), 0, _) => return Some((Charge::none(), Payer::OwnMemory)),
+            (Some(own_memory), ..) => return Some((own_memory.reserve(bytes), Payer::OwnMemory)),
+            (None, 0, _) => return Some((Charge::none(), Payer::Cache)),
+            (None, _, Some(Waiter { number, context })) => self.cache.poll_reserve(bytes, turn, *number, context)?,
+            (None, _, None) => self.cache.reserve(bytes, turn),
+        };
+        Some(match reserved {
+            Reserved::Room(charge) => (charge, Payer::Cache),
+            Reserved::Overdrawn(charge) => (charge, Payer::Overdraft),
+        })
+    }
 }
 
 /// A task that may have to wait for room.
@@ -122,14 +150,12 @@ impl Round {
         turn: &mut Option<Arc<Turn>>,
         waiter: Option<Waiter<'_, '_>>,
     ) -> Option<Self> {
-        let cache = manner.cache;
-        let keeps = |request: &Request| manner.admit.keeps(request.kind);
         let mut round = Self::default();
         let mut missing: Vec<&Request> = Vec::new();
         for request in requests {
             match in_flight(request.key) {
                 Some(flight) => round.expect(manner, request, flight),
-                None => match cache.look(request.key, keeps(request)) {
+                None => match manner.cache.look(request.key, manner.keeps(request)) {
                     Look::Resident(page) => round.found(request, page),
                     Look::InFlight(flight) => round.expect(manner, request, flight),
                     Look::Missing | Look::Claimed(_) => missing.push(request),
@@ -139,21 +165,7 @@ impl Round {
 
         let needed_bytes: u64 =
             missing.iter().filter(|request| request.needed).map(|request| request.memory_bytes()).sum();
-        let (mut reserved, payer) = match (manner.own_memory, needed_bytes) {
-            (Some(_), 0) => (Charge::none(), Payer::OwnMemory),
-            (Some(own_memory), _) => (own_memory.reserve(needed_bytes), Payer::OwnMemory),
-            (None, 0) => (Charge::none(), Payer::Cache),
-            (None, _) => {
-                let reserved = match &waiter {
-                    Some(Waiter { number, context }) => cache.poll_reserve(needed_bytes, turn, *number, context)?,
-                    None => cache.reserve(needed_bytes, turn),
-                };
-                match reserved {
-                    Reserved::Room(charge) => (charge, Payer::Cache),
-                    Reserved::Overdrawn(charge) => (charge, Payer::Overdraft),
-                }
-            }
-        };
+        let (mut reserved, payer) = manner.reserve(needed_bytes, turn, waiter.as_ref())?;
         let mut charges: Vec<Option<Charge>> =
             missing.iter().map(|request| request.needed.then(|| reserved.split(request.memory_bytes()))).collect();
         drop(reserved);
@@ -162,44 +174,7 @@ impl Round {
         let mut readings: Vec<Reading> = Vec::new();
         for (request, charge) in missing.into_iter().zip(charges) {
             let Some(charge) = charge else { continue };
-            let ticket = cache.new_ticket();
-            let demand = if request.needed { manner.demand } else { Demand::None };
-            // Others may have brought or claimed it since the first look.
-            let known = match payer {
-                Payer::Cache => cache.claim(request.key, ticket, keeps(request), demand),
-                Payer::Overdraft | Payer::OwnMemory => cache.look(request.key, keeps(request)),
-            };
-            let claim = match known {
-                Look::Claimed(claim) => claim,
-                Look::Missing => cache.claim_alone(request.key, ticket, demand, turn.clone()),
-                Look::Resident(page) => {
-                    round.found(request, page);
-                    continue;
-                }
-                Look::InFlight(flight) => {
-                    round.expect(manner, request, flight);
-                    continue;
-                }
-            };
-            let flight = Arc::clone(claim.flight());
-            let bytes = charge.bytes();
-            if request.needed {
-                round.await_flight(request, flight, ReadBy::ThisRound);
-            } else {
-                round.await_ahead(manner, request, &flight);
-                if !keeps(request) {
-                    round.ahead.push((request.key, InFlight { flight, time: request.time, bytes }));
-                }
-            }
-            let Request { key, file, at, kind, needed, .. } = request;
-            round.reads.push(PageRead { file: file.id(), at: *at, kind: *kind, needed: *needed, key: *key });
-            let urgency = match (manner.demand, needed) {
-                (Demand::Background, _) => Urgency::Background,
-                (Demand::Reader | Demand::None, true) => Urgency::Needed,
-                (Demand::Reader | Demand::None, false) => Urgency::Ahead,
-            };
-            let file = Arc::clone(file);
-            readings.push(Reading { key: *key, file, at: *at, kind: *kind, urgency, payer, charge, claim });
+            readings.extend(round.claim(manner, request, charge, payer, turn.as_ref()));
         }
         if let Some(budget) = turn.as_ref().and_then(|turn| turn.budget_of_tasks()) {
             round.arrivals = Arc::new(Arrivals::of_holder(budget));
@@ -212,8 +187,56 @@ impl Round {
         // A single page is here sooner when it is read without handing it over.
         let is_single = matches!(&round.awaited[..], [awaited] if awaited.by == ReadBy::ThisRound);
         let by_caller = waiter.is_none() && readings.len() == 1 && is_single;
-        read(cache, readings, by_caller);
+        read(manner.cache, readings, by_caller);
         Some(round)
+    }
+
+    /// Makes this round the reader of a missing page, for which `payer` has paid `charge`, unless others brought or claimed it
+    /// since the first look.
+    fn claim(
+        &mut self,
+        manner: &Manner<'_>,
+        request: &Request,
+        charge: Charge,
+        payer: Payer,
+        turn: Option<&Arc<Turn>>,
+    ) -> Option<Reading> {
+        let (cache, keeps) = (manner.cache, manner.keeps(request));
+        let ticket = cache.new_ticket();
+        let demand = if request.needed { manner.demand } else { Demand::None };
+        let known = match payer {
+            Payer::Cache => cache.claim(request.key, ticket, keeps, demand),
+            Payer::Overdraft | Payer::OwnMemory => cache.look(request.key, keeps),
+        };
+        let claim = match known {
+            Look::Claimed(claim) => claim,
+            Look::Missing => cache.claim_alone(request.key, ticket, demand, turn.cloned()),
+            Look::Resident(page) => {
+                self.found(request, page);
+                return None;
+            }
+            Look::InFlight(flight) => {
+                self.expect(manner, request, flight);
+                return None;
+            }
+        };
+        let flight = Arc::clone(claim.flight());
+        if request.needed {
+            self.await_flight(request, flight, ReadBy::ThisRound);
+        } else {
+            self.await_ahead(manner, request, &flight);
+            if !keeps {
+                self.ahead.push((request.key, InFlight { flight, time: request.time, bytes: charge.bytes() }));
+            }
+        }
+        let &Request { key, at, kind, needed, .. } = request;
+        self.reads.push(PageRead { file: request.file.id(), at, kind, needed, key });
+        let urgency = match (manner.demand, needed) {
+            (Demand::Background, _) => Urgency::Background,
+            (Demand::Reader | Demand::None, true) => Urgency::Needed,
+            (Demand::Reader | Demand::None, false) => Urgency::Ahead,
+        };
+        Some(Reading { key, file: Arc::clone(&request.file), at, kind, urgency, payer, charge, claim })
     }
 
     fn found(&mut self, request: &Request, page: PageRef) {

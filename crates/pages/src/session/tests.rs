@@ -7,7 +7,7 @@ use super::ahead::{GIVEN_UP_ROUNDS, MAX_HINTS};
 use super::*;
 use crate::flaky::SplitMix;
 use crate::numbered::{BLOCK_COST, Numbered, PATH, accept};
-use crate::{Codec, Error, Packing, Resident, retry};
+use crate::{Codec, Error, Packing, PagedFile, Resident, retry};
 
 fn setup(numbered: &Numbered, budget_pages: u64) -> (Arc<PageCache>, Arc<PagedFile>) {
     let cache = PageCache::new(budget_pages * BLOCK_COST, 8, accept);

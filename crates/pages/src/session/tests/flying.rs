@@ -1,6 +1,7 @@
 //! What is promised while pages are on their way: whoever reads, in whatever order they come, whoever goes away.
 
 use super::*;
+use crate::PagedFile;
 use os::sim::SimReads;
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicU64, Ordering};

@@ -1,0 +1,177 @@
+//! Which session reads a missing page, and how the page comes into the cache once it was read. It does not know how pages are
+//! read, nor what it costs to keep them.
+
+use super::PageCache;
+use super::budget::{Charge, Turn};
+use super::flight::{Demand, Flight, Landing};
+use super::shard::{Key, Shard};
+use crate::{Address, Error, PageHeader, PageRef, PagedFile};
+use os::Buffer;
+use os::sync::Arc;
+
+impl PageCache {
+    /// What the cache knows of a page. `keep` asks for it to be kept if it is in flight.
+    pub(crate) fn look(&self, key: Key, keep: bool) -> Look {
+        match self.find(key, keep) {
+            Some(page) => Look::Resident(page),
+            None => self.look_in(&self.shard(key).lock(), key, keep).unwrap_or(Look::Missing),
+        }
+    }
+
+    fn look_in(&self, shard: &Shard, key: Key, keep: bool) -> Option<Look> {
+        if let Some(frame) = self.table.frame(&self.frames, key) {
+            let page = frame.pin();
+            if keep {
+                page.count_use();
+            }
+            return Some(Look::Resident(page));
+        }
+        let flight = shard.flight(key)?;
+        if keep {
+            flight.ask_to_keep();
+        }
+        Some(Look::InFlight(Arc::clone(flight)))
+    }
+
+    /// Marks a missing page as being read by the caller under the name `ticket`, who has reserved the memory for it.
+    pub(crate) fn claim(self: &Arc<Self>, key: Key, ticket: u64, keep: bool, demand: Demand) -> Look {
+        let mut shard = self.shard(key).lock();
+        if let Some(known) = self.look_in(&shard, key, keep) {
+            return known;
+        }
+        let flight = Arc::new(Flight::new(ticket, keep, demand));
+        shard.take_off(key, Arc::clone(&flight));
+        drop(shard);
+        Look::Claimed(Claim { cache: Arc::clone(self), key, flight: Some(flight), finders: Finders::Everyone })
+    }
+
+    /// A page that the caller reads for its own step alone. A `turn`, for a page beyond the budget, is not given back before the
+    /// page has landed, even if the caller goes away.
+    pub(crate) fn claim_alone(
+        self: &Arc<Self>,
+        key: Key,
+        ticket: u64,
+        demand: Demand,
+        turn: Option<Arc<Turn>>,
+    ) -> Claim {
+        let flight = Arc::new(Flight::new(ticket, false, demand));
+        Claim { cache: Arc::clone(self), key, flight: Some(flight), finders: Finders::OneStep { _turn: turn } }
+    }
+
+    /// A decoded page, checked by the format layer and paid for by `charge`; beyond the budget if it unpacked to more
+    /// than was guessed and pins leave no room for that, or if it is not needed and other pages would have to go for it.
+    pub(crate) fn make_page(
+        &self,
+        key: Key,
+        (buffer, header): (Buffer, PageHeader),
+        at: Address,
+        mut charge: Charge,
+        is_needed: bool,
+    ) -> Result<Made, String> {
+        (self.validate)(header.kind, &buffer[..header.memory_bytes as usize])?;
+        let cost = crate::frame::cost_bytes(&buffer, header.kind);
+        let mut fits = true;
+        let more = cost.saturating_sub(charge.bytes());
+        if more > 0 && !charge.is_of(&self.budget) {
+            charge.grow(more);
+        } else if more > 0 {
+            let room = if is_needed { self.try_reserve(more) } else { self.budget.try_charge(more).ok() };
+            fits = room.is_some();
+            // It is in memory already and others may be waiting for it.
+            charge.join(room.unwrap_or_else(|| self.budget.overdraw(more)));
+        }
+        let charge = charge.settle(cost, header.kind);
+        let page = PageRef::charged(&self.frames, key, buffer, &header, at, charge);
+        Ok(if fits { Made::Fits(page) } else { Made::Exceeds(page) })
+    }
+}
+
+/// A page that was read.
+pub(crate) enum Made {
+    /// There was room for all of it.
+    Fits(PageRef),
+    /// It unpacked to more than there was room for: it stays as long as the steps that need it have it pinned.
+    Exceeds(PageRef),
+}
+
+/// What the cache knows of a page.
+pub(crate) enum Look {
+    /// It is in memory.
+    Resident(PageRef),
+    /// Somebody reads it.
+    InFlight(Arc<Flight>),
+    /// Nobody does.
+    Missing,
+    /// The caller does, from now on.
+    Claimed(Claim),
+}
+
+/// A page in flight, on the side of its reader. Dropped without an outcome, it is abandoned: those who wait are woken
+/// and ask again.
+pub(crate) struct Claim {
+    cache: Arc<PageCache>,
+    key: Key,
+    /// `None` once landed.
+    flight: Option<Arc<Flight>>,
+    /// Declared, and so dropped, after the flight.
+    finders: Finders,
+}
+
+/// Who finds a page that is being read.
+enum Finders {
+    /// Every session, in the shard; and the cache may keep the page.
+    Everyone,
+    /// The step that reads it, with the turn if the page is beyond the budget.
+    OneStep { _turn: Option<Arc<Turn>> },
+}
+
+impl Claim {
+    /// The flight.
+    pub fn flight(&self) -> &Arc<Flight> {
+        self.flight.as_ref().expect("it has not landed")
+    }
+
+    /// The cache.
+    pub fn cache(&self) -> &Arc<PageCache> {
+        &self.cache
+    }
+
+    /// The page was read, or could not be. It is kept if somebody asked for that, it fits and the file is alive.
+    pub fn land(mut self, file: &PagedFile, outcome: Result<Made, Error>) {
+        match outcome {
+            Ok(Made::Fits(page)) => self.end(Landing::Arrived(page), Some(file)),
+            Ok(Made::Exceeds(page)) if self.flight().is_needed() => self.end(Landing::Arrived(page), None),
+            Ok(Made::Exceeds(_)) => self.end(Landing::Abandoned, None),
+            Err(error) => self.end(Landing::Failed(error), None),
+        }
+    }
+
+    fn end(&mut self, landing: Landing, file: Option<&PagedFile>) {
+        let Some(flight) = self.flight.take() else { return };
+        if matches!(self.finders, Finders::Everyone) {
+            let cache = &self.cache;
+            let mut shard = cache.shard(self.key).lock();
+            shard.end_flight(self.key);
+            let mut is_admitted = false;
+            if let (Landing::Arrived(page), Some(file)) = (&landing, file)
+                // A file dies before its pages are forgotten, shard by shard under this lock: none comes in after.
+                && flight.is_to_be_kept()
+                && !file.is_dead()
+            {
+                shard.admit(&cache.table, &cache.frames, self.key, page, flight.is_needed(), file.is_kept());
+                is_admitted = true;
+            }
+            drop(shard);
+            if is_admitted {
+                cache.grow(cache.budget.frames());
+            }
+        }
+        flight.land(landing);
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.end(Landing::Abandoned, None);
+    }
+}

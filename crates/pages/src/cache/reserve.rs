@@ -1,0 +1,123 @@
+//! How a session gets memory for the pages that it is going to read: within the budget, for which other pages are evicted, or
+//! beyond it, by the one turn to overdraw. It does not know how pages are read.
+
+use super::budget::{Charge, Turn};
+use super::parked::Holder;
+use super::{LOOK, PageCache};
+use os::sync::Arc;
+use os::sync::atomic::Ordering;
+use std::task::Context;
+
+/// What one shard gives up before it is the next one's turn, when the cache shrinks.
+const TRIM_BYTES: u64 = 256 << 10;
+
+/// Memory for pages that are going to be read.
+pub(crate) enum Reserved {
+    /// Within the budget: the pages can be shared and kept.
+    Room(Charge),
+    /// Beyond it: the pages are the step's own.
+    Overdrawn(Charge),
+}
+
+impl PageCache {
+    /// Charges `bytes`, evicting as needed. `None` if pins leave no room, or there would be none if nothing was pinned.
+    pub(crate) fn try_reserve(&self, bytes: u64) -> Option<Charge> {
+        loop {
+            match self.budget.try_charge(bytes) {
+                Ok(charge) => return Some(charge),
+                Err(_) if bytes > self.budget.limit() => return None,
+                Err(short) if self.evict(short, LOOK) == 0 => return None,
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Charges `bytes`, evicting as needed; if pins leave no room, takes the turn to overdraw, and keeps it in `turn`
+    /// until the end of the step. May wait for those who have it, so the caller has no page in flight.
+    pub(crate) fn reserve(&self, bytes: u64, turn: &mut Option<Arc<Turn>>) -> Reserved {
+        loop {
+            match self.reserve_with(bytes, turn, || self.budget.queue()) {
+                Some(reserved) => return reserved,
+                None => continue,
+            }
+        }
+    }
+
+    /// As [`PageCache::reserve`], for a task: `None` if it has to wait, and is woken when it is worth asking again. It queues
+    /// under the number `waiter` until then.
+    pub(crate) fn poll_reserve(
+        &self,
+        bytes: u64,
+        turn: &mut Option<Arc<Turn>>,
+        waiter: u64,
+        context: &Context<'_>,
+    ) -> Option<Reserved> {
+        loop {
+            let reserved = self.reserve_with(bytes, turn, || self.budget.poll_queue(waiter, context));
+            if reserved.is_some() {
+                self.budget.leave_queue(waiter);
+                return reserved;
+            }
+            match self.parking.pass_holder(self.budget.queued()) {
+                Holder::Busy => return None,
+                // Nothing else happens if the holder is not polled: whoever polls comes back here after the others.
+                Holder::Due => {
+                    context.waker().wake_by_ref();
+                    return None;
+                }
+                Holder::Late(parked) => parked.strip(),
+            }
+        }
+    }
+
+    fn reserve_with(
+        &self,
+        bytes: u64,
+        turn: &mut Option<Arc<Turn>>,
+        queue: impl FnOnce() -> Option<Turn>,
+    ) -> Option<Reserved> {
+        if let Some(charge) = self.try_reserve(bytes) {
+            return Some(Reserved::Room(charge));
+        }
+        if turn.is_none() {
+            let taken = queue()?;
+            let late = self.parking.pass();
+            late.iter().for_each(|parked| parked.strip());
+            if !late.is_empty() {
+                self.budget.room_appeared();
+            }
+            // They or the holder before may have left room; then the turn goes on to the next in the queue.
+            if let Some(charge) = self.try_reserve(bytes) {
+                return Some(Reserved::Room(charge));
+            }
+            *turn = Some(Arc::new(taken));
+        }
+        Some(Reserved::Overdrawn(self.budget.overdraw(bytes)))
+    }
+
+    /// Evicts what exceeds the budget as far as pins allow, however long that takes.
+    pub(super) fn trim(&self) {
+        loop {
+            let excess = self.budget.excess().min(TRIM_BYTES);
+            if excess == 0 || self.evict(excess, usize::MAX) == 0 {
+                break;
+            }
+        }
+    }
+
+    /// Evicts unpinned pages worth `bytes` if it finds them looking at `look` places of each shard for each; goes on to
+    /// the next shard when one has no more. Returns what they are worth.
+    fn evict(&self, bytes: u64, look: usize) -> u64 {
+        let mut freed = 0;
+        let mut evicted = Vec::new();
+        let first = self.next_shard.fetch_add(1, Ordering::Relaxed);
+        for step in 0..self.shards.len() {
+            if freed >= bytes {
+                break;
+            }
+            let shard = &self.shards[(first + step) & (self.shards.len() - 1)];
+            freed += shard.lock().evict(&self.table, &self.frames, bytes - freed, look, &mut evicted);
+        }
+        freed
+    }
+}

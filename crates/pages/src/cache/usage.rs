@@ -1,0 +1,204 @@
+//! What is in a cache at one moment: bytes by owner and kind, and the pages of some files. It does not know how pages come and
+//! go.
+
+use super::PageCache;
+use super::shard::{Heat, Key};
+use crate::{Address, PageKind, PageRef, PagedFile};
+use os::sync::Arc;
+
+/// Memory of a cache at one moment, in bytes unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheUsage {
+    /// What it may use.
+    pub budget_bytes: u64,
+    /// What it uses: everything below.
+    pub used_bytes: u64,
+    /// Pages that somebody refers to, in the cache or not.
+    pub pinned_bytes: u64,
+    /// Pages kept for callers' values, see [`PageCache::hold`]; those kept twice count twice.
+    pub held_bytes: u64,
+    /// Pages that cursors keep from one row to the next, about: those kept twice count twice.
+    pub cursor_bytes: u64,
+    /// Reserved for pages being read.
+    pub in_flight_bytes: u64,
+    /// Number of pages in memory.
+    pub frames: u64,
+    /// What the system has given for buffers of pages, whether pages are in it or not; buffers of more than 1 MiB and those
+    /// beyond the budget come from elsewhere.
+    pub backed_bytes: u64,
+    /// What stands around pages: frames, the table, the memory's own lists. Paid for by what a page costs beyond its buffer,
+    /// while there are as many pages as there were at most.
+    pub overhead_bytes: u64,
+    /// Pages in memory by kind, in the order of [`PageKind::ALL`].
+    pub kind_bytes: [u64; PageKind::ALL.len()],
+    /// Number of files open, kept or in use.
+    pub open_files: usize,
+    /// Number of sessions that queue for the right to exceed the budget.
+    pub queued: usize,
+}
+
+impl CacheUsage {
+    /// Pages of one kind in memory.
+    pub fn bytes_of(&self, kind: PageKind) -> u64 {
+        self.kind_bytes[kind.index()]
+    }
+}
+
+/// A page in the cache at one moment, see [`PageCache::resident_of`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResidentPage {
+    /// [Slot](PagedFile::slot) of its file.
+    pub slot: u32,
+    /// Where it lies there.
+    pub at: Address,
+    /// What it is for.
+    pub kind: PageKind,
+    /// How much it has been used lately.
+    pub heat: Heat,
+}
+
+/// Degrees of heat that are told apart: 3 uses and 2 + 3 chances, and none.
+const RANKS: usize = 9;
+
+/// Pages of some files in the cache at one moment, see [`PageCache::usage_of`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FilesUsage {
+    /// Their bytes by kind, in the order of [`PageKind::ALL`].
+    pub kind_bytes: [u64; PageKind::ALL.len()],
+    /// Their number by kind, in the same order.
+    pub kind_pages: [u64; PageKind::ALL.len()],
+}
+
+impl FilesUsage {
+    /// Bytes of the pages of one kind.
+    pub fn bytes_of(&self, kind: PageKind) -> u64 {
+        self.kind_bytes[kind.index()]
+    }
+
+    /// Number of the pages of one kind.
+    pub fn pages_of(&self, kind: PageKind) -> u64 {
+        self.kind_pages[kind.index()]
+    }
+
+    /// Bytes of the pages of all kinds.
+    pub fn all_bytes(&self) -> u64 {
+        self.kind_bytes.iter().sum()
+    }
+
+    /// Number of the pages of all kinds.
+    pub fn all_pages(&self) -> u64 {
+        self.kind_pages.iter().sum()
+    }
+
+    fn add(&mut self, page: PageRef) {
+        self.kind_bytes[page.kind().index()] += page.cost_bytes();
+        self.kind_pages[page.kind().index()] += 1;
+    }
+}
+
+impl PageCache {
+    /// Memory now. Looks at every page; for metrics, not for decisions.
+    pub fn usage(&self) -> CacheUsage {
+        let mut unpinned = 0;
+        self.for_each_page(|_, page| unpinned += if page.is_last() { page.cost_bytes() } else { 0 });
+        let in_flight_bytes = self.budget.in_flight();
+        let used_bytes = self.budget.used();
+        CacheUsage {
+            budget_bytes: self.budget.limit(),
+            used_bytes,
+            pinned_bytes: used_bytes.saturating_sub(in_flight_bytes).saturating_sub(unpinned),
+            held_bytes: self.budget.held(),
+            cursor_bytes: self.cursors.bytes(),
+            in_flight_bytes,
+            frames: self.budget.frames(),
+            backed_bytes: self.memory.backed_bytes(),
+            overhead_bytes: self.frames.bytes() + self.table.bytes() + self.memory.overhead_bytes(),
+            kind_bytes: PageKind::ALL.map(|kind| self.budget.of_kind(kind)),
+            open_files: self.open_files.count(),
+            queued: self.budget.queued(),
+        }
+    }
+
+    /// Pages of `files` in the cache now, each file counted once. Pages that the cache does not keep are not among
+    /// them: those of sessions that pass pages through or exceed the budget, and those of dead files.
+    ///
+    /// For statistics, not for hot paths: the cost grows with the number of pages in the cache, whatever files they are
+    /// of, and each shard is locked while its share of them is looked at.
+    pub fn usage_of<'f>(&self, files: impl IntoIterator<Item = &'f Arc<PagedFile>>) -> FilesUsage {
+        let slot = |file: &Arc<PagedFile>| {
+            debug_assert!(file.is_at_home(self), "{file:?} is registered with another cache");
+            file.slot()
+        };
+        let mut slots: Vec<u32> = files.into_iter().map(slot).collect();
+        slots.sort_unstable();
+        let mut usage = FilesUsage::default();
+        self.for_each_page(|key, page| {
+            if slots.binary_search(&key.slot).is_ok() {
+                usage.add(page);
+            }
+        });
+        usage
+    }
+
+    /// Pages of `files` in the cache now, at most `most`: first those that [serve many](PageKind::serves_many), then those
+    /// that were used most. In no order.
+    ///
+    /// For care, not for hot paths: each shard is locked while its pages are looked at, twice.
+    pub fn resident_of<'f>(
+        &self,
+        files: impl IntoIterator<Item = &'f Arc<PagedFile>>,
+        most: usize,
+    ) -> Vec<ResidentPage> {
+        let mut slots: Vec<u32> = files.into_iter().map(|file| file.slot()).collect();
+        slots.sort_unstable();
+        let is_asked = |key: Key| slots.binary_search(&key.slot).is_ok();
+        let rank = |kind: PageKind, heat: Heat| {
+            usize::from(!kind.serves_many()) * RANKS + RANKS - 1 - usize::from(heat.degrees()).min(RANKS - 1)
+        };
+        let mut counts = [0usize; 2 * RANKS];
+        self.for_each_resident(|key, page, heat| {
+            if is_asked(key) {
+                counts[rank(page.kind(), heat)] += 1;
+            }
+        });
+        let mut room = [0usize; 2 * RANKS];
+        let mut left = most;
+        for (room, count) in room.iter_mut().zip(counts) {
+            *room = count.min(left);
+            left -= *room;
+        }
+        let mut resident = Vec::with_capacity(most - left);
+        self.for_each_resident(|key, page, heat| {
+            let room = &mut room[rank(page.kind(), heat)];
+            if is_asked(key) && *room > 0 {
+                *room -= 1;
+                resident.push(ResidentPage { slot: key.slot, at: page.address(), kind: page.kind(), heat });
+            }
+        });
+        resident
+    }
+
+    /// As [`Self::for_each_page`], with how much the page has been used.
+    fn for_each_resident(&self, mut tell: impl FnMut(Key, PageRef, Heat)) {
+        for (i, shard) in self.shards.iter().enumerate() {
+            let shard = shard.lock();
+            for number in self.table.numbers(&self.frames, i, self.shards.len()) {
+                let frame = self.frames.get(number).expect("the table knows frames of the cache");
+                tell(frame.key(), frame.pin(), shard.heat(frame));
+            }
+            drop(shard);
+        }
+    }
+
+    /// Tells of every page, with a reference to it. Each shard is locked for its part.
+    pub(super) fn for_each_page(&self, mut tell: impl FnMut(Key, PageRef)) {
+        for (i, shard) in self.shards.iter().enumerate() {
+            let shard = shard.lock();
+            for number in self.table.numbers(&self.frames, i, self.shards.len()) {
+                let frame = self.frames.get(number).expect("the table knows frames of the cache");
+                tell(frame.key(), frame.pin());
+            }
+            drop(shard);
+        }
+    }
+}

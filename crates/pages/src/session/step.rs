@@ -1,0 +1,149 @@
+//! What the step in progress asked for and got: its misses, its pins, and what it holds of the cache. It does not know how
+//! pages are read, nor why the step asks for them.
+
+use super::ahead::ReadAhead;
+use super::parked::{Parcel, Parked, Unparked};
+use super::round::Round;
+use crate::cache::budget::Turn;
+use crate::cache::shard::{Key, KeyHash};
+use crate::counters::Tally;
+use crate::{Address, PageCache, PageKind, PageRef, PagedFile};
+use os::sync::Arc;
+use std::collections::HashSet;
+
+/// What the step in progress asked for and got.
+#[derive(Default)]
+pub(super) struct Step {
+    /// Misses since the last round.
+    pub needed: Vec<Request>,
+    /// Pages fetched for this step, sorted by key.
+    pub pins: Vec<(Key, PageRef)>,
+    /// Of these, those that were read from disk for it and that [`PageSource::take_read`] did not report yet.
+    pub read: HashSet<Key, KeyHash>,
+    /// What was asked for in a fetch that could not begin yet, see [`Session::poll_fetch`].
+    pub held_up: Vec<Request>,
+    /// Pins, round and turn are here while the future waits.
+    pub parked: Option<Parked>,
+    /// How often the step lost them.
+    pub losses: u32,
+    /// What the session queues under for room, once it had to.
+    pub waiter: Option<u64>,
+    /// What was asked for ahead. It outlives the step.
+    pub read_ahead: ReadAhead,
+    /// The right to exceed the budget, from the round that needed it until the end of the step and of its reads.
+    pub turn: Option<Arc<Turn>>,
+    pub tally: Tally,
+}
+
+/// A page asked for.
+#[derive(Clone)]
+pub(super) struct Request {
+    pub key: Key,
+    /// When, by the clock of the step.
+    pub time: u64,
+    /// The step needs it; otherwise it is read ahead.
+    pub needed: bool,
+    pub file: Arc<PagedFile>,
+    pub at: Address,
+    pub kind: PageKind,
+}
+
+impl Step {
+    /// The future waits: others may take what it has.
+    pub fn park(&mut self, cache: &PageCache, round: Option<Round>) {
+        let parcel = Parcel { pins: std::mem::take(&mut self.pins), round, turn: self.turn.take() };
+        self.parked = Parked::new(cache, parcel, self.losses);
+    }
+
+    /// The future goes on with what it had; or its step begins anew.
+    pub fn unpark(&mut self, cache: &PageCache) -> Unparked {
+        let Some(parked) = self.parked.take() else { return Unparked::Whole(None) };
+        match parked.take_back(cache) {
+            Some(Parcel { pins, round, turn }) => {
+                self.pins.extend(pins);
+                self.pins.sort_unstable_by_key(|(key, _)| *key);
+                self.turn = turn;
+                Unparked::Whole(round)
+            }
+            None => {
+                self.losses += 1;
+                Unparked::Stripped
+            }
+        }
+    }
+
+    /// Whether any page was fetched for this step, or read ahead, or is on its way.
+    #[inline]
+    pub fn has_pages(&self) -> bool {
+        !self.pins.is_empty() || !self.read_ahead.is_empty()
+    }
+
+    /// Whether the step has anything to give back or to forget at its end.
+    #[inline]
+    pub fn has_leftovers(&self) -> bool {
+        !self.needed.is_empty()
+            || !self.pins.is_empty()
+            || !self.held_up.is_empty()
+            || !self.read.is_empty()
+            || self.parked.is_some()
+            || self.waiter.is_some()
+            || self.turn.is_some()
+            || self.losses > 0
+    }
+
+    /// A page fetched for this step. One read ahead for it becomes one.
+    #[inline(never)]
+    pub fn pinned(&mut self, key: Key) -> Option<PageRef> {
+        self.read_ahead.gather_one(key);
+        match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
+            Ok(place) => Some(self.pins[place].1.clone()),
+            Err(place) => {
+                let page = self.read_ahead.take(key)?;
+                self.pins.insert(place, (key, page.clone()));
+                Some(page)
+            }
+        }
+    }
+
+    /// A page fetched for this step or read ahead, left where it is. A step looks at it.
+    #[inline(never)]
+    pub fn looked_at(&mut self, key: Key) -> Option<PageRef> {
+        self.read_ahead.gather_one(key);
+        self.read_ahead.node(key).or_else(|| self.pinned_or_ahead(key).cloned())
+    }
+
+    /// As [`Step::looked_at`], but a node read ahead ages on.
+    #[inline(never)]
+    pub fn glanced_at(&mut self, key: Key) -> Option<PageRef> {
+        self.read_ahead.gather_one(key);
+        self.pinned_or_ahead(key).cloned()
+    }
+
+    /// A page fetched for this step or read ahead, left where it is.
+    #[inline]
+    pub fn pinned_or_ahead(&self, key: Key) -> Option<&PageRef> {
+        match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
+            Ok(place) => Some(&self.pins[place].1),
+            Err(_) => self.read_ahead.page(key),
+        }
+    }
+
+    /// Everything asked for since the last round, each page once, in the order of files and offsets.
+    pub fn take_requests(&mut self) -> Vec<Request> {
+        let mut requests = std::mem::take(&mut self.needed);
+        requests.append(&mut self.held_up);
+        self.read_ahead.take_hints(&mut requests);
+        // Of two requests for a page the needed one comes first and stays.
+        requests.sort_by_key(|request| (request.key, !request.needed));
+        requests.dedup_by_key(|request| request.key);
+        requests.retain(|request| self.pinned_or_ahead(request.key).is_none());
+        requests
+    }
+}
+
+impl Request {
+    /// Memory to reserve for the page.
+    pub fn memory_bytes(&self) -> u64 {
+        self.at.memory_bytes() + crate::frame::hint_bytes(u64::from(self.at.bytes), self.kind)
+    }
+}
