@@ -1,7 +1,7 @@
 //! The bytes to import: a file or the standard input, read once from the start. It does not know what they mean.
 
 use crate::failure::{Failure, Result};
-use larch::os::{Access, Machine, Reader};
+use os::{Access, Machine, Reader};
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;

@@ -5,7 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "ends the process by a thread of its own, never simulated")]
 
 use larch::Cancel;
-use larch::os::Machine;
+use os::Machine;
 use std::time::Duration;
 
 /// The exit code of a process that ^C ended.

@@ -1,7 +1,7 @@
 //! A progress bar on the terminal, for what takes longer than a second.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use larch::os::{Clock, Machine};
+use os::{Clock, Machine};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;

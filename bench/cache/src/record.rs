@@ -56,7 +56,7 @@ fn record(course: &Course, records: u64, say: &mut dyn FnMut(&str)) -> Result<Tr
     let settings = settings(course, records, operations)?;
     let (db, table) = load(&settings)?;
     // Of the bytes of all files a tenth is filters and index; those are asked for, too.
-    db.page_cache().set_budget((db.metrics().file_bytes / 20).max(256 << 10));
+    db.cache().set_budget_bytes((db.metrics().file_bytes / 20).max(256 << 10));
     let mut client = Run::new(&settings, 1).client(0, 1);
     let mut session = store_larch::session(&table, settings.records.fields as usize);
     let mut full_scan = FullScan { table: &table, range: None };
@@ -65,12 +65,12 @@ fn record(course: &Course, records: u64, say: &mut dyn FnMut(&str)) -> Result<Tr
     let mut reply = Reply::new();
     for number in 0..warm_up + operations {
         if number == warm_up {
-            db.page_cache().trace().start((operations * MOST_ACCESSES_EACH).min(100_000_000) as usize);
+            db.cache().inner().trace().start((operations * MOST_ACCESSES_EACH).min(100_000_000) as usize);
         }
         operate(&mut client, &mut session, &mut reply)?;
         full_scan.advance(course.scanned_rows)?;
     }
-    Ok(Trace { name: course.name.to_owned(), operations, accesses: db.page_cache().trace().finish() })
+    Ok(Trace { name: course.name.to_owned(), operations, accesses: db.cache().inner().trace().finish() })
 }
 
 fn settings(course: &Course, records: u64, operations: u64) -> Result<Settings, Failed> {

@@ -4,9 +4,9 @@
 use crate::rows::{HOT_BYTES, Key, key, mix, value};
 use crate::workplace::Workplace;
 use crate::{Result, Size};
-use larch::os::Machine;
 use larch::{Database, Durability, IndexKind, LevelOptions, Selection, Table, TableOptions};
 use os::Access;
+use os::Machine;
 use os::sync::Arc;
 use pages::{Admit, PageCache, Reason, Session, retry};
 use serde::{Deserialize, Serialize};

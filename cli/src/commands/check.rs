@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::size;
 use larch::CheckProgress;
-use larch::os::Machine;
+use os::Machine;
 use serde::Serialize;
 
 /// What was read and what is wrong with it.

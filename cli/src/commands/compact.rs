@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::size;
 use larch::Table;
-use larch::os::Machine;
+use os::Machine;
 use serde::Serialize;
 
 /// What became of one table.

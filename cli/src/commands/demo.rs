@@ -9,8 +9,8 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::schema::{Format, Schema};
 use crate::size;
-use larch::os::{Clock, Machine};
 use larch::{Database, PageKind, Table, TableOptions};
+use os::{Clock, Machine};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -115,7 +115,7 @@ pub fn run(common: &Common, args: &Demo) -> Result<()> {
         stats: Stats::new(TABLE, &table.stats()?),
         steps,
         cache: Cache::of(&database),
-        peak_memory_bytes: larch::os::process::memory().peak_resident_bytes,
+        peak_memory_bytes: os::process::memory().peak_resident_bytes,
     };
     let mut output = Output::new();
     if args.json {

@@ -13,8 +13,8 @@ use crate::schema::groups::GroupSpec;
 use crate::schema::{Format, KeyColumn, Schema};
 use crate::size;
 use crate::storage::Storage;
-use larch::os::Machine;
 use larch::{Database, ImportReport, Table, TableOptions};
+use os::Machine;
 use serde::Serialize;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -85,7 +85,7 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
         runs: done.runs,
         seconds: time.as_secs_f64(),
         rows_per_second: size::rate(rows_read, time),
-        peak_memory_bytes: larch::os::process::memory().peak_resident_bytes,
+        peak_memory_bytes: os::process::memory().peak_resident_bytes,
     };
     let mut output = Output::new();
     if args.json {

@@ -5,8 +5,8 @@ use crate::failure::{Failure, Result};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::size;
-use larch::os::Machine;
 use larch::{Loss, RepairReport};
+use os::Machine;
 use serde::Serialize;
 
 /// What was saved and what was not.

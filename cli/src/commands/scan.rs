@@ -7,8 +7,8 @@ use crate::failure::{Failure, Result};
 use crate::layout::Layout;
 use crate::output::{Output, Printer};
 use crate::schema::groups::MAX_GROUPS;
-use larch::os::Machine;
 use larch::{Content, RowRef, Selection, Table};
+use os::Machine;
 use std::ops::Bound;
 
 #[cfg(test)]

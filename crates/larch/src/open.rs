@@ -34,10 +34,11 @@ pub fn open(
     machine: Machine,
     directory: PathBuf,
     options: Options,
-    cache: Option<Arc<PageCache>>,
+    cache: Option<&Arc<PageCache>>,
 ) -> Result<Arc<Core>> {
     let is_own = cache.is_none();
-    let cache = cache.unwrap_or_else(|| PageCache::new(options.cache_bytes, options.open_files, sst::validate));
+    let new_cache = || PageCache::new(options.cache_bytes, options.open_files, sst::validate);
+    let cache = cache.map_or_else(new_cache, Arc::clone);
     if let Some(bytes) = options.in_memory_bytes.filter(|_| is_own) {
         cache.set_kept_bytes(bytes);
     }

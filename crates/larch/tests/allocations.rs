@@ -41,7 +41,7 @@ fn poll_once<T>(future: impl Future<Output = T>) -> T {
 
 #[test]
 fn a_cached_get_allocates_nothing_in_any_form() {
-    let machine = larch::os::Machine::simulated_on(larch::os::sim::SimDisk::new(1), 1);
+    let machine = os::Machine::simulated_on(os::sim::SimDisk::new(1), 1);
     let db = Database::builder("db").machine(machine).open().expect("the disk works");
     let table = db.table("t").expect("the disk works");
     let key = |i: u32| (i * 7 % 1000).to_be_bytes();
@@ -75,7 +75,7 @@ fn least_bytes(mut work: impl FnMut(u32)) -> u64 {
 
 /// Bytes that a commit and an install allocate among so many tables, each of which has rows in memory.
 fn bytes_with_tables(tables: u32) -> (u64, u64) {
-    let machine = larch::os::Machine::simulated_on(larch::os::sim::SimDisk::new(1), 1);
+    let machine = os::Machine::simulated_on(os::sim::SimDisk::new(1), 1);
     let db = Database::builder("db").machine(machine).reserve_bytes(0).open().expect("the disk works");
     for i in 0..tables {
         db.table(&format!("table {i}")).expect("the disk works").insert("k", "v").expect("the disk works");

@@ -2,11 +2,11 @@
 
 #![allow(clippy::disallowed_methods, reason = "a thread of the machine writes beside one that reads")]
 
-use larch::os::sim::SimDisk;
-use larch::os::sync::Arc;
-use larch::os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use larch::os::{Access, Disk, Entry, File, Lock, Machine};
 use larch::{Admit, Database, Durability, Error, Range, Readable, Snapshot, Table, TableOptions, Tried, Version};
+use os::sim::SimDisk;
+use os::sync::Arc;
+use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use os::{Access, Disk, Entry, File, Lock, Machine};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;

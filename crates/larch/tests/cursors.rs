@@ -1,8 +1,8 @@
 //! What ranges keep of the cache between two rows: a part of it however many are open, and they go on from their keys.
 
-use larch::os::Machine;
-use larch::os::sim::SimDisk;
 use larch::{Database, Direction, Range, Table, TableOptions};
+use os::Machine;
+use os::sim::SimDisk;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

@@ -29,12 +29,12 @@ fn value(i: u32, round: u32) -> Vec<u8> {
 
 /// The cache once nobody reads: what was asked for ahead still lands, and who lands it has it for a moment.
 fn at_rest(db: &Database) -> CacheUsage {
-    let mut usage = db.page_cache().usage();
+    let mut usage = db.cache().usage();
     let mut patience = 1_000_000;
     while usage.in_flight_bytes + usage.pinned_bytes > 0 && patience > 0 {
         patience -= 1;
         std::thread::yield_now();
-        usage = db.page_cache().usage();
+        usage = db.cache().usage();
     }
     usage
 }
@@ -243,7 +243,7 @@ fn one_more_ends(name: &str, cache_bytes: u64, gets: u32, rows: u32) {
                 }
             });
             assert!(!begun.is_empty(), "the test wants a cache that is too small for all");
-            if db.page_cache().usage().queued > 0 {
+            if db.cache().usage().queued > 0 {
                 break;
             }
             // The pages of all are here before one of them goes on.

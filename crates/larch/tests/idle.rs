@@ -3,9 +3,9 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "descriptors and threads are the machine's")]
 
-use larch::os::Machine;
-use larch::os::sync::atomic::{AtomicI64, Ordering};
-use larch::{Database, PageCache};
+use larch::{Cache, Database};
+use os::Machine;
+use os::sync::atomic::{AtomicI64, Ordering};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs::read_dir;
 use std::path::Path;
@@ -50,8 +50,8 @@ fn threads() -> usize {
     entries("/proc/self/task")
 }
 
-fn open(directory: &Path, cache: &std::sync::Arc<PageCache>, i: usize) -> Database {
-    Database::builder(directory.join(i.to_string())).page_cache(cache).open().expect("the disk works")
+fn open(directory: &Path, cache: &Cache, i: usize) -> Database {
+    Database::builder(directory.join(i.to_string())).cache(cache).open().expect("the disk works")
 }
 
 /// Each is written to, so that log, manifest and files have been in use, and is then left alone until its files are closed.
@@ -60,7 +60,7 @@ fn an_idle_database_costs_no_thread_one_descriptor_and_16_kib() {
     let machine = Machine::real();
     let name = format!("larch-idle-{:016x}", machine.random.next_u64());
     let directory = std::env::temp_dir().join(name);
-    let cache = PageCache::new(8 << 20, OPEN_FILES, sst::validate);
+    let cache = Cache::with_open_files(8 << 20, OPEN_FILES);
     // What the process has once, it has now.
     drop(open(&directory, &cache, DATABASES));
     let before = IN_USE.load(Ordering::Relaxed);

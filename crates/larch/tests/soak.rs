@@ -2,9 +2,9 @@
 //! bytes in use, and they end where they began. A database that no one writes to makes no new view, so nothing but the end of
 //! a read can free what the read took.
 
-use larch::os::Machine;
-use larch::os::sim::SimDisk;
 use larch::{Database, Readable, TableOptions, Tried};
+use os::Machine;
+use os::sim::SimDisk;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::pin::{Pin, pin};

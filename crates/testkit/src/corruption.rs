@@ -2,10 +2,10 @@
 
 use crate::history::History;
 use crate::history::reader::{Reader, Seen, Wanted};
-use larch::os::sim::SimDisk;
-use larch::os::sync::Arc;
-use larch::os::{Disk, Machine};
 use larch::{Database, Error, Version};
+use os::sim::SimDisk;
+use os::sync::Arc;
+use os::{Disk, Machine};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};

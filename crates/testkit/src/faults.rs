@@ -4,8 +4,8 @@
 //! everything acknowledged as durable.
 
 use crate::history::History;
-use larch::os::sim::SimDisk;
 use larch::{Error, Result};
+use os::sim::SimDisk;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::io::ErrorKind;

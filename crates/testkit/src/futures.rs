@@ -8,11 +8,11 @@
 
 use crate::history::reader::{Reader, Scanned, Seen, Wanted};
 use crate::history::{DIRECTORY, History};
-use larch::os::Machine;
-use larch::os::sim::SimReads;
-use larch::os::sync::Arc;
-use larch::os::sync::atomic::{AtomicBool, Ordering};
 use larch::{Database, Result, Snapshot, Version};
+use os::Machine;
+use os::sim::SimReads;
+use os::sync::Arc;
+use os::sync::atomic::{AtomicBool, Ordering};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -96,7 +96,7 @@ impl Wake for Woken {
 impl Crowd {
     fn step(&mut self) {
         let left = self.tasks.iter().filter(|task| task.is_left).count();
-        self.met.queued += u64::from(left > 0 && self.db.page_cache().usage().queued > 0);
+        self.met.queued += u64::from(left > 0 && self.db.cache().usage().queued > 0);
         match self.rng.random_range(0..20) {
             0..5 if self.tasks.len() < MOST_FUTURES => {
                 let future = self.begin();
@@ -249,13 +249,13 @@ impl Crowd {
 
     fn told(&self) -> String {
         let left = self.tasks.iter().filter(|task| task.is_left).count();
-        format!("{} futures, {left} left unpolled, {:?}", self.tasks.len(), self.db.page_cache().usage())
+        format!("{} futures, {left} left unpolled, {:?}", self.tasks.len(), self.db.cache().usage())
     }
 
     /// Nothing is left of the futures.
     fn rest(self) -> Met {
         self.reads.finish();
-        let usage = self.db.page_cache().usage();
+        let usage = self.db.cache().usage();
         assert_eq!((usage.pinned_bytes, usage.held_bytes, usage.in_flight_bytes, usage.queued), (0, 0, 0, 0));
         assert!(usage.used_bytes <= usage.budget_bytes, "{usage:?}");
         drop(self.snapshot);

@@ -10,10 +10,10 @@ mod step;
 
 use crate::model::Model;
 use crate::options::TinyOptions;
-use larch::os::sim::{SimDisk, SimReads};
-use larch::os::sync::Arc;
-use larch::os::{Disk, Machine};
 use larch::{Database, Error, Key, Result, Snapshot, Table, TableOptions, Value, Version};
+use os::sim::{SimDisk, SimReads};
+use os::sync::Arc;
+use os::{Disk, Machine};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use reader::{Reader, Rows, Seen, Wanted};

@@ -20,13 +20,13 @@
 
 use crate::options::TinyOptions;
 use datadriven::TestCase;
-use larch::os::sim::SimDisk;
-use larch::os::sync::Arc;
-use larch::os::{Disk, Machine};
 use larch::{
     Compression, Database, DumpDetail, Durability, IndexKind, LevelOptions, Readable, Result, Snapshot, Table,
     TableOptions,
 };
+use os::sim::SimDisk;
+use os::sync::Arc;
+use os::{Disk, Machine};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::Bound;

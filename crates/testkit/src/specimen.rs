@@ -9,10 +9,10 @@
 //! table TAB key TAB value                    escaped as in Rust; of a long value its length and CRC-32C
 //! ```
 
-use larch::os::Machine;
 use larch::{
     Compression, Database, FilterKind, Filters, IndexKind, LevelOptions, Release, Snapshot, Table, TableOptions,
 };
+use os::Machine;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -227,6 +227,6 @@ fn shown(rows: &Rows) -> String {
 }
 
 fn text(machine: &Machine, path: &Path, rows: &Rows) {
-    let file = machine.disk.open(path, larch::os::Access::Create).expect("the folder is empty");
+    let file = machine.disk.open(path, os::Access::Create).expect("the folder is empty");
     file.write_at(shown(rows).as_bytes(), 0).expect("there is room");
 }

@@ -20,9 +20,9 @@ mod tasks;
 mod writers;
 
 use disk::TroubledDisk;
-use larch::os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use larch::os::{Machine, process};
 use larch::{Database, Durability, Error, LevelOptions, Result, Table};
+use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use os::{Machine, process};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;

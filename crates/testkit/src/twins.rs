@@ -6,8 +6,8 @@ use crate::history::{DIRECTORY, History};
 use crate::model::KeyRange;
 use crate::options::TinyOptions;
 use crate::touched::Touched;
-use larch::os::Disk;
 use larch::{Key, PageKind, Result, Snapshot};
+use os::Disk;
 use std::path::Path;
 
 /// Parts of a history; after each of them everything is read.

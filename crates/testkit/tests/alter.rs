@@ -1,11 +1,11 @@
 //! A table whose options change: what was written stays readable, what is written is new, and a crash leaves no half.
 
-use larch::os::sim::SimDisk;
-use larch::os::sync::Arc;
-use larch::os::{Disk, Machine};
 use larch::{
     Compression, Database, DumpDetail, Error, FilterKind, Filters, IndexKind, LevelOptions, Result, Table, TableOptions,
 };
+use os::sim::SimDisk;
+use os::sync::Arc;
+use os::{Disk, Machine};
 use std::path::Path;
 
 const DIRECTORY: &str = "db";

@@ -1,8 +1,8 @@
 //! Long work that is given up has no effect, wherever it was.
 
-use larch::os::sim::SimDisk;
-use larch::os::{Disk, Machine};
 use larch::{Cancel, Database, Error, LevelOptions, Table, TableOptions};
+use os::sim::SimDisk;
+use os::{Disk, Machine};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;

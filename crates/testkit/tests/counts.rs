@@ -2,10 +2,10 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the time of an open is printed, not judged")]
 
-use larch::os::sim::{Counts, SimDisk};
-use larch::os::sync::Arc;
-use larch::os::{Access, Disk, Machine};
 use larch::{Compression, Database, IndexKind, LevelOptions, Reason, Table, TableOptions};
+use os::sim::{Counts, SimDisk};
+use os::sync::Arc;
+use os::{Access, Disk, Machine};
 use pages::{Admit, PageCache, Session, retry};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};

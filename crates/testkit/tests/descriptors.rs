@@ -3,14 +3,14 @@
 
 #![allow(clippy::disallowed_methods, reason = "descriptors are the machine's, and so are the threads that use them")]
 
-use larch::os::Machine;
+use larch::{Cache, Database, LevelOptions, Table, TableOptions};
+use os::Machine;
 #[cfg(target_os = "linux")]
-use larch::os::real::{Choice, RealReads};
-use larch::os::sim::SimDisk;
-use larch::os::sync::atomic::{AtomicBool, Ordering};
+use os::real::{Choice, RealReads};
+use os::sim::SimDisk;
+use os::sync::atomic::{AtomicBool, Ordering};
 #[cfg(target_os = "linux")]
-use larch::os::sync::{Mutex, MutexGuard, OnceLock};
-use larch::{Database, LevelOptions, PageCache, Table, TableOptions};
+use os::sync::{Mutex, MutexGuard, OnceLock};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -26,11 +26,11 @@ fn key(i: u32) -> Vec<u8> {
 }
 
 /// A database of many files that nobody merges, each with rows of its own.
-fn filled(machine: &Machine, directory: &Path, cache: Option<&Arc<PageCache>>) -> (Database, Table) {
+fn filled(machine: &Machine, directory: &Path, cache: Option<&Cache>) -> (Database, Table) {
     let levels = LevelOptions { level0_files: 1_000, slow_files: 2_000, ..LevelOptions::default() };
     let builder = Database::builder(directory).machine(machine.clone()).levels(levels).open_files(OPEN_FILES);
     let builder = match cache {
-        Some(cache) => builder.page_cache(cache),
+        Some(cache) => builder.cache(cache),
         // So little that most reads are of the disk.
         None => builder.cache_bytes(1 << 20),
     };
@@ -51,7 +51,7 @@ fn filled(machine: &Machine, directory: &Path, cache: Option<&Arc<PageCache>>) -
 #[test]
 fn no_more_files_stay_open_than_allowed_whatever_fails() {
     let (machine, disk): (Machine, Arc<SimDisk>) = Machine::simulated(11);
-    let cache = PageCache::new(1 << 20, OPEN_FILES, sst::validate);
+    let cache = Cache::with_open_files(1 << 20, OPEN_FILES);
     let (db, table) = filled(&machine, Path::new("db"), Some(&cache));
     let open = || db.metrics().cache.open_files;
     let mut failed = 0;

@@ -1,9 +1,9 @@
 //! Many range erases: what readers see among them, and what they cost reads and compactions, counted.
 
-use larch::os::Machine;
-use larch::os::sim::SimDisk;
-use larch::os::sync::Arc;
 use larch::{Database, Durability, LevelOptions, Readable, Reason, Snapshot, Table, TableOptions};
+use os::Machine;
+use os::sim::SimDisk;
+use os::sync::Arc;
 use pages::PageKind;
 use pages::counters::Pages;
 use rand::rngs::StdRng;

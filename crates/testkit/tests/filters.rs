@@ -1,9 +1,9 @@
 //! What filters promise, in page reads: absent keys read next to nothing, and present ones no more than without filters.
 
-use larch::os::Machine;
-use larch::os::sim::SimDisk;
-use larch::os::sync::Arc;
 use larch::{Database, FilterKind, Filters, LevelOptions, PageKind, Table, TableOptions};
+use os::Machine;
+use os::sim::SimDisk;
+use os::sync::Arc;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 

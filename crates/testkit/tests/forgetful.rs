@@ -23,10 +23,10 @@ enum Between {
 }
 
 fn forget(db: &Database) {
-    let cache = db.page_cache();
+    let cache = db.cache();
     let budget = cache.budget_bytes();
-    cache.set_budget(0);
-    cache.set_budget(budget);
+    cache.set_budget_bytes(0);
+    cache.set_budget_bytes(budget);
 }
 
 fn between_rows(rng: &mut Xoshiro256PlusPlus, db: &Database, between: Between) {

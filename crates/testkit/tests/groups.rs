@@ -1,9 +1,9 @@
 //! What reading some parts of rows costs on a whole database, counted in pages: what is not asked for is not touched.
 
-use larch::os::Machine;
-use larch::os::sim::SimDisk;
-use larch::os::sync::Arc;
 use larch::{Compression, Database, IndexKind, LevelOptions, PageKind, Selection, Snapshot, Table, TableOptions};
+use os::Machine;
+use os::sim::SimDisk;
+use os::sync::Arc;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use testkit::touched::Touched;

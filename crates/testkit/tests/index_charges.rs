@@ -1,10 +1,10 @@
 //! Index pages are not charged to a read: its limits count rows and data pages alone, so that the same read brings the same
 //! data pages whatever index the files have. And the rows of a table are reported alike under every index.
 
-use larch::os::Machine;
-use larch::os::sim::SimDisk;
-use larch::os::sync::Arc;
 use larch::{Database, IndexKind, LevelOptions, Limits, Table, TableOptions, TableStats};
+use os::Machine;
+use os::sim::SimDisk;
+use os::sync::Arc;
 
 const ROWS: u32 = 6_000;
 const GROUPS: [&str; 2] = ["hot", "cold"];
@@ -202,6 +202,6 @@ fn a_table_is_reported_alike_under_every_index() {
         assert!(stats.cached_index_bytes > 0 && stats.cached_data_bytes > cold.cached_data_bytes);
         let cached = stats.cached_index_bytes + stats.cached_data_bytes;
         let cached = cached + stats.cached_history_bytes + stats.cached_filter_bytes;
-        assert_eq!(cached, db.page_cache().used_bytes(), "{shape:?}: all that is in memory of it is reported");
+        assert_eq!(cached, db.cache().used_bytes(), "{shape:?}: all that is in memory of it is reported");
     }
 }

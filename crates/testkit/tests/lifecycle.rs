@@ -2,9 +2,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "one test needs writers beside an import")]
 
-use larch::os::sim::SimDisk;
-use larch::os::{Disk, Machine};
 use larch::{Database, Durability, Error};
+use os::sim::SimDisk;
+use os::{Disk, Machine};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -166,13 +166,13 @@ fn an_import_beside_writers_flushes_once_and_ends() {
     for i in 0..1000 {
         import.add(format!("import{i:04}").as_bytes(), b"v").expect("a row");
     }
-    let stop = Arc::new(larch::os::sync::atomic::AtomicBool::new(false));
+    let stop = Arc::new(os::sync::atomic::AtomicBool::new(false));
     let flushes = std::thread::scope(|scope| {
         for writer in 0..2 {
             let (table, stop) = (table.clone(), stop.clone());
             scope.spawn(move || {
                 let mut i = 0u64;
-                while !stop.load(larch::os::sync::atomic::Ordering::Relaxed) {
+                while !stop.load(os::sync::atomic::Ordering::Relaxed) {
                     i += 1;
                     table.insert(format!("w{writer} {i}"), "v").expect("a row");
                 }
@@ -181,7 +181,7 @@ fn an_import_beside_writers_flushes_once_and_ends() {
         let before = db.metrics().flushes;
         import.finish(&mut |_, _| {}).expect("it ends");
         let flushes = db.metrics().flushes - before;
-        stop.store(true, larch::os::sync::atomic::Ordering::Relaxed);
+        stop.store(true, os::sync::atomic::Ordering::Relaxed);
         flushes
     });
     assert!(flushes <= 2, "{flushes} flushes for one import");

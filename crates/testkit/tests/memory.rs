@@ -2,9 +2,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "a directory of its own on the real disk")]
 
-use larch::os::sync::atomic::{AtomicUsize, Ordering};
-use larch::os::{Buffer, Machine};
 use larch::{Database, Durability, LevelOptions, Table, TableOptions};
+use os::sync::atomic::{AtomicUsize, Ordering};
+use os::{Buffer, Machine};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,7 +1,7 @@
 //! Random histories show what a sorted map with versions would show. More seeds: `cargo x sim`.
 
 use larch::Database;
-use larch::os::Machine;
+use os::Machine;
 use testkit::history::History;
 use testkit::rerun::Rerun;
 

@@ -1,9 +1,9 @@
 //! Ranges whose end is known are read in one round of the disk a level of the index, over all files and groups at once.
 
-use larch::os::Machine;
-use larch::os::sim::SimDisk;
-use larch::os::sync::Arc;
 use larch::{Compression, Database, IndexKind, LevelOptions, Limits, PageKind, Table, TableOptions};
+use os::Machine;
+use os::sim::SimDisk;
+use os::sync::Arc;
 
 const ROWS: u32 = 20_000;
 const FILES: u32 = 4;

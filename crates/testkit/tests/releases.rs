@@ -4,8 +4,8 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the databases lie in the source tree")]
 
 use larch::Release;
-use larch::os::sim::SimDisk;
-use larch::os::{Access, Disk, Machine};
+use os::sim::SimDisk;
+use os::{Access, Disk, Machine};
 use std::path::{Path, PathBuf};
 use testkit::specimen;
 

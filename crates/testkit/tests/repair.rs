@@ -1,8 +1,8 @@
 //! A repair saves everything that can be read, says what it could not, and leaves the damaged database alone.
 
-use larch::os::sim::SimDisk;
-use larch::os::{Access, Disk, Machine};
 use larch::{Database, Error, IndexKind, LevelOptions, Loss, Release, RepairReport, Table, TableOptions};
+use os::sim::SimDisk;
+use os::{Access, Disk, Machine};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

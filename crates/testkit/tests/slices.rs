@@ -1,9 +1,9 @@
 //! Tables that see files in part: what a removed range leaves, and tables that share files.
 
-use larch::os::sim::SimDisk;
-use larch::os::sync::Arc;
-use larch::os::{Disk, Machine};
 use larch::{Database, Error, LevelOptions, Readable, Result, Table, TableOptions, TableStats};
+use os::sim::SimDisk;
+use os::sync::Arc;
+use os::{Disk, Machine};
 use std::path::Path;
 
 const DIRECTORY: &str = "db";

@@ -3,13 +3,13 @@
 
 #![allow(clippy::disallowed_methods, reason = "parts of a range are read in threads of the machine")]
 
-use larch::os::Machine;
-use larch::os::sim::SimDisk;
-use larch::os::sync::Arc;
 use larch::{
     Compression, Database, IndexKind, Key, LevelOptions, Metric, PageKind, Reason, Resolution, Snapshot, Statistics,
     Table, TableOptions,
 };
+use os::Machine;
+use os::sim::SimDisk;
+use os::sync::Arc;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};

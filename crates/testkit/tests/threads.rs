@@ -3,8 +3,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "threads of the machine are what is tested")]
 
-use larch::os::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use larch::{Database, Durability, IndexKind, LevelOptions, Readable, Result, Table, TableOptions, Version};
+use os::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::thread;

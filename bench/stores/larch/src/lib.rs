@@ -266,7 +266,7 @@ impl Store for Larch {
         vec![
             Setting::new("engine", concat!("Larch ", env!("CARGO_PKG_VERSION"))),
             Setting::new("durability", durability),
-            Setting::new("cache", bytes_text(self.db.page_cache().budget_bytes())),
+            Setting::new("cache", bytes_text(self.db.cache().budget_bytes())),
             Setting::new("compression", compression_name(options.compression)),
             Setting::new("page", bytes_text(options.page_bytes.into())),
             Setting::new("node", bytes_text(options.node_bytes.into())),

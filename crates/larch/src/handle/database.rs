@@ -1,6 +1,7 @@
 //! The database as its users see it: open, tables, batches, snapshots, care. Wiring only.
 
 use super::batch::Batch;
+use super::cache::Cache;
 use super::snapshot::Snapshot;
 use super::table::Table;
 use crate::bounds::IntoKeyRange;
@@ -22,7 +23,6 @@ use crate::{compact, open, warm};
 use os::Machine;
 use os::real::ThreadPool;
 use os::sync::Arc;
-use pages::PageCache;
 use sst::Version;
 use std::path::{Path, PathBuf};
 
@@ -55,19 +55,19 @@ pub struct Builder {
     directory: PathBuf,
     options: Options,
     machine: Option<Machine>,
-    cache: Option<Arc<PageCache>>,
+    cache: Option<Cache>,
     threads: Option<Arc<ThreadPool>>,
 }
 
 impl Builder {
-    /// Memory for pages in bytes: index nodes and data alike. Default 64 MiB. Ignored with [`Builder::page_cache`].
+    /// Memory for pages in bytes: index nodes and data alike. Default 64 MiB. Ignored with [`Builder::cache`].
     pub fn cache_bytes(mut self, bytes: u64) -> Self {
         self.options.cache_bytes = bytes;
         self
     }
 
     /// A cache shared with other databases of this process.
-    pub fn page_cache(mut self, cache: &Arc<PageCache>) -> Self {
+    pub fn cache(mut self, cache: &Cache) -> Self {
         self.cache = Some(cache.clone());
         self
     }
@@ -110,7 +110,7 @@ impl Builder {
     }
 
     /// Share of the cache for tables that are [to be in memory](TableOptions::in_memory), in bytes; at most half of it.
-    /// Default a quarter. Ignored with [`Builder::page_cache`], see [`PageCache::set_kept_bytes`].
+    /// Default a quarter. Ignored with [`Builder::cache`], see [`Cache::set_in_memory_bytes`].
     pub fn in_memory_bytes(mut self, bytes: u64) -> Self {
         self.options.in_memory_bytes = Some(bytes);
         self
@@ -241,7 +241,7 @@ impl Builder {
         if let Some(pool) = self.threads {
             machine.threads = pool;
         }
-        let core = open::open(machine, self.directory, self.options, self.cache)?;
+        let core = open::open(machine, self.directory, self.options, self.cache.as_ref().map(Cache::inner))?;
         Ok(Database { handle: Handle::new(core) })
     }
 }
@@ -429,9 +429,9 @@ impl Database {
         self.core().env.cache.set_budget(bytes);
     }
 
-    /// The page cache, to be shared with other databases.
-    pub fn page_cache(&self) -> &Arc<PageCache> {
-        &self.core().env.cache
+    /// The cache of pages, which other databases may share.
+    pub fn cache(&self) -> Cache {
+        Cache::of(&self.core().env.cache)
     }
 
     /// Writes everything to files and makes it durable, so that the next open has no log to read. Dropping the last

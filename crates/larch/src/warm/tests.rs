@@ -122,7 +122,7 @@ fn a_compaction_of_files_that_nobody_reads_brings_nothing() {
     let table = fill(&db, options());
     table.insert(key(7), "again").expect("the disk works");
     table.compact().expect("the disk works");
-    let usage = db.page_cache().usage();
+    let usage = db.cache().usage();
     assert_eq!(usage.used_bytes, 0, "{usage:?}");
 }
 
@@ -170,7 +170,7 @@ fn what_is_warmed_stays_within_its_limit_and_begins_with_the_index() {
     let table = db.table("t").expect("it is there");
     let warmed = table.warm_with(.., 200 << 10, |_| true).expect("the disk works");
     assert!(!warmed.is_whole && warmed.bytes <= 200 << 10, "{warmed:?}");
-    let usage = db.page_cache().usage();
+    let usage = db.cache().usage();
     assert!(usage.used_bytes <= 200 << 10 && usage.pinned_bytes == 0, "{usage:?}");
     let index = index_reads(&db, Reason::Point);
     for row in (0..ROWS).step_by(100) {
@@ -228,9 +228,9 @@ fn a_table_in_memory_stays_there_whatever_else_is_read() {
     small.compact().expect("the disk works");
     small.core().background.drive();
     check("both were merged");
-    db.page_cache().set_budget(512 << 10);
+    db.cache().set_budget_bytes(512 << 10);
     assert!(db.metrics().kept_bytes <= 128 << 10);
-    db.page_cache().set_budget(1 << 20);
+    db.cache().set_budget_bytes(1 << 20);
     small.alter(|options| options.in_memory = false).expect("the disk works");
     small.alter(|options| options.in_memory = true).expect("the disk works");
     small.core().background.drive();
@@ -255,7 +255,7 @@ fn a_table_in_memory_comes_after_open_which_reads_nothing() {
     );
     read_all(&small, 1_000);
     assert_eq!(reads(&db, Reason::Point), 0);
-    assert!(db.page_cache().usage().used_bytes < 300 << 10, "nothing of the other table came");
+    assert!(db.cache().usage().used_bytes < 300 << 10, "nothing of the other table came");
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn of_a_table_larger_than_its_share_the_index_stays_and_some_rows() {
         assert_eq!(pages.index_reads(), 0);
         assert_eq!(pages.total().faults, pages.of_reason(Reason::Point).faults, "nobody brings it again and again");
     }
-    db.page_cache().set_kept_bytes(0);
+    db.cache().set_in_memory_bytes(0);
     assert_eq!(db.metrics().kept_bytes, 0);
     let before = reads(&db, Reason::Point);
     read_all(&table, 100);

@@ -1,7 +1,7 @@
 //! Writes and checks small databases of a release: `cargo x compat`.
 
 use larch::Release;
-use larch::os::Machine;
+use os::Machine;
 use std::path::Path;
 use std::process::ExitCode;
 use testkit::specimen;

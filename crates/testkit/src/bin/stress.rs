@@ -1,7 +1,7 @@
 //! Stresses the whole public API: `cargo x stress [--minutes N | --seconds N] [--seed N] [--round N] [--directory DIR]`.
 
-use larch::os::Machine;
-use larch::os::sync::atomic::{AtomicU64, Ordering};
+use os::Machine;
+use os::sync::atomic::{AtomicU64, Ordering};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! The real disk, made to fail by chance. It does not know what the files are for.
 
-use larch::os::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use larch::os::{Access, Disk, Entry, File, Lock, Machine};
+use os::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use os::{Access, Disk, Entry, File, Lock, Machine};
 use std::io::{self, ErrorKind};
 use std::os::fd::BorrowedFd;
 use std::path::Path;

@@ -1,14 +1,14 @@
 //! Many databases in one process.
 
-use crate::{Database, Durability, PageCache};
+use crate::{Cache, Database, Durability};
 use os::Machine;
 use os::real::ThreadPool;
 use std::time::Duration;
 
 const DATABASES: usize = 1000;
 
-fn open(machine: &Machine, cache: &os::sync::Arc<PageCache>, i: usize) -> Database {
-    let builder = Database::builder(format!("db{i}")).machine(machine.clone()).page_cache(cache);
+fn open(machine: &Machine, cache: &Cache, i: usize) -> Database {
+    let builder = Database::builder(format!("db{i}")).machine(machine.clone()).cache(cache);
     builder.durability(Durability::Buffered).open().expect("a new database")
 }
 
@@ -17,7 +17,7 @@ fn a_thousand_databases_share_a_few_threads() {
     let (machine, _) = Machine::simulated(9);
     let pool = ThreadPool::new(3);
     let machine = Machine { threads: pool.clone(), ..machine };
-    let cache = PageCache::new(4 << 20, 16, sst::validate);
+    let cache = Cache::with_open_files(4 << 20, 16);
     let databases: Vec<Database> = (0..DATABASES).map(|i| open(&machine, &cache, i)).collect();
     for (i, db) in databases.iter().enumerate() {
         let table = db.table("t").expect("a table");
@@ -34,7 +34,7 @@ fn a_thousand_databases_share_a_few_threads() {
 #[test]
 fn databases_that_nobody_writes_to_take_no_descriptor_but_their_locks() {
     let (machine, disk) = Machine::simulated(10);
-    let cache = PageCache::new(4 << 20, 16, sst::validate);
+    let cache = Cache::with_open_files(4 << 20, 16);
     let databases: Vec<Database> = (0..DATABASES).map(|i| open(&machine, &cache, i)).collect();
     let tables: Vec<_> = databases.iter().map(|db| db.table("t").expect("a table")).collect();
     for round in 0..2 {

@@ -60,7 +60,7 @@ fn what_was_in_memory_comes_back_after_open() {
             table.core().background.drive();
         }
         assert!(reads(&db, Reason::Warm) > 10);
-        assert_eq!(db.metrics().restored_bytes, db.page_cache().used_bytes());
+        assert_eq!(db.metrics().restored_bytes, db.cache().used_bytes());
         check(&table, 0..1_000);
         assert_eq!(reads(&db, Reason::Point), 0);
         check(&table, 2_000..2_100);

@@ -1,0 +1,72 @@
+//! The cache of pages as users see it: a handle to one, for databases that share it. It does not know how pages come and go.
+
+use crate::options::Options;
+use os::sync::Arc;
+use pages::{CacheUsage, PageCache};
+
+/// Memory for pages, which any number of databases of a process may share. Cloning gives another handle to the same memory.
+///
+/// ```
+/// # fn main() -> larch::Result<()> {
+/// let cache = larch::Cache::new(64 << 20);
+/// # let (users, events) = (larch::doc::directory("users"), larch::doc::directory("events"));
+/// let users = larch::Database::builder(&users).cache(&cache).open()?;
+/// let events = larch::Database::builder(&events).cache(&cache).open()?;
+/// assert_eq!(cache.usage().budget_bytes, 64 << 20);
+/// # users.close()?;
+/// # events.close()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Cache(Arc<PageCache>);
+
+impl Cache {
+    /// A cache of `budget_bytes`, whose databases have as many files open at a time as
+    /// [`Builder::open_files`](crate::Builder::open_files) allows one database without it.
+    pub fn new(budget_bytes: u64) -> Self {
+        Self::with_open_files(budget_bytes, Options::default().open_files)
+    }
+
+    /// A cache of `budget_bytes`, whose databases together have at most `open_files` files open at a time, and at least one.
+    pub fn with_open_files(budget_bytes: u64, open_files: usize) -> Self {
+        Self(PageCache::new(budget_bytes, open_files, sst::validate))
+    }
+
+    /// What the pages may use, in bytes.
+    pub fn budget_bytes(&self) -> u64 {
+        self.0.budget_bytes()
+    }
+
+    /// Changes what the pages may use. Pages beyond it leave at once if nothing has them pinned; the others leave when memory
+    /// is needed.
+    pub fn set_budget_bytes(&self, bytes: u64) {
+        self.0.set_budget(bytes);
+    }
+
+    /// Sets the share of tables that are [to be in memory](crate::TableOptions::in_memory), in bytes; at most half of the budget.
+    /// Without it their share is a quarter of the budget.
+    pub fn set_in_memory_bytes(&self, bytes: u64) {
+        self.0.set_kept_bytes(bytes);
+    }
+
+    /// What the pages use, in bytes.
+    pub fn used_bytes(&self) -> u64 {
+        self.0.used_bytes()
+    }
+
+    /// The memory by owner and by kind of page. Looks at every page in memory: for metrics, not for decisions.
+    pub fn usage(&self) -> CacheUsage {
+        self.0.usage()
+    }
+
+    pub(crate) fn of(cache: &Arc<PageCache>) -> Self {
+        Self(Arc::clone(cache))
+    }
+
+    /// The cache itself, for programs that look into the engine.
+    #[doc(hidden)]
+    pub fn inner(&self) -> &Arc<PageCache> {
+        &self.0
+    }
+}
