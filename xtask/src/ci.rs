@@ -18,7 +18,7 @@ struct Step {
 }
 
 /// Cheap steps first, so that a small mistake is told in seconds.
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     Step { name: "format", variable: None, arguments: "fmt --all --check" },
     Step { name: "tidy", variable: None, arguments: "x tidy" },
     Step { name: "clippy", variable: None, arguments: "clippy --workspace --all-targets -- -D warnings" },
@@ -30,6 +30,12 @@ const STEPS: [Step; 6] = [
         arguments: "doc --no-deps --workspace --lib",
     },
     Step { name: "benches and examples", variable: None, arguments: "build --workspace --benches --examples" },
+    // The libraries as they would be published, each built from its package alone.
+    Step {
+        name: "packages",
+        variable: None,
+        arguments: "package --quiet --allow-dirty -p larch-os -p larch-pages -p larch-sst -p larch-db",
+    },
 ];
 
 /// Fuzz targets are a workspace of their own. Checked as the fuzzer would build them, but without what needs a nightly

@@ -18,13 +18,13 @@ const SHUTTLE: Library = Library {
         "--package larch-os --lib real::threads::schedules",
         "--package larch-pages --lib file::open_files::schedules",
         "--package larch-pages --test shuttle",
-        "--package larch --lib wal::sync::schedules",
+        "--package larch-db --lib wal::sync::schedules",
     ],
 };
 
 const LOOM: Library = Library {
     name: "loom",
-    tests: &["--package larch --lib wal::sync::schedules", "--release --package larch-pages --lib frame::tests"],
+    tests: &["--package larch-db --lib wal::sync::schedules", "--release --package larch-pages --lib frame::tests"],
 };
 
 /// Random schedules.
