@@ -22,7 +22,7 @@ const STEPS: [Step; 7] = [
     Step { name: "format", variable: None, arguments: "fmt --all --check" },
     Step { name: "tidy", variable: None, arguments: "x tidy" },
     Step { name: "clippy", variable: None, arguments: "clippy --workspace --all-targets -- -D warnings" },
-    Step { name: "test", variable: None, arguments: "test --workspace" },
+    Step { name: "test", variable: None, arguments: "x test" },
     // Libraries only: the binary `larch` would write its pages over those of the library `larch`.
     Step {
         name: "docs",

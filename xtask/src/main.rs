@@ -11,6 +11,7 @@ mod nightly;
 mod schedules;
 mod sim;
 mod stress;
+mod test;
 mod tidy;
 
 use std::env;
@@ -20,6 +21,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 The project's own commands.
 
+  cargo x test    all tests, after installing what they need of the machine
   cargo x ci      everything the build server checks, in its order
   cargo x tidy    facts about the tree: dead files, upward dependencies, leftovers, broken links
   cargo x sim     random histories, crashes and faults: cargo x sim [seed] [--count N] [--steps N] [--samples N]
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
+        ["test"] => test::run(&root()),
         ["ci"] => ci::run(&root()),
         ["tidy"] => tidy::run(&root()),
         ["sim", arguments @ ..] => sim::run(&root(), arguments),
