@@ -5,6 +5,7 @@
 mod bench;
 mod ci;
 mod compat;
+mod deny;
 mod fuzz;
 mod miri;
 mod nightly;
@@ -13,6 +14,7 @@ mod sim;
 mod stress;
 mod test;
 mod tidy;
+mod tools;
 
 use std::env;
 use std::path::PathBuf;
@@ -24,6 +26,7 @@ The project's own commands.
   cargo x test    all tests, after installing what they need of the machine
   cargo x ci      everything the build server checks, in its order
   cargo x tidy    facts about the tree: dead files, upward dependencies, leftovers, broken links
+  cargo x deny    licences, sources and known vulnerabilities of dependencies, by the rules in deny.toml
   cargo x sim     random histories, crashes and faults: cargo x sim [seed] [--count N] [--steps N] [--samples N]
   cargo x stress  the whole API under threads, executors and a disk with trouble: cargo x stress [--minutes N] [--seed N]
   cargo x tsan    the same under ThreadSanitizer
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(&root()),
         ["ci"] => ci::run(&root()),
         ["tidy"] => tidy::run(&root()),
+        ["deny"] => deny::run(&root()),
         ["sim", arguments @ ..] => sim::run(&root(), arguments),
         ["stress", arguments @ ..] => stress::run(&root(), arguments),
         ["tsan", arguments @ ..] => stress::tsan(&root(), arguments),

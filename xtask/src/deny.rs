@@ -1,0 +1,59 @@
+//! `cargo x deny`: licences, sources and known vulnerabilities of what Larch depends on, by the rules in `deny.toml`.
+//!
+//! The list of vulnerabilities is fetched from GitHub. Where that cannot be reached the command says that they were not
+//! looked for, and passes: a missing network is no fault of the tree.
+
+use crate::tools::Tool;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2" };
+
+/// Workspaces whose dependencies are checked. Those of other engines are left out: what they bring is measured on the
+/// machine of a developer and never distributed.
+const MANIFESTS: [&str; 2] = ["Cargo.toml", "fuzz/Cargo.toml"];
+
+/// How long the list of vulnerabilities may take to come. It is some megabytes.
+const FETCH_SECONDS: &str = "90";
+
+/// Runs all checks that can be made here.
+pub fn run(root: &Path) -> ExitCode {
+    let deny = match DENY.binary(root) {
+        Ok(deny) => deny,
+        Err(why) => {
+            eprintln!("deny: {why}");
+            return ExitCode::FAILURE;
+        }
+    };
+    // A server that does not answer would be waited for without an end; `timeout` ends the git below it, too.
+    let fetched = Command::new("timeout")
+        .arg(FETCH_SECONDS)
+        .arg(&deny)
+        .args(["--log-level", "off", "fetch", "db"])
+        .current_dir(root)
+        .output();
+    let has_advisories = fetched.is_ok_and(|output| output.status.success());
+    let mut checks = vec!["bans", "licenses", "sources"];
+    if has_advisories {
+        checks.push("advisories");
+    } else {
+        println!("deny: the list of known vulnerabilities cannot be fetched from GitHub, so they are not looked for");
+    }
+    let passes = |manifest: &&str| {
+        println!("deny: {manifest}: {}", checks.join(", "));
+        let status = Command::new(&deny)
+            .args(["--log-level", "warn", "--all-features", "--config", "deny.toml", "--manifest-path", manifest])
+            .args(["check", "--hide-inclusion-graph"])
+            .args(&checks)
+            .current_dir(root)
+            .status();
+        status.is_ok_and(|status| status.success())
+    };
+    match MANIFESTS.iter().find(|manifest| !passes(manifest)) {
+        None => ExitCode::SUCCESS,
+        Some(manifest) => {
+            eprintln!("deny: {manifest} has a dependency that deny.toml does not allow");
+            ExitCode::FAILURE
+        }
+    }
+}

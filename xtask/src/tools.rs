@@ -1,0 +1,45 @@
+//! Cargo's subcommands that the checks need, each at one version. They lie in `target/tools` and not in the user's cargo
+//! home, so that two trees with different versions do not take them from each other. What they check is not known here.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A subcommand in the registry.
+pub struct Tool {
+    /// Package and binary.
+    pub name: &'static str,
+    /// The version that is installed; another one may find other things.
+    pub version: &'static str,
+}
+
+impl Tool {
+    /// The binary, which is installed first if it is missing or of another version.
+    ///
+    /// # Errors
+    ///
+    /// The installation failed; cargo has printed why.
+    pub fn binary(&self, root: &Path) -> Result<PathBuf, String> {
+        let folder = root.join("target/tools").join(format!("{}-{}", self.name, self.version));
+        let binary = folder.join("bin").join(self.name);
+        if binary.exists() {
+            return Ok(binary);
+        }
+        println!("{} {} is not in {}; building it, once", self.name, self.version, folder.display());
+        fs::create_dir_all(&folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        // Without optimization it is built in a third of the time, and still checks this tree in seconds.
+        let status = Command::new(cargo)
+            .args(["install", "--quiet", "--locked", "--debug", "--version", self.version, self.name, "--root"])
+            .arg(&folder)
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            .env_remove("CARGO_TARGET_DIR")
+            .current_dir(root)
+            .status();
+        match status {
+            Ok(status) if status.success() => Ok(binary),
+            Ok(_) => Err(format!("{} {} cannot be installed", self.name, self.version)),
+            Err(error) => Err(format!("cannot start cargo: {error}; install Rust or put cargo in PATH")),
+        }
+    }
+}
