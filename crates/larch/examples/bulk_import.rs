@@ -1,0 +1,48 @@
+//! Imports rows in any order and reads them under a fixed budget of memory, and shows what the memory is used for.
+//!
+//! ```text
+//! cargo run -p larch-db --example bulk_import
+//! ```
+
+use larch::Database;
+use std::error::Error;
+
+const MIB: u64 = 1 << 20;
+const ROWS: u64 = 300_000;
+
+/// A number that looks random: the rows come in no order, and no key comes twice.
+fn scattered(number: u64) -> u64 {
+    number.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let directory = tempfile::tempdir()?;
+    let builder = Database::builder(directory.path()).cache_bytes(2 * MIB).write_buffer_bytes(8 * MIB);
+    // The engine tells what it does in the background.
+    let db = builder.on_event(|event| println!("event: {event}")).open()?;
+    let readings = db.table("readings")?;
+
+    // Nothing is visible before `finish`. Dropping the import instead leaves the table as it was.
+    let mut import = readings.import()?;
+    for number in 0..ROWS {
+        import.add(&scattered(number).to_be_bytes(), format!("reading {number:92}").as_bytes())?;
+    }
+    assert_eq!(readings.iter().count(), 0);
+    let report = import.finish(&mut |_, _| {})?;
+    println!("{} rows in {} runs, {} files, {} MiB", report.rows, report.runs, report.files, report.bytes / MIB);
+    assert_eq!(report.rows, ROWS);
+
+    // The index takes part in the cache as any page does, so nothing but the budget bounds what is in memory.
+    for number in (0..ROWS).step_by(30) {
+        assert!(readings.get(scattered(number).to_be_bytes())?.is_some());
+    }
+    let (metrics, stats) = (db.metrics(), readings.stats()?);
+    println!("data {} KiB, index {} KiB", stats.data_bytes >> 10, stats.index_bytes >> 10);
+    println!("{} pages read, {} found in memory", metrics.page_reads, metrics.page_hits);
+    for (owner, bytes) in metrics.memory().owners() {
+        println!("  {owner:16} {:>6} KiB", bytes >> 10);
+    }
+    assert!(metrics.cache.used_bytes <= 2 * MIB);
+    assert!(stats.index_bytes * 100 < stats.data_bytes);
+    Ok(())
+}
