@@ -32,7 +32,7 @@ struct Finding {
 /// A rule: looks at the whole tree, answers with what it found.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 12] = [
     modules::files_are_reachable,
     sources::files_say_what_they_are,
     dependencies::point_downward,
@@ -40,6 +40,7 @@ const RULES: [Rule; 11] = [
     sources::no_leftovers,
     sources::atomics_come_from_os,
     links::links_lead_to_files,
+    links::guide_is_linked,
     links::architecture_names_what_exists,
     sources::no_paths_of_a_machine,
     decisions::names_are_numbered,

@@ -3,7 +3,7 @@
 use super::Finding;
 use super::tree::{Tree, folder, join};
 
-/// A relative link in a `.md` file leads to a file or folder.
+/// A relative link in a `.md` file leads to a file or folder, and so does the source of a picture.
 pub fn links_lead_to_files(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts(".md") {
@@ -21,6 +21,17 @@ pub fn links_lead_to_files(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// README.md leads to every page of the guide.
+pub fn guide_is_linked(tree: &Tree) -> Vec<Finding> {
+    let linked: Vec<String> = prose(tree.text("README.md").unwrap_or_default())
+        .flat_map(|(_, line)| targets(line))
+        .filter_map(|target| join("", target.split('#').next()?))
+        .collect();
+    let pages = tree.texts(".md").map(|(path, _)| path).filter(|path| path.starts_with("docs/guide/"));
+    let lost = pages.filter(|page| !linked.iter().any(|link| link == page));
+    lost.map(|page| Finding::new(page, 1, "README.md has no link to this page")).collect()
 }
 
 /// What ARCHITECTURE.md writes in backticks and looks like a path of this repository is one. A path may leave out its
@@ -55,12 +66,15 @@ fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
 
-/// Targets of `[text](target)` and of `[name]: target`.
+/// Targets of `[text](target)`, of `[name]: target`, and of the HTML attributes `src="target"` and `srcset="target"`.
 fn targets(line: &str) -> Vec<&str> {
     let inline = line.split("](").skip(1).filter_map(|after| after.split_once(')')).map(|(target, _)| target);
     let named = line.trim_start().strip_prefix('[').and_then(|rest| rest.split_once("]:")).map(|(_, target)| target);
+    let pictures = ["src=\"", "srcset=\""].into_iter().flat_map(|start| line.split(start).skip(1));
+    let pictures = pictures.filter_map(|after| after.split_once('"')).map(|(target, _)| target);
     inline
         .chain(named)
+        .chain(pictures)
         .filter_map(|target| target.split_whitespace().next())
         .map(|word| word.trim_matches(['<', '>']))
         .collect()

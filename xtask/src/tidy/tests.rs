@@ -317,6 +317,20 @@ docs/a.md:2: the link `../../else.md` leads nowhere
 docs/a.md:2: the link `/docs/a.md` leads nowhere
 docs/a.md:4: the link `missing.md#part` leads nowhere",
     );
+    check(
+        links::links_lead_to_files,
+        "== README.md\n<source srcset=\"docs/dark.svg\">\n<img alt=\"a tree\" src=\"docs/light.svg\">\n== docs/light.svg\n",
+        "README.md:1: the link `docs/dark.svg` leads nowhere",
+    );
+}
+
+#[test]
+fn a_page_of_the_guide_without_a_link_in_the_readme_is_found() {
+    check(
+        links::guide_is_linked,
+        "== README.md\n[one](docs/guide/one.md#part)\n== docs/guide/one.md\n[two](two.md)\n== docs/guide/two.md\n",
+        "docs/guide/two.md:1: README.md has no link to this page",
+    );
 }
 
 #[test]
