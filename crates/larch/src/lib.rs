@@ -53,6 +53,7 @@
 //! A flush or compaction that fails, because the disk is full or a descriptor is missing, is tried again by itself, and
 //! [`Metrics::troubles`] says what fails and why. Writes go on until the write buffer is full; then they fail with
 //! [`Error::Full`], which names the cause, and go on when it is gone. A corrupt file stops the compaction of its table alone.
+#![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
 
 mod background;
 mod bounds;
