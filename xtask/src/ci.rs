@@ -18,7 +18,7 @@ struct Step {
 }
 
 /// Cheap steps first, so that a small mistake is told in seconds.
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step { name: "format", variable: None, arguments: "fmt --all --check" },
     Step { name: "tidy", variable: None, arguments: "x tidy" },
     Step { name: "clippy", variable: None, arguments: "clippy --workspace --all-targets -- -D warnings" },
@@ -37,6 +37,7 @@ const STEPS: [Step; 8] = [
         arguments: "package --quiet --allow-dirty -p larch-os -p larch-pages -p larch-sst -p larch-db",
     },
     Step { name: "dependencies", variable: None, arguments: "x deny" },
+    Step { name: "versions", variable: None, arguments: "x semver" },
 ];
 
 /// Fuzz targets are a workspace of their own. Checked as the fuzzer would build them, but without what needs a nightly

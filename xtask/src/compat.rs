@@ -6,6 +6,7 @@
 //! under compat ─► the release reads all of it
 //! ```
 
+use crate::history::{self, output};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -76,10 +77,7 @@ struct Programs {
 fn compare(root: &Path, release: &str, commit: Option<&str>) -> Result<String, String> {
     let commit = match commit {
         Some(commit) => commit.to_owned(),
-        None => {
-            let changes = fs::read_to_string(root.join("CHANGELOG.md"));
-            commit_of(&changes.map_err(|error| format!("cannot read CHANGELOG.md: {error}"))?, release)?
-        }
+        None => history::commit_of(&history::changes(root)?, release)?,
     };
     let work = root.join("target/compat");
     let ours = Programs::build_in(root, &root.join("target"), &["larch-cli", "larch-testkit"], &[])?;
@@ -160,47 +158,12 @@ impl Programs {
     }
 }
 
-/// The commit that `changes` names for `release`.
-fn commit_of(changes: &str, release: &str) -> Result<String, String> {
-    let heading = format!("## {release}");
-    let is_heading = |line: &&str| {
-        line.strip_prefix(&heading).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '.'))
-    };
-    let mut lines = changes.lines().skip_while(|line| !is_heading(line));
-    lines.next().ok_or_else(|| format!("CHANGELOG.md has no release {release}"))?;
-    let named = lines.take_while(|line| !line.starts_with("## ")).find_map(|line| line.strip_prefix("Commit: "));
-    let commit = named.unwrap_or_default().trim_end_matches('.').trim_matches('`');
-    if commit.len() >= 7 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Ok(commit.to_owned());
-    }
-    Err(format!("CHANGELOG.md names no commit for release {release} yet; say one with --commit"))
-}
-
 /// Builds the program of `commit` and removes its sources again; the folder with the binary.
 fn build_from_history(root: &Path, work: &Path, commit: &str) -> Result<PathBuf, String> {
     let tree = work.join("tree");
-    let git = |arguments: &[&str]| output(Command::new("git").current_dir(root).args(arguments).arg(&tree));
-    if tree.exists() {
-        // Left behind by a run that was stopped.
-        git(&["worktree", "remove", "--force"])?;
-    }
-    fs::create_dir_all(work).map_err(|error| format!("cannot create {}: {error}", work.display()))?;
-    output(
-        Command::new("git").current_dir(root).args(["worktree", "add", "--detach", "--quiet"]).arg(&tree).arg(commit),
-    )?;
-    let built = Programs::build_in(&tree, &work.join("build"), &["larch-cli"], &UNOPTIMIZED);
-    git(&["worktree", "remove", "--force"])?;
-    built
-}
-
-/// What a program prints; an error with its words if it fails.
-fn output(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("cannot start {command:?}: {error}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let words = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{command:?} failed with {}: {}", output.status, words.trim_end()))
+    history::in_tree_of(root, &tree, commit, || {
+        Programs::build_in(&tree, &work.join("build"), &["larch-cli"], &UNOPTIMIZED)
+    })
 }
 
 fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
@@ -219,6 +182,3 @@ fn remove(folder: &Path) -> Result<(), String> {
     }
     fs::remove_dir_all(folder).map_err(|error| format!("cannot remove {}: {error}", folder.display()))
 }
-
-#[cfg(test)]
-mod tests;

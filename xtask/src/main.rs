@@ -7,9 +7,11 @@ mod ci;
 mod compat;
 mod deny;
 mod fuzz;
+mod history;
 mod miri;
 mod nightly;
 mod schedules;
+mod semver;
 mod sim;
 mod stress;
 mod test;
@@ -27,6 +29,8 @@ The project's own commands.
   cargo x ci      everything the build server checks, in its order
   cargo x tidy    facts about the tree: dead files, upward dependencies, leftovers, broken links
   cargo x deny    licences, sources and known vulnerabilities of dependencies, by the rules in deny.toml
+  cargo x semver  fails if the tree breaks programs for the last release and its version may not; --list says what it
+                  breaks, also where it may
   cargo x sim     random histories, crashes and faults: cargo x sim [seed] [--count N] [--steps N] [--samples N]
   cargo x stress  the whole API under threads, executors and a disk with trouble: cargo x stress [--minutes N] [--seed N]
   cargo x tsan    the same under ThreadSanitizer
@@ -49,6 +53,8 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(&root()),
         ["tidy"] => tidy::run(&root()),
         ["deny"] => deny::run(&root()),
+        ["semver"] => semver::check(&root()),
+        ["semver", "--list"] => semver::list(&root()),
         ["sim", arguments @ ..] => sim::run(&root(), arguments),
         ["stress", arguments @ ..] => stress::run(&root(), arguments),
         ["tsan", arguments @ ..] => stress::tsan(&root(), arguments),

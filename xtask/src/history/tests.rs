@@ -1,6 +1,6 @@
-//! Which commit a changelog names.
+//! Which commits a changelog names.
 
-use super::commit_of;
+use super::{commit_of, newest_release};
 
 const CHANGES: &str = "\
 # Changelog
@@ -31,4 +31,12 @@ fn a_release_without_a_commit_is_said_to_have_none() {
     let none = commit_of(CHANGES, "0.2").expect_err("it has none");
     assert_eq!(none, "CHANGELOG.md names no commit for release 0.2 yet; say one with --commit");
     assert_eq!(commit_of(CHANGES, "0.3").expect_err("there is none"), "CHANGELOG.md has no release 0.3");
+}
+
+#[test]
+fn the_newest_release_is_the_first_that_has_a_commit() {
+    assert_eq!(newest_release(CHANGES), Some(("0.10", "aaaaaaaaaaaa".to_owned())));
+    let begun = format!("# Changelog\n\n## Unreleased\n\nMore.\n\n{}", &CHANGES["# Changelog\n\n".len()..]);
+    assert_eq!(newest_release(&begun), Some(("0.10", "aaaaaaaaaaaa".to_owned())));
+    assert_eq!(newest_release("# Changelog\n"), None);
 }
