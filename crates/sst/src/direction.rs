@@ -22,8 +22,8 @@ impl Direction {
         if b >= a { Self::Forward } else { Self::Backward }
     }
 
-    /// The end that a walk comes from and the one that it goes to, of a low and a high end. Of a near and a far end it makes
-    /// the low and the high one again.
+    /// Swaps two ends if the walk goes backward: a low and a high end become the near and the far one, and the other way
+    /// round.
     pub fn near_far<T>(self, (low, high): (T, T)) -> (T, T) {
         match self {
             Self::Forward => (low, high),

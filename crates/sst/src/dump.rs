@@ -1,5 +1,5 @@
-//! A file as text for people: footer, trees by level, and rows if they are asked for. It only checks what its own walk needs;
-//! [`crate::verify()`] checks everything.
+//! A file as text for people: footer, trees by level, and rows if they are asked for. It only checks what its own walk
+//! needs; [`crate::verify()`] checks everything.
 //!
 //! A page must have the level and the rows that its parent says. So no way down an index meets a page twice, whatever a
 //! damaged file says.
@@ -35,13 +35,13 @@ pub enum DumpDetail {
     Rows,
 }
 
-/// Prints `sst`, read through `source`, to `out`. One page of each level is held at a time, and as much is asked for ahead
-/// as the source keeps, with the nodes above that. A session that does not keep pages in the cache is enough.
+/// Prints `sst`, read through `source`, to `out`. One page of each level is held at a time, and as much is asked for
+/// ahead as the source keeps, with the nodes above that. A session that does not keep pages in the cache is enough.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] if a page cannot be read or `out` cannot be written; [`Error::Corrupt`] if a page does not have the level or the
-/// rows that its parent says, so that the walk cannot go on.
+/// [`Error::Io`] if a page cannot be read or `out` cannot be written; [`Error::Corrupt`] if a page does not have the
+/// level or the rows that its parent says, so that the walk cannot go on.
 pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, out: &mut dyn io::Write) -> Result<()> {
     let mut out = Printer { sst, source, whole: Whole::new(sst, source), walk: None, detail, out };
     let meta = &sst.meta;
@@ -77,12 +77,12 @@ pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, o
     out.out.flush().map_err(|error| Error::io("write", "output", error))
 }
 
-/// What is known of a file that lies alone.
+/// The meta of a file, from its footer.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] if the file cannot be read, [`Error::Corrupt`] if its end is no footer, [`Error::Newer`] if a newer release
-/// is needed.
+/// [`Error::Io`] if the file cannot be read, [`Error::Corrupt`] if its end is no footer, [`Error::Newer`] if a newer
+/// release is needed.
 pub fn read_footer(file: &dyn File, path: &Path) -> Result<Meta> {
     Ok(read_origin(file, path)?.0)
 }
@@ -143,8 +143,8 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         (self.detail != DumpDetail::Loaded).then(|| WholeTree::new(kind, tree, self.whole.readahead()))
     }
 
-    /// A page `height` levels above the data pages, with rows from `row` on. `None` if only pages in memory are printed and it
-    /// is not, which is printed instead.
+    /// A page `height` levels above the data pages, with rows from `row` on. `None` if only pages in memory are printed
+    /// and it is not, which is printed instead.
     fn read(
         &mut self,
         at: &Address,

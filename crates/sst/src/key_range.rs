@@ -1,12 +1,13 @@
-//! Keys from one string to before another: the form that an interval of keys has inside the engine. It knows strings, and no
-//! rows, files or versions.
+//! Keys from one string to before another: the form that an interval of keys has inside the engine. It knows strings,
+//! and no rows, files or versions.
 //!
-//! `start` belongs to the range and `end` does not. A range that begins after a key, or ends with one, has the next string
-//! there, see [`next_key`].
+//! `start` belongs to the range and `end` does not. A range that begins after a key, or ends with one, has the next
+//! string there, see [`next_key`].
 //!
-//! Two things look like it and are not. The pair of [`Bound`]s that a caller gives stays a pair where it is only compared
-//! with keys: to make a range of it takes a copy. And the bounds of a file ([`KeyBounds`](crate::KeyBounds)) have a high end
-//! that may be a key of the file; [`KeyBounds::to_range`](crate::KeyBounds::to_range) leads from one to the other.
+//! Two things look like it and are not. The pair of [`Bound`]s that a caller gives stays a pair where it is only
+//! compared with keys: to make a range of it takes a copy. And the bounds of a file ([`KeyBounds`](crate::KeyBounds))
+//! have a high end that may be a key of the file; [`KeyBounds::to_range`](crate::KeyBounds::to_range) leads from one to
+//! the other.
 
 use crate::format::meta::successor;
 use crate::row::MAX_KEY_BYTES;
@@ -136,9 +137,9 @@ impl<K: AsRef<[u8]>> KeyRange<K> {
     }
 }
 
-/// The key that follows `key` directly; `None` if `key` is the greatest key of all. A zero byte makes the next string, but
-/// after a key of the greatest length that string is too long to be a key: there the next key is the next string that does
-/// not begin with `key`.
+/// The key that follows `key` directly; `None` if `key` is the greatest key of all. A zero byte makes the next string,
+/// but after a key of the greatest length that string is too long to be a key: there the next key is the next string
+/// that does not begin with `key`.
 pub fn next_key(key: &[u8]) -> Option<Vec<u8>> {
     if key.len() == MAX_KEY_BYTES {
         return successor(key);
@@ -178,7 +179,8 @@ mod tests {
         strings.iter().flat_map(|start| ends().filter_map(|end| KeyRange::new(start.clone(), end))).collect()
     }
 
-    /// Two ranges are compared by the strings that they hold, among all with one byte more than those that they end with.
+    /// Two ranges are compared by the strings that they hold, among all with one byte more than those that they end
+    /// with.
     #[test]
     fn every_question_is_answered_as_by_a_list_of_the_strings() {
         let strings = strings();

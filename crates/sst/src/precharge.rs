@@ -1,17 +1,17 @@
-//! Walking the index ahead of a read to find all the pages it will need, so that they come in one round a level instead of
-//! one by one. It gives no rows and knows one file; its caller walks all files that it reads in the same rounds.
+//! Walking the index ahead of a read to find all the pages it will need, so that they come in one round a level instead
+//! of one by one. It gives no rows and knows one file; its caller walks all files that it reads in the same rounds.
 //!
-//! A [`pass`] goes down every tree by the nodes that are in memory and asks for what is missing; then the pages are fetched
-//! and the next pass is made, until nothing is missing. A pass starts from the roots, and may miss a node that the pass before
-//! it had.
+//! A [`pass`] goes down every tree by the nodes that are in memory and asks for what is missing; then the pages are
+//! fetched and the next pass is made, until nothing is missing. A pass starts from the roots, and may miss a node that
+//! the pass before it had.
 //!
 //! * What is asked for is needed for certain. While the way to an edge of the range is not known, the rows under it are
 //!   left out: no page is read that turns out not to be needed.
-//! * Pages that decide what else is needed are pinned until the precharge is over: nodes, the pages at both edges of a key
-//!   range, and, under a limit, the page with the last row. The others are read ahead, each once, nearest first, and only
-//!   as many as have room ([`Shares`]): others may evict them, but they do not evict each other.
-//! * Limits: the first page is free. Rows count if they are not erased. A read at a version older than the newest of the file
-//!   cannot know that, so all rows count. Stored bytes of pages count for each tree by itself.
+//! * Pages that decide what else is needed are pinned until the precharge is over: nodes, the pages at both edges of a
+//!   key range, and, under a limit, the page with the last row. The others are read ahead, each once, nearest first,
+//!   and only as many as have room ([`Shares`]): others may evict them, but they do not evict each other.
+//! * Limits: the first page is free. Rows count if they are not erased. A read at a version older than the newest of
+//!   the file cannot know that, so all rows count. Stored bytes of pages count for each tree by itself.
 //! * Range erases of the keys come too; they are few.
 //! * Rounds: [`rounds_at_most`], and one more for each [`PASS_PAGES`] pages.
 
@@ -112,13 +112,13 @@ pub struct Pass {
     pub noted: bool,
     /// Every page of the main tree that decides what is needed was in memory.
     pub is_known: bool,
-    /// Main rows that will be read: those known so far. The row after the end of a key range, which is looked at, is not
-    /// among them.
+    /// Main rows that will be read: those known so far. The row after the end of a key range, which is looked at, is
+    /// not among them.
     pub rows: Range<u64>,
     /// At most this many rows of the file are read that count against a limit; exactly so if the main tree is known.
     pub items: u64,
-    /// The reader comes to the end of the file before it has what it wants, and will go on in the next one. Not before the
-    /// main tree is known.
+    /// The reader comes to the end of the file before it has what it wants, and will go on in the next one. Not before
+    /// the main tree is known.
     pub overshot: bool,
     /// The reader comes further than there is room for.
     pub is_cut: bool,
@@ -133,8 +133,8 @@ impl Pass {
 }
 
 /// Rounds that a precharge of `sst` takes at most while nothing is evicted: the way down the main tree, the page beside
-/// the edge of a key range if that is where its end shows, then the tallest group, the history, its groups, and values. With
-/// a limit of rows the pieces of a slice are walked one after the other.
+/// the edge of a key range if that is where its end shows, then the tallest group, the history, its groups, and values.
+/// With a limit of rows the pieces of a slice are walked one after the other.
 pub fn rounds_at_most(sst: &Sst, reading: &ReadPlan<'_>) -> u64 {
     let height = |kind: TreeKind| sst.meta.tree(kind).map(|tree| u64::from(tree.root(sst.prefer_flat).height) + 1);
     let tallest =
@@ -179,14 +179,14 @@ pub struct Passes {
 }
 
 impl Passes {
-    /// No pass yet. At most `rounds` rounds follow, beside those that a pass filled up: so it ends also in a cache that is too
-    /// small for what is needed.
+    /// No pass yet. At most `rounds` rounds follow, beside those that a pass filled up: so it ends also in a cache that
+    /// is too small for what is needed.
     pub fn new(rounds: u64) -> Self {
         Self { asked: AskedPages::default(), rounds_left: rounds }
     }
 
-    /// Makes one more: `pass` makes one over all files and says what it found in sum. A fault if there is more to ask for
-    /// once what was noted has been fetched. A step.
+    /// Makes one more: `pass` makes one over all files and says what it found in sum. A fault if there is more to ask
+    /// for once what was noted has been fetched. A step.
     ///
     /// # Errors
     ///

@@ -158,8 +158,8 @@ impl StoredValue {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a chunk is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written, and if
-    /// there is no memory for the value.
+    /// [`Stop::Fault`] if a chunk is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written,
+    /// and if there is no memory for the value.
     pub fn load<S: PageSource + ?Sized>(&self, source: &S, file: &Arc<PagedFile>) -> Result<LoadedValue, Stop> {
         if !self.outside {
             return Ok(LoadedValue::InPage(self.page.clone(), self.at as usize..(self.at + self.bytes) as usize));
@@ -324,8 +324,8 @@ impl Sst {
         self.slice.as_ref().is_some_and(|slice| !slice.rows.contains(row))
     }
 
-    /// The newest version of row `i` of a main page that is not newer than `at`. If that is not the newest of all, `older`
-    /// looks in the history for the newest one that is not newer than a version of the file.
+    /// The newest version of row `i` of a main page that is not newer than `at`. If that is not the newest of all,
+    /// `older` looks in the history for the newest one that is not newer than a version of the file.
     #[inline]
     fn visible(
         &self,
@@ -364,7 +364,8 @@ impl Sst {
         Ok(Some(erase).filter(|erase| erase.keys.contains(key)))
     }
 
-    /// Whether a range erase that is seen may cover a key from `low` to `high`. Reads nothing: where nothing is known it may.
+    /// Whether a range erase that is seen may cover a key from `low` to `high`. Reads nothing: where nothing is known
+    /// it may.
     pub fn may_erase_between(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
         self.known_gap.as_ref().is_some_and(|known| !known.holds(low, high))
     }
@@ -376,8 +377,8 @@ impl Sst {
         }
     }
 
-    /// The newest version not newer than `at` at which a range erase hid `key`. A step. It allocates only where it keeps a
-    /// gap around `key`.
+    /// The newest version not newer than `at` at which a range erase hid `key`. A step. It allocates only where it
+    /// keeps a gap around `key`.
     ///
     /// # Errors
     ///

@@ -2,8 +2,8 @@
 //! column groups. It knows no keys.
 //!
 //! Range erases are seen within the bounds of the slice, also over the gaps between its rows: what they hide there is
-//! hidden from the table anyway. The other bytes stay in the file, unread, until a compaction rewrites the rest or no table
-//! sees them any more.
+//! hidden from the table anyway. The other bytes stay in the file, unread, until a compaction rewrites the rest or no
+//! table sees them any more.
 
 use crate::format::meta::KeyBounds;
 use os::sync::Arc;
@@ -15,8 +15,9 @@ use std::ops::Range;
 pub struct Slice {
     /// Main rows that are seen.
     pub rows: RowRanges,
-    /// Bounds of their keys and of the range erases that matter, cut outward. Where a side was cut off, the bound on that
-    /// side is where it was cut: nothing the table sees of the file is at or beyond a high one, or before a low one.
+    /// Bounds of their keys and of the range erases that matter, cut outward. Where a side was cut off, the bound on
+    /// that side is where it was cut: nothing the table sees of the file is at or beyond a high one, or before a low
+    /// one.
     pub bounds: KeyBounds,
     /// About how many of the file's bytes belong to what is seen: its rows' share.
     pub bytes: u64,

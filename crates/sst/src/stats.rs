@@ -1,10 +1,10 @@
-//! What lies where in a file, from the totals in its index nodes: rows, erased rows and bytes of any range, the row at a
-//! distance, and where to cut many files into even pieces. It knows no versions, no levels, and not what one file hides of
-//! another.
+//! What lies where in a file, from the totals in its index nodes: rows, erased rows and bytes of any range, the row at
+//! a distance, and where to cut many files into even pieces. It knows no versions, no levels, and not what one file
+//! hides of another.
 //!
-//! Nodes carry running totals, so a child that lies in a range as a whole is one subtraction, and only the two ways down to
-//! the ends of the range are walked. A child that is seen in part (see [`Slice`](crate::Slice)) has its rows counted by row
-//! ids, without opening it; only the nodes below say how many of its bytes and erased rows are seen.
+//! Nodes carry running totals, so a child that lies in a range as a whole is one subtraction, and only the two ways
+//! down to the ends of the range are walked. A child that is seen in part (see [`Slice`](crate::Slice)) has its rows
+//! counted by row ids, without opening it; only the nodes below say how many of its bytes and erased rows are seen.
 //!
 //! ```text
 //!            low                      high
@@ -12,14 +12,15 @@
 //!   [  page  ][  page  ][ page ][ page ][  page  ]      rows: two pages for certain, four at most
 //! ```
 //!
-//! * An end of the range is known to the data page it lies in; exactly if it is a separator or beyond the file's bounds.
-//!   So an interval is two pages wide at most, and every interval holds the truth ([`Estimate`]).
+//! * An end of the range is known to the data page it lies in; exactly if it is a separator or beyond the file's
+//!   bounds. So an interval is two pages wide at most, and every interval holds the truth ([`Estimate`]).
 //! * Index pages: those on the way to both ends, 2 x height at most, and on the way to each edge of the slice between
 //!   them. Data pages: none; where the answer is to be exact, one at each end.
 //! * A flat index is a tree of height 1 and goes through the same code.
 //! * What a node says is checked against its parent: totals that do not fit are `Corrupt`, not a wrong sum.
 //!
-//! Histograms over many sources have their own bounds, see `stats/histogram.rs` and `docs/decisions/0012-a-histogram-opens-what-is-heavy.md`.
+//! Histograms over many sources have their own bounds, see `stats/histogram.rs` and
+//! `docs/decisions/0012-a-histogram-opens-what-is-heavy.md`.
 
 mod exact;
 mod histogram;
@@ -78,8 +79,8 @@ impl std::ops::AddAssign for Estimate {
     }
 }
 
-/// Totals of the rows of a file that are seen and whose keys lie in a range. The bytes of a page are shared evenly by its
-/// rows.
+/// Totals of the rows of a file that are seen and whose keys lie in a range. The bytes of a page are shared evenly by
+/// its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RangeTotals {
     /// Rows, erased ones among them.
@@ -88,8 +89,8 @@ pub struct RangeTotals {
     pub erased: Estimate,
     /// Stored bytes of the main tree's data pages.
     pub bytes: Estimate,
-    /// Stored bytes of what belongs to the rows and lies elsewhere: large values, history, other groups. A page of those
-    /// counts where the main tree counts it: at the data page that was being filled when it was full.
+    /// Stored bytes of what belongs to the rows and lies elsewhere: large values, history, other groups. A page of
+    /// those counts where the main tree counts it: at the data page that was being filled when it was full.
     pub beside_bytes: Estimate,
 }
 
@@ -109,8 +110,8 @@ struct KeyEdge<'k> {
     is_after: bool,
 }
 
-/// The range of keys that is asked about, clipped to the bounds of a file: no edge on a side where nothing is cut off. A
-/// [`KeyRange`](crate::KeyRange) would need a copy of every bound that is not its own end.
+/// The range of keys that is asked about, clipped to the bounds of a file: no edge on a side where nothing is cut off.
+/// A [`KeyRange`](crate::KeyRange) would need a copy of every bound that is not its own end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span<'k> {
     low: Option<KeyEdge<'k>>,

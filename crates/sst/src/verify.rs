@@ -68,8 +68,8 @@ impl FileReport {
 /// Reads all of `sst` through `source` and says what it holds, or what is wrong with it first.
 ///
 /// `raw` is the same file for what lies outside pages. `progress` is called now and then with the bytes checked so far.
-/// A session that does not keep pages in the cache is enough: nothing is read twice. As much is asked for ahead as the source
-/// keeps.
+/// A session that does not keep pages in the cache is enough: nothing is read twice. As much is asked for ahead as the
+/// source keeps.
 ///
 /// # Errors
 ///
@@ -165,8 +165,8 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         TreeWalk::new(kind, tree, self.whole.readahead().share(tree.totals.bytes, all_bytes))
     }
 
-    /// The main tree and, in step with it, the filter over its keys and the history: an older version belongs to a row that
-    /// says it has some.
+    /// The main tree and, in step with it, the filter over its keys and the history: an older version belongs to a row
+    /// that says it has some.
     fn rows(&mut self, mut groups: Beside) -> Result<()> {
         let meta = &self.sst.meta;
         let value_bytes_of_groups = self.found.value_bytes;

@@ -1,5 +1,5 @@
-//! A column of numbers in a node: cumulative totals and addresses, packed so that a child costs bytes, not words. It does
-//! not know what the numbers mean.
+//! A column of numbers in a node: cumulative totals and addresses, packed so that a child costs bytes, not words. It
+//! does not know what the numbers mean.
 //!
 //! `value(i) = base + i * step + residual(i)`, wrapping, where residuals are unsigned and `width` bytes each. Totals
 //! grow nearly linearly from child to child, so residuals are small: contiguous pages of one size need none at all.

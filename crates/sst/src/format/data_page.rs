@@ -1,5 +1,5 @@
-//! A data page: rows in key order. History and range-erase pages have the same layout with other keys. It does not know what
-//! keys and values mean.
+//! A data page: rows in key order. History and range-erase pages have the same layout with other keys. It does not know
+//! what keys and values mean.
 //!
 //! ```text
 //!  0  page header                                                            16
@@ -268,8 +268,8 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
 }
 
 impl Layout {
-    /// Checks the rows, one after the other. A page is checked whenever it was read, so what nearly all rows are is seen at
-    /// a glance: a short key whose head is greater than the one before, and a value in the page.
+    /// Checks the rows, one after the other. A page is checked whenever it was read, so what nearly all rows are is
+    /// seen at a glance: a short key whose head is greater than the one before, and a value in the page.
     #[inline]
     fn validate_rows<const N: usize>(
         &self,
@@ -327,8 +327,8 @@ impl Layout {
 /// Longest key suffix of a plain record: its length takes one byte.
 const PLAIN_SUFFIX_BYTES: usize = 0x7f;
 
-/// Whether a record with this head is one that needs no further look: of a known kind and near the base version, its value
-/// within, and its key no longer than a plain one.
+/// Whether a record with this head is one that needs no further look: of a known kind and near the base version, its
+/// value within, and its key no longer than a plain one.
 #[inline]
 fn is_plain(record: &[u8], head: u32) -> bool {
     let [tag, suffix_bytes, rest @ ..] = record else { return false };
@@ -532,8 +532,8 @@ impl<'a> OutsideValue<'a> {
             .then_some(Self { bytes: len, chunks: bytes })
     }
 
-    /// Checks a reference: that a file can hold a value of the length it gives, in chunks that lie one after the other. So
-    /// no chunk is named twice, and the memory for loading the value is bounded by the length of the file.
+    /// Checks a reference: that a file can hold a value of the length it gives, in chunks that lie one after the other.
+    /// So no chunk is named twice, and the memory for loading the value is bounded by the length of the file.
     ///
     /// # Errors
     ///

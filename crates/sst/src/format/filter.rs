@@ -1,5 +1,5 @@
-//! A filter partition: one page about the keys of some rows of a file. It denies nearly every key that is not among them, and
-//! no key that is. It knows no tree.
+//! A filter partition: one page about the keys of some rows of a file. It denies nearly every key that is not among
+//! them, and no key that is. It knows no tree.
 //!
 //! ```text
 //!  0  page header                                                           16
@@ -11,8 +11,8 @@
 //!
 //! It is a binary fuse filter (Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022): a hash
 //! has one place in each of three segments that follow each other, and the fingerprints there, combined by xor, are its
-//! own. A hash that was not put in matches by chance, once in 256 or in 65,536. With 0 fingerprint bytes there are no segments
-//! and no key is denied: a builder writes it if it finds no filter, which has not happened yet.
+//! own. A hash that was not put in matches by chance, once in 256 or in 65,536. With 0 fingerprint bytes there are no
+//! segments and no key is denied: a builder writes it if it finds no filter, which has not happened yet.
 //!
 //! ```text
 //! h             = mix(hash xor seed)
@@ -295,8 +295,8 @@ const TRIES: u64 = 32;
 /// How often a filter is made larger, by an eighth and a segment.
 const GROWTHS: u32 = 8;
 
-/// Writes the partition of `rows` rows from `first_row` into `out` (cleared first; the page header stays zero). `hashes`
-/// are those of the rows' keys and prefixes, in any order, some perhaps twice; they are sorted.
+/// Writes the partition of `rows` rows from `first_row` into `out` (cleared first; the page header stays zero).
+/// `hashes` are those of the rows' keys and prefixes, in any order, some perhaps twice; they are sorted.
 pub fn build(kind: FilterKind, (first_row, rows): (u64, u32), hashes: &mut Vec<u64>, out: &mut Vec<u8>) {
     hashes.sort_unstable();
     hashes.dedup();
@@ -346,8 +346,8 @@ fn write(
     }
 }
 
-/// An order of the hashes, which are all different, in which each has a place that those after it do not have; `None` if
-/// there is none under this seed.
+/// An order of the hashes, which are all different, in which each has a place that those after it do not have; `None`
+/// if there is none under this seed.
 fn peel(shape: FilterShape, seed: u64, hashes: &[u64]) -> Option<Vec<Peeled>> {
     /// Hashes that have a place, and all of them combined by xor.
     #[derive(Clone, Copy, Default)]

@@ -1,8 +1,9 @@
-//! Comparing a key with keys whose shared prefix and first bytes are stored apart from the rest. It knows no page layout.
+//! Comparing a key with keys whose shared prefix and first bytes are stored apart from the rest. It knows no page
+//! layout.
 //!
-//! A page stores the prefix common to all its keys once. For each key it stores a *head*, the next four bytes as a big-endian
-//! number, zero padded, beside the other heads so that a search touches one array, and a *tail*, which is the rest. Two
-//! suffixes are ordered as the triples (head, bytes in the head, tail).
+//! A page stores the prefix common to all its keys once. For each key it stores a *head*, the next four bytes as a
+//! big-endian number, zero padded, beside the other heads so that a search touches one array, and a *tail*, which is
+//! the rest. Two suffixes are ordered as the triples (head, bytes in the head, tail).
 
 use std::cmp::Ordering;
 use std::hint;
@@ -63,11 +64,11 @@ impl<'a> Suffix<'a> {
     }
 }
 
-/// Where `key` lies relative to all keys that begin with the prefix, which is the bytes `prefix` of `page`: before them,
-/// after them, or among them with its own suffix.
+/// Where `key` lies relative to all keys that begin with the prefix, which is the bytes `prefix` of `page`: before
+/// them, after them, or among them with its own suffix.
 ///
-/// What follows the prefix in the page is compared along with a short one and masked out, so that its length, which differs
-/// from page to page, is not branched on.
+/// What follows the prefix in the page is compared along with a short one and masked out, so that its length, which
+/// differs from page to page, is not branched on.
 #[inline]
 pub fn strip_prefix<'k>(key: &'k [u8], page: &[u8], prefix: Range<usize>) -> Result<Suffix<'k>, Ordering> {
     let len = prefix.len();

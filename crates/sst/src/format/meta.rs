@@ -131,8 +131,8 @@ impl Tree {
     }
 }
 
-/// Bounds of the keys of a file, cut outward. Both may be keys of the file: the last key of most files is short enough to
-/// stand here as it is.
+/// Bounds of the keys of a file, cut outward. Both may be keys of the file: the last key of most files is short enough
+/// to stand here as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct KeyBounds {
     /// Not greater than any key.
@@ -265,7 +265,8 @@ impl FilterTree {
     }
 }
 
-/// Everything that is known of a file without reading it. About 200 bytes, and as much again for each two column groups.
+/// Everything that is known of a file without reading it. About 200 bytes, and as much again for each two column
+/// groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// Seed of the file's checksums, unique to the file.
@@ -402,7 +403,8 @@ impl Meta {
     ///
     /// # Errors
     ///
-    /// [`Unreadable::Corrupt`] if the bytes are not what was written, [`Unreadable::Newer`] if a newer release is needed.
+    /// [`Unreadable::Corrupt`] if the bytes are not what was written, [`Unreadable::Newer`] if a newer release is
+    /// needed.
     pub fn decode(bytes: &mut &[u8]) -> Result<Self, Unreadable> {
         let malformed = || Unreadable::from("the meta does not decode");
         let (head, rest) = bytes.split_first_chunk::<12>().ok_or_else(malformed)?;
@@ -522,7 +524,8 @@ impl Meta {
     ///
     /// # Errors
     ///
-    /// [`Unreadable::Corrupt`] if the bytes are not what was written, [`Unreadable::Newer`] if a newer release is needed.
+    /// [`Unreadable::Corrupt`] if the bytes are not what was written, [`Unreadable::Newer`] if a newer release is
+    /// needed.
     pub fn from_footer(footer: &[u8]) -> Result<Self, Unreadable> {
         Ok(Self::with_origin(footer)?.0)
     }
@@ -531,7 +534,8 @@ impl Meta {
     ///
     /// # Errors
     ///
-    /// [`Unreadable::Corrupt`] if the bytes are not what was written, [`Unreadable::Newer`] if a newer release is needed.
+    /// [`Unreadable::Corrupt`] if the bytes are not what was written, [`Unreadable::Newer`] if a newer release is
+    /// needed.
     pub fn with_origin(footer: &[u8]) -> Result<(Self, &[u8]), Unreadable> {
         let Some((body, crc)) = footer.split_last_chunk::<4>().filter(|(body, _)| body.len() == BLOCK_BYTES - 4) else {
             return Err(format!("a footer has {BLOCK_BYTES} bytes, this one {}", footer.len()).into());

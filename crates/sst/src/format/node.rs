@@ -1,7 +1,7 @@
 //! An index node: children with their addresses and cumulative totals, and the separators between them.
 //!
-//! A flat index is one node of the same layout that lists every page of its tree. A node does not know its own first row and
-//! its own outer separators: its parent does.
+//! A flat index is one node of the same layout that lists every page of its tree. A node does not know its own first
+//! row and its own outer separators: its parent does.
 //!
 //! ```text
 //!   0  page header                                                           16

@@ -50,7 +50,7 @@ impl AskedPages {
     }
 }
 
-/// What is left for one tree of the files that are read one after the other.
+/// What may still be asked for in one tree of the files that are read one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
     /// Stored bytes of its pages, see [`Limits::bytes`](super::Limits::bytes).
@@ -95,7 +95,7 @@ impl Share {
     }
 }
 
-/// What is left for each tree, and for values outside.
+/// What may still be asked for in each tree, and for values outside.
 #[derive(Clone, Debug)]
 pub struct Shares {
     pub(super) main: Share,

@@ -1,8 +1,8 @@
 //! What is asked for is what a reader will touch, page by page, and nothing else.
 //!
-//! The oracle lists the pages of every tree and walks rows one by one, as a reader does that knows no index. A precharge
-//! must ask for exactly its pages, whatever is in memory already, within its bound of rounds; afterwards the real cursors
-//! meet no fault.
+//! The oracle lists the pages of every tree and walks rows one by one, as a reader does that knows no index. A
+//! precharge must ask for exactly its pages, whatever is in memory already, within its bound of rounds; afterwards the
+//! real cursors meet no fault.
 
 mod edges;
 mod model;
@@ -185,8 +185,8 @@ fn bounds(keys: &[Vec<u8>]) -> Vec<Bound<&[u8]>> {
     bounds
 }
 
-/// All pairs of keys, the lower one included and the higher one not with all limits; with other kinds of bounds, and with
-/// the flat index, limits take turns from case to case.
+/// All pairs of keys, the lower one included and the higher one not with all limits; with other kinds of bounds, and
+/// with the flat index, limits take turns from case to case.
 #[test]
 fn every_range_of_keys_asks_for_its_pages() {
     let keys = keys();

@@ -1,6 +1,6 @@
-//! What is read beside the main tree for main rows that will be read: their parts in other groups, the older versions that
-//! are read instead of them, and values that lie outside. It knows the pages that are in memory and skips those that were
-//! evicted again.
+//! What is read beside the main tree for main rows that will be read: their parts in other groups, the older versions
+//! that are read instead of them, and values that lie outside. It knows the pages that are in memory and skips those
+//! that were evicted again.
 
 use super::{Pass, ReadPlan, Shares, Trees};
 use crate::format::PageRows;
@@ -148,7 +148,8 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
         self.version(&found.0, TreeKind::History, TreeKind::GroupHistory)
     }
 
-    /// Row id in the history of the version of main row `row` that is read; `None` if there is none, or it is not known yet.
+    /// Row id in the history of the version of main row `row` that is read; `None` if there is none, or it is not known
+    /// yet.
     fn older(&mut self, row: u64) -> Result<Option<u64>> {
         let (sst, source) = (self.trees.sst, self.trees.source);
         let (Some(history), Some(at)) =

@@ -7,8 +7,8 @@
 //!   backward    the row before it, and low  ●◀─────────────────●───── high
 //! ```
 //!
-//! The page at the near edge is read whatever the limits. Going on, a child is taken if it is needed even if the page at
-//! the near edge gave everything it could; when that page is in memory, what it gives is known.
+//! The page at the near edge is read whatever the limits. Going on, a child is taken if it is needed even if the page
+//! at the near edge gave everything it could; when that page is in memory, what it gives is known.
 
 use super::{AskedPages, Pass, Share};
 use crate::Direction;
@@ -23,7 +23,7 @@ use std::ops::{Bound, Range};
 /// Packed pages are taken to unpack to this many times their stored length. A later pass knows those that came.
 const UNPACKED_TIMES: u64 = 6;
 
-/// One end of what is wanted.
+/// One end of the range that is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RangeSide<'k> {
     /// The first row there may be, or the end of those.
@@ -50,7 +50,7 @@ struct WalkStep {
     is_far: bool,
 }
 
-/// The pass.
+/// One pass over one tree.
 pub(super) struct PrechargeWalk<'a, 's, S: ?Sized> {
     source: &'a S,
     asked: &'a AskedPages,
@@ -63,13 +63,14 @@ pub(super) struct PrechargeWalk<'a, 's, S: ?Sized> {
     most_bytes: u64,
     most_memory_bytes: u64,
     is_first: bool,
-    /// Rows that are wanted at most.
+    /// The most rows that are read.
     pub rows_left: u64,
     /// Whether erased rows count, too.
     pub counts_erased: bool,
     /// Whether the last row must be known, not only the page it is in.
     pub needs_last_row: bool,
-    /// Whether the rows are some of several pieces, so that the near edge may lie in another: then nothing is looked at.
+    /// Whether the rows are some of several pieces, so that the near edge may lie in another: then nothing is looked
+    /// at.
     pub is_piece: bool,
     near: Near,
     pass: Pass,
@@ -225,7 +226,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Some(row.clamp(self.low.row, self.high.row))
     }
 
-    /// The end of the rows before the high end, likewise.
+    /// The end of the rows before the high end, if `rows` is the page where it is; `None` if only the page can say.
     fn high_row(&self, rows: Option<&CountedPage>, through: &Totals) -> Option<u64> {
         let Some(key) = self.high.key() else { return Some(self.high.row.min(through.rows)) };
         let row = match (rows?.search(key), self.high.key) {
@@ -296,7 +297,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         if self.is_enough(step) {
             return false;
         }
-        // Of a node its first page at least.
+        // A node takes at least its first page.
         let least = if *level == 0 { through.bytes - before.bytes } else { PACK_BYTES };
         // The first page of the first file is free, once it is known which that is.
         let is_free = self.is_first && self.near.is_page;
@@ -307,7 +308,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
             (Direction::Backward, false) => self.near.subtree.through.bytes.saturating_sub(through.bytes),
         };
         let bytes = bytes.saturating_add(least);
-        // There must be room for all of it once the near edge is known: packed pages take several times their stored length.
+        // There must be room for all of it once the near edge is known: packed pages take several times their stored
+        // length.
         let has_room = self.near.is_page || bytes.saturating_mul(UNPACKED_TIMES) <= self.most_memory_bytes;
         bytes <= self.most_bytes && has_room
     }
@@ -352,12 +354,12 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         self.items_on_the_way_at_most(&step.subtree.before, &step.subtree.through) >= self.rows_left
     }
 
-    /// How many rows that count the reader has had at most when it comes to `step`.
+    /// The most rows that count before the reader reaches `step`.
     fn had_before(&self, step: &WalkStep) -> u64 {
         self.items_on_the_way_at_most(&step.subtree.before, &step.subtree.through).min(self.rows_left)
     }
 
-    /// How many it has had at most when it leaves `step`.
+    /// The most rows that count until the reader leaves `step`.
     fn had_through(&self, step: &WalkStep) -> u64 {
         let edge = if self.direction.is_forward() { step.subtree.through } else { step.subtree.before };
         self.items_on_the_way_at_most(&edge, &edge).min(self.rows_left)
@@ -367,7 +369,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
     fn unknown(&mut self, step: &WalkStep) {
         self.pass.items = self.had_through(step);
         if step.subtree.level > 0 {
-            // Nearest first: what lies under it may take so much of what is left for what comes behind it.
+            // Nearest first: what lies under it is taken off what is left for the pages behind it.
             let bytes = step.subtree.through.bytes - step.subtree.before.bytes;
             self.share.take(bytes, bytes.saturating_mul(UNPACKED_TIMES));
         }
@@ -391,7 +393,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         let erased = self.has_uncounted(&step.subtree.before, &step.subtree.through);
         let by_items = self.counts_items()
             && (erased && (step.is_far || step.is_near) || self.needs_last_row && self.may_end_in(step));
-        // Room is taken whether the page is here or not, so that every pass comes as far.
+        // Room is taken whether the page is here or not, so that every pass gets equally far.
         if step.is_near {
             self.share.take(
                 if self.is_first { 0 } else { step.subtree.through.bytes - step.subtree.before.bytes },
@@ -457,8 +459,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// How many rows are still wanted when the reader has come through `step` to row `end` of it; `None` if that depends
-    /// on what is not known.
+    /// How many rows are still wanted when the reader has come through `step` to row `end` of it; `None` if that
+    /// depends on what is not known.
     fn items_left(&self, step: &WalkStep, end: u64, rows: Option<&CountedPage>) -> Option<u64> {
         let near = self.near.items?;
         let here = self.items_before(end, rows, &step.subtree.before, &step.subtree.through)?;

@@ -1,5 +1,5 @@
-//! What lies under the pages of a tree, by what the nodes above them say: for walks that choose pages by keys or rows and read
-//! no rows. It brings no page to memory.
+//! What lies under the pages of a tree, by what the nodes above them say: for walks that choose pages by keys or rows
+//! and read no rows. It brings no page to memory.
 
 use super::{Sst, Subtree};
 use crate::KeyRange;

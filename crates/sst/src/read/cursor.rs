@@ -1,5 +1,5 @@
-//! A cursor over the rows of a file with their versions. The caller says for each row which version is wanted; which of them
-//! are hidden by range erases or by other files it does not know.
+//! A cursor over the rows of a file with their versions. The caller says for each row which version is wanted; which of
+//! them are hidden by range erases or by other files it does not know.
 
 use super::parts::{GroupCursor, Groups};
 use super::readahead::{Far, Readahead};
@@ -38,8 +38,8 @@ impl SstCursor {
         Self::within(sst, 0..u64::MAX)
     }
 
-    /// A cursor over those of the main rows `rows` that are seen of `sst`, with all their versions. It shows no other row and
-    /// reads no page that has none of them. Allocates nothing.
+    /// A cursor over those of the main rows `rows` that are seen of `sst`, with all their versions. It shows no other
+    /// row and reads no page that has none of them. Allocates nothing.
     pub fn within(sst: Arc<Sst>, rows: Range<u64>) -> Self {
         let cursor =
             |kind: TreeKind, tree, rows: RowRanges| TreeCursor::new(&sst.file, kind, tree, sst.prefer_flat, rows);
@@ -65,8 +65,8 @@ impl SstCursor {
         self
     }
 
-    /// Asks ahead for nothing but keys up to `far`, seen from where the scan starts, and what belongs to them. The cursor may
-    /// go on beyond.
+    /// Asks ahead for nothing but keys up to `far`, seen from where the scan starts, and what belongs to them. The
+    /// cursor may go on beyond.
     pub fn until(mut self, far: Bound<&[u8]>) -> Self {
         self.edge = Far::new(far).map(|far| ScanEnd { sst: Arc::clone(&self.sst), far });
         if let Some(main) = &mut self.main {
@@ -86,8 +86,8 @@ impl SstCursor {
             || self.history.as_ref().is_some_and(|history| history.borrow().has_rest())
     }
 
-    /// Asks for the first pages that a scan will need that comes from `before`, whose window is longer than its file. To be
-    /// called when [`SstCursor::has_rest`] is true for `before`. Moves nothing.
+    /// Asks for the first pages that a scan will need that comes from `before`, whose window is longer than its file.
+    /// To be called when [`SstCursor::has_rest`] is true for `before`. Moves nothing.
     pub fn ask_after<S: PageSource + ?Sized>(&mut self, source: &S, before: &mut Self) {
         self.set_direction(before.direction);
         if let (Some(main), Some(before)) = (&mut self.main, &mut before.main) {
@@ -217,8 +217,8 @@ impl SstCursor {
         self.moved(|main| main.prev(source))
     }
 
-    /// After a seek on behalf of keys that begin with `prefix`, which ended with `outcome`: lets the file know whether it has
-    /// one, so that it asks for its filter where it often has none.
+    /// After a seek on behalf of keys that begin with `prefix`, which ended with `outcome`: lets the file know whether
+    /// it has one, so that it asks for its filter where it often has none.
     pub fn note_seek<S: PageSource + ?Sized>(&self, source: &S, prefix: &[u8], outcome: &Result<bool, Stop>) {
         let place = self.main.as_ref().and_then(TreeCursor::row);
         let row = place.unwrap_or(self.sst.meta.rows().saturating_sub(1));
@@ -256,7 +256,8 @@ impl SstCursor {
         Some(self.sst.row(page, &layout.record(page, i), RowPlace::Newest(layout.first_row() + i as u64)))
     }
 
-    /// Memory of the pages that it keeps from one step to the next, in bytes. A page that two of its trees keep counts twice.
+    /// Memory of the pages that it keeps from one step to the next, in bytes. A page that two of its trees keep counts
+    /// twice.
     pub fn pinned_bytes(&self) -> u64 {
         let history = self.history.as_ref().map_or(0, |history| history.borrow().pinned_bytes());
         let groups: u64 = self.groups.iter().map(GroupCursor::pinned_bytes).sum();
@@ -308,8 +309,8 @@ impl SstCursor {
         Ok(())
     }
 
-    /// The parts in `groups` of the row at `place`, which was found last, are going to be loaded, and so are those of the rows
-    /// after it as of `at`, or all their versions: asks for those that lie outside their pages. Moves nothing.
+    /// The parts in `groups` of the row at `place`, which was found last, are going to be loaded, and so are those of
+    /// the rows after it as of `at`, or all their versions: asks for those that lie outside their pages. Moves nothing.
     #[inline]
     pub fn load_ahead<S: PageSource + ?Sized>(
         &mut self,

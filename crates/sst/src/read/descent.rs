@@ -1,4 +1,5 @@
-//! The way from the root of a tree to one of its data pages, by a key or by a row. Knows no versions and keeps no place.
+//! The way from the root of a tree to one of its data pages, by a key or by a row. Knows no versions and keeps no
+//! place.
 
 use super::corrupt;
 use crate::format::PageRows;
@@ -154,9 +155,9 @@ impl<'a> Descent<'a> {
         Way { address: self.root.address, level: self.root.height, above: None }
     }
 
-    /// Goes down `way` towards `target`, to a data page, by the nodes that `bring` brings. `visit` is called with each node and
-    /// the number of the child that the way leads to; if it answers false, the walk ends below that node. After an error the
-    /// way stays at the page that was not brought.
+    /// Goes down `way` towards `target`, to a data page, by the nodes that `bring` brings. `visit` is called with each
+    /// node and the number of the child that the way leads to; if it answers false, the walk ends below that node.
+    /// After an error the way stays at the page that was not brought.
     #[inline]
     fn walk<E: From<Error>>(
         &self,
@@ -191,7 +192,8 @@ impl<'a> Descent<'a> {
         Ok(way)
     }
 
-    /// The way to the data page of `target` up to the first node that is not in memory, and the rows of the tree under its end.
+    /// The way to the data page of `target` up to the first node that is not in memory, and the rows of the tree under
+    /// its end.
     fn peek_way<S: PageSource + ?Sized>(&self, source: &S, target: WayTarget<'_>) -> (Way, Range<u64>) {
         let (mut way, mut rows) = (self.top(), 0..self.totals.rows);
         let come = self.walk(
@@ -207,8 +209,8 @@ impl<'a> Descent<'a> {
         (way, rows)
     }
 
-    /// Address of the data page under `key`, if the nodes on the way to it are in memory, and its rows; otherwise rows around
-    /// them.
+    /// Address of the data page under `key`, if the nodes on the way to it are in memory, and its rows; otherwise rows
+    /// around them.
     pub(super) fn peek_address_of_key<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -236,7 +238,8 @@ impl<'a> Descent<'a> {
         if level == 0 { self.kind.page_kind() } else { self.root_kind }
     }
 
-    /// The node above the data page that holds row `row`, and which of its children that is; `None` in a tree of one page.
+    /// The node above the data page that holds row `row`, and which of its children that is; `None` in a tree of one
+    /// page.
     #[inline]
     pub(super) fn leaf_of_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Option<Leaf>, Stop> {
         Ok(self.way_to(source, WayTarget::Row(row))?.above)
@@ -253,7 +256,8 @@ impl<'a> Descent<'a> {
         source.page(self.file.at(&subtree.address, self.kind_at(subtree.level)))
     }
 
-    /// As [`Descent::top_of`], of a subtree that is more than a data page; its totals must be those that its parent says.
+    /// As [`Descent::top_of`], of a subtree that is more than a data page; its totals must be those that its parent
+    /// says.
     pub(crate) fn node_of<S: PageSource + ?Sized>(&self, source: &S, subtree: &Subtree) -> Result<PageRef, Stop> {
         let page = self.top_of(source, subtree)?;
         let node = self.node(&page, &subtree.address)?;
@@ -297,8 +301,8 @@ impl<'a> Descent<'a> {
         self.root_kind
     }
 
-    /// How many rows lie before `key`; with `after`, a row with this key counts, too. The number is exact if the way to the row
-    /// is in memory; otherwise it is an upper bound if `most` says so, else a lower one.
+    /// How many rows lie before `key`; with `after`, a row with this key counts, too. The number is exact if the way to
+    /// the row is in memory; otherwise it is an upper bound if `most` says so, else a lower one.
     pub(super) fn peek_rank<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], after: bool, most: bool) -> u64 {
         let (way, rows) = self.peek_way(source, WayTarget::Key(key));
         let page = if way.level == 0 { self.peek(source, &way.address) } else { None };
@@ -383,8 +387,8 @@ impl<'a> Descent<'a> {
         Ok(self.way_to(source, WayTarget::Row(row))?.address)
     }
 
-    /// As [`Self::page_of_key`] with what is in memory: the page, or the first one on the way that is missing. `None` if
-    /// the tree contradicts itself, which a step that needs the page will report.
+    /// As [`Self::page_of_key`] with what is in memory: the page, or the first one on the way that is missing. `None`
+    /// if the tree contradicts itself, which a step that needs the page will report.
     pub(crate) fn peek_key<S: PageSource + ?Sized>(
         &self,
         source: &S,

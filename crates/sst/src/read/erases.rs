@@ -1,5 +1,5 @@
-//! A cursor over the range erases of a file; it gives what a table sees of them. It keeps the page of its place, so that
-//! erases that lie together are read from one page. It knows no rows.
+//! A cursor over the range erases of a file; it gives what a table sees of them. It keeps the page of its place, so
+//! that erases that lie together are read from one page. It knows no rows.
 
 use super::readahead::Readahead;
 use super::tree::{Seek, TreeCursor};
@@ -17,8 +17,8 @@ use std::ops::Bound;
 pub struct CoverAround {
     /// The newest version at which one hides the key; `None` if none does.
     pub cover: Option<Version>,
-    /// How far it is so: no key from the one that was asked about to before this bound is hidden at another version. With an
-    /// included bound the key of the bound belongs to them.
+    /// How far it is so: no key from the one that was asked about to before this bound is hidden at another version.
+    /// With an included bound the key of the bound belongs to them.
     pub edge: Bound<Vec<u8>>,
 }
 
@@ -59,8 +59,8 @@ impl EraseCursor {
         self.seek(source, low.as_deref().unwrap_or_default())
     }
 
-    /// Goes to the first erase that ends after `key` and returns it: it covers `key`, or no erase covers the keys from `key`
-    /// to its start. A step.
+    /// Goes to the first erase that ends after `key` and returns it: it covers `key`, or no erase covers the keys from
+    /// `key` to its start. A step.
     ///
     /// # Errors
     ///
@@ -98,8 +98,8 @@ impl EraseCursor {
         Ok(nearest)
     }
 
-    /// Goes to the last erase that begins at or before `key` and returns it: it covers `key`, or no erase covers the keys from
-    /// its end to `key`. A step.
+    /// Goes to the last erase that begins at or before `key` and returns it: it covers `key`, or no erase covers the
+    /// keys from its end to `key`. A step.
     ///
     /// # Errors
     ///
@@ -131,8 +131,8 @@ impl EraseCursor {
         self.sst.note_gap(|| KeyRange { start, end: Some(key.to_vec()) });
     }
 
-    /// What erases at or before `at` say of `key`, and how far in `direction` they say the same of other keys. `None` if no
-    /// erase lies in that direction. A step.
+    /// What erases at or before `at` say of `key`, and how far in `direction` they say the same of other keys. `None`
+    /// if no erase lies in that direction. A step.
     ///
     /// # Errors
     ///
@@ -178,8 +178,8 @@ impl EraseCursor {
         Ok(None)
     }
 
-    /// Goes to the last erase that begins at or before `key`; false if all begin after it. Looks into the page of the place
-    /// first.
+    /// Goes to the last erase that begins at or before `key`; false if all begin after it. Looks into the page of the
+    /// place first.
     fn seek_start<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<bool, Stop> {
         let Some(tree) = &mut self.tree else { return Ok(false) };
         if let Some((page, layout, _)) = tree.place() {

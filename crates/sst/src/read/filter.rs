@@ -1,15 +1,15 @@
 //! Asking the filter of a file before its rows, and when that is worth reading it. It knows no levels.
 //!
 //! * A page of the filter is never waited for. It is asked if it is in memory; if it is not, the key may be there.
-//! * The rows of a file lie in [`ZONES`] zones. Each zone counts its last look-ups, how many of them found nothing, and the
-//!   pages of rows that were read from disk for those.
-//! * The filter of a zone is worth reading if more than one in eight of the last look-ups found nothing, and if more pages
-//!   of rows were read for them than the zone has. Where these pages stay in memory they are not read again, so there the
-//!   filter is never read.
-//! * The filter pages of the zone that are missing are then asked for, each once, in the round that brings a missing page of
-//!   rows. The count of pages starts at zero again.
-//! * If these filter pages are evicted before they denied enough keys, four times as many pages of rows must be read before
-//!   the next time. So a cache that is too small for filters reads few of them.
+//! * The rows of a file lie in [`ZONES`] zones. Each zone counts its last look-ups, how many of them found nothing, and
+//!   the pages of rows that were read from disk for those.
+//! * The filter of a zone is worth reading if more than one in eight of the last look-ups found nothing, and if more
+//!   pages of rows were read for them than the zone has. Where these pages stay in memory they are not read again, so
+//!   there the filter is never read.
+//! * The filter pages of the zone that are missing are then asked for, each once, in the round that brings a missing
+//!   page of rows. The count of pages starts at zero again.
+//! * If these filter pages are evicted before they denied enough keys, four times as many pages of rows must be read
+//!   before the next time. So a cache that is too small for filters reads few of them.
 //! * Where the filter was asked for it is asked before the rows. Elsewhere a look-up costs one load more than without a
 //!   filter, and the filter is asked only once a page of rows is missing, when that costs nothing beside reading.
 //!
@@ -29,11 +29,11 @@ const ZONES: usize = 16;
 
 /// The filter of a zone is judged after this many look-ups: fewer say little.
 const MIN_LOOKS: u8 = 24;
-/// When this many look-ups are counted, both counts are halved, and one page that was read for nothing is forgotten: where
-/// some keys are found, look-ups of absent keys keep the pages of present ones warm.
+/// When this many look-ups are counted, both counts are halved, and one page that was read for nothing is forgotten:
+/// where some keys are found, look-ups of absent keys keep the pages of present ones warm.
 const MAX_LOOKS: u8 = 48;
-/// Doubt about a filter that was never in memory is 0, about others it is between these two. A doubt of n times the least
-/// multiplies by n the pages that must be read for nothing before the filter is asked for again.
+/// Doubt about a filter that was never in memory is 0, about others it is between these two. A doubt of n times the
+/// least multiplies by n the pages that must be read for nothing before the filter is asked for again.
 const MIN_DOUBT: u8 = 8;
 const MAX_DOUBT: u8 = 128;
 
@@ -41,8 +41,8 @@ const MAX_DOUBT: u8 = 128;
 #[derive(Debug, Default)]
 pub struct FilterUse {
     zones: [AtomicU64; ZONES],
-    /// A bit for each zone where the filter is asked first; above them, a bit for each where some of the last look-ups found
-    /// nothing.
+    /// A bit for each zone where the filter is asked first; above them, a bit for each where some of the last look-ups
+    /// found nothing.
     summary: AtomicU32,
 }
 
@@ -140,8 +140,8 @@ impl Looks {
         Self { doubt: self.doubt.saturating_sub(1).max(MIN_DOUBT), ..self.found_none() }
     }
 
-    /// A page of the filter is asked for, or a node. The next ones are asked for after four times as many pages of rows;
-    /// only denials bring that number down again.
+    /// A page of the filter is asked for, or a node. The next ones are asked for after four times as many pages of
+    /// rows; only denials bring that number down again.
     fn asked(self, size: ZoneSize, is_node: bool) -> Self {
         let looks = if self.left > 0 {
             self
@@ -267,8 +267,8 @@ impl Sst {
         if layout.may_contain(&page, hash) { Said::Perhaps } else { Said::Absent(zone_of(filter, layout.first_row())) }
     }
 
-    /// Asks for the page of the filter that is missing on the way to `place`, if it is worth reading there. Only after a fault:
-    /// it comes in the same round.
+    /// Asks for the page of the filter that is missing on the way to `place`, if it is worth reading there. Only after
+    /// a fault: it comes in the same round.
     fn ask_for_filter<S: PageSource + ?Sized>(&self, source: &S, filter: &FilterTree, place: &[u8]) {
         if self.filter_use.summary() == 0 {
             return;
@@ -297,8 +297,8 @@ impl Sst {
         common_prefix(low, high, self.meta.filter.as_ref()?.prefix_bytes.into())
     }
 
-    /// Whether the filter is in memory and says that no key in the file lies between `low` and `high`, because all that do
-    /// begin with the same bytes. It knows nothing of range erases.
+    /// Whether the filter is in memory and says that no key in the file lies between `low` and `high`, because all that
+    /// do begin with the same bytes. It knows nothing of range erases.
     pub fn has_none_between<S: PageSource + ?Sized>(&self, source: &S, low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
         let Some((filter, prefix)) = self.meta.filter.as_ref().zip(self.filtered_prefix(low, high)) else {
             return false;
@@ -308,8 +308,8 @@ impl Sst {
         true
     }
 
-    /// Notes how a seek for keys with `prefix` went, which has come to `row` in the page at `page`, or is beyond the last:
-    /// whether it `found` one, or faulted.
+    /// Notes how a seek for keys with `prefix` went, which has come to `row` in the page at `page`, or is beyond the
+    /// last: whether it `found` one, or faulted.
     pub(super) fn note_seek<S: PageSource + ?Sized>(
         &self,
         source: &S,

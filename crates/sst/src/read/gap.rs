@@ -1,8 +1,10 @@
-//! A stretch of keys that no range erase of a file touches, kept from one read to the next: a read within it asks no page
-//! whether its keys were erased. It knows no rows, and no versions, since where nothing was erased no version matters.
+//! A stretch of keys that no range erase of a file touches, kept from one read to the next: a read within it asks no
+//! page whether its keys were erased. It knows no rows, and no versions, since where nothing was erased no version
+//! matters.
 //!
-//! Range erases often lie together, far from what is read. So one gap is kept for a file, the one met last. Where erases lie
-//! among what is read it is of no use; then one miss in [`MISSES`] replaces it, which costs two short copies.
+//! Range erases often lie together, far from what is read. So one gap is kept for a file, the one met last. Where
+//! erases lie among what is read it is of no use; then one miss in [`MISSES`] replaces it, which costs two short
+//! copies.
 //!
 //! Thread safe.
 

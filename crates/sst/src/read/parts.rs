@@ -1,5 +1,5 @@
-//! The parts of rows that lie in column groups beside the main one, found by row id. It knows no keys and no versions: a look
-//! into the main tree or the history gives the row id.
+//! The parts of rows that lie in column groups beside the main one, found by row id. It knows no keys and no versions:
+//! a look into the main tree or the history gives the row id.
 
 use super::readahead::Readahead;
 use super::tree::{PartCursor, ScanEnd, TreeCursor};
@@ -86,8 +86,8 @@ impl Sst {
         }
     }
 
-    /// Lets `cursor` over tree `kind` ask ahead within its share of a window that all trees of the file, and their values once
-    /// they are read, have together.
+    /// Lets `cursor` over tree `kind` ask ahead within its share of a window that all trees of the file, and their
+    /// values once they are read, have together.
     pub(super) fn share<L: PageRows>(&self, kind: TreeKind, cursor: &mut TreeCursor<L>, readahead: Readahead) {
         let pages = self.meta.tree(kind).map_or(0, |tree| tree.totals.bytes);
         cursor.set_readahead(readahead.share(pages, self.page_bytes()));

@@ -10,14 +10,14 @@
 //! ```
 //!
 //! * The window is measured in the memory that data pages take. When a page is missing, or less than half a window is
-//!   left (the low watermark), pages are asked for until it is full (the high watermark). What was asked for comes in the next
-//!   round, also if that is a round for another cursor.
-//! * Nodes are asked for further ahead, for the windows after this one, measured by the data they cover. So a scan waits for
-//!   a node only where it starts.
-//! * Only a row is remembered: up to there pages were asked for. The way to it is walked anew from the root each time, over
-//!   what is in memory. So the answer stays right whatever is evicted.
-//! * If a page that was asked for was evicted before the cursor came to it, there is no room for so many: the window is halved.
-//!   If it is still on its way, the disk is slower than the reader: the window grows.
+//!   left (the low watermark), pages are asked for until it is full (the high watermark). What was asked for comes in
+//!   the next round, also if that is a round for another cursor.
+//! * Nodes are asked for further ahead, for the windows after this one, measured by the data they cover. So a scan
+//!   waits for a node only where it starts.
+//! * Only a row is remembered: up to there pages were asked for. The way to it is walked anew from the root each time,
+//!   over what is in memory. So the answer stays right whatever is evicted.
+//! * If a page that was asked for was evicted before the cursor came to it, there is no room for so many: the window is
+//!   halved. If it is still on its way, the disk is slower than the reader: the window grows.
 //! * Nothing is asked for beyond the rows of the cursor, in a gap between them, or beyond the far key of the range.
 
 use super::descent::{Descent, Subtree};
@@ -53,14 +53,14 @@ impl Readahead {
         Self { start_bytes: bytes, high_bytes: bytes }
     }
 
-    /// Nothing at the first missing page, then a page, then twice as much each time, at most `high_bytes`: a short range
-    /// asks for no more than it has read already.
+    /// Nothing at the first missing page, then a page, then twice as much each time, at most `high_bytes`: a short
+    /// range asks for no more than it has read already.
     pub fn growing(high_bytes: u64) -> Self {
         Self { start_bytes: 0, high_bytes }
     }
 
-    /// The share of one of several trees that are read side by side, which has `bytes` of their `all_bytes`: so all of them
-    /// reach the end of their windows together.
+    /// The share of one of several trees that are read side by side, which has `bytes` of their `all_bytes`: so all of
+    /// them reach the end of their windows together.
     #[must_use]
     pub fn share(self, bytes: u64, all_bytes: u64) -> Self {
         let scale = |whole: u64| {
@@ -282,8 +282,8 @@ impl Ahead {
         self.rest.take()
     }
 
-    /// The cursor has arrived at the page at `at`, which has `rows` of the `all` rows of the tree. Whether it is time to ask
-    /// for more.
+    /// The cursor has arrived at the page at `at`, which has `rows` of the `all` rows of the tree. Whether it is time
+    /// to ask for more.
     pub fn arrived(&mut self, bounds: &RowRanges, all: u64, rows: &Range<u64>, at: &Address) -> bool {
         let span = positions(rows, all, self.direction);
         if self.looks_beside(span.start) {

@@ -1,8 +1,8 @@
-//! Rows of one page that follow one another in a merge, without a row of another source between them, which the caller has
-//! made sure of. It knows no other source, and no file.
+//! Rows of one page that follow one another in a merge, without a row of another source between them, which the caller
+//! has made sure of. It knows no other source, and no file.
 //!
-//! A merge takes a row by comparing all that it reads from. Most rows come from the page of the row before, with nothing in
-//! between; those need no comparison, no reference to a page or a file, and no lock.
+//! A merge takes a row by comparing all that it reads from. Most rows come from the page of the row before, with
+//! nothing in between; those need no comparison, no reference to a page or a file, and no lock.
 
 use super::{TreeCursor, Version};
 use crate::Direction;
@@ -94,9 +94,9 @@ impl Streak {
         self.direction
     }
 
-    /// The next row that is visible, and the same one again until the streak [advances](Self::advance): where in the page its
-    /// value lies. Its key replaces what is in `key`. Rows that are not visible are skipped. `None` at the end, and before a row whose
-    /// value, or whose visible version, lies elsewhere; then `key` means nothing.
+    /// The next row that is visible, and the same one again until the streak [advances](Self::advance): where in the
+    /// page its value lies. Its key replaces what is in `key`. Rows that are not visible are skipped. `None` at the
+    /// end, and before a row whose value, or whose visible version, lies elsewhere; then `key` means nothing.
     #[inline]
     pub fn next(&mut self, key: &mut Vec<u8>) -> Option<Range<usize>> {
         while !self.rows.is_empty() {

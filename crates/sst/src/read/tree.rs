@@ -1,7 +1,7 @@
 //! A cursor over the rows of one tree of a file. It knows no versions.
 //!
-//! A cursor keeps its data page, its place in it and, once it has gone from page to page, the node above: a neighbour is
-//! found there, any other page by its row id from the root. So there is no stack to repair after a fault, and nodes
+//! A cursor keeps its data page, its place in it and, once it has gone from page to page, the node above: a neighbour
+//! is found there, any other page by its row id from the root. So there is no stack to repair after a fault, and nodes
 //! higher up are pinned only while a step runs.
 
 use super::Sst;
@@ -39,7 +39,7 @@ pub(crate) struct ScanEnd {
 }
 
 impl ScanEnd {
-    /// Where, seen from the start of the scan, the rows of tree `kind` end that the scan is known to visit.
+    /// Where the rows of tree `kind` end that the scan is known to visit, seen from its start.
     pub(super) fn row<S: PageSource + ?Sized>(&self, source: &S, kind: TreeKind, direction: Direction) -> Option<u64> {
         let main = self.sst.descent(TreeKind::Main)?;
         // Forward they end before the first row beyond the far key; backward they begin at the first not beyond it.
@@ -70,7 +70,7 @@ pub struct TreeCursor<L = Layout> {
     values: ValuesAhead,
     /// What is left of the window for data pages once values are asked ahead, too.
     beside_values: Option<Readahead>,
-    /// Where the rows that are read end, for what is asked ahead.
+    /// Where the rows that are read end: nothing is asked ahead beyond it.
     edge: Option<ScanEnd>,
 }
 
@@ -96,8 +96,8 @@ impl<L: PageRows> TreeCursor<L> {
         self.ahead.set(readahead);
     }
 
-    /// Asks ahead for values as `values` says once some are [loaded](Self::load_ahead), and from then on for data pages as
-    /// `pages` says.
+    /// Asks ahead for values as `values` says once some are [loaded](Self::load_ahead), and from then on for data pages
+    /// as `pages` says.
     pub(super) fn set_values_ahead(&mut self, pages: Readahead, values: Readahead) {
         self.values.set(values);
         self.beside_values = Some(pages);
@@ -254,7 +254,7 @@ impl<L: PageRows> TreeCursor<L> {
         self.go(source, row, None)
     }
 
-    /// Goes to row `row` in `direction`; if that is not said, in the one that leads there from the place.
+    /// Goes to row `row` in `direction`; if that is `None`, in the one that leads there from the place.
     #[inline]
     fn go<S: PageSource + ?Sized>(&mut self, source: &S, row: u64, direction: Option<Direction>) -> Result<bool, Stop> {
         if !self.bounds.contains(row) {
@@ -392,8 +392,8 @@ impl TreeCursor {
         self.descend(source, key, seek)
     }
 
-    /// As [`TreeCursor::look_up`] in the page of the place, which a source that keeps nothing would have to read again; `None`
-    /// if the answer may lie in another page.
+    /// As [`TreeCursor::look_up`] in the page of the place, which a source that keeps nothing would have to read again;
+    /// `None` if the answer may lie in another page.
     fn look_up_here(&mut self, key: &[u8], seek: Seek) -> Option<bool> {
         let (page, layout, _) = self.here.as_ref()?;
         let i = match (layout.search(page, key), seek) {
@@ -410,7 +410,8 @@ impl TreeCursor {
         Some(true)
     }
 
-    /// As [`TreeCursor::seek`], on a walk that looks up one key after the other in the direction that it [began](Self::begin).
+    /// As [`TreeCursor::seek`], on a walk that looks up one key after the other in the direction that it
+    /// [began](Self::begin).
     ///
     /// # Errors
     ///
@@ -422,7 +423,7 @@ impl TreeCursor {
         }
     }
 
-    /// Goes to `key`, on the way said, from the root.
+    /// Goes to `key` from the root, in the direction of the walk.
     fn descend<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         if self.bounds.is_empty() {
             return Ok(self.stand_at(None));

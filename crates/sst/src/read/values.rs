@@ -1,6 +1,6 @@
-//! Asking for values outside their pages before a walk gets to their rows. It knows the data pages of one tree that are in
-//! memory and where the walk is. It waits for nothing, and asks for no data page: [readahead](super::readahead) does that,
-//! further ahead.
+//! Asking for values outside their pages before a walk gets to their rows. It knows the data pages of one tree that are
+//! in memory and where the walk is. It waits for nothing, and asks for no data page: [readahead](super::readahead) does
+//! that, further ahead.
 //!
 //! ```text
 //!   passed       asked for, not yet passed        not looked at yet
@@ -11,10 +11,10 @@
 //! * The window is measured in the memory that the value pages take. Values of neighbouring rows are neighbours in the
 //!   file, so the disk reads a window in a few large reads.
 //! * A walk says which values it is going to load. A walk over keys says nothing, and no value is asked for.
-//! * When a value is missing, or less than half a window is left, values are asked for until the window is full, or a data
-//!   page is not in memory.
-//! * The window grows as that of readahead does. It is halved when a value that was asked for was evicted before its row came,
-//!   and, unless all is read, when most of what was asked for was passed without being loaded.
+//! * When a value is missing, or less than half a window is left, values are asked for until the window is full, or a
+//!   data page is not in memory.
+//! * The window grows as that of readahead does. It is halved when a value that was asked for was evicted before its
+//!   row came, and, unless all is read, when most of what was asked for was passed without being loaded.
 
 use super::descent::Descent;
 use super::readahead::{FIRST_BYTES, Readahead, next_position};
@@ -27,7 +27,8 @@ use pages::{PageKind, PageRef, PageSource};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The window is halved if the values that were passed without being loaded take this many times the memory of those loaded.
+/// The window is halved if the values that were passed without being loaded take this many times the memory of those
+/// loaded.
 const MOST_UNUSED: u64 = 4;
 
 /// How far a walk has come and how far it has asked. Positions count rows from where the walk comes from, so that both
@@ -108,8 +109,8 @@ impl ValuesAhead {
         self.window_bytes = self.readahead.start_bytes();
     }
 
-    /// The walk, which goes in `direction`, is going to load the value of row `i` of `page`, which lies outside: asks for those
-    /// after it.
+    /// The walk, which goes in `direction`, is going to load the value of row `i` of `page`, which lies outside: asks
+    /// for those after it.
     pub fn visit<S: PageSource + ?Sized, L: PageRows>(
         &mut self,
         source: &S,
@@ -157,8 +158,8 @@ impl ValuesAhead {
         }
     }
 
-    /// Asks for the part of the window that was not asked for, up to the first data page that is not in memory. The walk is in `here`, which a source
-    /// that keeps nothing has forgotten.
+    /// Asks for the part of the window that was not asked for, up to the first data page that is not in memory. The
+    /// walk is in `here`, which a source that keeps nothing has forgotten.
     fn fill<S: PageSource + ?Sized, L: PageRows>(
         &mut self,
         source: &S,

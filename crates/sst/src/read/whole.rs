@@ -1,8 +1,9 @@
-//! Reading all of a file in the order of its trees, each page once: for check and dump, which walk trees their own way. It
-//! knows how far ahead pages are asked for, and no rows.
+//! Reading all of a file in the order of its trees, each page once: for check and dump, which walk trees their own way.
+//! It knows how far ahead pages are asked for, and no rows.
 //!
-//! * Of what the source keeps ahead, three quarters are a window shared by trees that are walked side by side; the rest is
-//!   for nodes and for values. No more is asked for than there is room for, so no page is evicted before it was read.
+//! * Of what the source keeps ahead, three quarters are a window shared by trees that are walked side by side; the rest
+//!   is for nodes and for values. No more is asked for than there is room for, so no page is evicted before it was
+//!   read.
 //! * Nodes that the window has looked into are held here until the walk has left them: a source may forget them.
 
 use super::Sst;

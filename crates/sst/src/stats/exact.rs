@@ -1,5 +1,5 @@
-//! Questions about rows that only data pages answer: they take a page at each end of a range, or the page of one row. It
-//! knows no versions.
+//! Questions about rows that only data pages answer: they take a page at each end of a range, or the page of one row.
+//! It knows no versions.
 
 use super::range::TreeSums;
 use super::{KeyEdge, Span, share};
@@ -15,8 +15,8 @@ use pages::{PageRef, PageSource, Stop, together};
 use std::ops::{Bound, Range};
 
 impl Sst {
-    /// Ids of the rows from `low` to `high`, seen or not. Reads the way to both ends, at most two data pages among it. A
-    /// step.
+    /// Ids of the rows from `low` to `high`, seen or not. Reads the way to both ends, at most two data pages among it.
+    /// A step.
     ///
     /// # Errors
     ///
@@ -42,9 +42,9 @@ impl Sst {
         Ok(start..end.max(start))
     }
 
-    /// Totals of the rows that are seen from `low` to `high`: rows and erased rows as they are, bytes in proportion to the
-    /// rows of the pages at the edges. Reads the ways to both ends, at most two data pages among them, and to those edges of
-    /// the slice between them where some rows are erased. A step.
+    /// Totals of the rows that are seen from `low` to `high`: rows and erased rows as they are, bytes in proportion to
+    /// the rows of the pages at the edges. Reads the ways to both ends, at most two data pages among them, and to those
+    /// edges of the slice between them where some rows are erased. A step.
     ///
     /// # Errors
     ///
@@ -62,9 +62,9 @@ impl Sst {
         Ok(totals)
     }
 
-    /// Id of row number `n`, from 0, of those from row `from` on that are seen and not erased; `None` if there are fewer.
-    /// Reads the ways to `from`, to the row, and to the edges of the slice between them, the data pages there only if
-    /// some of their rows are erased. A step.
+    /// Id of row number `n`, from 0, of those from row `from` on that are seen and not erased; `None` if there are
+    /// fewer. Reads the ways to `from`, to the row, and to the edges of the slice between them, the data pages there
+    /// only if some of their rows are erased. A step.
     ///
     /// # Errors
     ///

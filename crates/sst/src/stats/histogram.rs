@@ -1,5 +1,5 @@
-//! Where to cut many sorted sources into pieces of about one size, from index nodes alone. It does not know what one source
-//! hides of another: a row that two sources have counts twice.
+//! Where to cut many sorted sources into pieces of about one size, from index nodes alone. It does not know what one
+//! source hides of another: a row that two sources have counts twice.
 //!
 //! Every source is a few *units*, each with a weight and a span of keys: at first a file's root between the file's
 //! bounds, later subtrees between separators. A cut at a key is known to within the units whose spans it lies inside.
@@ -10,16 +10,17 @@
 //!   cut              ▲
 //! ```
 //!
-//! To open a unit is to replace it by the children of its node. Units are opened until those over any place together weigh no
-//! more than the resolution: the heaviest first, for as long as it weighs more than its share of the resolution. Then the
-//! middle of the interval at any cut is within half a resolution of the truth, and no more than one resolution lies between
-//! two neighbouring places. Cuts are the places nearest to the multiples of the resolution. Where data pages alone are
-//! heavier than the resolution, nodes around a cut are opened until only data pages are left.
+//! To open a unit is to replace it by the children of its node. Units are opened until those over any place together
+//! weigh no more than the resolution: the heaviest first, for as long as it weighs more than its share of the
+//! resolution. Then the middle of the interval at any cut is within half a resolution of the truth, and no more than
+//! one resolution lies between two neighbouring places. Cuts are the places nearest to the multiples of the resolution.
+//! Where data pages alone are heavier than the resolution, nodes around a cut are opened until only data pages are
+//! left.
 //!
 //! * Pages: a unit that is opened weighs more than (resolution / sources that cover the place), and those of one level
-//!   share the total: fewer than sources x (total / resolution) are opened on a level, and at the cuts one of each source.
-//!   With the ways to the ends of the range and to edges of slices that is at most
-//!   sources x height x (buckets + edges of the slice + 2). Tests hold it to this.
+//!   share the total: fewer than sources x (total / resolution) are opened on a level, and at the cuts one of each
+//!   source. With the ways to the ends of the range and to edges of slices that is at most sources x height x (buckets
+//!   + edges of the slice + 2). Tests hold it to this.
 //! * Rounds: nodes that are opened for one look at the units come together; there are about as many looks as levels.
 //! * Memory: a few hundred bytes for every child of a node that was opened.
 
@@ -105,9 +106,9 @@ pub struct MemoryRun {
 }
 
 /// Buckets of about `resolution`, at least 1, over what `sources` have from `low` to `high`. Cut points lie near the
-/// multiples of the resolution. A bucket's value is within half a resolution of the truth, as long as the data pages and
-/// runs in memory around its cut point sum up to no more than that, otherwise within half of their sum; to this add half
-/// of those that `low` and `high` cut. Reads index nodes only, each in a step of its own with others.
+/// multiples of the resolution. A bucket's value is within half a resolution of the truth, as long as the data pages
+/// and runs in memory around its cut point sum up to no more than that, otherwise within half of their sum; to this add
+/// half of those that `low` and `high` cut. Reads index nodes only, each in a step of its own with others.
 ///
 /// # Errors
 ///
@@ -507,8 +508,8 @@ impl<'p> UnitsAt<'p> {
         }
     }
 
-    /// Opens the heaviest until those at `place` weigh at most `resolution`; if `only_heavy`, only those that weigh more
-    /// than their share of it.
+    /// Opens the heaviest until those at `place` weigh at most `resolution`; if `only_heavy`, only those that weigh
+    /// more than their share of it.
     fn lighten(&mut self, line: &PlaceOrder, place: usize, resolution: u64, only_heavy: bool) {
         let resolution = u128::from(resolution);
         while self.weight > resolution
@@ -538,7 +539,8 @@ struct CutCandidate {
     place: Option<usize>,
 }
 
-/// For each multiple of `resolution` the place before which about that much lies. Those that are cuts are returned in order.
+/// For each multiple of `resolution` the place before which about that much lies. Those that are cuts are returned in
+/// order.
 fn choose(line: &PlaceOrder, before: &[Estimate], total: Estimate, resolution: u64) -> Vec<usize> {
     let end = total.middle();
     let mut candidates = vec![CutCandidate { value: 0, place: None }];

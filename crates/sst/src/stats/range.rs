@@ -1,5 +1,5 @@
-//! Totals of a range of one tree, from index nodes alone: whole children by subtraction, and ways down to the data pages at
-//! the edges of the range and of the slice. About those pages it knows only what their parents say.
+//! Totals of a range of one tree, from index nodes alone: whole children by subtraction, and ways down to the data
+//! pages at the edges of the range and of the slice. About those pages it knows only what their parents say.
 
 use super::{Estimate, KeyEdge, RangeTotals, Span, share};
 use crate::format::meta::{Tree, TreeKind};
@@ -12,8 +12,8 @@ use pages::{PageRef, PageSource, Stop, together};
 use std::ops::{Bound, Range};
 
 impl Sst {
-    /// Totals of the rows that are seen from `low` to `high`. Reads index nodes only, those on the way to both ends and to
-    /// the edges of the slice between them: none for an end beyond the bounds of the file. A step.
+    /// Totals of the rows that are seen from `low` to `high`. Reads index nodes only, those on the way to both ends and
+    /// to the edges of the slice between them: none for an end beyond the bounds of the file. A step.
     ///
     /// Rows are known but for those of two data pages, those that hold the ends.
     ///
@@ -59,8 +59,8 @@ impl Sst {
         Ok(bytes)
     }
 
-    /// As [`Sst::bytes_by_group`], of the rows from `low` to `high`: less is known of those in the data pages that hold the
-    /// ends. A step.
+    /// As [`Sst::bytes_by_group`], of the rows from `low` to `high`: less is known of those in the data pages that hold
+    /// the ends. A step.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Every interval holds the truth, which is found row by row, and is no wider than the pages at its ends; nothing is read
-//! but what is promised.
+//! Every interval holds the truth, which is found row by row, and is no wider than the pages at its ends; nothing is
+//! read but what is promised.
 
 mod histogram;
 mod truth;
@@ -18,8 +18,8 @@ use truth::{Counting, Row, Tree, holds, slice};
 
 const ROWS: u32 = 40;
 
-/// Keys whose first bytes lie on both sides of what a signed byte holds, with gaps. Runs of rows are erased, so that some
-/// pages have none of them, some only them.
+/// Keys whose first bytes lie on both sides of what a signed byte holds, with gaps. Runs of rows are erased, so that
+/// some pages have none of them, some only them.
 fn content(groups: usize, history: bool) -> Content {
     let mut content = Content { groups, ..Content::default() };
     for i in 0..ROWS {

@@ -1,8 +1,8 @@
 //! Files as the first version of the format wrote them: today's code reads them, and writes the same bytes.
 //!
-//! A change that fails here changes the format. If that is meant, it gets a feature bit or the format version grows, these
-//! files stay to be read, and new ones with names of their own are written with `WRITE_GOLDEN=1`, which leaves alone what
-//! is there.
+//! A change that fails here changes the format. If that is meant, it gets a feature bit or the format version grows,
+//! these files stay to be read, and new ones with names of their own are written with `WRITE_GOLDEN=1`, which leaves
+//! alone what is there.
 
 #![allow(clippy::disallowed_methods, reason = "the files lie in the source tree, not on a database's disk")]
 
@@ -56,8 +56,8 @@ fn golden(name: &str) -> Vec<u8> {
     std::fs::read(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Writes a golden file that is not there, where that is asked for. One that is there was written by a release, or will be
-/// compared with what one wrote.
+/// Writes a golden file that is not there, where that is asked for. One that is there was written by a release, or will
+/// be compared with what one wrote.
 fn write_missing(name: &str, bytes: impl FnOnce() -> Vec<u8>) {
     if std::env::var_os("WRITE_GOLDEN").is_some() && !path(name).exists() {
         std::fs::create_dir_all(path("")).expect("the source tree can be written");

@@ -1,5 +1,6 @@
-//! The column groups of a file: their own trees, the totals of the main tree in which their pages and values are counted,
-//! and that an erase has no parts. It does not know which rows are erases: the main tree and the history say that later.
+//! The column groups of a file: their own trees, the totals of the main tree in which their pages and values are
+//! counted, and that an erase has no parts. It does not know which rows are erases: the main tree and the history say
+//! that later.
 
 use super::tree_walk::DataPage;
 use super::{Check, Values, chunks_of};

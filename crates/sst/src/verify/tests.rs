@@ -733,8 +733,8 @@ fn an_erase_with_a_part_in_a_group_is_noticed() {
     }
 }
 
-/// What a check says of a file of 6 rows, two to a partition, whose filter is written again with what `change` makes of the
-/// fingerprints of partition `which`.
+/// What a check says of a file of 6 rows, two to a partition, whose filter is written again with what `change` makes of
+/// the fingerprints of partition `which`.
 fn complaint_of_filter(which: usize, change: impl FnOnce(&mut [u8])) -> String {
     let options = BuildOptions { filter: FilterKind::Bits8, filter_prefix_bytes: 1, max_page_rows: 2, ..tiny() };
     let built = Content::of_keys(["a1", "a2", "a3", "b1", "c1", "c2"]).build(options);

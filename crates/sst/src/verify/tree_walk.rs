@@ -1,11 +1,12 @@
 //! One tree of a file, page by page in the order of its keys, every index node compared with what is found under it.
 //! It does not know what rows say; its caller adds to the totals what only rows tell.
 //!
-//! It does not go down by [`Subtree`](crate::Subtree), which takes rows and totals from the parent: what parents say is what
-//! is checked here, so the rows of a page are counted from the pages before it.
+//! It does not go down by [`Subtree`](crate::Subtree), which takes rows and totals from the parent: what parents say is
+//! what is checked here, so the rows of a page are counted from the pages before it.
 //!
-//! The keys of every page lie between the separators beside it, and the upper separator of a page is the lower one of the
-//! next. So keys are in order across pages too, and, as every page has rows, separators lie between those of the node above.
+//! The keys of every page lie between the separators beside it, and the upper separator of a page is the lower one of
+//! the next. So keys are in order across pages too, and, as every page has rows, separators lie between those of the
+//! node above.
 
 use super::Check;
 use crate::KeyRange;

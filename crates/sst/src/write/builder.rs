@@ -80,9 +80,9 @@ impl BuildOptions {
         }
     }
 
-    /// Values longer than this lie outside their page: four rows to a page at least, or two in a page of a block or more whose
-    /// quarter is less than a block. A value outside has blocks of its own in memory, and so takes several times its length
-    /// there if it is shorter than one.
+    /// Values longer than this lie outside their page: four rows to a page at least, or two in a page of a block or
+    /// more whose quarter is less than a block. A value outside has blocks of its own in memory, and so takes several
+    /// times its length there if it is shorter than one.
     pub fn inline_bytes(&self) -> usize {
         let page = self.page_bytes as usize;
         // Room for two rows with their keys.
@@ -158,8 +158,8 @@ impl SstBuilder {
         }
     }
 
-    /// Has the file say in its footer where it comes from, in at most [`MAX_ORIGIN_BYTES`] that only the caller reads. It
-    /// does not where [`BuildOptions::features`] do not allow it.
+    /// Has the file say in its footer where it comes from, in at most [`MAX_ORIGIN_BYTES`] that only the caller reads.
+    /// It does not where [`BuildOptions::features`] do not allow it.
     pub fn with_origin(mut self, origin: Vec<u8>) -> Self {
         assert!(origin.len() <= MAX_ORIGIN_BYTES, "the footer has room for so much");
         if self.options.features & ORIGIN != 0 {
@@ -186,7 +186,8 @@ impl SstBuilder {
         self.writer.offset() + filter + trees.map(|tree| tree.waiting_bytes()).sum::<u64>() + BLOCK_BYTES as u64
     }
 
-    /// Memory the builder takes: the writer's buffer, open pages, closed nodes and partitions that wait for their extents.
+    /// Memory the builder takes: the writer's buffer, open pages, closed nodes and partitions that wait for their
+    /// extents.
     pub fn memory_bytes(&self) -> u64 {
         let trees = [&self.main, &self.history, &self.range_erases].map(KeyedRows::memory_bytes);
         let groups = self.groups.iter().flat_map(|group| [group.newest.memory_bytes(), group.older.memory_bytes()]);
@@ -201,8 +202,8 @@ impl SstBuilder {
         &self.last_key
     }
 
-    /// Adds a version of a row: its parts, one for each column group with the main one first; those of an erase are empty, or
-    /// there are none. The first version of a key is its newest; the others go to the history.
+    /// Adds a version of a row: its parts, one for each column group with the main one first; those of an erase are
+    /// empty, or there are none. The first version of a key is its newest; the others go to the history.
     ///
     /// # Errors
     ///

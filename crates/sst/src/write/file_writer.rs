@@ -6,9 +6,9 @@ use pages::page::{Packing, pack_page, seal_page};
 use pages::{Address, Codec, Error, PACK_BYTES, PageKind, Result};
 use std::path::PathBuf;
 
-/// Bytes gathered before they are written: enough for the sequential rate of the disk. More would delay the reads that wait
-/// behind a write. A virtual disk wrote 1.7 GB/s in pieces of this size and 2.9 GB/s in pieces of 1 MiB; beside writes at
-/// 160 MB/s, one read in a hundred took 250 us with these pieces and 390 us with the larger ones.
+/// Bytes gathered before they are written: enough for the sequential rate of the disk. More would delay the reads that
+/// wait behind a write. A virtual disk wrote 1.7 GB/s in pieces of this size and 2.9 GB/s in pieces of 1 MiB; beside
+/// writes at 160 MB/s, one read in a hundred took 250 us with these pieces and 390 us with the larger ones.
 const BUFFER_BYTES: usize = 128 << 10;
 
 /// Bytes reserved at first: most files of a flush of many tables are small, and a buffer is zeroed before it is used.

@@ -1,8 +1,8 @@
-//! The filter of a file, built as its keys arrive: their hashes wait until there are enough for a partition. It knows no
-//! values and no versions.
+//! The filter of a file, built as its keys arrive: their hashes wait until there are enough for a partition. It knows
+//! no values and no versions.
 //!
-//! Closed partitions wait in memory and are written together, as closed leaf nodes are. So pages of rows lie beside each
-//! other, and a file of less than about 800,000 keys has its filter at its end.
+//! Closed partitions wait in memory and are written together, as closed leaf nodes are. So pages of rows lie beside
+//! each other, and a file of less than about 800,000 keys has its filter at its end.
 
 use super::builder::BuildOptions;
 use super::file_writer::FileWriter;
@@ -87,14 +87,14 @@ impl FilterRows {
 
     /// Adds the key of the next row, after `last` if there is one.
     ///
-    /// Where a partition ends does not look at prefixes, and yet the partition under which a prefix lies is the first that
-    /// has keys with it. Let P be a prefix of `prefix_bytes` bytes and k the first key that begins with it.
+    /// Where a partition ends does not look at prefixes, and yet the partition under which a prefix lies is the first
+    /// that has keys with it. Let P be a prefix of `prefix_bytes` bytes and k the first key that begins with it.
     ///
     /// * Every separator after k's partition is greater than that partition's last key, so than k, so than P.
-    /// * The separator before it is at most P: if k is the partition's first key, the separator is the shortest prefix of k
-    ///   that the key before k does not have; that key does not have P, so the separator is not longer than P, and a prefix
-    ///   of it. If k is not the first, the first is less than k without beginning with P, so it is less than P, and the
-    ///   separator is not greater than it.
+    /// * The separator before it is at most P: if k is the partition's first key, the separator is the shortest prefix
+    ///   of k that the key before k does not have; that key does not have P, so the separator is not longer than P, and
+    ///   a prefix of it. If k is not the first, the first is less than k without beginning with P, so it is less than
+    ///   P, and the separator is not greater than it.
     pub fn add(&mut self, writer: &mut FileWriter, options: &BuildOptions, last: &[u8], key: &[u8]) -> Result<()> {
         if self.open_rows == self.partition_rows {
             self.close(writer, options)?;

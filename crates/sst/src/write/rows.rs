@@ -1,5 +1,5 @@
-//! Pages of one tree, built as its rows arrive: a page is closed when the next row does not fit. Rows come with keys, or, as
-//! parts of a column group, without them. It does not know what the rows mean.
+//! Pages of one tree, built as its rows arrive: a page is closed when the next row does not fit. Rows come with keys,
+//! or, as parts of a column group, without them. It does not know what the rows mean.
 
 use super::builder::BuildOptions;
 use super::file_writer::FileWriter;
@@ -30,8 +30,8 @@ pub struct KeyedRows {
     /// Separator before the open page.
     separator: Vec<u8>,
     tree: TreeBuilder,
-    /// Stored bytes of what belongs to the rows so far and lies elsewhere. A page that a row closes is told what this is
-    /// when the row comes.
+    /// Stored bytes of what belongs to the rows so far and lies elsewhere. A page that a row closes is told what this
+    /// is when the row comes.
     pub elsewhere: u64,
     scratch: Vec<u8>,
 }

@@ -1,6 +1,6 @@
-//! The index over the pages of one tree, built as they are closed: the address and the totals of a page go to the node above
-//! it. A node is closed when children for two nodes wait, so that the last two nodes of a level can share theirs evenly. It
-//! does not know what the pages hold.
+//! The index over the pages of one tree, built as they are closed: the address and the totals of a page go to the node
+//! above it. A node is closed when children for two nodes wait, so that the last two nodes of a level can share theirs
+//! evenly. It does not know what the pages hold.
 //!
 //! Closed leaf nodes wait in memory and are written together, as an extent, so that the index of a file lies in one
 //! place. Everything above a leaf is written with the extent that completes it.

@@ -1,5 +1,5 @@
-//! Cut points in order, each as far from the truth as its interval says and no further than half a resolution or the data
-//! pages around it; and what is read to find them.
+//! Cut points in order, each as far from the truth as its interval says and no further than half a resolution or the
+//! data pages around it; and what is read to find them.
 
 use super::truth::{Counting, Tree, holds, slice};
 use super::{Case, check_cases, open};
