@@ -4,8 +4,9 @@
 
 use super::*;
 use clap::Parser;
+use kit::Scratch;
 use recorded::{Trace, What};
-use std::path::PathBuf;
+use std::path::Path;
 
 #[derive(Parser)]
 struct Command {
@@ -22,37 +23,24 @@ fn reported(arguments: &[&str]) -> Result<String, Failed> {
     report(&options(arguments).expect("right arguments"))
 }
 
-/// A file of this test alone, removed in the end.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new(name: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("larch-{}-{name}", std::process::id())))
-    }
-
-    fn text(&self) -> &str {
-        self.0.to_str().expect("names of tests are text")
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        std::fs::remove_file(&self.0).unwrap_or_default();
-    }
+/// A path of a file in `scratch`, as an argument.
+fn path_in(scratch: &Scratch) -> String {
+    scratch.join("saved.trace").into_os_string().into_string().expect("names of tests are text")
 }
 
 #[test]
 fn every_policy_is_told_of_on_every_trace_and_saved_traces_give_the_same() {
-    let file = Temporary::new("all.trace");
-    let table = reported(&["--records", "5000", "--save", file.text()]).expect("it works");
+    let scratch = Scratch::new("cache");
+    let file = &path_in(&scratch);
+    let table = reported(&["--records", "5000", "--save", file]).expect("it works");
     for name in ["A, updates", "C, uniform reads", "E, short scans", "C beside a full scan"] {
         assert!(table.contains(name), "{table}");
     }
     for kind in Kind::ALL {
         assert_eq!(table.matches(&format!("\n{:10} |", kind.name())).count(), 9, "{table}");
     }
-    assert_eq!(reported(&["--trace", file.text()]).expect("it was just written"), table);
-    let json = reported(&["--trace", file.text(), "--json", "--cache-sizes", "64KiB,1MiB"]).expect("as before");
+    assert_eq!(reported(&["--trace", file]).expect("it was just written"), table);
+    let json = reported(&["--trace", file, "--json", "--cache-sizes", "64KiB,1MiB"]).expect("as before");
     let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
     let sizes = &json["traces"][8]["sizes"];
     assert_eq!((&sizes[0]["cache_bytes"], &sizes[1]["cache_bytes"]), (&65_536.into(), &1_048_576.into()));
@@ -75,15 +63,15 @@ fn traces_are_the_same_each_time_and_have_what_their_workloads_do() {
 
 #[test]
 fn empty_and_unreadable_traces_are_refused() {
-    let file = Temporary::new("empty.trace");
-    trace_file::save(&file.0, &[]).expect("a new file");
-    assert!(matches!(reported(&["--trace", file.text()]), Err(Failed::Empty(_))));
+    let scratch = Scratch::new("cache");
+    let file = &path_in(&scratch);
+    trace_file::save(Path::new(file), &[]).expect("a new file");
+    assert!(matches!(reported(&["--trace", file]), Err(Failed::Empty(_))));
     let nothing = Trace { name: "nothing".to_owned(), operations: 5, accesses: Vec::new() };
-    trace_file::save(&file.0, &[nothing]).expect("the same file");
-    assert_eq!(reported(&["--trace", file.text()]), Err(Failed::Empty("the trace of nothing is empty".to_owned())));
-    std::fs::write(&file.0, "no trace").expect("the same file");
-    assert!(matches!(reported(&["--trace", file.text()]), Err(Failed::Usage(_))));
-    drop(file);
+    trace_file::save(Path::new(file), &[nothing]).expect("the same file");
+    assert_eq!(reported(&["--trace", file]), Err(Failed::Empty("the trace of nothing is empty".to_owned())));
+    std::fs::write(file, "no trace").expect("the same file");
+    assert!(matches!(reported(&["--trace", file]), Err(Failed::Usage(_))));
     assert!(matches!(reported(&["--trace", "/no/such/file"]), Err(Failed::Usage(_))));
 }
 

@@ -18,9 +18,11 @@ use crate::args::{Scale, SharingArgs};
 use data::{Data, Reads};
 use harness::report::{Pair, Run};
 use harness::{Failure, Length, Measured, Plan, RunError, Store};
+use kit::Scratch;
+use kit::scratch::check_room;
 use readers::{Counts, Readers, Sharing};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use suite::results;
 use suite::stop::Stop;
@@ -53,16 +55,6 @@ struct Side {
     ending: Ending,
 }
 
-/// A directory that goes when this does.
-struct Temporary(PathBuf);
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // After an error there is one to report already.
-        fs::remove_dir_all(&self.0).unwrap_or_default();
-    }
-}
-
 /// Does the experiment, prints and writes what came of it.
 pub fn run(args: &SharingArgs) -> Result<Ending, Failure> {
     if let Some(out) = &args.out {
@@ -77,17 +69,17 @@ pub fn run(args: &SharingArgs) -> Result<Ending, Failure> {
     };
     let time = args.time.unwrap_or(Duration::from_secs(usual));
     let data = [Data::partitions(), Data::keys(rows)];
-    system::check_room(&parent, data.iter().map(|data| data.most_bytes()).max().unwrap_or(0))?;
-    let place = parent.join(format!("larch-sharing-{}", std::process::id()));
-    fs::create_dir(&place)
-        .map_err(|error| Failure::session("target", format!("cannot make {}: {error}", place.display())))?;
-    let place = Temporary(place);
-    stop.removes(&place.0);
+    let refused = |why| Failure::session("target", why);
+    let needed_bytes = data.iter().map(|data| data.most_bytes()).max().unwrap_or(0);
+    let advice = "name a directory with more by --dir, or a smaller --scale";
+    check_room(&parent, needed_bytes, advice).map_err(refused)?;
+    let scratch = Scratch::new_in(&parent, "sharing").map_err(refused)?;
+    stop.removes(scratch.path());
 
     let mut sides = Vec::new();
     let (mut ending, mut is_short) = (Ending::Good, false);
     for data in &data {
-        ending = compare(data, &place.0.join(data.name), time, &stop, &mut sides)?;
+        ending = compare(data, &scratch.join(data.name), time, &stop, &mut sides)?;
         if !matches!(ending, Ending::Good | Ending::Short) {
             break;
         }

@@ -9,8 +9,9 @@ use crate::request::{Fields, Request, Table};
 use crate::store::{Failure, Outcome, Rows, Session, Store};
 use crate::strings::Strings;
 use crate::target::{Opening, Scheme, Target};
+pub use kit::Scratch;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A row by key, as the store should have it.
 type Model = BTreeMap<Vec<u8>, Vec<Vec<u8>>>;
@@ -22,37 +23,6 @@ pub enum Content {
     Bytes,
     /// Letters and digits.
     Text,
-}
-
-/// A directory for a test, removed in the end.
-#[derive(Debug)]
-pub struct Scratch(PathBuf);
-
-impl Scratch {
-    /// A new empty directory, with `name` in its name.
-    pub fn new(name: &str) -> Self {
-        for number in 0.. {
-            let path = std::env::temp_dir().join(format!("larch-bench-{name}-{}-{number}", std::process::id()));
-            match std::fs::create_dir(&path) {
-                Ok(()) => return Self(path),
-                // Another test's.
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => panic!("cannot make {}: {error}", path.display()),
-            }
-        }
-        unreachable!("some number is free")
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        drop(std::fs::remove_dir_all(&self.0));
-    }
 }
 
 /// Checks the store that `target` names: every request, with rows of one field and of ten, bulk load, several threads, and

@@ -6,35 +6,12 @@ use harness::{
     Blocking, Client, Clock, Counter, Extra, Failure, Fields, Flights, Kind, Length, Next, Outcome, Pace, Plan, Reply,
     Request, Served, Session, Setting, Store, Workload,
 };
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use kit::allocations::{Counting, Thread};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Counts what each thread asks for.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: all requests go to the system's allocator unchanged; the counter is a plain cell without a destructor, whose
-// access allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promises about `layout` are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        // SAFETY: `start` came from the above, that is from the system's allocator, with this layout.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static COUNTING: Counting<Thread> = Counting::new();
 
 /// Operations of two requests, with a check of its own after each.
 struct Pairs;
@@ -101,9 +78,9 @@ impl QuietSession<'_> {
     fn count(&mut self) {
         self.requests += 1;
         match self.requests {
-            FIRST => self.before = ALLOCATIONS.get(),
+            FIRST => self.before = Thread::so_far().count,
             all if all == FIRST + COUNTED => {
-                self.allocations.store(ALLOCATIONS.get() - self.before, Ordering::SeqCst);
+                self.allocations.store(Thread::so_far().count - self.before, Ordering::SeqCst);
             }
             _ => {}
         }

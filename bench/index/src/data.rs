@@ -2,8 +2,8 @@
 //! do, with the indexes of both kinds in each file.
 
 use crate::rows::{HOT_BYTES, Key, key, mix, value};
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
 use larch::{Database, Durability, IndexKind, LevelOptions, Selection, Table, TableOptions};
 use os::Access;
 use os::Machine;
@@ -92,8 +92,8 @@ pub struct Opened {
 
 impl DataSet {
     /// Writes the data.
-    pub fn build(workplace: &Workplace, shape: Shape) -> Result<Self> {
-        let directory = workplace.join("data");
+    pub fn build(scratch: &Scratch, shape: Shape) -> Result<Self> {
+        let directory = scratch.join("data");
         let levels = LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() };
         let database = Database::builder(&directory)
             .write_buffer_bytes(WRITE_BUFFER_BYTES)

@@ -1,7 +1,7 @@
 //! SSTs that lie alone: built by the engine's own builder, opened over a cache of the caller's choice.
 
 use crate::Result;
-use crate::workplace::Workplace;
+use kit::Scratch;
 use os::sync::Arc;
 use os::{Access, Disk, Machine};
 use pages::{Admit, PageCache, PageKind, PageSource, Reason, Session, retry};
@@ -20,12 +20,12 @@ pub struct Lone {
 impl Lone {
     /// Builds the file `name` of rows `0..rows`, each with the key and the value that its number gives. Keys must grow.
     pub fn build<K: AsRef<[u8]>, V: AsRef<[u8]>>(
-        workplace: &Workplace,
+        scratch: &Scratch,
         name: &str,
         options: BuildOptions,
         rows: impl Iterator<Item = (K, V)>,
     ) -> Result<Self> {
-        let path = workplace.join(name);
+        let path = scratch.join(name);
         let file = Machine::real().disk.open(&path, Access::CreateDirect)?;
         let mut builder = SstBuilder::new(file, path.clone(), 7, options);
         for (key, value) in rows {

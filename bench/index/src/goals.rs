@@ -18,8 +18,8 @@ mod slices;
 mod small_cache;
 mod statistics;
 
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
 use serde::Serialize;
 
 /// A goal beside what was measured.
@@ -32,35 +32,15 @@ pub struct Line {
     /// What it is.
     pub measured: String,
     /// Whether that is enough.
-    pub verdict: Verdict,
+    #[serde(rename = "verdict", serialize_with = "serialize_verdict")]
+    pub is_reached: bool,
     /// What one must know to read the figure.
     pub notes: Vec<String>,
 }
 
-/// Whether a goal is reached.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// It is.
-    Ok,
-    /// It is not.
-    FallsShort,
-}
-
-impl Verdict {
-    /// As it stands in the report.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::FallsShort => "FALLS SHORT",
-        }
-    }
-}
-
 impl Line {
     fn new(metric: &'static str, goal: impl Into<String>, measured: impl Into<String>, is_reached: bool) -> Self {
-        let verdict = if is_reached { Verdict::Ok } else { Verdict::FallsShort };
-        Self { metric, goal: goal.into(), measured: measured.into(), verdict, notes: Vec::new() }
+        Self { metric, goal: goal.into(), measured: measured.into(), is_reached, notes: Vec::new() }
     }
 
     fn note(mut self, note: impl Into<String>) -> Self {
@@ -69,8 +49,12 @@ impl Line {
     }
 }
 
+fn serialize_verdict<S: serde::Serializer>(is_reached: &bool, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.serialize_str(if *is_reached { "ok" } else { "falls_short" })
+}
+
 /// Measures one subject.
-pub type Goal = fn(&Workplace, Size) -> Result<Vec<Line>>;
+pub type Goal = fn(&Scratch, Size) -> Result<Vec<Line>>;
 
 /// A goal that can be asked for by name.
 pub type Named = (&'static str, Goal);

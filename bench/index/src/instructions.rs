@@ -1,7 +1,7 @@
 //! Counts of instructions: by the processor where it lets us, else by valgrind, else not at all. Never estimated.
 
 use crate::Result;
-use crate::workplace::Workplace;
+use kit::Scratch;
 use perf_event::events::Hardware;
 use std::path::Path;
 use std::process::Command;
@@ -55,7 +55,7 @@ pub fn counted_region(work: &mut dyn FnMut()) {
 }
 
 /// Runs this program on the data in `directory` under valgrind: the instructions of each [`counted_region`] it comes to.
-pub fn count_in_valgrind(directory: &Path, workplace: &Workplace) -> Result<Vec<u64>> {
+pub fn count_in_valgrind(directory: &Path, scratch: &Scratch) -> Result<Vec<u64>> {
     const NAME: &str = "callgrind";
     let region = concat!(module_path!(), "::counted_region");
     // Valgrind 3.19 lets no other thread run while one waits for a ring. What is counted reads nothing from disk.
@@ -65,7 +65,7 @@ pub fn count_in_valgrind(directory: &Path, workplace: &Workplace) -> Result<Vec<
         .arg("--collect-atstart=no")
         .arg(format!("--toggle-collect={region}"))
         .arg(format!("--dump-after={region}"))
-        .arg(format!("--callgrind-out-file={}", workplace.join(NAME).display()))
+        .arg(format!("--callgrind-out-file={}", scratch.join(NAME).display()))
         .arg(std::env::current_exe()?)
         .arg("--count")
         .arg(directory)
@@ -75,7 +75,7 @@ pub fn count_in_valgrind(directory: &Path, workplace: &Workplace) -> Result<Vec<
     }
     // One file for each time the region was left, numbered from 1.
     let mut counts = Vec::new();
-    while let Ok(text) = std::fs::read_to_string(workplace.join(&format!("{NAME}.{}", counts.len() + 1))) {
+    while let Ok(text) = std::fs::read_to_string(scratch.join(format!("{NAME}.{}", counts.len() + 1))) {
         let total = text.lines().find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));
         match total.and_then(|total| total.trim().parse().ok()) {
             Some(total @ 1..) => counts.push(total),
@@ -83,7 +83,7 @@ pub fn count_in_valgrind(directory: &Path, workplace: &Workplace) -> Result<Vec<
         }
     }
     for i in 1.. {
-        if std::fs::remove_file(workplace.join(&format!("{NAME}.{i}"))).is_err() {
+        if std::fs::remove_file(scratch.join(format!("{NAME}.{i}"))).is_err() {
             break;
         }
     }

@@ -13,7 +13,6 @@
     reason = "a benchmark takes real time on a real machine"
 )]
 
-mod allocations;
 mod data;
 mod file;
 mod goals;
@@ -24,21 +23,21 @@ mod peer;
 mod report;
 mod rows;
 mod statistics;
-mod workplace;
 
 use clap::Parser;
+use kit::Scratch;
+use kit::allocations::{Counting, Thread};
 use measure::Effort;
 use report::Report;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use workplace::Workplace;
 
 /// What went wrong; a benchmark has nothing to do about it but to say it.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 #[global_allocator]
-static COUNTING: allocations::Counting = allocations::Counting;
+static COUNTING: Counting<Thread> = Counting::new();
 
 /// The benchmark of the index.
 #[derive(Parser)]
@@ -106,17 +105,17 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     let goals = goals::named(&arguments.only)?;
     let started = Instant::now();
     let size = Size { quick: arguments.quick };
-    let workplace = Workplace::new(arguments.directory.as_deref())?;
+    let scratch = Scratch::for_benchmark(arguments.directory.as_deref(), "bench-index", || ())?;
     let mut report = Report::new(arguments.quick);
     report.print_machine();
     if !arguments.goals && arguments.only.is_empty() {
         let counter = instructions::Counter::find();
         report.print_counter(&counter);
         for shape in data::Shape::all(size) {
-            let data = data::DataSet::build(&workplace, shape)?;
-            let parts = operations::measure(&data, &counter, &workplace, size)?;
+            let data = data::DataSet::build(&scratch, shape)?;
+            let parts = operations::measure(&data, &counter, &scratch, size)?;
             report.print_parts(&data, parts)?;
-            workplace.clear()?;
+            scratch.clear()?;
         }
         report.print_nodes(operations::measure_nodes(&counter, size)?);
     }
@@ -124,17 +123,17 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
         report.print_goals_head();
         for (name, goal) in goals {
             eprintln!("measuring {name}");
-            let lines = goal(&workplace, size)?;
+            let lines = goal(&scratch, size)?;
             report.print_goals(lines);
-            workplace.clear()?;
+            scratch.clear()?;
         }
     }
-    workplace.remove()?;
+    scratch.remove()?;
     println!("\ntook {:.0} s", started.elapsed().as_secs_f64());
     if let Some(path) = &arguments.json {
         report.write_json(path)?;
     }
     let short = report.falls_short();
-    println!("falls short: {short}");
+    print!("{}", kit::goals::summary(short));
     Ok(if short == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

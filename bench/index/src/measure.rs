@@ -6,6 +6,7 @@
 //! a side that did nothing, or something else, is an error and no result.
 
 use crate::Result;
+use kit::{median, spread};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
@@ -52,7 +53,7 @@ pub fn in_turns<P>(
             turns.push(time.as_nanos() as f64 / count as f64);
         }
     }
-    Ok(turns.iter_mut().map(|turns| Timed { nanos: median(turns), spread: spread(turns) }).collect())
+    Ok(turns.iter().map(|turns| Timed { nanos: median(turns), spread: spread(turns) }).collect())
 }
 
 /// Operations that take as long as a turn should, on the slowest side. Warms everything up on the way.
@@ -81,23 +82,6 @@ fn time<P>(side: &mut Side<'_, P>, probes: &[P]) -> Result<(Duration, u64)> {
 pub fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-/// The middle value, or the mean of the two in the middle. There must be one; sorts `values`.
-pub fn median(values: &mut [f64]) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() % 2 {
-        1 => values[middle],
-        _ => (values[middle - 1] + values[middle]) / 2.0,
-    }
-}
-
-/// The upper less the lower quartile, as a part of the median. Wants sorted values.
-fn spread(sorted: &[f64]) -> f64 {
-    let quarter = sorted.len() / 4;
-    let median = median(&mut sorted.to_vec());
-    (sorted[sorted.len() - 1 - quarter] - sorted[quarter]) / median.max(f64::MIN_POSITIVE)
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use crate::instructions::{Counter, counted_region};
 use crate::measure::{Timed, in_turns};
 use crate::rows::{Key, Probe, key, probes, stamp, stamp_of};
 use crate::statistics;
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
 use pages::retry;
 use serde::Serialize;
 use sst::format::node::{Child, IndexNode, NodeBuilder, Totals};
@@ -249,7 +249,7 @@ impl<'d> Runner<'d> {
 }
 
 /// Times and counts of everything that can be done with `data`.
-pub fn measure(data: &DataSet, counter: &Counter, workplace: &Workplace, size: Size) -> Result<Vec<Part>> {
+pub fn measure(data: &DataSet, counter: &Counter, scratch: &Scratch, size: Size) -> Result<Vec<Part>> {
     let (btree, flat) = (data.open(false)?, data.open(true)?);
     for opened in [&btree, &flat] {
         opened.warm()?;
@@ -269,7 +269,7 @@ pub fn measure(data: &DataSet, counter: &Counter, workplace: &Workplace, size: S
             Some(counts)
         }
         Counter::Valgrind => {
-            let counts = crate::instructions::count_in_valgrind(data.directory(), workplace)?;
+            let counts = crate::instructions::count_in_valgrind(data.directory(), scratch)?;
             if counts.len() != 2 * operations.len() {
                 return Err(format!("{} operations were counted, not {}", counts.len(), 2 * operations.len()).into());
             }

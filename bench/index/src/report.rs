@@ -2,9 +2,10 @@
 
 use crate::Result;
 use crate::data::{DataSet, Shape};
-use crate::goals::{Line, Verdict};
+use crate::goals::Line;
 use crate::instructions::Counter;
 use crate::operations::{Cost, NodeSearch, Part};
+use kit::goals::word;
 use serde::Serialize;
 use std::path::Path;
 
@@ -117,7 +118,7 @@ impl Report {
     /// The lines of one subject.
     pub fn print_goals(&mut self, lines: Vec<Line>) {
         for line in lines {
-            println!("{} | {} | {} | {}", line.metric, line.goal, line.measured, line.verdict.name());
+            println!("{} | {} | {} | {}", line.metric, line.goal, line.measured, word(line.is_reached));
             for note in &line.notes {
                 println!("    {note}");
             }
@@ -127,7 +128,7 @@ impl Report {
 
     /// How many goals are not reached.
     pub fn falls_short(&self) -> usize {
-        self.goals.iter().filter(|line| line.verdict == Verdict::FallsShort).count()
+        self.goals.iter().filter(|line| !line.is_reached).count()
     }
 
     /// Writes everything to `path`.

@@ -4,20 +4,22 @@ use crate::args::QuickArgs;
 use crate::print;
 use harness::report::text;
 use harness::{Failure, Length, Plan, Workload, noop::Noop};
+use kit::goals::{Bound, summary};
+use kit::median::{extremes, median};
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use store_postgres::comparison;
 use ycsb::{Ceiling, Load, Run, Settings};
 
-/// Operations a second of a processor that workloads A and C are to reach on a store that does nothing.
-const OPERATIONS_GOAL: f64 = 5e6;
-/// Bytes of values a second of a processor that a load is to reach.
-const BYTES_GOAL: f64 = 1e9;
+/// Million operations a second of a processor that workloads A and C are to reach on a store that does nothing.
+const OPERATIONS_GOAL: Bound = Bound::AtLeast(5.0);
+/// Gigabytes of values a second of a processor that a load is to reach.
+const BYTES_GOAL: Bound = Bound::AtLeast(1.0);
 /// Values of a record as it is by default: 10 fields of 100 bytes.
 const RECORD_BYTES: f64 = 1000.0;
 /// Queries a second of a processor, in those of pgbench.
-const PGBENCH_GOAL: f64 = 1.1;
+const PGBENCH_GOAL: Bound = Bound::AtLeast(1.1);
 
 /// Measures what YCSB's clients cost without a store: alone, and with the clocks and histograms of the harness. Says
 /// whether the goals are reached.
@@ -31,16 +33,16 @@ pub fn generator(args: &QuickArgs) -> Result<bool, Failure> {
         let driven = driven(&Run::new(&settings, 1), time)?;
         let rates = format!("{:>17.2} M op/s {:>17.2} M op/s", alone / 1e6, driven / 1e6);
         put(&mut text, format_args!("{:12} {rates}\n", format!("workload {name}")));
-        if matches!(name, "a" | "c") && driven < OPERATIONS_GOAL {
-            short.push(format!("workload {name}: {:.2} M of {:.0} M", driven / 1e6, OPERATIONS_GOAL / 1e6));
+        if matches!(name, "a" | "c") && !OPERATIONS_GOAL.is_reached(driven / 1e6) {
+            short.push(format!("workload {name}: {:.2} M op/s, {OPERATIONS_GOAL} M", driven / 1e6));
         }
     }
     let settings = settings("a", &[("recordcount", "1000000000")])?;
     let alone = Ceiling::of(&mut Load::new(&settings, 1).client(0, 1), time).value_bytes_per_second();
     let bytes = driven(&Load::new(&settings, 1), time)? * RECORD_BYTES;
     put(&mut text, format_args!("{:12} {:>19.2} GB/s {:>19.2} GB/s\n", "load", alone / 1e9, bytes / 1e9));
-    if bytes < BYTES_GOAL {
-        short.push(format!("load: {:.2} GB/s of 1", bytes / 1e9));
+    if !BYTES_GOAL.is_reached(bytes / 1e9) {
+        short.push(format!("load: {:.2} GB/s, {BYTES_GOAL}", bytes / 1e9));
     }
     text.push_str("each for a second of one processor; goals: 5 M op/s of a and c, 1 GB/s of values\n");
     told(text, &short)
@@ -84,8 +86,8 @@ pub fn pgbench(args: &QuickArgs) -> Result<bool, Failure> {
                 sides.ratio()
             ),
         );
-        if sides.ratio() < PGBENCH_GOAL {
-            short.push(format!("{name}: {:.2} of {PGBENCH_GOAL}", sides.ratio()));
+        if !PGBENCH_GOAL.is_reached(sides.ratio()) {
+            short.push(format!("{name}: {:.2}, {PGBENCH_GOAL}", sides.ratio()));
         }
     }
     told(text, &short)
@@ -93,10 +95,9 @@ pub fn pgbench(args: &QuickArgs) -> Result<bool, Failure> {
 
 /// The median, with least and most.
 fn spread(runs: &[comparison::Run]) -> String {
-    let mut rates: Vec<f64> = runs.iter().map(comparison::Run::per_processor_second).collect();
-    rates.sort_unstable_by(f64::total_cmp);
-    let rate = |at: usize| text::rate(rates[at]);
-    format!("{} ({} to {})", rate(rates.len() / 2), rate(0), rate(rates.len() - 1))
+    let rates: Vec<f64> = runs.iter().map(comparison::Run::per_processor_second).collect();
+    let (least, most) = extremes(&rates);
+    format!("{} ({} to {})", text::rate(median(&rates)), text::rate(least), text::rate(most))
 }
 
 /// Prints a table with what fell short of its goal.
@@ -104,7 +105,7 @@ fn told(mut text: String, short: &[String]) -> Result<bool, Failure> {
     for line in short {
         put(&mut text, format_args!("  {line}\n"));
     }
-    put(&mut text, format_args!("falls short: {}\n", short.len()));
+    text.push_str(&summary(short.len()));
     print(&text)?;
     Ok(short.is_empty())
 }

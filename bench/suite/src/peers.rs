@@ -15,15 +15,26 @@ mod orders;
 mod raw;
 mod table;
 mod tasks;
-mod workplace;
 
 pub use child::serve;
 pub use cold::run as cold;
 pub use memory::run as in_memory;
 
+use crate::args::PeersArgs;
 use herd::Peer;
+use kit::Scratch;
 use orders::{Measure, Order, Sample};
 use table::{Row, Table};
+
+/// Where the databases of a comparison lie. ^C also removes the memory limits of peers.
+fn place(args: &PeersArgs, name: &str) -> Result<Scratch, String> {
+    Scratch::for_benchmark(args.dir.as_deref(), name, memory_limit::remove_all)
+}
+
+fn check_room(place: &Scratch, needed_bytes: u64) -> Result<(), String> {
+    let advice = "name a directory with more by --dir, or measure fewer rows with --records";
+    kit::scratch::check_room(place.path(), needed_bytes, advice)
+}
 
 /// Tells how far a run is, on stderr.
 struct Tale {
@@ -105,7 +116,7 @@ fn verdict(table: &Table) -> Ending {
         text.push_str(&format!("failed: {failure}\n"));
     }
     let short = table.verdicts().iter().filter(|verdict| !verdict.reached).count();
-    text.push_str(&format!("falls short: {short}\n"));
+    text.push_str(&kit::goals::summary(short));
     let is_good = short == 0 && table.is_measured() && table.failures.is_empty();
     Ending { text, is_good, unmeasured: unmeasured.len() }
 }

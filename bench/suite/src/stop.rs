@@ -9,9 +9,6 @@ use os::sync::atomic::{AtomicBool, Ordering};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// How often it is tried to remove a directory that is in use.
-const ATTEMPTS: u32 = 10;
-
 /// Whether ^C was pressed.
 #[derive(Clone, Debug)]
 pub struct Stop {
@@ -27,9 +24,8 @@ impl Stop {
         let (pressed, temporary) = (stop.pressed.clone(), stop.temporary.clone());
         ctrlc::set_handler(move || {
             if pressed.swap(true, Ordering::Relaxed) {
-                // Who works in it may make a file meanwhile, and there is no time to wait for their end.
-                let removed = |directory: &PathBuf| std::fs::remove_dir_all(directory).is_ok() || !directory.exists();
-                temporary.get().map(|directory| (0..ATTEMPTS).any(|_| removed(directory)));
+                // Threads may still make files in it, and there is no time to wait until they end.
+                temporary.get().map(|directory| kit::scratch::remove_in_use(directory));
                 std::process::exit(130);
             }
             say("larch: ending; what was measured so far is told. Once more ends at once");

@@ -4,10 +4,11 @@
 
 use crate::{Load, Properties, RawLog, Run, Settings, built_in, export};
 use harness::{Clock, Counter, Failure, KeyValue, Measured, Plan, Records, Session, Setting, Store, Workload, run};
+use kit::Scratch;
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 /// Rows by key.
@@ -95,27 +96,11 @@ fn loaded(settings: &Settings) -> Memory {
     store
 }
 
-/// A file that is gone in the end.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new(name: &str) -> Self {
-        Temporary(std::env::temp_dir().join(format!("larch-ycsb-{name}-{}", std::process::id())))
-    }
-
-    /// What is in it; then it is gone.
-    fn take(&self) -> String {
-        let text = std::fs::read_to_string(&self.0).expect("it was written");
-        std::fs::remove_file(&self.0).expect("it is there");
-        text
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // After a test it is gone already.
-        std::fs::remove_file(&self.0).unwrap_or_default();
-    }
+/// What is in a file; then it is gone.
+fn take(file: &Path) -> String {
+    let text = std::fs::read_to_string(file).expect("it was written");
+    std::fs::remove_file(file).expect("it is there");
+    text
 }
 
 #[test]
@@ -213,12 +198,13 @@ fn single_times(text: &str) -> (Vec<&str>, BTreeMap<&str, Vec<u64>>) {
 
 #[test]
 fn every_single_time_is_written() {
-    let file = Temporary::new("every");
+    let scratch = Scratch::new("ycsb");
+    let file = scratch.join("every.csv");
     for (workload, more) in [("f", "threadcount=3"), ("d", "threadcount=2 target=100000")] {
         let more = format!(
             "{more} recordcount=100 operationcount=9000 fieldcount=1 fieldlength=40 dataintegrity=true \
              measurementtype=hdrhistogram+raw measurement.raw.output_file={}",
-            file.0.display()
+            file.display()
         );
         let settings = settings(workload, &more);
         let store = loaded(&settings);
@@ -228,7 +214,7 @@ fn every_single_time_is_written() {
         let measured = ended.expect("it is measured");
         log.finish().expect("it is written");
         assert_eq!(measured.operations, 9000);
-        let text = file.take();
+        let text = take(&file);
         let (headers, times) = single_times(&text);
         let summary = export(&measured, &settings.output);
         let kinds = measured.kinds.iter().filter(|kind| !kind.service.is_empty());
@@ -249,10 +235,11 @@ fn every_single_time_is_written() {
 
 #[test]
 fn single_times_of_warm_up_are_left_out() {
-    let file = Temporary::new("warm");
+    let scratch = Scratch::new("ycsb");
+    let file = scratch.join("warm.csv");
     let more = format!(
         "recordcount=10 fieldcount=1 operationcount=100 measurementtype=raw measurement.raw.output_file={}",
-        file.0.display()
+        file.display()
     );
     let settings = settings("c", &more);
     let store = loaded(&settings);
@@ -262,7 +249,7 @@ fn single_times_of_warm_up_are_left_out() {
     let measured = ended.expect("it is measured");
     log.finish().expect("it is written");
     assert_eq!(measured.operations, 100);
-    let text = file.take();
+    let text = take(&file);
     let written = single_times(&text).1.get("READ").map_or(0, Vec::len);
     // In 20 ms there are many thousands; the edge is where the client knows it.
     assert!(written <= 100, "{written}");
@@ -270,11 +257,12 @@ fn single_times_of_warm_up_are_left_out() {
 
 #[test]
 fn single_times_of_requests_that_fail_are_apart() {
-    let file = Temporary::new("failed");
+    let scratch = Scratch::new("ycsb");
+    let file = scratch.join("failed.csv");
     let more = format!(
         "recordcount=100 fieldcount=1 core_workload_insertion_retry_limit=1 core_workload_insertion_retry_interval=0 \
          measurementtype=raw measurement.interval=both measurement.raw.output_file={}",
-        file.0.display()
+        file.display()
     );
     let settings = settings("", &more);
     let store = Memory { fields: 1, put_fails: 10, ..Memory::default() };
@@ -283,7 +271,7 @@ fn single_times_of_requests_that_fail_are_apart() {
     let ended = log.run(&store, &Load::new(&settings, 1), &plan, &AtomicBool::new(false), &mut |_| ());
     assert_eq!(ended.expect("it is measured").retries, 11);
     log.finish().expect("it is written");
-    let text = file.take();
+    let text = take(&file);
     let (headers, times) = single_times(&text);
     assert_eq!(headers, ["INSERT", "Intended-INSERT", "INSERT-FAILED"]);
     assert_eq!(times["INSERT"].len(), 100);

@@ -4,34 +4,12 @@
 
 use harness::noop::Noop;
 use harness::{Length, Pace, Plan};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use kit::allocations::{Counting, Process};
+use std::sync::atomic::AtomicBool;
 use ycsb::{Run, Settings, built_in};
 
-/// Keeps the bytes that are in use, and the most there were.
-struct Counting;
-
-static USED: AtomicU64 = AtomicU64::new(0);
-static PEAK: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: all requests go to the system's allocator unchanged; the counters are plain atomics.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let used = USED.fetch_add(layout.size() as u64, Ordering::Relaxed) + layout.size() as u64;
-        PEAK.fetch_max(used, Ordering::Relaxed);
-        // SAFETY: the caller's promises about `layout` are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        USED.fetch_sub(layout.size() as u64, Ordering::Relaxed);
-        // SAFETY: `start` came from the above, that is from the system's allocator, with this layout.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static COUNTING: Counting<Process> = Counting::new();
 
 /// Bytes that a run of `workload` with so many clients takes at most, each of which does two operations.
 fn peak_bytes(workload: &str, clients: usize, pace: Pace) -> u64 {
@@ -41,12 +19,11 @@ fn peak_bytes(workload: &str, clients: usize, pace: Pace) -> u64 {
     let run = Run::new(&settings, 1);
     let length = Length::Operations(2 * clients as u64);
     let plan = Plan { clients, workers: 2, pace, length, ..Plan::default() };
-    let before = USED.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
-    let store = Noop::flying(usize::MAX);
-    let measured = harness::run(&store, &run, &plan, &AtomicBool::new(false), &mut |_| {}).expect("runs");
-    assert_eq!((measured.operations, measured.cost.client_threads), (2 * clients as u64, 2));
-    PEAK.load(Ordering::Relaxed) - before
+    Process::peak_during(|| {
+        let store = Noop::flying(usize::MAX);
+        let measured = harness::run(&store, &run, &plan, &AtomicBool::new(false), &mut |_| {}).expect("runs");
+        assert_eq!((measured.operations, measured.cost.client_threads), (2 * clients as u64, 2));
+    })
 }
 
 /// Clients that only read have a key; those that write a value of 100 bytes besides.

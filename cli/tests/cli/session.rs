@@ -1,15 +1,13 @@
 //! A directory of a test's own, and runs of `larch` in it.
 
+use kit::Scratch;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
-
-static SESSIONS: AtomicU64 = AtomicU64::new(0);
 
 /// A directory that goes away with its test. Commands run in it, so the database is simply `db`.
 pub struct Session {
-    dir: PathBuf,
+    dir: Scratch,
 }
 
 /// What a run left.
@@ -25,10 +23,9 @@ pub struct Ran {
 
 impl Session {
     pub fn new() -> Self {
-        let number = SESSIONS.fetch_add(1, Ordering::Relaxed);
-        let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&dir).expect("a test can make a directory");
-        Self { dir }
+        Self {
+            dir: Scratch::new_in(Path::new(env!("CARGO_TARGET_TMPDIR")), "cli").expect("a test can make a directory"),
+        }
     }
 
     /// A session with these rows in table `t`.
@@ -77,7 +74,7 @@ impl Session {
 
     /// Names of the files in the session's directory, in order.
     pub fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.dir).expect("a test can list its directory");
+        let entries = std::fs::read_dir(self.dir.path()).expect("a test can list its directory");
         let names = entries.map(|entry| entry.expect("a test can list its directory").file_name());
         let mut names: Vec<String> = names.map(|name| name.into_string().expect("names are ASCII")).collect();
         names.sort();
@@ -92,7 +89,7 @@ impl Session {
     /// A command to change before it runs.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_larch"));
-        command.args(args).current_dir(&self.dir).stdin(Stdio::null());
+        command.args(args).current_dir(self.dir.path()).stdin(Stdio::null());
         command
     }
 
@@ -109,7 +106,7 @@ impl Session {
     /// As [`Self::run_with`], started by another program that gets the command as its last arguments.
     pub fn run_under(&self, starter: &[&str], args: &[&str], input: impl AsRef<[u8]>) -> Ran {
         let mut command = Command::new(starter[0]);
-        command.args(&starter[1..]).arg(env!("CARGO_BIN_EXE_larch")).args(args).current_dir(&self.dir);
+        command.args(&starter[1..]).arg(env!("CARGO_BIN_EXE_larch")).args(args).current_dir(self.dir.path());
         Self::feed(command, input.as_ref())
     }
 
@@ -134,7 +131,7 @@ impl Session {
     pub fn command_for_signals(&self, args: &[&str]) -> Command {
         // Tests run in the background of a script ignore ^C, and so would larch.
         let mut command = Command::new("env");
-        command.arg("--default-signal=INT").arg(env!("CARGO_BIN_EXE_larch")).args(args).current_dir(&self.dir);
+        command.arg("--default-signal=INT").arg(env!("CARGO_BIN_EXE_larch")).args(args).current_dir(self.dir.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -173,14 +170,6 @@ impl Session {
         let mut args = vec!["scan", "db", "t"];
         args.extend_from_slice(options);
         self.run(&args).ok()
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.dir) {
-            eprintln!("{} stays: {error}", self.dir.display());
-        }
     }
 }
 

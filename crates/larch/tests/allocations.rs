@@ -1,36 +1,12 @@
 //! What reads allocate when all is in memory, counted by an allocator that counts.
 
+use kit::allocations::{Counting, Thread};
 use larch::{Database, Tried};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    static BYTES: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: all requests go to the system's allocator unchanged; the counter is a plain cell without a destructor, whose
-// access allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        BYTES.set(BYTES.get() + layout.size() as u64);
-        // SAFETY: the caller's promises about `layout` are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        // SAFETY: `start` came from `alloc` above, that is from the system's allocator, with this layout.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: Counting<Thread> = Counting::new();
 
 fn poll_once<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
@@ -53,24 +29,19 @@ fn a_cached_get_allocates_nothing_in_any_form() {
     let waits = |i| table.get(key(i)).expect("the disk works").is_some();
     let tries = |i| matches!(table.try_get(key(i)), Ok(Tried::Ready(Some(_))));
     let polls = |i| poll_once(table.get_async(key(i))).expect("the disk works").is_some();
-    let before = ALLOCATIONS.get();
+    let before = Thread::so_far().count;
     assert!((0..1000).all(waits));
-    assert!(ALLOCATIONS.get() > before, "faults allocate, and the allocator counts");
-    let before = ALLOCATIONS.get();
+    assert!(Thread::so_far().count > before, "faults allocate, and the allocator counts");
+    let before = Thread::so_far().count;
     for i in 0..1000 {
         assert!(waits(i) && tries(i) && polls(i), "row {i} is there");
     }
-    assert_eq!(ALLOCATIONS.get() - before, 0);
+    assert_eq!(Thread::so_far().count - before, 0);
 }
 
 /// The least that `work` allocates of twenty times, in bytes: the simulated disk allocates more now and then.
 fn least_bytes(mut work: impl FnMut(u32)) -> u64 {
-    let bytes = |i| {
-        let before = BYTES.get();
-        work(i);
-        BYTES.get() - before
-    };
-    (0..20).map(bytes).min().expect("there are some")
+    (0..20).map(|i| Thread::during(|| work(i)).1.bytes).min().expect("there are some")
 }
 
 /// Bytes that a commit and an install allocate among so many tables, each of which has rows in memory.

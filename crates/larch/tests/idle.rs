@@ -3,36 +3,16 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "descriptors and threads are the machine's")]
 
+use kit::Scratch;
+use kit::allocations::{Counting, Process};
 use larch::{Cache, Database};
 use os::Machine;
-use os::sync::atomic::{AtomicI64, Ordering};
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs::read_dir;
 use std::path::Path;
 use std::time::Duration;
 
-struct Counting;
-
-/// Bytes that are allocated, by any thread.
-static IN_USE: AtomicI64 = AtomicI64::new(0);
-
-// SAFETY: all requests go to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        IN_USE.fetch_add(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: the caller's promises about `layout` are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        IN_USE.fetch_sub(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: `start` came from `alloc` above, that is from the system's allocator, with this layout.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: Counting<Process> = Counting::new();
 
 const DATABASES: usize = 1000;
 const OPEN_FILES: usize = 16;
@@ -58,16 +38,16 @@ fn open(directory: &Path, cache: &Cache, i: usize) -> Database {
 #[test]
 fn an_idle_database_costs_no_thread_one_descriptor_and_16_kib() {
     let machine = Machine::real();
-    let name = format!("larch-idle-{:016x}", machine.random.next_u64());
-    let directory = std::env::temp_dir().join(name);
+    let scratch = Scratch::new("idle");
+    let directory = scratch.path();
     let cache = Cache::with_open_files(8 << 20, OPEN_FILES);
     // What the process has once, it has now.
-    drop(open(&directory, &cache, DATABASES));
-    let before = IN_USE.load(Ordering::Relaxed);
+    drop(open(directory, &cache, DATABASES));
+    let before = Process::live_bytes();
     let (descriptors_before, threads_before) = (descriptors(), threads());
     let databases: Vec<Database> = (0..DATABASES)
         .map(|i| {
-            let db = open(&directory, &cache, i);
+            let db = open(directory, &cache, i);
             let table = db.table("t").expect("the disk works");
             table.insert("key", vec![7; 200_000]).expect("the disk works");
             db.flush().expect("the disk works");
@@ -81,12 +61,10 @@ fn an_idle_database_costs_no_thread_one_descriptor_and_16_kib() {
     while descriptors() > descriptors_before + DATABASES + OPEN_FILES + 8 {
         machine.clock.sleep(Duration::from_millis(10));
     }
-    let each = (IN_USE.load(Ordering::Relaxed) - before) as usize / DATABASES;
+    let each = Process::live_bytes().saturating_sub(before) as usize / DATABASES;
     assert!(each <= MOST_BYTES, "an idle database takes {each} bytes");
     for (i, db) in databases.iter().enumerate() {
         let found = db.table("t").and_then(|table| table.get("key")).expect("the disk works");
         assert!(found.is_some_and(|value| value.len() == 200_000), "database {i}");
     }
-    drop(databases);
-    std::fs::remove_dir_all(directory).expect("it is ours");
 }

@@ -2,40 +2,15 @@
 //! bytes in use, and they end where they began. A database that no one writes to makes no new view, so nothing but the end of
 //! a read can free what the read took.
 
+use kit::allocations::{Counting, Thread};
 use larch::{Database, Readable, TableOptions, Tried};
 use os::Machine;
 use os::sim::SimDisk;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-struct Counting;
-
-thread_local! {
-    /// Bytes that this thread has allocated and not freed. The machine is a simulated one, whose work is done on the thread
-    /// of its user.
-    static IN_USE: Cell<i64> = const { Cell::new(0) };
-}
-
-// SAFETY: all requests go to the system's allocator unchanged; the counter is a plain cell without a destructor, whose
-// access allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        IN_USE.set(IN_USE.get() + layout.size() as i64);
-        // SAFETY: the caller's promises about `layout` are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        IN_USE.set(IN_USE.get() - layout.size() as i64);
-        // SAFETY: `start` came from `alloc` above, that is from the system's allocator, with this layout.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: Counting<Thread> = Counting::new();
 
 const ROWS: u32 = 20_000;
 
@@ -120,9 +95,9 @@ fn check(read_only: bool) {
 
     // The cache fills, and its lists reach their lengths.
     let mut cut_short = (0..50_000).filter(|&i| read(&db, i)).count();
-    let at_start = IN_USE.get();
+    let at_start = Thread::so_far().live_bytes();
     cut_short += (0..500_000).filter(|&i| read(&db, i)).count();
-    let grown = IN_USE.get() - at_start;
+    let grown = Thread::so_far().live_bytes() - at_start;
     let metrics = db.metrics();
     println!("{grown} bytes more in use, {cut_short} reads were cut short");
     assert!(cut_short > 20_000, "{cut_short} reads were dropped before they were done");

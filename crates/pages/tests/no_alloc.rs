@@ -1,37 +1,15 @@
 //! A hit in the cache allocates nothing, whoever asks and however: counted by an allocator that counts.
 
+use kit::allocations::{Counting, Thread};
 use os::sync::Arc;
 use os::{Access, Disk};
 use pages::{
     Admit, Codec, HEADER_BYTES, Loaded, Packing, PageCache, PageKind, PageSource, Reason, Session, encode_page, retry,
 };
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::path::Path;
 
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: all requests go to the system's allocator unchanged; the counter is a plain cell without a destructor, whose
-// access allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promises about `layout` are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        // SAFETY: `start` came from `alloc` above, that is from the system's allocator, with this layout.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: Counting<Thread> = Counting::new();
 
 #[test]
 fn a_hit_allocates_nothing() {
@@ -47,10 +25,10 @@ fn a_hit_allocates_nothing() {
     let read = || retry(&session, || session.page(file.at(&at, PageKind::Data)).map(|page| page.len()));
 
     let loaded = Loaded::new(&cache);
-    let before = ALLOCATIONS.get();
+    let before = Thread::so_far().count;
     read().expect("the page is whole");
-    assert!(ALLOCATIONS.get() > before, "a miss allocates, and the allocator counts");
-    let before = ALLOCATIONS.get();
+    assert!(Thread::so_far().count > before, "a miss allocates, and the allocator counts");
+    let before = Thread::so_far().count;
     for _ in 0..1000 {
         read().expect("the page is in memory");
         assert!(session.peek(file.at(&at, PageKind::Data)).is_some() && !session.ahead(file.at(&at, PageKind::Data)));
@@ -58,5 +36,5 @@ fn a_hit_allocates_nothing() {
             loaded.page(file.at(&at, PageKind::Data)).is_ok() && loaded.peek(file.at(&at, PageKind::Data)).is_some()
         );
     }
-    assert_eq!(ALLOCATIONS.get(), before);
+    assert_eq!(Thread::so_far().count, before);
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the time of an open is printed, not judged")]
 
+use kit::allocations::{Counting, Thread};
 use larch::{Compression, Database, IndexKind, LevelOptions, Reason, Table, TableOptions};
 use os::sim::{Counts, SimDisk};
 use os::sync::Arc;
@@ -13,40 +14,11 @@ use sst::{
     BuildOptions, GroupCursor, PartCursor, RowKind, RowPlace, Seek, Sst, SstBuilder, SstCursor, TreeCursor, TreeKind,
     Version,
 };
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::path::Path;
 use std::time::Instant;
 
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: all requests go to the system's allocator unchanged; the counter is a plain cell without a destructor, whose
-// access allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promises about `layout` are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        // SAFETY: `start` came from `alloc` above, that is from the system's allocator, with this layout.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
-
-fn allocations(of: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.get();
-    of();
-    ALLOCATIONS.get() - before
-}
+static COUNTING: Counting<Thread> = Counting::new();
 
 const DIRECTORY: &str = "db";
 
@@ -113,8 +85,8 @@ fn cached_point_reads_do_not_allocate() {
             assert!(table.contains_key(&in_file).expect("the disk works"));
         }
     };
-    assert!(allocations(read_all) > 0, "a cold read allocates, and the allocator counts");
-    assert_eq!(allocations(read_all), 0);
+    assert!(Thread::count(read_all) > 0, "a cold read allocates, and the allocator counts");
+    assert_eq!(Thread::count(read_all), 0);
 }
 
 #[test]
@@ -126,9 +98,9 @@ fn a_row_in_parts_is_written_with_no_more_allocations_than_a_whole_one() {
     let value = [b'v'; 120];
     // Once to warm up.
     for _ in 0..2 {
-        let of_whole = allocations(|| (0..1000).for_each(|i| whole.insert(key(i), value).expect("the disk works")));
+        let of_whole = Thread::count(|| (0..1000).for_each(|i| whole.insert(key(i), value).expect("the disk works")));
         let parts = [&value[..10], &value[10..50], &value[50..]];
-        let of_parts = allocations(|| (0..1000).for_each(|i| split.insert_parts(key(i), &parts).expect("it works")));
+        let of_parts = Thread::count(|| (0..1000).for_each(|i| split.insert_parts(key(i), &parts).expect("it works")));
         // The log's file grows now and then.
         assert!(of_parts <= of_whole + 20, "{of_parts} allocations for parts, {of_whole} for whole values");
     }
@@ -151,7 +123,7 @@ fn cursors_and_reads_through_them_of_what_is_in_memory_do_not_allocate() {
     let file = cache.register(path, meta.file_id, disk);
     let sst = Arc::new(Sst::new(file, meta, 0, false));
 
-    let made = allocations(|| {
+    let made = Thread::count(|| {
         let tree = |kind: TreeKind| *sst.meta.tree(kind).expect("it has rows");
         drop(SstCursor::new(sst.clone()));
         drop(GroupCursor::new(sst.clone(), 2));
@@ -185,8 +157,8 @@ fn cursors_and_reads_through_them_of_what_is_in_memory_do_not_allocate() {
             }
         }
     };
-    assert!(allocations(&mut read_all) > 0, "what is read from disk is allocated, and the allocator counts");
-    assert_eq!(allocations(&mut read_all), 0);
+    assert!(Thread::count(&mut read_all) > 0, "what is read from disk is allocated, and the allocator counts");
+    assert_eq!(Thread::count(&mut read_all), 0);
 }
 
 #[test]
@@ -381,7 +353,7 @@ fn many_cold_keys_take_as_many_rounds_as_the_longest_way_has_pages() {
     assert!(together.iter().map(Option::as_deref).eq(one_by_one.iter().map(Option::as_deref)));
     assert_eq!(db.metrics().page_reads, pages, "each page once");
     assert_eq!(db.metrics().pages.rounds(Reason::Point), height + 1);
-    let again = allocations(|| assert_eq!(table.multi_get(&keys).expect("the disk works").len(), keys.len()));
+    let again = Thread::count(|| assert_eq!(table.multi_get(&keys).expect("the disk works").len(), keys.len()));
     assert!(again < 64, "{again} allocations for 64 keys in memory");
     assert_eq!((db.metrics().page_reads, db.metrics().pages.rounds(Reason::Point)), (pages, height + 1));
 }

@@ -3,6 +3,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "descriptors are the machine's, and so are the threads that use them")]
 
+#[cfg(target_os = "linux")]
+use kit::Scratch;
 use larch::{Cache, Database, LevelOptions, Table, TableOptions};
 use os::Machine;
 #[cfg(target_os = "linux")]
@@ -12,7 +14,7 @@ use os::sync::atomic::{AtomicBool, Ordering};
 #[cfg(target_os = "linux")]
 use os::sync::{Mutex, MutexGuard, OnceLock};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -96,12 +98,6 @@ fn machines() -> Vec<Machine> {
     machines
 }
 
-/// A directory of its own in the system's temporary directory.
-#[cfg(target_os = "linux")]
-fn directory(machine: &Machine) -> PathBuf {
-    std::env::temp_dir().join(format!("larch-descriptors-{:016x}", machine.random.next_u64()))
-}
-
 /// One test at a time. A sample looks at one descriptor after the other, so it is exact only if SSTs alone come and go: each
 /// gets the lowest number that is free, and `n` of them have `n` numbers.
 #[cfg(target_os = "linux")]
@@ -141,9 +137,10 @@ fn most_descriptors(directory: &Path, act: impl FnOnce()) -> usize {
 fn the_process_has_few_descriptors_while_many_threads_read_many_files() {
     let _alone = alone();
     for machine in machines() {
-        let directory = directory(&machine);
-        let (db, table) = filled(&machine, &directory, None);
-        let most = most_descriptors(&directory, || {
+        let scratch = Scratch::new("descriptors");
+        let directory = scratch.path();
+        let (db, table) = filled(&machine, directory, None);
+        let most = most_descriptors(directory, || {
             std::thread::scope(|scope| {
                 for thread in 0..THREADS {
                     let table = &table;
@@ -158,8 +155,7 @@ fn the_process_has_few_descriptors_while_many_threads_read_many_files() {
         assert!(most > 0 && most <= OPEN_FILES, "{most} by {}", machine.reads.name());
         assert!(db.metrics().cache.open_files <= OPEN_FILES);
         drop((table, db));
-        assert_eq!(descriptors(&directory), 0);
-        std::fs::remove_dir_all(&directory).expect("it is the test's");
+        assert_eq!(descriptors(directory), 0);
     }
 }
 
@@ -180,15 +176,16 @@ fn the_process_has_few_descriptors_while_thousands_of_tasks_read_many_files() {
     const TASKS: u32 = 2_000;
     let _alone = alone();
     for machine in machines() {
-        let directory = directory(&machine);
-        drop(filled(&machine, &directory, None));
+        let scratch = Scratch::new("descriptors");
+        let directory = scratch.path();
+        drop(filled(&machine, directory, None));
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
         let mut context = Context::from_waker(&waker);
         let mut most = 0;
         for _ in 0..5 {
             // Nothing is in memory.
-            let (db, table) = filled(&machine, &directory, None);
-            let seen = most_descriptors(&directory, || {
+            let (db, table) = filled(&machine, directory, None);
+            let seen = most_descriptors(directory, || {
                 let read = |i: u32| table.get_async(key(i * 31 % (FILES * 50)));
                 let mut tasks: Vec<Pin<Box<_>>> = (0..TASKS).map(|i| Box::pin(read(i))).collect();
                 while !tasks.is_empty() {
@@ -209,7 +206,6 @@ fn the_process_has_few_descriptors_while_thousands_of_tasks_read_many_files() {
             assert!(db.metrics().cache.open_files <= OPEN_FILES);
         }
         assert!(most > 0 && most <= OPEN_FILES, "{most} by {}", machine.reads.name());
-        assert_eq!(descriptors(&directory), 0);
-        std::fs::remove_dir_all(&directory).expect("it is the test's");
+        assert_eq!(descriptors(directory), 0);
     }
 }

@@ -158,8 +158,8 @@ fn a_settled_database_has_nothing_left_to_compact() {
 
 #[test]
 fn an_import_beside_writers_flushes_once_and_ends() {
-    let directory = std::env::temp_dir().join(format!("larch-import-beside-{}", Machine::real().random.next_u64()));
-    let db = Database::builder(&directory).durability(Durability::Buffered).open().expect("a new database");
+    let scratch = kit::Scratch::new("import-beside");
+    let db = Database::builder(scratch.path()).durability(Durability::Buffered).open().expect("a new database");
     let table = db.table("t").expect("a table");
     table.insert("first", "row").expect("a row");
     let mut import = table.import().expect("an import");
@@ -186,11 +186,6 @@ fn an_import_beside_writers_flushes_once_and_ends() {
     });
     assert!(flushes <= 2, "{flushes} flushes for one import");
     assert_eq!(table.prefix("import").count(), 1000);
-    drop((table, db));
-    Machine::real().disk.list(&directory).expect("it is there").iter().for_each(|entry| {
-        Machine::real().disk.remove(&directory.join(&entry.name)).expect("it is there");
-    });
-    Machine::real().disk.remove_dir(&directory).expect("it is empty");
 }
 
 #[test]

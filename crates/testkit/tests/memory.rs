@@ -2,49 +2,19 @@
 
 #![allow(clippy::disallowed_methods, reason = "a directory of its own on the real disk")]
 
+use kit::Scratch;
+use kit::allocations::{Counting, Process};
 use larch::{Database, Durability, LevelOptions, Table, TableOptions};
-use os::sync::atomic::{AtomicUsize, Ordering};
-use os::{Buffer, Machine};
+use os::Buffer;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
-use std::alloc::{GlobalAlloc, Layout, System};
-
-struct Counting;
-
-static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
-
-/// What glibc takes for an allocation: 8 bytes of its own, rounded up to 16, at least 32.
-fn taken(layout: Layout) -> usize {
-    (layout.size() + 8).next_multiple_of(16).max(32)
-}
-
-// SAFETY: all requests go to the system's allocator unchanged; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATED.fetch_add(taken(layout), Ordering::Relaxed);
-        // SAFETY: the caller's promises about `layout` are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        ALLOCATED.fetch_add(taken(layout), Ordering::Relaxed);
-        // SAFETY: as above.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        ALLOCATED.fetch_sub(taken(layout), Ordering::Relaxed);
-        // SAFETY: `start` came from the system's allocator with this layout, by way of the two above.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: Counting<Process> = Counting::new();
 
 /// Memory of the heap, and of buffers that have mappings of their own.
 fn memory_bytes() -> u64 {
-    (ALLOCATED.load(Ordering::Relaxed) + Buffer::mapped_bytes()) as u64
+    Process::live_heap_bytes() + Buffer::mapped_bytes() as u64
 }
 
 /// The sum may be off by a fiftieth and 128 KiB.
@@ -77,7 +47,8 @@ fn owners_hold_what_the_process_has_grown_by() {
     let seed = 7;
     println!("seed {seed}");
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let directory = std::env::temp_dir().join(format!("larch-memory-{:016x}", Machine::real().random.next_u64()));
+    let scratch = Scratch::new("memory");
+    let directory = scratch.join("db");
     let before = memory_bytes();
     // Small files, for many of them.
     let levels = LevelOptions { file_bytes: 64 << 10, ..LevelOptions::default() };
@@ -179,5 +150,4 @@ fn owners_hold_what_the_process_has_grown_by() {
     println!("a database that compacts 10,000 range erases takes {few} bytes, with 100,000 {many}");
     assert!(many < few + (512 << 10), "{few} bytes for 10,000 range erases, {many} for 100,000");
     db.close().expect("the disk works");
-    std::fs::remove_dir_all(&directory).expect("the directory is the test's");
 }

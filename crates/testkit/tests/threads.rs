@@ -3,10 +3,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "threads of the machine are what is tested")]
 
+use kit::Scratch;
 use larch::{Database, Durability, IndexKind, LevelOptions, Readable, Result, Table, TableOptions, Version};
 use os::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::ops::Bound;
-use std::path::PathBuf;
 use std::thread;
 
 const WRITERS: usize = 4;
@@ -15,28 +15,11 @@ const COMMITS: u64 = 300;
 /// Rows a writer keeps around besides its counter.
 const ROWS: u64 = 40;
 
-/// A directory of its own, removed at the end.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("larch-{name}-{}", std::process::id()));
-        std::fs::remove_dir_all(&path).ok();
-        Self(path)
-    }
-
-    fn open(&self, cache_bytes: u64) -> Database {
-        let levels =
-            LevelOptions { level0_files: 2, slow_files: 6, base_bytes: 32 << 10, growth: 3, file_bytes: 16 << 10 };
-        let builder = Database::builder(&self.0).cache_bytes(cache_bytes).write_buffer_bytes(32 << 10).levels(levels);
-        builder.open_files(4).open().expect("the directory is ours")
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).ok();
-    }
+fn open(directory: &Scratch, cache_bytes: u64) -> Database {
+    let levels = LevelOptions { level0_files: 2, slow_files: 6, base_bytes: 32 << 10, growth: 3, file_bytes: 16 << 10 };
+    let builder =
+        Database::builder(directory.path()).cache_bytes(cache_bytes).write_buffer_bytes(32 << 10).levels(levels);
+    builder.open_files(4).open().expect("the directory is ours")
 }
 
 fn options() -> TableOptions {
@@ -119,9 +102,9 @@ fn expect_window(snapshot: &impl Readable, left: &Table, writer: usize, n: u64) 
 
 #[test]
 fn readers_see_whole_commits_in_order_while_everything_moves() {
-    let directory = Directory::new("threads");
+    let directory = Scratch::new("threads");
     {
-        let db = directory.open(1 << 20);
+        let db = open(&directory, 1 << 20);
         let (left, right) = (db.table_with("left", options()).unwrap(), db.table_with("right", options()).unwrap());
         let tables = (&left, &right);
         let writing = &AtomicUsize::new(WRITERS);
@@ -154,7 +137,7 @@ fn readers_see_whole_commits_in_order_while_everything_moves() {
         assert_eq!(db.version(), Version(WRITERS as u64 * COMMITS));
     }
     // Let go without closing: the log has what the files have not.
-    let db = directory.open(1 << 20);
+    let db = open(&directory, 1 << 20);
     let (left, right) = (db.table("left").unwrap(), db.table("right").unwrap());
     let mut seen = Seen::default();
     seen.look(&db, (&left, &right)).unwrap();
@@ -174,9 +157,9 @@ impl Drop for Done<'_> {
 
 #[test]
 fn tables_and_imports_come_and_go_while_others_write() {
-    let directory = Directory::new("tables");
+    let directory = Scratch::new("tables");
     // Less than the threads pin together: they take turns.
-    let db = &directory.open(24 << 10);
+    let db = &open(&directory, 24 << 10);
     let steady = &db.table_with("steady", options()).unwrap();
     let working = &AtomicBool::new(true);
     thread::scope(|scope| {
@@ -223,8 +206,8 @@ fn tables_and_imports_come_and_go_while_others_write() {
 
 #[test]
 fn rows_are_there_while_the_way_they_are_stored_changes() {
-    let directory = Directory::new("alter");
-    let db = &directory.open(1 << 20);
+    let directory = Scratch::new("alter");
+    let db = &open(&directory, 1 << 20);
     let table = &db.table_with("t", options()).unwrap();
     let working = &AtomicBool::new(true);
     let kinds = [IndexKind::Btree, IndexKind::Flat, IndexKind::Both];

@@ -1,10 +1,8 @@
-//! What the system says: bytes from disk, room on a disk.
+//! What the system says of the bytes that it read from disks.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "files of the system, never simulated")]
 
-use harness::Failure;
 use std::fs;
-use std::path::Path;
 
 /// Bytes that this process had from disks so far, not from memory of the system; `None` where that is not told.
 pub fn disk_bytes() -> Option<u64> {
@@ -13,24 +11,6 @@ pub fn disk_bytes() -> Option<u64> {
 
 fn parse(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("read_bytes: "))?.trim().parse().ok()
-}
-
-/// Complains if the disk of `place` has no room for `needed` bytes.
-pub fn check_room(place: &Path, needed: u64) -> Result<(), Failure> {
-    let about = rustix::fs::statvfs(place).map_err(|error| {
-        Failure::session("target", format!("{}: {error}; name a directory with --dir", place.display()))
-    })?;
-    let room = about.f_bavail * about.f_frsize;
-    if room >= needed {
-        return Ok(());
-    }
-    let text = format!(
-        "{} has room for {} MiB and this takes up to {} MiB: name a directory with more by --dir, or a smaller --scale",
-        place.display(),
-        room >> 20,
-        needed >> 20
-    );
-    Err(Failure::session("target", text))
 }
 
 #[cfg(test)]

@@ -5,13 +5,6 @@ use crate::sharing::readers::Sharing::{Private, Shared};
 use harness::{Interval, Times};
 use os::sync::atomic::AtomicBool;
 
-/// A directory for `name`, empty.
-fn place(name: &str) -> Temporary {
-    let place = std::env::temp_dir().join(format!("larch-sharing-test-{name}-{}", std::process::id()));
-    fs::remove_dir_all(&place).unwrap_or_default();
-    Temporary(place)
-}
-
 /// So many reads of `data` by so many readers.
 fn counts(data: &Data, place: &Path, sharing: Sharing, readers: usize, reads: u64) -> Counts {
     let store = Readers::open(place, sharing, readers).expect("it was loaded");
@@ -29,11 +22,11 @@ fn a_private_read_takes_every_page_of_its_way_and_a_shared_one_a_page_of_rows() 
     let never = AtomicBool::new(false);
     // A node above the rows, and two levels of them.
     for (data, levels) in [(Data::partitions(), 1), (Data { value_bytes: 4000, ..Data::keys(8000) }, 2)] {
-        let place = place(data.name);
-        let shape = data.load(&place.0, &never).expect("the disk works");
+        let scratch = Scratch::new("sharing-test");
+        let shape = data.load(scratch.path(), &never).expect("the disk works");
         assert!(shape.contains(&format!(" under {levels} level")), "{shape}");
         for readers in [1, 8] {
-            let before = counts(&data, &place.0, Private, readers, 2000);
+            let before = counts(&data, scratch.path(), Private, readers, 2000);
             let alone = Counts {
                 rows: 2000,
                 waits: 2000 * (levels + 1),
@@ -43,7 +36,7 @@ fn a_private_read_takes_every_page_of_its_way_and_a_shared_one_a_page_of_rows() 
             };
             assert_eq!(before, alone, "{readers} readers of {}", data.title());
 
-            let after = counts(&data, &place.0, Shared, readers, 2000);
+            let after = counts(&data, scratch.path(), Shared, readers, 2000);
             let nodes = if levels == 1 { 1..=1 } else { 2..=20 };
             assert!(nodes.contains(&after.index_reads), "each node once: {after:?}");
             match readers {

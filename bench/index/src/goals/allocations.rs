@@ -1,11 +1,11 @@
 //! Heap allocations of reads of what is in memory, counted by the allocator of this program.
 
 use super::Line;
-use crate::allocations::count;
 use crate::file::{Lone, point_session};
 use crate::rows::{key, random, sequential_key, stamp, stamp_of, value};
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
+use kit::allocations::Thread;
 use larch::Database;
 use os::sync::Arc;
 use pages::{PageCache, retry};
@@ -15,8 +15,8 @@ const ROWS: u64 = 100_000;
 const GETS: u64 = 1000;
 
 /// Gets of a table and of a file, and what it takes to make cursors.
-pub fn measure(workplace: &Workplace, _: Size) -> Result<Vec<Line>> {
-    let database = Database::open(workplace.join("database"))?;
+pub fn measure(scratch: &Scratch, _: Size) -> Result<Vec<Line>> {
+    let database = Database::open(scratch.join("database"))?;
     let table = database.table("t")?;
     let mut import = table.import()?;
     for number in 0..ROWS {
@@ -33,15 +33,15 @@ pub fn measure(workplace: &Workplace, _: Size) -> Result<Vec<Line>> {
         }
         Ok(())
     };
-    let (outcome, cold) = count(get_all);
+    let (outcome, cold) = Thread::during(get_all);
     outcome?;
-    let (outcome, of_table) = count(get_all);
+    let (outcome, of_table) = Thread::during(get_all);
     outcome?;
-    let (range, of_range) = count(|| table.range(..));
+    let (range, of_range) = Thread::during(|| table.range(..));
     drop(range);
 
     let rows = (0..ROWS).map(|number| (sequential_key(number), value(number)));
-    let lone = Lone::build(workplace, "file.sst", BuildOptions { groups: 0, ..BuildOptions::default() }, rows)?;
+    let lone = Lone::build(scratch, "file.sst", BuildOptions { groups: 0, ..BuildOptions::default() }, rows)?;
     let cache = PageCache::new(64 << 20, 4, sst::validate);
     let sst = lone.open(&cache);
     let session = point_session(&cache);
@@ -53,15 +53,17 @@ pub fn measure(workplace: &Workplace, _: Size) -> Result<Vec<Line>> {
         Ok(())
     };
     get_all()?;
-    let (outcome, of_file) = count(get_all);
+    let (outcome, of_file) = Thread::during(get_all);
     outcome?;
-    let ((), of_cursors) = count(|| {
+    let ((), of_cursors) = Thread::during(|| {
         drop(SstCursor::new(Arc::clone(&sst)));
         drop(GroupCursor::new(Arc::clone(&sst), 1));
     });
-    if cold == 0 {
+    if cold.count == 0 {
         return Err("the allocator counted nothing of a cold read".into());
     }
+    let [cold, of_table, of_file, of_range, of_cursors] =
+        [cold, of_table, of_file, of_range, of_cursors].map(|allocated| allocated.count);
     let metric = "heap allocations";
     Ok(vec![
         Line::new(metric, "0 for a cached get", format!("{}", of_table + of_file), of_table + of_file == 0)

@@ -5,8 +5,8 @@ use super::Line;
 use crate::file::{Lone, load_nodes, point_session};
 use crate::report::count;
 use crate::rows::{sequential_key, stamp, stamp_of, value};
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
 use pages::{Admit, PageCache, PageKind, Reason, Session, retry};
 use sst::{BuildOptions, Readahead, SstCursor};
 use std::time::Instant;
@@ -20,12 +20,12 @@ const ROW_BYTES: u64 = 24 + 150;
 const MOST_ROUNDS: u64 = 35;
 
 /// Each way with a cursor and a cache of its own.
-pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let data_bytes: u64 = if size.quick { 256 << 20 } else { 2 << 30 };
     let rows = data_bytes / ROW_BYTES;
     eprintln!("  building a file of {} rows", count(rows));
     let lone = Lone::build(
-        workplace,
+        scratch,
         "file.sst",
         BuildOptions::default(),
         (0..rows).map(|number| (sequential_key(number), value(number))),

@@ -1,10 +1,10 @@
 //! A seek to the first of 100,000 neighbouring rows that were erased one by one.
 
 use super::Line;
-use crate::measure::median;
 use crate::rows::{sequential_key, stamp, stamp_of, value};
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
+use kit::median;
 use larch::{Database, Durability, Table};
 use std::time::Instant;
 
@@ -14,8 +14,8 @@ const ROWS: u64 = 300_000;
 const SEEKS: usize = 101;
 
 /// Median over seeks after a compaction; before it, for comparison.
-pub fn measure(workplace: &Workplace, _: Size) -> Result<Vec<Line>> {
-    let database = Database::builder(workplace.join("database")).durability(Durability::Buffered).open()?;
+pub fn measure(scratch: &Scratch, _: Size) -> Result<Vec<Line>> {
+    let database = Database::builder(scratch.join("database")).durability(Durability::Buffered).open()?;
     let table = database.table("t")?;
     let mut import = table.import()?;
     for number in 0..ROWS {
@@ -52,5 +52,5 @@ fn seeks(table: &Table, count: usize) -> Result<f64> {
             return Err("another row was found than the first that is not erased".into());
         }
     }
-    Ok(median(&mut micros))
+    Ok(median(&micros))
 }

@@ -6,9 +6,10 @@
 //! checksums verified in both.
 
 use super::Line;
-use crate::measure::{median, processor_time};
-use crate::workplace::Workplace;
+use crate::measure::processor_time;
 use crate::{Result, Size};
+use kit::Scratch;
+use kit::median;
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::{Access, Disk};
@@ -25,7 +26,7 @@ const ADMISSIONS: usize = 2000;
 const HELD: usize = 2 * ADMISSIONS + 100;
 
 /// Nodes of two lengths, of which the worse counts.
-pub fn measure(_: &Workplace, size: Size) -> Result<Vec<Line>> {
+pub fn measure(_: &Scratch, size: Size) -> Result<Vec<Line>> {
     let mut worst = f64::MIN;
     let mut notes = Vec::new();
     for node_bytes in [4 << 10, 16 << 10] {
@@ -105,7 +106,7 @@ fn of_nodes(node_bytes: usize, turns: usize) -> Result<Figures> {
         return Err("nothing was evicted".into());
     }
     let shrink = shrink.as_nanos() as f64 / gone as f64;
-    Ok(Figures { full: median(&mut of_full), room: median(&mut of_room), shrink })
+    Ok(Figures { full: median(&of_full), room: median(&of_room), shrink })
 }
 
 /// Index pages back to back, whatever is in them.

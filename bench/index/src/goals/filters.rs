@@ -3,8 +3,8 @@
 use super::Line;
 use crate::report::count;
 use crate::rows::{random, sequential_key, value};
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
 use larch::{Database, Durability, FilterKind, Filters, LevelOptions, PageKind, Table, TableOptions};
 use std::path::{Path, PathBuf};
 
@@ -69,9 +69,9 @@ fn reads(database: &Database, table: &Table, seed: u64, gets: u64, rows: u64, is
 }
 
 /// Two databases with the same rows in the same places, opened read-only.
-pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let (rows, gets) = (size.of(1_000_000), if size.quick { QUICK_GETS } else { GETS });
-    let directories: [PathBuf; 2] = [workplace.join("with"), workplace.join("without")];
+    let directories: [PathBuf; 2] = [scratch.join("with"), scratch.join("without")];
     for (directory, filters) in directories.iter().zip([Filters::default(), Filters::all(FilterKind::None)]) {
         eprintln!("  building {} rows, filters {filters}", count(rows));
         build(directory, rows, filters)?;

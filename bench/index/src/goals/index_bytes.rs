@@ -3,12 +3,12 @@
 use super::Line;
 use crate::file::Lone;
 use crate::rows::{KEY_KINDS, Key, value};
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
 use sst::BuildOptions;
 
 /// Keys of 24 bytes, values of 150, pages of 16 KiB, nothing compressed; keys of several kinds, of which the worst counts.
-pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(2_000_000);
     let mut worst: f64 = 0.0;
     let mut notes = Vec::new();
@@ -16,7 +16,7 @@ pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
         let mut keys: Vec<Key> = (0..rows).map(of).collect();
         keys.sort_unstable();
         let rows = keys.iter().zip(0..).map(|(key, number)| (key, value(number)));
-        let lone = Lone::build(workplace, &format!("{name}.sst"), BuildOptions::default(), rows)?;
+        let lone = Lone::build(scratch, &format!("{name}.sst"), BuildOptions::default(), rows)?;
         let tree = lone.main();
         let root = tree.root(false);
         let share = root.index_bytes as f64 / tree.totals.bytes as f64;

@@ -10,8 +10,8 @@ use crate::file::{Lone, point_session};
 use crate::measure::in_turns;
 use crate::report::count;
 use crate::rows::{Key, random, sequential_key, value};
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
 use os::sync::Arc;
 use pages::{PageCache, PageKind, PageSource, Resident, retry};
 use sst::format::node::IndexNode;
@@ -23,11 +23,11 @@ const FAN_OUT: u64 = 256;
 const LEAVES: u64 = 32;
 
 /// Differences of medians of the same turns.
-pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let options = BuildOptions { max_page_rows: 1, max_node_children: FAN_OUT as usize, ..BuildOptions::default() };
     // A page holds one row, so a row is a place in the index.
     let build = |name: &str, rows: u64| -> Result<Lone> {
-        let lone = Lone::build(workplace, name, options, (0..rows).map(|i| (sequential_key(i * 7919), value(i))))?;
+        let lone = Lone::build(scratch, name, options, (0..rows).map(|i| (sequential_key(i * 7919), value(i))))?;
         Ok(lone)
     };
     let (one, two) = (build("one.sst", FAN_OUT)?, build("two.sst", FAN_OUT * FAN_OUT)?);

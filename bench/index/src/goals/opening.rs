@@ -4,11 +4,11 @@
 //! and empty files under the names of the others. Whoever reads one of those fails.
 
 use super::Line;
-use crate::allocations;
-use crate::measure::median;
 use crate::rows::{sequential_key, value};
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
+use kit::allocations::Thread;
+use kit::median;
 use larch::{Database, LevelOptions, TableOptions};
 use os::sim::SimDisk;
 use os::{Access, Machine};
@@ -18,7 +18,7 @@ use std::time::Instant;
 const FILES: u64 = 16_000;
 
 /// A database of `files` files, without their contents.
-fn hollow(workplace: &Workplace, name: &str, files: u64) -> Result<PathBuf> {
+fn hollow(scratch: &Scratch, name: &str, files: u64) -> Result<PathBuf> {
     let simulated = SimDisk::new(1);
     let directory = Path::new("db");
     // A file is cut after its first page, and a page holds one row.
@@ -38,7 +38,7 @@ fn hollow(workplace: &Workplace, name: &str, files: u64) -> Result<PathBuf> {
     database.close()?;
 
     let real = Machine::real().disk;
-    let target = workplace.join(name);
+    let target = scratch.join(name);
     real.create_dir(&target)?;
     let source: &dyn os::Disk = &*simulated;
     for entry in source.list(directory)? {
@@ -51,8 +51,8 @@ fn hollow(workplace: &Workplace, name: &str, files: u64) -> Result<PathBuf> {
 }
 
 /// Time of opening, and what it read.
-pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
-    let directory = hollow(workplace, "many", FILES)?;
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
+    let directory = hollow(scratch, "many", FILES)?;
     let manifest_bytes = manifest_bytes(&directory)?;
     let (mut times, mut page_reads) = (Vec::new(), 0);
     for _ in 0..size.effort().repeats {
@@ -66,7 +66,7 @@ pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
         page_reads = page_reads.max(metrics.page_reads + metrics.cache.open_files as u64);
         database.close()?;
     }
-    let time = median(&mut times);
+    let time = median(&times);
     let metric = "pages read to open a database, 16,000 files in the manifest";
     Ok(vec![
         Line::new(metric, "0 SST pages", format!("{page_reads}, no SST opened"), page_reads == 0).note(format!(
@@ -82,13 +82,13 @@ fn manifest_bytes(directory: &Path) -> Result<u64> {
 }
 
 /// Heap that an open database keeps for each file, none of whose pages is in memory.
-pub fn resident_memory(workplace: &Workplace, _: Size) -> Result<Vec<Line>> {
+pub fn resident_memory(scratch: &Scratch, _: Size) -> Result<Vec<Line>> {
     let live = |files: u64| -> Result<i64> {
-        let directory = hollow(workplace, &format!("files-{files}"), files)?;
-        let before = allocations::live_bytes();
+        let directory = hollow(scratch, &format!("files-{files}"), files)?;
+        let before = Thread::so_far().live_bytes();
         // Without threads: everything that is kept was asked for here.
         let database = Database::builder(&directory).read_only(true).open()?;
-        let bytes = allocations::live_bytes() - before;
+        let bytes = Thread::so_far().live_bytes() - before;
         if database.metrics().files != files {
             return Err("files are missing".into());
         }

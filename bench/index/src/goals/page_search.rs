@@ -5,8 +5,8 @@ use crate::measure::{Timed, in_turns};
 use crate::peer::{SlotPage, SlotPageBuilder};
 use crate::report::count;
 use crate::rows::{binary_key, mix, random, sequential_key, value};
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
 use os::Buffer;
 use sst::format::PageRows;
 use sst::format::data_page::{DataPageBuilder, Layout};
@@ -148,7 +148,7 @@ impl Pages {
 }
 
 /// The worst ratio over all shapes of keys and all places counts.
-pub fn measure(_: &Workplace, size: Size) -> Result<Vec<Line>> {
+pub fn measure(_: &Scratch, size: Size) -> Result<Vec<Line>> {
     let mut worst: f64 = 0.0;
     let mut notes = Vec::new();
     for shape in SHAPES {

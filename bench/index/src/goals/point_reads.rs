@@ -3,8 +3,8 @@
 use super::Line;
 use crate::file::{Lone, load_nodes, point_session};
 use crate::rows::{random, sequential_key, stamp, stamp_of, value};
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
 use pages::{PageCache, retry};
 use sst::{BuildOptions, Version};
 
@@ -12,10 +12,10 @@ use sst::{BuildOptions, Version};
 const GETS: u64 = 200;
 
 /// One file that holds the key; only its inner nodes in memory, then also the leaf of the index.
-pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(2_000_000);
     let lone = Lone::build(
-        workplace,
+        scratch,
         "file.sst",
         BuildOptions::default(),
         (0..rows).map(|number| (sequential_key(number), value(number))),

@@ -2,15 +2,15 @@
 
 use super::Line;
 use crate::rows::{HOT_BYTES, key, random, stamp, value};
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
 use larch::{Database, IndexKind, LevelOptions, Limits, Selection, TableOptions};
 
 const GROUPS: [&str; 2] = ["hot", "cold"];
 
 /// Both directions, with and without a limit, one group and both, B-tree and flat list, over files that overlap.
-pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
-    let directory = workplace.join("database");
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
+    let directory = scratch.join("database");
     let rows = size.of(200_000);
     build(&directory, rows)?;
     let (mut faults, mut runs, mut read, mut cold_faults) = (0, 0, 0, 0);

@@ -2,11 +2,11 @@
 //! ranges of one that has none.
 
 use super::Line;
-use crate::measure::median;
 use crate::report::count;
 use crate::rows::{sequential_key, value};
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
+use kit::median;
 use larch::{Database, Durability, LevelOptions, Table};
 use std::time::Instant;
 
@@ -16,9 +16,9 @@ const ROUNDS: usize = 7;
 /// Rows of a short range.
 const SHORT: u64 = 100;
 
-pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
-    let mut lines = vec![compaction(workplace, size)?];
-    lines.extend(ranges(workplace, size)?);
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
+    let mut lines = vec![compaction(scratch, size)?];
+    lines.extend(ranges(scratch, size)?);
     Ok(lines)
 }
 
@@ -34,7 +34,7 @@ enum Written {
 
 /// A table with a row for each of `rows` numbers below what is `written` for those of `numbers`, all in files.
 fn table(
-    workplace: &Workplace,
+    scratch: &Scratch,
     (name, cache_bytes): (&str, u64),
     rows: u64,
     written: Written,
@@ -42,7 +42,7 @@ fn table(
 ) -> Result<(Database, Table)> {
     // Nothing is compacted until it is asked for.
     let levels = LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() };
-    let builder = Database::builder(workplace.join(name)).cache_bytes(cache_bytes).levels(levels);
+    let builder = Database::builder(scratch.join(name)).cache_bytes(cache_bytes).levels(levels);
     let database = builder.durability(Durability::Buffered).open()?;
     let table = database.table("t")?;
     let mut import = table.import()?;
@@ -72,7 +72,7 @@ fn scattered(count: u64) -> Vec<u64> {
     (0..count).map(|i| i * 7919 % count).collect()
 }
 
-fn compaction(workplace: &Workplace, size: Size) -> Result<Line> {
+fn compaction(scratch: &Scratch, size: Size) -> Result<Line> {
     let erases = size.of(200_000);
     let mut ratios = Vec::new();
     let mut millis = [Vec::new(), Vec::new()];
@@ -83,7 +83,7 @@ fn compaction(workplace: &Workplace, size: Size) -> Result<Line> {
             let mut took = [0.0; 2];
             for (i, written) in [Written::Rows, Written::Erases].into_iter().enumerate() {
                 let name = format!("compaction {cache_bytes} {round} {i}");
-                let (database, table) = table(workplace, (&name, cache_bytes), erases, written, &scattered(erases))?;
+                let (database, table) = table(scratch, (&name, cache_bytes), erases, written, &scattered(erases))?;
                 // Who sees the rows below keeps range erases from being dropped.
                 let snapshot = database.snapshot();
                 let start = Instant::now();
@@ -93,28 +93,28 @@ fn compaction(workplace: &Workplace, size: Size) -> Result<Line> {
                 drop(snapshot);
                 drop(table);
                 database.close()?;
-                std::fs::remove_dir_all(workplace.join(&name))?;
+                std::fs::remove_dir_all(scratch.join(&name))?;
             }
             of_this.push(took[1] / took[0]);
         }
-        let ratio = median(&mut of_this);
+        let ratio = median(&of_this);
         figures += &format!("{ratio:.2} with a cache of {} MiB; ", cache_bytes >> 20);
         ratios.push(ratio);
     }
-    let [mut rows, mut erased] = millis;
+    let [rows, erased] = millis;
     let worst = ratios.into_iter().fold(0.0, f64::max);
     let goal = format!("<= {MOST_COMPACTION} of the time of as many rows");
     let note = format!(
         "{} of each over as many rows of 100 bytes, three times, in turns: {figures}median {:.0} ms with rows, {:.0} ms \
          with range erases",
         count(erases),
-        median(&mut rows),
-        median(&mut erased)
+        median(&rows),
+        median(&erased)
     );
     Ok(Line::new("compaction of range erases", goal, format!("{worst:.2}"), worst <= MOST_COMPACTION).note(note))
 }
 
-fn ranges(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
+fn ranges(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(400_000);
     // Those before and after the half that is read.
     let elsewhere: Vec<u64> =
@@ -130,7 +130,7 @@ fn ranges(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
         for (i, (name, written)) in names.into_iter().zip(kinds).enumerate() {
             let all = scattered(rows);
             let numbers = if i == 2 { &all } else { &elsewhere };
-            tables.push(table(workplace, (&format!("ranges {mib} {name}"), cache_bytes), rows, written, numbers)?);
+            tables.push(table(scratch, (&format!("ranges {mib} {name}"), cache_bytes), rows, written, numbers)?);
         }
         let mut longs = [Vec::new(), Vec::new(), Vec::new()];
         let mut shorts = [Vec::new(), Vec::new(), Vec::new()];
@@ -147,8 +147,8 @@ fn ranges(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
             }
         }
         let ratio = |all: &[Vec<f64>; 3], i: usize| {
-            let mut ratios: Vec<f64> = all[i].iter().zip(&all[0]).map(|(with, without)| with / without).collect();
-            median(&mut ratios)
+            let ratios: Vec<f64> = all[i].iter().zip(&all[0]).map(|(with, without)| with / without).collect();
+            median(&ratios)
         };
         let (long, short) = (ratio(&longs, 1), ratio(&shorts, 1));
         let worst = long.max(short);
@@ -165,14 +165,14 @@ fn ranges(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
             ratio(&shorts, 2),
             ratio(&gets, 2)
         );
-        let mut nanos: Vec<f64> = longs[0].iter().map(|micros| micros * 1e3 / (rows / 2) as f64).collect();
+        let nanos: Vec<f64> = longs[0].iter().map(|micros| micros * 1e3 / (rows / 2) as f64).collect();
         let goal = format!("<= {MOST_RANGE} of the time without any");
         let line = Line::new(metric, goal, format!("{worst:.2}"), worst <= MOST_RANGE).note(note).note(among);
-        lines.push(line.note(format!("without any a row of the long range takes {:.0} ns", median(&mut nanos))));
+        lines.push(line.note(format!("without any a row of the long range takes {:.0} ns", median(&nanos))));
         for ((database, table), name) in tables.into_iter().zip(names) {
             drop(table);
             database.close()?;
-            std::fs::remove_dir_all(workplace.join(&format!("ranges {mib} {name}")))?;
+            std::fs::remove_dir_all(scratch.join(format!("ranges {mib} {name}")))?;
         }
     }
     Ok(lines)

@@ -5,8 +5,8 @@
 use super::Line;
 use crate::file::{Lone, load_nodes, point_session};
 use crate::rows::{sequential_key, stamp, stamp_of, value};
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use os::{Access, Clock, Disk, Entry, File, Lock, Machine};
@@ -21,9 +21,9 @@ use std::time::Duration;
 const READERS: [usize; 4] = [1, 10, 100, 1000];
 
 /// One page, threads that come through a barrier together.
-pub fn measure(workplace: &Workplace, _: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, _: Size) -> Result<Vec<Line>> {
     let rows = (0..100_000).map(|number| (sequential_key(number), value(number)));
-    let lone = Lone::build(workplace, "file.sst", BuildOptions::default(), rows)?;
+    let lone = Lone::build(scratch, "file.sst", BuildOptions::default(), rows)?;
     let mut most = 0;
     let mut notes = Vec::new();
     for readers in READERS {

@@ -3,8 +3,8 @@
 use super::Line;
 use crate::report::count;
 use crate::rows::{sequential_key, value};
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
 use larch::{Database, Metrics, Readable, Table};
 use os::Machine;
 use std::path::Path;
@@ -45,10 +45,10 @@ fn millis(start: Instant) -> f64 {
 
 /// One table of imported rows, its clone, and nine tenths removed of each: first of the clone, with no older reader, then
 /// of the table itself under a snapshot.
-pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(10_000_000);
     let (first, end) = (rows / 20, rows / 20 + rows / 10 * 9);
-    let directory = workplace.join("database");
+    let directory = scratch.join("database");
     let database = Database::open(&directory)?;
     let table = database.table("t")?;
     eprintln!("  importing {} rows", count(rows));

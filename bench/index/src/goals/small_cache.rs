@@ -2,11 +2,11 @@
 
 use super::Line;
 use crate::file::{Lone, point_session};
-use crate::measure::median;
 use crate::report::count;
 use crate::rows::{random, sequential_key, stamp, stamp_of, value};
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
+use kit::median;
 use os::Machine;
 use os::sync::Arc;
 use pages::{PageCache, retry};
@@ -20,11 +20,11 @@ struct Side {
 }
 
 /// Bytes read for a get decide; the time stands beside them.
-pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(3_000_000);
     let options = BuildOptions { index: IndexKind::Both, ..BuildOptions::default() };
     let lone =
-        Lone::build(workplace, "file.sst", options, (0..rows).map(|number| (sequential_key(number), value(number))))?;
+        Lone::build(scratch, "file.sst", options, (0..rows).map(|number| (sequential_key(number), value(number))))?;
     let tree = lone.main();
     let cache_bytes = tree.totals.bytes / 200;
     let mut sides = [false, true].map(|prefer_flat| {
@@ -60,7 +60,7 @@ pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
     }
     let bytes = |i: usize| (read_bytes(&sides[i]) - before[i]) as f64 / (turns * gets) as f64;
     let (btree_bytes, flat_bytes) = (bytes(0), bytes(1));
-    let micros: Vec<f64> = sides.iter_mut().map(|side| median(&mut side.micros)).collect();
+    let micros: Vec<f64> = sides.iter_mut().map(|side| median(&side.micros)).collect();
     if btree_bytes == 0.0 {
         return Err("nothing was read from disk".into());
     }

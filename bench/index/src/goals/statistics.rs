@@ -9,8 +9,8 @@ use crate::file::{Lone, point_session};
 use crate::report::count;
 use crate::rows::{mix, random, sequential_key, value};
 use crate::statistics::BUCKETS;
-use crate::workplace::Workplace;
 use crate::{Result, Size};
+use kit::Scratch;
 use larch::{Database, Durability, LevelOptions};
 use os::sync::Arc;
 use pages::{PageCache, PageKind, PageSource, Session, retry};
@@ -29,15 +29,15 @@ const SCANNED_RANGES: u64 = 50;
 const BATCH_ROWS: usize = 10_000;
 
 /// All subjects.
-pub fn measure(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
+pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(1_000_000);
     eprintln!("  building {FILES} files of {} rows in all, apart and mixed", count(rows));
     let per_file = rows / FILES;
-    let apart = build(workplace, "apart", |file| (file * per_file)..(file + 1) * per_file)?;
+    let apart = build(scratch, "apart", |file| (file * per_file)..(file + 1) * per_file)?;
     let of_file = |file: u64| (0..rows).filter(move |&number| mix(number ^ 0xF11E) % FILES == file);
-    let mixed = build(workplace, "mixed", of_file)?;
+    let mixed = build(scratch, "mixed", of_file)?;
     let mut lines = ranges_apart(&apart, rows)?;
-    lines.extend(ranges_mixed(workplace, size)?);
+    lines.extend(ranges_mixed(scratch, size)?);
     eprintln!("  histograms");
     lines.extend(histograms(&apart, rows, "10 files apart")?);
     lines.extend(histograms(&mixed, rows, "10 files that overlap")?);
@@ -49,11 +49,11 @@ fn row_key(number: u64) -> [u8; 24] {
     sequential_key(number * 2)
 }
 
-fn build<I: Iterator<Item = u64>>(workplace: &Workplace, name: &str, rows: impl Fn(u64) -> I) -> Result<Vec<Lone>> {
+fn build<I: Iterator<Item = u64>>(scratch: &Scratch, name: &str, rows: impl Fn(u64) -> I) -> Result<Vec<Lone>> {
     let options = BuildOptions { max_node_children: NODE_CHILDREN, ..BuildOptions::default() };
     let one = |file| {
         let rows = rows(file).map(|number| (row_key(number), value(number)));
-        Lone::build(workplace, &format!("{name}-{file}.sst"), options, rows)
+        Lone::build(scratch, &format!("{name}-{file}.sst"), options, rows)
     };
     (0..FILES).map(one).collect()
 }
@@ -170,10 +170,10 @@ fn ranges_apart(files: &[Lone], rows: u64) -> Result<Vec<Line>> {
 }
 
 /// A table of ten files of level 0, each with a quarter of all keys and some erased: what a count says beside a scan.
-fn ranges_mixed(workplace: &Workplace, size: Size) -> Result<Vec<Line>> {
+fn ranges_mixed(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(200_000);
     eprintln!("  ranges over files that overlap");
-    let directory = workplace.join("database");
+    let directory = scratch.join("database");
     let levels = LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() };
     let database = Database::builder(&directory).durability(Durability::Buffered).levels(levels).open()?;
     let table = database.table("t")?;

@@ -14,6 +14,7 @@ use harness::{
     Client, Clock, Extra, Failure, Fields, Kind, Length, Next, Opening, Outcome, Plan, Reply, Request, Rows, Store,
     Strings, Table, Workload,
 };
+use kit::median;
 use rustix::process::{WaitId, WaitIdOptions};
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
@@ -95,7 +96,8 @@ impl Run {
 impl Sides {
     /// Median of ours by median of theirs, in queries a second of processor time.
     pub fn ratio(&self) -> f64 {
-        median(&self.ours, Run::per_processor_second) / median(&self.pgbench, Run::per_processor_second)
+        let middle = |runs: &[Run]| median(&runs.iter().map(Run::per_processor_second).collect::<Vec<_>>());
+        middle(&self.ours) / middle(&self.pgbench)
     }
 }
 
@@ -370,16 +372,6 @@ impl Rows for Numbers {
         record.push(&[b'x'; VALUE_BYTES]);
         self.next += 1;
         true
-    }
-}
-
-fn median(runs: &[Run], figure: impl Fn(&Run) -> f64) -> f64 {
-    let mut figures: Vec<f64> = runs.iter().map(figure).collect();
-    figures.sort_by(f64::total_cmp);
-    match figures.len() {
-        0 => f64::NAN,
-        count if count % 2 == 1 => figures[count / 2],
-        count => f64::midpoint(figures[count / 2 - 1], figures[count / 2]),
     }
 }
 

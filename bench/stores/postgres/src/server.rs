@@ -9,6 +9,7 @@
 use crate::address::Address;
 use crate::connection::Connection;
 use crate::error::Error;
+use kit::Scratch;
 use rustix::event::{PollFd, PollFlags};
 use std::fs;
 use std::io;
@@ -17,7 +18,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 #[cfg(test)]
@@ -62,7 +62,7 @@ pub struct Options {
 
 /// A running server.
 pub struct Server {
-    directory: PathBuf,
+    directory: Scratch,
     programs: PathBuf,
     port: u16,
     server: Child,
@@ -93,16 +93,11 @@ impl Server {
         let programs = programs()?;
         let owner = if rustix::process::geteuid().is_root() { Some(owner()?) } else { None };
         let directory = make_directory(owner)?;
-        let made = Self::start_in(&directory, programs, owner, options);
-        if made.is_err() {
-            // What is left of it is of no use, and the first error is the one to tell.
-            drop(fs::remove_dir_all(&directory));
-        }
-        made
+        Self::start_in(directory, programs, owner, options)
     }
 
     fn start_in(
-        directory: &Path,
+        directory: Scratch,
         programs: PathBuf,
         owner: Option<Owner>,
         options: &Options,
@@ -132,7 +127,7 @@ impl Server {
             .try_clone()
             .map_err(|source| StartError::System { what: "open the server's log twice".to_owned(), source })?;
         let mut command = as_owner(Command::new(programs.join("postgres")), owner);
-        command.arg("-D").arg(&data).arg("-p").arg(port.to_string()).arg("-k").arg(directory);
+        command.arg("-D").arg(&data).arg("-p").arg(port.to_string()).arg("-k").arg(directory.path());
         let listen = if options.loopback.is_some() { "127.0.0.1" } else { "" };
         let ours = [("listen_addresses", listen), ("lc_messages", "C"), ("logging_collector", "off")];
         let theirs = options.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -149,7 +144,7 @@ impl Server {
             .map_err(|source| StartError::System { what: "run postgres".to_owned(), source })?;
         let watchdog = as_owner(Command::new("/bin/sh"), owner)
             .args(["-c", WATCHDOG, "watchdog"])
-            .args([&programs, &data, directory])
+            .args([&programs, &data, directory.path()])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -164,7 +159,7 @@ impl Server {
                 return Err(StartError::System { what: "run a shell to watch the server".to_owned(), source });
             }
         };
-        let mut this = Self { directory: directory.to_owned(), programs, port, server, watchdog };
+        let mut this = Self { directory, programs, port, server, watchdog };
         this.wait_until_ready()?;
         Ok(this)
     }
@@ -201,7 +196,7 @@ impl Server {
 
     /// The address of a database of this server, by its socket. `postgres` is there from the start.
     pub fn url(&self, database: &str) -> String {
-        let directory = self.directory.display();
+        let directory = self.directory.path().display();
         format!("postgres://{USER}@/{database}?host={directory}&port={}", self.port)
     }
 
@@ -221,7 +216,7 @@ impl Server {
 
     /// The directory of its socket, for other clients.
     pub fn socket_directory(&self) -> &Path {
-        &self.directory
+        self.directory.path()
     }
 
     /// The port in the name of its socket, for other clients.
@@ -318,23 +313,14 @@ fn as_owner(mut command: Command, owner: Option<Owner>) -> Command {
     command
 }
 
-fn make_directory(owner: Option<Owner>) -> Result<PathBuf, StartError> {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let failed = |path: &Path, source| StartError::System { what: format!("make {}", path.display()), source };
-    loop {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("larch-postgres-{}-{number}", std::process::id()));
-        match fs::create_dir(&path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-            Err(error) => return Err(failed(&path, error)),
-        }
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).map_err(|error| failed(&path, error))?;
-        if let Some(Owner { user, group }) = owner {
-            std::os::unix::fs::chown(&path, Some(user), Some(group)).map_err(|error| failed(&path, error))?;
-        }
-        return Ok(path);
+fn make_directory(owner: Option<Owner>) -> Result<Scratch, StartError> {
+    let failed = |source| StartError::System { what: "make a directory for the server".to_owned(), source };
+    let scratch = Scratch::new_in(&std::env::temp_dir(), "postgres").map_err(|why| failed(io::Error::other(why)))?;
+    fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o700)).map_err(failed)?;
+    if let Some(Owner { user, group }) = owner {
+        std::os::unix::fs::chown(scratch.path(), Some(user), Some(group)).map_err(failed)?;
     }
+    Ok(scratch)
 }
 
 fn free_port() -> Result<u16, StartError> {

@@ -1,37 +1,14 @@
 //! A request allocates nothing: not when it is taken, sent, answered or given back.
 
-#![allow(unsafe_code, reason = "an allocator can only be written so")]
 #![allow(clippy::disallowed_types, reason = "the requests are real")]
 
 use harness::{Clock, Fields, Opening, Request, Session, Store, Strings, Table};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use kit::allocations::{Counting, Thread};
 use store_postgres::server::{Options, Server};
 use store_postgres::store::Postgres;
 
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: all requests go to the system's allocator unchanged; the counter is a plain cell without a destructor, whose
-// access allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promises about `layout` are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        // SAFETY: `start` came from `alloc`, that is from the system's allocator, with this layout.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: Counting<Thread> = Counting::new();
 
 #[test]
 fn requests_allocate_nothing() {
@@ -76,8 +53,8 @@ fn requests_allocate_nothing() {
             }
         };
         round(2_400);
-        let before = ALLOCATIONS.get();
+        let before = Thread::so_far().count;
         round(2_400);
-        assert_eq!(ALLOCATIONS.get() - before, 0, "{connections} connections, {pipeline} requests on each");
+        assert_eq!(Thread::so_far().count - before, 0, "{connections} connections, {pipeline} requests on each");
     }
 }

@@ -6,10 +6,10 @@ mod tests;
 use super::herd::Peer;
 use super::orders::{Fill, Measure, Order, Sample, Task};
 use super::table::{Against, Goal, Row, Table};
-use super::workplace::Workplace;
-use super::{Ending, Tale, absent, failed, in_turns, million_rows, thousands, verdict};
+use super::{Ending, Tale, absent, check_room, failed, in_turns, million_rows, place, thousands, verdict};
 use crate::args::PeersArgs;
 use harness::Scheme;
+use kit::Scratch;
 
 /// Memory for pages that every engine gets: more than all rows need.
 const CACHE: &str = "3GiB";
@@ -56,10 +56,10 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
         false => Scale { records: args.records.unwrap_or(10_000_000), repeats: 3, warmup_millis: 500, millis: 3_000 },
     };
     let engines = engines(schemes);
-    let place = Workplace::new(args.dir.as_deref(), "bench-peers")?;
+    let place = place(args, "bench-peers")?;
     // Rows and what a compaction or a second copy of pages takes beside them.
     let needed = engines.len() as u64 * scale.records * 120 * 4;
-    place.check_room(needed)?;
+    check_room(&place, needed)?;
     let tale = Tale::new();
     let mut peers = Vec::new();
     for engine in &engines {
@@ -184,12 +184,12 @@ fn measure(peers: &mut [Peer], scale: &Scale, table: &mut Table, tale: &Tale) {
 }
 
 /// Inserts that are durable when they return, into databases of their own. The disk alone is measured beside them.
-fn synced(engines: &[Engine], scale: &Scale, place: &Workplace, table: &mut Table, tale: &Tale) -> Result<(), String> {
+fn synced(engines: &[Engine], scale: &Scale, place: &Scratch, table: &mut Table, tale: &Tale) -> Result<(), String> {
     const RECORDS: u64 = 100_000;
     let disk = Engine { name: "disk", scheme: "disk", options: String::new() };
     let mut peers = Vec::new();
     for engine in engines.iter().chain([&disk]) {
-        let directory = place.join(&format!("{} synced", engine.name));
+        let directory = place.join(format!("{} synced", engine.name));
         let target = format!("{}:{}?durability=synced", engine.scheme, directory.display());
         let mut peer = Peer::start(engine.name, &target, None)?;
         peer.obey(&Order::Open { anew: true })?;

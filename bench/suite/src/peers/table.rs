@@ -3,6 +3,9 @@
 #[cfg(test)]
 mod tests;
 
+use kit::goals::{Bound, word};
+use kit::median;
+use kit::median::extremes;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -74,6 +77,11 @@ impl Row {
         Self { less_is_better: true, ..self }
     }
 
+    /// What the figure or ratio of a goal is to be.
+    fn bound(&self, goal: &Goal) -> Bound {
+        if self.less_is_better { Bound::AtMost(goal.ratio) } else { Bound::AtLeast(goal.ratio) }
+    }
+
     /// Engine `at` failed: what it gave before is no result.
     pub fn fail(&mut self, at: usize) {
         self.figures[at].clear();
@@ -126,7 +134,7 @@ impl Table {
         for row in &self.rows {
             for goal in &row.goals {
                 let Some((against, ratio)) = self.ratio(row, goal).or_else(|| self.failed(row, goal)) else { continue };
-                let reached = if row.less_is_better { ratio <= goal.ratio } else { ratio >= goal.ratio };
+                let reached = row.bound(goal).is_reached(ratio);
                 verdicts.push(Verdict { row: row.name.to_owned(), against, goal: goal.ratio, ratio, reached });
             }
         }
@@ -220,7 +228,7 @@ impl Table {
         for verdict in self.verdicts() {
             let less = self.rows.iter().any(|row| row.name == verdict.row && row.less_is_better);
             let bound = if less { "at most " } else { "" };
-            let word = if verdict.reached { "reached" } else { "falls short" };
+            let word = word(verdict.reached);
             let Verdict { row, against, goal, ratio, .. } = &verdict;
             let ratio = match format!("{ratio:.2}") {
                 _ if ratio.is_nan() => "nothing".to_owned(),
@@ -237,8 +245,7 @@ impl Table {
 /// A median, with the spread from the least to the most as a part of it.
 fn cell(figures: &[f64]) -> String {
     let middle = median(figures);
-    let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = figures.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let (least, most) = extremes(figures);
     let digits = if middle >= 100.0 {
         0
     } else if middle >= 10.0 {
@@ -250,14 +257,6 @@ fn cell(figures: &[f64]) -> String {
         1 => format!("{middle:.digits$}"),
         _ => format!("{middle:.digits$} ±{:.0} %", 50.0 * (most - least) / middle.max(f64::MIN_POSITIVE)),
     }
-}
-
-/// The middle figure, or the mean of the two in the middle. There must be one.
-pub fn median(figures: &[f64]) -> f64 {
-    let mut sorted = figures.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
 }
 
 fn put(text: &mut String, more: std::fmt::Arguments<'_>) {

@@ -10,8 +10,9 @@ use crate::stop::Stop;
 use crate::{print, results, say};
 use harness::report::{Run, text};
 use harness::{Clock, Failure, Fields, Opening, Reply, Request, Scheme, Session, Store, Target};
+use kit::Scratch;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// All of it takes no longer, unless the loads alone do.
@@ -32,16 +33,6 @@ const CACHE_BYTES: u64 = 512 << 20;
 const IN_MEMORY: &str = "c in memory";
 const RESULT: &str = "larch-ycsb.json";
 
-/// A directory that goes when this does.
-struct Temporary(PathBuf);
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // After an error there is one to report already.
-        fs::remove_dir_all(&self.0).unwrap_or_default();
-    }
-}
-
 /// Measures.
 pub fn run(args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, Failure> {
     check_options(args)?;
@@ -55,13 +46,17 @@ pub fn run(args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, F
         phase::check(phase, args)?;
     }
     results::check(args, [])?;
-    let directory = Temporary(std::env::temp_dir().join(format!("larch-ycsb-{}", std::process::id())));
-    stop.removes(&directory.0);
+    let refused = |why| Failure::session("io", why);
     let records = &phases[0].settings.records;
-    room(&std::env::temp_dir(), records.count.unsigned_abs())?;
-    let target = Target::parse(&format!("larch:{}?cache={CACHE}", directory.0.display()))?;
+    // Records, as long as one has its thousand bytes, what compactions take beside them, and some more.
+    let needed_bytes = records.count.unsigned_abs().saturating_mul(4 << 10).max(64 << 20);
+    let advice = "make room, or set TMPDIR to a directory that has more";
+    kit::scratch::check_room(&std::env::temp_dir(), needed_bytes, advice).map_err(refused)?;
+    let directory = Scratch::new_in(&std::env::temp_dir(), "ycsb").map_err(refused)?;
+    stop.removes(directory.path());
+    let target = Target::parse(&format!("larch:{}?cache={CACHE}", directory.path().display()))?;
     let count = text::grouped(records.count.unsigned_abs());
-    say(&format!("YCSB on Larch: {count} records in {}, cache {CACHE}", directory.0.display()));
+    say(&format!("YCSB on Larch: {count} records in {}, cache {CACHE}", directory.path().display()));
     for warning in &phases[0].settings.warnings {
         say(&format!("larch: {warning}"));
     }
@@ -245,23 +240,4 @@ fn summary(done: &[Done]) -> String {
         }
     }
     table
-}
-
-/// Complains if the disk has no room for the records, what compactions take beside them, and some more.
-fn room(place: &Path, records: u64) -> Result<(), Failure> {
-    // As long as a record has its thousand bytes.
-    let needed_bytes = records.saturating_mul(4 << 10).max(64 << 20);
-    let about = rustix::fs::statvfs(place)
-        .map_err(|error| Failure::session("io", format!("{}: {error}; set TMPDIR to a directory", place.display())))?;
-    let room = about.f_bavail * about.f_frsize;
-    if room < needed_bytes {
-        let text = format!(
-            "{} has room for {} MiB and this takes up to {} MiB: make room, or set TMPDIR to a directory that has more",
-            place.display(),
-            room >> 20,
-            needed_bytes >> 20
-        );
-        return Err(Failure::session("io", text));
-    }
-    Ok(())
 }

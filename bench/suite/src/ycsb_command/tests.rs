@@ -5,24 +5,8 @@ use crate::args::{Action, YcsbArgs};
 use crate::stop::Stop;
 use clap::{Args, Command, FromArgMatches};
 use harness::Failure;
-use std::path::{Path, PathBuf};
-
-/// A directory that is gone in the end.
-struct Temporary(PathBuf);
-
-impl Temporary {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("larch-suite-{name}-{}", std::process::id()));
-        std::fs::create_dir(&path).expect("there is no such directory yet");
-        Self(path)
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).unwrap_or_default();
-    }
-}
+use kit::Scratch;
+use std::path::Path;
 
 /// Runs a workload of a thousand reads on a store that does nothing.
 fn run(properties: &[String]) -> Result<Ending, Failure> {
@@ -41,8 +25,8 @@ fn lines(path: &Path, beginning: &str) -> usize {
 
 #[test]
 fn properties_name_the_files_that_are_written() {
-    let directory = Temporary::new("files");
-    let place = directory.0.display();
+    let directory = Scratch::new("suite");
+    let place = directory.path().display();
     let ending = run(&[
         "measurementtype=hdrhistogram+raw".to_owned(),
         format!("measurement.raw.output_file={place}/raw.csv"),
@@ -50,8 +34,8 @@ fn properties_name_the_files_that_are_written() {
         format!("hdrhistogram.output.path={place}/log-"),
     ]);
     assert_eq!(ending.expect("it is measured"), Ending::Good);
-    assert_eq!(lines(&directory.0.join("raw.csv"), "RawREAD,"), 1000);
-    assert_eq!(lines(&directory.0.join("log-HdrREAD.hdr"), "0.000,"), 1);
+    assert_eq!(lines(&directory.join("raw.csv"), "RawREAD,"), 1000);
+    assert_eq!(lines(&directory.join("log-HdrREAD.hdr"), "0.000,"), 1);
 }
 
 #[test]

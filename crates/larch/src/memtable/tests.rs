@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, RangeBounds};
 use std::thread;
 
+use kit::allocations::{Counting, Thread};
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rand::rngs::StdRng;
@@ -17,8 +18,8 @@ use sst::{RowKind, Version};
 use super::*;
 use crate::log::record::tests::seeds;
 
-mod counting;
-use counting::allocated;
+#[global_allocator]
+static COUNTING: Counting<Thread> = Counting::new();
 
 /// A row as the model has it: key, version, kind, value.
 type Seen = (Vec<u8>, u64, RowKind, Vec<u8>);
@@ -340,7 +341,7 @@ fn a_read_allocates_nothing() {
     table.remove_range(b"b", b"c", Version(2));
     let keys: Vec<Vec<u8>> = (0..1200).map(key).collect();
     table.get(&keys[0], Version(1)).expect("it is there");
-    let before = allocated();
+    let before = Thread::so_far();
     let mut found = 0;
     for key in &keys {
         found += usize::from(table.get(key, Version(1)).is_some_and(|row| row.value().len() == 100));
@@ -348,7 +349,7 @@ fn a_read_allocates_nothing() {
     }
     assert_eq!(found, 1000);
     // The skip list's reclamation may have to file a bag of what the threads of other tests freed.
-    assert!(allocated().count - before.count <= 2);
+    assert!(Thread::so_far().count - before.count <= 2);
 }
 
 /// The estimate lies between 5 % below and 40 % above what the memtable holds.
@@ -364,7 +365,7 @@ fn check_rows_estimate(key_bytes: usize, value_bytes: usize, rows: u64) {
     // The skip list's reclamation allocates once a thread.
     Memtable::new().apply(b"", Version(1), RowKind::Put, b"");
     let (mut key, value) = (vec![0; key_bytes], vec![7; value_bytes]);
-    let before = allocated();
+    let before = Thread::so_far();
     let table = Box::new(Memtable::new());
     for number in 0..rows {
         let number = number.to_be_bytes();
@@ -373,7 +374,7 @@ fn check_rows_estimate(key_bytes: usize, value_bytes: usize, rows: u64) {
         table.apply(&key, Version(1), RowKind::Put, &value);
     }
     assert_eq!(table.rows(), rows);
-    let real = allocated().bytes - before.bytes;
+    let real = Thread::so_far().heap_bytes - before.heap_bytes;
     check_estimate(&format!("{rows} rows of {key_bytes} and {value_bytes}"), &table, real);
 }
 
@@ -394,13 +395,13 @@ fn the_estimate_of_memory_for_rows_is_close_and_not_below() {
 fn check_range_erases_estimate(what: &str, range_erases: &[(u64, u64)]) {
     let key = |number: u64| format!("{number:016}").into_bytes();
     let range_erases: Vec<_> = range_erases.iter().map(|(start, end)| (key(*start), key(*end))).collect();
-    let before = allocated();
+    let before = Thread::so_far();
     let table = Box::new(Memtable::new());
     for (version, (start, end)) in range_erases.iter().enumerate() {
         table.remove_range(start, end, Version(version as u64));
     }
-    let after = allocated();
-    check_estimate(what, &table, (after.bytes - before.bytes) - (after.freed_bytes - before.freed_bytes));
+    let taken = Thread::so_far().since(before);
+    check_estimate(what, &table, taken.heap_bytes - taken.freed_heap_bytes);
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Stresses the whole public API: `cargo x stress [--minutes N | --seconds N] [--seed N] [--round N] [--directory DIR]`.
 
+use kit::allocations::{Counting, Process};
 use os::Machine;
-use os::sync::atomic::{AtomicU64, Ordering};
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -18,27 +17,8 @@ cargo x stress [--minutes N | --seconds N] [--seed N] [--round N] [--directory D
   --directory DIR  where it lies; default a new one in the system's temporary directory
 ";
 
-struct Counting;
-
-static ALLOCATED: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: all requests go to the system's allocator unchanged; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATED.fetch_add(layout.size() as u64, Ordering::Relaxed);
-        // SAFETY: the caller's promises about `layout` are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        ALLOCATED.fetch_sub(layout.size() as u64, Ordering::Relaxed);
-        // SAFETY: `start` came from the system's allocator with this layout, by way of `alloc`.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
-
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: Counting<Process> = Counting::new();
 
 fn main() -> ExitCode {
     let Some(settings) = settings(std::env::args().skip(1)) else {
@@ -67,7 +47,7 @@ fn settings(mut words: impl Iterator<Item = String>) -> Option<Settings> {
         time: Duration::from_secs(60),
         round: Duration::from_secs(10),
         directory,
-        allocated_bytes: Some(|| ALLOCATED.load(Ordering::Relaxed)),
+        allocated_bytes: Some(Process::live_bytes),
     };
     while let Some(word) = words.next() {
         let value = words.next()?;

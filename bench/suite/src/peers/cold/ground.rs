@@ -6,9 +6,9 @@ use crate::peers::herd::Peer;
 use crate::peers::memory_limit::MemoryLimit;
 use crate::peers::orders::{Fill, Order, Sample};
 use crate::peers::table::Table;
-use crate::peers::workplace::Workplace;
-use crate::peers::{self, Tale, disk, failed, fio};
+use crate::peers::{self, Tale, check_room, disk, failed, fio, place};
 use harness::Scheme;
+use kit::Scratch;
 
 /// What a process may have, with what the system caches for it.
 const LIMIT_BYTES: u64 = 256 * MIB;
@@ -78,7 +78,7 @@ pub struct Ground {
     pub head: String,
     pub tale: Tale,
     schemes: Vec<Scheme>,
-    place: Workplace,
+    place: Scratch,
 }
 
 impl Ground {
@@ -96,10 +96,10 @@ impl Ground {
         if fio_version.is_none() {
             absent.push("fio, which is not installed: Debian has it in the package fio".to_owned());
         }
-        let place = Workplace::new(args.dir.as_deref(), "bench-cold")?;
+        let place = place(args, "bench-cold")?;
         // redb takes half again as much as its rows; while one is made, or rewritten, there is a second copy of its rows.
         let databases = engines.iter().filter(|engine| engine.of.is_none()).count() as u64;
-        place.check_room((databases + 2) * scale.records * 150)?;
+        check_room(&place, (databases + 2) * scale.records * 150)?;
         let mut ground =
             Self { scale, engines, absent, head: String::new(), tale: Tale::new(), schemes: schemes.to_vec(), place };
         ground.head = format!(

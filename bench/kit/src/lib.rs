@@ -1,0 +1,17 @@
+//! What benchmarks share with the tests that count: an allocator that counts, temporary directories, medians, goals. It
+//! knows nothing of the engine, so that the tests of every crate may use it.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "it measures the machine and is never simulated"
+)]
+
+pub mod allocations;
+pub mod goals;
+pub mod median;
+pub mod scratch;
+
+pub use goals::Bound;
+pub use median::{median, spread};
+pub use scratch::Scratch;

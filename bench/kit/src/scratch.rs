@@ -1,0 +1,123 @@
+//! A directory that is removed when its owner ends.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::{fs, io, process};
+
+#[cfg(test)]
+mod tests;
+
+/// A new directory. Dropping it removes it with what is in it.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    /// A directory for a test, in the system's temporary directory, with `name` in its name.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be made.
+    pub fn new(name: &str) -> Self {
+        Self::new_in(&std::env::temp_dir(), name).unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    /// A directory in `parent`, with `name` in its name.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the directory which cannot be made.
+    pub fn new_in(parent: &Path, name: &str) -> Result<Self, String> {
+        for number in 0.. {
+            let path = parent.join(format!("larch-{name}-{}-{number}", process::id()));
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self { path }),
+                // Another one of this process has the name.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(format!("cannot make {}: {error}", path.display())),
+            }
+        }
+        unreachable!("some number is free")
+    }
+
+    /// A directory in `parent`, which is made if it is missing, or else beside the directory of this program: that is, in
+    /// the directory of what cargo built. ^C calls `first`, removes the directory and ends the process.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says what the system refused.
+    pub fn for_benchmark(parent: Option<&Path>, name: &str, first: impl Fn() + Send + 'static) -> Result<Self, String> {
+        let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+        let beside = program.parent().and_then(Path::parent).ok_or("the program lies in no directory")?;
+        let parent = parent.unwrap_or(beside);
+        fs::create_dir_all(parent).map_err(|error| format!("cannot make {}: {error}", parent.display()))?;
+        let scratch = Self::new_in(parent, name)?;
+        let path = scratch.path.clone();
+        let on_interrupt = move || {
+            first();
+            if !remove_in_use(&path) {
+                eprintln!("cannot remove {}", path.display());
+            }
+            process::exit(130);
+        };
+        ctrlc::set_handler(on_interrupt).map_err(|error| format!("cannot catch ^C: {error}"))?;
+        Ok(scratch)
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A path in it.
+    pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Removes what is in it.
+    ///
+    /// # Errors
+    ///
+    /// What the system refused.
+    pub fn clear(&self) -> io::Result<()> {
+        fs::remove_dir_all(&self.path)?;
+        fs::create_dir(&self.path)
+    }
+
+    /// Removes it.
+    ///
+    /// # Errors
+    ///
+    /// What the system refused.
+    pub fn remove(self) -> io::Result<()> {
+        fs::remove_dir_all(&self.path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // After an error there is one to report already; after `remove` nothing is left.
+        fs::remove_dir_all(&self.path).unwrap_or_default();
+    }
+}
+
+/// Removes a directory in which others may still be making files, by trying often; whether it is gone.
+pub fn remove_in_use(path: &Path) -> bool {
+    (0..100).any(|_| fs::remove_dir_all(path).is_ok() || !path.exists())
+}
+
+/// Checks that the disk of `place` has room for `needed_bytes`.
+///
+/// # Errors
+///
+/// A sentence that says how much room there is and ends with `advice`.
+pub fn check_room(place: &Path, needed_bytes: u64, advice: &str) -> Result<(), String> {
+    let disk = rustix::fs::statvfs(place).map_err(|error| format!("{}: {error}: {advice}", place.display()))?;
+    let room_bytes = disk.f_bavail * disk.f_frsize;
+    if room_bytes >= needed_bytes {
+        return Ok(());
+    }
+    let (room, needed) = (room_bytes >> 20, needed_bytes >> 20);
+    Err(format!("{} has room for {room} MiB and this takes up to {needed} MiB: {advice}", place.display()))
+}
