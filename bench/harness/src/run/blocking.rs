@@ -3,11 +3,11 @@
 //! The clock is read before and after each call, so that what the client does in between — drawing keys, checking rows —
 //! is not taken for the store's.
 
-use super::recorder::{Answer, Begun, Recorder, Why};
+use super::recorder::{After, Answer, Begun, Recorder, Why};
 use super::timeline::Schedule;
-use crate::client::{Client, Extra, Next};
+use crate::client::Client;
 use crate::reply::Reply;
-use crate::store::{Blocking, Failure, Harm};
+use crate::store::{Blocking, Failure};
 
 /// Lets `client` work until it is done, `left` operations of the window are, the window is over, or it is told to stop.
 pub(crate) fn drive<C: Client>(
@@ -29,7 +29,7 @@ pub(crate) fn drive<C: Client>(
             return Ok(Why::Done);
         }
         let mut begun: Option<Begun> = None;
-        let done = loop {
+        let counts = loop {
             let (kind, request) = client.request();
             let due = match (&mut schedule, begun) {
                 (Some(schedule), None) => Some(schedule.next()),
@@ -51,37 +51,18 @@ pub(crate) fn drive<C: Client>(
                 let at = due.unwrap_or(sent);
                 Begun { at, sent, delay: sent.saturating_sub(at) }
             });
-            recorder.request(Answer { kind, sent, served, delay: begun.delay }, begun, &result, &reply);
-            let mut retries = 0;
-            let next = {
-                let mut note = |kind, nanos, result| recorder.note(begun, kind, nanos, result);
-                client.served(result.as_ref().copied(), &reply, &mut Extra::new(&mut note, &mut retries))
-            };
-            if retries > 0 {
-                recorder.retried(begun, retries);
-            }
-            if let Err(failure) = result
-                && failure.harm == Harm::Session
-            {
-                recorder.operation(begun, false);
-                return Err(failure);
-            }
-            match next {
-                Next::More => {}
-                Next::Wait(nanos) => {
-                    if let Some(why) = recorder.pause(served.saturating_add(nanos)) {
+            let answer = Answer { kind, sent, served, delay: begun.delay };
+            match recorder.answered(client, answer, begun, result, &reply)? {
+                After::More => {}
+                After::Wait(until) => {
+                    if let Some(why) = recorder.pause(until) {
                         recorder.abandon(begun);
                         return Ok(why);
                     }
                 }
-                Next::Done => break recorder.operation(begun, true),
-                Next::DoneAs(kind) => {
-                    recorder.whole(kind, begun, served);
-                    break recorder.operation(begun, true);
-                }
-                Next::Failed => break recorder.operation(begun, false),
+                After::End { counts } => break counts,
             }
         };
-        left -= u64::from(done);
+        left -= u64::from(counts);
     }
 }

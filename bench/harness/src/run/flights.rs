@@ -3,11 +3,11 @@
 //! A client is in one place: it waits for a time (its schedule, a new attempt), or it is ready and waits for a slot, or
 //! its request is under way, or it has nothing left. What it waits for a slot is counted as waiting.
 
-use super::recorder::{Answer, Begun, Recorder, Why};
+use super::recorder::{After, Answer, Begun, Recorder, Why};
 use super::timeline::Schedule;
-use crate::client::{Client, Extra, Kind, Next};
+use crate::client::{Client, Kind};
 use crate::reply::Reply;
-use crate::store::{Failure, Flights, Harm, Outcome, Served};
+use crate::store::{Failure, Flights, Outcome, Served};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -88,44 +88,25 @@ impl<C: Client> Seats<C> {
         let late = if self.queued { sent.saturating_sub(seat.due) } else { 0 };
         let begun = *seat.begun.get_or_insert_with(|| Begun { at: sent - late.min(sent), sent, delay: late });
         seat.delay += late;
-        recorder.request(Answer { kind: seat.kind, sent, served, delay: seat.delay }, begun, &result, reply);
-        let mut retries = 0;
-        let next = {
-            let mut note = |kind, nanos, result| recorder.note(begun, kind, nanos, result);
-            seat.client.served(result.as_ref().copied(), reply, &mut Extra::new(&mut note, &mut retries))
-        };
-        if retries > 0 {
-            recorder.retried(begun, retries);
-        }
-        if let Err(failure) = result
-            && failure.harm == Harm::Session
-        {
-            recorder.operation(begun, false);
-            return Some(failure);
-        }
-        let measured = match next {
-            Next::More | Next::Wait(_) if self.stopping => {
+        let answer = Answer { kind: seat.kind, sent, served, delay: seat.delay };
+        match recorder.answered(&mut seat.client, answer, begun, result, reply) {
+            Err(failure) => return Some(failure),
+            Ok(After::More | After::Wait(_)) if self.stopping => {
                 recorder.abandon(begun);
                 return None;
             }
-            Next::More => {
+            Ok(After::More) => {
                 seat.due = served;
                 self.ready.push_back(index);
                 return None;
             }
-            Next::Wait(nanos) => {
-                seat.due = served.saturating_add(nanos);
-                self.waiting.push(Reverse((seat.due, index)));
+            Ok(After::Wait(until)) => {
+                seat.due = until;
+                self.waiting.push(Reverse((until, index)));
                 return None;
             }
-            Next::Done => recorder.operation(begun, true),
-            Next::DoneAs(kind) => {
-                recorder.whole(kind, begun, served);
-                recorder.operation(begun, true)
-            }
-            Next::Failed => recorder.operation(begun, false),
-        };
-        seat.left -= u64::from(measured);
+            Ok(After::End { counts }) => seat.left -= u64::from(counts),
+        }
         if !self.stopping && seat.begin(served) {
             match seat.schedule {
                 Some(_) => self.waiting.push(Reverse((seat.due, index))),

@@ -6,10 +6,10 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
 use super::timeline::{Schedule, Timeline};
-use crate::client::Kind;
+use crate::client::{Client, Extra, Kind, Next};
 use crate::clock::Clock;
 use crate::reply::Reply;
-use crate::store::{Failure, Outcome};
+use crate::store::{Failure, Harm, Outcome};
 use crate::times::Tally;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -291,6 +291,17 @@ pub(crate) struct Begun {
     pub(crate) delay: u64,
 }
 
+/// How a client goes on after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// With another request of the same operation, at once.
+    More,
+    /// With another request of the same operation, at this time.
+    Wait(u64),
+    /// The operation has ended. `counts`: it is one of those that the run is to measure.
+    End { counts: bool },
+}
+
 impl<'d> Recorder<'d> {
     pub(crate) fn new(desk: &'d Desk, clock: Clock, timeline: Timeline, thread: usize, queued: bool) -> Self {
         let mut recorder = Self {
@@ -364,9 +375,51 @@ impl<'d> Recorder<'d> {
         state.parcels.push(Parcel { thread: self.thread, interval, reached: self.interval, tallies });
     }
 
+    /// An answer to a request of `client` came: counts it, and asks the client how it goes on.
+    ///
+    /// # Errors
+    ///
+    /// A failure that the session did not survive.
+    #[inline]
+    pub(crate) fn answered<C: Client>(
+        &mut self,
+        client: &mut C,
+        answer: Answer,
+        begun: Begun,
+        result: Result<Outcome, Failure>,
+        reply: &Reply,
+    ) -> Result<After, Failure> {
+        self.request(answer, begun, &result, reply);
+        let mut retries = 0;
+        let next = {
+            let mut note = |kind, nanos, result| self.note(begun, kind, nanos, result);
+            client.served(result.as_ref().copied(), reply, &mut Extra::new(&mut note, &mut retries))
+        };
+        if retries > 0 {
+            self.retried(begun, retries);
+        }
+        if let Err(failure) = result
+            && failure.harm == Harm::Session
+        {
+            self.operation(begun, false);
+            return Err(failure);
+        }
+        let succeeded = match next {
+            Next::More => return Ok(After::More),
+            Next::Wait(nanos) => return Ok(After::Wait(answer.served.saturating_add(nanos))),
+            Next::Done => true,
+            Next::DoneAs(kind) => {
+                self.whole(kind, begun, answer.served);
+                true
+            }
+            Next::Failed => false,
+        };
+        Ok(After::End { counts: self.operation(begun, succeeded) })
+    }
+
     /// A request was sent and served.
     #[inline]
-    pub(crate) fn request(&mut self, answer: Answer, begun: Begun, result: &Result<Outcome, Failure>, reply: &Reply) {
+    fn request(&mut self, answer: Answer, begun: Begun, result: &Result<Outcome, Failure>, reply: &Reply) {
         self.pass(answer.served);
         if let Err(failure) = result {
             self.keep_text(failure);
@@ -400,7 +453,7 @@ impl<'d> Recorder<'d> {
     }
 
     /// The client noted something of its own.
-    pub(crate) fn note(&mut self, begun: Begun, kind: Kind, nanos: u64, result: Result<Outcome, &'static str>) {
+    fn note(&mut self, begun: Begun, kind: Kind, nanos: u64, result: Result<Outcome, &'static str>) {
         if begun.at < self.floor {
             return;
         }
@@ -420,7 +473,7 @@ impl<'d> Recorder<'d> {
 
     /// The client made requests again.
     #[inline]
-    pub(crate) fn retried(&mut self, begun: Begun, retries: u64) {
+    fn retried(&mut self, begun: Begun, retries: u64) {
         if begun.at >= self.floor {
             self.tallies.retries += retries;
         }
@@ -428,7 +481,7 @@ impl<'d> Recorder<'d> {
 
     /// An operation is over. Says whether it began in the window, so that it is one of those that were asked for.
     #[inline]
-    pub(crate) fn operation(&mut self, begun: Begun, done: bool) -> bool {
+    fn operation(&mut self, begun: Begun, done: bool) -> bool {
         if begun.at < self.floor {
             self.leave_out();
             return false;
@@ -458,7 +511,7 @@ impl<'d> Recorder<'d> {
 
     /// An operation that is done counts as a whole for `kind` too.
     #[inline]
-    pub(crate) fn whole(&mut self, kind: Kind, begun: Begun, served: u64) {
+    fn whole(&mut self, kind: Kind, begun: Begun, served: u64) {
         if begun.at < self.floor {
             return;
         }
