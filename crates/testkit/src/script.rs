@@ -17,12 +17,15 @@
 //! RANGE:          a..c | a..=c | a.. | ..c | .. | (a..c (without a) | a* (keys that begin with a)
 //! VALUE, KEY:     text, and text*N is the text N times
 //! ```
+//!
+//! After the rows of `get`, `scan` and `next` stands what they cost each database. All databases are on simulated machines,
+//! whose background work runs on the thread of the script, so that this is the same in every run.
 
 use crate::options::TinyOptions;
 use datadriven::TestCase;
 use larch::{
-    Compression, Database, DumpDetail, Durability, IndexKind, LevelOptions, Readable, Result, Snapshot, Table,
-    TableOptions,
+    Compression, Database, DumpDetail, Durability, IndexKind, LevelOptions, Metrics, PageKind, Readable, Result,
+    Snapshot, Table, TableOptions,
 };
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -57,7 +60,8 @@ struct Open {
 }
 
 impl Script {
-    /// A script on three databases: as options come, and with tiny trees and files of both index kinds.
+    /// A script on four databases: as options come, with small pages in large files, and with small pages in tiny files of both index
+    /// kinds.
     pub fn on_all_options() -> Self {
         let usual = TinyOptions {
             cache_bytes: 1 << 20,
@@ -72,6 +76,7 @@ impl Script {
             indexes: Vec::new(),
         };
         let tiny_table = TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() };
+        let small_pages = TinyOptions { tables: vec![tiny_table.clone()], ..usual.clone() };
         let tiny = TinyOptions {
             cache_bytes: 768,
             write_buffer_bytes: 4 << 10,
@@ -91,7 +96,11 @@ impl Script {
             ..tiny.clone()
         };
         let world = |(name, options)| World { name, disk: SimDisk::new(0), options, open: None };
-        Self { worlds: [("usual", usual), ("tiny", tiny), ("tiny, flat and packed", flat)].map(world).into() }
+        Self {
+            worlds: [("usual", usual), ("small pages", small_pages), ("tiny", tiny), ("tiny, flat and packed", flat)]
+                .map(world)
+                .into(),
+        }
     }
 
     /// A script on one database with small files, for what depends on options.
@@ -104,18 +113,53 @@ impl Script {
         all
     }
 
-    /// Runs a case on every database and returns what they all say.
+    /// Runs a case on every database and returns what they all say, and after it what reads cost each.
     pub fn run(&mut self, case: &TestCase) -> String {
-        let mut outputs = self.worlds.iter_mut().map(|world| (world.name, world.run(case)));
-        let (first, output) = outputs.next().expect("there is a database");
+        let mut outputs = Vec::new();
+        let mut costs = String::new();
+        for world in &mut self.worlds {
+            let before = world.metrics();
+            outputs.push((world.name, world.run(case)));
+            if let (true, Some(before), Some(after)) = (is_read(&case.directive), before, world.metrics()) {
+                say_cost(&mut costs, world.name, &before, &after);
+            }
+        }
+        let (first, output) = outputs.swap_remove(0);
         for (other, differing) in outputs {
             assert_eq!(output, differing, "{} of databases {first:?} and {other:?}", case.directive);
         }
-        output
+        output + &costs
     }
 }
 
+/// Whether a word of a script reads rows. What others cost depends on when background work runs.
+fn is_read(directive: &str) -> bool {
+    matches!(directive, "get" | "scan" | "next")
+}
+
+/// Says what a read did: the times it waited for the disk, the pages it read and those it found in memory, by kind. Nothing is
+/// said of a read that needed no page.
+fn say_cost(output: &mut String, name: &str, before: &Metrics, after: &Metrics) {
+    let pages = after.pages.since(&before.pages);
+    if pages.total() == Default::default() {
+        return;
+    }
+    let by_kind = |count: &dyn Fn(PageKind) -> u64| {
+        let counted = PageKind::ALL.into_iter().map(|kind| (count(kind), kind)).filter(|(count, _)| *count > 0);
+        let words: Vec<String> = counted.map(|(count, kind)| format!("{count} {}", kind.name())).collect();
+        if words.is_empty() { "nothing".to_owned() } else { words.join(" + ") }
+    };
+    let read = by_kind(&|kind| pages.of_kind(kind).faults);
+    let found = by_kind(&|kind| pages.of_kind(kind).hits);
+    say(output, format_args!("cost, {name}: rounds {}, read {read}, found {found}", pages.all_rounds()));
+}
+
 impl World {
+    /// What was counted so far, if the database is open.
+    fn metrics(&self) -> Option<Metrics> {
+        Some(self.open.as_ref()?.db.metrics())
+    }
+
     fn run(&mut self, case: &TestCase) -> String {
         let mut output = String::new();
         match self.answer(case, &mut output) {
