@@ -3,11 +3,11 @@
 
 use crate::address::{Address, Place};
 use crate::error::{Error, ServerError, SqlState};
-use crate::wire::{self, Frame, Inbox, Malformed, Values, tag};
+use crate::wire::{self, Frame, Inbox, Malformed, Values};
 use bytes::BytesMut;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
-use postgres_protocol::message::frontend;
+use postgres_protocol::message::{backend, frontend};
 use rustix::net::{RecvFlags, SendFlags};
 use std::collections::BTreeMap;
 use std::io;
@@ -30,6 +30,9 @@ pub struct Connection {
     /// What the server said of itself: `server_version`, …
     parameters: BTreeMap<String, String>,
 }
+
+/// The tag of the one message of a session's start that `postgres-protocol` does not know.
+const NEGOTIATE_PROTOCOL_VERSION_TAG: u8 = b'v';
 
 /// A row of a statement that was sent as text; `None` is a null.
 pub type Row = Vec<Option<String>>;
@@ -79,7 +82,7 @@ impl Connection {
         self.flush()?;
         let mut rows = Vec::new();
         self.until_ready(|frame| {
-            if frame.tag == tag::DATA_ROW {
+            if frame.tag == backend::DATA_ROW_TAG {
                 let mut values = Values::new(frame.body)?;
                 let mut row = Row::new();
                 while values.left() > 0 {
@@ -116,8 +119,8 @@ impl Connection {
         self.until_ready(|_| Ok(()))
     }
 
-    /// Begins a COPY from us without waiting for the server: the messages of the data and of their end may follow at once,
-    /// because a server that refuses the statement ignores them.
+    /// Begins a COPY without waiting for the server. The messages of the data and of their end may follow at once, because a
+    /// server that refuses the statement ignores them.
     ///
     /// # Errors
     ///
@@ -134,7 +137,7 @@ impl Connection {
     pub(crate) fn finish_query(&mut self) -> Result<u64, Error> {
         let mut rows = 0;
         self.until_ready(|frame| {
-            if frame.tag == tag::COMMAND_COMPLETE {
+            if frame.tag == backend::COMMAND_COMPLETE_TAG {
                 rows = wire::rows_touched(frame.body);
             }
             Ok(())
@@ -257,7 +260,7 @@ impl Connection {
     fn lost_in_send(&mut self, error: rustix::io::Errno) -> Error {
         while let Ok(Some(_)) = self.receive(false) {}
         while let Ok(Some(frame)) = self.inbox.next_frame() {
-            if frame.tag == tag::ERROR_RESPONSE {
+            if frame.tag == backend::ERROR_RESPONSE_TAG {
                 let error = wire::server_error(frame.body);
                 return self.refused(error);
             }
@@ -291,15 +294,15 @@ impl Connection {
         loop {
             let frame = self.wait()?;
             match frame.tag {
-                tag::READY_FOR_QUERY => break,
-                tag::ERROR_RESPONSE => {
+                backend::READY_FOR_QUERY_TAG => break,
+                backend::ERROR_RESPONSE_TAG => {
                     let error = wire::server_error(frame.body);
                     if error.ends_session() {
                         return Err(self.refused(error));
                     }
                     failed.get_or_insert(error);
                 }
-                tag::PARAMETER_STATUS => {
+                backend::PARAMETER_STATUS_TAG => {
                     let status = parameter_status(frame.body);
                     self.parameters.extend(status);
                 }
@@ -322,7 +325,7 @@ impl Connection {
         self.flush()?;
         self.authenticate(address)?;
         self.until_ready(|frame| match frame.tag {
-            tag::NEGOTIATE_PROTOCOL_VERSION => Err(Malformed("it wants an older version of the protocol")),
+            NEGOTIATE_PROTOCOL_VERSION_TAG => Err(Malformed("it wants an older version of the protocol")),
             _ => Ok(()),
         })
     }
@@ -332,14 +335,15 @@ impl Connection {
         let mut scram: Option<ScramSha256> = None;
         loop {
             let frame = self.wait()?;
-            if frame.tag == tag::ERROR_RESPONSE {
+            if frame.tag == backend::ERROR_RESPONSE_TAG {
                 let error = wire::server_error(frame.body);
                 return Err(self.refused(error));
             }
-            if frame.tag == tag::NOTICE_RESPONSE {
+            if frame.tag == backend::NOTICE_RESPONSE_TAG {
                 continue;
             }
-            let Some((code, data)) = frame.body.split_first_chunk::<4>().filter(|_| frame.tag == tag::AUTHENTICATION)
+            let Some((code, data)) =
+                frame.body.split_first_chunk::<4>().filter(|_| frame.tag == backend::AUTHENTICATION_TAG)
             else {
                 return Err(self.protocol("something else than the start of a session; is it another service?"));
             };

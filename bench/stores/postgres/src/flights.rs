@@ -14,8 +14,9 @@
 use crate::connection::{Connection, Moved};
 use crate::error::Error;
 use crate::statements::Statements;
-use crate::wire::{self, Malformed, Values, tag};
+use crate::wire::{self, Malformed, Values};
 use harness::{Clock, Failure, Flights, Outcome, Reply, Request, Served};
+use postgres_protocol::message::backend;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -406,13 +407,13 @@ impl Line {
         let Some(frame) = self.connection.next_frame()? else { return Ok(false) };
         let front = self.steps.front().copied();
         match (frame.tag, front) {
-            (tag::BIND_COMPLETE, Some(Step::Answer(_))) => {}
-            (tag::DATA_ROW, Some(Step::Answer(slot))) => {
+            (backend::BIND_COMPLETE_TAG, Some(Step::Answer(_))) => {}
+            (backend::DATA_ROW_TAG, Some(Step::Answer(slot))) => {
                 if let Err(Malformed(what)) = slots[slot as usize].take_row(frame.body, &mut self.reply) {
                     return Err(self.connection.protocol(what));
                 }
             }
-            (tag::COMMAND_COMPLETE, Some(Step::Answer(slot))) => {
+            (backend::COMMAND_COMPLETE_TAG, Some(Step::Answer(slot))) => {
                 let outcome = slots[slot as usize].outcome(wire::rows_touched(frame.body), &self.reply);
                 self.steps.pop_front();
                 if self.steps.front() == Some(&Step::Ready) {
@@ -421,17 +422,17 @@ impl Line {
                     self.serve(slots, slot, Ok(outcome), now, served);
                 }
             }
-            (tag::READY_FOR_QUERY, Some(Step::Ready)) => {
+            (backend::READY_FOR_QUERY_TAG, Some(Step::Ready)) => {
                 self.steps.pop_front();
                 if let Some((slot, result)) = self.held.take() {
                     self.serve(slots, slot, result, now, served);
                 }
             }
-            (tag::ERROR_RESPONSE, front) => {
+            (backend::ERROR_RESPONSE_TAG, front) => {
                 let error = wire::server_error(frame.body);
                 self.refuse(error, front, slots)?;
             }
-            (tag::NOTICE_RESPONSE | tag::NOTIFICATION_RESPONSE | tag::PARAMETER_STATUS, _) => {}
+            (backend::NOTICE_RESPONSE_TAG | backend::NOTIFICATION_RESPONSE_TAG | backend::PARAMETER_STATUS_TAG, _) => {}
             (other, _) => {
                 let what = format!("a message `{}` where none is expected", other.escape_ascii());
                 return Err(self.connection.protocol(&what));
