@@ -1,9 +1,11 @@
 //! Ranges whose end is known are read in one round of the disk a level of the index, over all files and groups at once.
 
-use larch::{Compression, Database, IndexKind, LevelOptions, Limits, PageKind, Table, TableOptions};
+use kit::Scratch;
+use larch::{Compression, Database, Durability, IndexKind, LevelOptions, Limits, PageKind, Table, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
+use std::path::Path;
 
 const ROWS: u32 = 20_000;
 const FILES: u32 = 4;
@@ -116,6 +118,74 @@ fn after_a_prefetch_nothing_is_read() {
             assert_eq!(read_thousand(&db, &table, None, backward), (0, 0), "{index:?}");
         }
     }
+}
+
+/// Rows in four files of level 0, some of them erased or replaced in a later one, and range erases.
+fn four_files_with_erases(directory: &Path, rows: u32) {
+    let levels = LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() };
+    let builder = Database::builder(directory).durability(Durability::Buffered).levels(levels);
+    let db = builder.open().expect("the disk works");
+    let groups = ["hot", "cold"].map(str::to_owned).to_vec();
+    let options = TableOptions { page_bytes: 1 << 10, index: IndexKind::Both, groups, ..TableOptions::default() };
+    let table = db.table_with("t", options).expect("the disk works");
+    for file in 0..FILES {
+        let mut batch = db.batch();
+        for i in (0..rows).filter(|i| i % FILES == file || i % 10 == file) {
+            batch.insert_parts(&table, key(i), &[&b"hot"[..], &[b'c'; 100]]);
+        }
+        (0..rows).filter(|i| i % 13 == file).for_each(|i| batch.remove(&table, key(i)));
+        let snapshot = db.snapshot();
+        batch.commit().expect("the disk works");
+        table.remove_range(key(rows / 8 * file)..key(rows / 8 * file + 100)).expect("the disk works");
+        db.flush().expect("the disk works");
+        drop(snapshot);
+    }
+    drop(table);
+    db.close().expect("the disk works");
+}
+
+/// On the real disk, where pages are read beside the thread that asks for them.
+#[test]
+fn a_range_that_was_prefetched_in_any_way_reads_nothing_more() {
+    let rows = 20_000;
+    let scratch = Scratch::new("prefetched");
+    four_files_with_erases(scratch.path(), rows);
+    let groups: [&[&str]; 4] = [&["hot"], &["cold"], &["hot", "cold"], &[]];
+    let (mut prefetched, mut found) = (0, 0);
+    for (prefer_flat, backward) in [(false, false), (false, true), (true, false), (true, true)] {
+        for groups in groups {
+            for limit in [Some(1), Some(50), Some(1000), None] {
+                for i in 0..4 {
+                    // A new cache each time, a quarter of which holds the longest range.
+                    let builder = Database::builder(scratch.path()).read_only(true).cache_bytes(64 << 20);
+                    let db = builder.prefer_flat_index(prefer_flat).open().expect("the disk works");
+                    let table = db.existing_table("t").expect("the disk works").expect("it was made");
+                    let rows_of = table.select(groups).expect("it has these groups");
+                    let from = i * 4_900;
+                    let range = key(from)..key(from + 1_500);
+                    let limits = limit.map_or(Limits::NONE, Limits::rows);
+                    let done = match backward {
+                        true => rows_of.prefetch_back(range.clone(), limits),
+                        false => rows_of.prefetch(range.clone(), limits),
+                    };
+                    done.expect("the disk works");
+                    let before = counts(&db);
+                    prefetched += before.1;
+                    let mut range = rows_of.range(range);
+                    for _ in 0..limit.unwrap_or(u64::MAX) {
+                        let row = if backward { range.next_row_back() } else { range.next_row() };
+                        let Some(_) = row.expect("the disk works") else { break };
+                        found += 1;
+                    }
+                    let what =
+                        format!("{groups:?}, flat {prefer_flat}, backward {backward}, limit {limit:?}, from {from}");
+                    assert_eq!(counts(&db), before, "{what}");
+                }
+            }
+        }
+    }
+    println!("{found} rows after {prefetched} pages");
+    assert!(prefetched > 0 && found > 0);
 }
 
 #[test]
