@@ -135,7 +135,9 @@ impl Cli {
             .find(is_given);
         if let (Command::Bench(_), Some(name)) = (&cli.command, given) {
             let name = name.replace('_', "-");
-            let text = format!("--{name} is nothing to `bench`: say it of the target, as in larch:DIR?cache=64MiB");
+            let text = format!(
+                "--{name} is no option of `bench`: make it an option of the target, as in larch:DIR?cache=64MiB"
+            );
             Self::command().error(ErrorKind::ArgumentConflict, text).exit();
         }
         cli
@@ -154,16 +156,16 @@ pub struct Common {
     /// When a change counts as done: on the disk, or with the operating system
     #[arg(long, global = true, help_heading = COMMON, value_name = "LEVEL", default_value = "synced")]
     pub durability: DurabilityArg,
-    /// Which index is read of a table that has both (--index both)
+    /// Which index is read of a table that has both (made with --index both)
     #[arg(long, global = true, help_heading = COMMON, value_name = "KIND", default_value = "btree")]
     pub read_index: ReadIndexArg,
     /// Open without a lock, beside a process that writes; shows what that process has put in files
     #[arg(long, global = true, help_heading = COMMON)]
     pub read_only: bool,
-    /// Say on standard error what the engine does: flushes, compactions, waits, errors, recovery
+    /// Print on standard error what the engine does: flushes, compactions, waits, errors, recovery
     #[arg(short, long, global = true, help_heading = COMMON)]
     pub verbose: bool,
-    /// Write nothing that this release of Larch does not read, to be able to go back to it
+    /// Write only what this release of Larch can read, to be able to go back to it
     #[arg(long, global = true, help_heading = COMMON, value_name = "RELEASE")]
     pub compat: Option<Release>,
 }
@@ -246,14 +248,14 @@ pub enum Command {
     Nth(Nth),
     /// Print rows chosen at random, in the order of their keys
     ///
-    /// One by chance from each of so many equal pieces of the rows stored; fewer rows come where much is erased or stored
-    /// twice. Takes about a page of data a row.
+    /// The stored rows are cut in as many equal pieces, and one row is drawn from each. Fewer rows come where much is erased or
+    /// stored twice. Takes about a page of data a row.
     #[command(after_help = SAMPLE_EXAMPLES)]
     Sample(Sample),
     /// Read the pages of a table or of a range of its keys, so that they are in memory when it is opened next
     ///
-    /// As much as half of --cache holds. Which pages were in memory is kept when a database is closed, and a program that
-    /// opens it with the pages of the last time gets them.
+    /// It reads at most half of --cache. When a database is closed, it keeps a list of the pages in memory, and a program can open
+    /// it with those pages.
     #[command(after_help = WARM_EXAMPLES)]
     Warm(Warm),
     /// List tables and what their rows are made of
@@ -275,9 +277,10 @@ pub enum Command {
     /// indexes and takes no page of data, so numbers are given as the two they lie between.
     #[command(after_help = STATS_EXAMPLES)]
     Stats(Stats),
-    /// Print what a database counts about itself since it was opened, as JSON: memory by owner, pages read, bytes written
+    /// Print the counters of a database since it was opened, as JSON: memory by owner, pages read, bytes written
     ///
-    /// It is opened for this, so it says what an open takes. Programs that have it open ask for the same in the same form.
+    /// The command opens the database itself, so the counters show what an open takes. Programs get the same counters in the
+    /// same form.
     Metrics(Metrics),
     /// Say where to cut a table in parts of about equal size
     ///
@@ -285,34 +288,34 @@ pub enum Command {
     /// read off the indexes. There are fewer parts where a table has too few pages.
     #[command(after_help = SPLIT_EXAMPLES)]
     Split(Split),
-    /// Do a read and say what it took: files and levels visited, pages by kind, bytes, rounds of waiting
+    /// Do a read and print what it took: files and levels visited, pages by kind, bytes, rounds of waiting
     ///
-    /// The cache is empty when it begins, so this is what the read takes when nothing is in memory.
+    /// The cache is empty when the read begins, so this is its cost when nothing is in memory.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(Explain),
-    /// Merge files, so that reads find less to look through
+    /// Merge files, so that reads have fewer files to look at
     Compact(Inspect),
     /// Change how a table is kept in the files that are written from here on
     ///
-    /// Files that are there stay as they are and readable; merging rewrites them by and by, `larch compact` all at once.
+    /// Existing files stay as they are and can be read. Compactions rewrite them over time, `larch compact` all at once.
     #[command(after_help = ALTER_EXAMPLES)]
     Alter(Alter),
     /// Make a second table with the rows of a first, without copying them
     ///
-    /// Both see the same files, and from here on each goes its own way. The space of what one of them removes is returned
-    /// when the other removes it too.
+    /// Both tables see the same files at first; later changes of one do not show in the other. Space is freed when both have
+    /// removed a row.
     Clone(CloneTable),
     /// Move the rows from a key on to a new table, without copying them
     ///
-    /// All of them or, if it fails, none. `larch split` says where tables have halves of about equal size.
+    /// All of them are moved or, if it fails, none. `larch split` says where tables have halves of about equal size.
     #[command(after_help = SPLIT_OFF_EXAMPLES)]
     SplitOff(SplitOff),
     /// Read everything and verify it
     Check(Inspect),
     /// Save what can be read of a damaged database in a new one, and list what was lost
     ///
-    /// Nothing is written to the damaged one, which nobody else may have open. Without a manifest files are found by what
-    /// they say themselves.
+    /// Nothing is written to the damaged one, and no other process may have it open. Without a manifest, files are recognized by
+    /// their contents.
     #[command(after_help = REPAIR_EXAMPLES)]
     Repair(Repair),
     /// Show a file of a database as text, an SST, a log or a manifest, or all SSTs of a table
@@ -334,9 +337,9 @@ pub struct Bench {
 pub enum Measured {
     #[command(flatten)]
     Stores(suite::Measurement),
-    /// Which policy of the page cache reads how much, on traces of YCSB
+    /// Show how much each policy of the page cache reads, on traces of YCSB
     CacheTrace(cache_trace::CacheTrace),
-    /// Experiments on Larch that others made on theirs
+    /// Repeat experiments that others made on their engines
     #[command(subcommand)]
     Experiment(experiments::Experiment),
 }
@@ -345,7 +348,7 @@ pub enum Measured {
 pub struct Repair {
     /// Directory of the damaged database
     pub dir: PathBuf,
-    /// Directory of the new one, which is not there yet or empty
+    /// Directory of the new one, which does not exist yet or is empty
     pub new: PathBuf,
     /// Print the report as JSON
     #[arg(long)]
@@ -354,9 +357,9 @@ pub struct Repair {
 
 #[derive(Debug, Args)]
 pub struct Import {
-    /// Directory of the database; made if it is not there
+    /// Directory of the database; made if it does not exist
     pub dir: PathBuf,
-    /// Table; made if it is not there, and made anew if it has no rows
+    /// Table; made if it does not exist, and made again if it has no rows
     pub table: String,
     /// File to read, or - for the standard input
     pub file: PathBuf,
@@ -372,14 +375,14 @@ pub struct Import {
     /// Columns that make up the key, by name or number from 1 [default: the first, or the table's]
     ///
     /// NAME:int orders a column as whole numbers of 64 bits, NAME:num as decimal numbers with the precision of a
-    /// double; others are in byte order. Of rows with the same key the last one stays, and 7 and 007 are the same number.
+    /// double; others are in byte order. If several rows have the same key, the last one stays; 7 and 007 are the same number.
     #[arg(long, value_name = "COLUMN[,COLUMN…]", value_delimiter = ',')]
     pub key: Vec<KeySpec>,
-    /// Groups of columns beside the key that are kept apart, so that a read of some reads nothing of the others
+    /// Groups of columns beside the key that are stored apart, so that a read of some groups reads nothing of the others
     /// [default: none, or the table's]
     ///
     /// A group is NAME:COLUMN,COLUMN…, with columns as in --key. NAME:* is the group of all columns that no other group
-    /// names; without one every column must be named. A ; stands between groups, or each gets its own --groups.
+    /// names; without one every column must be named. A ; separates groups, or give --groups several times.
     #[arg(long, value_name = "GROUP[;GROUP…]", value_delimiter = ';')]
     pub groups: Vec<GroupSpec>,
     /// Print the report as JSON
@@ -405,15 +408,15 @@ pub struct TableArgs {
     /// Compression of pages
     #[arg(long, value_name = "METHOD")]
     pub compression: Option<CompressionArg>,
-    /// Filters, which spare most reads of keys that are not there: none, 8 or 16 bits a fingerprint; or two with a comma
-    /// between them, of upper files and of the deepest
+    /// Filters, which save most reads of absent keys: none, 8 or 16 bits a fingerprint; or two with a comma between them, for
+    /// upper files and for the deepest
     #[arg(long, value_name = "BITS[,BITS]", value_parser = filters)]
     pub filters: Option<Filters>,
-    /// Put this many first bytes of keys in filters too, so that a range of keys that begin with them opens no file without
-    /// any; 0 for none
+    /// Put this many first bytes of keys in filters too, so that a range of keys that begin with the same bytes opens no file
+    /// without such keys; 0 for none
     #[arg(long, value_name = "N")]
     pub filter_prefix: Option<u16>,
-    /// Whether the table is to be in memory: its pages are brought there and stay, as far as a quarter of the cache holds them
+    /// Whether to keep the table in memory: its pages are loaded and stay, up to a quarter of the cache
     #[arg(long, value_name = "BOOL")]
     pub in_memory: Option<bool>,
 }
@@ -533,14 +536,14 @@ pub struct Put {
 
 #[derive(Debug, Args)]
 pub struct Load {
-    /// Directory of the database; made if it is not there
+    /// Directory of the database; made if it does not exist
     pub dir: PathBuf,
-    /// Table; made if it is not there, of raw keys and values
+    /// Table; made if it does not exist, of raw keys and values
     pub table: String,
-    /// Remove the rows whose keys come, a key on each line; one that is not there is no error
+    /// Remove the rows with the keys that come, one on each line; an absent key is no error
     #[arg(long)]
     pub delete: bool,
-    /// Rows committed together; the last ones may be fewer
+    /// Rows in each commit; the last may have fewer
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub batch: u64,
 }
@@ -648,7 +651,7 @@ pub struct Sample {
     /// How many rows, at most
     #[arg(value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub rows: u64,
-    /// Decides which rows [default: others each time]
+    /// Seed that decides which rows [default: other rows each time]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     #[command(flatten)]
@@ -672,7 +675,7 @@ pub struct Warm {
 
 #[derive(Debug, Args)]
 pub struct CreateTable {
-    /// Directory of the database; made if it is not there
+    /// Directory of the database; made if it does not exist
     pub dir: PathBuf,
     /// Name of the table
     pub table: String,
@@ -790,7 +793,7 @@ pub struct Stats {
     /// Show how bytes and rows are spread over about this many ranges of keys
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub buckets: Option<u64>,
-    /// Count the rows one by one where the indexes do not tell
+    /// Count rows one by one where the indexes give no exact number
     #[arg(long)]
     pub exact: bool,
     /// Print as JSON
@@ -808,7 +811,7 @@ pub struct Metrics {
 }
 
 impl Stats {
-    /// Whether it is about a range of keys.
+    /// Whether the command is about a range of keys.
     pub fn is_of_range(&self) -> bool {
         self.from.is_some() || self.to.is_some() || self.buckets.is_some() || self.exact
     }
@@ -867,10 +870,10 @@ pub struct Dump {
     pub path: PathBuf,
     /// Table whose files are printed, if a directory is given
     pub table: Option<String>,
-    /// Print rows too; without it, of a table only what is known without reading its files
+    /// Print rows too; without it, print of a table only what is known without reading its files
     #[arg(long)]
     pub rows: bool,
-    /// Print all pages of a table, their rows not
+    /// Print all pages of a table, without their rows
     #[arg(long, conflicts_with = "rows")]
     pub pages: bool,
 }
@@ -883,7 +886,7 @@ pub struct Demo {
     /// How many rows, of a 24-byte key and a 100-byte value
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub rows: u64,
-    /// Make a demo again that is already there
+    /// Replace a demo that exists
     #[arg(long)]
     pub recreate: bool,
     /// Print the report as JSON

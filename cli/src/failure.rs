@@ -30,7 +30,7 @@ pub enum Failure {
         at: String,
         /// Why.
         error: larch::Error,
-        /// What becomes of the rows before.
+        /// What happens to the rows before.
         kept: &'static str,
     },
     /// The output cannot be written. Exit code 3, or 0 if its reader just had enough.
@@ -41,7 +41,7 @@ impl Failure {
     /// Says what happened on stderr; returns the exit code.
     pub fn report(&self) -> ExitCode {
         if self.is_silent() || writeln!(io::stderr(), "larch: {self}").is_err() {
-            // Without stderr there is nobody left to tell; the exit code still does.
+            // Without stderr the exit code alone reports the failure.
         }
         match self {
             Self::Output(_) if self.is_silent() => ExitCode::SUCCESS,

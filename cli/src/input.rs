@@ -59,7 +59,7 @@ fn cannot_open(error: &io::Error) -> Failure {
     Failure::Input(format!("{error}; check the name, or say - for the standard input"))
 }
 
-/// An input that broke while it was read; `kept` says what becomes of the rows before.
+/// An input that broke while it was read; `kept` says what happens to the rows before.
 pub fn cannot_read(name: &str, error: &io::Error, kept: &str) -> Failure {
     let advice = match error.kind() {
         io::ErrorKind::NotSeekable => "it is a pipe: say - and send it to the standard input".to_string(),

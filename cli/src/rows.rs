@@ -29,7 +29,7 @@ type Source = BufReader<Counted>;
 pub struct Rows {
     name: String,
     reader: Reader,
-    /// What becomes of the rows before one that cannot be read, as the end of a message.
+    /// What happens to the rows before one that cannot be read, as the end of a message.
     kept: &'static str,
 }
 

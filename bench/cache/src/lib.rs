@@ -1,5 +1,5 @@
-//! The command `larch bench cache-trace`: which policy of the page cache reads how much, on traces of what our own
-//! workloads ask of it. It measures no time.
+//! The command `larch bench cache-trace`: how much each policy of the page cache reads, on traces of our own workloads. It
+//! measures no time.
 //!
 //! ```text
 //!   YCSB ──> Larch on a disk in memory ──pages::Trace──> Recorded ──replay──> Policies ──> Report
@@ -7,8 +7,8 @@
 //!                                                          └──┘ --save, --trace
 //! ```
 //!
-//! The database lies on a simulated machine, so nothing is left behind and the same trace is made each time. A page is
-//! what the cache takes it to be: when compaction writes rows anew, they are other pages.
+//! The database lies on a simulated machine, so nothing is left behind and the same trace is made each time. A page has the
+//! identity that it has in the cache: when a compaction writes rows again, they are on new pages.
 
 pub mod options;
 pub mod policies;
@@ -91,7 +91,7 @@ fn columns(options: &CacheTrace, recorded: &Recorded) -> Vec<Column> {
     sizes.into_iter().map(|budget| Column { budget, tallies: tallies(budget) }).collect()
 }
 
-/// Says something on stderr. Without it there is nobody left to tell, and the work goes on.
+/// Prints a line to stderr. If that fails, the work goes on.
 fn say(line: &str) {
     writeln!(std::io::stderr(), "{line}").unwrap_or_default();
 }

@@ -39,11 +39,11 @@ impl CacheTrace {
         self.records.unwrap_or(500_000)
     }
 
-    /// Complains about what the parser lets through.
+    /// Refuses what the parser accepts and makes no sense.
     pub fn check(&self) -> Result<(), Failed> {
         let sizes = self.cache_sizes.as_deref().unwrap_or_default();
         if let Some(size) = sizes.iter().find(|size| **size < 64 << 10) {
-            return Err(Failed::Usage(format!("a cache of {size} bytes holds next to no pages: say 64KiB at least")));
+            return Err(Failed::Usage(format!("a cache of {size} bytes holds almost no pages: give at least 64KiB")));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Traces of YCSB on Larch: a table on a simulated machine for each, loaded in order, and one client.
 //!
-//! The cache is recorded at a twentieth of the data, so that scans read ahead and steps are run again as they are. It hits
-//! some and misses some; a replay with another size takes both for what was needed.
+//! While a trace is recorded, the cache holds a twentieth of the data, so that scans read ahead and steps are run again as in
+//! real use. A replay with another size takes hits and misses alike as pages that were needed.
 
 use crate::recorded::Trace;
 use crate::{CacheTrace, Failed};
@@ -14,7 +14,7 @@ use ycsb::{Load, Run, RunClient, Settings};
 struct Course {
     name: &'static str,
     workload: &'static str,
-    /// Of the keys that are asked for; as the workload says where it is empty.
+    /// The distribution of the keys; that of the workload if it is empty.
     distribution: &'static str,
     /// Rows of an endless full scan that are read after each operation.
     scanned_rows: u64,
@@ -55,7 +55,7 @@ fn record(course: &Course, records: u64, say: &mut dyn FnMut(&str)) -> Result<Tr
     say(&format!("{}: {operations} operations on {records} records", course.name));
     let settings = settings(course, records, operations)?;
     let (db, table) = load(&settings)?;
-    // Of the bytes of all files a tenth is filters and index; those are asked for, too.
+    // A tenth of the bytes of all files is filters and index, which are read, too.
     db.cache().set_budget_bytes((db.metrics().file_bytes / 20).max(256 << 10));
     let mut client = Run::new(&settings, 1).client(0, 1);
     let mut session = store_larch::session(&table, settings.records.fields as usize);

@@ -1,4 +1,4 @@
-//! A trace as it is replayed: pages have numbers, and what can be known of them from the start is in tables.
+//! A trace in the form in which it is replayed: pages have numbers, and what is known of them in advance is in tables.
 
 use crate::Failed;
 use pages::policy::Class;

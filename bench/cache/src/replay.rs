@@ -1,7 +1,7 @@
 //! One policy on one trace: what it finds, what it reads.
 //!
-//! A page that was read ahead was read for the one who then needs it: that is no hit, as it is none where nothing is read
-//! ahead. So hits are what the cache kept, and policies are compared with one that knows the future and reads nothing ahead.
+//! The first use of a page that was read ahead is not a hit, just as it would be a miss without readahead. So hits count what
+//! the cache kept, and policies can be compared with one that knows the future and reads nothing ahead.
 
 use crate::policies::Kind;
 use crate::recorded::{Recorded, What, index};

@@ -1,4 +1,4 @@
-//! What the policies came to, as a table and as JSON.
+//! The results of the policies, as a table and as JSON.
 
 use crate::policies::Kind;
 use crate::recorded::Recorded;
@@ -24,7 +24,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// What came of one trace.
+    /// The results of one trace.
     pub fn add(&mut self, recorded: &Recorded, columns: &[Column]) {
         self.add_to_table(recorded, columns);
         self.traces.push(object(recorded, columns));

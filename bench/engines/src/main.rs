@@ -1,4 +1,4 @@
-//! The command `larch` with other engines to measure: those that it was built with.
+//! The command `larch` with the other engines that it was built with, to measure them.
 
 use harness::Scheme;
 use std::process::ExitCode;

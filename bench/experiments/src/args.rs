@@ -24,16 +24,16 @@ pub enum Experiment {
 /// Options of `larch bench experiment sharing`.
 #[derive(Clone, Debug, Args)]
 pub struct SharingArgs {
-    /// How much there is beside the 10 partitions, and how long each side is measured
+    /// Number of keys beside the 10 partitions, and time to measure each side
     #[arg(long, value_enum, default_value_t = Scale::Small)]
     pub scale: Scale,
-    /// Measures each side so long [default: 3s, 10s or 30s, as --scale says]
+    /// Time to measure each side [default: 3s, 10s or 30s, as --scale says]
     #[arg(long, value_name = "TIME", value_parser = length)]
     pub time: Option<Duration>,
     /// Fails (exit code 1) if a goal was missed
     #[arg(long)]
     pub check: bool,
-    /// Where the rows lie while it runs [default: the system's directory for temporary files]
+    /// Directory for the rows of the run [default: the system's directory for temporary files]
     #[arg(long)]
     pub dir: Option<PathBuf>,
     /// Writes the whole result as JSON

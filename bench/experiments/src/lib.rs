@@ -1,5 +1,5 @@
-//! Experiments that others published of their engines, made on Larch: `larch bench experiment …`. They use what
-//! `suite` has for its own commands.
+//! Experiments that others published about their engines, repeated on Larch: `larch bench experiment …`. They use the parts of
+//! `suite` that its own commands use.
 
 mod args;
 mod sharing;

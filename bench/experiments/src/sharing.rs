@@ -1,5 +1,6 @@
-//! What readers of the same rows save by sharing index pages: the same reads twice, first each reader with index pages of
-//! its own that go with the read, then all with those of one cache. Pages of rows are not kept either time.
+//! Shows what readers of the same rows save when they share index pages. The same reads are made twice: first each reader has
+//! index pages of its own, which are dropped with the read, then all readers use those of one cache. Data pages are not kept
+//! either time.
 //!
 //! It is ScyllaDB's experiment of 2021, whose readers began to share the pages of a partition index, with the cache of rows
 //! off: 100 readers of 10 partitions. `docs/benchmarks/sharing.md` says what is alike and what is not.
@@ -35,7 +36,7 @@ const READERS: usize = 100;
 pub enum Ending {
     /// All was measured.
     Good,
-    /// All was measured, and what was published did not come of it.
+    /// All was measured, and the published result was not reached.
     Short,
     /// Nothing was measured, or rows were not what they should be.
     Bad,
@@ -55,7 +56,7 @@ struct Side {
     ending: Ending,
 }
 
-/// Does the experiment, prints and writes what came of it.
+/// Makes the experiment, prints and writes its result.
 pub fn run(args: &SharingArgs) -> Result<Ending, Failure> {
     if let Some(out) = &args.out {
         results::check_one("--out", out)?;
@@ -92,7 +93,7 @@ pub fn run(args: &SharingArgs) -> Result<Ending, Failure> {
         return Ok(ending);
     }
     if is_short && args.check {
-        suite::say("larch: --check: what came of it falls short of what was published");
+        suite::say("larch: --check: the result falls short of the published one");
         return Ok(Ending::Short);
     }
     Ok(Ending::Good)
@@ -185,13 +186,13 @@ fn run_of(
     run.error = error;
     run.measured.counters.extend(counts.changes());
     if disk_bytes == Some(0) {
-        let text = "the system says that nothing came from a disk: name a directory on one with --dir";
+        let text = "the system reports that nothing was read from a disk: name a directory on a disk with --dir";
         run.warnings.push(text.to_owned());
     }
     run
 }
 
-/// Says what is wrong with what was measured.
+/// Prints what is wrong with what was measured.
 fn tell_wrong(run: &Run) {
     for wrong in run.warnings.iter().chain(&run.error) {
         suite::say(&format!("larch: {}: {wrong}", run.name));

@@ -1,4 +1,4 @@
-//! What the loop itself costs: one client whose operations are nearly free, on the store that does nothing.
+//! Prints what the loop itself costs: one client whose operations are nearly free, on the store that does nothing.
 //!
 //! ```console
 //! $ cargo run --release -p larch-bench-harness --example noop

@@ -1,8 +1,8 @@
-//! Clients: state machines that say what to ask next and are told what came of it.
+//! Clients: state machines that give the next request and receive its result.
 //!
-//! A client holds what it needs to go on and nothing else — no thread, no stack — so that one thread can have thousands.
-//! It draws everything from its own generator: the same seed and number make the same operations, whatever the store
-//! and however many threads there are.
+//! A client holds what it needs to go on and nothing else (no thread, no stack), so that one thread can drive thousands. It
+//! draws everything from its own generator: the same seed and number make the same operations, for any store and any number
+//! of threads.
 
 use crate::reply::Reply;
 use crate::request::Request;
@@ -33,7 +33,7 @@ pub trait Client: Send {
     /// [`Client::begin`].
     fn request(&mut self) -> (Kind, Request<'_>);
 
-    /// Takes what came of the request, with what was read.
+    /// Takes the result of the request, with what was read.
     fn served(&mut self, result: Result<Outcome, &Failure>, reply: &Reply, extra: &mut Extra<'_>) -> Next;
 }
 

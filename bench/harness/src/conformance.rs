@@ -1,5 +1,5 @@
-//! What every store promises, as tests that each runs on itself: [`check`] for the rows, [`check_directory`] for stores
-//! that live in one. They panic where a promise is broken.
+//! What every store promises, as tests that each store runs on itself: [`check`] for rows, [`check_directory`] for stores that
+//! keep their files in a directory. The tests panic where a promise is broken.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests of stores on the machine's own files")]
 

@@ -1,4 +1,4 @@
-//! What a run takes from the machine: processor time, memory, context switches, and how much of it is the client's own.
+//! What a run uses of the machine: processor time, memory, context switches, and the client's own part of them.
 
 #![allow(clippy::disallowed_methods, reason = "the process is asked of the machine")]
 
@@ -175,7 +175,7 @@ pub(crate) struct Snapshot {
     voluntary_switches: u64,
     involuntary_switches: u64,
     resident_bytes: u64,
-    /// Since the process began. It is not reset at the beginning of a window: whoever watches this process reads it too.
+    /// Since the process began. It is not reset at the beginning of a window, because programs that watch this process read it, too.
     peak_bytes: u64,
     /// Name and processor time of all threads but this one and the clients', by thread id.
     threads: BTreeMap<String, (String, u64)>,

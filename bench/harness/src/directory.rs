@@ -1,8 +1,8 @@
-//! The directory of an embedded store: whose it is, how its files were made, and who works in it now.
+//! The directory of an embedded store: its engine, the options that its files were made with, and a lock.
 //!
 //! ```text
-//!   DIR/store.txt   engine rocksdb          what made it and how, a line each: what an engine does not say of its
-//!                   table usertable         files itself is not forgotten, and nothing is removed that is not ours.
+//!   DIR/store.txt   engine rocksdb          the engine and the options of the files, a line each, because engines do
+//!                   table usertable         not keep them all. A directory without this file is never removed.
 //!                   fields 10               Locked while the store is open
 //!                   page 16 KiB
 //!   DIR/data/       the engine's own
@@ -79,7 +79,7 @@ impl Directory {
             fs::write(&path, &wanted).map_err(|error| failure(&error, "write", &path))?;
         } else if found != wanted {
             let text = format!(
-                "the store in {} was made with other options ({}) than these ({}): say the same, or load it anew with \
+                "the store in {} was made with other options ({}) than these ({}): give the same options, or load it again with \
                  --recreate",
                 place.display(),
                 one_line(&found),

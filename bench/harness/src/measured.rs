@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The result of a run.
 
 use crate::cost::Cost;
 use crate::times::Times;
@@ -167,7 +167,7 @@ impl Interval {
     }
 }
 
-/// What became of a count that the store keeps.
+/// The change of a counter of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// Its name.

@@ -1,4 +1,4 @@
-//! The store that does nothing: it shows what a client can do at most, and what it costs.
+//! A store that does nothing. It shows how fast clients can be, and what they cost.
 
 use crate::clock::Clock;
 use crate::reply::Reply;
@@ -85,7 +85,7 @@ struct Forget;
 
 impl Blocking for Forget {
     fn call(&mut self, request: &Request<'_>, _: &mut Reply) -> Result<Outcome, Failure> {
-        // The compiler may not leave out what nobody looks at.
+        // Without this the compiler removes work whose result is not used.
         black_box(request);
         Ok(Outcome::Ok)
     }

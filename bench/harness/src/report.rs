@@ -1,4 +1,4 @@
-//! Results as files: what was run, on what, and what came of it, so that somebody else can judge and repeat it.
+//! Results as files: what was run, on which machine, and with which result, so that others can judge and repeat it.
 //!
 //! [`Report`] is all there is, as JSON; `csv`, `hdr_log` and `text` are views of it. The format is described in
 //! `docs/format/bench-result.md`.
@@ -49,7 +49,7 @@ pub struct Run {
     pub settings: Vec<Pair>,
     /// Everything that decides what the clients do.
     pub workload: Vec<Pair>,
-    /// Where all that is drawn comes from.
+    /// The seed of everything that is drawn.
     pub seed: u64,
     /// How it was run.
     pub plan: Plan,
@@ -61,7 +61,7 @@ pub struct Run {
     /// Why the run ended before it should have, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What came of it.
+    /// The result.
     pub measured: Measured,
 }
 
@@ -116,7 +116,7 @@ pub fn without_password(text: &str) -> String {
     let (place, options) = text.split_once('?').map_or((text, None), |(place, options)| (place, Some(options)));
     let hidden = place.split_once("//").and_then(|(scheme, rest)| {
         let (authority, database) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        // A password may have a slash in it that somebody forgot to encode.
+        // A password may have a slash that was not encoded.
         let (authority, database) = if authority.contains('@') { (authority, database) } else { (rest, "") };
         let (user, place) = authority.rsplit_once('@')?;
         let (user, _) = user.split_once(':')?;
@@ -229,7 +229,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
                 std::fs::rename(&beside, path)
             });
             if written.is_err() {
-                // Half of a result is none. That it could not be written is what is told.
+                // Half of a result is worth nothing. The error to report is the one of writing.
                 std::fs::remove_file(&beside).unwrap_or_default();
             }
             written

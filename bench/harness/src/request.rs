@@ -1,4 +1,4 @@
-//! What one step of an operation asks of a store.
+//! Requests: what one step of an operation asks of a store.
 
 use crate::strings::Strings;
 

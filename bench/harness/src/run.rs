@@ -1,8 +1,8 @@
 //! Runs a workload on a store and measures it.
 //!
-//! Each thread counts for itself; the calling thread gathers what they hand over once an interval, shows it, and ends
-//! the run. Where sessions block, every client has a thread, and a run has at most [`MOST_THREADS`]; where one session has
-//! many requests under way, a few threads have all clients, and a client is the bytes of its state.
+//! Each thread counts for itself. The calling thread gathers once an interval what the threads hand over, shows it, and ends
+//! the run. If sessions block, every client has a thread, and a run has at most [`MOST_THREADS`] of them. If one session can
+//! have many requests under way, a few threads drive all clients, and a client takes no more memory than its state.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 

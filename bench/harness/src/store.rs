@@ -1,4 +1,4 @@
-//! The face that every store shows to a benchmark.
+//! The interface that every store has for a benchmark.
 //!
 //! A store is opened by its [`Scheme`](crate::Scheme) on one table. Every thread of a run takes a session of its own. A
 //! store whose calls wait has [`Blocking`] sessions; one that can have many requests under way on one thread has
@@ -97,13 +97,13 @@ pub struct Served<'r> {
     pub sent: u64,
     /// When its answer was there.
     pub served: u64,
-    /// What came of it.
+    /// The result.
     pub result: Result<Outcome, Failure>,
     /// The rows.
     pub reply: &'r Reply,
 }
 
-/// What came of a request that did not fail.
+/// The result of a request that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was done.

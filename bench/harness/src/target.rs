@@ -1,4 +1,4 @@
-//! Which store a run works on: `larch:DIR?cache=64MiB`, `postgres://user@host/database`.
+//! Targets: which store a run works on, as in `larch:DIR?cache=64MiB`, `postgres://user@host/database`.
 
 #[cfg(test)]
 mod tests;
@@ -130,7 +130,7 @@ impl Options {
         parse_bytes(&text).ok_or_else(|| self.bad(name, &text, "a size, like 4096, 64KiB, 256MiB or 1GiB"))
     }
 
-    /// Complains about options that nobody took.
+    /// Refuses options that the store did not take.
     pub fn finish(self) -> Result<(), Failure> {
         let Some(name) = self.left.keys().next() else { return Ok(()) };
         let known = if self.known.is_empty() { "none".to_owned() } else { self.known.join(", ") };

@@ -9,8 +9,8 @@
 //!   group g                    1024 buckets of 2^(g-1) ns
 //! ```
 //!
-//! A `Tally` is counted in; the 4 KiB of a group come when a time falls into it, so that a hundred threads with a few
-//! of them each do not need the memory of the whole range. [`Times`] is what is kept of it.
+//! Threads count in a `Tally`. The 4 KiB of a group are allocated when the first time falls into it, so that a hundred threads
+//! with a few tallies each do not need memory for the whole range. [`Times`] is what is kept of a tally.
 
 mod form;
 #[cfg(test)]

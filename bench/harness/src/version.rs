@@ -1,4 +1,4 @@
-//! The versions of crates, as the lock file of a workspace has them.
+//! The versions of crates, read from the lock file of a workspace.
 
 /// The version of crate `name` by the text of a `Cargo.lock`; the first if there are several.
 pub fn of_crate<'l>(lock: &'l str, name: &str) -> Option<&'l str> {

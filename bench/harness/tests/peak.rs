@@ -1,4 +1,4 @@
-//! A run leaves the process's own greatest use of memory as it is, for whoever watches the process.
+//! A run does not reset the peak memory of the process, because programs that watch the process read it.
 
 #![allow(clippy::disallowed_methods, reason = "the process is asked of the machine")]
 

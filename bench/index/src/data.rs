@@ -1,5 +1,5 @@
-//! The data on which the parts of the index are timed: a table in some files whose keys overlap, as the files of level 0
-//! do, with the indexes of both kinds in each file.
+//! The data on which the parts of the index are timed: a table in files whose keys overlap as in level 0. Each file has
+//! indexes of both kinds.
 
 use crate::rows::{HOT_BYTES, Key, key, mix, value};
 use crate::{Result, Size};
@@ -80,7 +80,7 @@ pub struct DataSet {
 pub struct Opened {
     /// What they look like.
     pub shape: Shape,
-    /// The database, for what it takes to look at several files together.
+    /// The database, for operations over several files.
     pub rows: Selection,
     /// The files by themselves, in the order of [`Shape::file_of`].
     pub files: Vec<Arc<Sst>>,
@@ -106,9 +106,9 @@ impl DataSet {
         for file in 0..shape.files {
             let numbers = || (0..shape.rows).filter(|&number| shape.file_of(number) == file);
             let older: Vec<u64> = numbers().filter(|&number| shape.has_older(number)).collect();
-            // Another value than the newest, so that who reads the wrong version is found out.
+            // Not the value of the newest version, so that a read of the wrong version is noticed.
             insert(&database, &table, shape, &older, |number| value(!number))?;
-            // Kept by the flush, because somebody could still read it.
+            // The flush keeps the version, because this snapshot could still read it.
             let snapshot = database.snapshot();
             insert(&database, &table, shape, &numbers().collect::<Vec<_>>(), value)?;
             database.flush()?;

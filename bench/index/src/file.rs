@@ -1,4 +1,4 @@
-//! SSTs that lie alone: built by the engine's own builder, opened over a cache of the caller's choice.
+//! Single SSTs: built by the engine's own builder, and opened over a cache that the caller chooses.
 
 use crate::Result;
 use kit::Scratch;
@@ -9,7 +9,7 @@ use sst::format::node::IndexNode;
 use sst::{BuildOptions, Meta, RowKind, Sst, SstBuilder, Tree, Version};
 use std::path::PathBuf;
 
-/// An SST that nobody has opened.
+/// An SST that is not open.
 pub struct Lone {
     /// Where it lies.
     pub path: PathBuf,

@@ -1,4 +1,4 @@
-//! Counts of instructions: by the processor where it lets us, else by valgrind, else not at all. Never estimated.
+//! Counts of instructions: by the processor where it can, else by valgrind, else none. They are never estimated.
 
 use crate::Result;
 use kit::Scratch;
@@ -6,13 +6,13 @@ use perf_event::events::Hardware;
 use std::path::Path;
 use std::process::Command;
 
-/// Who counts.
+/// What counts the instructions.
 pub enum Counter {
     /// The processor.
     Hardware(Processor),
     /// Callgrind, which runs this program again on fewer operations.
     Valgrind,
-    /// Nobody, and why.
+    /// Nothing: why.
     None(String),
 }
 
@@ -54,7 +54,7 @@ pub fn counted_region(work: &mut dyn FnMut()) {
     std::hint::black_box(&work);
 }
 
-/// Runs this program on the data in `directory` under valgrind: the instructions of each [`counted_region`] it comes to.
+/// Runs this program on the data in `directory` under valgrind: the instructions of each [`counted_region`] that it enters.
 pub fn count_in_valgrind(directory: &Path, scratch: &Scratch) -> Result<Vec<u64>> {
     const NAME: &str = "callgrind";
     let region = concat!(module_path!(), "::counted_region");

@@ -1,9 +1,9 @@
 //! Times of two or more ways to do the same, in turns: A, B, A, B, … It does not know what is timed.
 //!
-//! What is timed waits for nothing, so its time is the processor's and not the wall's: other work on the machine that takes
-//! the processor away is not counted. What it does to caches comes and goes: turns meet the same of it, and a median leaves
-//! out the worst. Every side gets the same inputs, made before its clock runs, and must give the same sum of what it read:
-//! a side that did nothing, or something else, is an error and no result.
+//! What is timed waits for nothing, so its time is processor time: other programs that take the processor away are not
+//! counted. Their effect on the caches changes with time; turns spread it over all sides, and the median leaves out the worst.
+//! Every side gets the same inputs, made before the clock runs, and must return the same sum of what it read. A side that did
+//! nothing, or something else, is an error.
 
 use crate::Result;
 use kit::{median, spread};

@@ -1,7 +1,7 @@
 //! What is timed and counted: single moves and short reads, everything in memory.
 //!
-//! Moves of one cursor and gets of one file go to the files themselves; what looks at several files together goes through
-//! the database, which merges them.
+//! Moves of one cursor and gets of one file are made on the file itself. Operations over several files go through the
+//! database, which merges them.
 
 use crate::data::{DataSet, Opened};
 use crate::instructions::{Counter, counted_region};

@@ -1,4 +1,4 @@
-//! The results, as people read them and as JSON. Lines come out as they are known: a run takes minutes.
+//! The results, as text and as JSON. Text is printed line by line as figures become known, because a run takes minutes.
 
 use crate::Result;
 use crate::data::{DataSet, Shape};
@@ -40,9 +40,9 @@ impl Report {
         }
     }
 
-    /// Who counts instructions.
+    /// How instructions are counted.
     pub fn print_counter(&self, counter: &Counter) {
-        let who = match counter {
+        let how = match counter {
             Counter::Hardware(_) => "counted by the processor, in the timed process, few operations".to_owned(),
             Counter::Valgrind => {
                 "counted by callgrind in a process of its own on fewer operations, the loop around them subtracted"
@@ -50,7 +50,7 @@ impl Report {
             }
             Counter::None(why) => format!("not counted here: {why}"),
         };
-        println!("instructions  {who}");
+        println!("instructions  {how}");
         println!(
             "times         of the processor, medians of turns, B-tree and flat list in turns; +- is between quartiles"
         );

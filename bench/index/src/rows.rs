@@ -1,4 +1,4 @@
-//! Keys and values made up from numbers, so that a reader can tell whether what it found is what was written.
+//! Keys and values that are made from numbers, so that a reader can check what it found.
 
 /// Bytes of a key.
 pub const KEY_BYTES: usize = 24;

@@ -15,23 +15,23 @@ Examples:
   larch bench ycsb run --workload a --target noop: --operations 10000000
 
 Exit codes: 0 all was measured; 1 nothing was, or rows were not what they should be; 2 wrong arguments; 3 the store failed,
-or a result could not be written; 130 interrupted by ^C, what was measured until then is told and written.";
+or a result could not be written; 130 interrupted by ^C: what was measured until then is printed and written.";
 
 /// What can be measured.
 #[derive(Debug, Subcommand)]
 pub enum Measurement {
     /// List the stores that can be measured, and what the others take
     Targets,
-    /// YCSB: load a store, run a workload on it, or all six; without a word, all six on Larch in a temporary directory
+    /// YCSB: load a store, run one workload on it, or run all six; without arguments, run all six on Larch in a temporary directory
     #[command(after_help = YCSB_EXAMPLES)]
     Ycsb(Box<YcsbArgs>),
-    /// Larch beside the other engines, rows that fit in memory
+    /// Compare Larch with other engines on rows that fit in memory
     Peers(PeersArgs),
-    /// Larch beside the other engines, rows that do not fit in memory
+    /// Compare Larch with other engines on rows that do not fit in memory
     Cold(PeersArgs),
-    /// The client alone: operations of YCSB for a second of processor time, with no store
+    /// Measure the client alone: operations of YCSB in a second of processor time, without a store
     Generator(QuickArgs),
-    /// The client beside pgbench: point reads of PostgreSQL for a second of processor time
+    /// Compare the client with pgbench: point reads of PostgreSQL in a second of processor time
     Pgbench(QuickArgs),
     /// Hold an engine for `peers` and `cold`
     #[command(hide = true)]
@@ -52,10 +52,10 @@ pub enum Action {
     All,
 }
 
-/// How YCSB tells what it measured, on standard output.
+/// The form in which YCSB prints what it measured, on standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Exporter {
-    /// A table of our own
+    /// A table
     Table,
     /// Lines as YCSB prints them
     Text,
@@ -70,20 +70,20 @@ pub enum Exporter {
 pub struct YcsbArgs {
     /// What to do
     pub action: Option<Action>,
-    /// Workload: a to f, or a file of properties; later ones go over earlier ones
+    /// Workload: a to f, or a file of properties; properties of a later one replace those of an earlier one
     #[arg(short = 'P', long, value_name = "a..f|FILE")]
     pub workload: Vec<String>,
-    /// A property of the workload, over what its file says
+    /// A property of the workload; it replaces the one of the file
     #[arg(short, long = "property", value_name = "NAME=VALUE")]
     pub property: Vec<String>,
     /// The store; `larch bench targets` lists them
     #[arg(long)]
     pub target: Option<String>,
-    /// Clients [default: threadcount of the workload, or 1]; each is a thread where the store's calls wait, of which there
-    /// are at most 1024
+    /// Clients [default: threadcount of the workload, or 1]; if calls of the store wait, each client is a thread, and there are
+    /// at most 1024
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_CLIENTS as i64))]
     pub threads: Option<u32>,
-    /// Threads that the clients share, for stores that have many requests under way on one
+    /// Threads that the clients share, for stores that can have many requests under way on one thread
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS as i64))]
     pub workers: u32,
     /// Operations a second of all clients together, each with its time on a schedule, so that a stall is counted
@@ -92,16 +92,16 @@ pub struct YcsbArgs {
     /// Clients begin one after the other in this time
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]
     pub ramp: Duration,
-    /// Runs so long before it measures
+    /// Time to run before measuring
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]
     pub warmup: Duration,
-    /// Measures so long [default: operationcount of the workload]; with --operations, what is over first ends it
+    /// Time to measure [default: operationcount of the workload]; with --operations, the first limit reached ends the run
     #[arg(long, value_name = "TIME", value_parser = length)]
     pub time: Option<Duration>,
-    /// Measures so many operations
+    /// Number of operations to measure
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub operations: Option<u64>,
-    /// Decides every operation of every client; what follows in `all` has the numbers after it
+    /// Seed of every operation of every client; the later workloads of `all` have the next numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Empties the table before a load
@@ -116,10 +116,10 @@ pub struct YcsbArgs {
     /// Writes the histograms of intervals as a log of HdrHistogram
     #[arg(long, value_name = "FILE.hlog")]
     pub hdr: Option<PathBuf>,
-    /// How results are printed [default: table, or what the property exporter says]
+    /// How results are printed [default: table, or the value of the property exporter]
     #[arg(long, value_enum)]
     pub format: Option<Exporter>,
-    /// Prints a line as YCSB does every status.interval (10 s); without it a line of our own every second
+    /// Prints the status line of YCSB every status.interval (10 s); without it a line of another form every second
     #[arg(short, long)]
     pub status: bool,
     /// Prints no line while it runs
@@ -130,7 +130,7 @@ pub struct YcsbArgs {
 /// Options of `larch bench generator` and `larch bench pgbench`.
 #[derive(Debug, Args)]
 pub struct QuickArgs {
-    /// One short run: a look, not a result
+    /// One short run, for a first look: not a result to keep
     #[arg(long)]
     pub quick: bool,
 }
@@ -138,7 +138,7 @@ pub struct QuickArgs {
 /// Options of `larch bench peers` and `larch bench cold`.
 #[derive(Debug, Args)]
 pub struct PeersArgs {
-    /// Fewer rows and one short repeat: a look, not a result
+    /// Fewer rows and one short repeat, for a first look: not a result to keep
     #[arg(long)]
     pub quick: bool,
     /// Rows of the table
@@ -147,7 +147,7 @@ pub struct PeersArgs {
     /// Fails (exit code 1) if an engine, a row or a goal was not measured
     #[arg(long)]
     pub require_peers: bool,
-    /// Where the databases lie while it runs [default: beside this program's directory]
+    /// Directory for the databases of the run [default: beside this program's directory]
     #[arg(long)]
     pub dir: Option<PathBuf>,
     /// Writes the table as Markdown too
@@ -175,7 +175,7 @@ fn time(text: &str) -> Result<Duration, String> {
 /// A time in which something can be measured, as it is written on a command line.
 pub fn length(text: &str) -> Result<Duration, String> {
     match time(text)? {
-        Duration::ZERO => Err("in no time nothing is measured: 500ms, 60s, 5m".to_owned()),
+        Duration::ZERO => Err("a time to measure is longer than 0: 500ms, 60s, 5m".to_owned()),
         length => Ok(length),
     }
 }

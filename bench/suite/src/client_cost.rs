@@ -1,4 +1,4 @@
-//! `larch bench generator` and `larch bench pgbench`: what the client costs by itself, and beside another client.
+//! `larch bench generator` and `larch bench pgbench`: what the client costs without a store, and beside another client.
 
 use crate::args::QuickArgs;
 use crate::print;

@@ -16,9 +16,9 @@ use harness::{Failure, Scheme};
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// Measures `what`; `schemes` are the stores that can be opened. The exit code is 0 if all was measured, 1 if a
-/// goal was missed, nothing was measured or rows were not what they should be, 2 if what was asked for makes no sense, 3
-/// if a store failed or the result could not be written, 130 after ^C.
+/// Measures `what`; `schemes` are the stores that can be opened. The exit code is 0 if all was measured, 1 if a goal was
+/// missed, nothing was measured or rows were wrong, 2 if the arguments are wrong, 3 if a store failed or the result could not
+/// be written, 130 after ^C.
 pub fn run(what: &Measurement, schemes: &[Scheme]) -> ExitCode {
     match what {
         Measurement::Targets => ended(print(&targets::list(schemes)).map(|()| true)),
@@ -61,15 +61,14 @@ fn compared(args: &PeersArgs, compare: impl FnOnce() -> Result<peers::Ending, St
     Ok(ending.is_good && gap.is_none())
 }
 
-/// Says something on stderr. Without it there is nobody left to tell, and what is measured goes on.
+/// Prints a line to stderr. If that fails, the measurement goes on.
 pub fn say(line: &str) {
     writeln!(std::io::stderr(), "{line}").unwrap_or_default();
 }
 
-/// Prints to the standard output. That nobody reads it is no failure.
+/// Prints to the standard output. It is no failure if the reader of the output has ended.
 pub fn print(text: &str) -> Result<(), Failure> {
     match std::io::stdout().write_all(text.as_bytes()) {
-        // Its reader had enough.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         done => done.map_err(|error| Failure::session("output", format!("cannot write the output: {error}"))),
     }

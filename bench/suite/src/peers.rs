@@ -36,7 +36,7 @@ fn check_room(place: &Scratch, needed_bytes: u64) -> Result<(), String> {
     kit::scratch::check_room(place.path(), needed_bytes, advice)
 }
 
-/// Tells how far a run is, on stderr.
+/// Prints the progress of a run to stderr.
 struct Tale {
     started: harness::Clock,
 }
@@ -51,8 +51,8 @@ impl Tale {
     }
 }
 
-/// Measures `measure` on every peer, `repeats` times in turns, with another seed each time; `figure` makes of what came
-/// a number of the row. What fails on one engine is told and leaves its place empty.
+/// Measures `measure` on every peer, `repeats` times in turns, with another seed each time; `figure` turns a sample into a
+/// number of the row. A failure of one engine is reported and leaves its place empty.
 fn in_turns(
     peers: &mut [Peer],
     repeats: usize,
@@ -89,7 +89,7 @@ fn in_turns(
     samples
 }
 
-/// Tells and keeps what went wrong with an engine in the row `name`.
+/// Reports and keeps what went wrong with an engine in the row `name`.
 fn failed(name: &str, why: String, failures: &mut Vec<String>, tale: &Tale) {
     tale.tell(&format!("{name:24} {why}"));
     failures.push(format!("{name}: {why}"));

@@ -1,4 +1,4 @@
-//! ^C: the first ends a run in good order, the second at once.
+//! Catches ^C: the first ends a run in good order, the second at once.
 
 #![allow(clippy::disallowed_methods, reason = "ends the process, never simulated")]
 
@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 #[derive(Clone, Debug)]
 pub struct Stop {
     pressed: Arc<AtomicBool>,
-    /// Of a directory that is to go with the process.
+    /// A directory to remove at the end of the process.
     temporary: Arc<OnceLock<PathBuf>>,
 }
 
@@ -28,7 +28,7 @@ impl Stop {
                 temporary.get().map(|directory| kit::scratch::remove_in_use(directory));
                 std::process::exit(130);
             }
-            say("larch: ending; what was measured so far is told. Once more ends at once");
+            say("larch: ending; what was measured so far is printed. Press ^C again to end at once");
         })
         .map_err(|error| Failure::session("signal", format!("cannot catch ^C: {error}")))?;
         Ok(stop)
@@ -39,7 +39,7 @@ impl Stop {
         self.temporary.set(temporary.to_owned()).expect("there is one temporary directory");
     }
 
-    /// That nobody presses.
+    /// One that is never pressed.
     #[cfg(test)]
     pub fn never() -> Self {
         Self { pressed: Arc::default(), temporary: Arc::default() }

@@ -1,4 +1,4 @@
-//! `larch bench targets`: every store that is known, whether this binary has it, and what it takes to have it.
+//! `larch bench targets`: lists all known stores, whether this binary has them, and how to build a binary that does.
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ struct Known {
     place: Place,
 }
 
-/// Where a store is to be had.
+/// Where a store is available.
 enum Place {
     /// In every binary.
     Default,
@@ -25,7 +25,7 @@ enum Place {
     Not(&'static str),
 }
 
-const NO_SERVER: &str = "no server of it can be had here";
+const NO_SERVER: &str = "no server of it is available here";
 
 const KNOWN: [Known; 13] = [
     Known { scheme: "larch", form: "larch:DIR", about: "Larch, embedded", place: Place::Default },

@@ -1,4 +1,4 @@
-//! `larch bench ycsb`: loads a store, runs workloads on it, tells and writes what came of it.
+//! `larch bench ycsb`: loads a store, runs workloads on it, prints and writes the results.
 
 mod first;
 mod phase;
@@ -77,7 +77,7 @@ fn check_options(action: Action, args: &YcsbArgs) -> Result<(), Failure> {
         ("--warmup", !args.warmup.is_zero()),
     ];
     match of_runs.iter().find(|(_, is_given)| *is_given && action == Action::Load) {
-        Some((name, _)) => Err(usage(format!("a load ends with its records: leave {name} out, or say run"))),
+        Some((name, _)) => Err(usage(format!("a load ends with its records: leave {name} out, or use run"))),
         None => Ok(()),
     }
 }
@@ -102,7 +102,7 @@ fn phases(action: Action, args: &YcsbArgs) -> Result<Vec<Phase>, Failure> {
         .map(|((name, work), seed)| Ok(Phase { seed, ..workload(name, work)? }))
         .collect(),
         Action::Load | Action::Run if args.workload.is_empty() && args.property.is_empty() => {
-            Err(usage("say what the workload is: --workload a, to f, or a file of properties"))
+            Err(usage("name the workload: --workload a, to f, or a file of properties"))
         }
         Action::Load | Action::Run => {
             let work = if action == Action::Load { Work::Load } else { Work::Run };

@@ -24,7 +24,7 @@ pub enum Operation {
     ReadModifyWrite,
 }
 
-/// What all clients of a run draw from; nobody changes it but through `keyspace`.
+/// What all clients of a run draw from. It only changes through `keyspace`.
 pub struct Deck {
     choice: Discrete<Operation>,
     keys: Keys,

@@ -1,4 +1,4 @@
-//! Numbers of records and the keys they have.
+//! Keys of records, made from the numbers of records.
 
 #[cfg(test)]
 mod tests;

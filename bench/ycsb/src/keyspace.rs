@@ -3,7 +3,7 @@
 //! Clients of a workload without inserts share nothing: their [`View`] holds the numbers themselves.
 //!
 //! Any thread may call anything. An insert takes its number by one atomic addition and gives it back by one atomic store;
-//! then whoever gets the lock moves the limit, and nobody waits for it.
+//! then the thread that gets the lock moves the limit, and no thread waits for it.
 
 #[cfg(test)]
 mod tests;
@@ -87,7 +87,7 @@ impl Inserts {
     }
 }
 
-/// The constants of the zipfian numbers over all records: whoever sees that there are more carries them on for all, so
+/// The constants of the zipfian numbers over all records. A client that sees more records extends them for all, so
 /// that an insert costs one power and not one for each client.
 pub struct Growth {
     zipfian: Zipfian,

@@ -1,4 +1,4 @@
-//! What is measured under a name of its own, in the order in which it is printed.
+//! The kinds of operations that are measured apart, in the order in which they are printed.
 
 use harness::Kind;
 

@@ -1,7 +1,7 @@
 //! Java's `ThreadLocalRandom`, step for step as in Java 17, so that a seed draws here what it draws there.
 //!
 //! The state is a counter: every draw of 32 or 64 bits adds the golden ratio and mixes what comes out. (Java adds twice
-//! the number of the thread, too; ours is that of a thread with number 0.) A client has its own; it is shared with nobody.
+//! the number of the thread, too; ours is that of a thread with number 0.) A client has its own; it is not shared.
 
 #[cfg(test)]
 mod tests;

@@ -262,7 +262,7 @@ impl Drop for Lines {
     }
 }
 
-/// A workload whose clients write down what came of each request.
+/// A workload whose clients write down the result of each request.
 struct Noting<'w, W> {
     workload: &'w W,
     log: &'w Arc<Log>,
@@ -375,7 +375,7 @@ impl Store for Stamping<'_> {
     }
 
     fn close(self: Box<Self>) -> Result<(), Failure> {
-        // The store is another's, who closes it.
+        // The owner of the store closes it.
         Ok(())
     }
 }

@@ -86,7 +86,7 @@ impl RunClient {
         }
     }
 
-    /// Checks what was read, as far as it can be.
+    /// Checks what was read where values can be checked.
     fn verify(&mut self, result: Result<Outcome, &Failure>, reply: &Reply, extra: &mut Extra<'_>) {
         if !self.hand.deck().values().checkable {
             return;

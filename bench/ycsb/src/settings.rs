@@ -23,7 +23,7 @@ pub struct Settings {
     pub operations: Operations,
     /// How it is driven.
     pub drive: Drive,
-    /// How it is told of.
+    /// How results are printed.
     pub output: Output,
     /// What was set and has no effect, or another than in the original. For people.
     pub warnings: Vec<String>,
@@ -154,7 +154,7 @@ pub struct Drive {
     pub max_seconds: Option<u64>,
 }
 
-/// How a run is told of.
+/// How the results of a run are printed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
     /// `measurementtype`.
@@ -210,7 +210,7 @@ impl Measure {
         matches!(self, Measure::Raw | Measure::HdrAndRaw)
     }
 
-    /// Whether times are told of as a histogram of high dynamic range.
+    /// Whether times are printed as a histogram of high dynamic range.
     pub fn is_hdr(self) -> bool {
         matches!(self, Measure::Hdr | Measure::HdrAndBuckets | Measure::HdrAndRaw)
     }
@@ -272,7 +272,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// How a run of the transactions is driven, or a load if `loading`: as far as properties say.
+    /// The plan that the properties give for a run of the transactions, or for a load if `loading`.
     pub fn plan(&self, loading: bool) -> Plan {
         let count = self.operations.count.map_or(Length::All, Length::Operations);
         let series = self.output.measure == Measure::Series;

@@ -12,7 +12,7 @@ use larch::Table;
 use os::Machine;
 use serde::Serialize;
 
-/// What became of one table.
+/// The result for one table.
 #[derive(Serialize)]
 struct Report {
     table: String,

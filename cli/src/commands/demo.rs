@@ -80,7 +80,7 @@ pub fn run(common: &Common, args: &Demo) -> Result<()> {
         Found::Demo(rows) if rows == args.rows && !args.recreate => false,
         Found::Demo(rows) if rows > 0 && !args.recreate => {
             return Err(Failure::Usage(format!(
-                "{} is a demo of {}; say --rows {rows} to read it, or --recreate to make it again",
+                "{} is a demo of {}; give --rows {rows} to read it, or --recreate to make it again",
                 args.dir.display(),
                 size::of(rows, "row")
             )));
@@ -195,7 +195,7 @@ enum Found {
     Demo(u64),
 }
 
-/// Refuses a directory that holds anything else: nobody's data is touched.
+/// Refuses a directory that holds anything else, so that no other data is touched.
 fn look_at(common: &Common, dir: &Path) -> Result<Found> {
     let refuse = |why: String| {
         Failure::Usage(format!(

@@ -36,7 +36,7 @@ fn check_name(args: &Dump) -> Result<()> {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "{} is no file to dump; those of a database end in .sst or .log or begin with MANIFEST-; of a directory say which \
+        "{} is no file to dump: files of a database end in .sst or .log or begin with MANIFEST-; for a directory say which \
          table, as in larch dump DIR TABLE",
         args.path.display()
     )))

@@ -66,7 +66,7 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
         None => {
             let table = database.table_with(&args.table, options(&args.table_options, &schema))?;
             fill(&table, &schema, &mut rows, reading).inspect_err(|_| {
-                // Why rows could not be had is what to tell. A table that stays is empty, and so in nobody's way.
+                // The error to report is the one of reading the rows. A table that stays is empty and does no harm.
                 database.drop_table(&args.table).ok();
             })?
         }
@@ -197,7 +197,7 @@ fn schema(args: &Import, input: &str, format: Format, rows: &Rows, existing: Opt
         _ if !args.key.is_empty() => Schema::new(format, columns, &args.key).map_err(wrong)?,
         Some(theirs) => Schema::with_key(format, columns, theirs.key.clone()),
         None if format == Format::Jsonl => {
-            return Err(Failure::Usage("JSON members have no order: say which is the key, as in --key id".to_string()));
+            return Err(Failure::Usage("JSON members have no order: name the key, as in --key id".to_string()));
         }
         None => Schema::with_key(format, columns, vec![KeyColumn::first()]),
     };
@@ -206,7 +206,7 @@ fn schema(args: &Import, input: &str, format: Format, rows: &Rows, existing: Opt
     if theirs.as_ref() != Some(&ours) {
         let theirs = database::rows(theirs.as_ref(), &table.options().groups);
         return Err(Failure::Input(format!(
-            "table {} holds {theirs}, but {input} would give {ours}; import into another table, or say the same \
+            "table {} holds {theirs}, but {input} would give {ours}; import into another table, or give the same \
              --format, --header, --key and --groups; {NOTHING_KEPT}",
             args.table
         )));

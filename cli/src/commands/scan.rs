@@ -108,7 +108,7 @@ fn print<V: Content>(
             Err(error) => Err(error.into()),
         };
         if let Err(failure) = printed {
-            // What was read before the damage is good, and may be all that is left.
+            // The rows before the damage are good, and may be the only ones that can still be read.
             output.flush()?;
             return Err(failure);
         }

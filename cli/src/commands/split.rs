@@ -1,4 +1,4 @@
-//! `larch split`: where to cut a table in parts of about equal bytes, for those who read it with several processes.
+//! `larch split`: where to cut a table in parts of about equal size, for programs that read it with several processes.
 
 use super::stats::keys_between;
 use super::stats::range::{Part, parts};

@@ -26,7 +26,7 @@ pub fn run(common: &Common, args: &Warm) -> Result<()> {
     let warmed = scan::range(&args.range, &database::layout(&table)?)?.map(|range| table.warm(range)).transpose()?;
     drop(table);
     database.close()?;
-    // Of a range without keys, all is in memory.
+    // A range without keys is in memory as a whole.
     let (bytes, page_reads, is_whole) =
         warmed.map_or((0, 0, true), |warmed| (warmed.bytes, warmed.page_reads, warmed.is_whole));
     let report = Report { table: &args.table, bytes, page_reads, whole: is_whole };

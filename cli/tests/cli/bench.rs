@@ -83,7 +83,7 @@ fn wrong_arguments_exit_with_2_and_touch_nothing() {
         (&["run"], &["--target", "larch:db?compression=zip", "--workload", "a"], &["`zip`", "one of none, lz4"]),
         (&["all"], &["--target", "larch:db", "--workload", "a"], &["leave --workload out"]),
         (&["load"], &["--target", "larch:db", "-p", "fieldcount=1"], &["`recordcount`", "-p recordcount=1000000"]),
-        (&["run"], &["--target", "larch:db", "-p", RECORDS], &["say how long", "--time 60s, --operations N"]),
+        (&["run"], &["--target", "larch:db", "-p", RECORDS], &["give the length of the run", "--time 60s, --operations N"]),
         (&["run"], &["--target", "noop:", "--workload", "bad.properties"], &["bad.properties: line 1", "four hexa"]),
         (&run, &["--recreate"], &["--recreate empties the table", "load and all"]),
         (&run, &["-p", "readproportion"], &["-p readproportion", "name=value"]),
@@ -105,12 +105,12 @@ fn wrong_arguments_exit_with_2_and_touch_nothing() {
         (&run, &["--csv", "."], &["--csv: cannot write .: is a directory"]),
         (&run, &["--out", "r", "--hdr", "r"], &["--out and --hdr both name r"]),
         (&run, &["-p", "exportfile=no/e"], &["exportfile: cannot write no/e"]),
-        (&run, &["--cache", "1GiB"], &["--cache is nothing to `bench`", "larch:DIR?cache=64MiB"]),
+        (&run, &["--cache", "1GiB"], &["--cache is no option of `bench`", "larch:DIR?cache=64MiB"]),
         (&load, &["--time", "1s"], &["a load ends with its records: leave --time out"]),
         (&load, &["--operations", "9"], &["leave --operations out"]),
         (&load, &["--warmup", "1s"], &["leave --warmup out"]),
-        (&[], &["--target", "larch:db"], &["say what to do with --target: larch bench ycsb load, run or all"]),
-        (&[], &["--format", "json"], &["say what to do with --format"]),
+        (&[], &["--target", "larch:db"], &["--target needs an action: larch bench ycsb load, run or all"]),
+        (&[], &["--format", "json"], &["--format needs an action"]),
     ] {
         ycsb(&session, &[first, args].concat()).fails(2, parts);
     }
@@ -217,7 +217,7 @@ fn the_pages_name_every_option_and_target() {
 fn what_is_loaded_is_run_on() {
     let session = Session::new();
     let told = ycsb(&session, &["load", "-P", "a", "-p", RECORDS, "--target", "larch:db", "--threads", "4"]).ok();
-    for part in ["load a on larch:db", "500 operations in", "4 clients", "INSERT", "before it was settled"] {
+    for part in ["load a on larch:db", "500 operations in", "4 clients", "INSERT", "more in the background"] {
         assert!(told.contains(part), "{part:?} is not in {told}");
     }
     // It is a table like any other.

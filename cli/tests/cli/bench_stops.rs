@@ -1,4 +1,4 @@
-//! `larch bench ycsb` that comes to no good end: ^C, a disk that is full, a result that cannot be written.
+//! `larch bench ycsb` that fails or is stopped: ^C, a full disk, a result that cannot be written.
 
 use crate::bench::{runs, ycsb};
 use crate::session::{Ran, Session};
@@ -37,7 +37,7 @@ fn control_c_tells_and_writes_what_was_measured() {
     interrupt(&child);
     let ran = rest(child);
     assert_eq!(ran.code, Some(130), "{}", ran.err);
-    assert!(ran.err.contains("larch: ending; what was measured so far is told"), "{}", ran.err);
+    assert!(ran.err.contains("larch: ending; what was measured so far is printed"), "{}", ran.err);
     let told = String::from_utf8(ran.out).expect("tables are UTF-8");
     assert!(told.contains("INTERRUPTED") && told.contains("READ"), "{told}");
     let run = &runs(&session, "r.json")[0];

@@ -1,4 +1,4 @@
-//! What a read takes, as `explain` tells it.
+//! What `explain` prints about a read.
 
 use crate::session::Session;
 use serde_json::Value;

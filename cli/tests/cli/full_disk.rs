@@ -1,5 +1,5 @@
-//! Writes that the system refuses. A limit on the size of files stands for a full disk: the error comes from the same
-//! calls, and needs neither a disk of our own nor rights.
+//! Writes that the system refuses. A limit on the size of files stands for a full disk: the error comes from the same calls,
+//! and the test needs neither a disk of its own nor special rights.
 
 use crate::session::{Ran, Session};
 

@@ -1,4 +1,5 @@
-//! Flipped bits in files at rest: an error that names the file, or the right answer; never a panic, never a wrong row.
+//! Flips bits in files that are not open. A read then gives the right answer or an error that names the file, and never a wrong
+//! row or a panic.
 
 use crate::history::History;
 use crate::history::reader::{Reader, Seen, Wanted};

@@ -1,6 +1,6 @@
-//! Many futures at once over reads that are held back and end in any order: some are polled whenever they were woken, some are
-//! left unpolled, some are dropped; threads read beside them, and reads fail. What each gives is compared with the model. Once
-//! no read fails any more, every future that is polled ends, and every thread that waits, whatever the others do.
+//! Many futures at once over reads that are held back and end in any order. Some futures are polled whenever they are woken,
+//! some are left unpolled, some are dropped; threads read at the same time, and reads fail. Every result is compared with the
+//! model. Once no read fails any more, every future that is polled and every thread that waits ends, whatever the others do.
 //!
 //! Wakers are called and futures polled on more than one thread, one at a time: the seed decides everything.
 
@@ -242,7 +242,7 @@ impl Crowd {
                 assert!(polls < MOST_POLLS, "futures do not end: {}", self.told());
             } else {
                 let has_ended = self.end_read();
-                assert!(has_ended || self.tasks.iter().any(is_woken), "nobody wakes futures: {}", self.told());
+                assert!(has_ended || self.tasks.iter().any(is_woken), "no future is woken: {}", self.told());
             }
         }
     }

@@ -1,8 +1,7 @@
 //! Random histories of one database on a simulated machine: writes, reads, open iterators and snapshots, flushes,
 //! compactions, imports, tables coming and going, closing and opening. Everything read is compared with the model.
 //!
-//! A wrong answer is a panic; an error of the disk is returned, and whoever asked for it goes on with
-//! [`History::recover`]. One seed decides everything.
+//! A wrong answer is a panic. An error of the disk is returned, and the caller goes on with [`History::recover`]. One seed decides everything.
 
 pub mod reader;
 mod rows;
@@ -23,7 +22,7 @@ use std::path::Path;
 /// Where the database is on the simulated disk.
 pub const DIRECTORY: &str = "db";
 
-/// A row as somebody owns it.
+/// A row in memory of its own.
 pub type OwnedRow = (Vec<u8>, Vec<u8>);
 
 /// A database, what it should hold, and what was promised about it.
@@ -31,7 +30,7 @@ pub type OwnedRow = (Vec<u8>, Vec<u8>);
 pub struct History {
     rng: Xoshiro256PlusPlus,
     disk: Arc<SimDisk>,
-    /// Whether reads are held back until somebody waits, and end in any order.
+    /// Whether reads are held back until a thread waits, and end in any order.
     holds_reads: bool,
     options: TinyOptions,
     model: Model,
@@ -97,7 +96,7 @@ impl History {
         }
     }
 
-    /// The same on a machine whose reads are held back until somebody waits for one, and then end in an order that follows
+    /// The same on a machine whose reads are held back until a thread waits for one, and then end in an order that follows
     /// from the seed.
     pub fn holding_reads(self) -> Self {
         Self { holds_reads: true, ..self }
@@ -228,7 +227,7 @@ impl History {
         self.compare()
     }
 
-    /// Forgets what the database does not hold, which must not have been acknowledged; and learns what became of a change of
+    /// Forgets what the database does not hold, which must not have been acknowledged; and learns the outcome of a change of
     /// tables that failed. The newest commit there is.
     fn agree(&mut self, db: &Database) -> Result<Version> {
         let (there, must_survive, newest) = (db.version(), self.acknowledged, self.model.newest());
@@ -276,7 +275,7 @@ impl History {
         self.open.as_ref().expect("the database is open")
     }
 
-    /// Compares every table in both directions, at every version that somebody reads at, and checks every file.
+    /// Compares every table in both directions, at every version that is still read, and checks every file.
     pub fn compare(&mut self) -> Result<()> {
         let Open { db, snapshots, tables, iterators } = self.open.as_mut().expect("the database is open");
         assert_eq!(db.tables(), self.model.tables(), "tables");

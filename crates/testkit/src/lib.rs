@@ -1,7 +1,7 @@
-//! Whole-database tools: what a database should hold, random histories on a simulated machine, crashes and faults, text
-//! scripts. It knows the public API of `larch` and nothing behind it.
+//! Tools that test a whole database: a model of its contents, random histories on a simulated machine, crashes and faults,
+//! text scripts. They know the public API of `larch` and nothing behind it.
 //!
-//! Everything follows from a seed. A test that fails says which, and how to run it again.
+//! Everything follows from a seed. A test that fails prints its seed and the command that runs it again.
 
 pub mod corruption;
 pub mod faults;

@@ -1,8 +1,8 @@
-//! What a database should hold: sorted maps with every version of every row. It knows no files, no durability and no
-//! tables beyond their names.
+//! A model of a database: sorted maps with every version of every row. It knows neither files nor durability, and of tables only
+//! their names.
 //!
 //! Every commit has one version, and versions are dense, so "the state after the first n commits" is the state at the
-//! version of the n-th. That is all the prefix promise needs.
+//! version of the n-th. The promise that a prefix of the commits survives needs nothing else.
 
 use larch::Version;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Options so small that a few dozen rows make tall trees, many files and many levels. Drawn from a seed.
+//! Options that are drawn from a seed and so small that a few dozen rows make tall trees, many files and many levels.
 
 use larch::{Builder, Compression, Database, Durability, FilterKind, Filters, IndexKind, LevelOptions, TableOptions};
 use rand::rngs::Xoshiro256PlusPlus;

@@ -1,4 +1,4 @@
-//! Says how to run a failed seed again.
+//! Prints how to run a failed seed again.
 
 /// While it lives, a panic is followed by the command that repeats it.
 #[derive(Debug)]

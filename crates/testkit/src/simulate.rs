@@ -1,6 +1,6 @@
-//! Everything a seed can say about a whole database: a history, crashes, faults, faults during recoveries, a full disk,
-//! flipped bits, the same history read by the other index, with reads that are held back and with caches of all sizes, and
-//! by many futures at once.
+//! All tests of a whole database that a seed decides: a history, crashes, faults, faults during recoveries, a full disk, flipped
+//! bits, and the same history read by the other index, with reads that are held back, with caches of all sizes, and by many
+//! futures at once.
 
 use crate::corruption::flip_bits;
 use crate::faults::{crash_at_syncs, crash_in_recoveries, fail_operations, fail_recoveries, fill_the_disk};
@@ -13,7 +13,7 @@ use crate::twins::read_both_ways;
 /// Flipped bits tried for each sample: each costs one open, and no history of its own.
 pub const FLIPS: usize = 4;
 
-/// Runs `seed`; panics if a promise is broken. Of each kind of fault it tries `samples`, if there are as many.
+/// Runs `seed`; panics if a promise is broken. It tries `samples` faults of each kind, if there are as many.
 pub fn simulate(seed: u64, steps: usize, samples: usize) {
     let _rerun = Rerun::of(seed, steps, samples);
     History::new(seed).run(steps).expect("the disk does not fail");

@@ -1,10 +1,10 @@
-//! The whole public API at once, under threads and executors of the real machine, on a disk that has trouble now and then.
+//! Stresses the whole public API at once, with threads and executors of the real machine, on a disk that fails now and then.
 //!
 //! How the threads interleave is not known, so what is checked holds for every order: rows that are written in pairs agree,
 //! amounts that are moved keep their sum, a snapshot shows later what it showed before, and at the end the database holds
-//! what its writers were told. A run is a number of rounds; each opens the database with other options, works for some seconds, ends the
-//! trouble, and waits for every thread. A thread that does not end is a failure as much as a wrong row. After each round nothing
-//! is left: memory, descriptors and files are what they were.
+//! what was acknowledged to its writers. A run is a number of rounds. Each opens the database with other options, works for some
+//! seconds, stops the faults of the disk, and waits for every thread. A thread that does not end is a failure, as a wrong row is.
+//! After each round memory, descriptors and files are what they were before.
 
 #![allow(
     clippy::disallowed_types,

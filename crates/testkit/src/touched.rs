@@ -1,4 +1,4 @@
-//! Pages that somebody touched, by kind: found in memory and read from disk. What is not touched has cost nothing.
+//! The pages that a read touched, by kind: found in memory and read from disk. Pages that are not touched cost nothing.
 
 use larch::{Database, PageKind};
 use std::fmt;

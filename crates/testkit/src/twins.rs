@@ -1,5 +1,5 @@
 //! Two databases with the same history, of which one reads trees and the other flat indexes where files have both. Their
-//! files are the same, so whatever they are asked, their answers are the same bytes.
+//! files are the same, so their answers to every question are the same bytes.
 
 use crate::history::reader::{Reader, Seen, Wanted};
 use crate::history::{DIRECTORY, History};

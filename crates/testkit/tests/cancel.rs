@@ -1,4 +1,4 @@
-//! Long work that is given up has no effect, wherever it was.
+//! Long work that is cancelled has no effect, at whatever point.
 
 use larch::{Cancel, Database, Error, LevelOptions, Table, TableOptions};
 use os::sim::SimDisk;
@@ -13,7 +13,7 @@ fn key(row: u32) -> Vec<u8> {
     format!("row{row:06}").into_bytes()
 }
 
-/// A database with many files that nobody compacts.
+/// A database with many files that are not compacted.
 fn database() -> (Database, Table, Arc<SimDisk>, Machine) {
     let (machine, disk) = Machine::simulated(7);
     let levels = LevelOptions { level0_files: 1_000, slow_files: 2_000, ..LevelOptions::default() };

@@ -27,7 +27,7 @@ fn key(i: u32) -> Vec<u8> {
     format!("key {i:06}").into_bytes()
 }
 
-/// A database of many files that nobody merges, each with rows of its own.
+/// A database of many files that are not merged, each with rows of its own.
 fn filled(machine: &Machine, directory: &Path, cache: Option<&Cache>) -> (Database, Table) {
     let levels = LevelOptions { level0_files: 1_000, slow_files: 2_000, ..LevelOptions::default() };
     let builder = Database::builder(directory).machine(machine.clone()).levels(levels).open_files(OPEN_FILES);

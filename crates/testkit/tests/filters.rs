@@ -1,4 +1,4 @@
-//! What filters promise, in page reads: absent keys read next to nothing, and present ones no more than without filters.
+//! What filters promise, in page reads: absent keys read almost nothing, and present ones no more than without filters.
 
 use larch::{Database, FilterKind, Filters, LevelOptions, PageKind, Table, TableOptions};
 use os::Machine;

@@ -1,5 +1,5 @@
-//! Scans with a memory that forgets: of a few pages all the time, or of many that are all gone now and then. Tables have
-//! column groups, older versions, range erases and rows in memory; the history made them.
+//! Scans with a cache that evicts much: a few pages all the time, or all pages now and then. The tables have column groups, older
+//! versions, range erases and rows in memory, made by a history.
 
 use larch::{Database, Key, Result};
 use rand::rngs::Xoshiro256PlusPlus;
@@ -16,7 +16,7 @@ const STEPS: usize = 300;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Between {
     Nothing,
-    /// Every page that nobody holds leaves memory.
+    /// Evicts every page that is not pinned.
     Forgetting,
     /// That, and files are made and merged.
     Moving,

@@ -1,4 +1,4 @@
-//! Futures that are polled end, whatever becomes of the others. More seeds: `cargo x sim`.
+//! Futures that are polled end, whatever happens to the others. More seeds: `cargo x sim`.
 
 use testkit::futures::{Met, read_by_futures};
 use testkit::history::History;

@@ -1,4 +1,4 @@
-//! What happens around opening, dropping and letting go: each test is a way in which rows, space or writers could be lost.
+//! Opening and dropping databases and their handles. Each test is a way in which rows, space or writers could be lost.
 
 #![allow(clippy::disallowed_methods, reason = "one test needs writers beside an import")]
 

@@ -47,7 +47,7 @@ fn stats(table: &Table) -> TableStats {
     table.stats().expect("the table is there")
 }
 
-/// The table has the rows `expected`, whoever asks and however.
+/// The table has the rows `expected`, by every kind of read.
 #[track_caller]
 fn check_rows(db: &Database, table: &Table, expected: &[u32]) {
     let keys = |rows: Vec<Result<(larch::Key, larch::Parts)>>| -> Vec<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! Trees and flat indexes of the same files say the same. More seeds: `cargo x sim`.
+//! Trees and flat indexes of the same files give the same answers. More seeds: `cargo x sim`.
 
 use larch::PageKind;
 use testkit::options::TinyOptions;

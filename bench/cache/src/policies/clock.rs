@@ -1,6 +1,6 @@
-//! A clock with heat: what the cache did before it had a policy of its own. Data pages come in with heat 1, or 0 if they
-//! were read ahead, and warm up to 2; index pages come in with 3 and warm up to 5. The hand takes one away from each page
-//! that it passes; if it meets none without heat at 64 places, the coldest of them goes.
+//! CLOCK with heat. Data pages are admitted with heat 1, or 0 if they were read ahead, and warm up to 2; index pages are
+//! admitted with 3 and warm up to 5. The hand takes one from each page that it passes. If none of 64 pages is without heat,
+//! the coldest of them is evicted.
 
 use super::bytes_of;
 use super::line::Lines;

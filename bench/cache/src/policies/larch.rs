@@ -1,4 +1,4 @@
-//! The cache's own policy, owned as the cache owns it.
+//! The policy of Larch's own cache, called in the way in which the cache calls it.
 
 use super::bytes_of;
 use crate::recorded::Page;

@@ -1,4 +1,4 @@
-//! Pages in order, each in one line at most.
+//! Lists of pages in order. A page is in one list at most.
 
 use super::bytes_of;
 use crate::recorded::Page;

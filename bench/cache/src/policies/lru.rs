@@ -1,4 +1,4 @@
-//! The page not used for the longest time goes.
+//! LRU: evicts the page that was not used for the longest time.
 
 use super::bytes_of;
 use super::line::Lines;

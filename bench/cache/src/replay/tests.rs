@@ -51,7 +51,7 @@ fn check(kind: Kind, pages: u64, text: &str, expected: &str) {
 #[test]
 fn lru_lets_go_what_was_not_used_for_the_longest_time() {
     check(Kind::Lru, 3, "abc a d b a d", "... a . . a d");
-    // Of a loop that is longer than the cache nothing stays.
+    // Nothing of a loop that is longer than the cache stays in it.
     check(Kind::Lru, 3, "abcd abcd abcd", "............");
     // Silberschatz and others, Operating System Concepts: 12 faults with 3 frames.
     let book = recorded("h a b c a d a e c d a d c b c a b h a b");

@@ -1,4 +1,4 @@
-//! The rows that are read, and who reads them: any of them as often as any other.
+//! The rows of the experiment and the clients that read them. Each row is read as often as any other.
 
 use super::readers::broken;
 use harness::report::Pair;

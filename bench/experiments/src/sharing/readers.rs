@@ -1,9 +1,9 @@
-//! The two sides as stores: readers with index pages of their own, and readers who share them.
+//! The two sides as stores: readers with index pages of their own, and readers that share them.
 //!
-//! * Private: each reader has opened the database for itself, with a cache of its own of which nothing is kept. Whatever a
-//!   read needs it reads itself, and lets go when it is done.
-//! * Shared: one database with one cache, which keeps index pages and no pages of rows. Who needs a page that another is
-//!   just reading waits for that read.
+//! * Private: each reader has opened the database for itself, with a cache of its own that keeps nothing. A read fetches every
+//!   page that it needs, and drops them all when it is done.
+//! * Shared: one database with one cache, which keeps index pages and no data pages. A reader that needs a page which another
+//!   reader is fetching waits for that fetch.
 
 use super::data::{Data, TABLE};
 use harness::directory::bytes_text;
@@ -15,7 +15,7 @@ use std::path::Path;
 /// Memory for the pages of one private read: several times those of any.
 const PRIVATE_CACHE_BYTES: u64 = 1 << 20;
 
-/// Memory for the pages of all who share: several times the index of 10 M keys.
+/// Memory for the pages that readers share: several times the index of 10 M keys.
 const SHARED_CACHE_BYTES: u64 = 64 << 20;
 
 /// Whether readers share index pages.

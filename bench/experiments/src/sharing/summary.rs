@@ -12,7 +12,7 @@ const GAIN: Bound = Bound::AtLeast(1.7);
 /// Page reads a row after, at most. Before it was two.
 const READS: f64 = 1.0;
 
-/// What came of `data`, and whether it is what was published.
+/// The result for `data`, and whether it reaches the published one.
 pub fn summary(data: &Data, before: &Side, after: &Side) -> (String, bool) {
     let sides = [before, after];
     let mut text = format!("\n{:40}{:>10}{:>10}\n", data.title(), "before", "after");

@@ -1,4 +1,4 @@
-//! Results for people: a table of times, and what they cost.
+//! Results as text for people: a table of times, and the cost of the run.
 
 use super::Run;
 use crate::measured::{Interval, Measured};

@@ -1,7 +1,7 @@
 //! A client on a thread of its own, over a session whose calls wait.
 //!
-//! The clock is read before and after each call, so that what the client does in between — drawing keys, checking rows —
-//! is not taken for the store's.
+//! The clock is read before and after each call, so that the client's own work between calls (drawing keys, checking rows) is
+//! not counted as the store's.
 
 use super::recorder::{After, Answer, Begun, Recorder, Why};
 use super::timeline::Schedule;
@@ -9,7 +9,8 @@ use crate::client::Client;
 use crate::reply::Reply;
 use crate::store::{Blocking, Failure};
 
-/// Lets `client` work until it is done, `left` operations of the window are, the window is over, or it is told to stop.
+/// Drives `client` until it has nothing left, `left` operations of the window are done, the window is over, or the run is
+/// stopped.
 pub(crate) fn drive<C: Client>(
     session: &mut dyn Blocking,
     client: &mut C,

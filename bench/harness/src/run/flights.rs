@@ -1,7 +1,7 @@
 //! Many clients on one thread, over a session that has many requests under way.
 //!
-//! A client is in one place: it waits for a time (its schedule, a new attempt), or it is ready and waits for a slot, or
-//! its request is under way, or it has nothing left. What it waits for a slot is counted as waiting.
+//! A client is in one of four states: it waits for a time (its schedule, a new attempt), it is ready and waits for a slot, its
+//! request is under way, or it has nothing left. The time that it waits for a slot is counted as waiting.
 
 use super::recorder::{After, Answer, Begun, Recorder, Why};
 use super::timeline::Schedule;
@@ -14,7 +14,7 @@ use std::collections::{BinaryHeap, VecDeque};
 /// How long a thread waits for answers at most before it looks whether it is to stop: 50 ms.
 const LOOK_NANOS: u64 = 50_000_000;
 
-/// A client and how far it is. There may be a million of them, so it has no buffers of its own.
+/// A client and its state. There may be a million of them, so it has no buffers of its own.
 pub(crate) struct Seat<C> {
     number: u32,
     client: C,
@@ -75,7 +75,7 @@ struct Seats<C> {
 }
 
 impl<C: Client> Seats<C> {
-    /// Takes what came of a request of client `index`; `Some` if the session is lost.
+    /// Takes the answer to a request of client `index`; `Some` if the session is lost.
     fn answered(
         &mut self,
         index: u32,
@@ -116,7 +116,7 @@ impl<C: Client> Seats<C> {
         None
     }
 
-    /// Lets those go on whose time has come.
+    /// Makes the clients ready whose time has come.
     fn wake(&mut self, now: u64) {
         while let Some(Reverse((due, index))) = self.waiting.peek()
             && *due <= now
@@ -142,8 +142,8 @@ impl<C: Client> Seats<C> {
     }
 }
 
-/// Lets the clients of `seats` work until they are done, the window is over, or they are told to stop. A lost session is
-/// told with a client that had to do with it.
+/// Drives the clients of `seats` until they have nothing left, the window is over, or the run is stopped. The error of a lost
+/// session comes with the number of a client that used it.
 pub(crate) fn drive<C: Client>(
     session: &mut dyn Flights,
     seats: Vec<Seat<C>>,
@@ -175,7 +175,7 @@ pub(crate) fn drive<C: Client>(
         }
         seats.wake(now);
         while let (Some(&index), Some(&slot)) = (seats.ready.front(), free.last()) {
-            // A store that refuses every request lets nobody wait.
+            // If a store refuses every request, this loop never waits: it has to look by itself.
             if !seats.stopping && (recorder.halted() || recorder.over()) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Puts together what the threads hand over.
+//! Adds up what the threads hand over.
 
 use super::recorder::{AFTER, Parcel, Tallies};
 use super::timeline::Timeline;

@@ -1,4 +1,4 @@
-//! What one thread counts, and how it hands it over once an interval.
+//! What one thread of a run counts, and how it hands this over once an interval.
 //!
 //! A thread counts in memory of its own. When it sees a time past the end of its interval, it puts what it has on the
 //! [`Desk`] and takes empty tallies from there: one lock an interval.
@@ -125,7 +125,7 @@ pub(crate) enum Why {
     Done,
     /// The window is over.
     Over,
-    /// It was told to.
+    /// The run was stopped.
     Halted,
 }
 
@@ -133,11 +133,11 @@ pub(crate) enum Why {
 pub(crate) enum End {
     /// In good order.
     Stopped(Why, Finish),
-    /// Client so and so lost its session.
+    /// The client of this number lost its session.
     Lost(usize, Failure, Finish),
 }
 
-/// What a thread says of its session once it has one.
+/// What a thread reports of its session once it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Opened {
     /// How many requests it can have under way; `None`: its calls wait.
@@ -146,7 +146,7 @@ pub(crate) struct Opened {
     pub(crate) queued: bool,
 }
 
-/// Where threads and the one that gathers meet.
+/// Where the threads hand over what they counted to the thread that gathers it.
 pub(crate) struct Desk {
     halt: AtomicBool,
     kinds: usize,
@@ -215,9 +215,9 @@ impl Desk {
         }
     }
 
-    /// Wakes all who wait here.
+    /// Wakes all threads that wait here.
     pub(crate) fn wake(&self) {
-        // Under the lock: nobody is between looking and waiting.
+        // The lock makes sure that no thread is between looking and waiting.
         let _state = self.state();
         self.changed.notify_all();
     }
@@ -235,7 +235,7 @@ impl Desk {
         self.state().ended.push(end);
     }
 
-    /// Takes tallies back for the next who needs some.
+    /// Takes tallies back for the next thread that needs some.
     pub(crate) fn give_back(&self, mut tallies: Tallies) {
         tallies.clear();
         self.state().spare.push(tallies);
@@ -261,7 +261,7 @@ pub(crate) struct Recorder<'d> {
     unsent: u64,
 }
 
-/// What came of a thread besides what it counted.
+/// The end of a thread, besides what it counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Finish {
     /// The time of its last answer inside the window.
@@ -322,7 +322,7 @@ impl<'d> Recorder<'d> {
         recorder
     }
 
-    /// Whether the thread was told to stop.
+    /// Whether the run was stopped.
     #[inline]
     pub(crate) fn halted(&self) -> bool {
         self.desk.halted()
@@ -334,12 +334,12 @@ impl<'d> Recorder<'d> {
         self.interval == AFTER
     }
 
-    /// When something has to be done at the latest, though no answer comes: [`Recorder::pass`].
+    /// When [`Recorder::pass`] has to be called at the latest, even if no answer comes.
     pub(crate) fn edge(&self) -> u64 {
         self.edge
     }
 
-    /// It is `now`.
+    /// Hands over what was counted if `now` is past the end of the interval.
     #[inline]
     pub(crate) fn pass(&mut self, now: u64) {
         if now >= self.edge {
@@ -417,7 +417,7 @@ impl<'d> Recorder<'d> {
         Ok(After::End { counts: self.operation(begun, succeeded) })
     }
 
-    /// A request was sent and served.
+    /// Counts a request that was sent and served.
     #[inline]
     fn request(&mut self, answer: Answer, begun: Begun, result: &Result<Outcome, Failure>, reply: &Reply) {
         self.pass(answer.served);
@@ -452,7 +452,7 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// The client noted something of its own.
+    /// Counts what the client noted by itself.
     fn note(&mut self, begun: Begun, kind: Kind, nanos: u64, result: Result<Outcome, &'static str>) {
         if begun.at < self.floor {
             return;
@@ -471,7 +471,7 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// The client made requests again.
+    /// Counts requests that the client made again.
     #[inline]
     fn retried(&mut self, begun: Begun, retries: u64) {
         if begun.at >= self.floor {
@@ -479,7 +479,7 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// An operation is over. Says whether it began in the window, so that it is one of those that were asked for.
+    /// Ends an operation. Returns whether it began in the window, so that it is one of those that the run is to measure.
     #[inline]
     fn operation(&mut self, begun: Begun, done: bool) -> bool {
         if begun.at < self.floor {
@@ -502,14 +502,14 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// An operation will not be ended.
+    /// Gives up an operation that will not be ended.
     pub(crate) fn abandon(&mut self, begun: Begun) {
         if begun.at < self.floor {
             self.leave_out();
         }
     }
 
-    /// An operation that is done counts as a whole for `kind` too.
+    /// Counts an operation that is done as a whole for `kind`, too.
     #[inline]
     fn whole(&mut self, kind: Kind, begun: Begun, served: u64) {
         if begun.at < self.floor {

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
-/// Runs `workload` on `store`; nobody watches, nobody stops it.
+/// Runs `workload` on `store` to its end, and drops the intervals.
 fn run_quietly<W: Workload>(store: &dyn Store, workload: &W, plan: &Plan) -> Result<Measured, RunError> {
     let measured = run(store, workload, plan, &AtomicBool::new(false), &mut |_| {});
     if let Some(measured) = measured.as_ref().ok().or_else(|| measured.as_ref().err()?.partial()) {

@@ -1,5 +1,5 @@
-//! Reading a large file from end to end, either way and around the cache, with nothing of it in memory: rounds of waiting for the disk. The
-//! readahead and the cache are those of a range of a table with a cache of 1 GiB.
+//! How often a scan of a large file waits for the disk when nothing of it is in memory: in both directions, and without
+//! admission to the cache. Readahead and cache are those of a range of a table with a cache of 1 GiB.
 
 use super::Line;
 use crate::file::{Lone, load_nodes, point_session};

@@ -1,4 +1,4 @@
-//! What the index takes beside the data.
+//! The size of the index, as a part of the size of the data.
 
 use super::Line;
 use crate::file::Lone;
@@ -21,7 +21,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
         let root = tree.root(false);
         let share = root.index_bytes as f64 / tree.totals.bytes as f64;
         worst = worst.max(share);
-        // Of the lowest level; the root is one more, and shorter.
+        // Nodes of the lowest level. The root is one more, and shorter.
         let nodes = root.index_bytes.div_ceil(16 << 10);
         notes.push(format!(
             "{name}: {:.4} %, {} bytes of index for {} data pages in {} levels, {:.1} bytes a data page, about {} children a node",

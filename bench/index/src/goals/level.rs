@@ -1,8 +1,8 @@
-//! What one more level of index costs: a get in a tree of two levels less a get in a tree of one, whose nodes have equally
-//! many children; both with pages in memory.
+//! What one more level of index costs: the time of a get in a tree of two levels, less that in a tree of one level whose nodes
+//! have equally many children. All pages are in memory.
 //!
-//! The larger tree is read below 32 of its 256 leaves only, at eight data pages each, and the smaller one at its 256
-//! data pages: so both touch the same number of data pages, and the level that is more is 32 nodes, 160 KB, which fit L2
+//! Gets in the larger tree go to eight data pages below each of 32 leaves, gets in the smaller one to all of its 256 data
+//! pages. So both touch the same number of data pages, and the additional level is 32 nodes of 160 KB together, which fit L2
 //! and not L1.
 
 use super::Line;

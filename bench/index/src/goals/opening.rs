@@ -1,7 +1,7 @@
-//! What a database with many files takes to open, and what it keeps in memory for them.
+//! How long a database with many files takes to open, and how much memory it keeps for them.
 //!
-//! The 16,000 files are made on a simulated disk by the engine itself; then its manifest and its log lie on the real disk,
-//! and empty files under the names of the others. Whoever reads one of those fails.
+//! The engine makes the 16,000 files on a simulated disk. The manifest and the log are copied to the real disk, with empty
+//! files under the names of the SSTs, so that a read of an SST fails.
 
 use super::Line;
 use crate::rows::{sequential_key, value};

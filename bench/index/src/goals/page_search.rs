@@ -1,4 +1,4 @@
-//! Searching a page of 16 KiB as ours are, against a page of 4 KiB with slots and memcmp: the same rows, the same turns.
+//! Searches of our pages of 16 KiB beside searches of pages of 4 KiB with slots and memcmp, with the same rows, in turns.
 
 use super::Line;
 use crate::measure::{Timed, in_turns};

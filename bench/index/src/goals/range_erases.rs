@@ -1,5 +1,5 @@
-//! Many range erases: compacting them beside compacting as many rows, and ranges of a table that has them elsewhere beside
-//! ranges of one that has none.
+//! What many range erases cost: their compaction beside that of as many rows, and ranges of a table that has them at other
+//! keys beside ranges of a table that has none.
 
 use super::Line;
 use crate::report::count;
@@ -84,7 +84,7 @@ fn compaction(scratch: &Scratch, size: Size) -> Result<Line> {
             for (i, written) in [Written::Rows, Written::Erases].into_iter().enumerate() {
                 let name = format!("compaction {cache_bytes} {round} {i}");
                 let (database, table) = table(scratch, (&name, cache_bytes), erases, written, &scattered(erases))?;
-                // Who sees the rows below keeps range erases from being dropped.
+                // A snapshot that sees the rows below keeps the compaction from dropping the range erases.
                 let snapshot = database.snapshot();
                 let start = Instant::now();
                 table.compact()?;

@@ -1,4 +1,4 @@
-//! Tables that see parts of files: removing most of a table, and cloning one, without writing rows.
+//! Removing most of a table, and cloning one, without writing rows: tables then see parts of files.
 
 use super::Line;
 use crate::report::count;
@@ -22,7 +22,7 @@ fn key(number: u64) -> [u8; 20] {
     *sequential_key(number).last_chunk().expect("a key has 24 bytes")
 }
 
-/// Bytes of rows and files that were written, whoever did; the log is not among them.
+/// Bytes that flushes, compactions and imports wrote. The log is not among them.
 fn written(metrics: &Metrics) -> u64 {
     metrics.flush_bytes + metrics.compaction_bytes + metrics.import_bytes
 }

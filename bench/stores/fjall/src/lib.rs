@@ -1,4 +1,4 @@
-//! fjall under the benchmarks.
+//! fjall as a store of the benchmarks.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 

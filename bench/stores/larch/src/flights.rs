@@ -1,8 +1,7 @@
-//! A session with many requests under way on one thread: each is a future over Larch's reads, and the session is their
-//! executor. A request allocates nothing here: its buffers, its place for a future and its waker are kept from one to the
-//! next.
+//! A session with many requests under way on one thread: each read is a future of Larch, and the session is their executor. A
+//! request allocates nothing here, because its buffers, the memory of its future and its waker are used again.
 //!
-//! Writes do not wait for each other's disk: they are made where their turn is, as by a blocking session.
+//! A write blocks the thread when its turn comes, as in a blocking session.
 
 use crate::broken;
 use harness::{Clock, Failure, Fields, Flights, Outcome, Reply, Request, Served, Strings};

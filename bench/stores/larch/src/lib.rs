@@ -1,4 +1,4 @@
-//! Larch under the benchmarks, called as a program that embeds it would.
+//! Larch as a store of the benchmarks, called in the way in which a program that embeds it would call it.
 //!
 //! The directory is an ordinary database, whose table has the name that the workload gives it: the other commands of
 //! `larch` work on it.
@@ -144,7 +144,7 @@ fn is_empty(place: &Path) -> Result<bool, Failure> {
 /// Groups that a table of the engine has at most.
 const MOST_GROUPS: usize = 16;
 
-/// How the table is to be made, as far as it was said. A table that is there keeps what it has.
+/// The options of the target for a new table. A table that exists keeps its options.
 struct Asked {
     page_bytes: Option<u32>,
     node_bytes: Option<u32>,
@@ -228,7 +228,7 @@ impl Asked {
         }
         let text = format!(
             "the table in {} was made with other options (page {}, node {}, groups {}, compression {}, index {}, filters \
-             {}): say the same, leave them out, or load it anew with --recreate",
+             {}): give the same options, leave them out, or load it again with --recreate",
             place.display(),
             bytes_text(found.page_bytes.into()),
             bytes_text(found.node_bytes.into()),

@@ -1,5 +1,5 @@
-//! LMDB under the benchmarks, through the crate `heed`: a read transaction for each request that reads, a write
-//! transaction for each that writes, as heed's users have them.
+//! LMDB as a store of the benchmarks, through the crate `heed`: a read transaction for each request that reads, a write
+//! transaction for each that writes, as users of heed do it.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
@@ -73,7 +73,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     // SAFETY: of these flags NO_SYNC is unsafe, as the file may be broken after a crash of the system. It is opened by
     // nobody then: a benchmark that was interrupted so loads anew.
     unsafe { environment.flags(flags) };
-    // SAFETY: nobody else changes the file under the map, since the directory is locked and the file is LMDB's own.
+    // SAFETY: no other program changes the file under the map, since the directory is locked and the file is LMDB's own.
     let env = unsafe { environment.open(directory.data()) }.map_err(|error| {
         let Failure { kind, text, harm } = broken(error);
         Failure { kind, text: format!("{text}, opening {}", directory.data().display()), harm }

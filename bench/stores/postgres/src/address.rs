@@ -1,11 +1,11 @@
-//! What an address `postgres://…` says: where the server is, who asks, and how many connections and requests at a time.
+//! Addresses `postgres://…`: the server, the user, and how many connections and requests at a time.
 //!
 //! ```text
 //! postgres://user:password@host:port/database?connections=16&pipeline=1&synchronous_commit=off
 //! ```
 //!
-//! What it leaves out is taken from the variables that all PostgreSQL clients know (PGHOST, PGPORT, PGUSER, PGPASSWORD,
-//! PGDATABASE). A parameter that is not ours is a setting of the server for our sessions.
+//! What an address leaves out is taken from the variables that all PostgreSQL clients know (PGHOST, PGPORT, PGUSER,
+//! PGPASSWORD, PGDATABASE). A parameter that is not ours is a setting of the server for our sessions.
 
 use crate::error::Error;
 use std::fmt;
@@ -178,7 +178,7 @@ impl Parts {
                 "pipeline" => pipeline = number(&name, &value, PIPELINE_MAX)?,
                 "connect_timeout" => connect_timeout_secs = u64::from(number(&name, &value, 3_600)?),
                 "sslmode" if matches!(value.as_str(), "disable" | "allow" | "prefer") => {}
-                "sslmode" => return Err(format!("sslmode={value}: TLS is not spoken here, say sslmode=disable,")),
+                "sslmode" => return Err(format!("sslmode={value}: TLS is not supported, write sslmode=disable,")),
                 "application_name" => settings[0].1 = value,
                 _ => settings.push((name, value)),
             }

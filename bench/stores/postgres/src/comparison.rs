@@ -2,9 +2,9 @@
 //!
 //! Both ask the same statement of the same table, prepared, by random keys, over the same Unix socket, with as many
 //! connections and one thread, in turns: first one request at a time on each connection, then groups that end with one
-//! Sync (`\startpipeline … \endpipeline`). Processor time is user and system time of the client, with what it takes to
-//! connect; for us it is that of this process, in which nothing else should run meanwhile, with all that the harness does
-//! to measure every request.
+//! Sync (`\startpipeline … \endpipeline`). Processor time is user and system time of the client, with connecting. For our
+//! client it is that of this process, in which nothing else should run meanwhile, with the work of the harness to measure
+//! every request.
 
 use crate::address::Address;
 use crate::error::Error;
@@ -258,7 +258,7 @@ fn pgbench(
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| failed(format!("{error}; on Debian: apt-get install postgresql")))?;
-    // Its time is read while it has ended and nobody has asked for its status. It says too little to fill a pipe.
+    // Its time is read after it has ended and before it is waited for. Its output is too short to fill a pipe.
     let pid = rustix::process::Pid::from_child(&child);
     let ended = rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
     ended.map_err(|error| failed(error.to_string()))?;

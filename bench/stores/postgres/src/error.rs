@@ -22,7 +22,7 @@ pub enum Error {
     },
     /// The server wants a way of authentication that we do not speak.
     #[error(
-        "PostgreSQL at {place} wants authentication by {method}, which is not spoken here; in its pg_hba.conf, allow \
+        "PostgreSQL at {place} wants authentication by {method}, which is not supported; in its pg_hba.conf, allow \
          scram-sha-256, md5, password or trust for this user"
     )]
     Authentication {
@@ -201,7 +201,7 @@ impl SqlState {
         match &self.0 {
             b"3D000" => "make the database with createdb, or name another one in the address",
             b"28P01" => "put the right password in the address or in PGPASSWORD",
-            b"28000" => "see pg_hba.conf of the server; TLS is not spoken here",
+            b"28000" => "see pg_hba.conf of the server; TLS is not supported",
             b"42501" => "grant this user the right, or name another user in the address",
             b"53300" => "lower connections= in the address or raise max_connections of the server",
             b"57P01" | b"57P02" => "the server was stopped",

@@ -5,8 +5,8 @@
 //!
 //! The server works on what it got up to a Sync, then commits, answers and forgets errors; each Sync costs it a
 //! transaction and a send. So reads that go out together share one: a *group*. If one of them fails, the server skips the
-//! rest of its group, and we ask for these again; nobody hears of it. A write is a group of its own, because what failed
-//! after it would undo it.
+//! rest of its group, and the session sends these requests again without reporting it. A write is a group of its own, because
+//! an error after it would undo it.
 //!
 //! An answer is given to the caller when it is complete, the last one of a group only when the server says that the
 //! transaction is over: until then it may still fail.
@@ -238,7 +238,7 @@ impl<'s> Session<'s> {
             }
             while let Some(moved) = self.lines[index].connection.receive(false)? {
                 count += self.answers(index, served)?;
-                // What comes after all that was there is told by the next wait. The end of it all is told once.
+                // The next wait reports what comes later. The end of the connection is reported only once.
                 if moved == Moved::All && !{ event.flags }.intersects(CLOSED) {
                     break;
                 }
@@ -508,7 +508,7 @@ impl Slot {
         let key = if self.shape == Shape::Rows { values.value()?.unwrap_or_default() } else { &self.key };
         reply.row_of_fields(key, |record| {
             while values.left() > 0 {
-                // A null was put there by somebody else; here it is an empty value.
+                // Another program has written a null; here it is an empty value.
                 record.push(values.value()?.unwrap_or_default());
             }
             Ok(())

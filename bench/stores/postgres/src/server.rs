@@ -56,7 +56,7 @@ pub struct Options {
     /// Settings of the server: name and value.
     pub settings: Vec<(String, String)>,
     /// Also listen on a free port of 127.0.0.1, with this method of authentication: `trust`, `scram-sha-256`, `md5` or
-    /// `password`. The Unix socket trusts everybody who can open it: root and the server's user.
+    /// `password`. The Unix socket trusts every user that can open it: root and the server's user.
     pub loopback: Option<&'static str>,
 }
 
@@ -134,7 +134,7 @@ impl Server {
         for (name, value) in ours.into_iter().chain(theirs) {
             command.arg("-c").arg(format!("{name}={value}"));
         }
-        // A process group of its own: ^C is for us, who then end the server.
+        // A process group of its own: ^C reaches this process alone, which then ends the server.
         let server = command
             .stdin(Stdio::null())
             .stdout(log)

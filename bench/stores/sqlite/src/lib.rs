@@ -1,4 +1,4 @@
-//! SQLite under the benchmarks, through the crate `rusqlite`: one table of keys and values, a connection for each session,
+//! SQLite as a store of the benchmarks, through the crate `rusqlite`: one table of keys and values, a connection for each session,
 //! prepared statements, a write-ahead log.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
@@ -235,7 +235,7 @@ impl Store for Sqlite {
         let busy = self.connection().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
         match busy.map_err(broken)? {
             false => Ok(()),
-            true => Err(Failure::again("busy", "SQLite: the log cannot be emptied while somebody reads")),
+            true => Err(Failure::again("busy", "SQLite: the log cannot be emptied while it is being read")),
         }
     }
 

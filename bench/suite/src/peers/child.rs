@@ -1,4 +1,4 @@
-//! A process that holds an engine and does what it is told, line by line. Before the first line it says that it is there.
+//! A process that holds an engine open and carries out orders, a line each. It first prints a line to show that it runs.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -48,7 +48,7 @@ pub fn serve(target: &str, schemes: &[Scheme]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Writes an answer. `false`: nobody is there any more who asked.
+/// Writes an answer. `false`: the process that asked has ended.
 fn tell(answer: &Answer) -> bool {
     let mut text = serde_json::to_string(answer).expect("answers are plain data");
     text.push('\n');
@@ -272,7 +272,7 @@ impl Held {
     }
 }
 
-/// What came of a load and of what went on beside it. If both failed, either may be why the other did.
+/// The results of a load and of the work beside it. If both failed, each may have caused the other.
 fn both<T>(sample: Answer, beside: Result<T, String>) -> Result<(Sample, T), String> {
     match (sample, beside) {
         (Ok(sample), Ok(beside)) => Ok((sample, beside)),

@@ -1,4 +1,5 @@
-//! What a disk was asked for, as the system counts it: for every engine in the same way, whatever it tells itself.
+//! Reads and writes of a disk as the system counts them. They are counted in the same way for every engine, and do not depend
+//! on what an engine reports.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "files of the system, never simulated")]
 
@@ -21,7 +22,7 @@ pub struct DiskCounts {
 }
 
 impl DiskCounts {
-    /// Of the disk that holds `path`; `None` where the system does not tell.
+    /// The counters of the disk that holds `path`; `None` where the system does not report them.
     pub fn of(path: &Path) -> Option<Self> {
         let device = fs::metadata(path).ok()?.dev();
         Self::parse(&fs::read_to_string("/proc/diskstats").ok()?, device)
@@ -66,7 +67,8 @@ pub fn forget(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Lets the system write what it still has to write of all files beside `folder`, so that it is counted to whom it belongs.
+/// Makes the system write what it still has to write of all files on the disk of `folder`, so that it is counted for the engine
+/// that wrote them.
 pub fn write_back(folder: &Path) -> Result<(), String> {
     let synced = fs::File::open(folder).and_then(|folder| Ok(rustix::fs::syncfs(&folder)?));
     synced.map_err(|error| format!("cannot sync the disk of {}: {error}", folder.display()))

@@ -1,6 +1,5 @@
-//! The disk alone, as fio measures it: direct reads of the file that the store `disk` made, random or in order, by
-//! threads that wait for each read or by one that has many under way. fio is a program of its own, and its processor
-//! time is what it says itself.
+//! The disk alone, as fio measures it: direct reads of the file that the store `disk` made, random or in order, by threads that
+//! wait for each read or by one that has many under way. fio is a program of its own, and reports its own processor time.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "starts fio on the machine's own files")]
 
@@ -105,12 +104,12 @@ fn run(arguments: &[String]) -> Result<Sample, String> {
     let output = Command::new("fio").args(arguments).output().map_err(|error| format!("cannot start it: {error}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{}: {}", output.status, said.lines().next().unwrap_or("it said nothing")));
+        return Err(format!("{}: {}", output.status, said.lines().next().unwrap_or("it printed nothing")));
     }
     parse(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// What fio writes, as far as it is wanted.
+/// The fields of fio's output that are needed.
 #[derive(Deserialize)]
 struct Report {
     jobs: Vec<Job>,

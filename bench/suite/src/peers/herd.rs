@@ -1,5 +1,5 @@
-//! The processes that hold an engine each. One runs at a time: the others are stopped, so that what they do behind
-//! their backs is not measured with it.
+//! The processes that hold one engine each. One of them runs at a time. The others are stopped, so that their background work
+//! does not disturb the measurement.
 
 #![allow(clippy::disallowed_methods, reason = "starts processes; never simulated")]
 

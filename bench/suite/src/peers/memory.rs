@@ -146,7 +146,7 @@ fn workload(name: &str, keys: &str) -> Task {
 /// A figure made of a sample.
 type Figure = fn(&Sample) -> f64;
 
-/// Everything that is measured on databases that are filled and settled.
+/// Everything that is measured on databases that are filled and whose background work is done.
 fn measure(peers: &mut [Peer], scale: &Scale, table: &mut Table, tale: &Tale) {
     let thousand_rows: Figure = |sample| sample.rows as f64 / sample.nanos as f64 * 1e6;
     let tasks: [(&str, Task, usize, Figure); 12] = [

@@ -1,5 +1,5 @@
-//! What the process that compares tells the processes that hold an engine each, and what they answer: a line of JSON
-//! each way.
+//! The orders of the process that compares to the processes that hold an engine each, and their answers: a line of JSON each
+//! way.
 
 use serde::{Deserialize, Serialize};
 
@@ -97,7 +97,7 @@ pub enum Task {
     Puts,
 }
 
-/// What came of an order.
+/// The result of an order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Sample {
     /// Operations that were done.
@@ -112,7 +112,7 @@ pub struct Sample {
     pub disk_reads: Option<u64>,
     /// Bytes they brought, with those before the window.
     pub disk_read_bytes: u64,
-    /// Bytes they brought in the window alone; 0 where nobody tells.
+    /// Bytes they brought in the window alone; 0 where the system does not report it.
     pub window_read_bytes: u64,
     /// Bytes written to that disk.
     pub disk_written_bytes: u64,
@@ -133,7 +133,7 @@ pub struct Sample {
     pub level0_stops: Option<u64>,
     /// What went on beside it.
     pub beside: Done,
-    /// What came of a new budget.
+    /// The result of a new budget.
     pub shrunk: Shrunk,
 }
 
@@ -146,7 +146,7 @@ pub struct Done {
     pub nanos: u64,
 }
 
-/// What came of a new budget.
+/// The result of a new budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shrunk {
     /// What the cache used before.

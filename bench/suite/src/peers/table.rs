@@ -89,7 +89,7 @@ impl Row {
     }
 }
 
-/// A goal with what came of it.
+/// A goal with its result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
     /// The row.

@@ -1,4 +1,4 @@
-//! What peers do that no workload of YCSB does.
+//! Tasks of peers that no workload of YCSB has.
 
 use harness::{Client, Extra, Failure, Fields, Kind, Next, Outcome, Reply, Request, Rows, Strings, Workload};
 use ycsb::{KeyNames, Random, Text};

@@ -14,7 +14,7 @@ fn a_scheme_that_is_not_built_names_the_command_that_builds_it() {
     );
     assert_eq!(
         refusal("ydb://host/db"),
-        "target `ydb://host/db`: `ydb` cannot be measured: no server of it can be had here"
+        "target `ydb://host/db`: `ydb` cannot be measured: no server of it is available here"
     );
     assert_eq!(refusal("oracle:x"), "target `oracle:x`: there is no scheme `oracle`; `larch bench targets` lists them");
 }

@@ -1,4 +1,4 @@
-//! `larch bench ycsb` without a word more: a million records on Larch in a temporary directory, all six workloads, in a
+//! `larch bench ycsb` without other arguments: a million records on Larch in a temporary directory, all six workloads, in a
 //! minute and a half. Workload C runs twice: with a cache of half the data, as the others, and with one that holds it all.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a temporary directory, never simulated")]
@@ -90,7 +90,7 @@ fn check_options(args: &YcsbArgs) -> Result<(), Failure> {
         ("--format", args.format.is_some()),
     ];
     match more.iter().find(|(_, is_given)| *is_given) {
-        Some((name, _)) => Err(usage(format!("say what to do with {name}: larch bench ycsb load, run or all"))),
+        Some((name, _)) => Err(usage(format!("{name} needs an action: larch bench ycsb load, run or all"))),
         None => Ok(()),
     }
 }
@@ -124,7 +124,7 @@ impl Measuring<'_> {
             let loads_again = phase.work == Work::Load && number > 0;
             if loads_again && load_time > SLOW_LOAD {
                 let seconds = load_time.as_secs_f64();
-                say(&format!("the load took {seconds:.0} s: workload {} runs on what is there", phase.name));
+                say(&format!("the load took {seconds:.0} s: workload {} runs on the rows that are there", phase.name));
                 continue;
             }
             if phase.work == Work::Load {
@@ -170,7 +170,7 @@ fn bring(store: &dyn Store) -> Result<bool, Failure> {
     let spare = available_bytes().saturating_sub(256 << 20);
     if bytes == 0 || cache_bytes > spare {
         let (cache, spare) = (text::bytes(cache_bytes), text::bytes(spare));
-        say(&format!("{IN_MEMORY} is left out: it takes a cache of {cache}, and {spare} of memory can be had"));
+        say(&format!("{IN_MEMORY} is left out: it needs a cache of {cache}, and {spare} of memory are free"));
         return Ok(false);
     }
     if !store.set_cache_bytes(cache_bytes)? {
@@ -189,7 +189,7 @@ fn data_bytes(counters: &[harness::Counter]) -> u64 {
     of("file bytes") + of("memtable bytes")
 }
 
-/// Memory that can be had without taking it from others; 0 where the system does not tell.
+/// Memory that is available without taking it from other programs; 0 where the system does not report it.
 fn available_bytes() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));

@@ -1,4 +1,4 @@
-//! One load or one run, with what came of it.
+//! One load or one run, with its result.
 
 use super::usage;
 use crate::args::YcsbArgs;
@@ -44,7 +44,7 @@ pub struct Phase {
     pub seed: u64,
 }
 
-/// What came of a phase.
+/// The result of a phase.
 pub struct Done {
     /// Of the workload.
     pub name: String,
@@ -52,7 +52,7 @@ pub struct Done {
     pub work: Work,
     /// How keys were drawn.
     pub distribution: &'static str,
-    /// How the result is told as YCSB tells it.
+    /// How the result is printed in the form of YCSB.
     pub output: Output,
     /// Whether the properties say how.
     pub exporter_is_set: bool,
@@ -116,7 +116,7 @@ pub fn run(phase: &Phase, store: &dyn Store, place: Place<'_>) -> Result<Done, F
             match store.settle() {
                 Ok(()) => done.settled_nanos = Some(clock.nanos()),
                 Err(failure) => {
-                    run.error = Some(format!("what was loaded could not be settled: {failure}"));
+                    run.error = Some(format!("the background work after the load failed: {failure}"));
                     done.is_store_lost = true;
                 }
             }
@@ -174,7 +174,7 @@ fn plan(phase: &Phase, args: &YcsbArgs) -> Result<Plan, Failure> {
     } else if let Some(time) = args.time {
         plan.length = Length::Time(time);
     } else if plan.length == Length::All {
-        let text = "say how long: --time 60s, --operations N, or -p operationcount=N or maxexecutiontime=SECONDS";
+        let text = "give the length of the run: --time 60s, --operations N, or -p operationcount=N or maxexecutiontime=SECONDS";
         plan.length = Length::Time(plan.limit.ok_or_else(|| usage(text))?);
     }
     Ok(plan)
@@ -214,7 +214,7 @@ fn measured<W: Workload>(
     let is_store_lost = matches!(&ended, Err(RunError::Lost { .. } | RunError::Panicked { .. }));
     let (measured, mut error) = match ended {
         Ok(measured) => (measured, None),
-        // An interrupted run that had not come to its window yet is told as what it is.
+        // An interrupted run whose window had not begun yet is reported as such.
         Err(RunError::NothingMeasured { partial }) if partial.interrupted => (*partial, None),
         Err(RunError::Plan(text)) => return Err(usage(text)),
         Err(error) => match error.partial() {
@@ -300,7 +300,7 @@ impl Done {
         let mut text = report::text::text(&self.run);
         if let Some(nanos) = self.settled_nanos {
             let time = report::text::nanos(nanos as f64);
-            text.push_str(&format!("the store went on for {time} before it was settled\n"));
+            text.push_str(&format!("the store worked {time} more in the background\n"));
         }
         text
     }

@@ -1,4 +1,4 @@
-//! One of a few things, each with a weight: `DiscreteGenerator`.
+//! Draws one of a few things, each with a weight: `DiscreteGenerator`.
 
 use crate::random::Random;
 

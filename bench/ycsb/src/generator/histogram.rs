@@ -1,4 +1,4 @@
-//! Lengths as often as a histogram says: `HistogramGenerator`.
+//! Draws lengths with the frequencies of a histogram: `HistogramGenerator`.
 //!
 //! The file has a line `BlockSize<TAB>bytes` and lines `bucket<TAB>count`, in the order of buckets from 0.
 

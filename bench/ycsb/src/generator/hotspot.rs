@@ -1,4 +1,4 @@
-//! A part of the range gets a part of the draws, both uniform: `HotspotIntegerGenerator`.
+//! Draws a given share of the numbers from a given part of the range; both parts are uniform: `HotspotIntegerGenerator`.
 
 use super::modulo;
 use crate::random::Random;

@@ -1,5 +1,5 @@
-//! A table as somebody reads it: values whole or some of their parts, now or at a snapshot. Rows come out in one form
-//! whichever it is, so that they can be compared.
+//! Readers of a table: of whole values or of some of their parts, now or at a snapshot. All of them return rows in one form, so
+//! that they can be compared.
 
 use super::rows::parts;
 use crate::model::KeyRange;
@@ -77,7 +77,7 @@ impl Deref for Seen {
     }
 }
 
-/// Somebody who reads a table.
+/// A reader of a table.
 #[derive(Clone, Debug)]
 pub struct Reader {
     table: Table,

@@ -1,5 +1,4 @@
-//! Keys, values and ranges out of a small world, so that histories meet themselves again; and how values are cut in
-//! parts.
+//! Keys, values and ranges from a small set, so that a history comes back to the same keys; and how values are cut in parts.
 
 use super::History;
 use crate::model::KeyRange;

@@ -137,7 +137,7 @@ impl History {
         Ok(())
     }
 
-    /// Somebody who reads what of a table's rows, and when.
+    /// A reader, which says what of a table's rows is read, and at which version.
     fn reader(&mut self, table: &str) -> Reader {
         let view = self.view();
         let wanted = Wanted::any(&mut self.rng, self.stored[table].groups.len());

@@ -1,4 +1,4 @@
-//! The real disk, made to fail by chance. It does not know what the files are for.
+//! The real disk with random failures. It does not know what the files are for.
 
 use os::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use os::{Access, Disk, Entry, File, Lock, Machine};

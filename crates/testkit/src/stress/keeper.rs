@@ -1,4 +1,4 @@
-//! What keeps a database in shape, done all the time: flushes, compactions, other ways of storing, looks at everything.
+//! Maintenance of the database, without pause: flushes, compactions, changes of options, checks and metrics.
 
 use super::{Round, tables};
 use larch::{DumpDetail, Resolution};

@@ -5,7 +5,7 @@ use larch::{Compression, FilterKind, Filters, IndexKind, Result, Table, TableOpt
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, RngExt};
 
-/// The group of an account that holds its amount; the other holds bytes that nobody needs.
+/// The group of an account that holds its amount; the other holds bytes that are never read.
 pub const AMOUNT: &str = "amount";
 
 /// Tables that come and go.

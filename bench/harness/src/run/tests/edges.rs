@@ -1,4 +1,4 @@
-//! What lies across an edge of the window is left out and counted.
+//! Operations that lie across an edge of the window are not measured, and are counted apart.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! A stall of the store is seen by all who should have been served in it.
+//! A stall of the store is counted for every operation that should have been served meanwhile.
 
 use super::*;
 use std::time::Instant;

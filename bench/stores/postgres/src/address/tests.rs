@@ -61,7 +61,7 @@ fn a_bad_address_is_refused_with_what_is_wrong_in_it() {
         ("postgres://u@h/d?connections=0", "connections=0 is not from 1"),
         ("postgres://u@h/d?pipeline=x", "pipeline=x is not from 1"),
         ("postgres://u@h/d?pipeline", "no value for `pipeline`"),
-        ("postgres://u@h/d?sslmode=require", "TLS is not spoken here"),
+        ("postgres://u@h/d?sslmode=require", "TLS is not supported"),
         ("postgres://u%4@h/d", "hexadecimal"),
         ("postgres://u%00@h/d", "no text"),
         ("postgres://u@h/d/e", "a `/` after the database"),

@@ -7,7 +7,7 @@ use crate::server::tests::{shared, start};
 use crate::store::Postgres;
 use harness::{Fields, Harm, Opening, Store, Strings, Table};
 
-/// What came of a request, with its rows.
+/// The result of a request, with its rows.
 #[derive(Debug)]
 struct Answer {
     result: Result<Outcome, Failure>,
@@ -160,7 +160,7 @@ fn an_error_among_others_is_of_its_request_alone() {
     }
 }
 
-/// Kind of failure or nothing, what comes of it if it does not fail, and the value of a row that is read.
+/// Kind of failure or nothing, the result if it does not fail, and the value of a row that is read.
 type Expected = (&'static str, Outcome, Option<Vec<u8>>);
 
 #[test]

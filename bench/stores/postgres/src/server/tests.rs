@@ -1,4 +1,4 @@
-//! That a server comes and goes with its owner.
+//! A server starts and ends with its owner.
 
 use super::*;
 use std::sync::OnceLock;

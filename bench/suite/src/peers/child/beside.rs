@@ -1,4 +1,4 @@
-//! What a thread of a peer does beside the one measurement that goes on: scans, a compaction, a new budget for pages.
+//! What a thread of a peer does during a measurement: scans, a compaction, a new budget for pages.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark's threads and time are the machine's")]
 
@@ -81,9 +81,9 @@ pub fn shrink(store: &dyn Store, cache_bytes: u64, from_start: Duration) -> Resu
     let used = || {
         let counters = store.counters();
         let counter = counters.into_iter().find(|counter| counter.name == "cache bytes");
-        counter.map(|counter| counter.value).ok_or("the store does not tell what its cache uses")
+        counter.map(|counter| counter.value).ok_or("the store does not report what its cache uses")
     };
-    let resident = || os::process::memory().resident_bytes.ok_or("the system does not tell the memory of a process");
+    let resident = || os::process::memory().resident_bytes.ok_or("the system does not report the memory of a process");
     let (used_before, resident_before) = (used()?, resident()?);
     if used_before <= cache_bytes {
         return Err(format!(

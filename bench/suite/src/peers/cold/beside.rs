@@ -1,5 +1,5 @@
-//! What a full scan and a compaction do to gets of one thread beside them, and what comes of a budget that is halved under
-//! load. Without the memory limit: what is looked at are the store's own pages.
+//! How much a full scan and a compaction slow the gets of another thread, and what happens when the budget for pages is halved
+//! under load. There is no memory limit here, because only the store's own pages are looked at.
 
 use super::MIB;
 use super::ground::{Engine, Ground};

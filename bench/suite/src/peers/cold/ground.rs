@@ -1,4 +1,4 @@
-//! What all parts of the report stand on: the engines that are there, their filled databases, and processes that open them.
+//! What all parts of the report share: the engines of this binary, their filled databases, and processes that open them.
 
 use super::{MIB, ROW_BYTES};
 use crate::args::PeersArgs;
@@ -74,7 +74,7 @@ pub struct Ground {
     pub engines: Vec<Engine>,
     /// Those that this binary does not have, with what brings them into it.
     pub absent: Vec<String>,
-    /// What is told before the tables.
+    /// The text before the tables.
     pub head: String,
     pub tale: Tale,
     schemes: Vec<Scheme>,
@@ -121,7 +121,7 @@ impl Ground {
             if engine.of.is_none() {
                 let made = make(&engine, &ground.target(&engine, ""), scale.records)?;
                 let file_mib = made.file_bytes >> 20;
-                ground.tale.tell(&format!("{} is filled and settled: {file_mib} MiB", engine.name));
+                ground.tale.tell(&format!("{} is filled and has no background work left: {file_mib} MiB", engine.name));
                 disk::forget(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
                 let list: Vec<String> = made.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
                 ground.head.push_str(&format!("* {}: {}; {file_mib} MiB on disk\n", engine.name, list.join("; ")));
@@ -188,8 +188,7 @@ impl Ground {
         Ok(peer)
     }
 
-    /// Processes for `engines` as [`Ground::start`] makes them; an error is told in `table`, and there is nothing to
-    /// measure then. What the system cached of the files for processes before is forgotten: it would be beyond the limit.
+    /// Processes for `engines` as [`Ground::start`] makes them. An error is reported in `table`, and then nothing is measured. What the system cached of the files for processes before is forgotten: it would be beyond the limit.
     pub fn start_all(&mut self, engines: &[(Engine, String)], limited: bool, table: &mut Table) -> Vec<Peer> {
         let mut peers = Vec::new();
         if let Err(error) = disk::forget(self.place.path()) {
