@@ -89,7 +89,7 @@ struct Test<'t> {
 }
 
 /// What a request was answered with.
-struct Answer {
+struct Answered {
     outcome: Outcome,
     /// All rows where the session lets them be kept, else only the last.
     rows: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
@@ -386,7 +386,7 @@ impl Test<'_> {
         }
     }
 
-    fn agree(&self, answer: &Answer, expected: &[(Vec<u8>, Vec<Vec<u8>>)], what: &str) {
+    fn agree(&self, answer: &Answered, expected: &[(Vec<u8>, Vec<Vec<u8>>)], what: &str) {
         assert_eq!(answer.count, expected.len() as u64, "rows of {what}");
         if answer.rows.len() == expected.len() {
             assert_eq!(answer.rows, expected, "{what}");
@@ -397,7 +397,7 @@ impl Test<'_> {
 }
 
 /// Makes a request that may not fail.
-fn call(session: &mut Session<'_>, request: &Request<'_>) -> Answer {
+fn call(session: &mut Session<'_>, request: &Request<'_>) -> Answered {
     try_call(session, request).unwrap_or_else(|why| panic!("{request:?}: {why}"))
 }
 
@@ -412,13 +412,13 @@ fn until_done(session: &mut Session<'_>, request: &Request<'_>) {
     panic!("{request:?} fails again and again");
 }
 
-fn try_call(session: &mut Session<'_>, request: &Request<'_>) -> Result<Answer, Failure> {
+fn try_call(session: &mut Session<'_>, request: &Request<'_>) -> Result<Answered, Failure> {
     match session {
         Session::Blocking(session) => {
             let mut reply = Reply::keeping();
             let outcome = session.call(request, &mut reply)?;
             let rows = reply.kept().iter().map(|(key, record)| (key.clone(), owned(record))).collect();
-            Ok(Answer { outcome, rows, count: reply.rows() })
+            Ok(Answered { outcome, rows, count: reply.rows() })
         }
         Session::Flights(session) => {
             let mut answer = None;
@@ -428,8 +428,11 @@ fn try_call(session: &mut Session<'_>, request: &Request<'_>) -> Result<Answer, 
                     let last =
                         (served.reply.rows() > 0).then(|| (served.reply.key().to_vec(), owned(served.reply.record())));
                     let count = served.reply.rows();
-                    answer =
-                        Some(served.result.map(|outcome| Answer { outcome, rows: last.into_iter().collect(), count }));
+                    answer = Some(served.result.map(|outcome| Answered {
+                        outcome,
+                        rows: last.into_iter().collect(),
+                        count,
+                    }));
                 })?;
             }
             answer.expect("the loop ended")

@@ -11,12 +11,12 @@ struct Known {
     scheme: &'static str,
     form: &'static str,
     about: &'static str,
-    /// What brings it into the binary, and where it was run.
-    place: Place,
+    /// Where it is available.
+    availability: Availability,
 }
 
 /// Where a store is available.
-enum Place {
+enum Availability {
     /// In every binary.
     Default,
     /// In a binary that was built with it.
@@ -28,39 +28,49 @@ enum Place {
 const NO_SERVER: &str = "no server of it is available here";
 
 const KNOWN: [Known; 13] = [
-    Known { scheme: "larch", form: "larch:DIR", about: "Larch, embedded", place: Place::Default },
-    Known { scheme: "noop", form: "noop:", about: "nothing: what the client costs by itself", place: Place::Default },
+    Known { scheme: "larch", form: "larch:DIR", about: "Larch, embedded", availability: Availability::Default },
+    Known {
+        scheme: "noop",
+        form: "noop:",
+        about: "nothing: what the client costs by itself",
+        availability: Availability::Default,
+    },
     Known {
         scheme: "postgres",
         form: "postgres://user@host:port/database",
         about: "PostgreSQL; its server is Debian's package postgresql",
-        place: Place::Default,
+        availability: Availability::Default,
     },
-    Known { scheme: "rocksdb", form: "rocksdb:DIR", about: "RocksDB, embedded", place: Place::With },
-    Known { scheme: "fjall", form: "fjall:DIR", about: "fjall, embedded", place: Place::With },
-    Known { scheme: "redb", form: "redb:DIR", about: "redb, embedded", place: Place::With },
-    Known { scheme: "lmdb", form: "lmdb:DIR", about: "LMDB, embedded", place: Place::With },
-    Known { scheme: "sqlite", form: "sqlite:DIR", about: "SQLite, embedded", place: Place::With },
+    Known { scheme: "rocksdb", form: "rocksdb:DIR", about: "RocksDB, embedded", availability: Availability::With },
+    Known { scheme: "fjall", form: "fjall:DIR", about: "fjall, embedded", availability: Availability::With },
+    Known { scheme: "redb", form: "redb:DIR", about: "redb, embedded", availability: Availability::With },
+    Known { scheme: "lmdb", form: "lmdb:DIR", about: "LMDB, embedded", availability: Availability::With },
+    Known { scheme: "sqlite", form: "sqlite:DIR", about: "SQLite, embedded", availability: Availability::With },
     Known {
         scheme: "cockroach",
         form: "cockroach://user@host:port/database",
         about: "CockroachDB, by PostgreSQL's protocol",
-        place: Place::Not(NO_SERVER),
+        availability: Availability::Not(NO_SERVER),
     },
     Known {
         scheme: "yugabyte",
         form: "yugabyte://user@host:port/database",
         about: "YugabyteDB, by PostgreSQL's protocol",
-        place: Place::Not(NO_SERVER),
+        availability: Availability::Not(NO_SERVER),
     },
     Known {
         scheme: "cassandra",
         form: "cassandra://host:port/keyspace",
         about: "Cassandra",
-        place: Place::Not("not written yet"),
+        availability: Availability::Not("not written yet"),
     },
-    Known { scheme: "scylla", form: "scylla://host:port/keyspace", about: "ScyllaDB", place: Place::Not(NO_SERVER) },
-    Known { scheme: "ydb", form: "ydb://host:port/database", about: "YDB", place: Place::Not(NO_SERVER) },
+    Known {
+        scheme: "scylla",
+        form: "scylla://host:port/keyspace",
+        about: "ScyllaDB",
+        availability: Availability::Not(NO_SERVER),
+    },
+    Known { scheme: "ydb", form: "ydb://host:port/database", about: "YDB", availability: Availability::Not(NO_SERVER) },
 ];
 
 /// Other names of schemes.
@@ -73,7 +83,7 @@ pub fn find<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s Scheme, Fa
         return Ok(scheme);
     }
     let why = match KNOWN.iter().find(|known| known.scheme == name) {
-        Some(Known { place: Place::Not(why), .. }) => format!("`{name}` cannot be measured: {why}"),
+        Some(Known { availability: Availability::Not(why), .. }) => format!("`{name}` cannot be measured: {why}"),
         Some(_) => format!("this binary has no `{name}`: run it with {}", command(name)),
         None => format!("there is no scheme `{name}`; `larch bench targets` lists them"),
     };
@@ -94,10 +104,10 @@ pub fn list(schemes: &[Scheme]) -> String {
     let form = KNOWN.iter().map(|known| known.form.len()).max().unwrap_or_default();
     let mut text = format!("{:form$}  {:9}  {:8}  what it is\n", "target", "built", "run here");
     for known in &KNOWN {
-        let (state, run, rest) = match (built(known), &known.place) {
-            (Some(_), Place::Not(why)) => ("built", "not", format!(": not run here, {why}")),
+        let (state, run, rest) = match (built(known), &known.availability) {
+            (Some(_), Availability::Not(why)) => ("built", "not", format!(": not run here, {why}")),
             (Some(_), _) => ("built", "run", String::new()),
-            (None, Place::Not(why)) => ("not built", "not", format!(": not run here, {why}")),
+            (None, Availability::Not(why)) => ("not built", "not", format!(": not run here, {why}")),
             (None, _) => ("not built", "run", format!(": {}", command(known.scheme))),
         };
         put(&mut text, format_args!("{:form$}  {state:9}  {run:8}  {}{rest}\n", known.form, known.about));

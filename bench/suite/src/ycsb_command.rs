@@ -10,7 +10,7 @@ use crate::stop::Stop;
 use crate::{print, results, say, targets};
 use harness::report::without_password;
 use harness::{Failure, Opening, Scheme, Store, Target};
-use phase::{Done, Phase, Place, Work};
+use phase::{Done, Phase, Setup, Work};
 use std::path::Path;
 use ycsb::{Format, Properties, Settings};
 
@@ -167,8 +167,8 @@ impl Measuring<'_> {
             };
             self.open(phase, opening)?;
             let store = self.store.as_deref().expect("it was opened");
-            let place = Place { target: &self.target, scheme: self.scheme, args: self.args, stop: self.stop };
-            let done = phase::run(phase, store, place)?;
+            let setup = Setup { target: &self.target, scheme: self.scheme, args: self.args, stop: self.stop };
+            let done = phase::run(phase, store, setup)?;
             let is_last = done.run.measured.interrupted || done.run.error.is_some();
             self.done.push(done);
             if is_last {

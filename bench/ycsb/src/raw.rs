@@ -219,7 +219,7 @@ impl Log {
 }
 
 /// Lines of one client.
-struct Lines {
+struct ClientLines {
     log: Arc<Log>,
     bytes: Vec<u8>,
     /// Which labels are in it: a bit for each.
@@ -227,12 +227,12 @@ struct Lines {
     began_nanos: u64,
 }
 
-impl Lines {
+impl ClientLines {
     /// Those of one of so many clients.
-    fn new(log: &Arc<Log>, clients: usize) -> Lines {
+    fn new(log: &Arc<Log>, clients: usize) -> ClientLines {
         let began_nanos = log.began_nanos.get().copied().unwrap_or_default();
         let buffer_bytes = (BUFFERS_BYTES / clients.max(1)).clamp(LEAST_BUFFER_BYTES, MOST_BUFFER_BYTES);
-        Lines { log: log.clone(), bytes: Vec::with_capacity(buffer_bytes), labels: 0, began_nanos }
+        ClientLines { log: log.clone(), bytes: Vec::with_capacity(buffer_bytes), labels: 0, began_nanos }
     }
 
     fn push(&mut self, kind: Kind, failed: bool, served: u64, nanos: u64) {
@@ -256,7 +256,7 @@ impl Lines {
     }
 }
 
-impl Drop for Lines {
+impl Drop for ClientLines {
     fn drop(&mut self) {
         self.flush();
     }
@@ -278,7 +278,7 @@ impl<W: Workload> Workload for Noting<'_, W> {
     fn client(&self, number: usize, clients: usize) -> NotingClient<W::Client> {
         NotingClient {
             client: self.workload.client(number, clients),
-            lines: Lines::new(self.log, clients),
+            lines: ClientLines::new(self.log, clients),
             kind: kinds::READ,
             began: None,
         }
@@ -287,7 +287,7 @@ impl<W: Workload> Workload for Noting<'_, W> {
 
 struct NotingClient<C> {
     client: C,
-    lines: Lines,
+    lines: ClientLines,
     /// Of the request at hand.
     kind: Kind,
     /// When the first request of the operation was sent.

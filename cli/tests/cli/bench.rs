@@ -83,7 +83,11 @@ fn wrong_arguments_exit_with_2_and_touch_nothing() {
         (&["run"], &["--target", "larch:db?compression=zip", "--workload", "a"], &["`zip`", "one of none, lz4"]),
         (&["all"], &["--target", "larch:db", "--workload", "a"], &["leave --workload out"]),
         (&["load"], &["--target", "larch:db", "-p", "fieldcount=1"], &["`recordcount`", "-p recordcount=1000000"]),
-        (&["run"], &["--target", "larch:db", "-p", RECORDS], &["give the length of the run", "--time 60s, --operations N"]),
+        (
+            &["run"],
+            &["--target", "larch:db", "-p", RECORDS],
+            &["give the length of the run", "--time 60s, --operations N"],
+        ),
         (&["run"], &["--target", "noop:", "--workload", "bad.properties"], &["bad.properties: line 1", "four hexa"]),
         (&run, &["--recreate"], &["--recreate empties the table", "load and all"]),
         (&run, &["-p", "readproportion"], &["-p readproportion", "name=value"]),

@@ -3,12 +3,12 @@
 use crate::bench::{RECORDS, has_seed_lines, oks, runs, ycsb};
 use crate::bench_stops::wait_for;
 use crate::session::Session;
-use store_postgres::server::{Options, Server};
+use store_postgres::server::{Server, ServerOptions};
 
 /// Syncing takes most of the time of a small test.
 fn server() -> Server {
     let settings = vec![("fsync".to_owned(), "off".to_owned())];
-    Server::start(&Options { settings, ..Options::default() }).unwrap_or_else(|error| panic!("{error}"))
+    Server::start(&ServerOptions { settings, ..ServerOptions::default() }).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]

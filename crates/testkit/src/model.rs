@@ -40,12 +40,12 @@ pub enum Op {
 pub type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// Versions of one key, ascending; `None` where it was erased.
-type History = Vec<(Version, Option<Vec<u8>>)>;
+type KeyHistory = Vec<(Version, Option<Vec<u8>>)>;
 
 /// The model.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
-    tables: BTreeMap<String, BTreeMap<Vec<u8>, History>>,
+    tables: BTreeMap<String, BTreeMap<Vec<u8>, KeyHistory>>,
     newest: Version,
 }
 
@@ -111,7 +111,7 @@ impl Model {
         self.newest
     }
 
-    fn table_mut(&mut self, table: &str) -> &mut BTreeMap<Vec<u8>, History> {
+    fn table_mut(&mut self, table: &str) -> &mut BTreeMap<Vec<u8>, KeyHistory> {
         self.tables.get_mut(table).expect("the caller writes to tables that are there")
     }
 
@@ -148,12 +148,12 @@ impl Model {
 }
 
 /// Of several writes of a commit the last one counts.
-fn note(history: &mut History, version: Version, value: Option<Vec<u8>>) {
+fn note(history: &mut KeyHistory, version: Version, value: Option<Vec<u8>>) {
     history.pop_if(|(last, _)| *last == version);
     history.push((version, value));
 }
 
-fn visible(history: &History, at: Version) -> Option<&[u8]> {
+fn visible(history: &KeyHistory, at: Version) -> Option<&[u8]> {
     let newer = history.partition_point(|(version, _)| *version <= at);
     history[..newer].last()?.1.as_deref()
 }

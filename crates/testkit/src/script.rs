@@ -49,11 +49,11 @@ struct World {
     name: &'static str,
     disk: Arc<SimDisk>,
     options: TinyOptions,
-    open: Option<Open>,
+    open: Option<OpenDatabase>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenDatabase {
     iterators: BTreeMap<String, larch::Range>,
     snapshots: BTreeMap<String, Snapshot>,
     db: Database,
@@ -204,7 +204,7 @@ impl World {
         Ok(())
     }
 
-    fn opened(&mut self) -> &mut Open {
+    fn opened(&mut self) -> &mut OpenDatabase {
         self.open.as_mut().expect("the script opens the database first")
     }
 
@@ -216,7 +216,7 @@ impl World {
         let builder = self.options.builder(DIRECTORY).durability(durability);
         let db = builder.machine(Machine::simulated_on(self.disk.clone(), 0)).open()?;
         say(output, format_args!("version {}, {} tables", db.version().0, db.tables().len()));
-        self.open = Some(Open { iterators: BTreeMap::new(), snapshots: BTreeMap::new(), db });
+        self.open = Some(OpenDatabase { iterators: BTreeMap::new(), snapshots: BTreeMap::new(), db });
         Ok(())
     }
 
@@ -254,7 +254,7 @@ impl World {
     }
 }
 
-impl Open {
+impl OpenDatabase {
     fn table(&self, name: &str) -> Result<Table> {
         self.db.existing_table(name)?.ok_or_else(|| larch::Error::NoSuchTable(name.to_owned()))
     }

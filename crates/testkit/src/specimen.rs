@@ -17,19 +17,19 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Rows by table and key.
-type Rows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
+/// ExpectedRows by table and key.
+type ExpectedRows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 
 /// Values longer than this stand in the texts as length and checksum.
 const SHOWN_BYTES: usize = 64;
 
 /// A specimen while it is written: every change goes to the database and to the rows that it has to show.
-struct Writer {
+struct SpecimenWriter {
     db: Database,
-    rows: Rows,
+    rows: ExpectedRows,
 }
 
-impl Writer {
+impl SpecimenWriter {
     fn table(&self, name: &str, options: TableOptions) -> larch::Result<Table> {
         // Pages of a few rows: every tree has nodes.
         self.db.table_with(name, TableOptions { page_bytes: 512, node_bytes: 512, ..options })
@@ -102,7 +102,7 @@ pub fn write(machine: &Machine, folder: &Path, release: Release) -> larch::Resul
     let levels = LevelOptions { level0_files: 100, ..LevelOptions::default() };
     let builder = Database::builder(folder.join("db")).machine(machine.clone()).compat(release);
     let db = builder.levels(levels).warm_from_last(true).cache_bytes(1 << 20).open()?;
-    let mut of = Writer { db, rows: Rows::new() };
+    let mut of = SpecimenWriter { db, rows: ExpectedRows::new() };
     let usual = TableOptions::default();
     let plain = of.table("plain", TableOptions { filters: Filters::all(FilterKind::Bits16), ..usual.clone() })?;
     let flat = of.table(
@@ -193,8 +193,8 @@ pub fn rows(db: &Database) -> String {
 }
 
 /// All rows of all tables, the parts of a row joined by a stroke.
-fn read(db: &Database) -> Rows {
-    let mut rows = Rows::new();
+fn read(db: &Database) -> ExpectedRows {
+    let mut rows = ExpectedRows::new();
     for name in db.tables() {
         let table = db.existing_table(&name).expect("it can be read").expect("it was listed");
         let groups = table.options().groups;
@@ -214,7 +214,7 @@ fn read(db: &Database) -> Rows {
     rows
 }
 
-fn shown(rows: &Rows) -> String {
+fn shown(rows: &ExpectedRows) -> String {
     let mut text = String::new();
     for ((table, key), value) in rows {
         let shown = match value.len() {
@@ -226,7 +226,7 @@ fn shown(rows: &Rows) -> String {
     text
 }
 
-fn text(machine: &Machine, path: &Path, rows: &Rows) {
+fn text(machine: &Machine, path: &Path, rows: &ExpectedRows) {
     let file = machine.disk.open(path, os::Access::Create).expect("the folder is empty");
     file.write_at(shown(rows).as_bytes(), 0).expect("there is room");
 }

@@ -150,12 +150,12 @@ pub(crate) struct Opened {
 pub(crate) struct Desk {
     halt: AtomicBool,
     kinds: usize,
-    state: Mutex<State>,
+    state: Mutex<DeskState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct DeskState {
     pub(crate) parcels: Vec<Parcel>,
     spare: Vec<Tallies>,
     pub(crate) opened: Vec<Opened>,
@@ -172,12 +172,12 @@ impl Desk {
     }
 
     /// What is on it. A thread that panicked holding it left nothing half done: all is pushed and taken whole.
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, DeskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The same, after something came or the time was over.
-    pub(crate) fn wait(&self, time: Duration, ready: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+    pub(crate) fn wait(&self, time: Duration, ready: impl Fn(&DeskState) -> bool) -> MutexGuard<'_, DeskState> {
         let state = self.state();
         let waited = self.changed.wait_timeout_while(state, time, |state| !ready(state));
         waited.unwrap_or_else(PoisonError::into_inner).0

@@ -18,9 +18,9 @@ const LARGE: usize = 16 << 10;
 const SMALL: usize = 4 << 10;
 
 /// How keys look.
-type Shape = (&'static str, fn(u64) -> Vec<u8>);
+type PageShape = (&'static str, fn(u64) -> Vec<u8>);
 
-const SHAPES: [Shape; 3] = [
+const SHAPES: [PageShape; 3] = [
     ("24 random bytes", |number| binary_key(number).to_vec()),
     ("sequential ids of 24 bytes", |number| sequential_key(number).to_vec()),
     ("URLs with a long common prefix", |number| {
@@ -49,7 +49,7 @@ struct Packed {
 }
 
 /// A key to look for, and the pages it is in.
-struct Probe {
+struct PageProbe {
     key: Vec<u8>,
     ours: u32,
     small: u32,
@@ -102,16 +102,16 @@ impl Packed {
     }
 
     /// How many of the keys are found, each in the page that `page_of` says.
-    fn search_slots<const BYTES: usize>(&self, probes: &[Probe], page_of: fn(&Probe) -> u32) -> Result<u64> {
-        let found = |probe: &Probe| {
+    fn search_slots<const BYTES: usize>(&self, probes: &[PageProbe], page_of: fn(&PageProbe) -> u32) -> Result<u64> {
+        let found = |probe: &PageProbe| {
             let page = &self.pages[page_of(probe) as usize];
             SlotPage(page.first_chunk::<BYTES>().expect("a slot page has its length")).search(&probe.key).is_ok()
         };
         Ok(probes.iter().map(|probe| u64::from(found(probe))).sum())
     }
 
-    fn search_ours(&self, probes: &[Probe]) -> Result<u64> {
-        let found = |probe: &Probe| {
+    fn search_ours(&self, probes: &[PageProbe]) -> Result<u64> {
+        let found = |probe: &PageProbe| {
             let page = &self.pages[probe.ours as usize];
             Layout::of(page).search(page, &probe.key).is_ok()
         };
@@ -120,7 +120,7 @@ impl Packed {
 }
 
 impl Pages {
-    fn build((_, key_of): Shape, bytes: u64) -> Self {
+    fn build((_, key_of): PageShape, bytes: u64) -> Self {
         let mut keys: Vec<Vec<u8>> = (0..bytes / 190).map(key_of).collect();
         keys.sort_unstable();
         keys.dedup();
@@ -128,11 +128,11 @@ impl Pages {
         Self { keys, ours, small, large }
     }
 
-    fn probes(&self, seed: u64, count: usize) -> Vec<Probe> {
+    fn probes(&self, seed: u64, count: usize) -> Vec<PageProbe> {
         let pick = |i| {
             let row = random(seed, i, self.keys.len() as u64) as usize;
             let (ours, small, large) = (self.ours.page_of[row], self.small.page_of[row], self.large.page_of[row]);
-            Probe { key: self.keys[row].clone(), ours, small, large }
+            PageProbe { key: self.keys[row].clone(), ours, small, large }
         };
         (0..count as u64).map(pick).collect()
     }
@@ -140,9 +140,9 @@ impl Pages {
     /// Ours, slots in 4 KiB, slots in 16 KiB.
     fn compare(&self, size: Size) -> Result<Vec<Timed>> {
         let inputs = |seed, count| self.probes(seed, count);
-        let mut ours = |probes: &[Probe]| self.ours.search_ours(probes);
-        let mut small = |probes: &[Probe]| self.small.search_slots::<SMALL>(probes, |probe| probe.small);
-        let mut large = |probes: &[Probe]| self.large.search_slots::<LARGE>(probes, |probe| probe.large);
+        let mut ours = |probes: &[PageProbe]| self.ours.search_ours(probes);
+        let mut small = |probes: &[PageProbe]| self.small.search_slots::<SMALL>(probes, |probe| probe.small);
+        let mut large = |probes: &[PageProbe]| self.large.search_slots::<LARGE>(probes, |probe| probe.large);
         in_turns(size.effort(), &inputs, &mut [&mut ours, &mut small, &mut large])
     }
 }

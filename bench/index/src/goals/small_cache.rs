@@ -13,7 +13,7 @@ use pages::{PageCache, retry};
 use sst::{BuildOptions, IndexKind, Sst, Version};
 use std::time::Instant;
 
-struct Side {
+struct CachedFile {
     cache: Arc<PageCache>,
     sst: Arc<Sst>,
     micros: Vec<f64>,
@@ -30,10 +30,10 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let mut sides = [false, true].map(|prefer_flat| {
         let cache = PageCache::new(cache_bytes, 4, sst::validate);
         let sst = lone.open_on(Machine::real().disk, &cache, prefer_flat);
-        Side { cache, sst, micros: Vec::new() }
+        CachedFile { cache, sst, micros: Vec::new() }
     });
     let gets = size.of(10_000);
-    let read_bytes = |side: &Side| side.cache.counters().snapshot().total().read_bytes;
+    let read_bytes = |side: &CachedFile| side.cache.counters().snapshot().total().read_bytes;
     let mut before = [0; 2];
     let turns = size.effort().repeats as u64;
     // The first turn fills the caches.

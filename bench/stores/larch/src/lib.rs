@@ -69,7 +69,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     let durability =
         options.choice("durability", &[("buffered", Durability::Buffered), ("synced", Durability::Synced)])?;
     let reads_flat_index = options.choice("read_index", &[("btree", false), ("flat", true)])?;
-    let asked = Asked::take(&mut options, table.fields.len())?;
+    let asked = TableForm::take(&mut options, table.fields.len())?;
     let compacts = options.choice("settle", &[("levels", false), ("compact", true)])?;
     let flights = match options.number("flights", 0)? {
         0 => None,
@@ -145,7 +145,7 @@ fn is_empty(place: &Path) -> Result<bool, Failure> {
 const MOST_GROUPS: usize = 16;
 
 /// The options of the target for a new table. A table that exists keeps its options.
-struct Asked {
+struct TableForm {
     page_bytes: Option<u32>,
     node_bytes: Option<u32>,
     groups: Option<usize>,
@@ -154,7 +154,7 @@ struct Asked {
     filters: Option<Filters>,
 }
 
-impl Asked {
+impl TableForm {
     /// Of a table whose rows have so many fields.
     fn take(options: &mut Options, fields: usize) -> Result<Self, Failure> {
         let mut bytes = |name, most| match options.bytes(name, 0)? {

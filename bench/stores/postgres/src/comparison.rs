@@ -8,7 +8,7 @@
 
 use crate::address::Address;
 use crate::error::Error;
-use crate::server::{Options as ServerOptions, Server, StartError};
+use crate::server::{Server, ServerOptions, StartError};
 use crate::store::Postgres;
 use harness::{
     Client, Clock, Extra, Failure, Fields, Kind, Length, Next, Opening, Outcome, Plan, Reply, Request, Rows, Store,

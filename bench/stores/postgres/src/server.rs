@@ -52,7 +52,7 @@ pub enum StartError {
 
 /// How to run the server.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct ServerOptions {
     /// Settings of the server: name and value.
     pub settings: Vec<(String, String)>,
     /// Also listen on a free port of 127.0.0.1, with this method of authentication: `trust`, `scram-sha-256`, `md5` or
@@ -89,7 +89,7 @@ impl Server {
     /// # Errors
     ///
     /// [`StartError::NotInstalled`] names the package that is missing.
-    pub fn start(options: &Options) -> Result<Self, StartError> {
+    pub fn start(options: &ServerOptions) -> Result<Self, StartError> {
         let programs = programs()?;
         let owner = if rustix::process::geteuid().is_root() { Some(owner()?) } else { None };
         let directory = make_directory(owner)?;
@@ -100,7 +100,7 @@ impl Server {
         directory: Scratch,
         programs: PathBuf,
         owner: Option<Owner>,
-        options: &Options,
+        options: &ServerOptions,
     ) -> Result<Self, StartError> {
         let data = directory.join("data");
         let port = if options.loopback.is_some() { free_port()? } else { SOCKET_PORT };

@@ -4,7 +4,7 @@
 
 use harness::{Clock, Fields, Opening, Request, Session, Store, Strings, Table};
 use kit::allocations::{Counting, Thread};
-use store_postgres::server::{Options, Server};
+use store_postgres::server::{Server, ServerOptions};
 use store_postgres::store::Postgres;
 
 #[global_allocator]
@@ -13,7 +13,7 @@ static COUNTING: Counting<Thread> = Counting::new();
 #[test]
 fn requests_allocate_nothing() {
     let settings = vec![("fsync".to_owned(), "off".to_owned())];
-    let server = Server::start(&Options { settings, loopback: None }).unwrap_or_else(|error| panic!("{error}"));
+    let server = Server::start(&ServerOptions { settings, loopback: None }).unwrap_or_else(|error| panic!("{error}"));
     for (connections, pipeline) in [(1, 1), (3, 1), (2, 8)] {
         let url = format!("{}&connections={connections}&pipeline={pipeline}", server.url("postgres"));
         let address = store_postgres::Address::from_environment(&url).expect("a good address");

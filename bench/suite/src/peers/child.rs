@@ -7,7 +7,7 @@ mod beside;
 mod tests;
 
 use super::disk::{self, DiskCounts};
-use super::orders::{Answer, Beside, Done, Fill, Measure, Order, Sample, Shrunk, Task};
+use super::orders::{Answer, Beside, Fill, Measure, Order, Sample, Shrunk, Task, WorkDone};
 use super::tasks::{KEYS, Single, Singles, SortedRows, VALUE_BYTES};
 use super::{fio, raw};
 use crate::targets;
@@ -185,7 +185,7 @@ impl Held {
         }
         let (is_over, stop) = (AtomicBool::new(false), AtomicBool::new(false));
         let after = Duration::from_millis(measure.millis);
-        let (sample, done): (Answer, Result<Done, String>) = std::thread::scope(|scope| {
+        let (sample, done): (Answer, Result<WorkDone, String>) = std::thread::scope(|scope| {
             let beside = scope.spawn(|| beside::run(store, what, after, &is_over, &stop));
             let sample = self.load(measure, &stop);
             is_over.store(true, Ordering::Relaxed);

@@ -132,14 +132,14 @@ pub struct Sample {
     /// How often writes were stopped meanwhile because level 0 was full, as the store counts it; `None` where it does not.
     pub level0_stops: Option<u64>,
     /// What went on beside it.
-    pub beside: Done,
+    pub beside: WorkDone,
     /// The result of a new budget.
     pub shrunk: Shrunk,
 }
 
 /// What a thread did beside a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Done {
+pub struct WorkDone {
     /// Rows it read; 0 for a compaction.
     pub rows: u64,
     /// How long it took.

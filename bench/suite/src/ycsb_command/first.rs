@@ -3,8 +3,8 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a temporary directory, never simulated")]
 
-use super::phase::{self, Done, Phase, Place, Work};
-use super::{Ending, ending, phases, usage};
+use super::phase::{self, Done, Phase, Setup, Work};
+use super::{Ending, Measuring, ending, phases, usage};
 use crate::args::{Action, YcsbArgs};
 use crate::stop::Stop;
 use crate::{print, results, say};
@@ -62,7 +62,7 @@ pub fn run(args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, F
     }
 
     let mut measuring = Measuring { args, scheme, target, stop, store: None, done: Vec::new() };
-    let ended = measuring.all(&phases);
+    let ended = measuring.all_in_time(&phases);
     let closed = measuring.store.take().map_or(Ok(()), |store| store.close());
     let done = measuring.done;
     if done.is_empty() {
@@ -106,18 +106,9 @@ fn defaults(args: &YcsbArgs) -> YcsbArgs {
     args
 }
 
-/// Phases on Larch.
-struct Measuring<'a> {
-    args: &'a YcsbArgs,
-    scheme: &'a Scheme,
-    target: Target,
-    stop: &'a Stop,
-    store: Option<Box<dyn Store>>,
-    done: Vec<Done>,
-}
-
 impl Measuring<'_> {
-    fn all(&mut self, phases: &[Phase]) -> Result<(), Failure> {
+    /// Measures all phases in a bounded time.
+    fn all_in_time(&mut self, phases: &[Phase]) -> Result<(), Failure> {
         let started = Instant::now();
         let mut load_time = Duration::ZERO;
         for (number, phase) in phases.iter().enumerate() {
@@ -144,8 +135,8 @@ impl Measuring<'_> {
                 of_phase.time = Some(left.saturating_sub(self.args.warmup).clamp(SHORTEST, LONGEST));
             }
             let before = Instant::now();
-            let place = Place { target: &self.target, scheme: self.scheme, args: &of_phase, stop: self.stop };
-            let result = phase::run(phase, store, place)?;
+            let setup = Setup { target: &self.target, scheme: self.scheme, args: &of_phase, stop: self.stop };
+            let result = phase::run(phase, store, setup)?;
             if is_in_memory {
                 store.set_cache_bytes(CACHE_BYTES)?;
             }

@@ -71,7 +71,7 @@ const NOOP_OPERATIONS: u64 = 500_000;
 
 /// What phases run on.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct Setup<'a> {
     /// The store as it was asked for.
     pub target: &'a Target,
     /// Its kind.
@@ -97,12 +97,12 @@ fn raw_log(phase: &Phase, plan: &Plan) -> Result<Option<RawLog>, Failure> {
 }
 
 /// Does a phase on an open store.
-pub fn run(phase: &Phase, store: &dyn Store, place: Place<'_>) -> Result<Done, Failure> {
+pub fn run(phase: &Phase, store: &dyn Store, setup: Setup<'_>) -> Result<Done, Failure> {
     let settings = &phase.settings;
-    let plan = plan(phase, place.args)?;
+    let plan = plan(phase, setup.args)?;
     match phase.work {
         Work::Load => {
-            let mut done = measured(phase, store, place, plan, &Load::new(settings, phase.seed))?;
+            let mut done = measured(phase, store, setup, plan, &Load::new(settings, phase.seed))?;
             let run = &mut done.run;
             if run.error.is_some() || run.measured.interrupted {
                 return Ok(done);
@@ -123,8 +123,8 @@ pub fn run(phase: &Phase, store: &dyn Store, place: Place<'_>) -> Result<Done, F
             Ok(done)
         }
         Work::Run => {
-            let mut done = measured(phase, store, place, plan, &Run::new(settings, phase.seed))?;
-            if place.scheme.name != harness::noop::SCHEME.name && done.run.error.is_none() {
+            let mut done = measured(phase, store, setup, plan, &Run::new(settings, phase.seed))?;
+            if setup.scheme.name != harness::noop::SCHEME.name && done.run.error.is_none() {
                 let (error, warning) = missing(&done.run.measured);
                 done.run.error = error.or_else(|| unlike(&done.run.measured));
                 done.run.warnings.extend(warning);
@@ -183,11 +183,11 @@ fn plan(phase: &Phase, args: &YcsbArgs) -> Result<Plan, Failure> {
 fn measured<W: Workload>(
     phase: &Phase,
     store: &dyn Store,
-    place: Place<'_>,
+    setup: Setup<'_>,
     plan: Plan,
     workload: &W,
 ) -> Result<Done, Failure> {
-    let args = place.args;
+    let args = setup.args;
     let what = title(phase);
     let expected = match plan.length {
         Length::Operations(operations) => Some(operations),
@@ -208,8 +208,8 @@ fn measured<W: Workload>(
     let output = &phase.settings.output;
     let raw = raw_log(phase, &plan)?;
     let ended = match &raw {
-        None => harness::run(store, workload, &plan, place.stop.flag(), &mut watch),
-        Some(raw) => raw.run(store, workload, &plan, place.stop.flag(), &mut watch),
+        None => harness::run(store, workload, &plan, setup.stop.flag(), &mut watch),
+        Some(raw) => raw.run(store, workload, &plan, setup.stop.flag(), &mut watch),
     };
     let is_store_lost = matches!(&ended, Err(RunError::Lost { .. } | RunError::Panicked { .. }));
     let (measured, mut error) = match ended {
@@ -230,12 +230,12 @@ fn measured<W: Workload>(
             error.get_or_insert_with(|| unwritten.to_string());
         }
     }
-    let mut run = report::Run::new(what, &place.target.text, &plan, measured);
+    let mut run = report::Run::new(what, &setup.target.text, &plan, measured);
     run.settings = store.settings().into_iter().map(Pair::from).collect();
     run.workload = phase.properties.iter().map(|(name, value)| Pair::property(name, value)).collect();
     run.seed = phase.seed;
     run.warnings.clone_from(&phase.settings.warnings);
-    if place.scheme.networked {
+    if setup.scheme.networked {
         run.warnings.extend(run.measured.cost.warning(run.measured.nanos, processors()));
         run.warnings.extend(crowded(&plan, &run.measured));
     } else if error.is_none() && !run.measured.interrupted {

@@ -1,4 +1,4 @@
-use super::{Lines, RawLog};
+use super::{ClientLines, RawLog};
 use crate::kinds;
 use crate::properties::Properties;
 use crate::settings::{Output, Settings};
@@ -38,7 +38,7 @@ fn log(page: &Page, properties: &str) -> RawLog {
     RawLog::new("a page", Box::new(page.clone()), &output(properties), &Plan::default())
 }
 
-/// Lines by what they begin with, the header first.
+/// ClientLines by what they begin with, the header first.
 fn by_name(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut names = BTreeMap::<String, Vec<String>>::new();
     for line in text.lines() {
@@ -55,7 +55,7 @@ fn lines_are_those_of_the_original() {
     expected.retain(|name, _| !name.contains("Intended-"));
     let page = Page::default();
     let log = log(&page, "measurementtype=hdrhistogram+raw");
-    let mut lines = Lines::new(&log.0, 1);
+    let mut lines = ClientLines::new(&log.0, 1);
     for (name, of_name) in &expected {
         let kind = kinds::NAMES.iter().position(|kind| name.trim_start_matches("Raw").replace("-FAILED", "") == *kind);
         let kind = Kind(kind.expect("a kind") as u8);
@@ -74,7 +74,7 @@ fn lines_are_those_of_the_original() {
 fn a_buffer_that_is_full_is_written_and_no_line_is_lost() {
     let page = Page::default();
     let log = log(&page, "measurementtype=raw");
-    let mut lines = Lines::new(&log.0, 1);
+    let mut lines = ClientLines::new(&log.0, 1);
     let room = lines.bytes.capacity();
     for served in 0..10_000 {
         lines.push(kinds::READ, false, served * 1_000_000, 5000);

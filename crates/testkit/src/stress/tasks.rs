@@ -14,7 +14,7 @@ const TASKS: usize = 60;
 const PARKED: usize = 40;
 
 /// A future of a read, as this module keeps them.
-type Read<'r> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'r>>;
+type TaskRead<'r> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'r>>;
 
 /// Many tasks on this thread.
 pub fn on_one_thread(round: &Round, mut rng: Xoshiro256PlusPlus) {
@@ -117,9 +117,9 @@ pub fn parked(round: &Round, mut rng: Xoshiro256PlusPlus) {
     while round.goes_on() {
         let snapshot = &round.db.snapshot();
         let keys: Vec<String> = (0..=PARKED).map(|_| readers::some_key(&mut rng)).collect();
-        let mut parked: Vec<Read<'_>> = Vec::new();
+        let mut parked: Vec<TaskRead<'_>> = Vec::new();
         for key in &keys[..PARKED] {
-            let mut read: Read<'_> = Box::pin(get(round, snapshot, key));
+            let mut read: TaskRead<'_> = Box::pin(get(round, snapshot, key));
             match read.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Pending => parked.push(read),
                 Poll::Ready(outcome) => {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark's threads and time are the machine's")]
 
-use crate::peers::orders::{Beside, Done, Shrunk};
+use crate::peers::orders::{Beside, Shrunk, WorkDone};
 use harness::{Clock, Failure, Fields, Reply, Request, Session, Store, Strings};
 use os::Clock as _;
 use os::real::RealClock;
@@ -36,7 +36,7 @@ pub fn run(
     after: Duration,
     is_over: &AtomicBool,
     stop: &AtomicBool,
-) -> Result<Done, String> {
+) -> Result<WorkDone, String> {
     let done = match what {
         Beside::Scan => scan(store, is_over),
         Beside::Compaction => compact(store, after, is_over),
@@ -47,7 +47,7 @@ pub fn run(
     done
 }
 
-fn scan(store: &dyn Store, is_over: &AtomicBool) -> Result<Done, String> {
+fn scan(store: &dyn Store, is_over: &AtomicBool) -> Result<WorkDone, String> {
     let clock = Clock::start();
     let mut session = blocking(store)?;
     let mut reply = Reply::new();
@@ -61,13 +61,13 @@ fn scan(store: &dyn Store, is_over: &AtomicBool) -> Result<Done, String> {
         }
         rows += reply.rows();
     }
-    Ok(Done { rows, nanos: clock.nanos() })
+    Ok(WorkDone { rows, nanos: clock.nanos() })
 }
 
-fn compact(store: &dyn Store, after: Duration, is_over: &AtomicBool) -> Result<Done, String> {
+fn compact(store: &dyn Store, after: Duration, is_over: &AtomicBool) -> Result<WorkDone, String> {
     let clock = Clock::start();
     store.settle().map_err(|failure: Failure| failure.to_string())?;
-    let done = Done { rows: 0, nanos: clock.nanos() };
+    let done = WorkDone { rows: 0, nanos: clock.nanos() };
     if is_over.load(Ordering::Relaxed) {
         return Err("the measurement ended before the compaction".to_owned());
     }

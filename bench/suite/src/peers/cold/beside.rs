@@ -2,7 +2,7 @@
 //! under load. There is no memory limit here, because only the store's own pages are looked at.
 
 use super::MIB;
-use super::ground::{Engine, Ground};
+use super::ground::{ColdEngine, Ground};
 use crate::peers::herd::Peer;
 use crate::peers::orders::{Beside, Measure, Order, Sample, Task};
 use crate::peers::table::{Against, Goal, Row, Table};
@@ -65,7 +65,13 @@ pub fn measure(ground: &mut Ground) -> Table {
 }
 
 /// Gets of one thread, quiet, beside scans and beside a compaction, in turns.
-fn disturbed(ground: &mut Ground, ours: &Engine, table: &mut Table, names: &Names, keys: &str) -> Result<(), String> {
+fn disturbed(
+    ground: &mut Ground,
+    ours: &ColdEngine,
+    table: &mut Table,
+    names: &Names,
+    keys: &str,
+) -> Result<(), String> {
     let mut peer = ground.start(ours, "settle=compact", false)?;
     let scale = ground.scale;
     for repeat in 0..scale.repeats.min(2) {
@@ -118,7 +124,7 @@ fn cache_to_halve(row_bytes: u64) -> u64 {
 }
 
 /// Gives the store half the budget while threads read.
-fn halved(ground: &mut Ground, ours: &Engine, table: &mut Table) -> Result<(), String> {
+fn halved(ground: &mut Ground, ours: &ColdEngine, table: &mut Table) -> Result<(), String> {
     let cache_bytes = cache_to_halve(ground.row_bytes());
     let scale = ground.scale;
     for repeat in 0..scale.repeats {

@@ -1,7 +1,7 @@
 //! Uniform gets by one thread that has many under way, beside the disk alone at the same depth and page size.
 
 use super::gets::uniform;
-use super::ground::{Engine, Ground};
+use super::ground::{ColdEngine, Ground};
 use crate::peers::table::{Against, Goal, Row, Table};
 
 /// The gets under way in each group of rows.
@@ -25,7 +25,7 @@ pub fn measure(ground: &mut Ground) -> Table {
     for (number, (depth, names)) in DEPTHS.into_iter().enumerate() {
         // Reads of our own take a thread each.
         let flights = if disk.scheme == "fio" { "flights=1" } else { "" };
-        let both: [(Engine, String); 2] = [(ours, format!("flights={depth}")), (disk, flights.to_owned())];
+        let both: [(ColdEngine, String); 2] = [(ours, format!("flights={depth}")), (disk, flights.to_owned())];
         let mut peers = ground.start_all(&both, true, &mut table);
         uniform(ground, &mut peers, &mut table, names, depth, 10 + number);
     }

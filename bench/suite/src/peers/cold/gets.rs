@@ -1,7 +1,7 @@
 //! Uniform gets by threads that wait for each: rate, reads of the disk, processor time, and memory outside the cache.
 
 use super::MIB;
-use super::ground::{Engine, Ground};
+use super::ground::{ColdEngine, Ground};
 use crate::peers::orders::{Measure, Sample, Task};
 use crate::peers::table::{Against, Goal, Row, Table};
 use crate::peers::{in_turns, thousands};
@@ -21,7 +21,7 @@ pub fn measure(ground: &mut Ground) -> Table {
     let engines = ground.engines.clone();
     let mut table = table(&engines, ground.disk().name);
     for (number, (threads, names)) in THREADS.into_iter().enumerate() {
-        let all: Vec<(Engine, String)> = engines.iter().map(|engine| (*engine, String::new())).collect();
+        let all: Vec<(ColdEngine, String)> = engines.iter().map(|engine| (*engine, String::new())).collect();
         let mut peers = ground.start_all(&all, true, &mut table);
         let samples = uniform(ground, &mut peers, &mut table, names, threads, number);
         if threads == 128 {
@@ -88,7 +88,7 @@ fn put(
 }
 
 /// The rows with their goals; processor time is held against that of `disk`.
-pub fn table(engines: &[Engine], disk: &'static str) -> Table {
+pub fn table(engines: &[ColdEngine], disk: &'static str) -> Table {
     let mut table = Table::new(engines.iter().map(|engine| engine.name));
     let beside = |name, ratio| Goal { against: Against::Engine(name), ratio };
     let figure = |number| Goal { against: Against::Figure, ratio: number };

@@ -15,7 +15,7 @@ const LIMIT_BYTES: u64 = 256 * MIB;
 
 /// A store with its settings, and the cache that is no part of its memory outside the cache.
 #[derive(Clone, Copy, Debug)]
-pub struct Engine {
+pub struct ColdEngine {
     /// As it is called in tables.
     pub name: &'static str,
     pub scheme: &'static str,
@@ -25,14 +25,14 @@ pub struct Engine {
     pub of: Option<&'static str>,
 }
 
-const fn engine(name: &'static str, scheme: &'static str, options: &'static str, cache_bytes: u64) -> Engine {
-    Engine { name, scheme, options, cache_bytes, of: None }
+const fn engine(name: &'static str, scheme: &'static str, options: &'static str, cache_bytes: u64) -> ColdEngine {
+    ColdEngine { name, scheme, options, cache_bytes, of: None }
 }
 
 /// Larch comes first: it is the one whose goals are looked at.
-pub const ENGINES: [Engine; 11] = [
+pub const ENGINES: [ColdEngine; 11] = [
     engine("larch 16K", "larch", "cache=64MiB&page=16KiB", 64 * MIB),
-    Engine {
+    ColdEngine {
         of: Some("larch 16K"),
         ..engine("larch 16K, 16 MiB", "larch", "cache=16MiB&page=16KiB&read_only=1", 16 * MIB)
     },
@@ -44,19 +44,19 @@ pub const ENGINES: [Engine; 11] = [
     engine("redb", "redb", "cache=64MiB", 64 * MIB),
     engine("lmdb", "lmdb", "readahead=0", 0),
     engine("disk 16K", "disk", "page=16KiB", 0),
-    Engine { of: Some("disk 16K"), ..engine("fio 16K", "fio", "page=16KiB", 0) },
+    ColdEngine { of: Some("disk 16K"), ..engine("fio 16K", "fio", "page=16KiB", 0) },
 ];
 
 /// How long and how often is measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Scale {
+pub struct ColdScale {
     pub records: u64,
     pub repeats: usize,
     pub warmup_millis: u64,
     pub millis: u64,
 }
 
-impl Scale {
+impl ColdScale {
     fn of(args: &PeersArgs) -> Self {
         match args.quick {
             true => Self { records: args.records.unwrap_or(1_000_000), repeats: 1, warmup_millis: 500, millis: 1_000 },
@@ -69,9 +69,9 @@ impl Scale {
 
 /// Filled databases. They go when it is dropped.
 pub struct Ground {
-    pub scale: Scale,
+    pub scale: ColdScale,
     /// Those that this binary has, and what of the disk alone can be measured.
-    pub engines: Vec<Engine>,
+    pub engines: Vec<ColdEngine>,
     /// Those that this binary does not have, with what brings them into it.
     pub absent: Vec<String>,
     /// The text before the tables.
@@ -84,14 +84,14 @@ pub struct Ground {
 impl Ground {
     /// Fills a database for each engine that has one of its own, in a process of its own, without a limit.
     pub fn prepare(args: &PeersArgs, schemes: &[Scheme]) -> Result<Self, String> {
-        let scale = Scale::of(args);
+        let scale = ColdScale::of(args);
         let fio_version = fio::version();
-        let is_here = |engine: &Engine| match engine.scheme {
+        let is_here = |engine: &ColdEngine| match engine.scheme {
             "disk" => true,
             "fio" => fio_version.is_some(),
             scheme => schemes.iter().any(|known| known.name == scheme),
         };
-        let engines: Vec<Engine> = ENGINES.into_iter().filter(is_here).collect();
+        let engines: Vec<ColdEngine> = ENGINES.into_iter().filter(is_here).collect();
         let mut absent = peers::absent(&built(), schemes);
         if fio_version.is_none() {
             absent.push("fio, which is not installed: Debian has it in the package fio".to_owned());
@@ -131,12 +131,12 @@ impl Ground {
     }
 
     /// The engine called `name`, if it is here.
-    pub fn engine(&self, name: &str) -> Option<Engine> {
+    pub fn engine(&self, name: &str) -> Option<ColdEngine> {
         self.engines.iter().find(|engine| engine.name == name).copied()
     }
 
     /// The disk alone: by fio if it is here, else by reads of our own.
-    pub fn disk(&self) -> Engine {
+    pub fn disk(&self) -> ColdEngine {
         let disk = self.engine("fio 16K").or_else(|| self.engine("disk 16K"));
         disk.expect("the disk alone is always among the engines")
     }
@@ -157,7 +157,7 @@ impl Ground {
     }
 
     /// The target of `engine`, with `more` options: `&flights=8`. Of options that come twice the later counts.
-    fn target(&self, engine: &Engine, more: &str) -> String {
+    fn target(&self, engine: &ColdEngine, more: &str) -> String {
         let directory = self.place.join(engine.of.unwrap_or(engine.name));
         let mut options: Vec<&str> = Vec::new();
         for option in engine.options.split('&').chain(more.split('&')).filter(|option| !option.is_empty()) {
@@ -170,7 +170,7 @@ impl Ground {
 
     /// A process that holds the database of `engine` open, with `more` options, in the memory limit if it is `limited`.
     /// They are new for each part and each count of threads: what others left in memory is not counted for the next.
-    pub fn start(&mut self, engine: &Engine, more: &str, limited: bool) -> Result<Peer, String> {
+    pub fn start(&mut self, engine: &ColdEngine, more: &str, limited: bool) -> Result<Peer, String> {
         let limit = match limited {
             false => None,
             true => {
@@ -189,7 +189,7 @@ impl Ground {
     }
 
     /// Processes for `engines` as [`Ground::start`] makes them. An error is reported in `table`, and then nothing is measured. What the system cached of the files for processes before is forgotten: it would be beyond the limit.
-    pub fn start_all(&mut self, engines: &[(Engine, String)], limited: bool, table: &mut Table) -> Vec<Peer> {
+    pub fn start_all(&mut self, engines: &[(ColdEngine, String)], limited: bool, table: &mut Table) -> Vec<Peer> {
         let mut peers = Vec::new();
         if let Err(error) = disk::forget(self.place.path()) {
             let why = format!("{}: {error}", self.place.path().display());
@@ -222,7 +222,7 @@ fn built() -> Vec<&'static str> {
     schemes
 }
 
-fn make(engine: &Engine, target: &str, records: u64) -> Result<Sample, String> {
+fn make(engine: &ColdEngine, target: &str, records: u64) -> Result<Sample, String> {
     let mut peer = Peer::start(engine.name, target, None)?;
     peer.obey(&Order::Open { anew: true })?;
     let made = peer.obey(&Order::Fill { how: Fill::Sorted, records, limit_millis: 0 })?;

@@ -2,7 +2,7 @@
 //! scan reads ahead.
 
 use super::MIB;
-use super::ground::{Engine, Ground};
+use super::ground::{ColdEngine, Ground};
 use crate::peers::orders::{Measure, Sample, Task};
 use crate::peers::table::{Against, Goal, Row, Table};
 use crate::peers::{in_turns, million_rows};
@@ -20,7 +20,7 @@ pub fn measure(ground: &mut Ground) -> Table {
     let mut table = table();
     let Some(ours) = ground.engine(OURS) else { return table };
     let ahead = format!("ahead={}MiB", (ours.cache_bytes / AHEAD_SHARE / MIB).max(1));
-    let mut sides: Vec<(Engine, String)> = vec![(ours, String::new())];
+    let mut sides: Vec<(ColdEngine, String)> = vec![(ours, String::new())];
     sides.extend(ground.engine("fio 16K").map(|fio| (fio, ahead)));
     let mut peers = ground.start_all(&sides, true, &mut table);
     let scale = ground.scale;
