@@ -1,7 +1,7 @@
 //! The bytes to import: a file or the standard input, read once from the start. It does not know what they mean.
 
 use crate::failure::{Failure, Result};
-use os::{Access, Machine, Reader};
+use os::{Access, FileReader, Machine};
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -34,7 +34,7 @@ impl Input {
         } else {
             let file = Machine::real().disk.open(path, Access::Read).map_err(|error| cannot_open(&error))?;
             let bytes = file.len().map_err(|error| cannot_open(&error))?;
-            (path.display().to_string(), Some(bytes).filter(|bytes| *bytes > 0), Origin::File(Reader::new(file)))
+            (path.display().to_string(), Some(bytes).filter(|bytes| *bytes > 0), Origin::File(FileReader::new(file)))
         };
         let read = Rc::new(Cell::new(0));
         let mut reader = BufReader::with_capacity(READ_BYTES, Counted { origin, read: Rc::clone(&read) });
@@ -78,7 +78,7 @@ pub struct Counted {
 
 enum Origin {
     Stdin(io::StdinLock<'static>),
-    File(Reader),
+    File(FileReader),
 }
 
 impl Read for Counted {

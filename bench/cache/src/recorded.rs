@@ -2,7 +2,7 @@
 
 use crate::Failed;
 use pages::policy::Class;
-use pages::trace::{Access, How};
+use pages::trace::{How, TracedAccess};
 use pages::{PageKind, Reason};
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ pub struct Trace {
     /// Operations it did meanwhile.
     pub operations: u64,
     /// What was asked for.
-    pub accesses: Vec<Access>,
+    pub accesses: Vec<TracedAccess>,
 }
 
 /// A trace to be replayed.

@@ -12,7 +12,7 @@
 
 use crate::Failed;
 use crate::recorded::Trace;
-use pages::trace::{Access, How};
+use pages::trace::{How, TracedAccess};
 use pages::{PageKind, Reason};
 use std::fs;
 use std::path::Path;
@@ -65,20 +65,20 @@ fn decode(bytes: &[u8]) -> Option<Vec<Trace>> {
         let count = u64::from_le_bytes(take(&mut rest)?);
         let (accesses, after) = rest.split_at_checked(usize::try_from(count).ok()?.checked_mul(16)?)?;
         rest = after;
-        let accesses = accesses.chunks_exact(16).map(decode_access).collect::<Option<Vec<Access>>>()?;
+        let accesses = accesses.chunks_exact(16).map(decode_access).collect::<Option<Vec<TracedAccess>>>()?;
         traces.push(Trace { name: String::from_utf8(name.to_vec()).ok()?, operations, accesses });
     }
     Some(traces)
 }
 
-fn decode_access(bytes: &[u8]) -> Option<Access> {
+fn decode_access(bytes: &[u8]) -> Option<TracedAccess> {
     let mut rest = bytes;
     let [file, unit, length] = [take(&mut rest)?, take(&mut rest)?, take(&mut rest)?].map(u32::from_le_bytes);
     let [kind, how, reason, zero] = take(&mut rest)?;
     let how = *How::ALL.get(usize::from(how))?;
     let (kind, reason) = (PageKind::from_u8(kind)?, *Reason::ALL.get(usize::from(reason))?);
     let is_right = zero == 0 && (length > 0 || how == How::Dead);
-    is_right.then_some(Access { file, unit, bytes: length, kind, how, reason })
+    is_right.then_some(TracedAccess { file, unit, bytes: length, kind, how, reason })
 }
 
 fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {

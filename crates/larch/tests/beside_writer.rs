@@ -6,7 +6,7 @@ use larch::{Admit, Database, Durability, Error, Range, Readable, Snapshot, Table
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use os::{Access, Disk, Entry, File, Lock, Machine};
+use os::{Access, DirectoryEntry, Disk, File, Lock, Machine};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::collections::BTreeMap;
@@ -352,7 +352,7 @@ impl Disk for Interrupted {
     fn remove(&self, _: &Path) -> io::Result<()> {
         unreachable!("a reader writes nothing")
     }
-    fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>> {
         self.count();
         self.disk.list(directory)
     }

@@ -2,9 +2,9 @@
 
 mod reader;
 
-pub use reader::Reader;
+pub use reader::FileReader;
 
-use crate::Source;
+use crate::ReadSource;
 use crate::sync::Arc;
 use std::fmt::Debug;
 use std::io;
@@ -31,7 +31,7 @@ pub enum Access {
 
 /// A name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct DirectoryEntry {
     /// File name without its directory.
     pub name: String,
     /// Length of the file in bytes, 0 for a directory.
@@ -51,7 +51,7 @@ pub trait Disk: Send + Sync + Debug {
     /// Removes a file. Durable only after `sync_dir` of the directory.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Names in a directory, sorted.
-    fn list(&self, directory: &Path) -> io::Result<Vec<Entry>>;
+    fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>>;
     /// Whether a file or directory has this name.
     fn exists(&self, path: &Path) -> io::Result<bool>;
     /// Creates a directory and its parents, durable on return; succeeds if it exists.
@@ -73,8 +73,8 @@ pub trait Disk: Send + Sync + Debug {
     }
 }
 
-/// An open file. Thread safe; positions are explicit, there is no cursor. It is a [`Source`] that is always open.
-pub trait File: Source {
+/// An open file. Thread safe; positions are explicit, there is no cursor. It is a [`ReadSource`] that is always open.
+pub trait File: ReadSource {
     /// Fills `buffer` from `offset`; returns fewer bytes only at the end of the file. Any alignment is accepted; on a
     /// direct file, aligned offset, length and buffer (see [`crate::Buffer`]) avoid a copy.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;

@@ -7,7 +7,7 @@ pub(crate) mod queue;
 pub(crate) mod run;
 mod source;
 
-pub use source::{Open, Source};
+pub use source::{OpenSource, ReadSource};
 
 use crate::Buffer;
 use crate::sync::Arc;
@@ -37,9 +37,9 @@ impl Urgency {
 pub type Done = Box<dyn FnOnce(Buffer, io::Result<usize>) + Send>;
 
 /// A read to be made.
-pub struct Read {
+pub struct ReadRequest {
     /// From what; opened when the read is made.
-    pub source: Arc<dyn Source>,
+    pub source: Arc<dyn ReadSource>,
     /// From where in it.
     pub offset: u64,
     /// All of it is filled, unless the file ends before.
@@ -52,10 +52,10 @@ pub struct Read {
     pub done: Done,
 }
 
-impl Read {
+impl ReadRequest {
     /// Reads on this thread, and tells. A panic of who is told goes on to the caller.
     pub fn make(self) {
-        let Read { source, offset, mut buffer, done, .. } = self;
+        let ReadRequest { source, offset, mut buffer, done, .. } = self;
         // Closed before whoever asked goes on, who may read something else.
         let outcome = source.open().and_then(|open| open.file().read_at(&mut buffer, offset));
         done(buffer, outcome);
@@ -75,7 +75,7 @@ impl Read {
 
     /// Tells of the end.
     pub(crate) fn finish(self, outcome: io::Result<usize>) {
-        let Read { source, buffer, done, .. } = self;
+        let ReadRequest { source, buffer, done, .. } = self;
         // Closed before who asked goes on, who may want to remove it.
         drop(source);
         let told = catch_unwind(AssertUnwindSafe(|| done(buffer, outcome)));
@@ -84,7 +84,7 @@ impl Read {
     }
 }
 
-impl Debug for Read {
+impl Debug for ReadRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Read")
             .field("source", &self.source)
@@ -98,20 +98,20 @@ impl Debug for Read {
 
 /// A number of reads, and the bytes that they take from the disk: whole blocks, and the gaps between joined reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Load {
+pub struct ReadLoad {
     /// How many reads.
     pub reads: usize,
     /// How many bytes.
     pub bytes: usize,
 }
 
-impl Load {
-    pub(crate) fn add(&mut self, more: Load) {
+impl ReadLoad {
+    pub(crate) fn add(&mut self, more: ReadLoad) {
         self.reads += more.reads;
         self.bytes += more.bytes;
     }
 
-    pub(crate) fn subtract(&mut self, less: Load) {
+    pub(crate) fn subtract(&mut self, less: ReadLoad) {
         self.reads -= less.reads;
         self.bytes -= less.bytes;
     }
@@ -121,9 +121,9 @@ impl Load {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Begun and not over, by urgency.
-    pub under_way: [Load; Urgency::ALL.len()],
+    pub under_way: [ReadLoad; Urgency::ALL.len()],
     /// Not begun, by urgency.
-    pub queued: [Load; Urgency::ALL.len()],
+    pub queued: [ReadLoad; Urgency::ALL.len()],
     /// Asked for so far.
     pub reads: u64,
     /// Of those, the ones that were made together with others, as one read of the disk.
@@ -134,7 +134,7 @@ pub struct Usage {
 pub trait Reads: Send + Sync + Debug {
     /// Begins reads, in an order that it chooses. Where the machine has threads it does not wait for the disk; elsewhere
     /// all are over when it returns, or are held back until somebody [drives](Reads::drive) them.
-    fn submit(&self, reads: Vec<Read>);
+    fn submit(&self, reads: Vec<ReadRequest>);
     /// Makes a read that has not been begun yet as urgent as one that is needed. Does nothing when it is over, or under way.
     fn raise(&self, ticket: u64);
     /// Whether reads go on while who submitted them does something else.
@@ -143,7 +143,7 @@ pub trait Reads: Send + Sync + Debug {
     }
     /// Makes a read that is needed on the calling thread, which is quicker than handing it over where there is but one. Reads
     /// that are not needed make room for it as for those that were submitted.
-    fn make(&self, read: Read) {
+    fn make(&self, read: ReadRequest) {
         read.make();
     }
     /// How it reads, for people: `io_uring`, `threads`, `caller`.
@@ -165,7 +165,7 @@ pub trait Reads: Send + Sync + Debug {
 pub struct CallerReads;
 
 impl Reads for CallerReads {
-    fn submit(&self, reads: Vec<Read>) {
+    fn submit(&self, reads: Vec<ReadRequest>) {
         for mut run in run::join(reads) {
             let outcome = run.read();
             run.tell(outcome);

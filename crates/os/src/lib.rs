@@ -26,8 +26,8 @@ pub mod sync;
 
 pub use buffer::Buffer;
 pub use clock::Clock;
-pub use disk::{Access, BLOCK_BYTES, Disk, Entry, File, Lock, Reader};
-pub use io::{Done, Load, Open, Read, Reads, Source, Urgency, Usage};
+pub use disk::{Access, BLOCK_BYTES, DirectoryEntry, Disk, File, FileReader, Lock};
+pub use io::{Done, OpenSource, ReadLoad, ReadRequest, ReadSource, Reads, Urgency, Usage};
 pub use job::{Duty, Job, Polled, Priority, Threads, Worker};
 pub use machine::Machine;
 pub use memory::Arena;

@@ -60,7 +60,7 @@ const STEP_BLOCKS: usize = 2 * SLAB_BLOCKS;
 
 /// Memory for buffers, up to a limit.
 pub struct Arena {
-    state: Mutex<State>,
+    state: Mutex<ArenaState>,
 }
 
 impl Arena {
@@ -70,7 +70,7 @@ impl Arena {
     }
 
     fn with(limit_bytes: u64, discards_blocks: bool) -> Arc<Arena> {
-        Arc::new(Arena { state: Mutex::new(State::new(limit_bytes, discards_blocks)) })
+        Arc::new(Arena { state: Mutex::new(ArenaState::new(limit_bytes, discards_blocks)) })
     }
 
     /// Room for `bytes`, in whole blocks. What is in it is whatever was there last; zeros if nothing was.
@@ -102,7 +102,7 @@ impl Arena {
     /// The run was given to a buffer, in this slab, which does not use it from now on.
     pub(crate) unsafe fn release(&self, start: NonNull<u8>, capacity: usize, slab: u32) {
         let first = (start.addr().get() % SLAB_BYTES / BLOCK_BYTES) as u16;
-        self.state.lock().release(Place { slab, first }, capacity / BLOCK_BYTES);
+        self.state.lock().release(RunStart { slab, first }, capacity / BLOCK_BYTES);
     }
 
     /// Changes the limit. When it returns, everything above it that is not in buffers is with the system again; what
@@ -151,7 +151,7 @@ impl fmt::Debug for Arena {
 
 /// Where a run begins.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct RunStart {
     slab: u32,
     first: u16,
 }
@@ -167,7 +167,7 @@ struct Slab {
     huge: bool,
 }
 
-struct State {
+struct ArenaState {
     limit_bytes: u64,
     /// Whether the system takes back single blocks.
     discards_blocks: bool,
@@ -179,7 +179,7 @@ struct State {
     /// Numbers of slabs that are not mapped.
     vacant: Vec<u32>,
     /// By length in blocks: runs that a buffer left, the last one last.
-    spare: Vec<Vec<Place>>,
+    spare: Vec<Vec<RunStart>>,
     /// Of each slab: how long its longest run of free blocks is;
     free_runs: Longest,
     /// of those backed;
@@ -192,11 +192,11 @@ struct State {
 }
 
 // SAFETY: the addresses in it are of memory that belongs to the arena and its buffers, and to no thread.
-unsafe impl Send for State {}
+unsafe impl Send for ArenaState {}
 
-impl State {
-    fn new(limit_bytes: u64, discards_blocks: bool) -> State {
-        State {
+impl ArenaState {
+    fn new(limit_bytes: u64, discards_blocks: bool) -> ArenaState {
+        ArenaState {
             limit_bytes,
             discards_blocks,
             used: 0,
@@ -220,19 +220,19 @@ impl State {
     fn memory_bytes(&self) -> usize {
         self.slabs.capacity() * size_of::<Slab>()
             + self.vacant.capacity() * size_of::<u32>()
-            + self.spare.capacity() * size_of::<Vec<Place>>()
-            + self.spare.iter().map(|runs| runs.capacity() * size_of::<Place>()).sum::<usize>()
+            + self.spare.capacity() * size_of::<Vec<RunStart>>()
+            + self.spare.iter().map(|runs| runs.capacity() * size_of::<RunStart>()).sum::<usize>()
             + [&self.free_runs, &self.backed_runs, &self.loose_runs].map(Longest::memory_bytes).iter().sum::<usize>()
     }
 
-    fn address(&self, place: Place) -> NonNull<u8> {
+    fn address(&self, place: RunStart) -> NonNull<u8> {
         let start = self.slabs[place.slab as usize].start.expect("runs are of slabs that are mapped");
         // SAFETY: a slab is `SLAB_BLOCKS` blocks long, and a run begins at one of them.
         unsafe { start.add(usize::from(place.first) * BLOCK_BYTES) }
     }
 
     /// A run for a buffer.
-    fn take(&mut self, blocks: usize) -> Option<Place> {
+    fn take(&mut self, blocks: usize) -> Option<RunStart> {
         if self.used + blocks > self.limit() {
             return None;
         }
@@ -255,17 +255,17 @@ impl State {
     }
 
     /// A run that is free and has memory behind it.
-    fn take_backed(&mut self, blocks: usize) -> Option<Place> {
+    fn take_backed(&mut self, blocks: usize) -> Option<RunStart> {
         let number = self.backed_runs.first(blocks as u16)?;
         let slab = &mut self.slabs[number];
         let run = (slab.free & slab.backed).find(blocks).expect("the tree knows how long the runs of a slab are");
         slab.free.remove(run.clone());
         self.note(number);
-        Some(Place { slab: number as u32, first: run.start as u16 })
+        Some(RunStart { slab: number as u32, first: run.start as u16 })
     }
 
     /// A run that is free, with memory put behind it. Nothing is spare.
-    fn take_new(&mut self, blocks: usize) -> Option<Place> {
+    fn take_new(&mut self, blocks: usize) -> Option<RunStart> {
         let number = self.slab_for(blocks)?;
         let slab = &mut self.slabs[number];
         let run = slab.free.find(blocks).expect("the tree knows how long the runs of a slab are");
@@ -281,7 +281,7 @@ impl State {
         }
         self.slabs[number].backed.insert(run.clone());
         self.backed += missing;
-        Some(Place { slab: number as u32, first: run.start as u16 })
+        Some(RunStart { slab: number as u32, first: run.start as u16 })
     }
 
     /// A slab with a free run of this length: a whole new one if there is room for it, or else the first with a hole.
@@ -319,7 +319,7 @@ impl State {
     }
 
     /// Takes back the run of a buffer.
-    fn release(&mut self, place: Place, blocks: usize) {
+    fn release(&mut self, place: RunStart, blocks: usize) {
         self.used -= blocks;
         let excess = self.backed.saturating_sub(self.limit());
         if excess == 0 {
@@ -337,7 +337,7 @@ impl State {
     fn join_spare(&mut self) {
         let mut changed = Vec::new();
         for (blocks, runs) in self.spare.iter_mut().enumerate() {
-            for Place { slab, first } in runs.drain(..) {
+            for RunStart { slab, first } in runs.drain(..) {
                 self.slabs[slab as usize].free.insert(usize::from(first)..usize::from(first) + blocks);
                 changed.push(slab);
             }
@@ -441,7 +441,7 @@ impl State {
     }
 }
 
-impl Drop for State {
+impl Drop for ArenaState {
     fn drop(&mut self) {
         for start in self.slabs.iter().filter_map(|slab| slab.start) {
             // SAFETY: `open` mapped it so, and every buffer keeps the arena, so there is none any more.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Memory of the process. Each number is `None` where the system does not tell it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct ProcessMemory {
     /// Memory of the process's own: heap and stacks, without mapped files and without the system's page cache.
     pub anonymous_bytes: Option<u64>,
     /// All memory mapped and present, files included.
@@ -31,12 +31,12 @@ pub struct Cpu {
 /// A look costs one read of memory on Linux: a page that the system replaces with zeros in a forked child
 /// (`MADV_WIPEONFORK`). Elsewhere it asks the system for the process's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin(u64);
+pub struct ProcessOrigin(u64);
 
-impl Origin {
+impl ProcessOrigin {
     /// This process.
-    pub fn here() -> Origin {
-        Origin(current())
+    pub fn here() -> ProcessOrigin {
+        ProcessOrigin(current())
     }
 
     /// Whether this is the process that it was made in.
@@ -84,7 +84,7 @@ fn wiped_on_fork() -> Option<&'static AtomicU64> {
 }
 
 /// Memory of the process now.
-pub fn memory() -> Memory {
+pub fn memory() -> ProcessMemory {
     fs::read_to_string("/proc/self/status").map(|status| parse_memory(&status)).unwrap_or_default()
 }
 
@@ -94,12 +94,16 @@ pub fn cpu() -> Option<Cpu> {
 }
 
 /// Lines of `name: <number> kB`.
-fn parse_memory(status: &str) -> Memory {
+fn parse_memory(status: &str) -> ProcessMemory {
     let bytes = |name: &str| {
         let value = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
         Some(value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
     };
-    Memory { anonymous_bytes: bytes("RssAnon"), resident_bytes: bytes("VmRSS"), peak_resident_bytes: bytes("VmHWM") }
+    ProcessMemory {
+        anonymous_bytes: bytes("RssAnon"),
+        resident_bytes: bytes("VmRSS"),
+        peak_resident_bytes: bytes("VmHWM"),
+    }
 }
 
 /// One line: process id, name in parentheses (which may hold spaces and parentheses), then numbers; of the fields

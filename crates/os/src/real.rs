@@ -11,7 +11,7 @@ mod threads;
 pub use clock::RealClock;
 pub use disk::RealDisk;
 pub use random::RealRandom;
-pub use reads::{Choice, RealReads};
+pub use reads::{ReadsChoice, RealReads};
 pub use threads::ThreadPool;
 
 #[cfg(test)]

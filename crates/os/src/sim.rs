@@ -12,7 +12,7 @@ mod reads;
 mod threads;
 
 pub use clock::SimClock;
-pub use disk::{Counts, SimDisk};
+pub use disk::{DiskCounts, SimDisk};
 pub use random::SimRandom;
 pub use reads::SimReads;
 pub use threads::SimThreads;

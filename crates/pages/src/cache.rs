@@ -37,12 +37,12 @@ use os::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Mutex};
 use os::{Buffer, Disk, Machine, Reads};
 use parked::Parking;
-pub use shard::Heat;
-use shard::{KeptShare, Key, Shard};
+pub use shard::PageHeat;
+use shard::{KeptShare, PageKey, Shard};
 use std::fmt;
 use std::ops::Deref;
 use std::path::PathBuf;
-use table::Table;
+use table::FrameTable;
 pub use usage::{CacheUsage, FilesUsage, ResidentPage};
 
 /// Pages of a shard looked at for one page to evict; over all shards at most 16 x 64.
@@ -65,7 +65,7 @@ pub type Validate = fn(PageKind, &[u8]) -> Result<(), String>;
 /// Pages in memory. Shared by any number of sessions and databases.
 pub struct PageCache {
     /// Pages by name.
-    table: Table,
+    table: FrameTable,
     frames: Arc<Frames>,
     memory: Arc<Arena>,
     /// A power of two of them, chosen when the cache is made.
@@ -95,7 +95,7 @@ impl PageCache {
         let kept = Arc::<KeptShare>::default();
         kept.set_most(budget_bytes / 4);
         Arc::new(Self {
-            table: Table::new(budget_bytes.min(MAX_TABLE_BUDGET) / CHAIN_BYTES),
+            table: FrameTable::new(budget_bytes.min(MAX_TABLE_BUDGET) / CHAIN_BYTES),
             frames: Frames::new(),
             memory: Arena::new(budget_bytes),
             shards: (0..shards).map(|_| Mutex::new(Shard::new(Arc::clone(&kept)))).collect(),
@@ -192,9 +192,9 @@ impl PageCache {
 
     /// Keeps `page` for a value handed to a caller. `None` when callers keep a quarter of the budget already: then the
     /// value is copied out.
-    pub fn hold(&self, page: &PageRef) -> Option<Held> {
+    pub fn hold(&self, page: &PageRef) -> Option<HeldPage> {
         let bytes = page.cost_bytes();
-        self.budget.try_hold(bytes).then(|| Held { page: page.clone(), bytes, budget: Arc::clone(&self.budget) })
+        self.budget.try_hold(bytes).then(|| HeldPage { page: page.clone(), bytes, budget: Arc::clone(&self.budget) })
     }
 
     /// What callers keep, in bytes, see [`PageCache::hold`].
@@ -220,8 +220,8 @@ impl PageCache {
     }
 
     /// How much a page has been used lately; nothing if the cache does not keep it.
-    pub fn heat_of(&self, page: &PageRef) -> Heat {
-        let mut heat = Heat::default();
+    pub fn heat_of(&self, page: &PageRef) -> PageHeat {
+        let mut heat = PageHeat::default();
         self.with_resident(page, |shard, frame| heat = shard.heat(frame));
         heat
     }
@@ -263,14 +263,14 @@ impl PageCache {
         &self.parking
     }
 
-    fn shard(&self, key: Key) -> &Mutex<Shard> {
+    fn shard(&self, key: PageKey) -> &Mutex<Shard> {
         // As the table's chains are divided.
         &self.shards[key.hash() as usize & (self.shards.len() - 1)]
     }
 
     /// The page if it is in memory. `warm` counts as a use of it. Takes no lock, and may miss a page that is here while
     /// others come or go.
-    pub(crate) fn find(&self, key: Key, warm: bool) -> Option<PageRef> {
+    pub(crate) fn find(&self, key: PageKey, warm: bool) -> Option<PageRef> {
         let page = self.table.find(&self.frames, key)?;
         if warm {
             page.count_use();
@@ -279,7 +279,7 @@ impl PageCache {
     }
 
     /// As [`PageCache::find`], for child `i` of `parent`: where it was last, first.
-    pub(crate) fn find_child(&self, parent: &PageRef, i: usize, key: Key, warm: bool) -> Option<PageRef> {
+    pub(crate) fn find_child(&self, parent: &PageRef, i: usize, key: PageKey, warm: bool) -> Option<PageRef> {
         if let Some(frame) = self.frames.get(parent.hint(i))
             && frame.is_named(key)
             && let Some(page) = frame.find(key)
@@ -323,7 +323,7 @@ impl PageCache {
         self.forget_all(|key| key.slot == slot);
     }
 
-    fn forget_all(&self, goes: impl Fn(Key) -> bool) {
+    fn forget_all(&self, goes: impl Fn(PageKey) -> bool) {
         for (i, shard) in self.shards.iter().enumerate() {
             let mut forgotten = Vec::new();
             let mut shard = shard.lock();
@@ -339,7 +339,7 @@ impl PageCache {
 
     /// How many sessions wait for a page in flight.
     #[cfg(test)]
-    pub(crate) fn waiting_for(&self, key: Key) -> usize {
+    pub(crate) fn waiting_for(&self, key: PageKey) -> usize {
         self.shard(key).lock().flight(key).map_or(0, |flight| flight.waiting())
     }
 }
@@ -352,20 +352,20 @@ impl Drop for PageCache {
 }
 
 /// A page kept for a caller's value; gives back its share of the quarter when dropped.
-pub struct Held {
+pub struct HeldPage {
     page: PageRef,
     bytes: u64,
     budget: Arc<Budget>,
 }
 
-impl Held {
+impl HeldPage {
     /// The page.
     pub fn page(&self) -> &PageRef {
         &self.page
     }
 }
 
-impl Deref for Held {
+impl Deref for HeldPage {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -373,13 +373,13 @@ impl Deref for Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldPage {
     fn drop(&mut self) {
         self.budget.let_go(self.bytes);
     }
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for HeldPage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Held").field(&self.page).finish()
     }

@@ -83,7 +83,7 @@ impl Pages {
 
 /// What one session counted and has not added to the totals yet.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct SessionTally {
     pub pages: [Pages; KINDS],
     pub rounds: u64,
     /// Hits in `pages`, to know when to add up.
@@ -92,14 +92,14 @@ pub(crate) struct Tally {
 
 /// The totals at one moment. Counters are read one after the other: sums may be apart by what happened meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct CounterSnapshot {
     pages: [[Pages; KINDS]; REASONS],
     rounds: [u64; REASONS],
 }
 
 impl Counters {
     /// Adds what a session counted and sets it back to nothing.
-    pub(crate) fn add(&self, reason: Reason, tally: &mut Tally) {
+    pub(crate) fn add(&self, reason: Reason, tally: &mut SessionTally) {
         let add = |total: &AtomicU64, more: u64| {
             if more > 0 {
                 total.fetch_add(more, Ordering::Relaxed);
@@ -111,12 +111,12 @@ impl Counters {
             add(&cell.read_bytes, pages.read_bytes);
         }
         add(&self.rounds[reason as usize], tally.rounds);
-        *tally = Tally::default();
+        *tally = SessionTally::default();
     }
 
     /// The totals now.
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot {
+    pub fn snapshot(&self) -> CounterSnapshot {
+        CounterSnapshot {
             pages: self.cells.each_ref().map(|cells| {
                 cells.each_ref().map(|cell| Pages {
                     hits: cell.hits.load(Ordering::Relaxed),
@@ -129,7 +129,7 @@ impl Counters {
     }
 }
 
-impl Snapshot {
+impl CounterSnapshot {
     /// Pages of one kind read for one reason.
     pub fn pages(&self, reason: Reason, kind: PageKind) -> Pages {
         self.pages[reason as usize][kind.index()]

@@ -14,11 +14,11 @@ pub(crate) mod open_files;
 use crate::page::verify_address;
 use crate::{Address, Error, PageCache, PageKind, Result};
 use around::Around;
-use open_files::{Handle, OpenFiles};
+use open_files::{FileHandle, OpenFiles};
 use os::io::CallerReads;
 use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Weak};
-use os::{Access, BLOCK_BYTES, Buffer, Disk, File, Open, Reads, Source};
+use os::{Access, BLOCK_BYTES, Buffer, Disk, File, OpenSource, ReadSource, Reads};
 use std::error;
 use std::fmt;
 use std::io;
@@ -31,7 +31,7 @@ pub struct PagedFile {
     path: PathBuf,
     disk: Arc<dyn Disk>,
     reads: Arc<dyn Reads>,
-    handle: Arc<Handle>,
+    handle: Arc<FileHandle>,
     pool: Arc<OpenFiles>,
     /// The cache the file is registered with, for as long as that lives.
     home: Weak<PageCache>,
@@ -40,7 +40,7 @@ pub struct PagedFile {
 }
 
 /// Stored bytes of a page within the whole blocks that were read.
-pub(crate) struct Stored {
+pub(crate) struct StoredPage {
     /// What was read.
     pub buffer: Buffer,
     /// Where the page starts in it.
@@ -149,7 +149,7 @@ impl PagedFile {
     }
 
     /// The stored bytes of the page at `at`, not verified yet.
-    pub(crate) fn read(&self, at: &Address, kind: PageKind) -> Result<Stored> {
+    pub(crate) fn read(&self, at: &Address, kind: PageKind) -> Result<StoredPage> {
         verify_address(at).map_err(|why| self.corrupt(kind, at.offset, why))?;
         let start = (at.offset % BLOCK_BYTES as u64) as usize;
         let mut buffer = Buffer::zeroed((start + at.bytes as usize).next_multiple_of(BLOCK_BYTES));
@@ -160,14 +160,14 @@ impl PagedFile {
     }
 
     /// What a read into `buffer` came to, of which the first page wanted starts at `start`.
-    pub(crate) fn stored(&self, mut buffer: Buffer, start: usize, read: io::Result<usize>) -> Result<Stored> {
+    pub(crate) fn stored(&self, mut buffer: Buffer, start: usize, read: io::Result<usize>) -> Result<StoredPage> {
         let read = read.map_err(|error| self.io_error("read", error))?;
         buffer.set_len_within_capacity(read);
-        Ok(Stored { buffer, start })
+        Ok(StoredPage { buffer, start })
     }
 
     /// A page must not lie beyond what was read from `offset` on, which is less than asked only at the end of the file.
-    pub(crate) fn check_end(&self, stored: &Stored, offset: u64, at: &Address, kind: PageKind) -> Result<()> {
+    pub(crate) fn check_end(&self, stored: &StoredPage, offset: u64, at: &Address, kind: PageKind) -> Result<()> {
         let end = offset + stored.buffer.len() as u64;
         if at.end() <= end {
             return Ok(());
@@ -209,15 +209,15 @@ impl PagedFile {
 
 /// Opened for each read when it is made. Who waits for a read holds what keeps the file on the disk; a read that nobody
 /// waits for any more may find it gone, and nobody is there to see the error.
-impl Source for PagedFile {
-    fn open(self: Arc<Self>) -> io::Result<Open> {
+impl ReadSource for PagedFile {
+    fn open(self: Arc<Self>) -> io::Result<OpenSource> {
         let file = self.pool.get(&self.handle, || self.open_on_disk()).map_err(not_opened)?;
-        Ok(Open::new(file, self))
+        Ok(OpenSource::new(file, self))
     }
 
-    fn try_open(self: Arc<Self>) -> io::Result<Option<Open>> {
+    fn try_open(self: Arc<Self>) -> io::Result<Option<OpenSource>> {
         let file = self.pool.try_get(&self.handle, || self.open_on_disk()).map_err(not_opened)?;
-        Ok(file.map(|file| Open::new(file, self)))
+        Ok(file.map(|file| OpenSource::new(file, self)))
     }
 
     fn closed(&self) {

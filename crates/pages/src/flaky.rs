@@ -10,29 +10,29 @@ use std::collections::{HashMap, HashSet};
 /// Wraps a source and faults more often than it does.
 pub struct Flaky<S> {
     source: S,
-    state: RefCell<State>,
+    state: RefCell<FlakyState>,
     refusals: Cell<u64>,
 }
 
-struct State {
+struct FlakyState {
     /// Refused since the last fetch.
-    noted: Vec<Place>,
+    noted: Vec<FlakyPlace>,
     /// Fetched in this step: given until it is released.
-    fetched: HashSet<Place>,
+    fetched: HashSet<FlakyPlace>,
     /// `None`: nothing stays from step to step.
-    memory: Option<Memory>,
+    memory: Option<FlakyMemory>,
 }
 
 /// Pages remembered from step to step, each for a number of touches still to come.
-struct Memory {
-    touches: HashMap<Place, u32>,
+struct FlakyMemory {
+    touches: HashMap<FlakyPlace, u32>,
     random: SplitMix,
 }
 
 /// Id of the file and offset.
-type Place = (u64, u64);
+type FlakyPlace = (u64, u64);
 
-fn place(at: PageAt<'_>) -> Place {
+fn place(at: PageAt<'_>) -> FlakyPlace {
     (at.file.id(), at.address.offset)
 }
 
@@ -45,11 +45,11 @@ impl<S: PageSource> Flaky<S> {
     /// Refuses pages by a schedule that `seed` decides: one seen for the first time in half of the cases, and any page
     /// again once it was touched 5 to 10 times since it came.
     pub fn forgetful(source: S, seed: u64) -> Self {
-        Self::with_memory(source, Some(Memory { touches: HashMap::new(), random: SplitMix(seed) }))
+        Self::with_memory(source, Some(FlakyMemory { touches: HashMap::new(), random: SplitMix(seed) }))
     }
 
-    fn with_memory(source: S, memory: Option<Memory>) -> Self {
-        let state = State { noted: Vec::new(), fetched: HashSet::new(), memory };
+    fn with_memory(source: S, memory: Option<FlakyMemory>) -> Self {
+        let state = FlakyState { noted: Vec::new(), fetched: HashSet::new(), memory };
         Self { source, state: RefCell::new(state), refusals: Cell::new(0) }
     }
 
@@ -64,8 +64,8 @@ impl<S: PageSource> Flaky<S> {
     }
 }
 
-impl State {
-    fn refuses(&mut self, place: Place) -> bool {
+impl FlakyState {
+    fn refuses(&mut self, place: FlakyPlace) -> bool {
         if self.fetched.contains(&place) {
             return false;
         }
@@ -85,8 +85,8 @@ impl State {
     }
 }
 
-impl Memory {
-    fn remember(&mut self, place: Place) {
+impl FlakyMemory {
+    fn remember(&mut self, place: FlakyPlace) {
         let touches = 5 + (self.random.next() % 6) as u32;
         self.touches.insert(place, touches);
     }

@@ -22,7 +22,7 @@
 //!   out by who set the word to 0, after all who held the page let it go (release, acquire).
 
 use crate::cache::budget::Charge;
-use crate::cache::shard::Key;
+use crate::cache::shard::PageKey;
 use crate::{Address, PageHeader, PageKind};
 use os::Buffer;
 use os::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -74,7 +74,7 @@ pub(crate) struct Frame {
     uses: AtomicU8,
     /// Own number; 0 of a frame that is alone.
     number: u32,
-    page: UnsafeCell<Option<Page>>,
+    page: UnsafeCell<Option<FramePage>>,
 }
 
 // SAFETY: `page` is reached only through a pin of a live frame, for reading, or by the one who set the word to 0 or has the
@@ -82,7 +82,7 @@ pub(crate) struct Frame {
 unsafe impl Sync for Frame {}
 
 /// What a live frame holds. Fields drop in this order: the memory is gone before the budget hears of it, the frames last.
-struct Page {
+struct FramePage {
     buffer: Buffer,
     address: Address,
     kind: PageKind,
@@ -129,18 +129,18 @@ impl Frame {
 
     /// Whether the frame has, or had, this name.
     #[inline]
-    pub fn is_named(&self, key: Key) -> bool {
+    pub fn is_named(&self, key: PageKey) -> bool {
         self.unit.load(Ordering::Relaxed) == key.unit && self.slot.load(Ordering::Relaxed) == key.slot
     }
 
     /// The name, of a page that the cache has. Under the lock of the shard.
-    pub fn key(&self) -> Key {
-        Key { slot: self.slot.load(Ordering::Relaxed), unit: self.unit.load(Ordering::Relaxed) }
+    pub fn key(&self) -> PageKey {
+        PageKey { slot: self.slot.load(Ordering::Relaxed), unit: self.unit.load(Ordering::Relaxed) }
     }
 
     /// A reference to the page, if the frame holds the one of this name and the cache has it.
     #[inline]
-    pub fn find(&self, key: Key) -> Option<PageRef> {
+    pub fn find(&self, key: PageKey) -> Option<PageRef> {
         let word = self.word.fetch_add(1, Ordering::Acquire);
         // Now it is a pin, whatever of, and goes as one.
         let page = PageRef(NonNull::from(self));
@@ -221,7 +221,7 @@ impl Frame {
 /// What was in a frame, on its way out. The frame is used again once this is dropped, and not before it has left its chain:
 /// the next page in it may come into a chain of another shard, under another lock.
 pub(crate) struct Evicted {
-    page: Page,
+    page: FramePage,
     number: u32,
 }
 
@@ -307,7 +307,7 @@ impl PageRef {
     /// A page of this name, whose memory is paid for by `charge`. The cache does not have it yet.
     pub(crate) fn charged(
         frames: &Arc<Frames>,
-        key: Key,
+        key: PageKey,
         buffer: Buffer,
         header: &PageHeader,
         at: Address,
@@ -333,7 +333,7 @@ impl PageRef {
         frames: Option<Arc<Frames>>,
     ) -> Self {
         buffer.set_len_within_capacity(header.memory_bytes as usize);
-        let page = Page { buffer, address, kind: header.kind, hints: OnceLock::new(), charge, frames };
+        let page = FramePage { buffer, address, kind: header.kind, hints: OnceLock::new(), charge, frames };
         // SAFETY: it is not live, so who looks at it does not look at the page; and the caller alone fills it.
         unsafe {
             *frame.as_ref().page.get() = Some(page);
@@ -350,7 +350,7 @@ impl PageRef {
     }
 
     #[inline]
-    fn page(&self) -> &Page {
+    fn page(&self) -> &FramePage {
         // SAFETY: while it is pinned a live frame's page is not changed, and nobody has it mutably. That it is live was seen,
         // with acquire, by who made the first reference.
         unsafe { &*self.frame().page.get() }.as_ref().expect("a live frame holds a page")

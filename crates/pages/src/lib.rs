@@ -27,7 +27,7 @@ pub mod source;
 pub mod trace;
 
 pub use address::{Address, PACK_BYTES};
-pub use cache::{CacheUsage, FilesUsage, Heat, Held, PageCache, ResidentPage};
+pub use cache::{CacheUsage, FilesUsage, HeldPage, PageCache, PageHeat, ResidentPage};
 pub use counters::{Counters, Reason};
 pub use error::{Error, Result};
 pub use file::PagedFile;

@@ -22,7 +22,7 @@ const MAX_UNUSED: usize = 16 << 10;
 
 /// How a page was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum PageFound {
     /// It was in memory.
     Hit,
     /// It was missing, and read.
@@ -33,7 +33,7 @@ pub enum Found {
     Shared,
 }
 
-impl Found {
+impl PageFound {
     /// Name for reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ pub struct Visit {
     /// Of an index node, its height above the lowest pages of its tree; 0 for other pages.
     pub level: u8,
     /// How it was found.
-    pub found: Found,
+    pub found: PageFound,
     /// Rounds of waiting before it was given.
     pub round: u64,
 }
@@ -131,15 +131,15 @@ pub(crate) struct Notebook {
     /// Places of files in the notes, by their ids.
     places: HashMap<u64, usize>,
     /// Asked for in this step and not in memory.
-    missing: BTreeSet<Page>,
+    missing: BTreeSet<NotedPage>,
     /// Given in this step.
-    given: HashSet<Page>,
+    given: HashSet<NotedPage>,
     /// Brought and not given since.
-    brought: HashMap<Page, Found>,
+    brought: HashMap<NotedPage, PageFound>,
 }
 
 /// Id of the file, offset, kind.
-type Page = (u64, u64, PageKind);
+type NotedPage = (u64, u64, PageKind);
 
 impl Notebook {
     pub fn notes(&self) -> &Notes {
@@ -168,8 +168,8 @@ impl Notebook {
             return;
         }
         self.meet(file);
-        let found = self.brought.remove(&place).unwrap_or(Found::Hit);
-        if found == Found::Hit {
+        let found = self.brought.remove(&place).unwrap_or(PageFound::Hit);
+        if found == PageFound::Hit {
             self.touched(file.id(), kind).hits += 1;
         }
         if self.notes.visits.len() == MAX_VISITS {
@@ -195,11 +195,11 @@ impl Notebook {
         let place = (file, at.offset, kind);
         self.missing.remove(&place);
         self.given.remove(&place);
-        self.bring(place, if needed { Found::Fault } else { Found::Ahead });
+        self.bring(place, if needed { PageFound::Fault } else { PageFound::Ahead });
     }
 
-    fn bring(&mut self, page: Page, found: Found) {
-        if self.brought.len() < MAX_UNUSED || found == Found::Fault {
+    fn bring(&mut self, page: NotedPage, found: PageFound) {
+        if self.brought.len() < MAX_UNUSED || found == PageFound::Fault {
             self.brought.insert(page, found);
         }
     }
@@ -208,7 +208,7 @@ impl Notebook {
     pub fn end_round(&mut self) {
         for page in std::mem::take(&mut self.missing) {
             self.touched(page.0, page.2).shared += 1;
-            self.bring(page, Found::Shared);
+            self.bring(page, PageFound::Shared);
         }
     }
 

@@ -1,12 +1,12 @@
 //! For tests: a file of numbered pages on a simulated disk, and a disk that tells of its reads.
 
-use crate::cache::shard::Key;
+use crate::cache::shard::PageKey;
 use crate::flaky::SplitMix;
 use crate::{Address, Codec, HEADER_BYTES, PageCache, PageKind, PageRef, PageSource, PagedFile, Stop, encode_page};
 use crate::{Packing, Result};
 use os::sim::{SimDisk, SimReads};
 use os::sync::{Arc, Condvar, Mutex};
-use os::{Access, Disk, Entry, File, Lock, Machine, Reads};
+use os::{Access, DirectoryEntry, Disk, File, Lock, Machine, Reads};
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -107,8 +107,8 @@ impl Numbered {
     }
 
     /// The cache's key of a page.
-    pub fn key(&self, file: &PagedFile, number: usize) -> Key {
-        Key::new(file, &self.pages[number].1)
+    pub fn key(&self, file: &PagedFile, number: usize) -> PageKey {
+        PageKey::new(file, &self.pages[number].1)
     }
 }
 
@@ -156,7 +156,7 @@ impl Disk for Watched<SimDisk> {
     fn remove(&self, _: &Path) -> io::Result<()> {
         unreachable!("{READS_ONLY}")
     }
-    fn list(&self, _: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, _: &Path) -> io::Result<Vec<DirectoryEntry>> {
         unreachable!("{READS_ONLY}")
     }
     fn exists(&self, _: &Path) -> io::Result<bool> {

@@ -57,11 +57,11 @@ pub enum Use {
 
 /// What a resident page is removed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(pub(crate) u32);
+pub struct PolicyPlace(pub(crate) u32);
 
 /// Totals since the policy was made. They only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct PolicyCounts {
     /// Pages that came in.
     pub admitted: u64,
     /// Of these, those that were remembered.
@@ -99,19 +99,19 @@ impl Tuning {
 
 /// Which pages stay and which go. `T` is what the owner calls a page.
 pub struct Policy<T> {
-    nodes: Vec<Node<T>>,
+    nodes: Vec<PolicyNode<T>>,
     /// The first of the places that are free, which follow each other by `newer`.
     free: u32,
-    lines: [Line; LINES],
+    lines: [PolicyLine; LINES],
     pages: usize,
     kept_pages: usize,
     ghost: Ghost,
     tuning: Tuning,
-    counts: Counts,
+    counts: PolicyCounts,
 }
 
 /// A page, or a free place.
-struct Node<T> {
+struct PolicyNode<T> {
     page: T,
     hash: u32,
     bytes: u32,
@@ -137,14 +137,14 @@ enum Standing {
 }
 
 /// Pages from the oldest to the newest.
-struct Line {
+struct PolicyLine {
     oldest: u32,
     newest: u32,
     bytes: u64,
 }
 
 /// What becomes of a page that was looked at.
-enum Verdict {
+enum EvictionVerdict {
     Goes { remembered: bool },
     Stays { standing: Standing, chances: u8 },
 }
@@ -177,12 +177,12 @@ impl<T: Copy> Policy<T> {
         Self {
             nodes: Vec::new(),
             free: NONE,
-            lines: [const { Line { oldest: NONE, newest: NONE, bytes: 0 } }; LINES],
+            lines: [const { PolicyLine { oldest: NONE, newest: NONE, bytes: 0 } }; LINES],
             pages: 0,
             kept_pages: 0,
             ghost: Ghost::default(),
             tuning,
-            counts: Counts::default(),
+            counts: PolicyCounts::default(),
         }
     }
 
@@ -192,7 +192,7 @@ impl<T: Copy> Policy<T> {
     /// # Panics
     ///
     /// If the page has 4 GiB or there are four billion.
-    pub fn admit(&mut self, page: T, key: u64, class: Class, bytes: u64, asked: bool) -> Place {
+    pub fn admit(&mut self, page: T, key: u64, class: Class, bytes: u64, asked: bool) -> PolicyPlace {
         let hash = (key ^ (key >> 32)) as u32;
         let bytes = u32::try_from(bytes).expect("a page is shorter than 4 GiB");
         let standing = match asked {
@@ -203,16 +203,16 @@ impl<T: Copy> Policy<T> {
             }
             true => Standing::Asked,
         };
-        let node = Node { page, hash, bytes, newer: NONE, older: NONE, class, standing, chances: 0 };
+        let node = PolicyNode { page, hash, bytes, newer: NONE, older: NONE, class, standing, chances: 0 };
         let place = self.take_place(node);
         self.push(place);
         self.pages += 1;
         self.counts.admitted += 1;
-        Place(place)
+        PolicyPlace(place)
     }
 
     /// A page has proven itself where the policy did not see it: it stays as one that has so many chances.
-    pub fn prove(&mut self, place: Place, chances: u8) {
+    pub fn prove(&mut self, place: PolicyPlace, chances: u8) {
         if self.is_kept(place) {
             return;
         }
@@ -226,19 +226,19 @@ impl<T: Copy> Policy<T> {
 
     /// A page stays from now on for as long as there are others that can go. How many of them are kept is for the owner to
     /// bound.
-    pub fn keep(&mut self, place: Place) {
+    pub fn keep(&mut self, place: PolicyPlace) {
         self.change_standing(place.0, Standing::Kept);
     }
 
     /// A page that is kept is a proven one from now on.
-    pub fn keep_no_more(&mut self, place: Place) {
+    pub fn keep_no_more(&mut self, place: PolicyPlace) {
         if self.is_kept(place) {
             self.change_standing(place.0, Standing::Proven);
         }
     }
 
     /// Whether a page is kept.
-    pub fn is_kept(&self, place: Place) -> bool {
+    pub fn is_kept(&self, place: PolicyPlace) -> bool {
         self.nodes[place.0 as usize].standing == Standing::Kept
     }
 
@@ -269,7 +269,7 @@ impl<T: Copy> Policy<T> {
     }
 
     /// Chances that a page has left, of one that has proven itself; all there can be of one that is kept.
-    pub fn chances(&self, place: Place) -> Option<u8> {
+    pub fn chances(&self, place: PolicyPlace) -> Option<u8> {
         let node = &self.nodes[place.0 as usize];
         match node.standing {
             Standing::Proven => Some(node.chances),
@@ -279,7 +279,7 @@ impl<T: Copy> Policy<T> {
     }
 
     /// A page is gone for a reason of the owner's. It is not remembered.
-    pub fn remove(&mut self, place: Place) {
+    pub fn remove(&mut self, place: PolicyPlace) {
         self.take_out(place.0);
     }
 
@@ -300,8 +300,8 @@ impl<T: Copy> Policy<T> {
                     self.push(place);
                 }
                 Use::Times(times) => match self.verdict(&self.nodes[place as usize], times) {
-                    Verdict::Goes { remembered } => return Some(self.let_go(place, remembered)),
-                    Verdict::Stays { standing, chances } => {
+                    EvictionVerdict::Goes { remembered } => return Some(self.let_go(place, remembered)),
+                    EvictionVerdict::Stays { standing, chances } => {
                         self.unlink(place);
                         let node = &mut self.nodes[place as usize];
                         if standing == Standing::Proven && node.standing != Standing::Proven {
@@ -321,9 +321,9 @@ impl<T: Copy> Policy<T> {
     }
 
     /// What becomes of an unpinned page used `times` since the last look.
-    fn verdict(&self, node: &Node<T>, times: u8) -> Verdict {
-        let stays = |standing, chances| Verdict::Stays { standing, chances };
-        let goes = |remembered| Verdict::Goes { remembered };
+    fn verdict(&self, node: &PolicyNode<T>, times: u8) -> EvictionVerdict {
+        let stays = |standing, chances| EvictionVerdict::Stays { standing, chances };
+        let goes = |remembered| EvictionVerdict::Goes { remembered };
         match (node.class, node.standing) {
             // There is nothing else.
             (_, Standing::Kept) => goes(false),
@@ -390,17 +390,17 @@ impl<T: Copy> Policy<T> {
     }
 
     /// Totals so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> PolicyCounts {
         self.counts
     }
 
     /// Memory the policy takes, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.nodes.capacity() * size_of::<Node<T>>() + self.ghost.memory_bytes()
+        self.nodes.capacity() * size_of::<PolicyNode<T>>() + self.ghost.memory_bytes()
     }
 
     /// A place for `node`, which stands in no line yet.
-    fn take_place(&mut self, node: Node<T>) -> u32 {
+    fn take_place(&mut self, node: PolicyNode<T>) -> u32 {
         if self.free != NONE {
             let place = self.free;
             self.free = self.nodes[place as usize].newer;
@@ -444,7 +444,7 @@ impl<T: Copy> Policy<T> {
     fn unlink(&mut self, place: u32) {
         let line = self.line_of(place);
         self.kept_pages -= usize::from(line >= OPEN_LINES);
-        let Node { older, newer, bytes, .. } = self.nodes[place as usize];
+        let PolicyNode { older, newer, bytes, .. } = self.nodes[place as usize];
         match older {
             NONE => self.lines[line].oldest = newer,
             _ => self.nodes[older as usize].newer = newer,

@@ -25,13 +25,13 @@ use ahead::is_node;
 pub use own_memory::OwnMemory;
 use parked::Unparked;
 pub(crate) use round::PageRead;
-use round::{Manner, Round, Waiter};
-use step::{Request, Step};
+use round::{Manner, RoomWaiter, Round};
+use step::{Request, StepState};
 
-use crate::cache::claim::Look;
+use crate::cache::claim::PageLookup;
 use crate::cache::flight::Demand;
-use crate::cache::shard::Key;
-use crate::counters::Tally;
+use crate::cache::shard::PageKey;
+use crate::counters::SessionTally;
 use crate::notes::{Notebook, Notes};
 use crate::trace::How;
 use crate::{Address, PageAt, PageCache, PageKind, PageRef, PageSource, Reason, Result, Stop};
@@ -92,7 +92,7 @@ pub struct Session {
     waits: Cell<Waits>,
     /// Notes of what it was asked for, if it takes any.
     notebook: Option<Box<RefCell<Notebook>>>,
-    step: RefCell<Step>,
+    step: RefCell<StepState>,
     rounds: Cell<u64>,
     /// Pages read from disk, by kind.
     reads: [Cell<u64>; PageKind::ALL.len()],
@@ -185,12 +185,12 @@ impl Session {
             Unparked::Stripped => return Poll::Ready(Ok(())),
             Unparked::Whole(Some(round)) => round,
             Unparked::Whole(None) => match self.begin(step, Some(context), self.waits_for_all()) {
-                Begun::Nothing => return Poll::Ready(Ok(())),
-                Begun::HeldUp => {
+                BegunRound::Nothing => return Poll::Ready(Ok(())),
+                BegunRound::HeldUp => {
                     step.park(&self.cache, None);
                     return Poll::Pending;
                 }
-                Begun::Round(round) => round,
+                BegunRound::Round(round) => round,
             },
         };
         let arrivals = Arc::clone(&round.arrivals);
@@ -210,12 +210,12 @@ impl Session {
 
     /// Begins the round for what was asked for since the last one, if anything was. A task, whose context is given, may have
     /// to wait for room first. If it `waits_for_all`, pages that are not needed are waited for, too.
-    fn begin(&self, step: &mut Step, context: Option<&Context<'_>>, waits_for_all: bool) -> Begun {
+    fn begin(&self, step: &mut StepState, context: Option<&Context<'_>>, waits_for_all: bool) -> BegunRound {
         // First: what has landed since it was asked for is asked for no more.
         step.read_ahead.gather();
         let requests = step.take_requests();
         if requests.is_empty() {
-            return Begun::Nothing;
+            return BegunRound::Nothing;
         }
         let ahead_bytes = match self.admit {
             Admit::Keep => u64::MAX,
@@ -236,11 +236,11 @@ impl Session {
         let in_flight = |key| read_ahead.flight(key);
         let waiter = context.map(|context| {
             let number = *step.waiter.get_or_insert_with(|| self.cache.new_ticket());
-            Waiter { number, context }
+            RoomWaiter { number, context }
         });
         let Some(mut round) = Round::begin(&manner, &requests, in_flight, &mut step.turn, waiter) else {
             step.held_up = requests;
-            return Begun::HeldUp;
+            return BegunRound::HeldUp;
         };
         for read in &round.reads {
             let pages = &mut step.tally.pages[read.kind.index()];
@@ -263,7 +263,7 @@ impl Session {
         }
         self.add_up(&mut step.tally);
         step.read_ahead.add_flights(round.ahead.drain(..));
-        Begun::Round(round)
+        BegunRound::Round(round)
     }
 
     /// Whether a fetch waits for the pages that were asked for ahead, too: a precharge wants them in memory when it is done.
@@ -272,14 +272,14 @@ impl Session {
     }
 
     /// Begins to read what is wanted soon, where others do it: nothing is needed, so there is nothing to wait for.
-    fn begin_ahead(&self, step: &mut Step) {
+    fn begin_ahead(&self, step: &mut StepState) {
         if step.read_ahead.first_hint().is_some_and(|request| request.file.reads().overlap()) {
             self.begin(step, None, false);
         }
     }
 
     /// Ends a round, all needed pages of which have arrived.
-    fn end(&self, step: &mut Step, round: Round) -> Result<()> {
+    fn end(&self, step: &mut StepState, round: Round) -> Result<()> {
         let was_short = round.was_short;
         let (needed, error) = round.gather();
         // While others queue for memory nothing is kept for later.
@@ -298,7 +298,7 @@ impl Session {
 
     /// A page in the cache; counts the hit.
     #[inline]
-    fn find(&self, at: &PageAt<'_>, key: Key, tally: &mut Tally) -> Option<PageRef> {
+    fn find(&self, at: &PageAt<'_>, key: PageKey, tally: &mut SessionTally) -> Option<PageRef> {
         let warm = self.admit.keeps(at.kind);
         let page = match at.parent {
             Some((parent, i)) => self.cache.find_child(parent, i, key, warm),
@@ -316,14 +316,14 @@ impl Session {
     }
 
     /// Notes an access in the trace of the cache, if the cache keeps pages of this kind: others change nothing in it.
-    fn trace(&self, how: How, key: Key, at: &Address, kind: PageKind) {
+    fn trace(&self, how: How, key: PageKey, at: &Address, kind: PageKind) {
         if self.admit.keeps(kind) {
             self.cache.trace().note(self.reason, how, key, at, kind);
         }
     }
 
     #[cold]
-    fn add_up(&self, tally: &mut Tally) {
+    fn add_up(&self, tally: &mut SessionTally) {
         self.cache.counters().add(self.reason, tally);
     }
 }
@@ -350,7 +350,7 @@ impl Session {
 
     /// Notes that the step needs a page that is not in memory.
     #[cold]
-    fn miss(&self, at: &PageAt<'_>, step: &mut Step) -> Stop {
+    fn miss(&self, at: &PageAt<'_>, step: &mut StepState) -> Stop {
         if let Err(error) = at.verify() {
             return error.into();
         }
@@ -419,7 +419,7 @@ impl PageSource for Session {
         if step.pinned_or_ahead(key).is_some() || step.read_ahead.is_in_flight(key) {
             return false;
         }
-        if !matches!(self.cache.look(key, self.admit.keeps(at.kind)), Look::Missing) {
+        if !matches!(self.cache.look(key, self.admit.keeps(at.kind)), PageLookup::Missing) {
             return false;
         }
         let time = step.read_ahead.tick();
@@ -461,14 +461,14 @@ impl PageSource for Session {
 }
 
 impl Session {
-    fn wait_for_round(&self, step: &mut Step) -> Result<()> {
+    fn wait_for_round(&self, step: &mut StepState) -> Result<()> {
         let round = match step.unpark(&self.cache) {
             Unparked::Stripped => return Ok(()),
             Unparked::Whole(Some(round)) => round,
             Unparked::Whole(None) => match self.begin(step, None, self.waits_for_all()) {
-                Begun::Nothing => return Ok(()),
-                Begun::HeldUp => unreachable!("a thread that may wait for room gets it"),
-                Begun::Round(round) => round,
+                BegunRound::Nothing => return Ok(()),
+                BegunRound::HeldUp => unreachable!("a thread that may wait for room gets it"),
+                BegunRound::Round(round) => round,
             },
         };
         round.wait();
@@ -476,7 +476,7 @@ impl Session {
     }
 
     #[inline]
-    fn end_step(&self, step: &mut Step) {
+    fn end_step(&self, step: &mut StepState) {
         if let Some(notebook) = &self.notebook {
             notebook.borrow_mut().end_step();
         }
@@ -487,7 +487,7 @@ impl Session {
 
     /// Forgets what the step asked for, and gives back what it fetched and what it holds of the cache.
     #[inline(never)]
-    fn clear_step(&self, step: &mut Step) {
+    fn clear_step(&self, step: &mut StepState) {
         step.needed.clear();
         step.held_up.clear();
         step.read.clear();
@@ -508,7 +508,7 @@ impl Session {
 }
 
 /// What came of beginning a round.
-enum Begun {
+enum BegunRound {
     /// Nothing was asked for.
     Nothing,
     /// There is no room; the task will be woken.

@@ -7,7 +7,7 @@
 //!
 //! Thread safe.
 
-use crate::cache::shard::Key;
+use crate::cache::shard::PageKey;
 use crate::{Address, PageKind, Reason};
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ impl How {
 
 /// A page that was asked for. 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Access {
+pub struct TracedAccess {
     /// Which file, by a number that the cache gives to no other.
     pub file: u32,
     /// Where the page lies in it, in units of [`PACK_BYTES`](crate::PACK_BYTES), modulo 2^32: 256 GiB of a file.
@@ -52,33 +52,33 @@ pub struct Access {
 #[derive(Default)]
 pub struct Trace {
     is_on: AtomicBool,
-    taken: Mutex<Taken>,
+    taken: Mutex<TakenAccesses>,
 }
 
 #[derive(Default)]
-struct Taken {
-    accesses: Vec<Access>,
+struct TakenAccesses {
+    accesses: Vec<TracedAccess>,
     most: usize,
 }
 
 impl Trace {
     /// Takes down the accesses from now on, `most` of them. Those taken down before are forgotten.
     pub fn start(&self, most: usize) {
-        *self.taken.lock() = Taken { accesses: Vec::new(), most };
+        *self.taken.lock() = TakenAccesses { accesses: Vec::new(), most };
         self.is_on.store(true, Ordering::Relaxed);
     }
 
     /// Ends it: the accesses since [`Trace::start`], in the order in which threads came to tell of them.
-    pub fn finish(&self) -> Vec<Access> {
+    pub fn finish(&self) -> Vec<TracedAccess> {
         self.is_on.store(false, Ordering::Relaxed);
         std::mem::take(&mut *self.taken.lock()).accesses
     }
 
     /// An access by a session whose pages the cache keeps.
     #[inline]
-    pub(crate) fn note(&self, reason: Reason, how: How, key: Key, at: &Address, kind: PageKind) {
+    pub(crate) fn note(&self, reason: Reason, how: How, key: PageKey, at: &Address, kind: PageKind) {
         if self.is_on.load(Ordering::Relaxed) {
-            self.take_down(Access { file: key.slot, unit: key.unit as u32, bytes: at.bytes, kind, how, reason });
+            self.take_down(TracedAccess { file: key.slot, unit: key.unit as u32, bytes: at.bytes, kind, how, reason });
         }
     }
 
@@ -86,12 +86,12 @@ impl Trace {
     pub(crate) fn note_dead(&self, slot: u32) {
         if self.is_on.load(Ordering::Relaxed) {
             let (kind, how, reason) = (PageKind::Footer, How::Dead, Reason::Check);
-            self.take_down(Access { file: slot, unit: 0, bytes: 0, kind, how, reason });
+            self.take_down(TracedAccess { file: slot, unit: 0, bytes: 0, kind, how, reason });
         }
     }
 
     #[cold]
-    fn take_down(&self, access: Access) {
+    fn take_down(&self, access: TracedAccess) {
         let mut taken = self.taken.lock();
         // Also after the end, for whoever saw the flag before.
         if taken.accesses.len() < taken.most {

@@ -4,7 +4,7 @@
 
 use kit::allocations::{Counting, Thread};
 use larch::{Compression, Database, IndexKind, LevelOptions, Reason, Table, TableOptions};
-use os::sim::{Counts, SimDisk};
+use os::sim::{DiskCounts, SimDisk};
 use os::sync::Arc;
 use os::{Access, Disk, Machine};
 use pages::{Admit, PageCache, Session, retry};
@@ -59,12 +59,12 @@ fn all_kinds() -> [TableOptions; 3] {
 }
 
 /// Input and output of all SSTs.
-fn sst_counts(disk: &SimDisk) -> Counts {
+fn sst_counts(disk: &SimDisk) -> DiskCounts {
     let entries = disk.list(Path::new(DIRECTORY)).expect("the disk works");
     let ssts = entries.iter().filter(|entry| entry.name.ends_with(".sst"));
-    ssts.fold(Counts::default(), |sum, entry| {
+    ssts.fold(DiskCounts::default(), |sum, entry| {
         let counts = disk.counts_of(Path::new(DIRECTORY).join(&entry.name));
-        Counts { reads: sum.reads + counts.reads, read_bytes: sum.read_bytes + counts.read_bytes, ..sum }
+        DiskCounts { reads: sum.reads + counts.reads, read_bytes: sum.read_bytes + counts.read_bytes, ..sum }
     })
 }
 

@@ -8,7 +8,7 @@ use kit::Scratch;
 use larch::{Cache, Database, LevelOptions, Table, TableOptions};
 use os::Machine;
 #[cfg(target_os = "linux")]
-use os::real::{Choice, RealReads};
+use os::real::{ReadsChoice, RealReads};
 use os::sim::SimDisk;
 use os::sync::atomic::{AtomicBool, Ordering};
 #[cfg(target_os = "linux")]
@@ -87,7 +87,9 @@ fn descriptors(directory: &Path) -> usize {
 #[cfg(target_os = "linux")]
 fn machines() -> Vec<Machine> {
     let mut machines = Vec::new();
-    for (choice, name) in [(Choice::Ring, "io_uring"), (Choice::Threads, "threads"), (Choice::Caller, "caller")] {
+    for (choice, name) in
+        [(ReadsChoice::Ring, "io_uring"), (ReadsChoice::Threads, "threads"), (ReadsChoice::Caller, "caller")]
+    {
         let machine = Machine { reads: Arc::new(RealReads::alone(choice)), ..Machine::real() };
         if machine.reads.name() == name {
             machines.push(machine);

@@ -3,7 +3,7 @@
 use super::bytes_of;
 use crate::recorded::Page;
 use crate::replay;
-use ::pages::policy::{Place, Policy, Tuning, Use};
+use ::pages::policy::{Policy, PolicyPlace, Tuning, Use};
 
 /// Pages looked at for one to go: as many as the cache does.
 const LOOK: usize = 64;
@@ -12,7 +12,7 @@ pub(super) struct Larch<'p> {
     pages: &'p [Page],
     budget: u64,
     policy: Policy<u32>,
-    places: Vec<Option<Place>>,
+    places: Vec<Option<PolicyPlace>>,
     uses: Vec<u8>,
 }
 

@@ -5,7 +5,7 @@ use pages::Reason;
 
 #[test]
 fn pages_have_numbers_and_die_with_their_files() {
-    let access = |file, unit, kind, how| Access { file, unit, bytes: 100, kind, how, reason: Reason::Point };
+    let access = |file, unit, kind, how| TracedAccess { file, unit, bytes: 100, kind, how, reason: Reason::Point };
     let accesses = vec![
         access(1, 8, PageKind::Index, How::Hit),
         access(1, 9, PageKind::Data, How::Needed),
@@ -26,7 +26,8 @@ fn pages_have_numbers_and_die_with_their_files() {
 
 #[test]
 fn a_trace_in_which_nothing_was_asked_for_is_empty() {
-    let dead = Access { file: 1, unit: 0, bytes: 0, kind: PageKind::Footer, how: How::Dead, reason: Reason::Check };
+    let dead =
+        TracedAccess { file: 1, unit: 0, bytes: 0, kind: PageKind::Footer, how: How::Dead, reason: Reason::Check };
     for accesses in [Vec::new(), vec![dead]] {
         let trace = Trace { name: "a".to_owned(), operations: 1, accesses };
         assert_eq!(Recorded::new(&trace).err(), Some(Failed::Empty("the trace of a is empty".to_owned())));

@@ -3,7 +3,8 @@
 use super::*;
 
 fn traces() -> Vec<Trace> {
-    let access = |unit, how| Access { file: 7, unit, bytes: 4096, kind: PageKind::Data, how, reason: Reason::Scan };
+    let access =
+        |unit, how| TracedAccess { file: 7, unit, bytes: 4096, kind: PageKind::Data, how, reason: Reason::Scan };
     let accesses = vec![access(1, How::Needed), access(2, How::Ahead), access(1, How::Hit)];
     vec![
         Trace { name: "reads".to_owned(), operations: 2, accesses },

@@ -8,7 +8,7 @@ use crate::inspect::scrub::ScrubJob;
 use crate::warm::job::WarmJob;
 use crate::write::flush::FlushJob;
 use os::Priority;
-use os::process::Origin;
+use os::process::ProcessOrigin;
 use os::sync::Arc;
 
 /// Begins the background work of a database that was opened for writing.
@@ -23,7 +23,7 @@ pub fn begin(core: &Arc<Core>) {
         idle: threads.worker(Priority::Low, Arc::new(IdleJob::new(weak()))),
     };
     // A reader may end after the last handle, and in a child process.
-    let (compact, origin) = (Arc::downgrade(&workers.compact), Origin::here());
+    let (compact, origin) = (Arc::downgrade(&workers.compact), ProcessOrigin::here());
     core.views.snapshots.on_gone(move || {
         if let Some(compact) = compact.upgrade().filter(|_| origin.is_here()) {
             compact.wake();

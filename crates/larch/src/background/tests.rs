@@ -13,7 +13,7 @@ use os::io::CallerReads;
 use os::real::ThreadPool;
 use os::sim::SimDisk;
 use os::sync::{Arc, Condvar, Mutex};
-use os::{Disk, Duty, Job, Machine, Priority, Read, Reads, Threads, Urgency, Worker};
+use os::{Disk, Duty, Job, Machine, Priority, ReadRequest, Reads, Threads, Urgency, Worker};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::pin::Pin;
@@ -22,17 +22,17 @@ use std::task::{Context, Wake, Waker};
 /// Reads that wait until the test ends them.
 #[derive(Debug, Default)]
 struct HeldReads {
-    reads: Mutex<Vec<Read>>,
+    reads: Mutex<Vec<ReadRequest>>,
     changed: Condvar,
     is_open: Mutex<bool>,
 }
 
 impl HeldReads {
     /// Takes the reads of this urgency, once there are any.
-    fn take(&self, urgency: Urgency) -> Vec<Read> {
+    fn take(&self, urgency: Urgency) -> Vec<ReadRequest> {
         let mut reads = self.reads.lock();
         loop {
-            let taken: Vec<Read> = reads.extract_if(.., |read| read.urgency == urgency).collect();
+            let taken: Vec<ReadRequest> = reads.extract_if(.., |read| read.urgency == urgency).collect();
             if !taken.is_empty() {
                 return taken;
             }
@@ -49,7 +49,7 @@ impl HeldReads {
 }
 
 impl Reads for HeldReads {
-    fn submit(&self, reads: Vec<Read>) {
+    fn submit(&self, reads: Vec<ReadRequest>) {
         if *self.is_open.lock() {
             CallerReads.submit(reads);
             return;
@@ -58,7 +58,7 @@ impl Reads for HeldReads {
         self.changed.notify_all();
     }
 
-    fn make(&self, read: Read) {
+    fn make(&self, read: ReadRequest) {
         self.submit(vec![read]);
     }
 

@@ -7,7 +7,7 @@ use crate::log::resting::RestingDisk;
 use crate::manifest::db_file::FileOpener;
 use crate::options::Options;
 use os::Machine;
-use os::process::Origin;
+use os::process::ProcessOrigin;
 use os::sync::Arc;
 use os::sync::atomic::AtomicU64;
 use pages::{OwnMemory, PageCache};
@@ -37,7 +37,7 @@ pub struct Environment {
     /// Memory of work under way.
     pub held: Held,
     /// The process that opened the database.
-    origin: Origin,
+    origin: ProcessOrigin,
 }
 
 impl Environment {
@@ -55,7 +55,7 @@ impl Environment {
             opener,
             epoch,
             written: Written::default(),
-            origin: Origin::here(),
+            origin: ProcessOrigin::here(),
         }
     }
 

@@ -5,7 +5,7 @@
 //! tried again after each later install, and the next open for writing removes it, since no manifest names it.
 
 use os::Disk;
-use os::process::Origin;
+use os::process::ProcessOrigin;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex};
 use std::io::ErrorKind;
@@ -18,7 +18,7 @@ const MOST_PATHS: usize = 10_000;
 #[derive(Debug)]
 pub struct Leftovers {
     disk: Arc<dyn Disk>,
-    origin: Origin,
+    origin: ProcessOrigin,
     paths: Mutex<Vec<PathBuf>>,
     failures: AtomicU64,
 }
@@ -26,7 +26,7 @@ pub struct Leftovers {
 impl Leftovers {
     /// None yet.
     pub fn new(disk: Arc<dyn Disk>) -> Arc<Self> {
-        Arc::new(Self { disk, origin: Origin::here(), paths: Mutex::default(), failures: AtomicU64::new(0) })
+        Arc::new(Self { disk, origin: ProcessOrigin::here(), paths: Mutex::default(), failures: AtomicU64::new(0) })
     }
 
     /// Removes a file, now or later. A forked child that drops its copy of a handle removes nothing.

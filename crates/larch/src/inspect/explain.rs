@@ -24,7 +24,7 @@ use std::ops::Bound;
 
 mod text;
 
-pub use pages::notes::Found as PageFound;
+pub use pages::notes::PageFound;
 
 /// What a read did. Printed, it is a table for people.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use cached::Cached;
 use os::sync::atomic::{AtomicU64, Ordering};
 use pages::PageKind;
 use pages::cache::CacheUsage;
-use pages::counters::Snapshot;
+use pages::counters::CounterSnapshot;
 use sst::{GroupTrees, Tree};
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ pub struct Metrics {
     /// Of the pages read, those that hold rows and values.
     pub data_page_reads: u64,
     /// Pages by reason and kind.
-    pub pages: Snapshot,
+    pub pages: CounterSnapshot,
     /// The page cache.
     pub cache: CacheUsage,
     /// Memory of index nodes and flat indexes. As the three below it counts what all users of the cache have in memory;

@@ -16,7 +16,7 @@
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock, Weak};
-use os::{Access, Disk, Entry, File, Lock};
+use os::{Access, DirectoryEntry, Disk, File, Lock};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -109,7 +109,7 @@ impl Disk for RestingDisk {
         self.disk.remove(path)
     }
 
-    fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>> {
         self.disk.list(directory)
     }
 

@@ -478,7 +478,7 @@ fn hot_and_cold() -> Arc<SimDisk> {
 struct Cost {
     reads: u64,
     rounds: u64,
-    pages: pages::counters::Snapshot,
+    pages: pages::counters::CounterSnapshot,
 }
 
 impl Cost {

@@ -2,7 +2,7 @@
 
 use crate::memtable::MemRow;
 use os::sync::Arc;
-use pages::cache::Held;
+use pages::cache::HeldPage;
 use pages::{PageCache, PageRef};
 use sst::LoadedValue;
 use std::fmt;
@@ -16,7 +16,7 @@ pub type Key = Box<[u8]>;
 pub struct Value(Bytes);
 
 enum Bytes {
-    Page(Held, Range<usize>),
+    Page(HeldPage, Range<usize>),
     Shared(Arc<[u8]>, Range<usize>),
 }
 

@@ -6,19 +6,19 @@ use std::io;
 
 /// Reads a file from its start to its end.
 #[derive(Debug)]
-pub struct Reader {
+pub struct FileReader {
     file: Arc<dyn File>,
     position: u64,
 }
 
-impl Reader {
+impl FileReader {
     /// A stream over `file` that starts at byte 0.
-    pub fn new(file: Arc<dyn File>) -> Reader {
-        Reader { file, position: 0 }
+    pub fn new(file: Arc<dyn File>) -> FileReader {
+        FileReader { file, position: 0 }
     }
 }
 
-impl io::Read for Reader {
+impl io::Read for FileReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read_at(buffer, self.position)?;
         self.position += read as u64;

@@ -1,6 +1,6 @@
 //! What readers of a whole file promise.
 
-use super::{Access, Disk, Reader};
+use super::{Access, Disk, FileReader};
 use crate::sim::SimDisk;
 use std::io::Read;
 use std::path::Path;
@@ -12,7 +12,7 @@ fn a_reader_gives_the_file_from_start_to_end() {
     let bytes: Vec<u8> = (0..=255).cycle().take(10_000).collect();
     file.append(&bytes).expect("there is room");
     let mut start = [0; 100];
-    let mut reader = Reader::new(file);
+    let mut reader = FileReader::new(file);
     reader.read_exact(&mut start).expect("the file is long enough");
     assert_eq!(start, bytes[..100]);
     let mut rest = Vec::new();

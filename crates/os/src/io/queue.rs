@@ -12,7 +12,7 @@
 //!
 //! Nobody waits forever: who could begin and was passed by [`PATIENCE`] more urgent reads is next.
 
-use super::{Load, Read, Urgency, Usage};
+use super::{ReadLoad, ReadRequest, Urgency, Usage};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::collections::{HashMap, VecDeque};
@@ -24,7 +24,7 @@ const PATIENCE: usize = 32;
 /// What waits in a queue.
 pub(crate) trait Queued {
     /// Reads of who asked, and bytes from the disk.
-    fn load(&self) -> Load;
+    fn load(&self) -> ReadLoad;
     /// Names by which it can be raised.
     fn tickets(&self) -> impl Iterator<Item = u64>;
 }
@@ -48,7 +48,7 @@ pub(crate) struct QueueLimits {
 #[derive(Debug)]
 pub(crate) struct Begun<T> {
     pub(crate) item: T,
-    load: Load,
+    load: ReadLoad,
     /// What it counts as: it may have been raised.
     urgency: Urgency,
 }
@@ -57,7 +57,7 @@ pub(crate) struct Begun<T> {
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     limits: QueueLimits,
-    lines: [Line<T>; Urgency::ALL.len()],
+    lines: [UrgencyLine<T>; Urgency::ALL.len()],
     /// Where the bearer of a ticket waits; none of those that are needed.
     places: HashMap<u64, (Urgency, u64)>,
     /// Bytes that are not needed begun since a read that was.
@@ -79,7 +79,7 @@ pub(crate) struct Elsewhere {
 
 impl Elsewhere {
     /// Makes a read on this thread. If it is needed it counts, even if who is told panics.
-    pub(crate) fn make(&self, read: Read) {
+    pub(crate) fn make(&self, read: ReadRequest) {
         let counted = (read.urgency == Urgency::Needed).then(|| Counted::new(self));
         read.make();
         drop(counted);
@@ -108,27 +108,27 @@ impl Drop for Counted<'_> {
 
 /// What there is of one urgency.
 #[derive(Debug)]
-struct Line<T> {
+struct UrgencyLine<T> {
     /// By arrival. Holes where one was raised, but not at the front.
     waiting: VecDeque<Option<T>>,
     /// Place of the front; places go on counting.
     front: u64,
-    queued: Load,
-    under_way: Load,
+    queued: ReadLoad,
+    under_way: ReadLoad,
     /// Reads of the disk under way.
     begun: usize,
     /// How many went first while the front could have been begun.
     passed: usize,
 }
 
-impl<T> Line<T> {
-    fn new() -> Line<T> {
-        let load = Load::default();
-        Line { waiting: VecDeque::new(), front: 0, queued: load, under_way: load, begun: 0, passed: 0 }
+impl<T> UrgencyLine<T> {
+    fn new() -> UrgencyLine<T> {
+        let load = ReadLoad::default();
+        UrgencyLine { waiting: VecDeque::new(), front: 0, queued: load, under_way: load, begun: 0, passed: 0 }
     }
 }
 
-impl<T: Queued> Line<T> {
+impl<T: Queued> UrgencyLine<T> {
     fn push(&mut self, item: T) -> u64 {
         self.queued.add(item.load());
         self.waiting.push_back(Some(item));
@@ -154,7 +154,7 @@ impl<T: Queued> Line<T> {
 impl<T: Queued> Queue<T> {
     pub(crate) fn new(limits: QueueLimits) -> Queue<T> {
         assert!(limits.unneeded > 0 && limits.depth > limits.unneeded, "there is room for all urgencies: {limits:?}");
-        let lines = Urgency::ALL.map(|_| Line::new());
+        let lines = Urgency::ALL.map(|_| UrgencyLine::new());
         Queue {
             limits,
             lines,
@@ -255,7 +255,7 @@ impl<T: Queued> Queue<T> {
         let mut items = Vec::new();
         for line in &mut self.lines {
             line.front += line.waiting.len() as u64;
-            line.queued = Load::default();
+            line.queued = ReadLoad::default();
             items.extend(line.waiting.drain(..).flatten());
         }
         items
@@ -271,7 +271,7 @@ impl<T: Queued> Queue<T> {
         }
     }
 
-    fn line(&mut self, urgency: Urgency) -> &mut Line<T> {
+    fn line(&mut self, urgency: Urgency) -> &mut UrgencyLine<T> {
         &mut self.lines[urgency as usize]
     }
 

@@ -11,7 +11,7 @@
 //! ```
 
 use super::queue::Queued;
-use super::{Load, Open, Read, Urgency};
+use super::{OpenSource, ReadLoad, ReadRequest, Urgency};
 use crate::sync::Arc;
 use crate::{BLOCK_BYTES, Buffer, File};
 use std::collections::HashMap;
@@ -28,17 +28,17 @@ const BLOCK: u64 = BLOCK_BYTES as u64;
 
 /// Reads that are made as one.
 #[derive(Debug)]
-pub(crate) struct Run {
-    pub(crate) first: Read,
+pub(crate) struct ReadRun {
+    pub(crate) first: ReadRequest,
     /// In the order of their offsets, after the first.
-    pub(crate) rest: Vec<Read>,
+    pub(crate) rest: Vec<ReadRequest>,
     /// Bytes from the disk.
     bytes: usize,
 }
 
 /// A part of a run, in the order of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum RunPart {
     /// This many bytes, for nobody.
     Gap(usize),
     /// Of the read with this index, the bytes from `from` to the end of its last block.
@@ -47,18 +47,18 @@ pub(crate) enum Part {
 
 /// Bytes that a read has from an earlier one of its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shared {
+struct Overlap {
     from: usize,
     from_start: usize,
     to: usize,
     bytes: usize,
 }
 
-impl Run {
+impl ReadRun {
     /// A read alone.
-    pub(crate) fn alone(read: Read) -> Run {
+    pub(crate) fn alone(read: ReadRequest) -> ReadRun {
         let bytes = whole_blocks(read.buffer.len());
-        Run { first: read, rest: Vec::new(), bytes }
+        ReadRun { first: read, rest: Vec::new(), bytes }
     }
 
     /// How urgent all of them are, or were when they were asked for.
@@ -82,30 +82,30 @@ impl Run {
     }
 
     /// All of them, in the order of their offsets.
-    pub(crate) fn into_reads(self) -> impl Iterator<Item = Read> {
+    pub(crate) fn into_reads(self) -> impl Iterator<Item = ReadRequest> {
         std::iter::once(self.first).chain(self.rest)
     }
 
-    fn get(&self, index: usize) -> &Read {
+    fn get(&self, index: usize) -> &ReadRequest {
         if index == 0 { &self.first } else { &self.rest[index - 1] }
     }
 
     #[cfg(any(test, target_os = "linux"))]
-    pub(crate) fn get_mut(&mut self, index: usize) -> &mut Read {
+    pub(crate) fn get_mut(&mut self, index: usize) -> &mut ReadRequest {
         if index == 0 { &mut self.first } else { &mut self.rest[index - 1] }
     }
 
-    fn iter(&self) -> impl Iterator<Item = &Read> {
+    fn iter(&self) -> impl Iterator<Item = &ReadRequest> {
         std::iter::once(&self.first).chain(&self.rest)
     }
 
-    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Read> {
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut ReadRequest> {
         std::iter::once(&mut self.first).chain(&mut self.rest)
     }
 
-    /// Makes the length of every buffer one of whole blocks; direct I/O wants it. [`Run::shrink`] takes it back.
+    /// Makes the length of every buffer one of whole blocks; direct I/O wants it. [`ReadRun::shrink`] takes it back.
     pub(crate) fn extend(&mut self) -> Lengths {
-        let extend = |read: &mut Read| {
+        let extend = |read: &mut ReadRequest| {
             let len = read.buffer.len();
             read.buffer.set_len_within_capacity(whole_blocks(len));
             len
@@ -123,17 +123,17 @@ impl Run {
     }
 
     /// What is read, from the offset of the first to the end of the run.
-    pub(crate) fn parts(&self) -> Vec<Part> {
+    pub(crate) fn parts(&self) -> Vec<RunPart> {
         let mut parts = Vec::with_capacity(self.len() + 4);
         let mut end = self.first.offset;
         for (index, read) in self.iter().enumerate() {
             if read.offset > end {
-                parts.push(Part::Gap(memory_bytes(read.offset - end)));
+                parts.push(RunPart::Gap(memory_bytes(read.offset - end)));
                 end = read.offset;
             }
             let read_end = end_of(read);
             if read_end > end {
-                parts.push(Part::Read { index, from: memory_bytes(end - read.offset) });
+                parts.push(RunPart::Read { index, from: memory_bytes(end - read.offset) });
                 end = read_end;
             }
         }
@@ -150,7 +150,7 @@ impl Run {
             if read.offset < end {
                 let bytes = memory_bytes(end.min(read_end) - read.offset);
                 let from_start = memory_bytes(read.offset - source.offset);
-                self.copy(Shared { from: farthest, from_start, to, bytes });
+                self.copy(Overlap { from: farthest, from_start, to, bytes });
             }
             if read_end > end {
                 farthest = to;
@@ -158,7 +158,7 @@ impl Run {
         }
     }
 
-    fn copy(&mut self, Shared { from, from_start, to, bytes }: Shared) {
+    fn copy(&mut self, Overlap { from, from_start, to, bytes }: Overlap) {
         let (source, target) = if from == 0 {
             (&self.first, &mut self.rest[to - 1])
         } else {
@@ -170,25 +170,25 @@ impl Run {
 
     /// Opens what all of them are of, unless that has to wait.
     #[cfg(target_os = "linux")]
-    pub(crate) fn try_open(&self) -> io::Result<Option<Open>> {
+    pub(crate) fn try_open(&self) -> io::Result<Option<OpenSource>> {
         Arc::clone(&self.first.source).try_open()
     }
 
     /// Opens what all of them are of, and may wait for it.
-    pub(crate) fn open(&self) -> io::Result<Open> {
+    pub(crate) fn open(&self) -> io::Result<OpenSource> {
         Arc::clone(&self.first.source).open()
     }
 
     /// Reads on this thread, which has nothing open.
-    pub(crate) fn read(&mut self) -> Outcome {
+    pub(crate) fn read(&mut self) -> RunOutcome {
         // Closed before they are opened one by one.
         let is_filled = !self.is_single() && self.open().is_ok_and(|open| self.read_joined(open.file()));
-        if is_filled { Outcome::Filled } else { self.read_each() }
+        if is_filled { RunOutcome::Filled } else { self.read_each() }
     }
 
     /// Reads each by itself on this thread, which has nothing open.
-    pub(crate) fn read_each(&mut self) -> Outcome {
-        Outcome::Each(self.iter_mut().map(Read::open_and_read).collect())
+    pub(crate) fn read_each(&mut self) -> RunOutcome {
+        RunOutcome::Each(self.iter_mut().map(ReadRequest::open_and_read).collect())
     }
 
     /// Reads all as one on this thread; false if not all of it came.
@@ -199,19 +199,19 @@ impl Run {
         let (offset, bytes) = (self.first.offset, self.bytes);
         let lengths = self.extend();
         let parts = self.parts();
-        let gap_bytes = parts.iter().map(|part| if let Part::Gap(bytes) = part { *bytes } else { 0 }).sum();
+        let gap_bytes = parts.iter().map(|part| if let RunPart::Gap(bytes) = part { *bytes } else { 0 }).sum();
         let mut gaps = Buffer::zeroed(gap_bytes);
         let mut gaps = &mut gaps[..];
         let mut reads = self.iter_mut().enumerate();
         let mut slices = Vec::with_capacity(parts.len());
         for part in &parts {
             let slice = match *part {
-                Part::Gap(bytes) => {
+                RunPart::Gap(bytes) => {
                     let gap;
                     (gap, gaps) = gaps.split_at_mut(bytes);
                     gap
                 }
-                Part::Read { index, from } => {
+                RunPart::Read { index, from } => {
                     let (_, read) = reads.find(|(at, _)| *at == index).expect("parts are in the order of the reads");
                     &mut read.buffer[from..]
                 }
@@ -233,15 +233,15 @@ impl Run {
     }
 
     /// Tells all.
-    pub(crate) fn tell(self, outcome: Outcome) {
+    pub(crate) fn tell(self, outcome: RunOutcome) {
         match outcome {
-            Outcome::Filled => {
+            RunOutcome::Filled => {
                 for read in self.into_reads() {
                     let len = read.buffer.len();
                     read.finish(Ok(len));
                 }
             }
-            Outcome::Each(outcomes) => {
+            RunOutcome::Each(outcomes) => {
                 for (read, outcome) in self.into_reads().zip(outcomes) {
                     read.finish(outcome);
                 }
@@ -268,7 +268,7 @@ impl Run {
 
 /// How a run ended.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum RunOutcome {
     /// All buffers are full.
     Filled,
     /// One for each read.
@@ -290,9 +290,9 @@ impl Lengths {
     }
 }
 
-impl Queued for Run {
-    fn load(&self) -> Load {
-        Load { reads: self.len(), bytes: self.bytes }
+impl Queued for ReadRun {
+    fn load(&self) -> ReadLoad {
+        ReadLoad { reads: self.len(), bytes: self.bytes }
     }
 
     fn tickets(&self) -> impl Iterator<Item = u64> {
@@ -301,8 +301,8 @@ impl Queued for Run {
 }
 
 /// Joins reads that are near each other: of one source, equally urgent, and such that a descriptor can read them.
-pub(crate) fn join(mut reads: Vec<Read>) -> Vec<Run> {
-    let identity = |read: &Read| Arc::as_ptr(&read.source).addr();
+pub(crate) fn join(mut reads: Vec<ReadRequest>) -> Vec<ReadRun> {
+    let identity = |read: &ReadRequest| Arc::as_ptr(&read.source).addr();
     if reads.len() > 1 {
         // In the order in which files are first met: where they lie in memory must not decide what is read first.
         let mut ranks: HashMap<usize, usize> = HashMap::new();
@@ -312,7 +312,7 @@ pub(crate) fn join(mut reads: Vec<Read>) -> Vec<Run> {
         }
         reads.sort_by_key(|read| (read.urgency, ranks[&identity(read)], read.offset));
     }
-    let mut runs: Vec<Run> = Vec::with_capacity(reads.len());
+    let mut runs: Vec<ReadRun> = Vec::with_capacity(reads.len());
     // Where the last run ends, if another read can join it.
     let mut open_end = None;
     for read in reads {
@@ -329,7 +329,7 @@ pub(crate) fn join(mut reads: Vec<Read>) -> Vec<Run> {
                 open_end = Some(farthest);
             }
             _ => {
-                runs.push(Run::alone(read));
+                runs.push(ReadRun::alone(read));
                 open_end = end;
             }
         }
@@ -343,13 +343,13 @@ fn are_near(start: u64, run_end: u64, offset: u64, end: u64) -> bool {
 }
 
 /// Whether a read is one of whole blocks once its buffer is [extended](Run::extend), so that a descriptor can make it.
-pub(crate) fn is_whole(read: &Read) -> bool {
+pub(crate) fn is_whole(read: &ReadRequest) -> bool {
     let end = read.offset.checked_add(whole_blocks(read.buffer.len()) as u64);
     read.offset.is_multiple_of(BLOCK) && !read.buffer.is_empty() && end.is_some_and(|end| i64::try_from(end).is_ok())
 }
 
 /// The end of the last block of a read.
-fn end_of(read: &Read) -> u64 {
+fn end_of(read: &ReadRequest) -> u64 {
     read.offset + whole_blocks(read.buffer.len()) as u64
 }
 

@@ -12,12 +12,12 @@ use std::io;
 /// Something that can be opened for a read. Thread safe. Two reads are of the same source if they point to the same value.
 ///
 /// Every [`File`] is one, and is open already.
-pub trait Source: Send + Sync + Debug {
+pub trait ReadSource: Send + Sync + Debug {
     /// Opens it. May wait until other reads are over, so the caller has no other source open.
-    fn open(self: Arc<Self>) -> io::Result<Open>;
+    fn open(self: Arc<Self>) -> io::Result<OpenSource>;
 
     /// Opens it without waiting for other reads; `None` if it would have to wait.
-    fn try_open(self: Arc<Self>) -> io::Result<Option<Open>>;
+    fn try_open(self: Arc<Self>) -> io::Result<Option<OpenSource>>;
 
     /// Whether neighbouring reads of it are worth making as one, which takes a [descriptor](File::descriptor). A source that
     /// does not know before it is open says yes.
@@ -25,16 +25,16 @@ pub trait Source: Send + Sync + Debug {
         true
     }
 
-    /// Called after what [`Source::open`] gave was dropped.
+    /// Called after what [`ReadSource::open`] gave was dropped.
     fn closed(&self) {}
 }
 
-impl<F: File + 'static> Source for F {
-    fn open(self: Arc<Self>) -> io::Result<Open> {
-        Ok(Open { file: self, closing: Closing(None) })
+impl<F: File + 'static> ReadSource for F {
+    fn open(self: Arc<Self>) -> io::Result<OpenSource> {
+        Ok(OpenSource { file: self, closing: CloseNotice(None) })
     }
 
-    fn try_open(self: Arc<Self>) -> io::Result<Option<Open>> {
+    fn try_open(self: Arc<Self>) -> io::Result<Option<OpenSource>> {
         self.open().map(Some)
     }
 
@@ -45,17 +45,17 @@ impl<F: File + 'static> Source for F {
 
 /// A source that is open until this is dropped.
 #[derive(Debug)]
-pub struct Open {
+pub struct OpenSource {
     // The fields are dropped in this order: the source is notified once the reference to the file is gone.
     file: Arc<dyn File>,
     #[expect(dead_code, reason = "it is there to be dropped")]
-    closing: Closing,
+    closing: CloseNotice,
 }
 
-impl Open {
+impl OpenSource {
     /// `file`, which `source` opened and which it is notified of when this is dropped.
-    pub fn new(file: Arc<dyn File>, source: Arc<dyn Source>) -> Open {
-        Open { file, closing: Closing(Some(source)) }
+    pub fn new(file: Arc<dyn File>, source: Arc<dyn ReadSource>) -> OpenSource {
+        OpenSource { file, closing: CloseNotice(Some(source)) }
     }
 
     /// The file.
@@ -66,9 +66,9 @@ impl Open {
 
 /// Notifies a source.
 #[derive(Debug)]
-struct Closing(Option<Arc<dyn Source>>);
+struct CloseNotice(Option<Arc<dyn ReadSource>>);
 
-impl Drop for Closing {
+impl Drop for CloseNotice {
     fn drop(&mut self) {
         if let Some(source) = &self.0 {
             source.closed();

@@ -2,7 +2,7 @@
 
 use super::longest::Longest;
 use super::slab::{Blocks, SLAB_BLOCKS};
-use super::{Arena, HUGE_LIMIT_BYTES, SLAB_BYTES, State};
+use super::{Arena, ArenaState, HUGE_LIMIT_BYTES, SLAB_BYTES};
 use crate::sync::Arc;
 use crate::{BLOCK_BYTES, Buffer};
 use rand::rngs::StdRng;
@@ -64,7 +64,7 @@ fn check_contents(buffer: &Buffer, number: u64) {
 }
 
 /// What the parts of the state say of each other.
-fn check_state(state: &State) {
+fn check_state(state: &ArenaState) {
     let (mut backed, mut taken) = (0, 0);
     for (number, slab) in state.slabs.iter().enumerate() {
         let all = 0..SLAB_BLOCKS;

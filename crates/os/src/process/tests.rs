@@ -1,6 +1,6 @@
 //! What the system's reports are read as.
 
-use super::{Cpu, Memory, cpu, memory, parse_cpu, parse_memory};
+use super::{Cpu, ProcessMemory, cpu, memory, parse_cpu, parse_memory};
 use std::time::Duration;
 
 #[test]
@@ -8,13 +8,13 @@ fn memory_is_read_from_the_report_of_the_system() {
     let status = "Name:\tRssAnon: 1 kB\nVmHWM:\t    2048 kB\nVmRSS:\t      12 kB\nRssAnon:\t       8 kB\nThreads:\t1\n";
     assert_eq!(
         parse_memory(status),
-        Memory {
+        ProcessMemory {
             anonymous_bytes: Some(8 * 1024),
             resident_bytes: Some(12 * 1024),
             peak_resident_bytes: Some(2048 * 1024),
         }
     );
-    assert_eq!(parse_memory("VmRSS:\tmuch\n"), Memory::default());
+    assert_eq!(parse_memory("VmRSS:\tmuch\n"), ProcessMemory::default());
 }
 
 #[test]

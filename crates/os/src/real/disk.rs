@@ -3,7 +3,7 @@
 use super::file::RealFile;
 use crate::failure::cannot;
 use crate::sync::Arc;
-use crate::{Access, Disk, Entry, File, Lock};
+use crate::{Access, DirectoryEntry, Disk, File, Lock};
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
@@ -34,13 +34,13 @@ impl Disk for RealDisk {
     }
 
     /// A name that is not UTF-8 was not given by us; it is listed with replacement characters.
-    fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>> {
         let failed = |error| cannot("list", directory, error);
         let mut entries = Vec::new();
         for entry in fs::read_dir(or_here(directory)).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             match entry.metadata() {
-                Ok(metadata) => entries.push(Entry {
+                Ok(metadata) => entries.push(DirectoryEntry {
                     name: entry.file_name().to_string_lossy().into_owned(),
                     bytes: if metadata.is_dir() { 0 } else { metadata.len() },
                 }),

@@ -3,7 +3,7 @@
 //!
 //! A process has one engine, made when the first read is submitted and gone with the last who used it: it is the disk
 //! that many databases share, and its depth is worth knowing only as a whole. `LARCH_READS` says how to read, see
-//! [`Choice`].
+//! [`ReadsChoice`].
 
 mod hands;
 mod pool;
@@ -13,7 +13,7 @@ mod ring;
 use crate::io::queue::QueueLimits;
 use crate::io::{CallerReads, Usage};
 use crate::sync::{Arc, OnceLock, Weak};
-use crate::{Read, Reads};
+use crate::{ReadRequest, Reads};
 use pool::Pool;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -46,7 +46,7 @@ fn limits(depth: usize) -> QueueLimits {
 
 /// How to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum ReadsChoice {
     /// Through `io_uring`, or by threads where the system forbids it or it has broken down. The variable is not set.
     Best,
     /// The same, but every read fails where the system forbids it. `LARCH_READS=io_uring`.
@@ -57,14 +57,14 @@ pub enum Choice {
     Caller,
 }
 
-impl Choice {
+impl ReadsChoice {
     /// What the variable says; an error if it says something else.
-    fn parse(value: Option<&OsStr>) -> Result<Choice, String> {
+    fn parse(value: Option<&OsStr>) -> Result<ReadsChoice, String> {
         match value.map(OsStr::to_str) {
-            None => Ok(Choice::Best),
-            Some(Some("io_uring")) => Ok(Choice::Ring),
-            Some(Some("threads")) => Ok(Choice::Threads),
-            Some(Some("caller")) => Ok(Choice::Caller),
+            None => Ok(ReadsChoice::Best),
+            Some(Some("io_uring")) => Ok(ReadsChoice::Ring),
+            Some(Some("threads")) => Ok(ReadsChoice::Threads),
+            Some(Some("caller")) => Ok(ReadsChoice::Caller),
             Some(_) => Err(format!(
                 "{VARIABLE}={} is not a way to read: io_uring, threads or caller",
                 value.unwrap_or_default().display()
@@ -75,13 +75,13 @@ impl Choice {
     /// Who reads so, if `ring` makes an engine that does so through `io_uring`.
     fn engine(self, ring: impl FnOnce() -> io::Result<Arc<dyn Reads>>) -> Arc<dyn Reads> {
         match self {
-            Choice::Best => ring().unwrap_or_else(|_| Arc::new(Pool::new(limits(POOL_DEPTH), POOL_DEPTH))),
-            Choice::Ring => ring().unwrap_or_else(|error| {
+            ReadsChoice::Best => ring().unwrap_or_else(|_| Arc::new(Pool::new(limits(POOL_DEPTH), POOL_DEPTH))),
+            ReadsChoice::Ring => ring().unwrap_or_else(|error| {
                 let why = format!("cannot read through io_uring, which {VARIABLE} asks for: {error}");
-                Arc::new(Refusal { kind: ErrorKind::Unsupported, why })
+                Arc::new(RingRefusal { kind: ErrorKind::Unsupported, why })
             }),
-            Choice::Threads => Arc::new(Pool::new(limits(POOL_DEPTH), POOL_DEPTH)),
-            Choice::Caller => Arc::new(CallerReads),
+            ReadsChoice::Threads => Arc::new(Pool::new(limits(POOL_DEPTH), POOL_DEPTH)),
+            ReadsChoice::Caller => Arc::new(CallerReads),
         }
     }
 }
@@ -114,7 +114,7 @@ impl RealReads {
     }
 
     /// This way, and not shared.
-    pub fn alone(choice: Choice) -> RealReads {
+    pub fn alone(choice: ReadsChoice) -> RealReads {
         RealReads { engine: OnceLock::from(choice.engine(ring)) }
     }
 
@@ -124,9 +124,9 @@ impl RealReads {
             if let Some(engine) = shared.as_ref().and_then(Weak::upgrade) {
                 return engine;
             }
-            let engine = match Choice::parse(std::env::var_os(VARIABLE).as_deref()) {
+            let engine = match ReadsChoice::parse(std::env::var_os(VARIABLE).as_deref()) {
                 Ok(choice) => choice.engine(ring),
-                Err(why) => Arc::new(Refusal { kind: ErrorKind::InvalidInput, why }),
+                Err(why) => Arc::new(RingRefusal { kind: ErrorKind::InvalidInput, why }),
             };
             *shared = Some(Arc::downgrade(&engine));
             engine
@@ -135,7 +135,7 @@ impl RealReads {
 }
 
 impl Reads for RealReads {
-    fn submit(&self, reads: Vec<Read>) {
+    fn submit(&self, reads: Vec<ReadRequest>) {
         if !reads.is_empty() {
             self.engine().submit(reads);
         }
@@ -147,7 +147,7 @@ impl Reads for RealReads {
         }
     }
 
-    fn make(&self, read: Read) {
+    fn make(&self, read: ReadRequest) {
         self.engine().make(read);
     }
 
@@ -168,17 +168,17 @@ impl Reads for RealReads {
 
 /// Fails every read, because what was asked for cannot be.
 #[derive(Debug)]
-struct Refusal {
+struct RingRefusal {
     kind: ErrorKind,
     why: String,
 }
 
-impl Reads for Refusal {
-    fn make(&self, read: Read) {
+impl Reads for RingRefusal {
+    fn make(&self, read: ReadRequest) {
         self.submit(vec![read]);
     }
 
-    fn submit(&self, reads: Vec<Read>) {
+    fn submit(&self, reads: Vec<ReadRequest>) {
         for read in reads {
             read.finish(Err(io::Error::new(self.kind, self.why.clone())));
         }

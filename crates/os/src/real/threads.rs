@@ -41,14 +41,14 @@ const LEAST_THREADS: usize = 2;
 
 /// Threads that poll jobs.
 pub struct ThreadPool {
-    shared: Arc<Shared>,
+    shared: Arc<ThreadPoolShared>,
 }
 
-struct Shared {
+struct ThreadPoolShared {
     size: usize,
     idle_time: Duration,
     spawn: Spawn,
-    state: Mutex<State>,
+    state: Mutex<ThreadPoolState>,
     /// There is something to do.
     changed: Condvar,
     /// A poll has ended, or a thread.
@@ -59,8 +59,8 @@ struct Shared {
 type Spawn = fn(Box<dyn FnOnce() + Send>) -> io::Result<()>;
 
 #[derive(Default)]
-struct State {
-    jobs: HashMap<u64, Entry>,
+struct ThreadPoolState {
+    jobs: HashMap<u64, PoolEntry>,
     next_id: u64,
     /// Jobs that wait for a thread, by class.
     queues: [VecDeque<u64>; Priority::ALL.len()],
@@ -74,14 +74,14 @@ struct State {
     closed: bool,
 }
 
-struct Entry {
+struct PoolEntry {
     priority: Priority,
-    work: Work,
+    work: PoolWork,
     status: Status,
     due: Option<Instant>,
 }
 
-enum Work {
+enum PoolWork {
     Job(Arc<dyn Job>),
     /// Done once, and gone.
     Once(Option<Box<dyn FnOnce() + Send>>),
@@ -125,7 +125,7 @@ impl ThreadPool {
 
     fn with_spawn(threads: usize, idle_time: Duration, spawn: Spawn) -> ThreadPool {
         let (state, changed, ended) = (Mutex::default(), Condvar::new(), Condvar::new());
-        let shared = Shared { size: threads.max(LEAST_THREADS), idle_time, spawn, state, changed, ended };
+        let shared = ThreadPoolShared { size: threads.max(LEAST_THREADS), idle_time, spawn, state, changed, ended };
         ThreadPool { shared: Arc::new(shared) }
     }
 
@@ -137,7 +137,7 @@ impl ThreadPool {
 
 impl Threads for ThreadPool {
     fn worker(&self, priority: Priority, job: Arc<dyn Job>) -> Box<dyn Worker> {
-        let id = self.shared.state.lock().add(priority, Work::Job(job));
+        let id = self.shared.state.lock().add(priority, PoolWork::Job(job));
         let worker = PoolWorker { shared: self.shared.clone(), id };
         worker.wake();
         Box::new(worker)
@@ -150,7 +150,7 @@ impl Threads for ThreadPool {
 
     fn hand_over(&self, work: Box<dyn FnOnce() + Send>) {
         let mut state = self.shared.state.lock();
-        let id = state.add(Priority::High, Work::Once(Some(work)));
+        let id = state.add(Priority::High, PoolWork::Once(Some(work)));
         state.queue(id, false);
         self.shared.hire(&mut state);
     }
@@ -168,17 +168,17 @@ impl Drop for ThreadPool {
     }
 }
 
-impl State {
-    fn add(&mut self, priority: Priority, work: Work) -> u64 {
+impl ThreadPoolState {
+    fn add(&mut self, priority: Priority, work: PoolWork) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
-        self.jobs.insert(id, Entry { priority, work, status: Status::Idle, due: None });
+        self.jobs.insert(id, PoolEntry { priority, work, status: Status::Idle, due: None });
         id
     }
 
     /// Puts a job in the queue of its class if it is in none.
     fn queue(&mut self, id: u64, first: bool) {
-        let Some(entry) = self.jobs.get_mut(&id).filter(|entry| !matches!(entry.work, Work::None)) else { return };
+        let Some(entry) = self.jobs.get_mut(&id).filter(|entry| !matches!(entry.work, PoolWork::None)) else { return };
         if let Some(due) = entry.due.take() {
             self.due.remove(&(due, id));
         }
@@ -223,48 +223,48 @@ impl State {
     }
 
     /// Takes the next job to poll.
-    fn take_next(&mut self, size: usize, by: ThreadId) -> Option<(u64, Taken)> {
+    fn take_next(&mut self, size: usize, by: ThreadId) -> Option<(u64, TakenWork)> {
         let class = self.next_class(size)?;
         let id = self.queues[class as usize].pop_front().expect("it is not empty");
         Some((id, self.take(id, by)))
     }
 
     /// What of a queued job is to be done; it counts as running.
-    fn take(&mut self, id: u64, by: ThreadId) -> Taken {
+    fn take(&mut self, id: u64, by: ThreadId) -> TakenWork {
         let entry = self.jobs.get_mut(&id).expect("a queued job is known");
         entry.status = Status::Running { by, woken: false };
         self.running[entry.priority as usize] += 1;
         match &mut entry.work {
-            Work::Job(job) => Taken::Job(job.clone()),
-            Work::Once(work) => Taken::Once(work.take().expect("it is done once")),
-            Work::None => unreachable!("a job that is stopped leaves the queue"),
+            PoolWork::Job(job) => TakenWork::Job(job.clone()),
+            PoolWork::Once(work) => TakenWork::Once(work.take().expect("it is done once")),
+            PoolWork::None => unreachable!("a job that is stopped leaves the queue"),
         }
     }
 
     /// Notes the end of a poll: what it answered, or nothing if the job is not to be polled again.
-    fn end(&mut self, id: u64, polled: Option<Polled>) -> Work {
+    fn end(&mut self, id: u64, polled: Option<Polled>) -> PoolWork {
         let entry = self.jobs.get_mut(&id).expect("a running job is known");
         let Status::Running { woken, .. } = entry.status else { unreachable!("it was running") };
         self.running[entry.priority as usize] -= 1;
         entry.status = Status::Idle;
         match (polled, &entry.work) {
-            (_, Work::Once(_)) => {
+            (_, PoolWork::Once(_)) => {
                 self.jobs.remove(&id);
-                Work::None
+                PoolWork::None
             }
             (None, _) => self.stop(id),
             (Some(polled), _) => {
                 if woken || polled == Polled::Worked {
                     self.queue(id, false);
                 }
-                Work::None
+                PoolWork::None
             }
         }
     }
 
     /// Takes a job out of everything but the poll it may be in, and returns it to be dropped without the lock.
-    fn stop(&mut self, id: u64) -> Work {
-        let Some(entry) = self.jobs.get_mut(&id) else { return Work::None };
+    fn stop(&mut self, id: u64) -> PoolWork {
+        let Some(entry) = self.jobs.get_mut(&id) else { return PoolWork::None };
         if let Some(due) = entry.due.take() {
             self.due.remove(&(due, id));
         }
@@ -272,7 +272,7 @@ impl State {
             entry.status = Status::Idle;
             self.queues[entry.priority as usize].retain(|other| *other != id);
         }
-        std::mem::replace(&mut entry.work, Work::None)
+        std::mem::replace(&mut entry.work, PoolWork::None)
     }
 
     fn is_running_elsewhere(&self, id: u64) -> bool {
@@ -281,17 +281,17 @@ impl State {
     }
 }
 
-enum Taken {
+enum TakenWork {
     Job(Arc<dyn Job>),
     Once(Box<dyn FnOnce() + Send>),
 }
 
-impl Taken {
+impl TakenWork {
     /// Does it; nothing if it panicked, which the panic hook has reported.
     fn run(self) -> Option<Polled> {
         let run = || match self {
-            Taken::Job(job) => job.poll(),
-            Taken::Once(work) => {
+            TakenWork::Job(job) => job.poll(),
+            TakenWork::Once(work) => {
                 work();
                 Polled::Idle
             }
@@ -300,9 +300,9 @@ impl Taken {
     }
 }
 
-impl Shared {
+impl ThreadPoolShared {
     /// Sees to it that somebody takes what can be taken: an idle thread, or a new one.
-    fn hire(self: &Arc<Self>, state: &mut State) {
+    fn hire(self: &Arc<Self>, state: &mut ThreadPoolState) {
         if state.due.is_empty() && state.next_class(self.size).is_none() {
             return;
         }
@@ -314,7 +314,7 @@ impl Shared {
         }
     }
 
-    fn spawn(self: &Arc<Self>, state: &mut State) -> io::Result<()> {
+    fn spawn(self: &Arc<Self>, state: &mut ThreadPoolState) -> io::Result<()> {
         let shared = self.clone();
         (self.spawn)(Box::new(move || shared.serve()))?;
         state.threads += 1;
@@ -360,7 +360,7 @@ impl Shared {
     }
 
     /// Does what was taken, without the lock, and notes its end.
-    fn run(self: &Arc<Self>, id: u64, taken: Taken) {
+    fn run(self: &Arc<Self>, id: u64, taken: TakenWork) {
         let polled = taken.run();
         let mut state = self.state.lock();
         let gone = state.end(id, polled);
@@ -372,7 +372,7 @@ impl Shared {
 
 /// A job of a pool.
 struct PoolWorker {
-    shared: Arc<Shared>,
+    shared: Arc<ThreadPoolShared>,
     id: u64,
 }
 
@@ -396,7 +396,7 @@ impl Worker for PoolWorker {
     fn wake_after(&self, time: Duration) {
         let mut state = self.shared.state.lock();
         let state = &mut *state;
-        let Some(entry) = state.jobs.get_mut(&self.id).filter(|entry| !matches!(entry.work, Work::None)) else {
+        let Some(entry) = state.jobs.get_mut(&self.id).filter(|entry| !matches!(entry.work, PoolWork::None)) else {
             return;
         };
         let due = Instant::now() + time;
@@ -443,7 +443,7 @@ impl Drop for PoolWorker {
         let mut state = self.shared.state.lock();
         match state.jobs.get_mut(&self.id) {
             // Its end finds nothing but a job that is over.
-            Some(Entry { status: Status::Running { .. }, work, .. }) => *work = Work::Once(None),
+            Some(PoolEntry { status: Status::Running { .. }, work, .. }) => *work = PoolWork::Once(None),
             _ => {
                 state.jobs.remove(&self.id);
             }

@@ -20,7 +20,7 @@ pub(super) enum Spared {
 
 /// The bytes of one file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Content {
+pub(super) struct SimContent {
     live: Vec<u8>,
     durable: Vec<u8>,
     unsynced: Vec<Operation>,
@@ -32,7 +32,7 @@ enum Operation {
     SetLen(usize),
 }
 
-impl Content {
+impl SimContent {
     pub(super) fn len(&self) -> usize {
         self.live.len()
     }

@@ -6,13 +6,13 @@
 //!   not save its name, and a name saved without its file synced may stand for an empty file;
 //! - a directory made by `create_dir`, at once.
 
-use super::content::{Content, Spared};
+use super::content::{SimContent, Spared};
 use super::faults::{Faults, crashed};
 use super::file::{SimFile, SimLock};
-use super::names::{FileId, Names, Node, normal, parent};
+use super::names::{FileId, Names, SimNode, normal, parent};
 use crate::failure::cannot;
 use crate::sync::{Arc, Mutex};
-use crate::{Access, Disk, Entry, File, Lock};
+use crate::{Access, DirectoryEntry, Disk, File, Lock};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// Input and output so far; of reads and writes those that succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct DiskCounts {
     /// Calls of `read_at`.
     pub reads: u64,
     /// Bytes they returned.
@@ -37,13 +37,13 @@ pub struct Counts {
 
 /// A disk in memory. Thread safe, but only one thread makes it repeatable.
 pub struct SimDisk {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<SimDiskState>>,
 }
 
 impl SimDisk {
     /// An empty disk whose crashes follow from `seed`.
     pub fn new(seed: u64) -> Arc<SimDisk> {
-        SimDisk::from(State {
+        SimDisk::from(SimDiskState {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
             start: 0,
             names: Names::default(),
@@ -53,11 +53,11 @@ impl SimDisk {
             faults: Faults::default(),
             failed_syncs_lose_writes: false,
             capacity_bytes: u64::MAX,
-            counts: Counts::default(),
+            counts: DiskCounts::default(),
         })
     }
 
-    fn from(state: State) -> Arc<SimDisk> {
+    fn from(state: SimDiskState) -> Arc<SimDisk> {
         Arc::new(SimDisk { state: Arc::new(Mutex::new(state)) })
     }
 
@@ -187,12 +187,12 @@ impl SimDisk {
     }
 
     /// Input and output of the whole disk.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> DiskCounts {
         self.state.lock().counts
     }
 
     /// Input and output of the file that has this name now.
-    pub fn counts_of(&self, path: impl AsRef<Path>) -> Counts {
+    pub fn counts_of(&self, path: impl AsRef<Path>) -> DiskCounts {
         self.state.lock().file_at(path.as_ref()).counts
     }
 
@@ -221,7 +221,7 @@ impl Disk for SimDisk {
         self.state.lock().remove(&normal(path)).map_err(|error| cannot("remove", path, error))
     }
 
-    fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>> {
         self.state.lock().list(&normal(directory)).map_err(|error| cannot("list", directory, error))
     }
 
@@ -262,7 +262,7 @@ impl fmt::Debug for SimDisk {
 
 /// Everything about the disk. Its functions take normal paths.
 #[derive(Clone)]
-pub(super) struct State {
+pub(super) struct SimDiskState {
     rng: Xoshiro256PlusPlus,
     /// How often the machine has started again.
     start: u64,
@@ -274,19 +274,19 @@ pub(super) struct State {
     faults: Faults,
     failed_syncs_lose_writes: bool,
     capacity_bytes: u64,
-    counts: Counts,
+    counts: DiskCounts,
 }
 
 /// A file, whatever its name.
 #[derive(Clone, Default)]
 struct Inode {
-    content: Content,
+    content: SimContent,
     /// Open files of this start of the machine.
     handles: usize,
-    counts: Counts,
+    counts: DiskCounts,
 }
 
-impl State {
+impl SimDiskState {
     fn crash(&mut self, spared: Spared) {
         self.start += 1;
         self.names.crash(spared, &mut self.rng);
@@ -321,7 +321,7 @@ impl State {
     }
 
     /// Counts for the file and for the disk.
-    fn count(&mut self, id: FileId, add: impl Fn(&mut Counts)) {
+    fn count(&mut self, id: FileId, add: impl Fn(&mut DiskCounts)) {
         add(&mut self.counts);
         add(&mut self.file(id).counts);
     }
@@ -329,7 +329,7 @@ impl State {
     /// For tests, which know the names of their files.
     fn file_at(&mut self, path: &Path) -> &mut Inode {
         match self.names.get(&normal(path)) {
-            Some(Node::File(id)) => self.file(id),
+            Some(SimNode::File(id)) => self.file(id),
             _ => panic!("{} is a file on the simulated disk", path.display()),
         }
     }
@@ -350,16 +350,16 @@ impl State {
 
     fn check_parent(&self, path: &Path) -> io::Result<()> {
         match self.names.get(parent(path)) {
-            Some(Node::Directory) => Ok(()),
-            Some(Node::File(_)) => Err(ErrorKind::NotADirectory.into()),
+            Some(SimNode::Directory) => Ok(()),
+            Some(SimNode::File(_)) => Err(ErrorKind::NotADirectory.into()),
             None => Err(ErrorKind::NotFound.into()),
         }
     }
 
     fn existing_file(&self, path: &Path) -> io::Result<FileId> {
         match self.names.get(path) {
-            Some(Node::File(id)) => Ok(id),
-            Some(Node::Directory) => Err(ErrorKind::IsADirectory.into()),
+            Some(SimNode::File(id)) => Ok(id),
+            Some(SimNode::Directory) => Err(ErrorKind::IsADirectory.into()),
             None => Err(ErrorKind::NotFound.into()),
         }
     }
@@ -387,7 +387,7 @@ impl State {
         let id = FileId(self.next_file);
         self.next_file += 1;
         self.files.insert(id, Inode::default());
-        self.names.link(path, Node::File(id));
+        self.names.link(path, SimNode::File(id));
         Ok(id)
     }
 
@@ -404,7 +404,7 @@ impl State {
         if parent(from) != parent(to) {
             return Err(io::Error::new(ErrorKind::Unsupported, "a simulated disk renames within one directory only"));
         }
-        if self.names.get(to) == Some(Node::Directory) {
+        if self.names.get(to) == Some(SimNode::Directory) {
             return Err(ErrorKind::IsADirectory.into());
         }
         if from != to {
@@ -420,10 +420,10 @@ impl State {
         Ok(())
     }
 
-    fn list(&mut self, directory: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&mut self, directory: &Path) -> io::Result<Vec<DirectoryEntry>> {
         self.faults.operation()?;
         self.check_directory(directory)?;
-        let entries = self.names.within(directory).map(|(path, node)| Entry {
+        let entries = self.names.within(directory).map(|(path, node)| DirectoryEntry {
             name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             bytes: node.file().map_or(0, |id| self.files[&id].content.len() as u64),
         });
@@ -432,8 +432,8 @@ impl State {
 
     fn check_directory(&self, directory: &Path) -> io::Result<()> {
         match self.names.get(directory) {
-            Some(Node::Directory) => Ok(()),
-            Some(Node::File(_)) => Err(ErrorKind::NotADirectory.into()),
+            Some(SimNode::Directory) => Ok(()),
+            Some(SimNode::File(_)) => Err(ErrorKind::NotADirectory.into()),
             None => Err(ErrorKind::NotFound.into()),
         }
     }
@@ -444,8 +444,8 @@ impl State {
         let mut path = directory;
         loop {
             match self.names.get(path) {
-                Some(Node::Directory) => break,
-                Some(Node::File(_)) => return Err(ErrorKind::NotADirectory.into()),
+                Some(SimNode::Directory) => break,
+                Some(SimNode::File(_)) => return Err(ErrorKind::NotADirectory.into()),
                 None => missing.push(path),
             }
             path = parent(path);

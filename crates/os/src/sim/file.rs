@@ -1,6 +1,6 @@
 //! An open file of a simulated disk, and a lock. They do not know what a crash does; they notice that one happened.
 
-use super::disk::State;
+use super::disk::SimDiskState;
 use super::names::FileId;
 use crate::failure::cannot;
 use crate::sync::{Arc, Mutex, MutexGuard};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// An open file.
 pub(super) struct SimFile {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<SimDiskState>>,
     id: FileId,
     /// Which start of the machine it was opened in.
     start: u64,
@@ -22,7 +22,7 @@ pub(super) struct SimFile {
 
 impl SimFile {
     /// Opens `id`, which `state` has been told of.
-    pub(super) fn new(state: Arc<Mutex<State>>, id: FileId, start: u64, access: Access, path: &Path) -> SimFile {
+    pub(super) fn new(state: Arc<Mutex<SimDiskState>>, id: FileId, start: u64, access: Access, path: &Path) -> SimFile {
         SimFile { state, id, start, access, path: path.to_owned() }
     }
 
@@ -30,7 +30,7 @@ impl SimFile {
     fn on_disk<T>(
         &self,
         action: &'static str,
-        operation: impl FnOnce(&mut MutexGuard<'_, State>) -> io::Result<T>,
+        operation: impl FnOnce(&mut MutexGuard<'_, SimDiskState>) -> io::Result<T>,
     ) -> io::Result<T> {
         let mut state = self.state.lock();
         state
@@ -112,7 +112,7 @@ fn position(bytes: u64) -> io::Result<usize> {
 
 /// A held lock.
 pub(super) struct SimLock {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<SimDiskState>>,
     path: PathBuf,
     /// Which start of the machine it was taken in: a crash released it.
     start: u64,
@@ -120,7 +120,7 @@ pub(super) struct SimLock {
 
 impl SimLock {
     /// Holds `path`, which `state` has been told of.
-    pub(super) fn new(state: Arc<Mutex<State>>, path: PathBuf, start: u64) -> SimLock {
+    pub(super) fn new(state: Arc<Mutex<SimDiskState>>, path: PathBuf, start: u64) -> SimLock {
         SimLock { state, path, start }
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct FileId(pub(super) u64);
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum SimNode {
     File(FileId),
     Directory,
 }
@@ -21,26 +21,26 @@ pub(super) enum Node {
 /// All names. The roots, `/` and the empty path, are not among them and always there.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
-    live: BTreeMap<PathBuf, Node>,
-    durable: BTreeMap<PathBuf, Node>,
+    live: BTreeMap<PathBuf, SimNode>,
+    durable: BTreeMap<PathBuf, SimNode>,
     /// By directory, in order.
     unsynced: BTreeMap<PathBuf, Vec<Change>>,
 }
 
 #[derive(Clone, Debug)]
 enum Change {
-    Link(PathBuf, Node),
+    Link(PathBuf, SimNode),
     Unlink(PathBuf),
-    Rename { from: PathBuf, to: PathBuf, node: Node },
+    Rename { from: PathBuf, to: PathBuf, node: SimNode },
 }
 
 impl Names {
-    pub(super) fn get(&self, path: &Path) -> Option<Node> {
-        if is_root(path) { Some(Node::Directory) } else { self.live.get(path).copied() }
+    pub(super) fn get(&self, path: &Path) -> Option<SimNode> {
+        if is_root(path) { Some(SimNode::Directory) } else { self.live.get(path).copied() }
     }
 
     /// Names directly in a directory, sorted.
-    pub(super) fn within<'a>(&'a self, directory: &'a Path) -> impl Iterator<Item = (&'a Path, Node)> {
+    pub(super) fn within<'a>(&'a self, directory: &'a Path) -> impl Iterator<Item = (&'a Path, SimNode)> {
         self.live.iter().filter(move |(path, _)| parent(path) == directory).map(|(path, node)| (path.as_path(), *node))
     }
 
@@ -59,13 +59,13 @@ impl Names {
         named.chain(changes).collect()
     }
 
-    pub(super) fn link(&mut self, path: &Path, node: Node) {
+    pub(super) fn link(&mut self, path: &Path, node: SimNode) {
         self.perform(Change::Link(path.to_owned(), node));
     }
 
     /// Adds a directory, durable at once: its parent is synced.
     pub(super) fn link_directory(&mut self, path: &Path) {
-        self.link(path, Node::Directory);
+        self.link(path, SimNode::Directory);
         self.sync(parent(path));
     }
 
@@ -106,7 +106,7 @@ impl Names {
         // Parents come before their children in the map.
         self.live.clear();
         for (path, node) in &self.durable {
-            if self.get(parent(path)) == Some(Node::Directory) {
+            if self.get(parent(path)) == Some(SimNode::Directory) {
                 self.live.insert(path.clone(), *node);
             }
         }
@@ -114,11 +114,11 @@ impl Names {
     }
 }
 
-impl Node {
+impl SimNode {
     pub(super) fn file(self) -> Option<FileId> {
         match self {
-            Node::File(id) => Some(id),
-            Node::Directory => None,
+            SimNode::File(id) => Some(id),
+            SimNode::Directory => None,
         }
     }
 }
@@ -130,7 +130,7 @@ impl Change {
         }
     }
 
-    fn apply(&self, names: &mut BTreeMap<PathBuf, Node>) {
+    fn apply(&self, names: &mut BTreeMap<PathBuf, SimNode>) {
         match self {
             Change::Link(path, node) => {
                 names.insert(path.clone(), *node);

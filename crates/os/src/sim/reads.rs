@@ -1,21 +1,21 @@
 //! Reads that are under way until somebody ends them, in an order that follows from a seed. It does not know what is
 //! read; what goes wrong, the disk decides.
 
-use crate::io::{Load, Usage};
+use crate::io::{ReadLoad, Usage};
 use crate::sync::{Arc, Mutex};
-use crate::{Read, Reads, Urgency};
+use crate::{ReadRequest, Reads, Urgency};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::fmt;
 
 /// Reads that are held back. Each is made, whole, when it is ended; before, nothing of it has happened.
 pub struct SimReads {
-    state: Mutex<State>,
+    state: Mutex<SimReadsState>,
 }
 
-struct State {
+struct SimReadsState {
     rng: Xoshiro256PlusPlus,
-    held: Vec<Read>,
+    held: Vec<ReadRequest>,
     reads: u64,
     raised: Vec<u64>,
 }
@@ -24,7 +24,7 @@ impl SimReads {
     /// None yet; which is ended first follows from `seed`.
     pub fn new(seed: u64) -> Arc<SimReads> {
         let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Arc::new(SimReads { state: Mutex::new(State { rng, held: Vec::new(), reads: 0, raised: Vec::new() }) })
+        Arc::new(SimReads { state: Mutex::new(SimReadsState { rng, held: Vec::new(), reads: 0, raised: Vec::new() }) })
     }
 
     /// Ends one that the seed chooses, whatever its urgency; false if there is none. Who asked is told on this thread,
@@ -78,7 +78,7 @@ impl SimReads {
 }
 
 impl Reads for SimReads {
-    fn submit(&self, reads: Vec<Read>) {
+    fn submit(&self, reads: Vec<ReadRequest>) {
         let mut state = self.state.lock();
         state.reads += reads.len() as u64;
         state.held.extend(reads);
@@ -103,7 +103,7 @@ impl Reads for SimReads {
         let state = self.state.lock();
         let mut usage = Usage { reads: state.reads, ..Usage::default() };
         for read in &state.held {
-            usage.queued[read.urgency as usize].add(Load { reads: 1, bytes: read.buffer.len() });
+            usage.queued[read.urgency as usize].add(ReadLoad { reads: 1, bytes: read.buffer.len() });
         }
         usage
     }

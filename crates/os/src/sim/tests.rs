@@ -1,6 +1,6 @@
 //! What the simulated machine promises, and what it is known to do to those who ask for less.
 
-use super::{Counts, SimClock, SimDisk, SimThreads};
+use super::{DiskCounts, SimClock, SimDisk, SimThreads};
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::sync::{Arc, OnceLock, Weak};
 use crate::{Access, Clock, Disk, File, Job, Machine, Polled, Priority, Threads, Worker};
@@ -424,10 +424,10 @@ fn input_and_output_are_counted_by_file_across_renames() {
     file.read_at(&mut [0; 100], 1).expect("no faults");
     disk.rename(Path::new("f"), Path::new("h")).expect("both are in one directory");
     file.read_at(&mut [0; 2], 0).expect("no faults");
-    let expected = Counts { reads: 2, read_bytes: 6, writes: 1, write_bytes: 5, syncs: 1 };
+    let expected = DiskCounts { reads: 2, read_bytes: 6, writes: 1, write_bytes: 5, syncs: 1 };
     assert_eq!(disk.counts_of("h"), expected);
     assert_eq!((disk.reads_of("h"), disk.reads_of("g")), (2, 0));
-    assert_eq!(disk.counts(), Counts { reads: 2, read_bytes: 6, writes: 2, write_bytes: 6, syncs: 4 });
+    assert_eq!(disk.counts(), DiskCounts { reads: 2, read_bytes: 6, writes: 2, write_bytes: 6, syncs: 4 });
 }
 
 #[test]

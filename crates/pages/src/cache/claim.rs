@@ -4,37 +4,37 @@
 use super::PageCache;
 use super::budget::{Charge, Turn};
 use super::flight::{Demand, Flight, Landing};
-use super::shard::{Key, Shard};
+use super::shard::{PageKey, Shard};
 use crate::{Address, Error, PageHeader, PageRef, PagedFile};
 use os::Buffer;
 use os::sync::Arc;
 
 impl PageCache {
     /// What the cache knows of a page. `keep` asks for it to be kept if it is in flight.
-    pub(crate) fn look(&self, key: Key, keep: bool) -> Look {
+    pub(crate) fn look(&self, key: PageKey, keep: bool) -> PageLookup {
         match self.find(key, keep) {
-            Some(page) => Look::Resident(page),
-            None => self.look_in(&self.shard(key).lock(), key, keep).unwrap_or(Look::Missing),
+            Some(page) => PageLookup::Resident(page),
+            None => self.look_in(&self.shard(key).lock(), key, keep).unwrap_or(PageLookup::Missing),
         }
     }
 
-    fn look_in(&self, shard: &Shard, key: Key, keep: bool) -> Option<Look> {
+    fn look_in(&self, shard: &Shard, key: PageKey, keep: bool) -> Option<PageLookup> {
         if let Some(frame) = self.table.frame(&self.frames, key) {
             let page = frame.pin();
             if keep {
                 page.count_use();
             }
-            return Some(Look::Resident(page));
+            return Some(PageLookup::Resident(page));
         }
         let flight = shard.flight(key)?;
         if keep {
             flight.ask_to_keep();
         }
-        Some(Look::InFlight(Arc::clone(flight)))
+        Some(PageLookup::InFlight(Arc::clone(flight)))
     }
 
     /// Marks a missing page as being read by the caller under the name `ticket`, who has reserved the memory for it.
-    pub(crate) fn claim(self: &Arc<Self>, key: Key, ticket: u64, keep: bool, demand: Demand) -> Look {
+    pub(crate) fn claim(self: &Arc<Self>, key: PageKey, ticket: u64, keep: bool, demand: Demand) -> PageLookup {
         let mut shard = self.shard(key).lock();
         if let Some(known) = self.look_in(&shard, key, keep) {
             return known;
@@ -42,14 +42,14 @@ impl PageCache {
         let flight = Arc::new(Flight::new(ticket, keep, demand));
         shard.take_off(key, Arc::clone(&flight));
         drop(shard);
-        Look::Claimed(Claim { cache: Arc::clone(self), key, flight: Some(flight), finders: Finders::Everyone })
+        PageLookup::Claimed(Claim { cache: Arc::clone(self), key, flight: Some(flight), finders: Finders::Everyone })
     }
 
     /// A page that the caller reads for its own step alone. A `turn`, for a page beyond the budget, is not given back before the
     /// page has landed, even if the caller goes away.
     pub(crate) fn claim_alone(
         self: &Arc<Self>,
-        key: Key,
+        key: PageKey,
         ticket: u64,
         demand: Demand,
         turn: Option<Arc<Turn>>,
@@ -62,7 +62,7 @@ impl PageCache {
     /// than was guessed and pins leave no room for that, or if it is not needed and other pages would have to go for it.
     pub(crate) fn make_page(
         &self,
-        key: Key,
+        key: PageKey,
         (buffer, header): (Buffer, PageHeader),
         at: Address,
         mut charge: Charge,
@@ -95,7 +95,7 @@ pub(crate) enum Made {
 }
 
 /// What the cache knows of a page.
-pub(crate) enum Look {
+pub(crate) enum PageLookup {
     /// It is in memory.
     Resident(PageRef),
     /// Somebody reads it.
@@ -110,7 +110,7 @@ pub(crate) enum Look {
 /// and ask again.
 pub(crate) struct Claim {
     cache: Arc<PageCache>,
-    key: Key,
+    key: PageKey,
     /// `None` once landed.
     flight: Option<Arc<Flight>>,
     /// Declared, and so dropped, after the flight.

@@ -44,11 +44,11 @@ pub(crate) struct Flight {
     keep: AtomicBool,
     /// A [`Demand`].
     demand: AtomicU8,
-    state: Mutex<State>,
+    state: Mutex<FlightState>,
 }
 
 #[derive(Default)]
-struct State {
+struct FlightState {
     landing: Option<Landing>,
     awaiting: Vec<Arc<Arrivals>>,
 }
@@ -129,14 +129,14 @@ impl Flight {
 /// Flights that somebody awaits together.
 #[derive(Default)]
 pub(crate) struct Arrivals {
-    pending: Mutex<Pending>,
+    pending: Mutex<PendingFlights>,
     last: Condvar,
     /// Of a task with the turn: those who queue for it are told of the last, too.
     turn_of: Option<Arc<Budget>>,
 }
 
 #[derive(Default)]
-struct Pending {
+struct PendingFlights {
     flights: usize,
     /// The task to be woken by the last.
     waker: Option<Waker>,

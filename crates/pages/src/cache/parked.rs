@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 const PATIENCE: u64 = 32;
 
 /// What a session has while it waits.
-pub(crate) trait Parked: Send + Sync {
+pub(crate) trait ParkedSession: Send + Sync {
     /// Whether nothing of it is on its way: the session has only to be polled.
     fn has_landed(&self) -> bool;
     /// Takes it away, unless the session has it back.
@@ -34,11 +34,11 @@ pub(crate) trait Parked: Send + Sync {
 /// The sessions of a cache that wait.
 #[derive(Default)]
 pub(crate) struct Parking {
-    state: Mutex<State>,
+    state: Mutex<ParkingState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ParkingState {
     /// By number, in the order in which they were parked.
     lots: BTreeMap<u64, Lot>,
     /// The number given last.
@@ -50,7 +50,7 @@ struct State {
 }
 
 struct Lot {
-    parked: Arc<dyn Parked>,
+    parked: Arc<dyn ParkedSession>,
     /// How often it was passed over.
     passed: u64,
     /// How often it may be.
@@ -64,12 +64,12 @@ pub(crate) enum Holder {
     /// It has only to be polled, and still has time to be.
     Due,
     /// It was not polled for too long: this is to be stripped.
-    Late(Arc<dyn Parked>),
+    Late(Arc<dyn ParkedSession>),
 }
 
 impl Parking {
     /// Takes in a session, whose step lost its pages `losses` times; the number is for [`Parking::leave`].
-    pub fn park(&self, parked: Arc<dyn Parked>, has_turn: bool, losses: u32) -> u64 {
+    pub fn park(&self, parked: Arc<dyn ParkedSession>, has_turn: bool, losses: u32) -> u64 {
         let patience = PATIENCE.saturating_mul(1u64.checked_shl(losses).unwrap_or(u64::MAX));
         let mut state = self.state.lock();
         state.last += 1;
@@ -104,7 +104,7 @@ impl Parking {
     }
 
     /// A turn was taken: says who is to be stripped.
-    pub fn pass(&self) -> Vec<Arc<dyn Parked>> {
+    pub fn pass(&self) -> Vec<Arc<dyn ParkedSession>> {
         let state = &mut *self.state.lock();
         let mut late = Vec::new();
         for _ in 0..LOOK.min(state.lots.len()) {
@@ -130,7 +130,7 @@ impl Parking {
     }
 }
 
-impl State {
+impl ParkingState {
     fn remove(&mut self, number: u64) -> Option<Lot> {
         if self.holder == Some(number) {
             self.holder = None;

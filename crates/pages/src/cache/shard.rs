@@ -6,9 +6,9 @@
 //! Not thread safe: the cache has a lock around each shard.
 
 use super::flight::Flight;
-use super::table::Table;
+use super::table::FrameTable;
 use crate::frame::{Evicted, Frame, Frames};
-use crate::policy::{Class, Place, Policy, Tuning, Use};
+use crate::policy::{Class, Policy, PolicyPlace, Tuning, Use};
 use crate::{Address, PACK_BYTES, PageKind, PageRef, PagedFile};
 use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -17,12 +17,12 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// Which page: file slot and offset in units of [`PACK_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
+pub(crate) struct PageKey {
     pub slot: u32,
     pub unit: u64,
 }
 
-impl Key {
+impl PageKey {
     pub fn new(file: &PagedFile, at: &Address) -> Self {
         Self { slot: file.slot(), unit: at.offset / PACK_BYTES }
     }
@@ -37,13 +37,13 @@ impl Key {
     }
 }
 
-impl Hash for Key {
+impl Hash for PageKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(Key::hash(*self));
+        state.write_u64(PageKey::hash(*self));
     }
 }
 
-/// Passes on the one number a [`Key`] writes.
+/// Passes on the one number a [`PageKey`] writes.
 #[derive(Default)]
 pub(crate) struct KeyHasher(u64);
 
@@ -62,19 +62,19 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// For tables by [`Key`].
+/// For tables by [`PageKey`].
 pub(crate) type KeyHash = BuildHasherDefault<KeyHasher>;
 
 /// How much a page in the cache has been used lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heat {
+pub struct PageHeat {
     /// Of a page that has proven itself, how often it may yet be found unused before it goes.
     pub chances: Option<u8>,
     /// Uses since the cache last looked at it, 3 for more.
     pub uses: u8,
 }
 
-impl Heat {
+impl PageHeat {
     /// As one number, 0 for a page that nobody has come back to.
     pub fn degrees(self) -> u8 {
         self.uses + self.chances.map_or(0, |chances| 2 + chances)
@@ -83,7 +83,7 @@ impl Heat {
 
 /// One part of the cache.
 pub(crate) struct Shard {
-    flights: HashMap<Key, Arc<Flight>, KeyHash>,
+    flights: HashMap<PageKey, Arc<Flight>, KeyHash>,
     policy: Policy<u32>,
     kept: Arc<KeptShare>,
 }
@@ -128,18 +128,18 @@ impl Shard {
     }
 
     /// The reading of a page, if it is being read.
-    pub fn flight(&self, key: Key) -> Option<&Arc<Flight>> {
+    pub fn flight(&self, key: PageKey) -> Option<&Arc<Flight>> {
         self.flights.get(&key)
     }
 
     /// Marks a missing page as being read.
-    pub fn take_off(&mut self, key: Key, flight: Arc<Flight>) {
+    pub fn take_off(&mut self, key: PageKey, flight: Arc<Flight>) {
         let before = self.flights.insert(key, flight);
         debug_assert!(before.is_none(), "only a missing page takes off");
     }
 
     /// The reading of a page is over.
-    pub fn end_flight(&mut self, key: Key) {
+    pub fn end_flight(&mut self, key: PageKey) {
         self.flights.remove(&key);
         if self.flights.is_empty() && self.flights.capacity() > MAX_IDLE_FLIGHTS {
             self.flights.shrink_to(MAX_IDLE_FLIGHTS);
@@ -147,7 +147,15 @@ impl Shard {
     }
 
     /// The cache has the page from now on; `asked` says whether anybody needs it already, `kept` whether its file is kept.
-    pub fn admit(&mut self, table: &Table, frames: &Frames, key: Key, page: &PageRef, asked: bool, kept: bool) {
+    pub fn admit(
+        &mut self,
+        table: &FrameTable,
+        frames: &Frames,
+        key: PageKey,
+        page: &PageRef,
+        asked: bool,
+        kept: bool,
+    ) {
         let frame = frames.get(page.number()).expect("a page of a cache is in one of its frames");
         let place = self.policy.admit(page.number(), key.hash(), class(page.kind()), page.cost_bytes(), asked);
         frame.set_place(place.0);
@@ -161,7 +169,7 @@ impl Shard {
     /// Keeps a page as long as there are others that can go, if that is within the share of such pages. Data pages that are
     /// kept make room for an index page.
     pub fn keep(&mut self, frame: &Frame, page: &PageRef) {
-        let place = Place(frame.place());
+        let place = PolicyPlace(frame.place());
         if self.policy.is_kept(place) {
             return;
         }
@@ -179,7 +187,7 @@ impl Shard {
 
     /// The page of a frame stays as others do from now on.
     pub fn keep_no_more(&mut self, frame: &Frame) {
-        self.counting_kept(|policy| policy.keep_no_more(Place(frame.place())));
+        self.counting_kept(|policy| policy.keep_no_more(PolicyPlace(frame.place())));
     }
 
     /// Gives up keeping pages while the share is exceeded, as far as it is for this shard to do.
@@ -206,18 +214,25 @@ impl Shard {
     }
 
     /// How much the page of a frame has been used lately.
-    pub fn heat(&self, frame: &Frame) -> Heat {
-        Heat { chances: self.policy.chances(Place(frame.place())), uses: frame.uses() }
+    pub fn heat(&self, frame: &Frame) -> PageHeat {
+        PageHeat { chances: self.policy.chances(PolicyPlace(frame.place())), uses: frame.uses() }
     }
 
     /// Lets the page of a frame stay as one that has proven itself.
     pub fn prove(&mut self, frame: &Frame, chances: u8) {
-        self.policy.prove(Place(frame.place()), chances);
+        self.policy.prove(PolicyPlace(frame.place()), chances);
     }
 
     /// Takes out unpinned pages worth at least `bytes` if there are, looking at no more than `look` pages for each. They go
     /// to `out`, so that their memory is freed after the lock is. Returns what they are worth.
-    pub fn evict(&mut self, table: &Table, frames: &Frames, bytes: u64, look: usize, out: &mut Vec<Evicted>) -> u64 {
+    pub fn evict(
+        &mut self,
+        table: &FrameTable,
+        frames: &Frames,
+        bytes: u64,
+        look: usize,
+        out: &mut Vec<Evicted>,
+    ) -> u64 {
         let frame = |number| frames.get(number).expect("the policy knows frames of the cache");
         let mut freed = 0;
         while freed < bytes {
@@ -246,9 +261,9 @@ impl Shard {
     }
 
     /// Takes out the page of a frame, pinned or not.
-    pub fn forget(&mut self, table: &Table, frames: &Frames, number: u32, out: &mut Vec<Evicted>) {
+    pub fn forget(&mut self, table: &FrameTable, frames: &Frames, number: u32, out: &mut Vec<Evicted>) {
         let frame = frames.get(number).expect("the table knows frames of the cache");
-        self.counting_kept(|policy| policy.remove(Place(frame.place())));
+        self.counting_kept(|policy| policy.remove(PolicyPlace(frame.place())));
         table.remove(frames, frame.key(), number);
         out.extend(frame.forget());
     }

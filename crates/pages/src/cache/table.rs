@@ -7,7 +7,7 @@
 //! * A table that has become small is followed by one of twice the chains, and stays, for somebody may be looking at it: all
 //!   of them together are less than twice the last.
 
-use super::shard::Key;
+use super::shard::PageKey;
 use crate::PageRef;
 use crate::frame::{Frame, Frames};
 use os::sync::OnceLock;
@@ -23,13 +23,13 @@ const TABLES: usize = 27;
 const MAX_STEPS: usize = 16;
 
 /// A hash table of frames.
-pub(crate) struct Table {
+pub(crate) struct FrameTable {
     /// Table `i` has `MIN_CHAINS << i` chains, each the number of its first frame.
     tables: [OnceLock<Box<[AtomicU32]>>; TABLES],
     current: AtomicUsize,
 }
 
-impl Table {
+impl FrameTable {
     /// A table for about so many frames.
     pub fn new(frames: u64) -> Self {
         let table = Self { tables: [const { OnceLock::new() }; TABLES], current: AtomicUsize::new(0) };
@@ -52,7 +52,7 @@ impl Table {
         self.tables[self.current.load(Ordering::Acquire)].get().expect("the current table was made")
     }
 
-    fn chain(&self, key: Key) -> &AtomicU32 {
+    fn chain(&self, key: PageKey) -> &AtomicU32 {
         let chains = self.chains();
         &chains[key.hash() as usize & (chains.len() - 1)]
     }
@@ -63,7 +63,7 @@ impl Table {
     }
 
     /// The page of this name, if it is met. Without a lock.
-    pub fn find(&self, frames: &Frames, key: Key) -> Option<PageRef> {
+    pub fn find(&self, frames: &Frames, key: PageKey) -> Option<PageRef> {
         let mut number = self.chain(key).load(Ordering::Acquire);
         for _ in 0..MAX_STEPS {
             let frame = frames.get(number)?;
@@ -78,7 +78,7 @@ impl Table {
     }
 
     /// The frame of the page of this name. Under the lock of its shard.
-    pub fn frame<'f>(&self, frames: &'f Frames, key: Key) -> Option<&'f Frame> {
+    pub fn frame<'f>(&self, frames: &'f Frames, key: PageKey) -> Option<&'f Frame> {
         let mut number = self.chain(key).load(Ordering::Relaxed);
         while let Some(frame) = frames.get(number) {
             if frame.is_named(key) {
@@ -97,7 +97,7 @@ impl Table {
     }
 
     /// Takes a frame out, which is in. Under the lock of its shard.
-    pub fn remove(&self, frames: &Frames, key: Key, number: u32) {
+    pub fn remove(&self, frames: &Frames, key: PageKey, number: u32) {
         let chain = self.chain(key);
         let frame = |number| frames.get(number).expect("a chain leads to its frames");
         let mut at = chain.load(Ordering::Relaxed);

@@ -328,7 +328,7 @@ fn callers_keep_a_quarter_at_most() {
     let file = numbered.register(&cache);
     let session = session(&cache);
     let page = |number| retry(&session, || numbered.page(&session, &file, number)).expect("no faults");
-    let mut held: Vec<Held> = (0..20).map_while(|number| cache.hold(&page(number))).collect();
+    let mut held: Vec<HeldPage> = (0..20).map_while(|number| cache.hold(&page(number))).collect();
     assert_eq!((held.len(), cache.held_bytes()), (5, 5 * BLOCK_COST));
     assert!(cache.hold(&page(7)).is_none());
     held.pop();

@@ -2,7 +2,7 @@
 //! go.
 
 use super::PageCache;
-use super::shard::{Heat, Key};
+use super::shard::{PageHeat, PageKey};
 use crate::{Address, PageKind, PageRef, PagedFile};
 use os::sync::Arc;
 
@@ -54,7 +54,7 @@ pub struct ResidentPage {
     /// What it is for.
     pub kind: PageKind,
     /// How much it has been used lately.
-    pub heat: Heat,
+    pub heat: PageHeat,
 }
 
 /// Degrees of heat that are told apart: 3 uses and 2 + 3 chances, and none.
@@ -151,8 +151,8 @@ impl PageCache {
     ) -> Vec<ResidentPage> {
         let mut slots: Vec<u32> = files.into_iter().map(|file| file.slot()).collect();
         slots.sort_unstable();
-        let is_asked = |key: Key| slots.binary_search(&key.slot).is_ok();
-        let rank = |kind: PageKind, heat: Heat| {
+        let is_asked = |key: PageKey| slots.binary_search(&key.slot).is_ok();
+        let rank = |kind: PageKind, heat: PageHeat| {
             usize::from(!kind.serves_many()) * RANKS + RANKS - 1 - usize::from(heat.degrees()).min(RANKS - 1)
         };
         let mut counts = [0usize; 2 * RANKS];
@@ -179,7 +179,7 @@ impl PageCache {
     }
 
     /// As [`Self::for_each_page`], with how much the page has been used.
-    fn for_each_resident(&self, mut tell: impl FnMut(Key, PageRef, Heat)) {
+    fn for_each_resident(&self, mut tell: impl FnMut(PageKey, PageRef, PageHeat)) {
         for (i, shard) in self.shards.iter().enumerate() {
             let shard = shard.lock();
             for number in self.table.numbers(&self.frames, i, self.shards.len()) {
@@ -191,7 +191,7 @@ impl PageCache {
     }
 
     /// Tells of every page, with a reference to it. Each shard is locked for its part.
-    pub(super) fn for_each_page(&self, mut tell: impl FnMut(Key, PageRef)) {
+    pub(super) fn for_each_page(&self, mut tell: impl FnMut(PageKey, PageRef)) {
         for (i, shard) in self.shards.iter().enumerate() {
             let shard = shard.lock();
             for number in self.table.numbers(&self.frames, i, self.shards.len()) {

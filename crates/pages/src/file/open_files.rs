@@ -23,14 +23,14 @@ use std::io;
 
 /// One file's place in the pool.
 #[derive(Default)]
-pub(crate) struct Handle {
+pub(crate) struct FileHandle {
     /// There if and only if the handle is in the ring.
     file: RwLock<Option<Arc<dyn File>>>,
     /// Read since the hand came by.
     touched: AtomicBool,
 }
 
-impl Handle {
+impl FileHandle {
     /// The file if it is open.
     fn open_file(&self) -> Option<Arc<dyn File>> {
         let file = self.file.read();
@@ -53,35 +53,35 @@ fn is_unused(file: &Arc<dyn File>) -> bool {
 /// The files that are open, in a clock.
 pub(crate) struct OpenFiles {
     limit: usize,
-    ring: Mutex<Ring>,
+    ring: Mutex<FileRing>,
     /// How many want to know that a file was given back: who stands in line, and files that leave. Changed with the lock
     /// of the ring.
     watchers: AtomicUsize,
 }
 
 #[derive(Default)]
-struct Ring {
+struct FileRing {
     /// Files that are open, being opened or being closed.
     places: usize,
-    open: Vec<Arc<Handle>>,
+    open: Vec<Arc<FileHandle>>,
     hand: usize,
     /// Out of their handles; closed when they are no longer read.
     leaving: Vec<Arc<dyn File>>,
     /// How many are being closed, whose places are free soon.
     closing: usize,
-    line: VecDeque<Arc<Waiter>>,
+    line: VecDeque<Arc<FileWaiter>>,
 }
 
 /// A thread that waits for a place, or for somebody else to have opened its file.
-struct Waiter {
-    handle: Arc<Handle>,
+struct FileWaiter {
+    handle: Arc<FileHandle>,
     changed: Condvar,
 }
 
 /// A place for a file that is not open yet; given back when dropped.
-struct Place<'p>(&'p OpenFiles);
+struct FilePlace<'p>(&'p OpenFiles);
 
-impl Drop for Place<'_> {
+impl Drop for FilePlace<'_> {
     fn drop(&mut self) {
         let mut ring = self.0.ring.lock();
         ring.places -= 1;
@@ -90,9 +90,9 @@ impl Drop for Place<'_> {
 }
 
 /// What there is for who wants to read a file.
-enum Found<'p> {
+enum FoundFile<'p> {
     Open(Arc<dyn File>),
-    Place(Place<'p>),
+    Place(FilePlace<'p>),
 }
 
 impl OpenFiles {
@@ -105,7 +105,7 @@ impl OpenFiles {
     /// [`OpenFiles::given_back`] once it has dropped it, and has no other file open.
     pub fn get(
         &self,
-        handle: &Arc<Handle>,
+        handle: &Arc<FileHandle>,
         open: impl FnOnce() -> io::Result<Arc<dyn File>>,
     ) -> io::Result<Arc<dyn File>> {
         match handle.open_file() {
@@ -117,7 +117,7 @@ impl OpenFiles {
     /// As [`OpenFiles::get`], but `None` if it would have to wait for a place.
     pub fn try_get(
         &self,
-        handle: &Arc<Handle>,
+        handle: &Arc<FileHandle>,
         open: impl FnOnce() -> io::Result<Arc<dyn File>>,
     ) -> io::Result<Option<Arc<dyn File>>> {
         if let Some(file) = handle.open_file() {
@@ -131,7 +131,7 @@ impl OpenFiles {
             return Ok(None);
         };
         let place = self.take(ring, unused);
-        self.open(handle, Found::Place(place), open).map(Some)
+        self.open(handle, FoundFile::Place(place), open).map(Some)
     }
 
     /// Notes that a reader has dropped its reference to a file.
@@ -143,7 +143,7 @@ impl OpenFiles {
     }
 
     /// Closes the file of `handle` once nobody reads it any more.
-    pub fn close(&self, handle: &Arc<Handle>) {
+    pub fn close(&self, handle: &Arc<FileHandle>) {
         let mut ring = self.ring.lock();
         let Some(file) = handle.file.write().take() else {
             return;
@@ -162,13 +162,13 @@ impl OpenFiles {
 
     fn open(
         &self,
-        handle: &Arc<Handle>,
-        found: Found<'_>,
+        handle: &Arc<FileHandle>,
+        found: FoundFile<'_>,
         open: impl FnOnce() -> io::Result<Arc<dyn File>>,
     ) -> io::Result<Arc<dyn File>> {
         let place = match found {
-            Found::Open(file) => return Ok(file),
-            Found::Place(place) => place,
+            FoundFile::Open(file) => return Ok(file),
+            FoundFile::Place(place) => place,
         };
         // Declared after its place, hence closed before that is free.
         let opened = open()?;
@@ -189,20 +189,20 @@ impl OpenFiles {
     }
 
     /// Waits for a place, or for somebody else to open the file.
-    fn wait(&self, handle: &Arc<Handle>) -> Found<'_> {
+    fn wait(&self, handle: &Arc<FileHandle>) -> FoundFile<'_> {
         let mut ring = self.ring.lock();
         if ring.line.is_empty()
             && let Some(unused) = ring.make_place(self.limit)
         {
-            return Found::Place(self.take(ring, unused));
+            return FoundFile::Place(self.take(ring, unused));
         }
-        let waiter = Arc::new(Waiter { handle: Arc::clone(handle), changed: Condvar::new() });
+        let waiter = Arc::new(FileWaiter { handle: Arc::clone(handle), changed: Condvar::new() });
         ring.line.push_back(Arc::clone(&waiter));
         self.watch(&ring);
         loop {
             if let Some(file) = handle.open_file() {
                 self.leave_line(&mut ring, &waiter);
-                return Found::Open(file);
+                return FoundFile::Open(file);
             }
             if ring.line.front().is_some_and(|first| Arc::ptr_eq(first, &waiter)) {
                 let mut made = ring.make_place(self.limit);
@@ -213,24 +213,24 @@ impl OpenFiles {
                 }
                 if let Some(unused) = made {
                     self.leave_line(&mut ring, &waiter);
-                    return Found::Place(self.take(ring, unused));
+                    return FoundFile::Place(self.take(ring, unused));
                 }
             }
             ring = waiter.changed.wait(ring);
         }
     }
 
-    fn leave_line(&self, ring: &mut Ring, waiter: &Arc<Waiter>) {
+    fn leave_line(&self, ring: &mut FileRing, waiter: &Arc<FileWaiter>) {
         ring.line.retain(|other| !Arc::ptr_eq(other, waiter));
         self.watch(ring);
         ring.wake_first();
     }
 
     /// A place that was made by taking out `unused`.
-    fn take(&self, ring: MutexGuard<'_, Ring>, unused: Option<Arc<dyn File>>) -> Place<'_> {
+    fn take(&self, ring: MutexGuard<'_, FileRing>, unused: Option<Arc<dyn File>>) -> FilePlace<'_> {
         self.watch(&ring);
         drop(ring);
-        let place = Place(self);
+        let place = FilePlace(self);
         drop(unused);
         place
     }
@@ -256,13 +256,13 @@ impl OpenFiles {
     }
 
     /// Counts the watchers; references to files are looked at after it.
-    fn watch(&self, ring: &Ring) {
+    fn watch(&self, ring: &FileRing) {
         self.watchers.store(ring.line.len() + ring.leaving.len(), Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 }
 
-impl Ring {
+impl FileRing {
     /// A place, if there is one: a free one, or that of a file that is taken out and is to be closed.
     fn make_place(&mut self, limit: usize) -> Option<Option<Arc<dyn File>>> {
         if self.places < limit {

@@ -40,14 +40,14 @@ fn the_file_read_most_stays_open() {
     let numbered = Numbered::blocks(1);
     let pool = OpenFiles::new(2);
     let opened = std::cell::Cell::new(0);
-    let get = |handle: &Arc<Handle>| {
+    let get = |handle: &Arc<FileHandle>| {
         pool.get(handle, || {
             opened.set(opened.get() + 1);
             numbered.disk.open(Path::new(PATH), Access::Read)
         })
         .expect("no faults")
     };
-    let hot = Arc::<Handle>::default();
+    let hot = Arc::<FileHandle>::default();
     for _ in 0..10 {
         get(&hot);
         get(&hot);

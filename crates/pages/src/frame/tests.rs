@@ -15,8 +15,8 @@ fn model(test: impl Fn() + Send + Sync + 'static) {
     (0..times).for_each(|_| test());
 }
 
-fn key(number: u64) -> Key {
-    Key { slot: 1, unit: number }
+fn key(number: u64) -> PageKey {
+    PageKey { slot: 1, unit: number }
 }
 
 /// A page full of its number.
@@ -113,7 +113,7 @@ fn a_page_of_another_name_is_not_found() {
     let frame = frames.get(first.number()).expect("it was made");
     assert!(frame.find(key(5)).is_none(), "the cache does not have it");
     first.give_to_cache();
-    assert!(frame.find(key(6)).is_none() && frame.find(Key { slot: 2, unit: 5 }).is_none());
+    assert!(frame.find(key(6)).is_none() && frame.find(PageKey { slot: 2, unit: 5 }).is_none());
     assert!(frame.find(key(5)).is_some());
     assert!(frame.evict().is_none(), "it is pinned");
     assert!(first.is_last());

@@ -31,7 +31,7 @@ fn touched(session: &Session) -> Touched {
         .expect("the file was asked")
 }
 
-fn found(session: &Session) -> Vec<(u64, Found)> {
+fn found(session: &Session) -> Vec<(u64, PageFound)> {
     session.notes().expect("it takes notes").visits().iter().map(|visit| (visit.round, visit.found)).collect()
 }
 
@@ -43,7 +43,7 @@ fn a_page_counts_once_a_step_however_often_it_runs() {
         let (numbered, file, session) = setup(20, budget_pages);
         path(&session, &numbered, &file, &[9, 4, 15, 9]);
         assert_eq!(touched(&session), Touched { faults: 3, read_bytes: 3 * BYTES, ..Touched::default() });
-        assert_eq!(found(&session), [(1, Found::Fault), (2, Found::Fault), (3, Found::Fault)]);
+        assert_eq!(found(&session), [(1, PageFound::Fault), (2, PageFound::Fault), (3, PageFound::Fault)]);
         path(&session, &numbered, &file, &[9, 4, 9]);
         let after = touched(&session);
         assert_eq!(after.faults, session.page_reads());
@@ -64,7 +64,7 @@ fn a_page_read_ahead_is_no_hit_when_it_is_first_used() {
     assert_eq!(touched(&session), Touched { faults: 1, ahead: 2, read_bytes: bytes, ..Touched::default() });
     path(&session, &numbered, &file, &[4]);
     assert_eq!(touched(&session).hits, 1);
-    assert_eq!(found(&session), [(1, Found::Fault), (1, Found::Ahead), (1, Found::Hit)]);
+    assert_eq!(found(&session), [(1, PageFound::Fault), (1, PageFound::Ahead), (1, PageFound::Hit)]);
 }
 
 #[test]
@@ -104,5 +104,5 @@ fn what_is_read_ahead_when_a_step_is_done_is_noted() {
     let notes = session.notes().expect("it takes notes");
     let touched = notes.files()[0].of(PageKind::Data);
     assert_eq!((touched.ahead, touched.faults, touched.hits, touched.read_bytes), (3, 0, 0, 3 * 4096));
-    assert_eq!(notes.visits()[0].found, Found::Ahead);
+    assert_eq!(notes.visits()[0].found, PageFound::Ahead);
 }

@@ -15,13 +15,13 @@ const BUCKET: usize = 8;
 /// Pages that went, as many as are resident.
 #[derive(Default)]
 pub(super) struct Ghost {
-    buckets: Vec<[Entry; BUCKET]>,
+    buckets: Vec<[GhostEntry; BUCKET]>,
     /// Departures so far, modulo 2^32. The first is 1.
     departures: u32,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Entry {
+struct GhostEntry {
     /// 0: none.
     departure: u32,
     hash: u32,
@@ -35,7 +35,7 @@ impl Ghost {
         }
         // 0 is no departure; the entries of 2^32 departures ago are long replaced.
         self.departures = self.departures.checked_add(1).unwrap_or(1);
-        let entry = Entry { departure: self.departures, hash };
+        let entry = GhostEntry { departure: self.departures, hash };
         self.insert(entry);
     }
 
@@ -51,23 +51,23 @@ impl Ghost {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.buckets.capacity() * size_of::<[Entry; BUCKET]>()
+        self.buckets.capacity() * size_of::<[GhostEntry; BUCKET]>()
     }
 
     /// Room for `pages` and a quarter more. Every entry finds its new bucket by its hash.
     fn grow(&mut self, pages: usize) {
         let buckets = (pages + pages / 4).div_ceil(BUCKET);
-        let before = std::mem::replace(&mut self.buckets, vec![[Entry::default(); BUCKET]; buckets]);
+        let before = std::mem::replace(&mut self.buckets, vec![[GhostEntry::default(); BUCKET]; buckets]);
         for entry in before.into_iter().flatten().filter(|entry| entry.departure != 0) {
             self.insert(entry);
         }
     }
 
-    fn insert(&mut self, entry: Entry) {
+    fn insert(&mut self, entry: GhostEntry) {
         let now = self.departures;
         let bucket = self.bucket(entry.hash);
         // One that was remembered before is not there twice; after that the free ones are the oldest.
-        let age = |known: &Entry| match known.departure {
+        let age = |known: &GhostEntry| match known.departure {
             0 => 1 << 32,
             _ if known.hash == entry.hash => u64::MAX,
             departure => u64::from(now.wrapping_sub(departure)),

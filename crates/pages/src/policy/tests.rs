@@ -16,7 +16,7 @@ struct Owner {
 }
 
 struct Resident {
-    place: Place,
+    place: PolicyPlace,
     bytes: u64,
     uses: u8,
     pinned: bool,
@@ -359,7 +359,7 @@ fn memory_is_forty_bytes_a_page_at_worst() {
     for page in 0..20_000 {
         owner.ask(page, Class::Data);
     }
-    assert_eq!(size_of::<Node<u32>>(), 24);
+    assert_eq!(size_of::<PolicyNode<u32>>(), 24);
     let a_page = owner.policy.memory_bytes() as f64 / owner.policy.pages() as f64;
     assert!((32.0..=40.1).contains(&a_page), "{a_page} bytes a page");
 }

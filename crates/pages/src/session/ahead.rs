@@ -10,7 +10,7 @@
 use super::Request;
 use super::round::InFlight;
 use crate::cache::flight::{Flight, Landing};
-use crate::cache::shard::{Key, KeyHash};
+use crate::cache::shard::{KeyHash, PageKey};
 use crate::{Admit, PageKind, PageRef};
 use os::sync::Arc;
 use std::collections::{HashMap, HashSet};
@@ -29,9 +29,9 @@ pub(super) struct ReadAhead {
     /// Hints since the last round, oldest first; some pages are in it more than once.
     hints: Vec<Request>,
     /// Pages on their way that the cache will not keep.
-    in_flight: HashMap<Key, InFlight, KeyHash>,
+    in_flight: HashMap<PageKey, InFlight, KeyHash>,
     /// Pages that came and that the cache does not keep.
-    pages: HashMap<Key, AheadPage, KeyHash>,
+    pages: HashMap<PageKey, AheadPage, KeyHash>,
     /// Pages asked for and nodes looked at so far.
     clock: u64,
     /// The clock at the end of the last round.
@@ -107,13 +107,13 @@ impl ReadAhead {
 
     /// A page that came, left where it is.
     #[inline]
-    pub fn page(&self, key: Key) -> Option<&PageRef> {
+    pub fn page(&self, key: PageKey) -> Option<&PageRef> {
         self.pages.get(&key).map(|ahead| &ahead.page)
     }
 
     /// A node that came, which a step looks at now.
     #[inline]
-    pub fn node(&mut self, key: Key) -> Option<PageRef> {
+    pub fn node(&mut self, key: PageKey) -> Option<PageRef> {
         let ahead = self.pages.get_mut(&key).filter(|ahead| is_node(ahead.page.kind()))?;
         self.clock += 1;
         (ahead.time, ahead.was_looked_at) = (self.clock, true);
@@ -122,7 +122,7 @@ impl ReadAhead {
 
     /// A page for the step that needs it: a node stays for later steps, every other page leaves.
     #[inline]
-    pub fn take(&mut self, key: Key) -> Option<PageRef> {
+    pub fn take(&mut self, key: PageKey) -> Option<PageRef> {
         if let Some(node) = self.node(key) {
             return Some(node);
         }
@@ -133,17 +133,17 @@ impl ReadAhead {
 
     /// Whether a page is on its way.
     #[inline]
-    pub fn is_in_flight(&self, key: Key) -> bool {
+    pub fn is_in_flight(&self, key: PageKey) -> bool {
         self.in_flight.contains_key(&key)
     }
 
     /// The read of a page that is on its way.
-    pub fn flight(&self, key: Key) -> Option<Arc<Flight>> {
+    pub fn flight(&self, key: PageKey) -> Option<Arc<Flight>> {
         self.in_flight.get(&key).map(|ahead| Arc::clone(&ahead.flight))
     }
 
     /// Pages whose reads have begun.
-    pub fn add_flights(&mut self, flights: impl IntoIterator<Item = (Key, InFlight)>) {
+    pub fn add_flights(&mut self, flights: impl IntoIterator<Item = (PageKey, InFlight)>) {
         self.in_flight.extend(flights);
     }
 
@@ -164,7 +164,7 @@ impl ReadAhead {
 
     /// Takes in one page, if it has landed.
     #[inline]
-    pub fn gather_one(&mut self, key: Key) {
+    pub fn gather_one(&mut self, key: PageKey) {
         if self.in_flight.is_empty() {
             return;
         }
@@ -175,7 +175,7 @@ impl ReadAhead {
 
     /// A round that brought `needed` ends; it `was_short` of room for its hints. Keeps nodes that the cache does not keep, in
     /// `room_bytes` with what is here already; without room, because others queue for memory, keeps nothing.
-    pub fn end_round(&mut self, needed: &[(Key, PageRef)], was_short: bool, admit: Admit, room_bytes: Option<u64>) {
+    pub fn end_round(&mut self, needed: &[(PageKey, PageRef)], was_short: bool, admit: Admit, room_bytes: Option<u64>) {
         self.rejected_rounds = self.rejected_rounds.saturating_add(was_short.into());
         if !self.in_flight.is_empty() {
             needed.iter().for_each(|(key, _)| drop(self.in_flight.remove(key)));
@@ -191,7 +191,7 @@ impl ReadAhead {
         self.round_ended = self.clock;
     }
 
-    fn keep_nodes(&mut self, needed: &[(Key, PageRef)], admit: Admit) {
+    fn keep_nodes(&mut self, needed: &[(PageKey, PageRef)], admit: Admit) {
         for (key, page) in needed.iter().filter(|(_, page)| is_node(page.kind()) && !admit.keeps(page.kind())) {
             let time = self.tick();
             self.pages.insert(*key, AheadPage { time, was_looked_at: true, page: page.clone() });
@@ -236,7 +236,7 @@ impl ReadAhead {
             return;
         }
         let ranked = self.pages.iter().filter_map(|(key, ahead)| Some((rank(ahead)?, *key)));
-        let mut ranked: Vec<(R, Key)> = ranked.collect();
+        let mut ranked: Vec<(R, PageKey)> = ranked.collect();
         ranked.sort_unstable();
         for (_, key) in ranked {
             if bytes <= most_bytes {
@@ -249,7 +249,7 @@ impl ReadAhead {
 }
 
 /// Keeps a page that landed. An error is not kept: the step that needs the page reads it again and reports the error.
-fn keep_landed(pages: &mut HashMap<Key, AheadPage, KeyHash>, key: Key, time: u64, landing: Landing) {
+fn keep_landed(pages: &mut HashMap<PageKey, AheadPage, KeyHash>, key: PageKey, time: u64, landing: Landing) {
     if let Landing::Arrived(page) = landing {
         pages.insert(key, AheadPage { time, was_looked_at: false, page });
     }

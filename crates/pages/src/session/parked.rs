@@ -2,14 +2,14 @@
 
 use super::Round;
 use crate::cache::budget::Turn;
-use crate::cache::parked as cache_parked;
-use crate::cache::shard::Key;
+use crate::cache::parked::ParkedSession;
+use crate::cache::shard::PageKey;
 use crate::{PageCache, PageRef};
 use os::sync::{Arc, Mutex};
 
 /// What it leaves. Fields drop in this order: pages beyond the budget are gone before the turn.
 pub(super) struct Parcel {
-    pub pins: Vec<(Key, PageRef)>,
+    pub pins: Vec<(PageKey, PageRef)>,
     pub round: Option<Round>,
     pub turn: Option<Arc<Turn>>,
 }
@@ -17,7 +17,7 @@ pub(super) struct Parcel {
 /// A parcel that was left.
 pub(super) struct Parked {
     number: u64,
-    shared: Arc<Shared>,
+    shared: Arc<SharedParcel>,
 }
 
 /// What came of a parcel.
@@ -28,7 +28,7 @@ pub(super) enum Unparked {
     Stripped,
 }
 
-struct Shared(Mutex<Option<Parcel>>);
+struct SharedParcel(Mutex<Option<Parcel>>);
 
 impl Parked {
     /// Leaves a parcel, if there is anything in it; `losses` times the step lost one.
@@ -37,8 +37,8 @@ impl Parked {
             return None;
         }
         let has_turn = parcel.turn.as_ref().is_some_and(|turn| turn.budget_of_tasks().is_some());
-        let shared = Arc::new(Shared(Mutex::new(Some(parcel))));
-        let number = cache.parking().park(Arc::clone(&shared) as Arc<dyn cache_parked::Parked>, has_turn, losses);
+        let shared = Arc::new(SharedParcel(Mutex::new(Some(parcel))));
+        let number = cache.parking().park(Arc::clone(&shared) as Arc<dyn ParkedSession>, has_turn, losses);
         Some(Self { number, shared })
     }
 
@@ -49,7 +49,7 @@ impl Parked {
     }
 }
 
-impl cache_parked::Parked for Shared {
+impl ParkedSession for SharedParcel {
     fn has_landed(&self) -> bool {
         let parcel = self.0.lock();
         parcel.as_ref().and_then(|parcel| parcel.round.as_ref()).is_none_or(|round| round.arrivals.are_all_here())

@@ -6,15 +6,15 @@
 
 use super::{Admit, OwnMemory, Request};
 use crate::cache::budget::{Charge, Turn};
-use crate::cache::claim::{Claim, Look, Made};
+use crate::cache::claim::{Claim, Made, PageLookup};
 use crate::cache::flight::{Arrivals, Demand, Flight, Landing};
 use crate::cache::reserve::Reserved;
-use crate::cache::shard::Key;
-use crate::file::Stored;
+use crate::cache::shard::PageKey;
+use crate::file::StoredPage;
 use crate::page::{adopt_page, decode_page};
 use crate::{Address, Error, PageCache, PageHeader, PageKind, PageRef, PagedFile, Result};
 use os::sync::Arc;
-use os::{BLOCK_BYTES, Buffer, Read, Reads, Source, Urgency};
+use os::{BLOCK_BYTES, Buffer, ReadRequest, ReadSource, Reads, Urgency};
 use std::io;
 use std::task::Context;
 
@@ -45,13 +45,15 @@ impl Manner<'_> {
         &self,
         bytes: u64,
         turn: &mut Option<Arc<Turn>>,
-        waiter: Option<&Waiter<'_, '_>>,
+        waiter: Option<&RoomWaiter<'_, '_>>,
     ) -> Option<(Charge, Payer)> {
         let reserved = match (self.own_memory, bytes, waiter) {
             (Some(_), 0, _) => return Some((Charge::none(), Payer::OwnMemory)),
             (Some(own_memory), ..) => return Some((own_memory.reserve(bytes), Payer::OwnMemory)),
             (None, 0, _) => return Some((Charge::none(), Payer::Cache)),
-            (None, _, Some(Waiter { number, context })) => self.cache.poll_reserve(bytes, turn, *number, context)?,
+            (None, _, Some(RoomWaiter { number, context })) => {
+                self.cache.poll_reserve(bytes, turn, *number, context)?
+            }
             (None, _, None) => self.cache.reserve(bytes, turn),
         };
         Some(match reserved {
@@ -62,7 +64,7 @@ impl Manner<'_> {
 }
 
 /// A task that may have to wait for room.
-pub(super) struct Waiter<'c, 't> {
+pub(super) struct RoomWaiter<'c, 't> {
     /// What it queues under, its session's own.
     pub number: u64,
     pub context: &'c Context<'t>,
@@ -74,13 +76,13 @@ pub(super) struct Round {
     /// Told of every needed page that was not here.
     pub arrivals: Arc<Arrivals>,
     /// Needed pages that were here.
-    here: Vec<(Key, PageRef)>,
+    here: Vec<(PageKey, PageRef)>,
     /// Needed pages on their way.
     awaited: Vec<Awaited>,
     /// Pages on their way that are not needed and are waited for all the same.
     also: Vec<(Arc<Flight>, Arc<PagedFile>)>,
     /// Pages read ahead that the cache does not keep, each with the time it was asked for, in the order of files and offsets.
-    pub ahead: Vec<(Key, InFlight)>,
+    pub ahead: Vec<(PageKey, InFlight)>,
     /// There was no room for some of the pages that are not needed.
     pub was_short: bool,
     /// The pages this round reads from disk, whatever comes of it.
@@ -89,7 +91,7 @@ pub(super) struct Round {
 
 /// A needed page on its way.
 struct Awaited {
-    key: Key,
+    key: PageKey,
     flight: Arc<Flight>,
     file: Arc<PagedFile>,
     kind: PageKind,
@@ -127,7 +129,7 @@ pub(super) struct InFlight {
 
 /// A page read from disk.
 pub(crate) struct PageRead {
-    pub key: Key,
+    pub key: PageKey,
     /// Id of its file.
     pub file: u64,
     pub at: Address,
@@ -146,9 +148,9 @@ impl Round {
     pub fn begin(
         manner: &Manner<'_>,
         requests: &[Request],
-        in_flight: impl Fn(Key) -> Option<Arc<Flight>>,
+        in_flight: impl Fn(PageKey) -> Option<Arc<Flight>>,
         turn: &mut Option<Arc<Turn>>,
-        waiter: Option<Waiter<'_, '_>>,
+        waiter: Option<RoomWaiter<'_, '_>>,
     ) -> Option<Self> {
         let mut round = Self::default();
         let mut missing: Vec<&Request> = Vec::new();
@@ -156,9 +158,9 @@ impl Round {
             match in_flight(request.key) {
                 Some(flight) => round.expect(manner, request, flight),
                 None => match manner.cache.look(request.key, manner.keeps(request)) {
-                    Look::Resident(page) => round.found(request, page),
-                    Look::InFlight(flight) => round.expect(manner, request, flight),
-                    Look::Missing | Look::Claimed(_) => missing.push(request),
+                    PageLookup::Resident(page) => round.found(request, page),
+                    PageLookup::InFlight(flight) => round.expect(manner, request, flight),
+                    PageLookup::Missing | PageLookup::Claimed(_) => missing.push(request),
                 },
             }
         }
@@ -171,7 +173,7 @@ impl Round {
         drop(reserved);
         round.reserve_ahead(manner, &missing, &mut charges, turn.is_some());
 
-        let mut readings: Vec<Reading> = Vec::new();
+        let mut readings: Vec<PageReading> = Vec::new();
         for (request, charge) in missing.into_iter().zip(charges) {
             let Some(charge) = charge else { continue };
             readings.extend(round.claim(manner, request, charge, payer, turn.as_ref()));
@@ -200,7 +202,7 @@ impl Round {
         charge: Charge,
         payer: Payer,
         turn: Option<&Arc<Turn>>,
-    ) -> Option<Reading> {
+    ) -> Option<PageReading> {
         let (cache, keeps) = (manner.cache, manner.keeps(request));
         let ticket = cache.new_ticket();
         let demand = if request.needed { manner.demand } else { Demand::None };
@@ -209,13 +211,13 @@ impl Round {
             Payer::Overdraft | Payer::OwnMemory => cache.look(request.key, keeps),
         };
         let claim = match known {
-            Look::Claimed(claim) => claim,
-            Look::Missing => cache.claim_alone(request.key, ticket, demand, turn.cloned()),
-            Look::Resident(page) => {
+            PageLookup::Claimed(claim) => claim,
+            PageLookup::Missing => cache.claim_alone(request.key, ticket, demand, turn.cloned()),
+            PageLookup::Resident(page) => {
                 self.found(request, page);
                 return None;
             }
-            Look::InFlight(flight) => {
+            PageLookup::InFlight(flight) => {
                 self.expect(manner, request, flight);
                 return None;
             }
@@ -236,7 +238,7 @@ impl Round {
             (Demand::Reader | Demand::None, true) => Urgency::Needed,
             (Demand::Reader | Demand::None, false) => Urgency::Ahead,
         };
-        Some(Reading { key, file: Arc::clone(&request.file), at, kind, urgency, payer, charge, claim })
+        Some(PageReading { key, file: Arc::clone(&request.file), at, kind, urgency, payer, charge, claim })
     }
 
     fn found(&mut self, request: &Request, page: PageRef) {
@@ -311,7 +313,7 @@ impl Round {
     }
 
     /// What came of the needed pages, once all have arrived: the pages, and the first error about one.
-    pub fn gather(self) -> (Vec<(Key, PageRef)>, Option<Error>) {
+    pub fn gather(self) -> (Vec<(PageKey, PageRef)>, Option<Error>) {
         let (mut pages, mut error) = (self.here, None);
         for Awaited { key, flight, file, kind, offset, by } in self.awaited {
             match flight.landing().expect("all have landed") {
@@ -331,8 +333,8 @@ impl Round {
 }
 
 /// A page that is going to be read.
-struct Reading {
-    key: Key,
+struct PageReading {
+    key: PageKey,
     file: Arc<PagedFile>,
     at: Address,
     kind: PageKind,
@@ -342,17 +344,17 @@ struct Reading {
     claim: Claim,
 }
 
-impl Reading {
+impl PageReading {
     /// The read of the blocks around the page.
-    fn begin(self, cache: &PageCache) -> Read {
+    fn begin(self, cache: &PageCache) -> ReadRequest {
         let offset = self.at.offset - self.at.offset % BLOCK;
         let start = (self.at.offset - offset) as usize;
         let bytes = (start + self.at.bytes as usize).next_multiple_of(BLOCK_BYTES);
-        let source: Arc<dyn Source> = Arc::clone(&self.file) as Arc<dyn Source>;
+        let source: Arc<dyn ReadSource> = Arc::clone(&self.file) as Arc<dyn ReadSource>;
         let (urgency, ticket) = (self.urgency, self.claim.flight().ticket());
         let buffer = buffer(cache, self.payer, bytes);
         let done = Box::new(move |buffer, outcome| self.land(buffer, start, outcome));
-        Read { source, offset, buffer, urgency, ticket, done }
+        ReadRequest { source, offset, buffer, urgency, ticket, done }
     }
 
     /// Ends the flight with what was read.
@@ -362,7 +364,7 @@ impl Reading {
             file.check_end(&stored, at.offset - start as u64, at, *kind)?;
             Ok(stored)
         });
-        let page = stored.and_then(|Stored { buffer: read, start }| {
+        let page = stored.and_then(|StoredPage { buffer: read, start }| {
             let memory = |bytes| buffer(self.claim.cache(), self.payer, bytes);
             match start {
                 0 => adopt_page(read, *kind, at, file.id(), memory),
@@ -392,11 +394,11 @@ fn buffer(cache: &PageCache, payer: Payer, bytes: usize) -> Buffer {
 }
 
 /// Begins to read pages; makes it here if that is wanted.
-fn read(cache: &PageCache, readings: Vec<Reading>, by_caller: bool) {
-    let can_wait = |reading: &&Reading| reading.urgency != Urgency::Needed;
-    let waiting = |reading: &Reading| (Arc::clone(reading.claim.flight()), Arc::clone(reading.file.reads()));
+fn read(cache: &PageCache, readings: Vec<PageReading>, by_caller: bool) {
+    let can_wait = |reading: &&PageReading| reading.urgency != Urgency::Needed;
+    let waiting = |reading: &PageReading| (Arc::clone(reading.claim.flight()), Arc::clone(reading.file.reads()));
     let waiting: Vec<_> = readings.iter().filter(can_wait).map(waiting).collect();
-    let mut reads: Vec<Read> = Vec::with_capacity(readings.len());
+    let mut reads: Vec<ReadRequest> = Vec::with_capacity(readings.len());
     let mut reader: Option<Arc<dyn Reads>> = None;
     for reading in readings {
         let its = Arc::clone(reading.file.reads());

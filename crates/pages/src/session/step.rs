@@ -5,21 +5,21 @@ use super::ahead::ReadAhead;
 use super::parked::{Parcel, Parked, Unparked};
 use super::round::Round;
 use crate::cache::budget::Turn;
-use crate::cache::shard::{Key, KeyHash};
-use crate::counters::Tally;
+use crate::cache::shard::{KeyHash, PageKey};
+use crate::counters::SessionTally;
 use crate::{Address, PageCache, PageKind, PageRef, PagedFile};
 use os::sync::Arc;
 use std::collections::HashSet;
 
 /// What the step in progress asked for and got.
 #[derive(Default)]
-pub(super) struct Step {
+pub(super) struct StepState {
     /// Misses since the last round.
     pub needed: Vec<Request>,
     /// Pages fetched for this step, sorted by key.
-    pub pins: Vec<(Key, PageRef)>,
+    pub pins: Vec<(PageKey, PageRef)>,
     /// Of these, those that were read from disk for it and that [`PageSource::take_read`] did not report yet.
-    pub read: HashSet<Key, KeyHash>,
+    pub read: HashSet<PageKey, KeyHash>,
     /// What was asked for in a fetch that could not begin yet, see [`Session::poll_fetch`].
     pub held_up: Vec<Request>,
     /// Pins, round and turn are here while the future waits.
@@ -32,13 +32,13 @@ pub(super) struct Step {
     pub read_ahead: ReadAhead,
     /// The right to exceed the budget, from the round that needed it until the end of the step and of its reads.
     pub turn: Option<Arc<Turn>>,
-    pub tally: Tally,
+    pub tally: SessionTally,
 }
 
 /// A page asked for.
 #[derive(Clone)]
 pub(super) struct Request {
-    pub key: Key,
+    pub key: PageKey,
     /// When, by the clock of the step.
     pub time: u64,
     /// The step needs it; otherwise it is read ahead.
@@ -48,7 +48,7 @@ pub(super) struct Request {
     pub kind: PageKind,
 }
 
-impl Step {
+impl StepState {
     /// The future waits: others may take what it has.
     pub fn park(&mut self, cache: &PageCache, round: Option<Round>) {
         let parcel = Parcel { pins: std::mem::take(&mut self.pins), round, turn: self.turn.take() };
@@ -93,7 +93,7 @@ impl Step {
 
     /// A page fetched for this step. One read ahead for it becomes one.
     #[inline(never)]
-    pub fn pinned(&mut self, key: Key) -> Option<PageRef> {
+    pub fn pinned(&mut self, key: PageKey) -> Option<PageRef> {
         self.read_ahead.gather_one(key);
         match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
             Ok(place) => Some(self.pins[place].1.clone()),
@@ -107,21 +107,21 @@ impl Step {
 
     /// A page fetched for this step or read ahead, left where it is. A step looks at it.
     #[inline(never)]
-    pub fn looked_at(&mut self, key: Key) -> Option<PageRef> {
+    pub fn looked_at(&mut self, key: PageKey) -> Option<PageRef> {
         self.read_ahead.gather_one(key);
         self.read_ahead.node(key).or_else(|| self.pinned_or_ahead(key).cloned())
     }
 
-    /// As [`Step::looked_at`], but a node read ahead ages on.
+    /// As [`StepState::looked_at`], but a node read ahead ages on.
     #[inline(never)]
-    pub fn glanced_at(&mut self, key: Key) -> Option<PageRef> {
+    pub fn glanced_at(&mut self, key: PageKey) -> Option<PageRef> {
         self.read_ahead.gather_one(key);
         self.pinned_or_ahead(key).cloned()
     }
 
     /// A page fetched for this step or read ahead, left where it is.
     #[inline]
-    pub fn pinned_or_ahead(&self, key: Key) -> Option<&PageRef> {
+    pub fn pinned_or_ahead(&self, key: PageKey) -> Option<&PageRef> {
         match self.pins.binary_search_by_key(&key, |(key, _)| *key) {
             Ok(place) => Some(&self.pins[place].1),
             Err(_) => self.read_ahead.page(key),

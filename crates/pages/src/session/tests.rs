@@ -29,7 +29,7 @@ fn all_of(session: &Session, numbered: &Numbered, file: &Arc<PagedFile>, pages: 
 /// Somebody who does not keep pages reads page 0; `meanwhile` happens before it lands.
 fn read_by_another(cache: &Arc<PageCache>, numbered: &Numbered, file: &Arc<PagedFile>, meanwhile: impl FnOnce()) {
     let charge = cache.try_reserve(BLOCK_COST).expect("the cache is empty");
-    let Look::Claimed(claim) = cache.claim(numbered.key(file, 0), 0, false, Demand::Reader) else {
+    let PageLookup::Claimed(claim) = cache.claim(numbered.key(file, 0), 0, false, Demand::Reader) else {
         panic!("it is missing")
     };
     meanwhile();
@@ -464,7 +464,7 @@ fn a_page_passing_through_is_kept_if_another_session_waits_to_keep_it() {
     let numbered = Numbered::blocks(1);
     let (cache, file) = setup(&numbered, 10);
     read_by_another(&cache, &numbered, &file, || {
-        assert!(matches!(cache.look(numbered.key(&file, 0), true), Look::InFlight(_)));
+        assert!(matches!(cache.look(numbered.key(&file, 0), true), PageLookup::InFlight(_)));
     });
     assert!(numbered.is_resident(&cache, &file, 0));
 }

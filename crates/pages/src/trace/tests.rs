@@ -36,7 +36,7 @@ fn accesses_are_taken_down_as_they_were_up_to_the_bound_and_not_once_it_is_over(
     let bounded = traced(&numbered, &cache, &file, Admit::Keep, &[1; 20]);
     assert_eq!(bounded, [How::Hit; 6]);
     assert_eq!(cache.trace().finish(), []);
-    assert_eq!(size_of::<Access>(), 16);
+    assert_eq!(size_of::<TracedAccess>(), 16);
 }
 
 #[test]

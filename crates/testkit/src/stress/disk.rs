@@ -1,7 +1,7 @@
 //! The real disk with random failures. It does not know what the files are for.
 
 use os::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use os::{Access, Disk, Entry, File, Lock, Machine};
+use os::{Access, DirectoryEntry, Disk, File, Lock, Machine};
 use std::io::{self, ErrorKind};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -105,7 +105,7 @@ impl Disk for TroubledDisk {
         self.real.remove(path)
     }
 
-    fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>> {
         self.real.list(directory)
     }
 

@@ -106,7 +106,7 @@ fn explain(selection: &Selection, question: &Question) -> Explanation {
     explained.expect("the disk works")
 }
 
-fn counted(db: &Database, read: impl FnOnce()) -> counters::Snapshot {
+fn counted(db: &Database, read: impl FnOnce()) -> counters::CounterSnapshot {
     let before = db.metrics().pages;
     read();
     db.metrics().pages.since(&before)

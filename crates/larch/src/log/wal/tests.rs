@@ -9,7 +9,7 @@ use std::thread;
 use os::sim::SimDisk;
 use os::sync::atomic::{AtomicUsize, Ordering};
 use os::sync::{Arc, Condvar, Mutex};
-use os::{Access, Disk, Entry, File, Lock};
+use os::{Access, DirectoryEntry, Disk, File, Lock};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use sst::Version;
@@ -269,7 +269,7 @@ impl Disk for GatedDisk {
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.0.remove(path)
     }
-    fn list(&self, directory: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>> {
         self.0.list(directory)
     }
     fn exists(&self, path: &Path) -> io::Result<bool> {

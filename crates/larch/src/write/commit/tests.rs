@@ -202,7 +202,7 @@ impl Disk for Panicking {
     fn remove(&self, path: &Path) -> std::io::Result<()> {
         self.0.remove(path)
     }
-    fn list(&self, directory: &Path) -> std::io::Result<Vec<os::Entry>> {
+    fn list(&self, directory: &Path) -> std::io::Result<Vec<os::DirectoryEntry>> {
         self.0.list(directory)
     }
     fn exists(&self, path: &Path) -> std::io::Result<bool> {

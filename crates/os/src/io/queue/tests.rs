@@ -1,9 +1,9 @@
 //! What the queue promises.
 
-use super::super::{Load, Urgency};
+use super::super::{ReadLoad, Urgency};
 use super::{Begun, Counted, PATIENCE, Queue, QueueLimits, Queued};
 use crate::sim::SimDisk;
-use crate::{Access, BLOCK_BYTES, Buffer, Disk, Read};
+use crate::{Access, BLOCK_BYTES, Buffer, Disk, ReadRequest};
 use Urgency::{Ahead, Background, Needed};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -18,8 +18,8 @@ struct Item {
 }
 
 impl Queued for Item {
-    fn load(&self) -> Load {
-        Load { reads: 1, bytes: self.bytes }
+    fn load(&self) -> ReadLoad {
+        ReadLoad { reads: 1, bytes: self.bytes }
     }
 
     fn tickets(&self) -> impl Iterator<Item = u64> {
@@ -126,7 +126,7 @@ fn needed_reads_made_elsewhere_strain_as_those_that_are_begun_here() {
     let items = [(Background, 1, 20), (Background, 2, 20)];
     let read = |urgency| {
         let file = SimDisk::new(1).open(Path::new("file"), Access::Create).expect("an empty disk has room");
-        Read {
+        ReadRequest {
             source: file,
             offset: 0,
             buffer: Buffer::zeroed(BLOCK_BYTES),
@@ -192,7 +192,7 @@ fn a_raised_one_goes_with_those_that_are_needed_and_counts_as_one() {
     assert_eq!(queue.usage().under_way.map(|load| load.bytes), [180, 90, 90]);
     raised.into_iter().chain(first).for_each(|begun| end(&mut queue, begun));
     assert_eq!(tickets(&begin(&mut queue)), [2], "the hole behind it is gone");
-    assert!(queue.usage().queued.iter().all(|load| *load == Load::default()));
+    assert!(queue.usage().queued.iter().all(|load| *load == ReadLoad::default()));
 }
 
 #[test]

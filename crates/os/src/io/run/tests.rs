@@ -1,7 +1,7 @@
 //! What joined reads promise. A file here is bytes in memory that claims to have a descriptor.
 
-use super::super::{Read, Urgency};
-use super::{Part, RUN_BYTES, Run, join};
+use super::super::{ReadRequest, Urgency};
+use super::{RUN_BYTES, ReadRun, RunPart, join};
 use crate::sync::{Arc, Mutex};
 use crate::{BLOCK_BYTES, Buffer, File};
 use rand::rngs::Xoshiro256PlusPlus;
@@ -60,21 +60,21 @@ fn file(has_descriptor: bool) -> Arc<dyn File> {
 }
 
 /// A read of blocks: from which, and how many.
-fn read(file: &Arc<dyn File>, urgency: Urgency, block: u64, blocks: usize) -> Read {
+fn read(file: &Arc<dyn File>, urgency: Urgency, block: u64, blocks: usize) -> ReadRequest {
     let buffer = Buffer::zeroed(blocks * BLOCK_BYTES);
     let offset = block * BLOCK_BYTES as u64;
-    Read { source: file.clone(), offset, buffer, urgency, ticket: block, done: Box::new(|_, _| {}) }
+    ReadRequest { source: file.clone(), offset, buffer, urgency, ticket: block, done: Box::new(|_, _| {}) }
 }
 
 /// First blocks of the reads of each run, in the order of the runs' offsets.
-fn joined(reads: Vec<Read>) -> Vec<Vec<u64>> {
+fn joined(reads: Vec<ReadRequest>) -> Vec<Vec<u64>> {
     let mut runs: Vec<Vec<u64>> =
         join(reads).into_iter().map(|run| run.into_reads().map(|read| read.ticket).collect()).collect();
     runs.sort();
     runs
 }
 
-fn needed(reads: &[(u64, usize)]) -> Vec<Read> {
+fn needed(reads: &[(u64, usize)]) -> Vec<ReadRequest> {
     let file = file(true);
     reads.iter().map(|&(block, blocks)| read(&file, Urgency::Needed, block, blocks)).collect()
 }
@@ -100,7 +100,7 @@ fn a_run_has_an_end() {
     let blocks = RUN_BYTES as usize / BLOCK_BYTES;
     let reads: Vec<_> = (0..3 * blocks as u64).map(|block| (block, 1)).collect();
     let runs = join(needed(&reads));
-    assert_eq!(runs.iter().map(Run::bytes).collect::<Vec<_>>(), [RUN_BYTES as usize; 3]);
+    assert_eq!(runs.iter().map(ReadRun::bytes).collect::<Vec<_>>(), [RUN_BYTES as usize; 3]);
     assert_eq!(joined(needed(&[(0, 2 * blocks), (2 * blocks as u64, 1)])).len(), 2, "a long one is left alone");
 }
 
@@ -134,30 +134,30 @@ fn the_parts_of_a_run_cover_it_once() {
     let [run] = &runs[..] else { panic!("one run: {runs:?}") };
     let block = BLOCK_BYTES;
     let parts = [
-        Part::Read { index: 0, from: 0 },
-        Part::Read { index: 1, from: block },
-        Part::Gap(2 * block),
-        Part::Read { index: 3, from: 0 },
-        Part::Read { index: 4, from: 0 },
+        RunPart::Read { index: 0, from: 0 },
+        RunPart::Read { index: 1, from: block },
+        RunPart::Gap(2 * block),
+        RunPart::Read { index: 3, from: 0 },
+        RunPart::Read { index: 4, from: 0 },
     ];
     assert_eq!(run.parts(), parts);
     assert_eq!(run.bytes(), 8 * block);
 }
 
 /// Fills a run by its parts, as the disk would, and looks at every buffer.
-fn check(reads: Vec<Read>) {
+fn check(reads: Vec<ReadRequest>) {
     let count = reads.len();
     let told = Arc::new(Mutex::new(0));
     let runs = join(reads);
-    assert_eq!(runs.iter().map(Run::len).sum::<usize>(), count);
+    assert_eq!(runs.iter().map(ReadRun::len).sum::<usize>(), count);
     for mut run in runs {
         let lengths = run.extend();
         let mut offset = run.first.offset;
-        let parts = if run.is_single() { vec![Part::Read { index: 0, from: 0 }] } else { run.parts() };
+        let parts = if run.is_single() { vec![RunPart::Read { index: 0, from: 0 }] } else { run.parts() };
         for part in parts {
             offset += match part {
-                Part::Gap(bytes) => bytes,
-                Part::Read { index, from } => {
+                RunPart::Gap(bytes) => bytes,
+                RunPart::Read { index, from } => {
                     let target = &mut run.get_mut(index).buffer[from..];
                     (offset..).zip(target.iter_mut()).for_each(|(offset, byte)| *byte = byte_at(offset));
                     target.len()

@@ -14,7 +14,7 @@ use crate::sync::loom::thread::{self, JoinHandle};
 use crate::sync::shuttle::thread::{self, JoinHandle};
 
 /// What threads do.
-pub(super) trait Work: Send + Sync + 'static {
+pub(super) trait HandsWork: Send + Sync + 'static {
     /// One piece of it.
     type Job: Send;
 
@@ -23,18 +23,18 @@ pub(super) trait Work: Send + Sync + 'static {
 }
 
 /// Threads.
-pub(super) struct Hands<W: Work> {
-    shared: Arc<Shared<W>>,
+pub(super) struct Hands<W: HandsWork> {
+    shared: Arc<HandsShared<W>>,
 }
 
-struct Shared<W: Work> {
+struct HandsShared<W: HandsWork> {
     work: Arc<W>,
     bound: usize,
-    state: Mutex<State<W::Job>>,
+    state: Mutex<HandsState<W::Job>>,
     changed: Condvar,
 }
 
-struct State<J> {
+struct HandsState<J> {
     jobs: VecDeque<J>,
     /// Threads that wait.
     idle: usize,
@@ -44,11 +44,11 @@ struct State<J> {
     closed: bool,
 }
 
-impl<W: Work> Hands<W> {
+impl<W: HandsWork> Hands<W> {
     /// At most `bound` threads, none yet.
     pub(super) fn new(work: Arc<W>, bound: usize) -> Hands<W> {
-        let state = State { jobs: VecDeque::new(), idle: 0, starting: 0, threads: Vec::new(), closed: false };
-        Hands { shared: Arc::new(Shared { work, bound, state: Mutex::new(state), changed: Condvar::new() }) }
+        let state = HandsState { jobs: VecDeque::new(), idle: 0, starting: 0, threads: Vec::new(), closed: false };
+        Hands { shared: Arc::new(HandsShared { work, bound, state: Mutex::new(state), changed: Condvar::new() }) }
     }
 
     /// Has these done, on this thread if there is no other.
@@ -89,7 +89,7 @@ impl<W: Work> Hands<W> {
 }
 
 /// Has these done by the threads; gives back what has to be done on this one, because there is no other.
-fn give<W: Work>(shared: &Arc<Shared<W>>, jobs: Vec<W::Job>) -> Vec<W::Job> {
+fn give<W: HandsWork>(shared: &Arc<HandsShared<W>>, jobs: Vec<W::Job>) -> Vec<W::Job> {
     let mut state = shared.state.lock();
     if state.closed {
         return jobs;
@@ -117,7 +117,7 @@ fn give<W: Work>(shared: &Arc<Shared<W>>, jobs: Vec<W::Job>) -> Vec<W::Job> {
     Vec::new()
 }
 
-impl<W: Work> Shared<W> {
+impl<W: HandsWork> HandsShared<W> {
     /// The life of a thread.
     fn serve(self: Arc<Self>) {
         let _duty = Duty::take();
@@ -160,7 +160,7 @@ impl<W: Work> Shared<W> {
     }
 }
 
-impl<W: Work> fmt::Debug for Hands<W> {
+impl<W: HandsWork> fmt::Debug for Hands<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.shared.state.lock();
         f.debug_struct("Hands")

@@ -1,24 +1,24 @@
 //! Reads by threads, each with one under way. It does not know `io_uring`.
 
 use super::closed;
-use super::hands::{Hands, Work};
+use super::hands::{Hands, HandsWork};
 use crate::io::Usage;
 use crate::io::queue::{Begun, Elsewhere, Queue, QueueLimits};
-use crate::io::run::{Run, join};
+use crate::io::run::{ReadRun, join};
 use crate::sync::{Arc, Mutex};
-use crate::{Read, Reads};
+use crate::{ReadRequest, Reads};
 use std::fmt;
 
 /// Threads that read.
 pub(super) struct Pool {
-    shared: Arc<Shared>,
-    hands: Hands<Shared>,
+    shared: Arc<ReadPoolShared>,
+    hands: Hands<ReadPoolShared>,
     /// Reads that callers make.
     elsewhere: Arc<Elsewhere>,
 }
 
-struct Shared {
-    queue: Mutex<Queue<Run>>,
+struct ReadPoolShared {
+    queue: Mutex<Queue<ReadRun>>,
 }
 
 impl Pool {
@@ -26,13 +26,13 @@ impl Pool {
     pub(super) fn new(limits: QueueLimits, threads: usize) -> Pool {
         let queue = Queue::new(limits);
         let elsewhere = queue.elsewhere();
-        let shared = Arc::new(Shared { queue: Mutex::new(queue) });
+        let shared = Arc::new(ReadPoolShared { queue: Mutex::new(queue) });
         Pool { hands: Hands::new(shared.clone(), threads), shared, elsewhere }
     }
 }
 
 impl Reads for Pool {
-    fn submit(&self, reads: Vec<Read>) {
+    fn submit(&self, reads: Vec<ReadRequest>) {
         let runs = join(reads);
         let mut queue = self.shared.queue.lock();
         for run in runs {
@@ -52,7 +52,7 @@ impl Reads for Pool {
         self.hands.give(begun);
     }
 
-    fn make(&self, read: Read) {
+    fn make(&self, read: ReadRequest) {
         self.elsewhere.make(read);
     }
 
@@ -66,14 +66,14 @@ impl Reads for Pool {
 }
 
 /// All that may begin now.
-fn begin(queue: &mut Queue<Run>) -> Vec<Begun<Run>> {
+fn begin(queue: &mut Queue<ReadRun>) -> Vec<Begun<ReadRun>> {
     std::iter::from_fn(|| queue.next()).collect()
 }
 
-impl Work for Shared {
-    type Job = Begun<Run>;
+impl HandsWork for ReadPoolShared {
+    type Job = Begun<ReadRun>;
 
-    fn work(&self, mut begun: Begun<Run>) -> Vec<Begun<Run>> {
+    fn work(&self, mut begun: Begun<ReadRun>) -> Vec<Begun<ReadRun>> {
         let outcome = begun.item.read();
         let mut queue = self.queue.lock();
         let run = queue.over(begun);

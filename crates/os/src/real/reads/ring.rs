@@ -22,16 +22,16 @@
 //! thread waits for a source that another keeps open while it waits.
 //!
 //! What is unsafe: the kernel writes into memory that it was only told of by address. Memory and file belong to a
-//! [`Flight`], which stays where it is in [`Flights`] until the kernel has said that it is done with it.
+//! [`KernelRead`], which stays where it is in [`KernelReads`] until the kernel has said that it is done with it.
 
 use super::closed;
-use super::hands::{Hands, Work};
+use super::hands::{Hands, HandsWork};
 use crate::io::Usage;
 use crate::io::queue::{Begun, Elsewhere, Queue, QueueLimits};
-use crate::io::run::{Lengths, Outcome, Part, Run, is_whole, join, scratch};
+use crate::io::run::{Lengths, ReadRun, RunOutcome, RunPart, is_whole, join, scratch};
 use crate::job::Duty;
 use crate::sync::{Arc, Mutex};
-use crate::{Buffer, Open, Read, Reads};
+use crate::{Buffer, OpenSource, ReadRequest, Reads};
 use io_uring::{IoUring, Probe, cqueue, opcode, squeue, types};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
@@ -47,22 +47,22 @@ const BELL: u64 = u64::MAX;
 
 /// Reads through a ring.
 pub(super) struct Ring {
-    shared: Arc<Shared>,
-    hands: Arc<Hands<Shared>>,
+    shared: Arc<RingShared>,
+    hands: Arc<Hands<RingShared>>,
     /// Reads that callers make.
     elsewhere: Arc<Elsewhere>,
     /// Taken when dropped.
     reactor: Option<JoinHandle<()>>,
 }
 
-struct Shared {
-    state: Mutex<State>,
+struct RingShared {
+    state: Mutex<RingState>,
     /// Wakes the reactor.
     bell: OwnedFd,
 }
 
-struct State {
-    queue: Queue<Run>,
+struct RingState {
+    queue: Queue<ReadRun>,
     /// Whether the reactor has to be woken to see what changed.
     asleep: bool,
     closed: bool,
@@ -85,8 +85,8 @@ impl Ring {
         let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
         let queue = Queue::new(limits);
         let elsewhere = queue.elsewhere();
-        let state = State { queue, asleep: false, closed: false, broken: None };
-        let shared = Arc::new(Shared { state: Mutex::new(state), bell });
+        let state = RingState { queue, asleep: false, closed: false, broken: None };
+        let shared = Arc::new(RingShared { state: Mutex::new(state), bell });
         let hands = Arc::new(Hands::new(shared.clone(), by_hands.depth));
         let (send, receive) = sync_channel(1);
         let (its_shared, its_hands) = (shared.clone(), hands.clone());
@@ -96,7 +96,7 @@ impl Ring {
             match set_up(limits.depth) {
                 Ok(ring) => {
                     send.send(Ok(())).expect("it is waited for");
-                    let flights = Flights::new(limits.depth);
+                    let flights = KernelReads::new(limits.depth);
                     let scratch = mem::ManuallyDrop::new(scratch());
                     let (shared, hands, ends) = (its_shared, its_hands, Vec::with_capacity(limits.depth));
                     let (late, left) = (None, Vec::new());
@@ -133,7 +133,7 @@ fn set_up(depth: usize) -> io::Result<IoUring> {
 }
 
 impl Reads for Ring {
-    fn submit(&self, reads: Vec<Read>) {
+    fn submit(&self, reads: Vec<ReadRequest>) {
         let runs = join(reads);
         let mut state = self.shared.state.lock();
         for run in runs {
@@ -155,7 +155,7 @@ impl Reads for Ring {
         self.hands.give(begun);
     }
 
-    fn make(&self, read: Read) {
+    fn make(&self, read: ReadRequest) {
         self.elsewhere.make(read);
     }
 
@@ -200,7 +200,7 @@ impl fmt::Debug for Ring {
     }
 }
 
-impl State {
+impl RingState {
     /// Whether the bell is to be rung, once, for the reactor to see what changed.
     fn wakes(&mut self) -> bool {
         let wakes = self.asleep && (self.closed || self.queue.has_next());
@@ -209,12 +209,12 @@ impl State {
     }
 
     /// What the hands have to begin, once the ring is broken.
-    fn begin_by_hands(&mut self) -> Vec<Begun<Run>> {
+    fn begin_by_hands(&mut self) -> Vec<Begun<ReadRun>> {
         if self.broken.is_none() { Vec::new() } else { std::iter::from_fn(|| self.queue.next()).collect() }
     }
 }
 
-impl Shared {
+impl RingShared {
     fn ring_bell_if(&self, wakes: bool) {
         if wakes {
             let rung = rustix::io::retry_on_intr(|| rustix::io::write(&self.bell, &1u64.to_ne_bytes()));
@@ -224,10 +224,10 @@ impl Shared {
 }
 
 /// What the hands do: reads that the kernel did not do as asked, each by itself; and all reads once the ring is broken.
-impl Work for Shared {
-    type Job = Begun<Run>;
+impl HandsWork for RingShared {
+    type Job = Begun<ReadRun>;
 
-    fn work(&self, mut begun: Begun<Run>) -> Vec<Begun<Run>> {
+    fn work(&self, mut begun: Begun<ReadRun>) -> Vec<Begun<ReadRun>> {
         let is_broken = self.state.lock().broken.is_some();
         let outcome = if is_broken { begun.item.read() } else { begun.item.read_each() };
         let mut state = self.state.lock();
@@ -242,20 +242,20 @@ impl Work for Shared {
 
 /// Who submits and waits.
 struct Reactor {
-    flights: Flights,
+    flights: KernelReads,
     ring: IoUring,
     enter: Enter,
     /// Takes what lies between joined reads, for all of them: nobody looks at it.
     scratch: mem::ManuallyDrop<Buffer>,
-    shared: Arc<Shared>,
-    hands: Arc<Hands<Shared>>,
-    /// QueueLimits of what the hands do alone.
+    shared: Arc<RingShared>,
+    hands: Arc<Hands<RingShared>>,
+    /// Limits of what the hands do alone.
     by_hands: QueueLimits,
     ends: Vec<(usize, i32)>,
     /// Was begun, and its source could not be opened yet.
-    late: Option<Begun<Run>>,
+    late: Option<Begun<ReadRun>>,
     /// What is for the hands, when there are none.
-    left: Vec<Begun<Run>>,
+    left: Vec<Begun<ReadRun>>,
     /// Why it ended before its time.
     broken: Option<String>,
 }
@@ -341,7 +341,7 @@ impl Reactor {
                 Err(error) => Err(error),
             };
             // The hands know what to do with an error, and without a descriptor.
-            let descriptor = |open: &Open| open.file().descriptor().map(|descriptor| descriptor.as_raw_fd());
+            let descriptor = |open: &OpenSource| open.file().descriptor().map(|descriptor| descriptor.as_raw_fd());
             let Some((open, descriptor)) = opened.ok().and_then(|open| descriptor(&open).map(|of_it| (open, of_it)))
             else {
                 self.give_away(vec![begun]);
@@ -358,7 +358,7 @@ impl Reactor {
     }
 
     /// Has the hands make reads. They may wait for a source, which the reactor must not do for them while it has some open.
-    fn give_away(&mut self, all: Vec<Begun<Run>>) {
+    fn give_away(&mut self, all: Vec<Begun<ReadRun>>) {
         let left = self.hands.give_away(all);
         self.left.extend(left);
     }
@@ -405,11 +405,11 @@ impl Reactor {
         }
         let mut state = self.shared.state.lock();
         state.asleep = false;
-        let over: Vec<Run> = well.into_iter().map(|begun| state.queue.over(begun)).collect();
+        let over: Vec<ReadRun> = well.into_iter().map(|begun| state.queue.over(begun)).collect();
         drop(state);
         self.give_away(odd);
         for run in over {
-            run.tell(Outcome::Filled);
+            run.tell(RunOutcome::Filled);
         }
     }
 }
@@ -440,10 +440,10 @@ struct Vector {
 }
 
 /// A run that the kernel was told of, with all that it was told of.
-struct Flight {
-    begun: Begun<Run>,
+struct KernelRead {
+    begun: Begun<ReadRun>,
     /// What is read from.
-    open: Open,
+    open: OpenSource,
     lengths: Lengths,
     /// Read by the kernel when it takes the entry.
     vectors: Vec<Vector>,
@@ -452,20 +452,20 @@ struct Flight {
 /// What the kernel made of a flight.
 enum Landed {
     /// All is filled.
-    Well(Begun<Run>),
+    Well(Begun<ReadRun>),
     /// It is to be read again otherwise.
-    Badly(Begun<Run>),
+    Badly(Begun<ReadRun>),
 }
 
 /// All flights that the kernel was told of and did not say to have ended.
-struct Flights {
-    slots: Vec<Option<Flight>>,
+struct KernelReads {
+    slots: Vec<Option<KernelRead>>,
     free: Vec<usize>,
 }
 
-impl Flights {
-    fn new(depth: usize) -> Flights {
-        Flights { slots: (0..depth).map(|_| None).collect(), free: (0..depth).rev().collect() }
+impl KernelReads {
+    fn new(depth: usize) -> KernelReads {
+        KernelReads { slots: (0..depth).map(|_| None).collect(), free: (0..depth).rev().collect() }
     }
 
     fn is_empty(&self) -> bool {
@@ -475,7 +475,7 @@ impl Flights {
     /// Keeps a run, and says where and what the kernel is to be told. Gaps are read into `scratch`.
     fn add(
         &mut self,
-        (mut begun, open): (Begun<Run>, Open),
+        (mut begun, open): (Begun<ReadRun>, OpenSource),
         descriptor: types::Fd,
         scratch: &mut Buffer,
     ) -> (usize, squeue::Entry) {
@@ -493,14 +493,14 @@ impl Flights {
             let count = u32::try_from(vectors.len()).expect("a run is short");
             opcode::Readv::new(descriptor, vectors.as_ptr().cast(), count).offset(offset).build()
         };
-        self.slots[slot] = Some(Flight { begun, open, lengths, vectors });
+        self.slots[slot] = Some(KernelRead { begun, open, lengths, vectors });
         (slot, entry)
     }
 
     /// Takes out a flight that the kernel says to have ended: with bytes that were read, or an error as a negative number. Its
     /// source is closed.
     fn land(&mut self, slot: usize, result: i32) -> Landed {
-        let Flight { mut begun, open, lengths, vectors } = self.slots[slot].take().expect("a flight ends once");
+        let KernelRead { mut begun, open, lengths, vectors } = self.slots[slot].take().expect("a flight ends once");
         self.free.push(slot);
         drop((open, vectors));
         // The last block may be cut by the end of the file, behind what was asked for.
@@ -516,9 +516,9 @@ impl Flights {
 
     /// All flights, with new buffers: the others are left to the kernel forever. Sources are closed: nobody enters the ring any
     /// more, and what the kernel has taken it reads without their descriptors.
-    fn abandon(&mut self) -> Vec<Begun<Run>> {
+    fn abandon(&mut self) -> Vec<Begun<ReadRun>> {
         let mut all = Vec::new();
-        for Flight { mut begun, open, lengths, vectors } in self.slots.iter_mut().filter_map(Option::take) {
+        for KernelRead { mut begun, open, lengths, vectors } in self.slots.iter_mut().filter_map(Option::take) {
             begun.item.renew_buffers(&lengths);
             mem::forget(vectors);
             drop(open);
@@ -529,10 +529,10 @@ impl Flights {
 }
 
 /// Where in memory a part of a run goes.
-fn vector(run: &mut Run, part: Part, scratch: &mut Buffer) -> Vector {
+fn vector(run: &mut ReadRun, part: RunPart, scratch: &mut Buffer) -> Vector {
     let slice = match part {
-        Part::Gap(bytes) => &mut scratch[..bytes],
-        Part::Read { index, from } => &mut run.get_mut(index).buffer[from..],
+        RunPart::Gap(bytes) => &mut scratch[..bytes],
+        RunPart::Read { index, from } => &mut run.get_mut(index).buffer[from..],
     };
     Vector { start: slice.as_mut_ptr(), bytes: slice.len() }
 }

@@ -1,10 +1,10 @@
 //! What reads of the real machine promise, however they are made. The files are in the system's temporary directory.
 
-use super::{Choice, RealReads, VARIABLE, limits};
+use super::{ReadsChoice, RealReads, VARIABLE, limits};
 use crate::real::{RealDisk, RealRandom};
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Condvar, Mutex};
-use crate::{Access, Buffer, Disk, File, Random, Read, Reads, Urgency};
+use crate::{Access, Buffer, Disk, File, Random, ReadRequest, Reads, Urgency};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::ffi::OsStr;
@@ -59,14 +59,14 @@ impl Ends {
         bytes: usize,
         urgency: Urgency,
         ticket: u64,
-    ) -> Read {
+    ) -> ReadRequest {
         let ends = self.clone();
         let done = move |buffer, outcome| {
             ends.ends.lock().push((ticket, buffer, outcome));
             ends.changed.notify_all();
         };
         let (offset, buffer) = (offset as u64, Buffer::zeroed(bytes));
-        Read { source: file.clone(), offset, buffer, urgency, ticket, done: Box::new(done) }
+        ReadRequest { source: file.clone(), offset, buffer, urgency, ticket, done: Box::new(done) }
     }
 
     /// Waits for so many, and takes them.
@@ -81,8 +81,8 @@ impl Ends {
 
 /// Every way to read that this system has and that does not wait.
 fn engines() -> Vec<Arc<RealReads>> {
-    let ring = RealReads::alone(Choice::Ring);
-    let mut engines = vec![Arc::new(RealReads::alone(Choice::Threads))];
+    let ring = RealReads::alone(ReadsChoice::Ring);
+    let mut engines = vec![Arc::new(RealReads::alone(ReadsChoice::Threads))];
     if ring.name() == "io_uring" {
         engines.push(Arc::new(ring));
     } else {
@@ -171,7 +171,7 @@ const MIB: usize = 1 << 20;
 fn reads_give_what_the_file_has_at_every_offset_and_length() {
     let scratch = Scratch::new(1, (1 << 20) + 5000);
     let len = scratch.bytes.len();
-    for reads in engines().into_iter().chain([Arc::new(RealReads::alone(Choice::Caller))]) {
+    for reads in engines().into_iter().chain([Arc::new(RealReads::alone(ReadsChoice::Caller))]) {
         for access in [Access::Read, Access::ReadDirect] {
             let file = scratch.open(access);
             let ends = Arc::new(Ends::default());
@@ -202,7 +202,7 @@ fn reads_give_what_the_file_has_at_every_offset_and_length() {
 fn an_engine_reads_from_its_first_moment_on() {
     for kind in engines().iter().map(|reads| reads.name()) {
         for _ in 0..300 {
-            let reads = RealReads::alone(if kind == "threads" { Choice::Threads } else { Choice::Ring });
+            let reads = RealReads::alone(if kind == "threads" { ReadsChoice::Threads } else { ReadsChoice::Ring });
             let ends = Arc::new(Ends::default());
             for ticket in 0..2 {
                 reads.submit(vec![ends.read(&Gate::open(), 0, 4096, Urgency::Needed, ticket)]);
@@ -411,7 +411,7 @@ fn who_is_told_of_a_read_may_drop_the_last_of_its_engine() {
         for file in [scratch.open(Access::ReadDirect), Gate::open()] {
             let ends = Arc::new(Ends::default());
             let name = reads.name();
-            let reads = RealReads::alone(if name == "threads" { Choice::Threads } else { Choice::Ring });
+            let reads = RealReads::alone(if name == "threads" { ReadsChoice::Threads } else { ReadsChoice::Ring });
             let engine = Arc::new(Mutex::new(Some(Arc::new(reads))));
             let batch = (0..64).map(|piece| {
                 let mut read = ends.read(&file, piece * 16 * KIB, 4096, Urgency::Needed, 0);
@@ -479,8 +479,8 @@ fn who_is_told_of_a_read_may_ask_for_the_next() {
 #[test]
 fn threads_read_where_the_system_forbids_io_uring() {
     let forbidden = || Err(io::Error::new(ErrorKind::PermissionDenied, "forbidden here"));
-    assert_eq!(Choice::Best.engine(forbidden).name(), "threads");
-    let refusal = Choice::Ring.engine(forbidden);
+    assert_eq!(ReadsChoice::Best.engine(forbidden).name(), "threads");
+    let refusal = ReadsChoice::Ring.engine(forbidden);
     let ends = Arc::new(Ends::default());
     refusal.submit((0..3).map(|ticket| ends.read(&Gate::open(), 0, 4096, Urgency::Needed, ticket)).collect());
     for (_, _, outcome) in ends.take(3) {
@@ -548,11 +548,11 @@ fn threads_go_on_where_io_uring_breaks_down_and_each_read_is_answered_once() {
 
 #[test]
 fn the_variable_says_how_to_read_or_what_it_may_say() {
-    let parse = |value| Choice::parse(Some(OsStr::new(value)));
-    assert_eq!(Choice::parse(None), Ok(Choice::Best));
-    assert_eq!(parse("io_uring"), Ok(Choice::Ring));
-    assert_eq!(parse("threads"), Ok(Choice::Threads));
-    assert_eq!(parse("caller"), Ok(Choice::Caller));
+    let parse = |value| ReadsChoice::parse(Some(OsStr::new(value)));
+    assert_eq!(ReadsChoice::parse(None), Ok(ReadsChoice::Best));
+    assert_eq!(parse("io_uring"), Ok(ReadsChoice::Ring));
+    assert_eq!(parse("threads"), Ok(ReadsChoice::Threads));
+    assert_eq!(parse("caller"), Ok(ReadsChoice::Caller));
     for wrong in ["", "uring", "IO_URING"] {
         let why = parse(wrong).expect_err("it is none of them");
         assert_eq!(why, format!("LARCH_READS={wrong} is not a way to read: io_uring, threads or caller"));

@@ -1,7 +1,7 @@
 //! What held back reads promise.
 
 use crate::sync::{Arc, Mutex};
-use crate::{Access, Buffer, Machine, Read, Reads, Urgency};
+use crate::{Access, Buffer, Machine, ReadRequest, Reads, Urgency};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn ten(seed: u64) -> (Arc<crate::sim::SimDisk>, Arc<crate::sim::SimReads>, Told)
         let told = told.clone();
         let done = Box::new(move |_: Buffer, outcome| told.lock().push((ticket, outcome)));
         let buffer = Buffer::zeroed(4096);
-        Read { source: file.clone(), offset: ticket * 4096, buffer, urgency: Urgency::Ahead, ticket, done }
+        ReadRequest { source: file.clone(), offset: ticket * 4096, buffer, urgency: Urgency::Ahead, ticket, done }
     });
     machine.reads.submit(batch.collect());
     (disk, reads, told)

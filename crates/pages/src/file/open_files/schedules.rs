@@ -1,7 +1,7 @@
 //! What a pool of open files promises under random schedules (`cargo x shuttle`): never more files open than its limit, and
 //! every thread that waits goes on, whoever gives back, closes or fails to open meanwhile.
 
-use super::{Handle, OpenFiles};
+use super::{FileHandle, OpenFiles};
 use os::sim::SimDisk;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use std::path::Path;
 struct Files {
     disk: Arc<SimDisk>,
     pool: OpenFiles,
-    handles: Vec<Arc<Handle>>,
+    handles: Vec<Arc<FileHandle>>,
 }
 
 impl Files {

@@ -12,7 +12,7 @@ use std::thread;
 struct Files {
     disk: Arc<SimDisk>,
     pool: OpenFiles,
-    handles: Vec<Arc<Handle>>,
+    handles: Vec<Arc<FileHandle>>,
 }
 
 impl Files {

@@ -5,7 +5,7 @@ use crate::PagedFile;
 use os::sim::SimReads;
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicU64, Ordering};
-use os::{Read, Reads, Urgency};
+use os::{ReadRequest, Reads, Urgency};
 use std::task::{Wake, Waker};
 
 /// Counts how often a task was woken.
@@ -280,7 +280,7 @@ struct Overtaken {
 }
 
 impl Reads for Overtaken {
-    fn submit(&self, reads: Vec<Read>) {
+    fn submit(&self, reads: Vec<ReadRequest>) {
         let quick = self.quick.lock().take();
         if let Some(quick) = quick {
             quick();

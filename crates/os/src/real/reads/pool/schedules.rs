@@ -7,7 +7,7 @@ use crate::sim::SimDisk;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::shuttle::{self, thread};
 use crate::sync::{Arc, Condvar, Mutex};
-use crate::{Access, Buffer, Disk, File, Read, Reads, Urgency};
+use crate::{Access, Buffer, Disk, File, ReadRequest, Reads, Urgency};
 use std::path::Path;
 
 const LIMITS: QueueLimits = QueueLimits {
@@ -33,7 +33,7 @@ struct Told {
 }
 
 impl Told {
-    fn read(self: &Arc<Self>, file: &Arc<dyn File>, ticket: usize) -> Read {
+    fn read(self: &Arc<Self>, file: &Arc<dyn File>, ticket: usize) -> ReadRequest {
         let told = self.clone();
         let done = move |buffer: Buffer, outcome: std::io::Result<usize>| {
             assert!(outcome.is_err() || buffer.iter().all(|&byte| byte == 7));
@@ -41,7 +41,7 @@ impl Told {
             *told.all.lock() += 1;
             told.changed.notify_all();
         };
-        Read {
+        ReadRequest {
             source: file.clone(),
             offset: ticket as u64 * 4096,
             buffer: Buffer::zeroed(4096),
