@@ -14,9 +14,9 @@ use std::ptr::{NonNull, without_provenance_mut};
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Buffers of this capacity and more are mapped: what glibc maps too, until the first such is freed and it begins to keep
-/// them. The system zeroes them page by page as they are filled, 0.5 ms a MiB, about what a fast disk takes to read as much;
-/// so whoever needs them again and again keeps them, or has an arena.
+/// Buffers of this capacity and more are mapped: what glibc maps too, until the first such is freed and it begins to
+/// keep them. The system zeroes them page by page as they are filled, 0.5 ms a MiB, about what a fast disk takes to
+/// read as much; so a caller that needs them again and again keeps them, or has an arena.
 pub const MAPPED_BYTES: usize = 128 << 10;
 
 /// Capacity of all buffers alive. Relaxed everywhere: a statistic, nothing is ordered by it. It outlives every model of
@@ -145,8 +145,8 @@ impl Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: `start` is aligned and not null, and `len <= capacity` bytes from it are owned and were initialized when
-        // the buffer was made; the result borrows `self`, so nobody writes or frees them meanwhile.
+        // SAFETY: `start` is aligned and not null, and `len <= capacity` bytes from it are owned and were initialized
+        // when the buffer was made; the result borrows `self`, so they are not written or freed meanwhile.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }

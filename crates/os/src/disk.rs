@@ -61,7 +61,7 @@ pub trait Disk: Send + Sync + Debug {
     /// Makes creations, renames and removals in a directory durable. Syncing a new file does not: its bytes are then
     /// safe, and its name is not.
     fn sync_dir(&self, directory: &Path) -> io::Result<()>;
-    /// Takes the lock file `path` (created if missing); `WouldBlock` if somebody else holds it.
+    /// Takes the lock file `path` (created if missing); `WouldBlock` if it is held already.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
     /// Whole contents of a file.
     fn read_all(&self, path: &Path) -> io::Result<Vec<u8>> {
@@ -107,9 +107,9 @@ pub trait File: ReadSource {
     }
     /// Whether reads go around the system's page cache.
     fn is_direct(&self) -> bool;
-    /// What reads of whole blocks can be made from without asking the file: as long as the file lives, the same bytes, by
-    /// aligned offset, length and address. `None` if there is no such thing, and the file reads all by itself. Whoever is
-    /// refused or given too little asks the file, which knows what to do and what to say.
+    /// What reads of whole blocks can be made from without asking the file: as long as the file lives, the same bytes,
+    /// by aligned offset, length and address. `None` if there is none, and the file makes all its reads itself. A
+    /// caller that is refused or given too little asks the file, which knows what to do and what to say.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }

@@ -1,4 +1,4 @@
-//! Errors of the system with the action and the path added to their text. It does not know who handles them.
+//! Errors of the system, with the action and the path added to their text. It does not know how they are handled.
 
 use std::error::Error;
 use std::fmt;
@@ -25,12 +25,12 @@ impl Error for DescribedError {
     }
 }
 
-/// `reason` told as "cannot `action` `path`: reason", of the same kind.
+/// `reason` as "cannot `action` `path`: reason", an error of the same kind.
 pub(crate) fn cannot(action: &'static str, path: &Path, reason: io::Error) -> io::Error {
     io::Error::new(reason.kind(), DescribedError { action, path: path.to_owned(), reason })
 }
 
-/// `error` told with action and path, once: an error made by this crate has them already.
+/// `error` with action and path in its text, once: an error made by this crate has them already.
 pub fn describe(action: &str, path: &Path, error: &io::Error) -> String {
     if error.get_ref().is_some_and(|inner| inner.is::<DescribedError>()) {
         error.to_string()

@@ -1,6 +1,6 @@
-//! Reads that are under way together. It does not know what is read, nor who waits.
+//! Reads that are under way together. It does not know what is read, nor which thread waits.
 //!
-//! A read owns its buffer until it is over, so nobody has to keep anything alive for it: who asked may go away at any
+//! A read owns its buffer until it ends, so that the caller has to keep nothing alive for it and may go away at any
 //! time.
 
 pub(crate) mod queue;
@@ -18,9 +18,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// How urgent a read is, the most urgent first. Each has a bound of its own on the bytes under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Urgency {
-    /// Somebody waits for it.
+    /// A thread or task waits for it.
     Needed,
-    /// Somebody will want it soon.
+    /// It will be needed soon.
     Ahead,
     /// Background work wants it.
     Background,
@@ -31,9 +31,9 @@ impl Urgency {
     pub const ALL: [Self; 3] = [Self::Needed, Self::Ahead, Self::Background];
 }
 
-/// Told of the end of a read, once, on any thread: the buffer as it was filled, and how many bytes of it were. It neither
-/// waits nor takes long. When it is called, the read is no longer under way. A panic in it is reported and concerns no
-/// other read.
+/// Called at the end of a read, once, on any thread, with the buffer and the number of bytes that were filled. It must
+/// neither wait nor take long. When it is called, the read is no longer under way. A panic in it is reported and
+/// affects no other read.
 pub type Done = Box<dyn FnOnce(Buffer, io::Result<usize>) + Send>;
 
 /// A read to be made.
@@ -48,20 +48,20 @@ pub struct ReadRequest {
     pub urgency: Urgency,
     /// A name by which it can be [raised](Reads::raise), unique among the reads under way.
     pub ticket: u64,
-    /// Who is told.
+    /// Called when the read has ended.
     pub done: Done,
 }
 
 impl ReadRequest {
-    /// Reads on this thread, and tells. A panic of who is told goes on to the caller.
+    /// Reads on this thread, and reports the end. A panic of the callback goes on to the caller.
     pub fn make(self) {
         let ReadRequest { source, offset, mut buffer, done, .. } = self;
-        // Closed before whoever asked goes on, who may read something else.
+        // The source is closed before the callback runs, because the caller may then read something else.
         let outcome = source.open().and_then(|open| open.file().read_at(&mut buffer, offset));
         done(buffer, outcome);
     }
 
-    /// Reads on this thread, and tells.
+    /// Reads on this thread, and reports the end.
     pub(crate) fn perform(mut self) {
         let outcome = self.open_and_read();
         self.finish(outcome);
@@ -73,13 +73,13 @@ impl ReadRequest {
         open.file().read_at(&mut self.buffer, self.offset)
     }
 
-    /// Tells of the end.
+    /// Reports the end.
     pub(crate) fn finish(self, outcome: io::Result<usize>) {
         let ReadRequest { source, buffer, done, .. } = self;
-        // Closed before who asked goes on, who may want to remove it.
+        // Closed before the callback runs, because the caller may then remove the file.
         drop(source);
         let told = catch_unwind(AssertUnwindSafe(|| done(buffer, outcome)));
-        // The panic has been reported by its hook, and belongs to who asked for this one read.
+        // The panic has been reported by its hook, and concerns only the caller that asked for this read.
         drop(told);
     }
 }
@@ -130,14 +130,15 @@ pub struct Usage {
     pub joined: u64,
 }
 
-/// Who makes reads. Thread safe.
+/// What makes reads. Thread safe.
 pub trait Reads: Send + Sync + Debug {
-    /// Begins reads, in an order that it chooses. Where the machine has threads it does not wait for the disk; elsewhere
-    /// all are over when it returns, or are held back until somebody [drives](Reads::drive) them.
+    /// Begins reads, in an order that it chooses. Where the machine has threads it does not wait for the disk;
+    /// elsewhere all have ended when it returns, or are held back until they are [driven](Reads::drive).
     fn submit(&self, reads: Vec<ReadRequest>);
-    /// Makes a read that has not been begun yet as urgent as one that is needed. Does nothing when it is over, or under way.
+    /// Makes a read that has not been begun yet as urgent as one that is needed. Does nothing when the read has ended,
+    /// or is under way.
     fn raise(&self, ticket: u64);
-    /// Whether reads go on while who submitted them does something else.
+    /// Whether reads go on while the thread that submitted them does something else.
     fn overlap(&self) -> bool {
         true
     }
@@ -152,8 +153,8 @@ pub trait Reads: Send + Sync + Debug {
     fn usage(&self) -> Usage {
         Usage::default()
     }
-    /// Ends one of the reads that are held back, on this thread; false if there is none. Who waits for a read calls it
-    /// instead of waiting as long as it is true. Where threads read there is never one.
+    /// Ends one of the reads that are held back, on this thread; false if there is none. A thread that waits for a read
+    /// calls it, instead of waiting, until it returns false. Where threads read, there is never one.
     fn drive(&self) -> bool {
         false
     }

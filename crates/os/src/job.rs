@@ -30,7 +30,7 @@ pub enum Priority {
     High,
     /// Long work that must go on.
     Normal,
-    /// Work that nobody waits for.
+    /// Work that no caller waits for.
     Low,
 }
 

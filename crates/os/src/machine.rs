@@ -1,4 +1,4 @@
-//! Disk, reads under way, clock, randomness and threads in one handle.
+//! Disk, reads under way, clock, randomness and threads in one handle. It does not know how they are used.
 
 use crate::io::CallerReads;
 use crate::real::{RealClock, RealDisk, RealRandom, RealReads, ThreadPool};
@@ -39,7 +39,7 @@ impl Machine {
         (Machine::simulated_on(disk.clone(), seed), disk)
     }
 
-    /// As [`Machine::simulated`], with reads that are held back until somebody ends them, in an order that follows from
+    /// As [`Machine::simulated`], with reads that are held back until they are driven, in an order that follows from
     /// `seed`.
     pub fn simulated_with_reads(seed: u64) -> (Machine, Arc<SimDisk>, Arc<SimReads>) {
         let (machine, disk) = Machine::simulated(seed);

@@ -90,9 +90,10 @@ impl Arena {
         let place = state.take(blocks)?;
         let start = state.address(place);
         drop(state);
-        // SAFETY: `take` gives out the run of `blocks` blocks at `place` to nobody else until `release` has it back, which
-        // only the buffer calls, when it is dropped. They stay mapped so long: a slab is unmapped when all of it is free,
-        // or with the arena, which the buffer keeps. They are initialized, by the system with zeros or by buffers.
+        // SAFETY: `take` gives out the run of `blocks` blocks at `place` only once until `release` has it back, which
+        // only the buffer calls, when it is dropped. They stay mapped so long: a slab is unmapped when all of it is
+        // free, or with the arena, which the buffer keeps. They are initialized, by the system with zeros or by
+        // buffers.
         Some(unsafe { Buffer::in_arena(start, bytes, blocks * BLOCK_BYTES, Arc::clone(self), place.slab) })
     }
 
@@ -430,7 +431,7 @@ impl ArenaState {
         self.note(number);
     }
 
-    /// Tells the trees what the bits of a slab are now.
+    /// Updates the trees from the bits of a slab.
     fn note(&mut self, number: usize) {
         let slab = &self.slabs[number];
         let free = slab.free.longest().len() as u16;

@@ -1,12 +1,12 @@
-//! What the process has taken of the machine: memory and processor time, as the system counts them, and
-//! whether it was forked. It does not know what is done in it.
+//! What the process uses of the machine: memory and processor time, as the system counts them, and whether the process
+//! was forked. It does not know what the process does.
 
 use std::fs;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Memory of the process. Each number is `None` where the system does not tell it.
+/// Memory of the process. Each number is `None` where the system does not report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessMemory {
     /// Memory of the process's own: heap and stacks, without mapped files and without the system's page cache.
@@ -26,7 +26,7 @@ pub struct Cpu {
     pub system: Duration,
 }
 
-/// The process that something was made in, to be told from children that were forked since.
+/// The process that something was made in, to be distinguished from children that were forked since.
 ///
 /// A look costs one read of memory on Linux: a page that the system replaces with zeros in a forked child
 /// (`MADV_WIPEONFORK`). Elsewhere it asks the system for the process's number.
@@ -88,7 +88,7 @@ pub fn memory() -> ProcessMemory {
     fs::read_to_string("/proc/self/status").map(|status| parse_memory(&status)).unwrap_or_default()
 }
 
-/// Processor time of the process so far, to a tick of the system (1/100 s); `None` where the system does not tell it.
+/// Processor time of the process so far, to a tick of the system (1/100 s); `None` where the system does not report it.
 pub fn cpu() -> Option<Cpu> {
     parse_cpu(&fs::read_to_string("/proc/self/stat").ok()?, ticks_per_second()?)
 }

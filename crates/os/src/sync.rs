@@ -1,9 +1,9 @@
 //! The one door to locks, atomics and reference counts. It does not know what is locked.
 //!
 //! Three libraries stand behind it, chosen when everything is compiled; the last two run threads one at a time and
-//! choose at every lock, wait and atomic who goes on:
+//! choose at every lock, wait and atomic which thread goes on:
 //!
-//! * std, unless told otherwise;
+//! * std, the default;
 //! * `--cfg shuttle` (`cargo x shuttle`): random schedules, as many as asked for, of code of any size;
 //! * `--cfg loom` (`cargo x loom`): every schedule and every value that a weak memory order allows, of two or three
 //!   threads that do very little.
@@ -48,7 +48,7 @@ impl<T> Mutex<T> {
         Mutex(sync::Mutex::new(value))
     }
 
-    /// The value, once nobody shares the mutex.
+    /// The value, once the mutex is not shared any more.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -60,7 +60,7 @@ impl<T: ?Sized> Mutex<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The lock, unless somebody holds it.
+    /// The lock, unless it is held.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
@@ -69,7 +69,7 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// The value without locking: the borrow shows that nobody else can.
+    /// The value without locking: the borrow shows that no other thread has access.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -91,22 +91,22 @@ impl<T> RwLock<T> {
         RwLock(sync::RwLock::new(value))
     }
 
-    /// The value, once nobody shares the lock.
+    /// The value, once the lock is not shared any more.
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until nobody writes.
+    /// Waits until no thread writes.
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until nobody reads or writes.
+    /// Waits until no thread reads or writes.
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The value without locking: the borrow shows that nobody else can.
+    /// The value without locking: the borrow shows that no other thread has access.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
@@ -123,7 +123,7 @@ impl<T: fmt::Debug> fmt::Debug for RwLock<T> {
 pub struct Condvar(sync::Condvar);
 
 impl Condvar {
-    /// A condition nobody waits for.
+    /// A condition that no thread waits for.
     pub fn new() -> Condvar {
         Condvar(sync::Condvar::new())
     }

@@ -1,21 +1,21 @@
-//! Pages in memory within a budget: found by file and offset, admitted, evicted. It does not know who reads, in which
-//! order, or what the pages mean (a page's structure is checked by a function the format layer supplies).
+//! Pages in memory within a budget: found by file and offset, admitted, evicted. It does not know which sessions read,
+//! in which order, or what the pages mean (a page's structure is checked by a function the format layer supplies).
 //!
 //! * The used bytes — resident, pinned and in-flight pages, each with [its cost](PageRef::cost_bytes) — stay within
 //!   the budget, but for one step of a thread and one of a task at a time, which may exceed it by their own pages, and
 //!   for pages that unpack to more than four times their stored bytes and find no room for the difference. The cache
 //!   keeps neither, so it is within its budget when nothing is pinned.
-//! * A missing page is read once however many ask for it; all who asked get the page or the error. Only a step that
-//!   exceeds the budget reads for itself alone: nobody else can pin its pages, so they are gone when it is done.
+//! * A missing page is read once, however many sessions ask for it; all of them get the page or the error. Only a step
+//!   that exceeds the budget reads for itself alone: no other step can pin its pages, so they are gone when it is done.
 //! * A session that has marked a page as in flight waits for nothing but the disk until it has landed. It reserves the
 //!   bytes before, and queues for the right to overdraw before. So three pages and 64 threads make progress.
 //! * An admission looks at no more than [`LOOK`] pages of each shard for each page it evicts.
 //!
-//! What stays and what goes is the [policy](crate::policy)'s to say.
+//! The [policy](crate::policy) decides which pages stay and which are evicted.
 //!
-//! Thread safe. A page that is here is found without a lock, by one atomic addition: `table` and
-//! [frames](crate::frame) say how. Under the lock of a shard no file is read, no memory of pages freed, nobody waited for
-//! or woken, and no lock is taken but that of the free frames.
+//! Thread safe. A page that is here is found without a lock, by one atomic addition: `table` and [frames](crate::frame)
+//! say how. Under the lock of a shard no file is read, no memory of pages is freed, no thread waits or is woken, and no
+//! lock is taken but that of the free frames.
 
 pub(crate) mod budget;
 pub(crate) mod claim;
@@ -137,7 +137,7 @@ impl PageCache {
         Arc::new(PagedFile::new(slot, id, path, disk, reads, Arc::clone(&self.open_files), Arc::downgrade(self)))
     }
 
-    /// Changes the budget. Pages leave at once as far as pins allow, the others as soon as room is wanted.
+    /// Changes the budget. Pages that are not pinned leave at once; the others leave when memory is needed.
     pub fn set_budget(&self, bytes: u64) {
         self.budget.set_limit(bytes);
         self.limit_kept();
@@ -149,7 +149,7 @@ impl PageCache {
     /// Says how much pages of files that are [kept](PagedFile::keep) may have of the cache: `bytes`, but at most half of the
     /// budget. Without it they have a quarter. What they have beyond that stays as other pages do.
     pub fn set_kept_bytes(&self, bytes: u64) {
-        // A quarter of what there can be is not what anybody asks for.
+        // `u64::MAX` stands for the default.
         self.kept_limit.store(bytes.min(u64::MAX - 1), Ordering::Relaxed);
         self.limit_kept();
     }
@@ -202,8 +202,8 @@ impl PageCache {
         self.budget.held()
     }
 
-    /// What cursors keep from one step to the next. Those who have cursors count here what they keep, and see that it is a
-    /// part of the budget.
+    /// What cursors keep from one step to the next. Owners of cursors count here what the cursors keep, and keep the
+    /// sum within a part of the budget.
     #[inline]
     pub fn cursors(&self) -> &Arc<Gauge> {
         &self.cursors
@@ -226,8 +226,9 @@ impl PageCache {
         heat
     }
 
-    /// Lets a page stay as one that has proven itself and may be found unused `chances` times before it goes: for what is
-    /// known to be wanted though nobody has used it here yet. Nothing happens if the cache does not keep it.
+    /// Lets a page stay as one that has proven itself and may be found unused `chances` times before it goes: for a
+    /// page that is known to be wanted although it was not used here yet. Nothing happens if the cache does not keep
+    /// it.
     pub fn prove(&self, page: &PageRef, chances: u8) {
         self.with_resident(page, |shard, frame| shard.prove(frame, chances));
     }

@@ -103,8 +103,8 @@ impl PagedFile {
         Ok(self.len()? == 0)
     }
 
-    /// Says that nobody will read the file again: its pages leave the cache now, or when they are no longer pinned,
-    /// and its descriptor is closed. Dropping the last reference to the file does the same.
+    /// Says that the file will not be read again: its pages leave the cache now, or when they are no longer pinned, and
+    /// its descriptor is closed. Dropping the last reference to the file does the same.
     pub fn kill(&self) {
         if !self.dead.swap(true, Ordering::SeqCst) {
             self.pool.close(&self.handle);
@@ -180,7 +180,7 @@ impl PagedFile {
         Arc::new(Around(Arc::clone(self)))
     }
 
-    /// Who reads it.
+    /// What makes its reads.
     pub(crate) fn reads(&self) -> &Arc<dyn Reads> {
         &self.reads
     }
@@ -207,8 +207,8 @@ impl PagedFile {
     }
 }
 
-/// Opened for each read when it is made. Who waits for a read holds what keeps the file on the disk; a read that nobody
-/// waits for any more may find it gone, and nobody is there to see the error.
+/// Opened for each read when it is made. A caller that waits for a read holds what keeps the file on the disk. A read
+/// that no caller waits for any more may find the file gone; its error is dropped.
 impl ReadSource for PagedFile {
     fn open(self: Arc<Self>) -> io::Result<OpenSource> {
         let file = self.pool.get(&self.handle, || self.open_on_disk()).map_err(not_opened)?;
@@ -225,7 +225,7 @@ impl ReadSource for PagedFile {
     }
 }
 
-/// Tells the pool that a file was given back.
+/// Notifies the pool that a file was given back.
 struct GivesBack<'p>(&'p OpenFiles);
 
 impl Drop for GivesBack<'_> {

@@ -1,4 +1,4 @@
-//! A page in memory and who holds it. It does not know how the page is found, nor what its payload means.
+//! A page in memory and its pins. It does not know how the page is found, nor what its payload means.
 //!
 //! The bytes were verified before the page was put into its frame and never change. [`PageRef`] is `Send + Sync`; while
 //! one lives the page is pinned: it cannot be evicted and counts against the budget.
@@ -9,17 +9,19 @@
 //! ```text
 //! bit 31    LIVE      it holds a page
 //! bit 30    CACHED    the cache has the page, so that it can be found
-//! 0..30     pins      references to it, and those who are just looking whether it is theirs
+//! 0..30     pins      references to it, and readers that are just comparing its name
 //! ```
 //!
-//! * Who looks for a page adds a pin and then reads the name. If both marks are there and the name is right, the pin is a
-//!   reference; otherwise it is taken away again, as any reference is. A pin keeps what it found from changing.
-//! * A page goes when somebody changes the word to 0 in one step, which succeeds for one: the cache from LIVE and CACHED
-//!   without pins, when it evicts or gives the page up; the holder of the last pin from LIVE and that pin. So there is never
-//!   a page that nobody has, and whoever let go looks at the frame no more: the frames may be gone with the page.
+//! * A reader that looks for a page adds a pin and then reads the name. If both marks are there and the name is right,
+//!   the pin is a reference; otherwise it is taken away again, as any reference is. A pin keeps what it found from
+//!   changing.
+//! * A page goes when the word is changed to 0 in one step, which succeeds only once: the cache changes it from LIVE
+//!   and CACHED without pins, when it evicts the page or gives it up; the holder of the last pin changes it from LIVE
+//!   and that pin. So no page is left without an owner, and a thread that has given up its pin does not look at the
+//!   frame again: the frames may be gone with the page.
 //! * Looking adds to an empty frame's word too, so a page comes into a frame by adding LIVE and the first pin.
-//! * What is in a live frame is written before LIVE is added (release) and read after LIVE was seen (acquire). It is taken
-//!   out by who set the word to 0, after all who held the page let it go (release, acquire).
+//! * What is in a live frame is written before LIVE is added (release) and read after LIVE was seen (acquire). The
+//!   thread that set the word to 0 takes it out, after all holders of the page have released it (release, acquire).
 
 use crate::cache::budget::Charge;
 use crate::cache::shard::PageKey;
@@ -43,8 +45,8 @@ const HINT_SHARE: u64 = 8;
 const LIVE: u32 = 1 << 31;
 const CACHED: u32 = 1 << 30;
 const PINS: u32 = CACHED - 1;
-/// More references than this are not given, so that those which were forgotten never reach the marks. The rest is for who is
-/// just being refused.
+/// The most references that are given out, so that leaked references never reach the two marks. The rest is for pins of
+/// readers that are being refused.
 const MAX_PINS: u32 = PINS / 2;
 
 /// Uses counted since they were last asked for: more says nothing more.
@@ -77,8 +79,8 @@ pub(crate) struct Frame {
     page: UnsafeCell<Option<FramePage>>,
 }
 
-// SAFETY: `page` is reached only through a pin of a live frame, for reading, or by the one who set the word to 0 or has the
-// frame's number from the list of free ones, alone; see the top of the file.
+// SAFETY: `page` is reached only through a pin of a live frame, for reading, or, alone, by the thread that set the word
+// to 0 or took the frame's number from the list of free ones; see the top of the file.
 unsafe impl Sync for Frame {}
 
 /// What a live frame holds. Fields drop in this order: the memory is gone before the budget hears of it, the frames last.
@@ -142,7 +144,7 @@ impl Frame {
     #[inline]
     pub fn find(&self, key: PageKey) -> Option<PageRef> {
         let word = self.word.fetch_add(1, Ordering::Acquire);
-        // Now it is a pin, whatever of, and goes as one.
+        // Whatever the frame holds, this is a pin now, and dropping the reference removes it.
         let page = PageRef(NonNull::from(self));
         (word & (LIVE | CACHED) == LIVE | CACHED && word & PINS < MAX_PINS && self.is_named(key)).then_some(page)
     }
@@ -154,7 +156,7 @@ impl Frame {
         PageRef(NonNull::from(self))
     }
 
-    /// Whether nobody but the cache has the page.
+    /// Whether only the cache has the page.
     pub fn is_unpinned(&self) -> bool {
         self.word.load(Ordering::Relaxed) & PINS == 0
     }
@@ -186,7 +188,8 @@ impl Frame {
         uses
     }
 
-    /// Takes the page out if nobody has a reference to it: what it leaves is to be dropped. Under the lock of the shard.
+    /// Takes the page out if there is no reference to it; the caller drops what is returned. Under the lock of the
+    /// shard.
     pub fn evict(&self) -> Option<Evicted> {
         self.word.compare_exchange(LIVE | CACHED, 0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         // SAFETY: the word was set to 0 here, from live.
@@ -212,7 +215,8 @@ impl Frame {
     ///
     /// The caller has set the word to 0, from live and no pins but one of its own.
     unsafe fn empty(&self) -> Evicted {
-        // SAFETY: by setting the word the caller became the only one who may reach the page, until it is in the list.
+        // SAFETY: by setting the word the caller became the only thread that may reach the page, until it is in the
+        // list.
         let page = unsafe { &mut *self.page.get() }.take().expect("a live frame holds a page");
         Evicted { page, number: self.number }
     }
@@ -278,7 +282,7 @@ impl Frames {
         self.segments.iter().filter_map(OnceLock::get).map(|frames| size_of_val(&**frames) as u64).sum()
     }
 
-    /// A frame that is used by nobody.
+    /// A frame that is not in use.
     fn take(&self) -> &Frame {
         let number = {
             let mut free = self.free.lock();
@@ -300,7 +304,7 @@ impl PageRef {
     /// [`decode_page`](crate::page::decode_page) returns it.
     pub fn detached(buffer: Buffer, header: &PageHeader, at: Address) -> Self {
         let frame = NonNull::from(Box::leak(Box::new(Frame::new(0))));
-        // SAFETY: the frame was made here and nobody else knows it.
+        // SAFETY: the frame was made here and is not known elsewhere.
         unsafe { Self::begin(frame, buffer, header, at, Charge::none(), None) }
     }
 
@@ -323,7 +327,7 @@ impl PageRef {
 
     /// # Safety
     ///
-    /// The frame is live for nobody, and nobody else is putting a page into it.
+    /// The frame is not live, and no other thread is putting a page into it.
     unsafe fn begin(
         frame: NonNull<Frame>,
         mut buffer: Buffer,
@@ -334,7 +338,8 @@ impl PageRef {
     ) -> Self {
         buffer.set_len_within_capacity(header.memory_bytes as usize);
         let page = FramePage { buffer, address, kind: header.kind, hints: OnceLock::new(), charge, frames };
-        // SAFETY: it is not live, so who looks at it does not look at the page; and the caller alone fills it.
+        // SAFETY: it is not live, so a thread that looks at it does not look at the page; and the caller alone fills
+        // it.
         unsafe {
             *frame.as_ref().page.get() = Some(page);
             frame.as_ref().word.fetch_add(LIVE | 1, Ordering::Release);
@@ -351,8 +356,8 @@ impl PageRef {
 
     #[inline]
     fn page(&self) -> &FramePage {
-        // SAFETY: while it is pinned a live frame's page is not changed, and nobody has it mutably. That it is live was seen,
-        // with acquire, by who made the first reference.
+        // SAFETY: while it is pinned a live frame's page is not changed, and there is no mutable reference to it. The
+        // thread that made the first reference saw with acquire that it is live.
         unsafe { &*self.frame().page.get() }.as_ref().expect("a live frame holds a page")
     }
 
@@ -391,7 +396,7 @@ impl PageRef {
         cost_bytes(&self.page().buffer, self.kind())
     }
 
-    /// Whether nobody but the holder of this reference and the cache has the page.
+    /// Whether only this reference and the cache have the page.
     pub(crate) fn is_last(&self) -> bool {
         self.frame().word.load(Ordering::Relaxed) & PINS == 1
     }
@@ -467,8 +472,8 @@ impl Drop for PageRef {
         // SAFETY: the word was set to 0 here, from live and this pin.
         let evicted = unsafe { frame.empty() };
         if evicted.page.frames.is_none() {
-            // SAFETY: a frame that is alone was leaked from a box when its page was put in, is found by nobody, and this was
-            // the last reference to it.
+            // SAFETY: a frame that is alone was leaked from a box when its page was put in, cannot be found, and this
+            // was the last reference to it.
             drop(unsafe { Box::from_raw(self.0.as_ptr()) });
         }
         drop(evicted);

@@ -1,6 +1,6 @@
-//! The pages that are in memory and nothing else: for those who want to see what is there, and for reads that may not
-//! wait. It knows no disk, and leaves no trace: nothing is noted, counted, pinned beyond the [`PageRef`] given, or any
-//! warmer for having been found.
+//! The pages that are in memory and nothing else: for callers that look at what is there, and for reads that may not
+//! wait. It knows no disk, and leaves no trace: nothing is noted, counted, pinned beyond the [`PageRef`] given, and
+//! finding a page does not count as a use of it.
 //!
 //! Thread safe.
 

@@ -63,7 +63,7 @@ impl Numbered {
         cache.register(PATH, ID, Arc::clone(&self.disk) as Arc<dyn Disk>)
     }
 
-    /// The file in a cache, whose reads are held back until somebody ends them.
+    /// The file in a cache, whose reads are held back until they are ended.
     pub fn register_held(&self, cache: &Arc<PageCache>, reads: &Arc<SimReads>) -> Arc<PagedFile> {
         self.register_reading(cache, reads.clone())
     }
@@ -201,7 +201,7 @@ impl File for Watched<dyn File> {
     }
 }
 
-/// Keeps whoever passes waiting until it is opened.
+/// Threads wait at it until it is opened.
 #[derive(Default)]
 pub struct Gate {
     open: Mutex<bool>,

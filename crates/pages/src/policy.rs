@@ -10,14 +10,14 @@
 //!   index ──> newcomers ──> stayed ──used since──────> ├──┘
 //!                              └──unused──> gone, remembered
 //!   ahead ──> a line of its own ──used three times───> ┘
-//!                 └──used for what it was read for, or not in two turns──> gone
+//!                 └──used for what it was read for, or not in two looks──> gone
 //!   remembered, and asked for again ─────────────────> proven
 //!   kept at the owner's wish: goes when there is nothing else
 //! ```
 //!
 //! * A page is looked at when it is the oldest of its line, so each look moves a page to the end of a line or ends the
-//!   search. [`Policy::evict`] looks at no more pages than it is told to; when none of them deserves to go, the one goes
-//!   that comes nearest to it. `None` means that all of them were pinned.
+//!   search. [`Policy::evict`] looks at no more pages than its caller allows; when none of them deserves to go, the one
+//!   goes that comes nearest to it. `None` means that all of them were pinned.
 //! * A pinned page is passed over and keeps its standing; the search goes on in another line, so that pins in one do not
 //!   hide what could go in the others.
 //! * A scan of any length stays among the newcomers, and so pushes out newcomers only. Its nodes are used often, but all
@@ -186,8 +186,8 @@ impl<T: Copy> Policy<T> {
         }
     }
 
-    /// A page came in. `key` is a hash of what it is, by which it is remembered once it went. `asked`: somebody needs
-    /// it; otherwise it was read ahead.
+    /// A page came in. `key` is a hash of what it is, by which it is remembered once it went. `asked`: a step needs it;
+    /// otherwise it was read ahead.
     ///
     /// # Panics
     ///
@@ -350,12 +350,12 @@ impl<T: Copy> Policy<T> {
     fn next_line(&self, pinned: usize) -> Option<usize> {
         let all_bytes = self.bytes() - self.kept_bytes();
         let exceeds = |line: usize, percent: u64| self.lines[line].bytes * 100 > all_bytes * percent;
-        let is_turn = |turn, looks| self.counts.looks % looks == turn;
+        let is_due = |offset, looks| self.counts.looks % looks == offset;
         let index =
             [INDEX_STAYED, INDEX_NEWCOMERS].into_iter().find(|line| exceeds(*line, self.tuning.index_percent / 2));
-        let ahead = exceeds(AHEAD, self.tuning.ahead_percent) || self.lines[AHEAD].bytes > 0 && is_turn(0, AHEAD_LOOKS);
+        let ahead = exceeds(AHEAD, self.tuning.ahead_percent) || self.lines[AHEAD].bytes > 0 && is_due(0, AHEAD_LOOKS);
         let first = match (index, ahead, exceeds(NEWCOMERS, self.tuning.data_percent)) {
-            (Some(line), ..) if is_turn(1, INDEX_LOOKS) => line,
+            (Some(line), ..) if is_due(1, INDEX_LOOKS) => line,
             (_, true, _) => AHEAD,
             (_, false, true) => NEWCOMERS,
             (Some(line), false, false) => line,

@@ -1,5 +1,5 @@
-//! A source whose pages are always in memory, as far as a reader can tell: it reads them when asked. For tests and
-//! tools; it knows no cache and no budget, and keeps everything it ever read.
+//! A source that never faults: it reads a missing page at once, while the reader waits. For tests and tools; it knows
+//! no cache and no budget, and keeps everything it ever read.
 
 use crate::cache::Validate;
 use crate::page::decode_page;
@@ -16,7 +16,7 @@ pub struct Resident {
 }
 
 impl Resident {
-    /// A source that checks the structure of what it reads with `validate`, as a cache does. Files are told apart by
+    /// A source that checks the structure of what it reads with `validate`, as a cache does. Files are distinguished by
     /// their ids.
     pub fn new(validate: Validate) -> Self {
         Self { validate, pages: RefCell::default(), asked: Cell::new(0) }

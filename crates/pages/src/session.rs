@@ -2,8 +2,8 @@
 //! which pages stay.
 //!
 //! * A page that was fetched is found in the pins until [`Session::release`](PageSource::release), whether the cache
-//!   keeps it or not: so each run of a step gets further than the one before. But while a future waits, others who find
-//!   no room may take its pins away, see `cache/parked.rs`; then its step begins anew when it is polled.
+//!   keeps it or not: so each run of a step gets further than the one before. But while a future waits, other sessions
+//!   that find no room may take its pins away, see `cache/parked.rs`; then its step begins anew when it is polled.
 //! * A hit in the cache is not pinned by the session, only by the [`PageRef`] it returns. Should it be evicted before
 //!   the next run of the step, it faults there and is pinned then.
 //! * A hit takes no lock and allocates nothing.
@@ -53,8 +53,8 @@ pub enum Admit {
 }
 
 impl Admit {
-    /// Whether the cache keeps pages of this kind.
-    fn keeps(self, kind: PageKind) -> bool {
+    /// Whether the cache admits pages of this kind.
+    fn admits(self, kind: PageKind) -> bool {
         match self {
             Self::Keep => true,
             Self::Nodes => is_node(kind) || matches!(kind, PageKind::Filter | PageKind::RangeErase),
@@ -76,7 +76,7 @@ pub enum Waits {
 }
 
 /// A session that passes pages through keeps those it read ahead for later steps itself, this many bytes at most and at
-/// most a sixteenth of the budget, unless told otherwise.
+/// most a sixteenth of the budget, unless the caller says otherwise.
 const MAX_AHEAD_BYTES: u64 = 1 << 20;
 
 /// Hits counted before they are added to the cache's counters.
@@ -198,7 +198,8 @@ impl Session {
             return Poll::Ready(self.end(step, round));
         }
         step.park(&self.cache, Some(round));
-        // What landed just before that woke those who queue when they could not see it.
+        // What landed just before the session parked woke the tasks in the queue when they could not take its pages
+        // yet.
         if !arrivals.are_all_here() {
             return Poll::Pending;
         }
@@ -299,7 +300,7 @@ impl Session {
     /// A page in the cache; counts the hit.
     #[inline]
     fn find(&self, at: &PageAt<'_>, key: PageKey, tally: &mut SessionTally) -> Option<PageRef> {
-        let warm = self.admit.keeps(at.kind);
+        let warm = self.admit.admits(at.kind);
         let page = match at.parent {
             Some((parent, i)) => self.cache.find_child(parent, i, key, warm),
             None => self.cache.find(key, warm),
@@ -317,7 +318,7 @@ impl Session {
 
     /// Notes an access in the trace of the cache, if the cache keeps pages of this kind: others change nothing in it.
     fn trace(&self, how: How, key: PageKey, at: &Address, kind: PageKind) {
-        if self.admit.keeps(kind) {
+        if self.admit.admits(kind) {
             self.cache.trace().note(self.reason, how, key, at, kind);
         }
     }
@@ -419,7 +420,7 @@ impl PageSource for Session {
         if step.pinned_or_ahead(key).is_some() || step.read_ahead.is_in_flight(key) {
             return false;
         }
-        if !matches!(self.cache.look(key, self.admit.keeps(at.kind)), PageLookup::Missing) {
+        if !matches!(self.cache.look(key, self.admit.admits(at.kind)), PageLookup::Missing) {
             return false;
         }
         let time = step.read_ahead.tick();

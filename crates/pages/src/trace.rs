@@ -1,8 +1,9 @@
-//! Which pages sessions ask a cache for, one after the other, to try other policies on. It does not know what becomes of
-//! it.
+//! Which pages sessions ask a cache for, one after the other, so that other policies can be tried on them. It does not
+//! know what the accesses are used for.
 //!
-//! * Off unless started; then an access costs a load of one flag. While it is on, each takes a lock.
-//! * Only sessions whose pages the cache keeps are noted, for the others change nothing in it.
+//! * While the trace is off, which it is unless it was started, an access costs a load of one flag. While it is on,
+//!   each access takes a lock.
+//! * Only accesses of pages that the cache keeps are noted, because others change nothing in it.
 //! * A step that runs again after a fault asks again for the nodes above, and that is noted again.
 //!
 //! Thread safe.
@@ -18,11 +19,11 @@ use os::sync::atomic::{AtomicBool, Ordering};
 pub enum How {
     /// In memory.
     Hit = 0,
-    /// Missing, and read because somebody needs it.
+    /// Missing, and read because a step needs it.
     Needed = 1,
-    /// Missing, and read ahead: nobody has it yet.
+    /// Missing, and read ahead: no step needs it yet.
     Ahead = 2,
-    /// Not asked for: its file is dead, and all pages of that are gone.
+    /// Not asked for: its file is dead, and all pages of the file are gone.
     Dead = 3,
 }
 
@@ -68,7 +69,7 @@ impl Trace {
         self.is_on.store(true, Ordering::Relaxed);
     }
 
-    /// Ends it: the accesses since [`Trace::start`], in the order in which threads came to tell of them.
+    /// Ends it: the accesses since [`Trace::start`], in the order in which threads noted them.
     pub fn finish(&self) -> Vec<TracedAccess> {
         self.is_on.store(false, Ordering::Relaxed);
         std::mem::take(&mut *self.taken.lock()).accesses
@@ -93,7 +94,7 @@ impl Trace {
     #[cold]
     fn take_down(&self, access: TracedAccess) {
         let mut taken = self.taken.lock();
-        // Also after the end, for whoever saw the flag before.
+        // A thread that saw the flag before the end comes here after it.
         if taken.accesses.len() < taken.most {
             taken.accesses.push(access);
         }

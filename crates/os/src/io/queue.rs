@@ -3,14 +3,14 @@
 //! The most urgent goes first, within three limits on what is under way:
 //!
 //! * the depth, in reads of the disk, all urgencies together;
-//! * a share of it for all that nobody waits for, so that who waits finds the rest free;
-//! * bytes, for each urgency: few while somebody waits for reads, more when nobody has for a while. A read that is larger
-//!   than its bound goes when nothing of its urgency is under way.
+//! * a share of it for reads that no thread waits for, so that the rest is free for the others;
+//! * bytes, for each urgency: few while a thread waits for reads, more when none has waited for a while. A read that is
+//!   larger than its bound goes when nothing of its urgency is under way.
 //!
-//! "A while" is counted in bytes of reads that nobody waits for, so that it is as long as the disk is slow, and what is
-//! chosen follows from the calls alone.
+//! "A while" is counted in bytes of reads that no thread waits for. So it is longer on a slower disk, and the choice
+//! follows from the calls alone.
 //!
-//! Nobody waits forever: who could begin and was passed by [`PATIENCE`] more urgent reads is next.
+//! No read waits forever: a read that could have begun and was passed by [`PATIENCE`] more urgent reads is next.
 
 use super::{ReadLoad, ReadRequest, Urgency, Usage};
 use crate::sync::Arc;
@@ -23,7 +23,7 @@ const PATIENCE: usize = 32;
 
 /// What waits in a queue.
 pub(crate) trait Queued {
-    /// Reads of who asked, and bytes from the disk.
+    /// How many reads were asked for, and bytes from the disk.
     fn load(&self) -> ReadLoad;
     /// Names by which it can be raised.
     fn tickets(&self) -> impl Iterator<Item = u64>;
@@ -34,13 +34,14 @@ pub(crate) trait Queued {
 pub(crate) struct QueueLimits {
     /// Reads of the disk.
     pub(crate) depth: usize,
-    /// Of those, the ones that nobody waits for.
+    /// Of those, the ones that no thread waits for.
     pub(crate) unneeded: usize,
     /// Bytes by urgency.
     pub(crate) bytes: [usize; Urgency::ALL.len()],
-    /// Bytes by urgency while somebody waits for reads: the next one is behind them in the disk.
+    /// Bytes by urgency while a thread waits for reads: its next read waits behind them in the disk.
     pub(crate) strained_bytes: [usize; Urgency::ALL.len()],
-    /// Nobody waits for reads any more when so many bytes that are not needed were begun since one that was.
+    /// No thread counts as waiting any more when so many bytes that are not needed were begun since the last read that
+    /// was needed.
     pub(crate) calm_bytes: usize,
 }
 
@@ -70,7 +71,7 @@ pub(crate) struct Queue<T> {
     joined: u64,
 }
 
-/// Counts of reads that who waits for them makes.
+/// Counts of reads that are made by the threads that wait for them.
 #[derive(Debug, Default)]
 pub(crate) struct Elsewhere {
     begun: AtomicU64,
@@ -78,7 +79,7 @@ pub(crate) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Makes a read on this thread. If it is needed it counts, even if who is told panics.
+    /// Makes a read on this thread. If it is needed it counts, even if its callback panics.
     pub(crate) fn make(&self, read: ReadRequest) {
         let counted = (read.urgency == Urgency::Needed).then(|| Counted::new(self));
         read.make();

@@ -1,7 +1,7 @@
-//! Reads of neighbouring bytes, made as one read of the disk. It does not know when, nor by whom.
+//! Reads of neighbouring bytes, made as one read of the disk. It does not know when they are made, nor by which thread.
 //!
 //! Blocks that two reads share are read once, into the buffer of the first, and copied; a gap between two is read into
-//! memory that nobody looks at:
+//! memory that is never looked at:
 //!
 //! ```text
 //! file       |  a  a  a  |  .  .  |  b  b  b  |           blocks
@@ -21,7 +21,7 @@ use std::io::{self, IoSliceMut};
 /// is needed waits behind it for 0.13 ms at 1 GB/s.
 const RUN_BYTES: u64 = 128 << 10;
 
-/// The most that is read in vain between two reads. 16 KiB at 750 MB/s take as long as a read at 46,000 a second.
+/// The most that is read needlessly between two reads. 16 KiB at 750 MB/s take as long as a read at 46,000 a second.
 pub(crate) const GAP_BYTES: u64 = 16 << 10;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
@@ -39,7 +39,7 @@ pub(crate) struct ReadRun {
 /// A part of a run, in the order of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunPart {
-    /// This many bytes, for nobody.
+    /// This many bytes that no read asked for.
     Gap(usize),
     /// Of the read with this index, the bytes from `from` to the end of its last block.
     Read { index: usize, from: usize },
@@ -232,7 +232,7 @@ impl ReadRun {
         filled
     }
 
-    /// Tells all.
+    /// Reports the end of every read.
     pub(crate) fn tell(self, outcome: RunOutcome) {
         match outcome {
             RunOutcome::Filled => {
@@ -258,7 +258,7 @@ impl ReadRun {
         }
     }
 
-    /// Tells all of an error.
+    /// Reports an error to every read.
     pub(crate) fn fail(self, error: impl Fn() -> io::Error) {
         for read in self.into_reads() {
             read.finish(Err(error()));

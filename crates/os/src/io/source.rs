@@ -1,8 +1,8 @@
 //! What a read reads from: something that is opened when the read is made, not when it is asked for. It does not know
-//! who bounds the number of open files, nor how.
+//! how the number of open files is bounded.
 //!
-//! A read that waits in a queue holds no descriptor. Whoever makes a read opens its source, reads, and closes it before it
-//! reports the end; a thread that has one source open does not wait for another to be opened.
+//! A read that waits in a queue holds no descriptor. The thread that makes a read opens its source, reads, and closes
+//! it before it reports the end; a thread that has one source open does not wait for another to be opened.
 
 use crate::File;
 use crate::sync::Arc;

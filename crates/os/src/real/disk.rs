@@ -66,7 +66,7 @@ impl Disk for RealDisk {
         self.create_dir(parent)?;
         match fs::create_dir(directory) {
             Ok(()) => self.sync_dir(parent),
-            // Created by somebody else meanwhile.
+            // Another process created it meanwhile.
             Err(_) if directory.is_dir() => Ok(()),
             Err(error) => Err(cannot("create directory", directory, error)),
         }

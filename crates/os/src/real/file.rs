@@ -36,8 +36,8 @@ pub(super) struct RealFile {
 #[derive(Debug)]
 struct Direct {
     descriptor: fs::File,
-    /// Whether the file system refused to do what it opened the descriptor for. Relaxed: who sees it late is refused
-    /// once more.
+    /// Whether the file system refused to do what it opened the descriptor for. Relaxed: a thread that sees it late is
+    /// refused once more.
     refused: AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! The system's random numbers.
+//! The system's random numbers. It does not know what they are used for.
 
 use crate::Random;
 use rand::TryRng;

@@ -1,8 +1,8 @@
 //! Reads of the real machine: through `io_uring` where the system takes it, by threads elsewhere. It does not know what
 //! is read.
 //!
-//! A process has one engine, made when the first read is submitted and gone with the last who used it: it is the disk
-//! that many databases share, and its depth is worth knowing only as a whole. `LARCH_READS` says how to read, see
+//! A process has one engine. It is made when the first read is submitted, and dropped with its last user: many
+//! databases share the disk, and its depth can be bounded only as a whole. `LARCH_READS` says how to read, see
 //! [`ReadsChoice`].
 
 mod hands;
@@ -31,8 +31,8 @@ const POOL_DEPTH: usize = 32;
 
 /// QueueLimits of the engine whose depth is `depth`.
 ///
-/// A disk that gives 1 GB/s is busy for 1 ms with every MB that is under way, and a read that is needed waits as long. So
-/// beside such reads there is one run for background work and four for who reads ahead: enough to use the time that is
+/// A disk that gives 1 GB/s is busy for 1 ms with every MB that is under way, and a read that is needed waits as long.
+/// So beside such reads there is one run for background work and four for reading ahead: enough to use the time that is
 /// left. Without them, enough for a disk of 4 GB/s that answers after 1 ms, or an array of several.
 fn limits(depth: usize) -> QueueLimits {
     QueueLimits {
@@ -53,7 +53,7 @@ pub enum ReadsChoice {
     Ring,
     /// By threads. `LARCH_READS=threads`.
     Threads,
-    /// On the thread of who asks, one by one. `LARCH_READS=caller`.
+    /// On the thread that asks, one by one. `LARCH_READS=caller`.
     Caller,
 }
 
@@ -72,7 +72,7 @@ impl ReadsChoice {
         }
     }
 
-    /// Who reads so, if `ring` makes an engine that does so through `io_uring`.
+    /// What reads in this way, if `ring` makes an engine that reads through `io_uring`.
     fn engine(self, ring: impl FnOnce() -> io::Result<Arc<dyn Reads>>) -> Arc<dyn Reads> {
         match self {
             ReadsChoice::Best => ring().unwrap_or_else(|_| Arc::new(Pool::new(limits(POOL_DEPTH), POOL_DEPTH))),
@@ -96,7 +96,7 @@ fn ring() -> io::Result<Arc<dyn Reads>> {
     Err(io::Error::new(ErrorKind::Unsupported, "this system has none"))
 }
 
-/// The engine of the process, while somebody uses it.
+/// The engine of the process, while it is in use.
 static SHARED: Mutex<Option<Weak<dyn Reads>>> = Mutex::new(None);
 
 /// Reads of the real machine.
@@ -107,8 +107,8 @@ pub struct RealReads {
 }
 
 impl RealReads {
-    /// The way that `LARCH_READS` says, shared with all others of the process that were made so. What it says wrong, the
-    /// first read tells, and every other.
+    /// The way that `LARCH_READS` says, shared with all others of the process that were made so. An invalid value is
+    /// reported by every read.
     pub fn new() -> RealReads {
         RealReads::default()
     }
@@ -191,7 +191,7 @@ impl Reads for RingRefusal {
     }
 }
 
-/// What a read is told that was not begun when its engine ended.
+/// The error of a read that was not begun when its engine ended.
 fn closed() -> io::Error {
     io::Error::other("whoever reads was closed before it began this read")
 }

@@ -1,4 +1,5 @@
-//! A bounded number of threads that poll jobs, shared by all who have background work. It does not know what the jobs do.
+//! A bounded number of threads that poll jobs, shared by all databases that have background work. It does not know what
+//! the jobs do.
 //!
 //! ```text
 //! wake ──► queue of the class ──► a thread polls ──► worked: back to the end of the queue
@@ -11,7 +12,7 @@
 //!   one) poll jobs of low priority. So neither short jobs nor long ones wait for the whole of the other class.
 //! * Within a class jobs take turns, a step each, but for those that were woken first.
 //! * Threads are started when there is more to do than idle threads, and end when they had nothing to do for
-//!   [`IDLE_TIME`]. While somebody waits for a time to pass, one stays.
+//!   [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays.
 //! * A job that panics is never polled again; its thread goes on.
 //! * Jobs are polled, and dropped, without a lock.
 
@@ -100,7 +101,7 @@ enum Status {
     },
 }
 
-/// The pool of the process, while somebody uses it. Outlives every model of a model checker, and is made in a constant.
+/// The pool of the process, while it is in use. Outlives every model of a model checker, and is made in a constant.
 static OF_PROCESS: std::sync::Mutex<Option<Weak<ThreadPool>>> = std::sync::Mutex::new(None);
 
 impl ThreadPool {
@@ -111,7 +112,7 @@ impl ThreadPool {
         }))
     }
 
-    /// The pool that all share who do not ask for another: one thread more than the machine has processors.
+    /// The default pool, which the whole process shares: one thread more than the machine has processors.
     pub fn of_process() -> Arc<ThreadPool> {
         let mut shared = OF_PROCESS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(pool) = shared.as_ref().and_then(Weak::upgrade) {
@@ -301,7 +302,7 @@ impl TakenWork {
 }
 
 impl ThreadPoolShared {
-    /// Sees to it that somebody takes what can be taken: an idle thread, or a new one.
+    /// Makes sure that a thread takes what can be taken: an idle thread, or a new one.
     fn hire(self: &Arc<Self>, state: &mut ThreadPoolState) {
         if state.due.is_empty() && state.next_class(self.size).is_none() {
             return;
@@ -309,7 +310,8 @@ impl ThreadPoolShared {
         if state.idle > 0 {
             self.changed.notify_one();
         } else if state.threads < self.size {
-            // A job for which the system has no thread waits for one that is busy, for the next call, or for who drives it.
+            // A job for which the system has no thread waits for one that is busy, for the next call, or for a thread
+            // that drives it.
             self.spawn(state).ok();
         }
     }

@@ -1,4 +1,4 @@
-//! Time that stands still until somebody sleeps.
+//! Time that stands still until a thread sleeps. It does not know the time of the system.
 
 use crate::Clock;
 use crate::sync::atomic::{AtomicU64, Ordering};

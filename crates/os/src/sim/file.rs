@@ -1,4 +1,5 @@
-//! An open file of a simulated disk, and a lock. They do not know what a crash does; they notice that one happened.
+//! An open file of a simulated disk, and a lock. They do not know what a crash does; they only notice that there was
+//! one.
 
 use super::disk::SimDiskState;
 use super::names::FileId;
@@ -21,7 +22,7 @@ pub(super) struct SimFile {
 }
 
 impl SimFile {
-    /// Opens `id`, which `state` has been told of.
+    /// Opens `id`, which `state` knows already.
     pub(super) fn new(state: Arc<Mutex<SimDiskState>>, id: FileId, start: u64, access: Access, path: &Path) -> SimFile {
         SimFile { state, id, start, access, path: path.to_owned() }
     }
@@ -119,7 +120,7 @@ pub(super) struct SimLock {
 }
 
 impl SimLock {
-    /// Holds `path`, which `state` has been told of.
+    /// Holds `path`, which `state` knows already.
     pub(super) fn new(state: Arc<Mutex<SimDiskState>>, path: PathBuf, start: u64) -> SimLock {
         SimLock { state, path, start }
     }

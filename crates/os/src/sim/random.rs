@@ -1,4 +1,4 @@
-//! Random numbers that follow from a seed.
+//! Random numbers that follow from a seed. It does not know what they are used for.
 
 use crate::Random;
 use crate::sync::Mutex;

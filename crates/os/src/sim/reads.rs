@@ -1,5 +1,5 @@
-//! Reads that are under way until somebody ends them, in an order that follows from a seed. It does not know what is
-//! read; what goes wrong, the disk decides.
+//! Reads that are under way until a thread drives them, and that end in an order that follows from a seed. It does not
+//! know what is read; the disk decides what fails.
 
 use crate::io::{ReadLoad, Usage};
 use crate::sync::{Arc, Mutex};
@@ -27,8 +27,8 @@ impl SimReads {
         Arc::new(SimReads { state: Mutex::new(SimReadsState { rng, held: Vec::new(), reads: 0, raised: Vec::new() }) })
     }
 
-    /// Ends one that the seed chooses, whatever its urgency; false if there is none. Who asked is told on this thread,
-    /// and may submit more.
+    /// Ends one that the seed chooses, whatever its urgency; false if there is none. The callback of the read runs on
+    /// this thread, and may submit more.
     pub fn step(&self) -> bool {
         let mut state = self.state.lock();
         if state.held.is_empty() {

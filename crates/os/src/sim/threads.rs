@@ -1,4 +1,4 @@
-//! Workers without threads: a job is polled where somebody drives its worker. It does not know what the jobs do.
+//! Workers without threads: a job is polled on the thread that drives its worker. It does not know what the jobs do.
 
 use crate::sim::SimClock;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-/// Workers that poll on the thread of whoever drives them.
+/// Workers that poll on the thread that drives them.
 #[derive(Clone, Debug)]
 pub struct SimThreads {
     clock: Arc<SimClock>,

@@ -1,15 +1,16 @@
-//! Who may use how much memory. It does not know pages or files, only bytes, and whose turn it is to overdraw.
+//! How much memory may be used, and which step may exceed that. It does not know pages or files, only bytes, and which
+//! session has the turn to overdraw.
 //!
 //! * A [`Charge`] is bytes counted as used for as long as it lives. It moves from the session that reserved it to the
 //!   frame it pays for; dropping it gives the bytes back.
 //! * [`Budget::try_charge`] never lets the used bytes pass the limit. Only the holder of the [`Turn`] goes past it, by
-//!   the pages of its own step, which it shares with nobody and lets go before the turn; and there is one turn among
-//!   threads and one among tasks. So used bytes stay within the limit and the pages of one step of each (or what they were
-//!   when the limit was lowered), and what pages unpack to beyond their reservations while steps have them pinned.
-//! * Nobody waits for the turn forever. A thread that holds it waits for nothing but the disk and then gives it back; a task
-//!   that holds it may not be polled again, but then those who queue [take it away](super::parked) once its pages have
-//!   landed. They are woken when these land and when the turn is given back: one thread, or all tasks, since a task
-//!   that is woken may not be polled either.
+//!   the pages of its own step, which it does not share and releases before the turn; and there is one turn among
+//!   threads and one among tasks. So used bytes stay within the limit and the pages of one step of each (or what they
+//!   were when the limit was lowered), and what pages unpack to beyond their reservations while steps have them pinned.
+//! * No session waits for the turn forever. A thread that holds it waits for nothing but the disk and then gives it
+//!   back; a task that holds it may not be polled again, but then the tasks in the queue [take it away](super::parked)
+//!   once its pages have landed. They are woken when these land and when the turn is given back: one thread, or all
+//!   tasks, since a task that is woken may not be polled either.
 //!
 //! Thread safe. Counters are relaxed: each is exact by itself, and nothing else is ordered by them.
 
@@ -33,7 +34,7 @@ pub(crate) struct Budget {
     /// Pages in memory and what they cost, by kind.
     frames: AtomicU64,
     by_kind: [AtomicU64; PageKind::ALL.len()],
-    /// Whether somebody has the turn.
+    /// Whether a thread has the turn.
     taken: Mutex<bool>,
     bell: Condvar,
     /// The same among tasks.
@@ -98,7 +99,7 @@ impl Budget {
         }
     }
 
-    /// Charges `bytes` whether they fit or not. Who may do so: see the top of this file.
+    /// Charges `bytes` whether they fit or not. The top of this file says which callers may do so.
     pub fn overdraw(self: &Arc<Self>, bytes: u64) -> Charge {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         self.charge(bytes)
@@ -124,7 +125,7 @@ impl Budget {
     /// Takes the turn if it is free. Otherwise waits until it is given back or room may have appeared, and answers
     /// `None` if it was taken again meanwhile: then the caller looks for room and queues again.
     ///
-    /// The caller has marked no page as in flight: whoever has the turn may be waiting for that very page.
+    /// The caller must have no page in flight: the session that has the turn may be waiting for that very page.
     pub fn queue(self: &Arc<Self>) -> Option<Turn> {
         let mut taken = self.taken.lock();
         if *taken {
@@ -171,8 +172,8 @@ impl Budget {
         drop(waker);
     }
 
-    /// Tells those who queue that pages were unpinned: one thread, and all tasks. A call that comes just before somebody
-    /// queues is lost; that one is woken by the turn instead.
+    /// Wakes sessions that queue, because pages were unpinned: one thread, and all tasks. A session that queues just
+    /// after the call misses it; it is woken when the turn is given back.
     pub fn room_appeared(&self) {
         if self.queued() > 0 {
             self.bell.notify_one();
@@ -180,7 +181,7 @@ impl Budget {
         }
     }
 
-    /// Tells the tasks that queue that the pages of the one with the turn have landed.
+    /// Wakes the tasks that queue, because the pages of the task with the turn have landed.
     pub fn holder_landed(&self) {
         if self.queued() > 0 {
             self.wake_tasks(|_| {});
@@ -238,7 +239,7 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// A charge of nothing, to nobody.
+    /// A charge of nothing, to no budget.
     pub fn none() -> Self {
         Self { budget: None, bytes: 0, kind: None }
     }
@@ -276,7 +277,7 @@ impl Charge {
     }
 
     /// The page has arrived and takes `bytes`, at most what was reserved; the rest is given back.
-    pub fn settle(mut self, bytes: u64, kind: PageKind) -> Self {
+    pub fn convert_to_page(mut self, bytes: u64, kind: PageKind) -> Self {
         drop(self.split(self.bytes - bytes));
         if let Some(budget) = &self.budget {
             budget.in_flight.fetch_sub(bytes, Ordering::Relaxed);

@@ -10,36 +10,37 @@ use os::Buffer;
 use os::sync::Arc;
 
 impl PageCache {
-    /// What the cache knows of a page. `keep` asks for it to be kept if it is in flight.
-    pub(crate) fn look(&self, key: PageKey, keep: bool) -> PageLookup {
-        match self.find(key, keep) {
+    /// What the cache knows of a page. With `admit`, the cache will admit a page that is in flight.
+    pub(crate) fn look(&self, key: PageKey, admit: bool) -> PageLookup {
+        match self.find(key, admit) {
             Some(page) => PageLookup::Resident(page),
-            None => self.look_in(&self.shard(key).lock(), key, keep).unwrap_or(PageLookup::Missing),
+            None => self.look_in(&self.shard(key).lock(), key, admit).unwrap_or(PageLookup::Missing),
         }
     }
 
-    fn look_in(&self, shard: &Shard, key: PageKey, keep: bool) -> Option<PageLookup> {
+    fn look_in(&self, shard: &Shard, key: PageKey, admit: bool) -> Option<PageLookup> {
         if let Some(frame) = self.table.frame(&self.frames, key) {
             let page = frame.pin();
-            if keep {
+            if admit {
                 page.count_use();
             }
             return Some(PageLookup::Resident(page));
         }
         let flight = shard.flight(key)?;
-        if keep {
-            flight.ask_to_keep();
+        if admit {
+            flight.ask_to_admit();
         }
         Some(PageLookup::InFlight(Arc::clone(flight)))
     }
 
-    /// Marks a missing page as being read by the caller under the name `ticket`, who has reserved the memory for it.
-    pub(crate) fn claim(self: &Arc<Self>, key: PageKey, ticket: u64, keep: bool, demand: Demand) -> PageLookup {
+    /// Marks a missing page as being read by the caller under the name `ticket`. The caller has reserved the memory for
+    /// the page.
+    pub(crate) fn claim(self: &Arc<Self>, key: PageKey, ticket: u64, admit: bool, demand: Demand) -> PageLookup {
         let mut shard = self.shard(key).lock();
-        if let Some(known) = self.look_in(&shard, key, keep) {
+        if let Some(known) = self.look_in(&shard, key, admit) {
             return known;
         }
-        let flight = Arc::new(Flight::new(ticket, keep, demand));
+        let flight = Arc::new(Flight::new(ticket, admit, demand));
         shard.take_off(key, Arc::clone(&flight));
         drop(shard);
         PageLookup::Claimed(Claim { cache: Arc::clone(self), key, flight: Some(flight), finders: Finders::Everyone })
@@ -80,7 +81,7 @@ impl PageCache {
             // It is in memory already and others may be waiting for it.
             charge.join(room.unwrap_or_else(|| self.budget.overdraw(more)));
         }
-        let charge = charge.settle(cost, header.kind);
+        let charge = charge.convert_to_page(cost, header.kind);
         let page = PageRef::charged(&self.frames, key, buffer, &header, at, charge);
         Ok(if fits { Made::Fits(page) } else { Made::Exceeds(page) })
     }
@@ -98,16 +99,16 @@ pub(crate) enum Made {
 pub(crate) enum PageLookup {
     /// It is in memory.
     Resident(PageRef),
-    /// Somebody reads it.
+    /// A session reads it.
     InFlight(Arc<Flight>),
-    /// Nobody does.
+    /// It is not in memory, and no session reads it.
     Missing,
-    /// The caller does, from now on.
+    /// The caller reads it, from now on.
     Claimed(Claim),
 }
 
-/// A page in flight, on the side of its reader. Dropped without an outcome, it is abandoned: those who wait are woken
-/// and ask again.
+/// A page in flight, on the side of its reader. If it is dropped without an outcome, the flight is abandoned: the
+/// sessions that wait are woken and ask again.
 pub(crate) struct Claim {
     cache: Arc<PageCache>,
     key: PageKey,
@@ -117,7 +118,7 @@ pub(crate) struct Claim {
     finders: Finders,
 }
 
-/// Who finds a page that is being read.
+/// Which steps find a page that is being read.
 enum Finders {
     /// Every session, in the shard; and the cache may keep the page.
     Everyone,
@@ -136,7 +137,8 @@ impl Claim {
         &self.cache
     }
 
-    /// The page was read, or could not be. It is kept if somebody asked for that, it fits and the file is alive.
+    /// The page was read, or could not be. The cache admits the page if a session asked for that, the page fits and the
+    /// file is alive.
     pub fn land(mut self, file: &PagedFile, outcome: Result<Made, Error>) {
         match outcome {
             Ok(Made::Fits(page)) => self.end(Landing::Arrived(page), Some(file)),
@@ -155,7 +157,7 @@ impl Claim {
             let mut is_admitted = false;
             if let (Landing::Arrived(page), Some(file)) = (&landing, file)
                 // A file dies before its pages are forgotten, shard by shard under this lock: none comes in after.
-                && flight.is_to_be_kept()
+                && flight.is_to_be_admitted()
                 && !file.is_dead()
             {
                 shard.admit(&cache.table, &cache.frames, self.key, page, flight.is_needed(), file.is_kept());

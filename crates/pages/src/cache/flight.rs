@@ -1,9 +1,11 @@
-//! A page on its way into memory: read once, awaited by any number. It does not know the cache's table, nor who reads.
+//! A page on its way into memory: read once, awaited by any number of sessions. It does not know the cache's table, nor
+//! which session reads.
 //!
-//! A flight lands exactly once. Who awaits several of them has one [`Arrivals`] for all, and is woken once, by the last.
-//! Who goes away before leaves nothing to be woken but a count.
+//! A flight lands exactly once. A session that awaits several flights has one [`Arrivals`] for all of them, and is
+//! woken once, by the last. A session that goes away earlier leaves only a count behind.
 //!
-//! Thread safe. The lock of arrivals is taken under that of a flight, never the other way round; nobody is woken under either.
+//! Thread safe. The lock of arrivals is taken under that of a flight, never the other way round; no thread or task is
+//! woken under either.
 
 use super::budget::Budget;
 use crate::{Error, PageRef};
@@ -18,13 +20,13 @@ use std::task::{Context, Poll, Waker};
 pub(crate) enum Landing {
     /// The page is here.
     Arrived(PageRef),
-    /// Reading failed; so it did for all who wait.
+    /// Reading failed, for all sessions that wait.
     Failed(Error),
-    /// Whoever read it went away without an outcome (it panicked): whoever needs the page asks again.
+    /// The thread that read it ended without an outcome (it panicked): sessions that need the page ask again.
     Abandoned,
 }
 
-/// Who needs a page that is on its way. It only grows.
+/// Which steps need a page that is on its way. It only grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Demand {
@@ -40,8 +42,8 @@ pub(crate) enum Demand {
 pub(crate) struct Flight {
     /// Name of the read, under which it can be made more urgent.
     ticket: u64,
-    /// Set, under the shard's lock, by a session that wants the cache to keep the page.
-    keep: AtomicBool,
+    /// Set, under the shard's lock, by a session that wants the cache to admit the page.
+    admit: AtomicBool,
     /// A [`Demand`].
     demand: AtomicU8,
     state: Mutex<FlightState>,
@@ -55,9 +57,9 @@ struct FlightState {
 
 impl Flight {
     /// A flight that has not landed, read under the name `ticket`.
-    pub fn new(ticket: u64, keep: bool, demand: Demand) -> Self {
-        let (keep, demand) = (AtomicBool::new(keep), AtomicU8::new(demand as u8));
-        Self { ticket, keep, demand, state: Mutex::default() }
+    pub fn new(ticket: u64, admit: bool, demand: Demand) -> Self {
+        let (admit, demand) = (AtomicBool::new(admit), AtomicU8::new(demand as u8));
+        Self { ticket, admit, demand, state: Mutex::default() }
     }
 
     /// Name of the read.
@@ -65,14 +67,14 @@ impl Flight {
         self.ticket
     }
 
-    /// Asks for the page to be kept. Under the shard's lock.
-    pub fn ask_to_keep(&self) {
-        self.keep.store(true, Ordering::Relaxed);
+    /// Asks the cache to admit the page. Under the shard's lock.
+    pub fn ask_to_admit(&self) {
+        self.admit.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody asked for the page to be kept. Under the shard's lock.
-    pub fn is_to_be_kept(&self) -> bool {
-        self.keep.load(Ordering::Relaxed)
+    /// Whether a session asked the cache to admit the page. Under the shard's lock.
+    pub fn is_to_be_admitted(&self) -> bool {
+        self.admit.load(Ordering::Relaxed)
     }
 
     /// Says that a step needs the page. True if the read has to become more urgent for it: a reader needs the page, and none
@@ -92,7 +94,8 @@ impl Flight {
         self.demand.load(Ordering::Relaxed) == Demand::Reader as u8
     }
 
-    /// Ends the flight, on the side of its reader: those who are woken are the only ones left that keep the page.
+    /// Ends the flight, on the side of its reader. The reader drops its reference to the flight first, so that only the
+    /// sessions that are woken still hold the page.
     pub fn land(self: Arc<Self>, landing: Landing) {
         let awaiting = {
             let mut state = self.state.lock();
@@ -126,12 +129,13 @@ impl Flight {
     }
 }
 
-/// Flights that somebody awaits together.
+/// Flights that are awaited together.
 #[derive(Default)]
 pub(crate) struct Arrivals {
     pending: Mutex<PendingFlights>,
     last: Condvar,
-    /// Of a task with the turn: those who queue for it are told of the last, too.
+    /// The budget whose turn the awaiting task has: the tasks that queue for the turn are woken by the last flight,
+    /// too.
     turn_of: Option<Arc<Budget>>,
 }
 
@@ -140,7 +144,7 @@ struct PendingFlights {
     flights: usize,
     /// The task to be woken by the last.
     waker: Option<Waker>,
-    /// A thread waits for the last: to wake nobody is a call of the system, too.
+    /// A thread waits for the last. Without one the condition is not notified, because that costs a call of the system.
     is_awaited: bool,
 }
 
@@ -199,7 +203,7 @@ impl Arrivals {
     }
 }
 
-/// Wakes a task. A panic of its waker was reported when it happened, and keeps nobody else from being woken.
+/// Wakes a task. A panic of its waker was reported when it happened, and does not keep other tasks from being woken.
 pub(crate) fn wake(waker: Waker) {
     // It may drop a database, and must not wait for its background work here.
     let _duty = Duty::take();

@@ -1,7 +1,8 @@
-//! Sessions whose futures wait, and which of them lose their pages to others. It does not know what a session has.
+//! Sessions whose futures wait, and which of them lose their pages to other sessions. It does not know what a session
+//! holds.
 //!
-//! A future that is not polled may never be polled again, and nothing tells it from one that is late. So a session that
-//! waits leaves its pins, its round and its turn here, *parks* them, and others may take them away:
+//! A future that is not polled may never be polled again, and it cannot be told apart from one that is late. So a
+//! session that waits *parks* its pins, its round and its turn here, and other sessions may take them away:
 //!
 //! * The session with the tasks' turn loses everything when its pages have landed and tasks that queue were polled
 //!   [`PATIENCE`] times, and twice for each of them, without its being polled.
@@ -59,7 +60,7 @@ struct Lot {
 
 /// What a task that queues finds the holder of the turn doing.
 pub(crate) enum Holder {
-    /// It runs, or its pages are on their way: it will wake those who queue.
+    /// It runs, or its pages are on their way: it will wake the tasks in the queue.
     Busy,
     /// It has only to be polled, and still has time to be.
     Due,
@@ -88,7 +89,7 @@ impl Parking {
     }
 
     /// A task that queues beside `queued` others was polled.
-    pub fn pass_holder(&self, queued: usize) -> Holder {
+    pub fn look_at_holder(&self, queued: usize) -> Holder {
         let mut state = self.state.lock();
         let Some(number) = state.holder else { return Holder::Busy };
         let lot = state.lots.get_mut(&number).expect("the holder is one of them");
@@ -103,8 +104,8 @@ impl Parking {
         Holder::Late(lot.parked)
     }
 
-    /// A turn was taken: says who is to be stripped.
-    pub fn pass(&self) -> Vec<Arc<dyn ParkedSession>> {
+    /// A turn was taken: returns the sessions that are to lose their pages.
+    pub fn advance_hand(&self) -> Vec<Arc<dyn ParkedSession>> {
         let state = &mut *self.state.lock();
         let mut late = Vec::new();
         for _ in 0..LOOK.min(state.lots.len()) {

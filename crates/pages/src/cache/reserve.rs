@@ -8,7 +8,7 @@ use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use std::task::Context;
 
-/// What one shard gives up before it is the next one's turn, when the cache shrinks.
+/// What one shard gives up before the next shard does, when the cache shrinks.
 const TRIM_BYTES: u64 = 256 << 10;
 
 /// Memory for pages that are going to be read.
@@ -33,7 +33,8 @@ impl PageCache {
     }
 
     /// Charges `bytes`, evicting as needed; if pins leave no room, takes the turn to overdraw, and keeps it in `turn`
-    /// until the end of the step. May wait for those who have it, so the caller has no page in flight.
+    /// until the end of the step. May wait for the session that has the turn, so the caller must have no page in
+    /// flight.
     pub(crate) fn reserve(&self, bytes: u64, turn: &mut Option<Arc<Turn>>) -> Reserved {
         loop {
             match self.reserve_with(bytes, turn, || self.budget.queue()) {
@@ -43,8 +44,8 @@ impl PageCache {
         }
     }
 
-    /// As [`PageCache::reserve`], for a task: `None` if it has to wait, and is woken when it is worth asking again. It queues
-    /// under the number `waiter` until then.
+    /// As [`PageCache::reserve`], for a task: `None` if the task has to wait; it is woken when it is worth asking
+    /// again. It queues under the number `waiter` until then.
     pub(crate) fn poll_reserve(
         &self,
         bytes: u64,
@@ -58,9 +59,9 @@ impl PageCache {
                 self.budget.leave_queue(waiter);
                 return reserved;
             }
-            match self.parking.pass_holder(self.budget.queued()) {
+            match self.parking.look_at_holder(self.budget.queued()) {
                 Holder::Busy => return None,
-                // Nothing else happens if the holder is not polled: whoever polls comes back here after the others.
+                // The holder may never be polled, so this task asks to be polled again, after the others.
                 Holder::Due => {
                     context.waker().wake_by_ref();
                     return None;
@@ -81,7 +82,7 @@ impl PageCache {
         }
         if turn.is_none() {
             let taken = queue()?;
-            let late = self.parking.pass();
+            let late = self.parking.advance_hand();
             late.iter().for_each(|parked| parked.strip());
             if !late.is_empty() {
                 self.budget.room_appeared();
@@ -95,7 +96,7 @@ impl PageCache {
         Some(Reserved::Overdrawn(self.budget.overdraw(bytes)))
     }
 
-    /// Evicts what exceeds the budget as far as pins allow, however long that takes.
+    /// Evicts pages until the budget is kept or only pinned pages are left, however long that takes.
     pub(super) fn trim(&self) {
         loop {
             let excess = self.budget.excess().min(TRIM_BYTES);

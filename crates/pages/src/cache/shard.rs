@@ -75,7 +75,7 @@ pub struct PageHeat {
 }
 
 impl PageHeat {
-    /// As one number, 0 for a page that nobody has come back to.
+    /// As one number, 0 for a page that was not used again.
     pub fn degrees(self) -> u8 {
         self.uses + self.chances.map_or(0, |chances| 2 + chances)
     }
@@ -146,7 +146,8 @@ impl Shard {
         }
     }
 
-    /// The cache has the page from now on; `asked` says whether anybody needs it already, `kept` whether its file is kept.
+    /// The cache has the page from now on; `asked` says whether a step needs it already, `kept` whether its file is
+    /// kept.
     pub fn admit(
         &mut self,
         table: &FrameTable,
@@ -190,7 +191,7 @@ impl Shard {
         self.counting_kept(|policy| policy.keep_no_more(PolicyPlace(frame.place())));
     }
 
-    /// Gives up keeping pages while the share is exceeded, as far as it is for this shard to do.
+    /// Stops keeping pages of this shard while the share is exceeded.
     pub fn keep_within_share(&mut self) {
         while self.kept.bytes() > self.kept.most_bytes() {
             if self.keep_less(Class::Data).or_else(|| self.keep_less(Class::Index)).is_none() {
@@ -250,7 +251,7 @@ impl Shard {
                     out.push(evicted);
                 }
                 None => {
-                    // Somebody found it just now: it has shown its worth.
+                    // A reader has pinned it just now, so it is in use.
                     let page = victim.pin();
                     let place = self.policy.admit(number, key.hash(), class(page.kind()), page.cost_bytes(), true);
                     victim.set_place(place.0);

@@ -1,11 +1,11 @@
 //! Frames by the names of their pages: a hash table with chains through the frames. It does not know what is in them.
 //!
 //! * A chain belongs to the shard that its pages belong to, and is changed under the lock of that shard.
-//! * Who looks without a lock may be led astray by a frame that leaves the chain just then, and not find a page that is
-//!   there: it looks again under the lock before it believes that. It never finds a wrong one, for a frame is asked for its
-//!   name once it is pinned.
-//! * A table that has become small is followed by one of twice the chains, and stays, for somebody may be looking at it: all
-//!   of them together are less than twice the last.
+//! * A search without a lock may follow a frame that leaves the chain just then, and miss a page that is in the table.
+//!   So a page counts as missing only after a search under the lock. A search never finds a wrong page, because the
+//!   name of a frame is compared once the frame is pinned.
+//! * A table that has become small is followed by one with twice the chains or more. The old table stays, because a
+//!   search without a lock may be in it. All tables together take less than twice the memory of the last.
 
 use super::shard::PageKey;
 use crate::PageRef;
@@ -19,7 +19,8 @@ const MIN_CHAINS: usize = 64;
 /// Tables that follow each other, until frames run out of numbers.
 const TABLES: usize = 27;
 
-/// Frames looked at without a lock: longer chains are so rare, and walks that went astray must end.
+/// The most frames looked at without a lock. Longer chains are very rare, and a search that followed a frame into
+/// another chain has to end.
 const MAX_STEPS: usize = 16;
 
 /// A hash table of frames.

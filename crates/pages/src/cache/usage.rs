@@ -13,7 +13,7 @@ pub struct CacheUsage {
     pub budget_bytes: u64,
     /// What it uses: everything below.
     pub used_bytes: u64,
-    /// Pages that somebody refers to, in the cache or not.
+    /// Pages that are pinned, whether the cache keeps them or not.
     pub pinned_bytes: u64,
     /// Pages kept for callers' values, see [`PageCache::hold`]; those kept twice count twice.
     pub held_bytes: u64,
@@ -57,7 +57,7 @@ pub struct ResidentPage {
     pub heat: PageHeat,
 }
 
-/// Degrees of heat that are told apart: 3 uses and 2 + 3 chances, and none.
+/// Degrees of heat that are distinguished: 3 uses and 2 + 3 chances, and none.
 const RANKS: usize = 9;
 
 /// Pages of some files in the cache at one moment, see [`PageCache::usage_of`].
@@ -190,7 +190,7 @@ impl PageCache {
         }
     }
 
-    /// Tells of every page, with a reference to it. Each shard is locked for its part.
+    /// Calls `tell` for every page, with a reference to it. Each shard is locked while its pages are visited.
     pub(super) fn for_each_page(&self, mut tell: impl FnMut(PageKey, PageRef)) {
         for (i, shard) in self.shards.iter().enumerate() {
             let shard = shard.lock();

@@ -1,5 +1,5 @@
-//! A file of pages as a plain file that is only read, for what lies outside pages, and for whoever wants to see the disk
-//! whatever is in memory. It is opened for each read, within the bound of its cache, and closed after it.
+//! A file of pages as a plain file that is only read, for what lies outside pages, and for callers that want to see the
+//! disk whatever is in memory. It is opened for each read, within the bound of its cache, and closed after it.
 
 use super::{NotOpened, PagedFile};
 use os::File;

@@ -1,19 +1,21 @@
-//! A bounded number of open files: those that are kept, those that somebody reads and those that are being opened, together.
-//! Opening one more closes the coldest that nobody reads, or waits until one is given back. It does not know what is read
-//! from them.
+//! A bounded number of open files: those that are kept, those that are being read and those that are being opened,
+//! together. Opening one more closes the coldest file that is not being read, or waits until a reader gives one back.
+//! It does not know what is read from them.
 //!
 //! * Every open file has a place, from before it is opened until after it is closed, and there are `limit` places.
-//! * Who reads a file holds a reference to it, and calls [`OpenFiles::given_back`] after dropping it. What is taken out of its
-//!   handle gets no new readers; it is closed once only the pool refers to it.
-//! * Who gets no place stands in line. The first in line takes out the coldest file if all are read, so that new readers of
-//!   that one stand in line, too, and a file that is always read by somebody does not keep the others out for ever.
-//! * A thread that waits holds no open file of any pool, so all that is waited for are reads of the disk, which end.
+//! * A reader of a file holds a reference to it, and calls [`OpenFiles::given_back`] after dropping the reference. A
+//!   file that is taken out of its handle gets no new readers; it is closed once only the pool refers to it.
+//! * A thread that gets no place stands in line. The first in line takes out the coldest file if all files are being
+//!   read. New readers of that file then stand in line, too, so a file that always has a reader does not keep the
+//!   others out for ever.
+//! * A thread that waits holds no open file of any pool, so all waiting is for reads of the disk, which end.
 //!
-//! A reader that gives back and a thread that begins to wait may miss neither each other: one drops its reference and then
-//! looks for watchers, the other counts as a watcher and then looks at references, each with a fence between the two.
+//! A reader that gives a file back and a thread that begins to wait must not miss each other: the reader drops its
+//! reference and then looks for watchers, the thread counts as a watcher and then looks at references, each with a
+//! fence between the two.
 //!
-//! Locks are taken in the order ring, handle. Files are opened and closed outside both, so that a slow open keeps
-//! nobody waiting who finds his file open.
+//! Locks are taken in the order ring, handle. Files are opened and closed outside both, so that a slow open does not
+//! delay a reader whose file is open.
 
 use os::File;
 use os::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
@@ -39,7 +41,7 @@ impl FileHandle {
         Some(Arc::clone(file))
     }
 
-    /// Takes out the file if nobody reads it: who would begin to has to read the handle.
+    /// Takes out the file if it is not being read: a new reader has to read the handle first.
     fn take_unused(&self) -> Option<Arc<dyn File>> {
         self.file.write().take_if(|file| is_unused(file))
     }
@@ -54,8 +56,8 @@ fn is_unused(file: &Arc<dyn File>) -> bool {
 pub(crate) struct OpenFiles {
     limit: usize,
     ring: Mutex<FileRing>,
-    /// How many want to know that a file was given back: who stands in line, and files that leave. Changed with the lock
-    /// of the ring.
+    /// How many wait for a file to be given back: threads in line, and files that leave. Changed with the lock of the
+    /// ring.
     watchers: AtomicUsize,
 }
 
@@ -72,7 +74,7 @@ struct FileRing {
     line: VecDeque<Arc<FileWaiter>>,
 }
 
-/// A thread that waits for a place, or for somebody else to have opened its file.
+/// A thread that waits for a place, or for another thread to open its file.
 struct FileWaiter {
     handle: Arc<FileHandle>,
     changed: Condvar,
@@ -89,7 +91,7 @@ impl Drop for FilePlace<'_> {
     }
 }
 
-/// What there is for who wants to read a file.
+/// What a new reader of a file gets.
 enum FoundFile<'p> {
     Open(Arc<dyn File>),
     Place(FilePlace<'p>),
@@ -142,7 +144,7 @@ impl OpenFiles {
         }
     }
 
-    /// Closes the file of `handle` once nobody reads it any more.
+    /// Closes the file of `handle` once it is no longer being read.
     pub fn close(&self, handle: &Arc<FileHandle>) {
         let mut ring = self.ring.lock();
         let Some(file) = handle.file.write().take() else {
@@ -188,7 +190,7 @@ impl OpenFiles {
         Ok(opened)
     }
 
-    /// Waits for a place, or for somebody else to open the file.
+    /// Waits for a place, or for another thread to open the file.
     fn wait(&self, handle: &Arc<FileHandle>) -> FoundFile<'_> {
         let mut ring = self.ring.lock();
         if ring.line.is_empty()
@@ -273,15 +275,15 @@ impl FileRing {
         left.or_else(|| self.take_coldest()).map(Some)
     }
 
-    /// Takes out a file that nobody reads, and that was not read since the hand last passed. The first turn clears every mark
-    /// that is not set again meanwhile; after the second the mark no longer protects.
+    /// Takes out a file that is not being read, and that was not read since the hand last passed. The first lap of the
+    /// hand clears every mark that is not set again meanwhile; after the second the mark no longer protects.
     fn take_coldest(&mut self) -> Option<Arc<dyn File>> {
-        let turn = self.open.len();
-        for step in 0..3 * turn {
-            self.hand %= turn;
+        let lap = self.open.len();
+        for step in 0..3 * lap {
+            self.hand %= lap;
             let handle = &self.open[self.hand];
             let touched = handle.touched.swap(false, Ordering::Relaxed);
-            if (!touched || step >= 2 * turn)
+            if (!touched || step >= 2 * lap)
                 && let Some(file) = handle.take_unused()
             {
                 self.open.swap_remove(self.hand);
@@ -292,7 +294,7 @@ impl FileRing {
         None
     }
 
-    /// Has the file at the hand leave, which was read last by those who read it now.
+    /// Takes the file at the hand out of its handle, so that it gets no readers after those that it has.
     fn retire_coldest(&mut self) {
         if !self.open.is_empty() {
             self.hand %= self.open.len();

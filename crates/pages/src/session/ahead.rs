@@ -192,16 +192,16 @@ impl ReadAhead {
     }
 
     fn keep_nodes(&mut self, needed: &[(PageKey, PageRef)], admit: Admit) {
-        for (key, page) in needed.iter().filter(|(_, page)| is_node(page.kind()) && !admit.keeps(page.kind())) {
+        for (key, page) in needed.iter().filter(|(_, page)| is_node(page.kind()) && !admit.admits(page.kind())) {
             let time = self.tick();
             self.pages.insert(*key, AheadPage { time, was_looked_at: true, page: page.clone() });
         }
     }
 
-    /// Bytes for those of `requests` that are not needed and that will be kept here, of the `most_bytes` for all that is.
-    /// Makes room for them as far as the rules at the top of the file allow.
+    /// Bytes for those of `requests` that are not needed and that will be kept here, of the `most_bytes` for all that
+    /// is. Makes room for them, by the rules at the top of the file.
     pub fn make_room(&mut self, requests: &[Request], admit: Admit, most_bytes: u64) -> u64 {
-        let comes_here = |request: &&Request| !admit.keeps(request.kind);
+        let comes_here = |request: &&Request| !admit.admits(request.kind);
         let stays = |request: &&Request| comes_here(request) && (!request.needed || is_node(request.kind));
         let nodes = |request: &&Request| comes_here(request) && request.needed && is_node(request.kind);
         let bytes_of = |request: &Request| request.memory_bytes();

@@ -5,8 +5,8 @@ use os::sync::Arc;
 
 /// A budget for pages that sessions read for themselves alone. Cloning shares it.
 ///
-/// Pages that are read ahead stay within it. Those that a step needs may exceed it, since a session with nobody to wait for has
-/// to go on; so it is to have room for the pages of a step beside what is read ahead.
+/// Pages that are read ahead stay within it. Those that a step needs may exceed it, since a session that has no other
+/// session to wait for has to go on; so it is to have room for the pages of a step beside what is read ahead.
 #[derive(Clone, Debug)]
 pub struct OwnMemory {
     budget: Arc<Budget>,

@@ -2,7 +2,8 @@
 //! the step it is for.
 //!
 //! The order is what keeps sessions from waiting for each other in a circle. All waiting for memory is over before the
-//! first page is claimed; a claim lands without its session, by who reads; so whatever is waited for lands by itself.
+//! first page is claimed; the thread that reads a page lands the claim, without its session; so every page that is
+//! waited for lands by itself.
 
 use super::{Admit, OwnMemory, Request};
 use crate::cache::budget::{Charge, Turn};
@@ -26,7 +27,7 @@ pub(super) struct Manner<'c> {
     pub admit: Admit,
     /// Pays for what is read in place of the cache.
     pub own_memory: Option<&'c OwnMemory>,
-    /// Who needs the needed pages.
+    /// Which steps need the needed pages.
     pub demand: Demand,
     /// Bytes for pages that are not needed and that the cache does not keep.
     pub ahead_bytes: u64,
@@ -36,8 +37,8 @@ pub(super) struct Manner<'c> {
 
 impl Manner<'_> {
     /// Whether the cache keeps the page asked for.
-    fn keeps(&self, request: &Request) -> bool {
-        self.admit.keeps(request.kind)
+    fn admits(&self, request: &Request) -> bool {
+        self.admit.admits(request.kind)
     }
 
     /// Memory for the needed pages that are missing, and what pays for it. `None` as in [`Round::begin`].
@@ -73,7 +74,7 @@ pub(super) struct RoomWaiter<'c, 't> {
 /// A round whose pages are on their way.
 #[derive(Default)]
 pub(super) struct Round {
-    /// Told of every needed page that was not here.
+    /// Counts the pages that are waited for.
     pub arrivals: Arc<Arrivals>,
     /// Needed pages that were here.
     here: Vec<(PageKey, PageRef)>,
@@ -99,7 +100,7 @@ struct Awaited {
     by: ReadBy,
 }
 
-/// Who reads a page that a round waits for.
+/// Which session reads a page that a round waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReadBy {
     ThisRound,
@@ -107,7 +108,7 @@ enum ReadBy {
     Another,
 }
 
-/// Who pays for the pages that a round reads.
+/// What pays for the pages that a round reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Payer {
     /// The cache, within its budget: other sessions find the pages, and the cache may keep them.
@@ -157,7 +158,7 @@ impl Round {
         for request in requests {
             match in_flight(request.key) {
                 Some(flight) => round.expect(manner, request, flight),
-                None => match manner.cache.look(request.key, manner.keeps(request)) {
+                None => match manner.cache.look(request.key, manner.admits(request)) {
                     PageLookup::Resident(page) => round.found(request, page),
                     PageLookup::InFlight(flight) => round.expect(manner, request, flight),
                     PageLookup::Missing | PageLookup::Claimed(_) => missing.push(request),
@@ -203,12 +204,12 @@ impl Round {
         payer: Payer,
         turn: Option<&Arc<Turn>>,
     ) -> Option<PageReading> {
-        let (cache, keeps) = (manner.cache, manner.keeps(request));
+        let (cache, admits) = (manner.cache, manner.admits(request));
         let ticket = cache.new_ticket();
         let demand = if request.needed { manner.demand } else { Demand::None };
         let known = match payer {
-            Payer::Cache => cache.claim(request.key, ticket, keeps, demand),
-            Payer::Overdraft | Payer::OwnMemory => cache.look(request.key, keeps),
+            Payer::Cache => cache.claim(request.key, ticket, admits, demand),
+            Payer::Overdraft | Payer::OwnMemory => cache.look(request.key, admits),
         };
         let claim = match known {
             PageLookup::Claimed(claim) => claim,
@@ -227,7 +228,7 @@ impl Round {
             self.await_flight(request, flight, ReadBy::ThisRound);
         } else {
             self.await_ahead(manner, request, &flight);
-            if !keeps {
+            if !admits {
                 self.ahead.push((request.key, InFlight { flight, time: request.time, bytes: charge.bytes() }));
             }
         }
@@ -285,7 +286,7 @@ impl Round {
         let mut left = manner.ahead_bytes;
         for i in ahead {
             let bytes = missing[i].memory_bytes();
-            let waiting = if manner.admit.keeps(missing[i].kind) { 0 } else { bytes };
+            let waiting = if manner.admit.admits(missing[i].kind) { 0 } else { bytes };
             let charge = match manner.own_memory {
                 _ if waiting > left || is_overdrawn => None,
                 Some(own_memory) => own_memory.try_reserve(bytes),

@@ -13,7 +13,7 @@ pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
 /// Takes away what [`map`] gave.
 ///
 /// # Safety
-/// `start` came from [`map`] with the same `bytes` and `align`, and nobody uses the memory from now on.
+/// `start` came from [`map`] with the same `bytes` and `align`, and the memory is not used from now on.
 pub unsafe fn unmap(start: NonNull<u8>, bytes: usize, align: usize) {
     // SAFETY: allocated by `map` with this same layout, as the caller promises.
     unsafe { dealloc(start.as_ptr(), layout(bytes, align)) }
@@ -27,10 +27,10 @@ pub fn discards_blocks() -> bool {
 /// Under Miri, writes zeros over memory, as Linux would when it takes it back; elsewhere does nothing, and says so.
 ///
 /// # Safety
-/// The range is within something that [`map`] gave, and nobody else uses it meanwhile.
+/// The range is within something that [`map`] gave, and it is not used elsewhere meanwhile.
 pub unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
     if cfg!(miri) {
-        // SAFETY: the range is allocated and nobody else uses it, as the caller promises.
+        // SAFETY: the range is allocated and it is not used elsewhere, as the caller promises.
         unsafe { start.write_bytes(0, bytes) };
     }
     cfg!(miri)

@@ -1,4 +1,4 @@
-//! Anonymous mappings.
+//! Anonymous mappings. It does not know what lies in them.
 
 use super::HugePages;
 use crate::BLOCK_BYTES;
@@ -16,8 +16,8 @@ pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     let after = spare - before;
     for (offset, bytes) in [(0, before), (before + bytes, after)] {
         if bytes > 0 {
-            // What cannot be cut off stays reserved; it takes no memory, since nobody touches it.
-            // SAFETY: this part of the mapping just made is no part of what is returned, so nobody knows of it.
+            // What cannot be cut off stays reserved; it takes no memory, since it is never touched.
+            // SAFETY: this part of the mapping just made is no part of what is returned, so no other code knows of it.
             unsafe { munmap(start.wrapping_byte_add(offset), bytes) }.ok();
         }
     }
@@ -27,9 +27,9 @@ pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
 /// Takes away what [`map`] gave.
 ///
 /// # Safety
-/// `start` came from [`map`] with the same `bytes` and `align`, and nobody uses the memory from now on.
+/// `start` came from [`map`] with the same `bytes` and `align`, and the memory is not used from now on.
 pub unsafe fn unmap(start: NonNull<u8>, bytes: usize, _align: usize) {
-    // SAFETY: a mapping of ours that nobody uses, as the caller promises.
+    // SAFETY: a mapping of ours that is not used any more, as the caller promises.
     if unsafe { munmap(start.as_ptr().cast(), bytes) }.is_err() {
         // The system has no room to note that one mapping is two from now on. The addresses are lost, the memory is not.
         // SAFETY: as above; and the mapping is whole blocks.
@@ -46,10 +46,10 @@ pub fn discards_blocks() -> bool {
 /// done, as with memory that is locked; the bytes may then be what they were, or zeros.
 ///
 /// # Safety
-/// The range is whole blocks within something that [`map`] gave, and nobody else uses it meanwhile.
+/// The range is whole blocks within something that [`map`] gave, and it is not used elsewhere meanwhile.
 #[cfg(target_os = "linux")]
 pub unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
-    // SAFETY: nobody else uses the range, as the caller promises, and zeros are valid bytes.
+    // SAFETY: the range is not used elsewhere, as the caller promises, and zeros are valid bytes.
     unsafe { rustix::mm::madvise(start.as_ptr().cast(), bytes, rustix::mm::Advice::LinuxDontNeed) }.is_ok()
 }
 

@@ -3,9 +3,9 @@
 //!
 //! ```text
 //! callers    submit ──► queue ──► (bell, if the reactor sleeps)
-//! reactor    ┌─► begin: queue ──► flights, submission queue
+//! reactor    ┌─► begin: queue ──► reads under way, submission queue
 //!            │   enter the kernel: submit all, sleep until an end or the bell
-//!            │   reap: completion queue ──► what ended leaves the flights and the queue's count
+//!            │   reap: completion queue ──► what ended leaves the reads under way and the queue's count
 //!            └── tell, on this thread
 //! hands      what the kernel would not do as asked: refused, cut short, not whole blocks; everything once the ring is broken
 //! ```
@@ -16,12 +16,12 @@
 //! Only the reactor touches the ring, so the ring needs no lock, and the kernel can leave all its work on completions to
 //! the time at which the reactor asks for it. What bounds the queue bounds the ring: neither of its sides can run over.
 //!
-//! A read of the kernel has its source open from when it is begun until it has ended. If a source can only be opened once
-//! another is closed, the reactor keeps that read, begins no other, and tries again after the next end: it is who brings the ends
-//! about. With nothing in the kernel it waits. What it gives to the hands is closed, and they open it again, so that no
-//! thread waits for a source that another keeps open while it waits.
+//! A read of the kernel has its source open from when it is begun until it has ended. If a source can only be opened
+//! once another is closed, the reactor keeps that read, begins no other, and tries again after the next end: only the
+//! reactor can bring ends about. With nothing in the kernel it waits. What it gives to the hands is closed, and they
+//! open it again, so that no thread waits for a source that another keeps open while it waits.
 //!
-//! What is unsafe: the kernel writes into memory that it was only told of by address. Memory and file belong to a
+//! What is unsafe: the kernel writes into memory of which it knows only the address. Memory and file belong to a
 //! [`KernelRead`], which stays where it is in [`KernelReads`] until the kernel has said that it is done with it.
 
 use super::closed;
@@ -42,7 +42,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 
-/// Name of the poll of the bell among the ends of flights, which are named by their slots.
+/// Name of the poll of the bell among the ends of reads, which are named by their slots.
 const BELL: u64 = u64::MAX;
 
 /// Reads through a ring.
@@ -96,12 +96,24 @@ impl Ring {
             match set_up(limits.depth) {
                 Ok(ring) => {
                     send.send(Ok(())).expect("it is waited for");
-                    let flights = KernelReads::new(limits.depth);
+                    let under_way = KernelReads::new(limits.depth);
                     let scratch = mem::ManuallyDrop::new(scratch());
                     let (shared, hands, ends) = (its_shared, its_hands, Vec::with_capacity(limits.depth));
                     let (late, left) = (None, Vec::new());
-                    Reactor { flights, ring, enter, scratch, shared, hands, by_hands, ends, late, left, broken: None }
-                        .run();
+                    Reactor {
+                        under_way,
+                        ring,
+                        enter,
+                        scratch,
+                        shared,
+                        hands,
+                        by_hands,
+                        ends,
+                        late,
+                        left,
+                        broken: None,
+                    }
+                    .run();
                 }
                 Err(error) => send.send(Err(error)).expect("it is waited for"),
             }
@@ -180,9 +192,10 @@ impl Drop for Ring {
             run.fail(closed);
         }
         let reactor = self.reactor.take().expect("a ring is dropped once");
-        // Dropped by who was told of a read, it cannot wait for itself: the reactor ends after what is under way.
+        // If the callback of a read drops the ring, the reactor cannot wait for itself: it ends after what is under
+        // way.
         if reactor.thread().id() != thread::current().id() {
-            // A panic was reported when it happened, and everybody it concerned was told.
+            // A panic was reported when it happened, and so were the ends of the reads that it concerned.
             reactor.join().unwrap_or_default();
         }
         self.hands.close();
@@ -240,12 +253,12 @@ impl HandsWork for RingShared {
     }
 }
 
-/// Who submits and waits.
+/// The thread that submits reads to the kernel and waits for their ends.
 struct Reactor {
-    flights: KernelReads,
+    under_way: KernelReads,
     ring: IoUring,
     enter: Enter,
-    /// Takes what lies between joined reads, for all of them: nobody looks at it.
+    /// Takes what lies between joined reads, for all of them. It is never looked at.
     scratch: mem::ManuallyDrop<Buffer>,
     shared: Arc<RingShared>,
     hands: Arc<Hands<RingShared>>,
@@ -261,7 +274,7 @@ struct Reactor {
 }
 
 impl Reactor {
-    /// Until closed, and all is over.
+    /// Runs until the ring is closed and all reads have ended.
     fn run(mut self) {
         self.hear_bell();
         while self.broken.is_none() && self.begin() {
@@ -274,12 +287,12 @@ impl Reactor {
         if self.broken.is_some() {
             return;
         }
-        assert!(self.flights.is_empty(), "what is under way is counted");
+        assert!(self.under_way.is_empty(), "what is under way is counted");
         // SAFETY: nothing is under way, so the kernel knows no address any more; it is not used after this.
         unsafe { mem::ManuallyDrop::drop(&mut self.scratch) }
     }
 
-    /// Submits what is to be submitted and waits for `ends`; false if nothing will ever come of it.
+    /// Submits what is to be submitted and waits for `ends`; false if the ring is broken.
     fn enter(&mut self, ends: usize) -> bool {
         if let Err(error) = (self.enter)(&self.ring, ends) {
             match Errno::from_io_error(&error) {
@@ -292,8 +305,9 @@ impl Reactor {
         self.broken.is_none()
     }
 
-    /// Has the kernel say when the bell is rung, every time. The counter is not read: it is each ring that counts, and one
-    /// from before the kernel knew is not told of. So it knows before the bell may be rung, or the queue is looked at after.
+    /// Has the kernel say when the bell is rung, every time. The counter is not read: the kernel reports each ring of
+    /// the bell, but none from before this call. So the call comes before the bell may be rung, or the queue is looked
+    /// at after it.
     fn hear_bell(&mut self) {
         let poll =
             opcode::PollAdd::new(types::Fd(self.shared.bell.as_raw_fd()), rustix::event::PollFlags::IN.bits() as u32);
@@ -308,7 +322,7 @@ impl Reactor {
         loop {
             // Without hands, and nothing else is begun before it is done.
             if !self.left.is_empty() {
-                if !self.flights.is_empty() {
+                if !self.under_way.is_empty() {
                     return true;
                 }
                 self.hands.work_here(mem::take(&mut self.left));
@@ -332,7 +346,7 @@ impl Reactor {
             }
             // All of a run are of one source, and if joined, whole.
             let opened = match begun.item.try_open() {
-                Ok(None) if self.flights.is_empty() => begun.item.open(),
+                Ok(None) if self.under_way.is_empty() => begun.item.open(),
                 Ok(None) => {
                     self.late = Some(begun);
                     return true;
@@ -347,8 +361,8 @@ impl Reactor {
                 self.give_away(vec![begun]);
                 continue;
             };
-            let (slot, entry) = self.flights.add((begun, open), types::Fd(descriptor), &mut self.scratch);
-            // SAFETY: the entry names memory of the flight in `slot`, a descriptor of its file, and the scratch. The flight
+            let (slot, entry) = self.under_way.add((begun, open), types::Fd(descriptor), &mut self.scratch);
+            // SAFETY: the entry names memory of the read in `slot`, a descriptor of its file, and the scratch. The read
             // stays until its end was reaped, or its memory is leaked; the scratch until nothing is under way, or is leaked.
             unsafe { self.push(&entry.user_data(slot as u64)) }
             if self.broken.is_some() {
@@ -378,7 +392,7 @@ impl Reactor {
         }
     }
 
-    /// Takes the ends that the kernel tells of, and tells who asked.
+    /// Takes the ends that the kernel reports, and calls the callbacks of the reads.
     fn reap(&mut self) {
         let mut bell_is_heard = true;
         for end in self.ring.completion() {
@@ -398,7 +412,7 @@ impl Reactor {
         let mut well = Vec::with_capacity(self.ends.len());
         let mut odd = Vec::new();
         for (slot, result) in self.ends.drain(..) {
-            match self.flights.land(slot, result) {
+            match self.under_way.land(slot, result) {
                 Landed::Well(begun) => well.push(begun),
                 Landed::Badly(begun) => odd.push(begun),
             }
@@ -419,7 +433,7 @@ impl Drop for Reactor {
     fn drop(&mut self) {
         let why = self.broken.take().unwrap_or_else(|| "its thread has panicked".to_owned());
         // They count as under way until they have been made again.
-        let mut left = self.flights.abandon();
+        let mut left = self.under_way.abandon();
         left.extend(self.late.take());
         left.append(&mut self.left);
         let mut state = self.shared.state.lock();
@@ -432,14 +446,14 @@ impl Drop for Reactor {
     }
 }
 
-/// What the kernel reads into, as it wants to be told (`struct iovec`).
+/// What the kernel reads into, in the form that it takes (`struct iovec`).
 #[repr(C)]
 struct Vector {
     start: *mut u8,
     bytes: usize,
 }
 
-/// A run that the kernel was told of, with all that it was told of.
+/// A run that was given to the kernel, with all memory that the kernel knows of.
 struct KernelRead {
     begun: Begun<ReadRun>,
     /// What is read from.
@@ -449,7 +463,7 @@ struct KernelRead {
     vectors: Vec<Vector>,
 }
 
-/// What the kernel made of a flight.
+/// How the kernel ended a read.
 enum Landed {
     /// All is filled.
     Well(Begun<ReadRun>),
@@ -457,7 +471,7 @@ enum Landed {
     Badly(Begun<ReadRun>),
 }
 
-/// All flights that the kernel was told of and did not say to have ended.
+/// All reads that were given to the kernel and have not ended.
 struct KernelReads {
     slots: Vec<Option<KernelRead>>,
     free: Vec<usize>,
@@ -472,7 +486,7 @@ impl KernelReads {
         self.free.len() == self.slots.len()
     }
 
-    /// Keeps a run, and says where and what the kernel is to be told. Gaps are read into `scratch`.
+    /// Keeps a run, and returns its slot and the entry for the kernel. Gaps are read into `scratch`.
     fn add(
         &mut self,
         (mut begun, open): (Begun<ReadRun>, OpenSource),
@@ -497,10 +511,10 @@ impl KernelReads {
         (slot, entry)
     }
 
-    /// Takes out a flight that the kernel says to have ended: with bytes that were read, or an error as a negative number. Its
-    /// source is closed.
+    /// Takes out a read that the kernel reports to have ended: with bytes that were read, or an error as a negative
+    /// number. Its source is closed.
     fn land(&mut self, slot: usize, result: i32) -> Landed {
-        let KernelRead { mut begun, open, lengths, vectors } = self.slots[slot].take().expect("a flight ends once");
+        let KernelRead { mut begun, open, lengths, vectors } = self.slots[slot].take().expect("a read ends once");
         self.free.push(slot);
         drop((open, vectors));
         // The last block may be cut by the end of the file, behind what was asked for.
@@ -514,8 +528,8 @@ impl KernelReads {
         if filled { Landed::Well(begun) } else { Landed::Badly(begun) }
     }
 
-    /// All flights, with new buffers: the others are left to the kernel forever. Sources are closed: nobody enters the ring any
-    /// more, and what the kernel has taken it reads without their descriptors.
+    /// All reads, with new buffers: the old buffers are left to the kernel forever. Sources are closed: the ring is not
+    /// entered any more, and what the kernel has taken it reads without their descriptors.
     fn abandon(&mut self) -> Vec<Begun<ReadRun>> {
         let mut all = Vec::new();
         for KernelRead { mut begun, open, lengths, vectors } in self.slots.iter_mut().filter_map(Option::take) {

@@ -1,5 +1,5 @@
-//! What a pool of open files promises under random schedules (`cargo x shuttle`): never more files open than its limit, and
-//! every thread that waits goes on, whoever gives back, closes or fails to open meanwhile.
+//! What a pool of open files promises under random schedules (`cargo x shuttle`): never more files open than its limit,
+//! and every thread that waits goes on, whichever threads give back, close or fail to open meanwhile.
 
 use super::{FileHandle, OpenFiles};
 use os::sim::SimDisk;
