@@ -44,26 +44,67 @@ pub trait Lock: Send + Sync + Debug {}
 /// A file system. Thread safe. Errors are the system's, with the path added to their text.
 pub trait Disk: Send + Sync + Debug {
     /// Opens or creates a file.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no such file, `AlreadyExists` for [`Access::Create`] and [`Access::CreateDirect`] if
+    /// there is one, and other errors of the system.
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>>;
     /// Renames a file within its directory, replacing the target in one step. Durable only after `sync_dir` of the
     /// directory.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no file `from`, and other errors of the system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file. Durable only after `sync_dir` of the directory.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no such file, and other errors of the system.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Names in a directory, sorted.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if there is no such directory, and other errors of the system.
     fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>>;
     /// Whether a file or directory has this name.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if it cannot say.
     fn exists(&self, path: &Path) -> io::Result<bool>;
     /// Creates a directory and its parents, durable on return; succeeds if it exists.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
     fn create_dir(&self, directory: &Path) -> io::Result<()>;
     /// Removes an empty directory. Durable only after `sync_dir` of its parent.
+    ///
+    /// # Errors
+    ///
+    /// `DirectoryNotEmpty` if the directory is not empty, and other errors of the system.
     fn remove_dir(&self, directory: &Path) -> io::Result<()>;
     /// Makes creations, renames and removals in a directory durable. Syncing a new file does not: its bytes are then
     /// safe, and its name is not.
+    ///
+    /// # Errors
+    ///
+    /// The system's. After an error it is unknown which of the changes are durable.
     fn sync_dir(&self, directory: &Path) -> io::Result<()>;
-    /// Takes the lock file `path` (created if missing); `WouldBlock` if it is held already.
+    /// Takes the lock file `path`, which is created if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` if the lock is held already, and other errors of the system.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
     /// Whole contents of a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Disk::open`] and [`File::read_at`].
     fn read_all(&self, path: &Path) -> io::Result<Vec<u8>> {
         let file = self.open(path, Access::Read)?;
         let mut bytes = vec![0; usize::try_from(file.len()?).expect("a file read whole fits in memory")];
@@ -77,24 +118,56 @@ pub trait Disk: Send + Sync + Debug {
 pub trait File: ReadSource {
     /// Fills `buffer` from `offset`; returns fewer bytes only at the end of the file. Any alignment is accepted; on a
     /// direct file, aligned offset, length and buffer (see [`crate::Buffer`]) avoid a copy.
+    ///
+    /// # Errors
+    ///
+    /// The system's. The contents of `buffer` are unspecified then.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Writes all of `bytes` at `offset`, extending the file if needed. A direct file wants aligned arguments and
     /// falls back to the system's page cache for others.
+    ///
+    /// # Errors
+    ///
+    /// The system's, among them `StorageFull`. Any part of `bytes` may be in the file then.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     /// Writes all of `bytes` at the end and returns the offset they start at.
+    ///
+    /// # Errors
+    ///
+    /// The system's, among them `StorageFull`. Any part of `bytes` may be in the file then.
     fn append(&self, bytes: &[u8]) -> io::Result<u64>;
     /// Makes everything written so far durable, including the length.
+    ///
+    /// # Errors
+    ///
+    /// The system's. After an error it is unknown what is durable, and a later sync that succeeds does not change that.
     fn sync(&self) -> io::Result<()>;
     /// Length in bytes.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
     fn len(&self) -> io::Result<u64>;
     /// Whether the file has no bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`File::len`].
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
     /// Cuts or extends (with zeros) the file.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
     /// Extends the file to `bytes`, with room on the disk behind all of them: no write below that finds the disk full. What is
     /// in the new bytes is not said. After an error the file may have any length up to that.
+    ///
+    /// # Errors
+    ///
+    /// The system's, among them `StorageFull`. The file may have any length up to `bytes` then.
     fn allocate(&self, bytes: u64) -> io::Result<()> {
         let zeros = [0; BLOCK_BYTES];
         let mut end = self.len()?;
@@ -109,7 +182,7 @@ pub trait File: ReadSource {
     fn is_direct(&self) -> bool;
     /// What reads of whole blocks can be made from without asking the file: as long as the file lives, the same bytes,
     /// by aligned offset, length and address. `None` if there is none, and the file makes all its reads itself. A
-    /// caller that is refused or given too little asks the file, which knows what to do and what to say.
+    /// caller whose read fails or is cut short asks the file, which reads in another way or reports the error.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }

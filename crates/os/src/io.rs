@@ -126,7 +126,7 @@ pub struct Usage {
     pub queued: [ReadLoad; Urgency::ALL.len()],
     /// Asked for so far.
     pub reads: u64,
-    /// Of those, the ones that were made together with others, as one read of the disk.
+    /// How many of them were made together with others, as one read of the disk.
     pub joined: u64,
 }
 

@@ -11,9 +11,9 @@
 //!   buffer of that length. This is the usual case of a full cache of pages of one size, and costs a lock and a pop.
 //! * When there is none of that length, all spare runs become free, which puts neighbours together; then the first slab
 //!   with a long enough run of backed free blocks has the place.
-//! * When there is none either, new blocks are backed, in a new slab or in a hole of an old one; at the limit other free
-//!   blocks are given back to the system for it. So a buffer is refused only when buffers alone fill the limit, never
-//!   for being in pieces: addresses are plentiful.
+//! * When there is none either, new blocks are backed, in a new slab or in a hole of an old one; at the limit other
+//!   free blocks are given back to the system for it. So a buffer is refused only when buffers alone fill the limit,
+//!   and never because free memory is in pieces: addresses are plentiful.
 //!
 //! A new slab gets huge pages when the limit has room for it as a whole, and is backed as a whole from then on: the system
 //! gives all of a huge page with its first byte. (A random access costs a third less there.) Other slabs refuse
@@ -106,9 +106,9 @@ impl Arena {
         self.state.lock().release(RunStart { slab, first }, capacity / BLOCK_BYTES);
     }
 
-    /// Changes the limit. When it returns, everything above it that is not in buffers is with the system again; what
-    /// is follows as the buffers go. Buffers that are to go for a lower limit had better go first: memory is then given back
-    /// in large pieces.
+    /// Changes the limit. When it returns, everything above it that is not in buffers is with the system again; what is
+    /// follows as the buffers go. Buffers that are to be dropped for a lower limit should be dropped before this call:
+    /// memory is then given back in large pieces.
     pub fn set_limit(&self, bytes: u64) {
         let mut state = self.state.lock();
         state.limit_bytes = bytes;
@@ -181,7 +181,7 @@ struct ArenaState {
     vacant: Vec<u32>,
     /// By length in blocks: runs that a buffer left, the last one last.
     spare: Vec<Vec<RunStart>>,
-    /// Of each slab: how long its longest run of free blocks is;
+    /// For each slab, the length of its longest run of free blocks;
     free_runs: Longest,
     /// of those backed;
     backed_runs: Longest,

@@ -1,4 +1,5 @@
-//! Where a page lies: its parent keeps this, nothing per file is resident.
+//! Where a page lies. The parent of a page keeps its address, so no list of addresses is in memory for a file. It does
+//! not know what the page holds.
 
 use crate::frame::FRAME_BYTES;
 use crate::page::MAX_PAGE_BYTES;

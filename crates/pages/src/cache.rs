@@ -7,8 +7,9 @@
 //!   keeps neither, so it is within its budget when nothing is pinned.
 //! * A missing page is read once, however many sessions ask for it; all of them get the page or the error. Only a step
 //!   that exceeds the budget reads for itself alone: no other step can pin its pages, so they are gone when it is done.
-//! * A session that has marked a page as in flight waits for nothing but the disk until it has landed. It reserves the
-//!   bytes before, and queues for the right to overdraw before. So three pages and 64 threads make progress.
+//! * A session that has marked a page as in flight waits for nothing but the disk until the page has landed. It
+//!   reserves the bytes, and queues for the turn to overdraw, before it marks the page. So a cache of three pages and
+//!   64 threads make progress.
 //! * An admission looks at no more than [`LOOK`] pages of each shard for each page it evicts.
 //!
 //! The [policy](crate::policy) decides which pages stay and which are evicted.
@@ -71,7 +72,7 @@ pub struct PageCache {
     /// A power of two of them, chosen when the cache is made.
     shards: Box<[Mutex<Shard>]>,
     kept: Arc<KeptShare>,
-    /// What kept pages may have at most, if that is said; `u64::MAX` for a quarter of the budget.
+    /// The most bytes of kept pages, if it was set; `u64::MAX` for a quarter of the budget.
     kept_limit: AtomicU64,
     /// Where the next eviction starts, so that shards are emptied evenly.
     next_shard: AtomicUsize,
@@ -146,8 +147,8 @@ impl PageCache {
         self.budget.room_appeared();
     }
 
-    /// Says how much pages of files that are [kept](PagedFile::keep) may have of the cache: `bytes`, but at most half of the
-    /// budget. Without it they have a quarter. What they have beyond that stays as other pages do.
+    /// Sets how much of the cache pages of files that are [kept](PagedFile::keep) may have: `bytes`, but at most half
+    /// of the budget. The default is a quarter of it. Pages beyond that are evicted as other pages are.
     pub fn set_kept_bytes(&self, bytes: u64) {
         // `u64::MAX` stands for the default.
         self.kept_limit.store(bytes.min(u64::MAX - 1), Ordering::Relaxed);
@@ -209,12 +210,12 @@ impl PageCache {
         &self.cursors
     }
 
-    /// What sessions did.
+    /// Counts of what sessions did.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Takes down what is asked for, when it is wanted.
+    /// The trace of accesses; it is off unless it was started.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
@@ -279,7 +280,7 @@ impl PageCache {
         Some(page)
     }
 
-    /// As [`PageCache::find`], for child `i` of `parent`: where it was last, first.
+    /// As [`PageCache::find`], for child `i` of `parent`: looks first where it was last.
     pub(crate) fn find_child(&self, parent: &PageRef, i: usize, key: PageKey, warm: bool) -> Option<PageRef> {
         if let Some(frame) = self.frames.get(parent.hint(i))
             && frame.is_named(key)
@@ -304,7 +305,7 @@ impl PageCache {
         }
     }
 
-    /// Lets the pages of a file stay as others do.
+    /// The pages of a file stay no longer than others from now on.
     pub(crate) fn keep_no_more(&self, slot: u32) {
         for (i, shard) in self.shards.iter().enumerate() {
             let mut shard = shard.lock();
@@ -318,7 +319,7 @@ impl PageCache {
         }
     }
 
-    /// Drops all pages of a file that is dead. Pages pinned or in flight go when they are let go.
+    /// Drops all pages of a file that is dead. Pages that are pinned or in flight go when they are no longer used.
     pub(crate) fn forget(&self, slot: u32) {
         self.trace.note_dead(slot);
         self.forget_all(|key| key.slot == slot);

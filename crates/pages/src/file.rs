@@ -94,11 +94,19 @@ impl PagedFile {
     }
 
     /// Length in bytes. Opens the file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the file cannot be opened or measured.
     pub fn len(&self) -> Result<u64> {
         self.with_open(|file| file.len()).map_err(|error| self.io_error("measure", error))
     }
 
     /// Whether the file has no bytes. Opens the file.
+    ///
+    /// # Errors
+    ///
+    /// As [`PagedFile::len`].
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }

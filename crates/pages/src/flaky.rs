@@ -1,7 +1,7 @@
 //! A source that refuses pages it could give, so that every fault path runs in tests. It does not know what is read.
 //!
-//! It keeps the promise all readers rest on: a page that was refused and fetched is given until the step is released,
-//! so every run of a step gets further. One reader: `Send` if the source is, not `Sync`.
+//! It keeps the promise that all readers rely on: a page that was refused and fetched is given until the step is
+//! released, so every run of a step gets further. One reader: `Send` if the source is, not `Sync`.
 
 use crate::{PageAt, PageRef, PageSource, Result, Stop};
 use std::cell::{Cell, RefCell};

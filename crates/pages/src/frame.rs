@@ -38,8 +38,8 @@ use std::ptr::NonNull;
 /// ghost's entries 16, rounded up.
 pub(crate) const FRAME_BYTES: u64 = 240;
 
-/// Of the bytes of a page that has children, the share that the numbers of their frames take: 4 bytes for 32, which is
-/// less than a child takes with its separator as a rule.
+/// The numbers of the frames of a page's children take one byte for so many bytes of the page: 4 bytes for 32, and a
+/// child with its separator takes more than these as a rule.
 const HINT_SHARE: u64 = 8;
 
 const LIVE: u32 = 1 << 31;
@@ -49,11 +49,11 @@ const PINS: u32 = CACHED - 1;
 /// readers that are being refused.
 const MAX_PINS: u32 = PINS / 2;
 
-/// Uses counted since they were last asked for: more says nothing more.
+/// The most uses that are counted from one look of the policy to the next: the policy does not distinguish more.
 const MAX_USES: u8 = 3;
 
-/// A page in memory, header and payload. Cloning costs one atomic addition; it panics when half a billion references were
-/// forgotten, which is the only way to have as many.
+/// A page in memory, header and payload. Cloning costs one atomic addition; it panics when half a billion references
+/// were leaked, which is the only way to have as many.
 pub struct PageRef(NonNull<Frame>);
 
 // SAFETY: a frame is shared by references only; its word is atomic, and what it holds is Send + Sync and not changed while
@@ -83,7 +83,8 @@ pub(crate) struct Frame {
 // to 0 or took the frame's number from the list of free ones; see the top of the file.
 unsafe impl Sync for Frame {}
 
-/// What a live frame holds. Fields drop in this order: the memory is gone before the budget hears of it, the frames last.
+/// What a live frame holds. Fields drop in this order: the memory is freed before the budget is credited, and the
+/// frames go last.
 struct FramePage {
     buffer: Buffer,
     address: Address,

@@ -1,4 +1,4 @@
-//! A number of bytes that several hold some of each. It does not know what the bytes are for.
+//! A number of bytes, the sum of what several holders have. It does not know what the bytes are for.
 //!
 //! Thread safe. Relaxed everywhere: it is looked at for metrics and as a measure, nothing is ordered by it.
 

@@ -54,7 +54,7 @@ pub struct Visit {
     pub at: Address,
     /// What it is for.
     pub kind: PageKind,
-    /// Of an index node, its height above the lowest pages of its tree; 0 for other pages.
+    /// Height of an index node above the lowest pages of its tree; 0 for other pages.
     pub level: u8,
     /// How it was found.
     pub found: PageFound,

@@ -161,7 +161,11 @@ impl PageHeader {
         bytes
     }
 
-    /// Reads what [`PageHeader::encode`] wrote, or says what is wrong with it.
+    /// Reads what [`PageHeader::encode`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the bytes, in words.
     pub fn decode(page: &[u8]) -> Result<Self, String> {
         let Some(bytes) = page.first_chunk::<HEADER_BYTES>() else {
             return Err(format!("{} bytes are too few for a page header", page.len()));
@@ -206,7 +210,7 @@ pub fn encode_page(
     seal_page(page, packing, file_id, offset)
 }
 
-/// Writes the header and compresses the payload if that is asked and worth it; says which codec the page now has.
+/// Writes the header, and compresses the payload if that is asked for and saves enough; returns the codec of the page.
 ///
 /// A compressed page is kept if it takes at least an eighth less of the file than the plain one: less than that does
 /// not pay for unpacking it on every read. Panics as [`encode_page`] does.
@@ -262,7 +266,11 @@ pub fn checksum(file_id: u64, offset: u64, stored: &[u8]) -> u32 {
 }
 
 /// Checks the `stored` bytes of a page and copies or unpacks them into memory of their own, which `memory` gives for a
-/// number of bytes; `Err` says what is wrong.
+/// number of bytes.
+///
+/// # Errors
+///
+/// What is wrong with the page, in words: its checksum, its header, or that it does not unpack.
 pub fn decode_page(
     stored: &[u8],
     kind: PageKind,
@@ -288,7 +296,11 @@ pub fn decode_page(
     Ok((buffer, header))
 }
 
-/// As [`decode_page`] for a page that has a buffer of its own: a plain page is used as it lies, without a copy.
+/// As [`decode_page`] for a page that has a buffer of its own: a plain page is used in its buffer, without a copy.
+///
+/// # Errors
+///
+/// As [`decode_page`].
 pub fn adopt_page(
     stored: Buffer,
     kind: PageKind,

@@ -64,7 +64,7 @@ pub struct PolicyPlace(pub(crate) u32);
 pub struct PolicyCounts {
     /// Pages that came in.
     pub admitted: u64,
-    /// Of these, those that were remembered.
+    /// How many of them were remembered.
     pub remembered: u64,
     /// Newcomers that became proven by their uses.
     pub promoted: u64,
@@ -72,7 +72,7 @@ pub struct PolicyCounts {
     pub evicted: u64,
     /// Pages looked at.
     pub looks: u64,
-    /// Of these, those that were pinned.
+    /// How many of them were pinned.
     pub pinned: u64,
 }
 
@@ -143,7 +143,7 @@ struct PolicyLine {
     bytes: u64,
 }
 
-/// What becomes of a page that was looked at.
+/// What happens to a page that was looked at.
 enum EvictionVerdict {
     Goes { remembered: bool },
     Stays { standing: Standing, chances: u8 },
@@ -242,7 +242,7 @@ impl<T: Copy> Policy<T> {
         self.nodes[place.0 as usize].standing == Standing::Kept
     }
 
-    /// Of the kept pages of a class the oldest is a proven page from now on; its bytes, if there is one.
+    /// Makes the oldest of the kept pages of a class a proven page; returns its bytes, if there is one.
     pub fn keep_less(&mut self, class: Class) -> Option<u64> {
         let line = match class {
             Class::Data => KEPT_DATA,
@@ -320,7 +320,7 @@ impl<T: Copy> Policy<T> {
         Some(self.let_go(place, false))
     }
 
-    /// What becomes of an unpinned page used `times` since the last look.
+    /// What happens to an unpinned page that was used `times` since the last look.
     fn verdict(&self, node: &PolicyNode<T>, times: u8) -> EvictionVerdict {
         let stays = |standing, chances| EvictionVerdict::Stays { standing, chances };
         let goes = |remembered| EvictionVerdict::Goes { remembered };

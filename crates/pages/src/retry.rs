@@ -6,6 +6,10 @@ use std::future::poll_fn;
 
 /// Runs `step` until it no longer faults; every round brings all pages the last run noted. Pages fetched stay pinned
 /// until the step is done, so that each run gets further.
+///
+/// # Errors
+///
+/// What `step` failed with, or what [`PageSource::fetch`] did. The source is released then, too.
 pub fn retry<S: PageSource + ?Sized, T>(source: &S, mut step: impl FnMut() -> Result<T, Stop>) -> Result<T> {
     let outcome = loop {
         match step() {
@@ -23,6 +27,10 @@ pub fn retry<S: PageSource + ?Sized, T>(source: &S, mut step: impl FnMut() -> Re
 }
 
 /// As [`retry`], but no thread waits for pages. A caller that drops this half done releases or drops the session.
+///
+/// # Errors
+///
+/// As [`retry`].
 pub async fn retry_async<T>(session: &mut Session, mut step: impl FnMut(&Session) -> Result<T, Stop>) -> Result<T> {
     let outcome = loop {
         match step(session) {
@@ -41,6 +49,10 @@ pub async fn retry_async<T>(session: &mut Session, mut step: impl FnMut(&Session
 
 /// A composite step: runs a step for each of `parts` before it answers a fault, so that all of them fault together. Which
 /// parts are left to do, the caller says each time it is run.
+///
+/// # Errors
+///
+/// The first failure, after which no further step is run; otherwise [`Stop::Fault`] if any of the steps faulted.
 pub fn together<I>(
     parts: impl IntoIterator<Item = I>,
     mut step: impl FnMut(I) -> Result<(), Stop>,

@@ -179,6 +179,10 @@ impl Session {
     /// nothing behind.
     ///
     /// A step is waited for by tasks or by threads, not by both.
+    ///
+    /// # Errors
+    ///
+    /// As [`PageSource::fetch`].
     pub fn poll_fetch(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         let step = &mut *self.step.borrow_mut();
         let round = match step.unpark(&self.cache) {
@@ -508,7 +512,7 @@ impl Session {
     }
 }
 
-/// What came of beginning a round.
+/// Whether a round was begun.
 enum BegunRound {
     /// Nothing was asked for.
     Nothing,

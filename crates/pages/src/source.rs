@@ -73,6 +73,11 @@ impl PagedFile {
 pub trait PageSource {
     /// The page at `at`, which the step needs now. On a miss the source notes the page for the next
     /// [`PageSource::fetch`] and answers [`Stop::Fault`].
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if the page is not in memory, and [`Stop::Failed`] with [`Error::Corrupt`] if the address is
+    /// invalid or another page lies there.
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop>;
 
     /// The page at `at` if it is in memory, for a step that can go on without it. Notes nothing and never fails: a page of
@@ -86,10 +91,11 @@ pub trait PageSource {
 
     /// Asks for a page that a later step will need. It is read in the same round as the faults, and no step waits for it.
     ///
-    /// `true` if the page was noted; `false` if it is in memory, or on its way there already, or the address is none.
-    /// Noting looks for no duplicates: a page asked for twice before a round may be `true` twice, and is read once.
-    /// Noting is no promise: a source forgets the oldest hints when there are many, and where it has no room for all it
-    /// leaves out those asked for last. So a caller that repeats until nothing is noted any more may never end.
+    /// `true` if the page was noted; `false` if it is in memory, or on its way there already, or the address is
+    /// invalid. Duplicates are not looked for: a page that is asked for twice before a round may be noted twice, and is
+    /// read once. A page that is noted may not be read: a source forgets the oldest hints when there are many, and
+    /// where it has no room for all it leaves out those asked for last. So a caller that repeats until nothing is noted
+    /// any more may never end.
     fn ahead(&self, at: PageAt<'_>) -> bool;
 
     /// Memory for pages that were asked for ahead and not needed yet, in bytes: a caller that asks for no more gets them all.
@@ -97,6 +103,11 @@ pub trait PageSource {
     fn ahead_bytes(&self) -> u64;
 
     /// Brings everything noted since the last round into memory, pinned until [`PageSource::release`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] or [`Error::Corrupt`] for the first page that the step needs and that could not be read. The
+    /// others are pinned all the same.
     fn fetch(&self) -> Result<()>;
 
     /// Whether the page at `at` was read from disk for this step: `true` once for each read of a page that the step needed.

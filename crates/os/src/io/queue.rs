@@ -34,7 +34,7 @@ pub(crate) trait Queued {
 pub(crate) struct QueueLimits {
     /// Reads of the disk.
     pub(crate) depth: usize,
-    /// Of those, the ones that no thread waits for.
+    /// How many of them may be reads that no thread waits for.
     pub(crate) unneeded: usize,
     /// Bytes by urgency.
     pub(crate) bytes: [usize; Urgency::ALL.len()],

@@ -41,7 +41,7 @@ pub(crate) struct ReadRun {
 pub(crate) enum RunPart {
     /// This many bytes that no read asked for.
     Gap(usize),
-    /// Of the read with this index, the bytes from `from` to the end of its last block.
+    /// The bytes of the read with this index, from `from` to the end of its last block.
     Read { index: usize, from: usize },
 }
 
@@ -283,7 +283,7 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// Of the first read.
+    /// The length for the first read.
     #[cfg(target_os = "linux")]
     pub(crate) fn of_first(&self) -> usize {
         self.first

@@ -14,9 +14,17 @@ use std::io;
 /// Every [`File`] is one, and is open already.
 pub trait ReadSource: Send + Sync + Debug {
     /// Opens it. May wait until other reads are over, so the caller has no other source open.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if it refuses to open the source.
     fn open(self: Arc<Self>) -> io::Result<OpenSource>;
 
     /// Opens it without waiting for other reads; `None` if it would have to wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReadSource::open`].
     fn try_open(self: Arc<Self>) -> io::Result<Option<OpenSource>>;
 
     /// Whether neighbouring reads of it are worth making as one, which takes a [descriptor](File::descriptor). A source that

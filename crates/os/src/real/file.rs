@@ -3,8 +3,8 @@
 //! A direct file has two descriptors. The direct one takes whole aligned blocks; an unaligned read goes through an
 //! aligned copy of the blocks around it, and an unaligned write through the second, buffered descriptor (which a file
 //! that is only read opens when it is first needed). The system keeps the two views the same: it writes cached pages
-//! out before a direct read, and drops them after a direct write. A file system that opens a file for direct I/O and
-//! then refuses it (`EINVAL`) is believed, and the file uses the buffered descriptor from then on.
+//! out before a direct read, and drops them after a direct write. If a file system opens a file for direct I/O and then
+//! refuses the I/O (`EINVAL`), the file uses the buffered descriptor from then on.
 
 use crate::failure::cannot;
 use crate::sync::atomic::{AtomicBool, Ordering};

@@ -8,8 +8,9 @@
 //! ```
 //!
 //! * A job is polled by one thread at a time. A wake during a poll causes another poll, so no wake is lost.
-//! * Of the `n` threads at most `n - 1` poll jobs of high priority, at most `n - 1` poll others, and at most `n - 2` (but
-//!   one) poll jobs of low priority. So neither short jobs nor long ones wait for the whole of the other class.
+//! * At most `n - 1` of the `n` threads poll jobs of high priority, at most `n - 1` poll others, and at most `n - 2`,
+//!   but at least one, poll jobs of low priority. So neither short jobs nor long ones wait for the whole of the other
+//!   class.
 //! * Within a class jobs take turns, a step each, but for those that were woken first.
 //! * Threads are started when there is more to do than idle threads, and end when they had nothing to do for
 //!   [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays.

@@ -120,8 +120,8 @@ impl SimDisk {
         self.state.lock().faults.shorten_read(n);
     }
 
-    /// Fails the `n`-th sync from now, of a file or a directory, and everything after it, as if the machine had
-    /// crashed during it. What that leaves on the disk is for one of the crash functions to say.
+    /// Fails the `n`-th sync from now, of a file or a directory, and everything after it, as if the machine had crashed
+    /// during it. The crash function that is called next decides what that leaves on the disk.
     pub fn crash_at_sync(&self, n: u64) {
         self.state.lock().faults.crash_at_sync(n);
     }

@@ -37,7 +37,7 @@ pub(crate) struct Budget {
     /// Whether a thread has the turn.
     taken: Mutex<bool>,
     bell: Condvar,
-    /// The same among tasks.
+    /// Whether a task has the tasks' turn, and which tasks queue for it.
     tasks: Mutex<Tasks>,
     queued: AtomicUsize,
 }
@@ -89,7 +89,11 @@ impl Budget {
         self.used().saturating_sub(self.limit())
     }
 
-    /// Charges `bytes` if they fit; otherwise says how many bytes must go first.
+    /// Charges `bytes` if they fit.
+    ///
+    /// # Errors
+    ///
+    /// How many bytes must be released before `bytes` fit.
     pub fn try_charge(self: &Arc<Self>, bytes: u64) -> Result<Charge, u64> {
         let limit = self.limit();
         let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= limit);
@@ -161,7 +165,7 @@ impl Budget {
         Some(Turn { budget: Arc::clone(self), is_of_task: true })
     }
 
-    /// The task that queues under the number `waiter` does so no more.
+    /// Removes the task with the number `waiter` from the queue.
     pub fn leave_queue(&self, waiter: u64) {
         let mut tasks = self.tasks.lock();
         let waker = tasks.queue.remove(&waiter);
@@ -234,7 +238,7 @@ pub(crate) struct Charge {
     /// `None` for pages outside every cache.
     budget: Option<Arc<Budget>>,
     bytes: u64,
-    /// Of the page in memory that is paid for; `None` while it is in flight.
+    /// The kind of the page in memory that is paid for; `None` while the page is in flight.
     kind: Option<PageKind>,
 }
 

@@ -1,5 +1,5 @@
-//! Which session reads a missing page, and how the page comes into the cache once it was read. It does not know how pages are
-//! read, nor what it costs to keep them.
+//! Which session reads a missing page, and how the page comes into the cache once it is read. It does not know how
+//! pages are read, nor what it costs to keep them.
 
 use super::PageCache;
 use super::budget::{Charge, Turn};
@@ -46,8 +46,8 @@ impl PageCache {
         PageLookup::Claimed(Claim { cache: Arc::clone(self), key, flight: Some(flight), finders: Finders::Everyone })
     }
 
-    /// A page that the caller reads for its own step alone. A `turn`, for a page beyond the budget, is not given back before the
-    /// page has landed, even if the caller goes away.
+    /// A page that the caller reads for its own step alone. For a page beyond the budget there is a `turn`, which is
+    /// not given back before the page has landed, even if the caller goes away.
     pub(crate) fn claim_alone(
         self: &Arc<Self>,
         key: PageKey,

@@ -68,7 +68,7 @@ pub(crate) type KeyHash = BuildHasherDefault<KeyHasher>;
 /// How much a page in the cache has been used lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageHeat {
-    /// Of a page that has proven itself, how often it may yet be found unused before it goes.
+    /// How often a page that has proven itself may yet be found unused before it is evicted; `None` for other pages.
     pub chances: Option<u8>,
     /// Uses since the cache last looked at it, 3 for more.
     pub uses: u8,

@@ -105,6 +105,10 @@ impl OpenFiles {
 
     /// The open file of `handle`, opened by `open` if it is not; waits until there is a place for it. The caller calls
     /// [`OpenFiles::given_back`] once it has dropped it, and has no other file open.
+    ///
+    /// # Errors
+    ///
+    /// What `open` answers.
     pub fn get(
         &self,
         handle: &Arc<FileHandle>,
@@ -117,6 +121,10 @@ impl OpenFiles {
     }
 
     /// As [`OpenFiles::get`], but `None` if it would have to wait for a place.
+    ///
+    /// # Errors
+    ///
+    /// What `open` answers.
     pub fn try_get(
         &self,
         handle: &Arc<FileHandle>,

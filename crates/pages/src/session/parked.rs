@@ -20,7 +20,7 @@ pub(super) struct Parked {
     shared: Arc<SharedParcel>,
 }
 
-/// What came of a parcel.
+/// How a parcel was found when its session went on.
 pub(super) enum Unparked {
     /// It is as it was, or there was none; the round, if one was under way.
     Whole(Option<Round>),

@@ -86,7 +86,7 @@ pub(super) struct Round {
     pub ahead: Vec<(PageKey, InFlight)>,
     /// There was no room for some of the pages that are not needed.
     pub was_short: bool,
-    /// The pages this round reads from disk, whatever comes of it.
+    /// The pages that this round reads from disk, whether the reads succeed or not.
     pub reads: Vec<PageRead>,
 }
 
@@ -313,7 +313,7 @@ impl Round {
         !self.awaited.is_empty() || !self.also.is_empty()
     }
 
-    /// What came of the needed pages, once all have arrived: the pages, and the first error about one.
+    /// The needed pages, once all have arrived, and the first error about one of them.
     pub fn gather(self) -> (Vec<(PageKey, PageRef)>, Option<Error>) {
         let (mut pages, mut error) = (self.here, None);
         for Awaited { key, flight, file, kind, offset, by } in self.awaited {

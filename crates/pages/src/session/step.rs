@@ -18,9 +18,10 @@ pub(super) struct StepState {
     pub needed: Vec<Request>,
     /// Pages fetched for this step, sorted by key.
     pub pins: Vec<(PageKey, PageRef)>,
-    /// Of these, those that were read from disk for it and that [`PageSource::take_read`] did not report yet.
+    /// The pages that were read from disk for this step and that
+    /// [`PageSource::take_read`](crate::PageSource::take_read) did not report yet.
     pub read: HashSet<PageKey, KeyHash>,
-    /// What was asked for in a fetch that could not begin yet, see [`Session::poll_fetch`].
+    /// What was asked for in a fetch that could not begin yet, see [`Session::poll_fetch`](crate::Session::poll_fetch).
     pub held_up: Vec<Request>,
     /// Pins, round and turn are here while the future waits.
     pub parked: Option<Parked>,
@@ -133,7 +134,7 @@ impl StepState {
         let mut requests = std::mem::take(&mut self.needed);
         requests.append(&mut self.held_up);
         self.read_ahead.take_hints(&mut requests);
-        // Of two requests for a page the needed one comes first and stays.
+        // If there are two requests for a page, the needed one comes first and stays.
         requests.sort_by_key(|request| (request.key, !request.needed));
         requests.dedup_by_key(|request| request.key);
         requests.retain(|request| self.pinned_or_ahead(request.key).is_none());

@@ -24,7 +24,8 @@ pub fn discards_blocks() -> bool {
     cfg!(miri)
 }
 
-/// Under Miri, writes zeros over memory, as Linux would when it takes it back; elsewhere does nothing, and says so.
+/// Under Miri, writes zeros over memory, as Linux would when it takes it back; elsewhere does nothing and returns
+/// false.
 ///
 /// # Safety
 /// The range is within something that [`map`] gave, and it is not used elsewhere meanwhile.

@@ -281,7 +281,7 @@ impl Reactor {
             if self.broken.is_none() {
                 self.enter(1);
             }
-            // Of a broken ring, too: what has ended is not made again.
+            // A broken ring is reaped, too, so that reads which have ended are not made again.
             self.reap();
         }
         if self.broken.is_some() {

@@ -61,7 +61,7 @@ impl Told {
     }
 }
 
-/// Two threads submit and raise; `close` says what becomes of the pool.
+/// Two threads submit and raise; `close` says how the pool ends.
 fn check(close: fn(Pool, &Told)) {
     shuttle::check_random(
         move || {
