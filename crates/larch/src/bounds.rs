@@ -7,8 +7,9 @@ use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, Rang
 /// read as bytes.
 ///
 /// ```
-/// # fn main() -> larch::Result<()> {
-/// # let db = larch::Database::open(larch::doc::directory("key_range"))?;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let db = larch::Database::open(&directory)?;
 /// # let fruit = db.table("fruit")?;
 /// fruit.insert("apple", "red")?;
 /// assert_eq!(fruit.range(..).count(), 1);

@@ -12,8 +12,9 @@ use std::time::Duration;
 /// A handle that gives up long work. Clones give up the same work.
 ///
 /// ```
-/// # fn main() -> larch::Result<()> {
-/// # let db = larch::Database::open(larch::doc::directory("cancel"))?;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let db = larch::Database::open(&directory)?;
 /// # let fruit = db.table("fruit")?;
 /// let cancel = larch::Cancel::new();
 /// fruit.until(&cancel).compact()?;

@@ -110,7 +110,7 @@ fn compact_once(core: &Arc<Core>, may: impl Fn(TableId) -> bool) -> Result<bool,
 }
 
 /// Compacts until no table wants it.
-pub fn settle(core: &Arc<Core>) -> Result<()> {
+pub fn compact_due(core: &Arc<Core>) -> Result<()> {
     loop {
         core.check_writable()?;
         let outcome = {

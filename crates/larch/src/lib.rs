@@ -4,8 +4,8 @@
 //! budget and not a consequence of the data's size.
 //!
 //! ```
-//! # fn main() -> larch::Result<()> {
-//! # let directory = larch::doc::directory("lib");
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
 //! let db = larch::Database::builder(&directory).cache_bytes(16 << 20).open()?;
 //! let users = db.table("users")?;
 //! users.insert(b"ada", b"1815")?;
@@ -60,8 +60,6 @@ mod bounds;
 mod cancel;
 mod compact;
 mod core;
-#[doc(hidden)]
-pub mod doc;
 mod error;
 mod event;
 mod files;

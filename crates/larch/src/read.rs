@@ -9,6 +9,7 @@ pub mod frontier;
 pub mod level;
 pub mod merge;
 pub mod multi;
+mod part_list;
 pub mod point;
 pub mod precharge;
 pub mod range;
@@ -18,10 +19,10 @@ mod scan;
 mod tried;
 mod value;
 pub mod view;
-mod wanted;
 
 pub use content::Content;
-pub use found::Found;
+pub use found::FoundRow;
+pub use part_list::PartList;
 pub use precharge::Prefetched;
 pub use range::Range;
 pub use reader::Reader;
@@ -30,7 +31,6 @@ pub use scan::Scan;
 pub use tried::Tried;
 pub use value::{Key, Parts, Value};
 pub use view::View;
-pub use wanted::Wanted;
 
 /// A [`Range`] that gives some parts of its rows, see [`Selection`](crate::Selection).
 pub type PartRange = Range<Parts>;

@@ -68,9 +68,9 @@ pub struct RepairReport {
 /// History is not saved: of each key the newest version that can be read.
 ///
 /// ```
-/// # fn main() -> larch::Result<()> {
-/// # let (damaged, new) = (larch::doc::directory("damaged"), larch::doc::directory("new"));
-/// # std::fs::remove_dir(&new).ok();
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let (damaged, new) = (directory.path().join("damaged"), directory.path().join("new"));
 /// larch::Database::open(&damaged)?.table("fruit")?.insert("apple", "red")?;
 /// let report = larch::repair(&damaged, &new, &mut |_| {})?;
 /// assert!(report.lost.is_empty() && report.rows == 1);

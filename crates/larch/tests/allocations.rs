@@ -24,7 +24,7 @@ fn a_cached_get_allocates_nothing_in_any_form() {
     for i in 0..1000 {
         table.insert(key(i), [7; 100]).expect("the disk works");
     }
-    db.settle().expect("the disk works");
+    db.compact_due().expect("the disk works");
 
     let waits = |i| table.get(key(i)).expect("the disk works").is_some();
     let tries = |i| matches!(table.try_get(key(i)), Ok(Tried::Ready(Some(_))));

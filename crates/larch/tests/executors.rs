@@ -14,6 +14,7 @@ use std::pin::Pin;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
+use tempfile::TempDir;
 
 const ROWS: u32 = 4000;
 const TASKS: u32 = 50;
@@ -40,7 +41,7 @@ fn at_rest(db: &Database) -> CacheUsage {
 }
 
 struct Fixture {
-    directory: std::path::PathBuf,
+    directory: TempDir,
     db: Database,
     table: Table,
     snapshot: Snapshot,
@@ -48,8 +49,8 @@ struct Fixture {
 
 impl Fixture {
     /// A database on the machine's disk with more rows than its cache holds.
-    fn new(name: &str) -> Self {
-        let directory = larch::doc::directory(name);
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("the system has room");
         let builder = Database::builder(&directory).durability(Durability::Buffered);
         let db = builder.cache_bytes(256 << 10).write_buffer_bytes(1 << 20).open().expect("the disk works");
         let table = db.table("t").expect("the disk works");
@@ -99,7 +100,7 @@ impl Fixture {
 
     fn finish(self) {
         // Compactions pin pages too.
-        self.db.settle().expect("the disk works");
+        self.db.compact_due().expect("the disk works");
         let usage = at_rest(&self.db);
         assert_eq!((usage.pinned_bytes, usage.held_bytes, usage.in_flight_bytes, usage.queued), (0, 0, 0, 0));
         let rows: BTreeMap<Vec<u8>, Vec<u8>> = self
@@ -111,13 +112,13 @@ impl Fixture {
         let Self { directory, db, table, snapshot } = self;
         drop((table, snapshot));
         db.close().expect("the disk works");
-        std::fs::remove_dir_all(directory).expect("it is ours");
+        directory.close().expect("it is ours");
     }
 }
 
 #[test]
 fn under_tokio_with_one_thread() {
-    let fixture = Fixture::new("tokio-one");
+    let fixture = Fixture::new();
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("the system has threads");
     runtime.block_on(async {
         let tasks: Vec<_> = fixture.tasks().map(tokio::spawn).collect();
@@ -130,7 +131,7 @@ fn under_tokio_with_one_thread() {
 
 #[test]
 fn under_tokio_with_several_threads() {
-    let fixture = Fixture::new("tokio-several");
+    let fixture = Fixture::new();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(3).build().expect("the system has threads");
     runtime.block_on(async {
@@ -145,7 +146,7 @@ fn under_tokio_with_several_threads() {
 
 #[test]
 fn under_smol() {
-    let fixture = Fixture::new("smol");
+    let fixture = Fixture::new();
     smol::block_on(async {
         let tasks: Vec<_> = fixture.tasks().map(smol::spawn).collect();
         for task in tasks {
@@ -185,7 +186,7 @@ fn run(queue: &Receiver<Arc<Task>>, mut left: usize) {
 
 #[test]
 fn under_one_made_by_hand() {
-    let fixture = Fixture::new("by-hand");
+    let fixture = Fixture::new();
     let (sender, queue) = channel();
     let mut count = 0;
     for future in fixture.tasks() {
@@ -200,7 +201,7 @@ fn under_one_made_by_hand() {
 /// Every future is polled by a thread other than the one before.
 #[test]
 fn a_future_may_go_from_thread_to_thread() {
-    let fixture = Fixture::new("threads");
+    let fixture = Fixture::new();
     let mut tasks: VecDeque<Pin<Box<dyn Future<Output = ()> + Send>>> =
         fixture.tasks().take(8).map(|task| Box::pin(task) as _).collect();
     while let Some(mut task) = tasks.pop_front() {
@@ -220,8 +221,8 @@ fn a_future_may_go_from_thread_to_thread() {
 
 /// `gets` gets begin together and are polled until one queues for memory; then others are awaited, and the first are polled
 /// again only when those have ended, as by `buffer_unordered` with a loop whose body reads.
-fn one_more_ends(name: &str, cache_bytes: u64, gets: u32, rows: u32) {
-    let directory = larch::doc::directory(name);
+fn one_more_ends(cache_bytes: u64, gets: u32, rows: u32) {
+    let directory = tempfile::tempdir().expect("the system has room");
     let db = Database::builder(&directory).cache_bytes(cache_bytes).open().expect("the disk works");
     let table = db.table("t").expect("the disk works");
     let mut import = table.import().expect("the disk works");
@@ -266,7 +267,7 @@ fn one_more_ends(name: &str, cache_bytes: u64, gets: u32, rows: u32) {
     assert_eq!((usage.pinned_bytes, usage.queued), (0, 0), "{usage:?}");
     drop(table);
     db.close().expect("the disk works");
-    std::fs::remove_dir_all(directory).expect("it is ours");
+    directory.close().expect("it is ours");
 }
 
 /// Says who was woken.
@@ -284,17 +285,17 @@ impl Wake for Numbered {
 
 #[test]
 fn a_read_ends_though_200_others_are_not_polled_in_a_cache_of_1_mib() {
-    one_more_ends("parked-200", 1 << 20, 200, 20_000);
+    one_more_ends(1 << 20, 200, 20_000);
 }
 
 #[test]
 fn a_read_ends_though_10000_others_are_not_polled_in_a_cache_of_64_mib() {
-    one_more_ends("parked-10000", 64 << 20, 10_000, 200_000);
+    one_more_ends(64 << 20, 10_000, 200_000);
 }
 
 #[test]
 fn a_scan_is_a_stream() {
-    let fixture = Fixture::new("stream");
+    let fixture = Fixture::new();
     let scan: Scan = fixture.snapshot.scan_async(&fixture.table, key(10)..key(20));
     let rows = smol::block_on(smol::stream::StreamExt::collect::<Vec<_>>(scan));
     let keys: Vec<Vec<u8>> = rows.into_iter().map(|row| row.expect("the disk works").0.to_vec()).collect();
@@ -306,7 +307,7 @@ fn a_scan_is_a_stream() {
 fn futures_are_sent_between_threads() {
     fn sent<T: Send>(_: &T) {}
     fn stays<T: Send + 'static>(_: &T) {}
-    let fixture = Fixture::new("send");
+    let fixture = Fixture::new();
     let Fixture { db, table, snapshot, .. } = &fixture;
     let all = table.select(None::<&str>).expect("none of them");
     sent(&table.get_async(b"k"));

@@ -9,7 +9,7 @@ use nix::unistd::{ForkResult, fork};
 
 #[test]
 fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
-    let directory = larch::doc::directory("forked");
+    let directory = tempfile::tempdir().expect("the system has room");
     let db = Database::open(&directory).expect("it opens");
     let table = db.table("t").expect("the disk works");
     table.insert("a", "1").expect("the disk works");

@@ -147,10 +147,10 @@ fn a_settled_database_has_nothing_left_to_compact() {
 
     let db = open(4);
     db.table("t").expect("a table").insert("middle", "not in a file").expect("a row");
-    db.settle().expect("the disk works");
+    db.compact_due().expect("the disk works");
     assert!(level0(&db) < 4, "{} files of level 0", level0(&db));
     let metrics = db.metrics();
-    db.settle().expect("the disk works");
+    db.compact_due().expect("the disk works");
     let again = db.metrics();
     assert_eq!((again.compactions, again.trivial_moves), (metrics.compactions, metrics.trivial_moves));
     assert_eq!(db.table("t").expect("a table").iter().count(), 3);

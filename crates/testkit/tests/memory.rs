@@ -109,7 +109,7 @@ fn owners_hold_what_the_process_has_grown_by() {
     assert!(db.metrics().memory().import_bytes > 10 << 20);
     check("import out of order", &db, before);
     import.finish(&mut |_, _| {}).expect("the disk works");
-    db.settle().expect("the disk works");
+    db.compact_due().expect("the disk works");
     let memory = *db.metrics().memory();
     assert_eq!((memory.builder_bytes, memory.import_bytes), (0, 0));
     check("imported", &db, before);

@@ -353,7 +353,7 @@ impl Store for Larch {
         if self.compacts {
             self.table.compact().map_err(broken)?;
         }
-        self.db.settle().map_err(broken)
+        self.db.compact_due().map_err(broken)
     }
 
     fn set_cache_bytes(&self, bytes: u64) -> Result<bool, Failure> {

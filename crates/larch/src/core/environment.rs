@@ -33,9 +33,9 @@ pub struct Environment {
     /// Which writer this is: part of the names of its files.
     pub epoch: u64,
     /// Bytes written, by cause.
-    pub written: Written,
+    pub written: WriteCounts,
     /// Memory of work under way.
-    pub held: Held,
+    pub held: WorkMemory,
     /// The process that opened the database.
     origin: ProcessOrigin,
 }
@@ -49,12 +49,12 @@ impl Environment {
             log_disk,
             machine,
             directory,
-            held: Held::new(options.work_bytes),
+            held: WorkMemory::new(options.work_bytes),
             options,
             cache: opener.cache.clone(),
             opener,
             epoch,
-            written: Written::default(),
+            written: WriteCounts::default(),
             origin: ProcessOrigin::here(),
         }
     }
@@ -77,7 +77,7 @@ impl Environment {
 
 /// Bytes written since the database was opened, by cause.
 #[derive(Debug, Default)]
-pub struct Written {
+pub struct WriteCounts {
     pub log: AtomicU64,
     pub flush: AtomicU64,
     pub compaction: AtomicU64,
@@ -94,7 +94,7 @@ pub struct Written {
 
 /// Memory that passes through the hands of writers, by what it is for; what stays is counted where it is.
 #[derive(Debug)]
-pub struct Held {
+pub struct WorkMemory {
     /// Files being built, and range erases on their way into them, by whoever builds them.
     pub builders: Arc<Gauge>,
     /// Pages that compactions and merges of imports read.
@@ -107,7 +107,7 @@ pub struct Held {
     pub manifest: AtomicU64,
 }
 
-impl Held {
+impl WorkMemory {
     /// Nothing yet. Half of `work_bytes` is for reading.
     fn new(work_bytes: u64) -> Self {
         Self {

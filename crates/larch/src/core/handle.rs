@@ -1,7 +1,7 @@
 //! What the handles of a database hold: the core, which they close together, and a table of it.
 
 use super::Core;
-use super::snapshots::Pin;
+use super::snapshots::PinnedVersion;
 use crate::background::Closing;
 use crate::error::{Error, Result};
 use crate::manifest::{TableId, TableInfo};
@@ -13,9 +13,9 @@ use pages::{Admit, Reason, Session};
 /// What the handles of a database, its tables, batches and snapshots share: the core, whose background work ends with the
 /// last of them.
 #[derive(Debug)]
-pub struct Handle(Option<Arc<Core>>);
+pub struct DatabaseHandle(Option<Arc<Core>>);
 
-impl Handle {
+impl DatabaseHandle {
     /// Of a database that was just opened.
     pub fn new(core: Arc<Core>) -> Arc<Self> {
         Arc::new(Self(Some(core)))
@@ -28,7 +28,7 @@ impl Handle {
     }
 }
 
-impl Drop for Handle {
+impl Drop for DatabaseHandle {
     fn drop(&mut self) {
         let Some(core) = self.0.take() else { return };
         if core.env.check_origin().is_err() {
@@ -52,7 +52,7 @@ impl Drop for Handle {
 #[derive(Clone, Debug)]
 pub struct TableHandle {
     /// The database.
-    pub handle: Arc<Handle>,
+    pub handle: Arc<DatabaseHandle>,
     /// As the table was when the handle was made. Identity, name and groups stay; for the rest see [`TableHandle::info`].
     pub identity: Arc<TableInfo>,
     /// What the cache keeps of what is read through this handle.
@@ -61,7 +61,7 @@ pub struct TableHandle {
 
 impl TableHandle {
     /// The table `identity`, of which the cache keeps all that is read.
-    pub fn new(handle: Arc<Handle>, identity: Arc<TableInfo>) -> Self {
+    pub fn new(handle: Arc<DatabaseHandle>, identity: Arc<TableInfo>) -> Self {
         Self { handle, identity, admit: Admit::Keep }
     }
 
@@ -86,7 +86,7 @@ impl TableHandle {
     /// # Errors
     ///
     /// [`Error::ForeignTable`].
-    pub fn check_handle(&self, handle: &Arc<Handle>) -> Result<()> {
+    pub fn check_handle(&self, handle: &Arc<DatabaseHandle>) -> Result<()> {
         if Arc::ptr_eq(self.core(), handle.core()) {
             Ok(())
         } else {
@@ -116,7 +116,7 @@ impl TableHandle {
     }
 
     /// Keeps what reads see now.
-    pub fn pin(&self) -> Arc<Pin> {
+    pub fn pin(&self) -> Arc<PinnedVersion> {
         Arc::new(self.core().views.pin())
     }
 }

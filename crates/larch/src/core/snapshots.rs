@@ -9,13 +9,13 @@ use std::fmt::{self, Debug};
 /// The versions somebody reads at, and how many do.
 #[derive(Default)]
 pub struct Snapshots {
-    pinned: Mutex<Pinned>,
+    pinned: Mutex<PinCounts>,
     /// Called when the readers are gone that are watched.
     gone: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 #[derive(Debug, Default)]
-struct Pinned {
+struct PinCounts {
     counts: BTreeMap<Version, usize>,
     /// Somebody waits until nobody reads at this version or an older one.
     watched: Option<Version>,
@@ -29,7 +29,7 @@ impl Debug for Snapshots {
 
 /// A version kept while this lives.
 #[derive(Debug)]
-pub struct Pin {
+pub struct PinnedVersion {
     version: Version,
     snapshots: Arc<Snapshots>,
     /// In a database opened read-only: where the version was seen. No writer knows that it is in use.
@@ -38,21 +38,21 @@ pub struct Pin {
 
 impl Snapshots {
     /// Keeps the version that `newest` names. It is asked under the lock, so that no list made meanwhile misses it.
-    pub fn pin(self: &Arc<Self>, newest: impl FnOnce() -> Version) -> Pin {
+    pub fn pin(self: &Arc<Self>, newest: impl FnOnce() -> Version) -> PinnedVersion {
         self.pin_with(None, newest)
     }
 
     /// Keeps what `view` of a database opened read-only shows.
-    pub fn pin_in(self: &Arc<Self>, view: Arc<View>) -> Pin {
+    pub fn pin_in(self: &Arc<Self>, view: Arc<View>) -> PinnedVersion {
         let version = view.files.flushed_version;
         self.pin_with(Some(view), || version)
     }
 
-    fn pin_with(self: &Arc<Self>, view: Option<Arc<View>>, newest: impl FnOnce() -> Version) -> Pin {
+    fn pin_with(self: &Arc<Self>, view: Option<Arc<View>>, newest: impl FnOnce() -> Version) -> PinnedVersion {
         let mut pinned = self.pinned.lock();
         let version = newest();
         *pinned.counts.entry(version).or_insert(0) += 1;
-        Pin { version, snapshots: self.clone(), view }
+        PinnedVersion { version, snapshots: self.clone(), view }
     }
 
     /// The versions kept and the newest there is, ascending: what lies between two neighbours is seen by nobody.
@@ -84,7 +84,7 @@ impl Snapshots {
     }
 }
 
-impl Pin {
+impl PinnedVersion {
     /// The version.
     pub fn version(&self) -> Version {
         self.version
@@ -96,7 +96,7 @@ impl Pin {
     }
 }
 
-impl Drop for Pin {
+impl Drop for PinnedVersion {
     fn drop(&mut self) {
         let mut pinned = self.snapshots.pinned.lock();
         if let Some(count) = pinned.counts.get_mut(&self.version) {

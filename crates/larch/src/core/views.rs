@@ -4,7 +4,7 @@
 //!
 //! Thread safe. A reader takes the lock of the view for the time of one reference count.
 
-use super::snapshots::{Pin, Snapshots};
+use super::snapshots::{PinnedVersion, Snapshots};
 use crate::manifest::{TableId, TableInfo};
 use crate::read::View;
 use crate::read::range::Ranges;
@@ -88,7 +88,7 @@ impl Views {
     }
 
     /// Keeps the newest version for a reader.
-    pub fn pin(&self) -> Pin {
+    pub fn pin(&self) -> PinnedVersion {
         if self.is_read_only {
             return self.snapshots.pin_in(self.newest());
         }
@@ -96,7 +96,7 @@ impl Views {
     }
 
     /// The newest view that shows the version of `pin`.
-    pub fn of_pin(&self, pin: &Pin) -> Arc<View> {
+    pub fn of_pin(&self, pin: &PinnedVersion) -> Arc<View> {
         let newest = self.newest();
         match pin.view() {
             Some(own) if newest.files.flushed_version != pin.version() => own.clone(),

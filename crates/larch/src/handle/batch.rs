@@ -2,7 +2,7 @@
 
 use super::table::Table;
 use crate::bounds::{self, IntoKeyRange};
-use crate::core::handle::Handle;
+use crate::core::handle::DatabaseHandle;
 use crate::error::{Error, Result};
 use crate::manifest::TableInfo;
 use crate::options::Durability;
@@ -16,7 +16,7 @@ use sst::Version;
 #[must_use = "a batch does nothing until it is committed"]
 #[derive(Debug)]
 pub struct Batch {
-    handle: Arc<Handle>,
+    handle: Arc<DatabaseHandle>,
     ops: BatchOps,
     durability: Durability,
     /// The tables that are written to, by their ids.
@@ -26,7 +26,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    pub(super) fn new(handle: &Arc<Handle>) -> Self {
+    pub(super) fn new(handle: &Arc<DatabaseHandle>) -> Self {
         let durability = handle.core().env.options.durability;
         Self { handle: handle.clone(), ops: BatchOps::new(), durability, tables: Vec::new(), bad: None }
     }

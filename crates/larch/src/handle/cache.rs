@@ -7,9 +7,9 @@ use pages::{CacheUsage, PageCache};
 /// Memory for pages, which any number of databases of a process may share. Cloning gives another handle to the same memory.
 ///
 /// ```
-/// # fn main() -> larch::Result<()> {
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let cache = larch::Cache::new(64 << 20);
-/// # let (users, events) = (larch::doc::directory("users"), larch::doc::directory("events"));
+/// # let (users, events) = (tempfile::tempdir()?, tempfile::tempdir()?);
 /// let users = larch::Database::builder(&users).cache(&cache).open()?;
 /// let events = larch::Database::builder(&events).cache(&cache).open()?;
 /// assert_eq!(cache.usage().budget_bytes, 64 << 20);

@@ -7,7 +7,7 @@ use super::table::Table;
 use crate::bounds::IntoKeyRange;
 use crate::cancel::Limit;
 use crate::core::Core;
-use crate::core::handle::Handle;
+use crate::core::handle::DatabaseHandle;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventHook};
 use crate::inspect::check::{self, CheckProgress, CheckReport};
@@ -33,8 +33,8 @@ use std::path::{Path, PathBuf};
 /// comes before that waits.
 ///
 /// ```
-/// # fn main() -> larch::Result<()> {
-/// # let directory = larch::doc::directory("database");
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
 /// let db = larch::Database::open(&directory)?;
 /// let users = db.table("users")?;
 /// users.insert(b"ada", b"1815")?;
@@ -45,7 +45,7 @@ use std::path::{Path, PathBuf};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Database {
-    handle: Arc<Handle>,
+    handle: Arc<DatabaseHandle>,
 }
 
 /// Options of a database about to be opened.
@@ -77,8 +77,8 @@ impl Builder {
     /// database, or of a few, apart from that of others.
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> {
-    /// # let directory = larch::doc::directory("thread_pool");
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
     /// let pool = larch::ThreadPool::new(2);
     /// let db = larch::Database::builder(&directory).thread_pool(&pool).open()?;
     /// db.table("fruit")?.insert("apple", "red")?;
@@ -121,8 +121,8 @@ impl Builder {
     /// would read more than it needs, and leave a poorer state than it found.
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> {
-    /// # let directory = larch::doc::directory("warm_from_last");
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
     /// let open = || larch::Database::builder(&directory).warm_from_last(true).open();
     /// let db = open()?;
     /// db.table("fruit")?.insert("apple", "red")?;
@@ -201,8 +201,8 @@ impl Builder {
     /// not use the database. A panic of the hook is caught; the event is lost then and the engine goes on.
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> {
-    /// # let directory = larch::doc::directory("on_event");
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
     /// let builder = larch::Database::builder(&directory);
     /// let db = builder.on_event(|event| eprintln!("{:?} {event}", event.level())).open()?;
     /// # Ok(())
@@ -242,7 +242,7 @@ impl Builder {
             machine.threads = pool;
         }
         let core = open::open(machine, self.directory, self.options, self.cache.as_ref().map(Cache::inner))?;
-        Ok(Database { handle: Handle::new(core) })
+        Ok(Database { handle: DatabaseHandle::new(core) })
     }
 }
 
@@ -310,8 +310,9 @@ impl Database {
     /// no more use. What is in memory is written to a file first.
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> {
-    /// # let db = larch::Database::open(larch::doc::directory("rename_table"))?;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
     /// db.table("fruit")?.insert("apple", "red")?;
     /// let food = db.rename_table("fruit", "food")?;
     /// assert_eq!(food.get("apple")?.as_deref(), Some(&b"red"[..]));
@@ -367,18 +368,19 @@ impl Database {
     /// background to do. Far less work than [`Database::compact`] where much of the data has not changed.
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> {
-    /// # let db = larch::Database::open(larch::doc::directory("settle"))?;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
     /// let fruit = db.table("fruit")?;
     /// fruit.insert("apple", "red")?;
-    /// db.settle()?;
+    /// db.compact_due()?;
     /// assert_eq!(db.metrics().files, 1);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn settle(&self) -> Result<()> {
+    pub fn compact_due(&self) -> Result<()> {
         flush::flush_all(self.core())?;
-        compact::settle(self.core())
+        compact::compact_due(self.core())
     }
 
     /// Brings back what was in memory when the database was closed last, if [that was written down](Builder::warm_from_last),
@@ -418,8 +420,9 @@ impl Database {
     /// at or read, or that values handed out refer to: those follow when they are let go.
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> {
-    /// # let db = larch::Database::open(larch::doc::directory("set_cache_bytes"))?;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
     /// db.set_cache_bytes(16 << 20);
     /// assert_eq!(db.metrics().cache.budget_bytes, 16 << 20);
     /// # Ok(())

@@ -1,11 +1,11 @@
 //! A table seen through some of its column groups. It knows which parts of rows are wanted; finding them is `read/`.
 
 use crate::bounds::{self, IntoKeyRange};
-use crate::core::snapshots::Pin;
+use crate::core::snapshots::PinnedVersion;
 use crate::error::{Error, Result};
 use crate::handle::snapshot::Snapshot;
 use crate::handle::table::Table;
-use crate::read::{Key, PartRange, PartScan, Parts, Prefetched, Reader, Tried, Wanted};
+use crate::read::{Key, PartList, PartRange, PartScan, Parts, Prefetched, Reader, Tried};
 use os::sync::Arc;
 use sst::{Direction, Limits};
 
@@ -16,8 +16,9 @@ use sst::{Direction, Limits};
 /// selection of no group reads keys only.
 ///
 /// ```
-/// # fn main() -> larch::Result<()> {
-/// # let db = larch::Database::open(larch::doc::directory("selection"))?;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let db = larch::Database::open(&directory)?;
 /// let groups = ["name", "life", "portrait"].map(str::to_owned).to_vec();
 /// let people = db.table_with("people", larch::TableOptions { groups, ..Default::default() })?;
 /// people.insert_parts("ada", &["Ada Lovelace", "1815-1852", "a large picture"])?;
@@ -43,9 +44,9 @@ use sst::{Direction, Limits};
 #[derive(Clone, Debug)]
 pub struct Selection {
     table: Table,
-    wanted: Wanted,
+    wanted: PartList,
     /// Of the snapshot that is seen; `None`: what there is when it is read.
-    pin: Option<Arc<Pin>>,
+    pin: Option<Arc<PinnedVersion>>,
 }
 
 impl Table {
@@ -53,7 +54,7 @@ impl Table {
     /// not have, and one that is named twice, is an error.
     pub fn select(&self, groups: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Selection> {
         let names = &self.identity().options.groups;
-        let mut wanted = Wanted::nothing(names.len());
+        let mut wanted = PartList::nothing(names.len());
         for group in groups {
             let group = group.as_ref();
             let number = names.iter().position(|name| name == group).ok_or_else(|| Error::NoSuchGroup {
@@ -70,7 +71,7 @@ impl Table {
 }
 
 impl Selection {
-    pub(crate) fn new(table: Table, wanted: Wanted) -> Self {
+    pub(crate) fn new(table: Table, wanted: PartList) -> Self {
         Self { table, wanted, pin: None }
     }
 
@@ -81,7 +82,7 @@ impl Selection {
     }
 
     /// What keeps the version of the snapshot that is seen, if it is one.
-    pub(crate) fn pinned(&self) -> Option<&Arc<Pin>> {
+    pub(crate) fn pinned(&self) -> Option<&Arc<PinnedVersion>> {
         self.pin.as_ref()
     }
 
@@ -89,7 +90,7 @@ impl Selection {
         &self.table
     }
 
-    pub(crate) fn wanted(&self) -> &Wanted {
+    pub(crate) fn wanted(&self) -> &PartList {
         &self.wanted
     }
 

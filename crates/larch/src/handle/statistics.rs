@@ -3,7 +3,7 @@
 use super::snapshot::Snapshot;
 use super::table::Table;
 use crate::bounds::{self, IntoKeyRange};
-use crate::core::snapshots::Pin;
+use crate::core::snapshots::PinnedVersion;
 use crate::error::Result;
 use crate::read::point::PointRead;
 use crate::read::view::TableView;
@@ -24,8 +24,9 @@ use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 /// manifest.
 ///
 /// ```
-/// # fn main() -> larch::Result<()> {
-/// # let db = larch::Database::open(larch::doc::directory("statistics"))?;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let db = larch::Database::open(&directory)?;
 /// let fruit = db.table("fruit")?;
 /// for name in ["apple", "banana", "cherry"] {
 ///     fruit.insert(name, b"ripe")?;
@@ -43,7 +44,7 @@ use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 pub struct Statistics {
     table: Table,
     /// Of the snapshot that is seen; `None`: what there is when it is asked.
-    pin: Option<Arc<Pin>>,
+    pin: Option<Arc<PinnedVersion>>,
 }
 
 impl Statistics {

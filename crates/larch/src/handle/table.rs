@@ -4,15 +4,15 @@ use crate::bounds::{self, IntoKeyRange};
 use crate::cancel::Limit;
 use crate::compact;
 use crate::core::Core;
-use crate::core::handle::{Handle, TableHandle};
-use crate::core::snapshots::Pin;
+use crate::core::handle::{DatabaseHandle, TableHandle};
+use crate::core::snapshots::PinnedVersion;
 use crate::error::Result;
 use crate::inspect::check::{self, CheckProgress, CheckReport};
 use crate::inspect::dump;
 use crate::inspect::metrics::TableStats;
 use crate::manifest::{DbFile, TableId, TableInfo};
 use crate::options::TableOptions;
-use crate::read::{Key, Prefetched, Range, Reader, Scan, Tried, Value, Wanted};
+use crate::read::{Key, PartList, Prefetched, Range, Reader, Scan, Tried, Value};
 use crate::tables::import::Import;
 use crate::tables::{define, share};
 use crate::warm::loader::{Loader, Warmed};
@@ -27,8 +27,9 @@ use std::io;
 /// A table of a database: keys in byte order, each with a value. Cloning shares it.
 ///
 /// ```
-/// # fn main() -> larch::Result<()> {
-/// # let db = larch::Database::open(larch::doc::directory("table"))?;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let db = larch::Database::open(&directory)?;
 /// let fruit = db.table("fruit")?;
 /// for name in ["apple", "banana", "cherry"] {
 ///     fruit.insert(name, b"ripe")?;
@@ -46,7 +47,7 @@ pub struct Table {
 }
 
 impl Table {
-    pub(crate) fn new(handle: Arc<Handle>, info: Arc<TableInfo>) -> Self {
+    pub(crate) fn new(handle: Arc<DatabaseHandle>, info: Arc<TableInfo>) -> Self {
         Self { inner: TableHandle::new(handle, info) }
     }
 
@@ -64,8 +65,9 @@ impl Table {
     /// [`Table::prefetch`] keeps what it reads: that is what it is for. Writes are not concerned.
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> {
-    /// # let db = larch::Database::open(larch::doc::directory("admitting"))?;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
     /// use larch::{Admit, PageKind};
     ///
     /// let fruit = db.table("fruit")?;
@@ -116,8 +118,9 @@ impl Table {
     /// options of now; no other table is altered before it returns, so it should neither take long nor use the database.
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> {
-    /// # let db = larch::Database::open(larch::doc::directory("alter"))?;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
     /// let fruit = db.table("fruit")?;
     /// fruit.alter(|options| options.compression = larch::Compression::Lz4)?;
     /// assert_eq!(fruit.options().compression, larch::Compression::Lz4);
@@ -136,8 +139,8 @@ impl Table {
     }
 
     /// Reads whole values of now, or as they were at a pinned version.
-    pub(crate) fn reader_at<'r>(&'r self, pin: Option<&'r Arc<Pin>>) -> Reader<'r> {
-        Reader::new(&self.inner, pin, Wanted::whole())
+    pub(crate) fn reader_at<'r>(&'r self, pin: Option<&'r Arc<PinnedVersion>>) -> Reader<'r> {
+        Reader::new(&self.inner, pin, PartList::whole())
     }
 
     /// The value of `key`, if it has one. A value found in memory is not copied and nothing is allocated.
@@ -152,8 +155,9 @@ impl Table {
     /// is warmer for it, as by [`Table::get`].
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> {
-    /// # let db = larch::Database::open(larch::doc::directory("try_get"))?;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
     /// # let fruit = db.table("fruit")?;
     /// use larch::Tried;
     ///
@@ -177,8 +181,9 @@ impl Table {
     /// A value that is found in memory is there at the first poll, and nothing is allocated.
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> { smol::block_on(async {
-    /// # let db = larch::Database::open(larch::doc::directory("get_async"))?;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
     /// # let fruit = db.table("fruit")?;
     /// fruit.insert("apple", "red")?;
     /// assert_eq!(fruit.get_async("apple").await?.as_deref(), Some(&b"red"[..]));
@@ -208,8 +213,9 @@ impl Table {
     /// once.
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> {
-    /// # let db = larch::Database::open(larch::doc::directory("multi_get"))?;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
     /// # let fruit = db.table("fruit")?;
     /// fruit.insert("apple", "red")?;
     /// fruit.insert("banana", "yellow")?;
@@ -227,8 +233,9 @@ impl Table {
     /// As [`Table::multi_get`], as a future, see [`Table::get_async`]. All keys are on their way together.
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> { smol::block_on(async {
-    /// # let db = larch::Database::open(larch::doc::directory("multi_get_async"))?;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
     /// # let fruit = db.table("fruit")?;
     /// fruit.insert("apple", "red")?;
     /// let colours = fruit.multi_get_async(["banana", "apple"]).await?;
@@ -274,8 +281,9 @@ impl Table {
     /// single one without groups. Together they have at most a quarter of the write buffer.
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> {
-    /// # let db = larch::Database::open(larch::doc::directory("insert_parts"))?;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
     /// let groups = ["name", "photo"].map(str::to_owned).to_vec();
     /// let users = db.table_with("users", larch::TableOptions { groups, ..Default::default() })?;
     /// users.insert_parts("ada", &[&b"Ada Lovelace"[..], &[0xff; 10_000]])?;
@@ -312,8 +320,9 @@ impl Table {
     /// What is in memory is written to a file first; then it takes as long whatever the table holds.
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> {
-    /// # let db = larch::Database::open(larch::doc::directory("clone_as"))?;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
     /// let fruit = db.table("fruit")?;
     /// fruit.insert("apple", "red")?;
     /// let trial = fruit.clone_as("trial")?;
@@ -330,8 +339,9 @@ impl Table {
     /// from before it still see them here. No row is copied, see [`Table::clone_as`].
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> {
-    /// # let db = larch::Database::open(larch::doc::directory("split_off"))?;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
     /// let fruit = db.table("fruit")?;
     /// for name in ["apple", "banana", "cherry"] {
     ///     fruit.insert(name, "ripe")?;
@@ -360,8 +370,9 @@ impl Table {
     /// As [`Table::range`], for futures. Its version is kept from now on, files and memory only while a row is waited for.
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> { smol::block_on(async {
-    /// # let db = larch::Database::open(larch::doc::directory("scan_async"))?;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
     /// # let fruit = db.table("fruit")?;
     /// fruit.insert("apple", "red")?;
     /// fruit.insert("banana", "yellow")?;
@@ -455,8 +466,9 @@ impl Table {
     /// what is not used then goes in time, as anything else.
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> {
-    /// # let db = larch::Database::open(larch::doc::directory("warm"))?;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
     /// let fruit = db.table("fruit")?;
     /// for name in ["apple", "banana", "cherry"] {
     ///     fruit.insert(name, b"ripe")?;

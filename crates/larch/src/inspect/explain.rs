@@ -4,7 +4,7 @@
 //! What is told here beside its notes is which files it left out, from their bounds.
 
 use crate::bounds::{self, IntoKeyRange};
-use crate::core::snapshots::Pin;
+use crate::core::snapshots::PinnedVersion;
 use crate::error::Result;
 use crate::handle::selection::Selection;
 use crate::handle::snapshot::Snapshot;
@@ -12,9 +12,9 @@ use crate::handle::table::Table;
 use crate::manifest::{DbFile, TableFiles};
 use crate::read::level::files_between;
 use crate::read::point::{self, Answer, PointRead, ask_memtable, files_of};
-use crate::read::range::Rows;
+use crate::read::range::RangeRows;
 use crate::read::view::TableView;
-use crate::read::{Found, Reader, Wanted};
+use crate::read::{FoundRow, PartList, Reader};
 use os::sync::Arc;
 use pages::notes::{FileNotes, Notes, Touched};
 use pages::{Admit, PageKind, Reason, Session, retry};
@@ -187,8 +187,9 @@ impl Table {
     /// Gets `key` and says what that took; the value goes. See [`Table::get`].
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> {
-    /// # let db = larch::Database::open(larch::doc::directory("explain"))?;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
     /// let fruit = db.table("fruit")?;
     /// fruit.insert("apple", "red")?;
     /// db.flush()?;
@@ -201,7 +202,7 @@ impl Table {
     /// ```
     pub fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<Explanation> {
         self.inner().check_whole()?;
-        self.explain_get_of(key.as_ref(), &Wanted::whole(), None)
+        self.explain_get_of(key.as_ref(), &PartList::whole(), None)
     }
 
     /// Reads the rows in `range`, at most `limit` of them, and says what that took; the rows go. See [`Table::range`] and
@@ -213,14 +214,14 @@ impl Table {
         direction: Direction,
     ) -> Result<Explanation> {
         self.inner().check_whole()?;
-        self.explain_scan_of(bounds::owned(&range), limit, direction, Wanted::whole(), self.inner().pin())
+        self.explain_scan_of(bounds::owned(&range), limit, direction, PartList::whole(), self.inner().pin())
     }
 
-    fn explain_get_of(&self, key: &[u8], wanted: &Wanted, pin: Option<&Arc<Pin>>) -> Result<Explanation> {
+    fn explain_get_of(&self, key: &[u8], wanted: &PartList, pin: Option<&Arc<PinnedVersion>>) -> Result<Explanation> {
         Reader::new(self.inner(), pin, *wanted).look(|table| self.explain_get_in(table, key, wanted))
     }
 
-    fn explain_get_in(&self, table: TableView<'_>, key: &[u8], wanted: &Wanted) -> Result<Explanation> {
+    fn explain_get_in(&self, table: TableView<'_>, key: &[u8], wanted: &PartList) -> Result<Explanation> {
         let (cache, at) = (&self.core().env.cache, table.at);
         let session = Session::new(cache, Reason::Point, Admit::Keep).with_notes();
         let mut read = PointRead::new(table, key);
@@ -228,7 +229,7 @@ impl Table {
             Answer::Silent => (Explained::Absent, 0, Verdict::Nothing),
             Answer::Gone => (Explained::Erased, 0, Verdict::Erased),
             Answer::Row(found) => {
-                let is_memory = matches!(found, Found::Memory(_));
+                let is_memory = matches!(found, FoundRow::Memory(_));
                 let parts = point::load(&session, cache, found, wanted)?;
                 let value_bytes = parts.iter().map(|part| part.len() as u64).sum();
                 (Explained::Found { value_bytes }, u64::from(is_memory), Verdict::Row)
@@ -252,8 +253,8 @@ impl Table {
         range: bounds::Owned,
         limit: Option<u64>,
         direction: Direction,
-        wanted: Wanted,
-        pin: Arc<Pin>,
+        wanted: PartList,
+        pin: Arc<PinnedVersion>,
     ) -> Result<Explanation> {
         let version = pin.version();
         // As a range does, this holds no view: what it has to know of one it takes down.
@@ -265,7 +266,7 @@ impl Table {
             (table.memtables().count() as u64, view.generation, known)
         };
         let session = Session::new(&self.core().env.cache, Reason::Scan, Admit::Keep).with_notes();
-        let rows = Rows::new(session, self.inner(), wanted, pin, range);
+        let rows = RangeRows::new(session, self.inner(), wanted, pin, range);
         let mut scan = rows.limit(limit.unwrap_or(u64::MAX));
         let (mut rows, mut memory_rows, mut value_bytes) = (0, 0, 0);
         while let Some(row) = scan.next(direction)? {
@@ -312,7 +313,7 @@ impl Snapshot {
     pub fn explain_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Explanation> {
         let pin = self.pin_of(table)?;
         table.inner().check_whole()?;
-        table.explain_get_of(key.as_ref(), &Wanted::whole(), Some(pin))
+        table.explain_get_of(key.as_ref(), &PartList::whole(), Some(pin))
     }
 
     /// As [`Table::explain_scan`], at this snapshot. For groups see [`Selection::at`].
@@ -325,7 +326,7 @@ impl Snapshot {
     ) -> Result<Explanation> {
         let pin = self.pin_of(table)?.clone();
         table.inner().check_whole()?;
-        table.explain_scan_of(bounds::owned(&range), limit, direction, Wanted::whole(), pin)
+        table.explain_scan_of(bounds::owned(&range), limit, direction, PartList::whole(), pin)
     }
 }
 

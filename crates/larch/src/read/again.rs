@@ -6,7 +6,7 @@
 //! older versions may be missing from them.
 
 use crate::core::Core;
-use crate::core::snapshots::Pin;
+use crate::core::snapshots::PinnedVersion;
 use crate::error::{Error, Result};
 use crate::manifest::ManifestLog;
 use crate::manifest::db_file::FileOpener;
@@ -30,12 +30,12 @@ enum Whose {
 pub(crate) struct Again<'r> {
     core: &'r Core,
     /// What keeps the version that is read; `None`: the newest is.
-    pin: Option<&'r Pin>,
+    pin: Option<&'r PinnedVersion>,
     attempts: u32,
 }
 
 impl<'r> Again<'r> {
-    pub fn new(core: &'r Core, pin: Option<&'r Arc<Pin>>) -> Self {
+    pub fn new(core: &'r Core, pin: Option<&'r Arc<PinnedVersion>>) -> Self {
         Self { core, pin: pin.map(|pin| &**pin), attempts: 0 }
     }
 

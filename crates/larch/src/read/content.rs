@@ -1,9 +1,9 @@
 //! How a read gives rows: with whole values, or with parts of them.
 
+use super::part_list::PartList;
 use super::point::PointRead;
 use super::row::RowRef;
 use super::value::{Key, Parts, Value};
-use super::wanted::Wanted;
 use crate::core::handle::TableHandle;
 use crate::error::Result;
 use pages::{PageCache, PageSource, Stop};
@@ -24,7 +24,7 @@ pub trait GivesRows: Sized + Send + 'static {
         read: &mut PointRead<'_, '_>,
         source: &S,
         cache: &PageCache,
-        wanted: &Wanted,
+        wanted: &PartList,
     ) -> Result<Option<Self>, Stop>;
 
     /// The parts that are wanted of a row.
@@ -43,7 +43,7 @@ impl GivesRows for Value {
         read: &mut PointRead<'_, '_>,
         source: &S,
         cache: &PageCache,
-        _: &Wanted,
+        _: &PartList,
     ) -> Result<Option<Self>, Stop> {
         read.get(source, cache)
     }
@@ -66,7 +66,7 @@ impl GivesRows for Parts {
         read: &mut PointRead<'_, '_>,
         source: &S,
         cache: &PageCache,
-        wanted: &Wanted,
+        wanted: &PartList,
     ) -> Result<Option<Self>, Stop> {
         read.get_parts(source, cache, wanted)
     }

@@ -23,7 +23,7 @@ use std::ops::{Bound, Range};
 
 /// The covers of a merge, which goes in one direction.
 #[derive(Debug)]
-pub struct Covers {
+pub struct MergeCovers {
     direction: Direction,
     at: Version,
     /// How many sources the merge has.
@@ -62,7 +62,7 @@ struct FileErases {
     cursor: Option<(usize, EraseCursor)>,
 }
 
-impl Covers {
+impl MergeCovers {
     /// Of a merge that reads in `direction` as of `at`. It has no sources yet.
     pub fn new(direction: Direction, at: Version) -> Self {
         Self { direction, at, sources: 0, erased: Vec::new(), through: Vec::new(), edge: None }

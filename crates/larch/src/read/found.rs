@@ -7,7 +7,7 @@ use sst::Row;
 
 /// A visible row. `F` is what keeps its file: who walks takes newer views on the way and holds the file itself.
 #[derive(Clone, Debug)]
-pub enum Found<F = Arc<DbFile>> {
+pub enum FoundRow<F = Arc<DbFile>> {
     /// In memory.
     Memory(MemRow),
     /// In a file: its value may have to be read.

@@ -25,13 +25,13 @@ pub trait Sorted {
 #[derive(Debug)]
 pub struct Frontier<C, M> {
     direction: Direction,
-    sources: Vec<Source<C, M>>,
+    sources: Vec<FrontierSource<C, M>>,
     /// No source has a move to make.
     has_arrived: bool,
 }
 
 #[derive(Debug)]
-struct Source<C, M> {
+struct FrontierSource<C, M> {
     cursor: C,
     progress: Progress<M>,
 }
@@ -48,7 +48,7 @@ enum Progress<M> {
 impl<C: Sorted, M> Frontier<C, M> {
     /// Each of `cursors`, newest first, begins with the move `first`.
     pub fn new(direction: Direction, cursors: impl IntoIterator<Item = C>, first: impl Fn() -> M) -> Self {
-        let source = |cursor| Source { cursor, progress: Progress::Moving(first()) };
+        let source = |cursor| FrontierSource { cursor, progress: Progress::Moving(first()) };
         Self { direction, sources: cursors.into_iter().map(source).collect(), has_arrived: false }
     }
 
@@ -70,7 +70,7 @@ impl<C: Sorted, M> Frontier<C, M> {
         mut is_missing: bool,
         mut go: impl FnMut(&mut C, &M) -> Result<bool, Stop>,
     ) -> Result<(), Stop> {
-        for Source { cursor, progress } in &mut self.sources {
+        for FrontierSource { cursor, progress } in &mut self.sources {
             let Progress::Moving(to) = progress else { continue };
             match go(cursor, to) {
                 Ok(true) => *progress = Progress::Arrived,
@@ -106,7 +106,7 @@ impl<C: Sorted, M> Frontier<C, M> {
     /// The key where source `i` stands, or stood before the move that it has to make; `None` if it has ended.
     #[inline]
     pub fn key(&self, i: usize) -> Option<&[u8]> {
-        let Source { cursor, progress } = &self.sources[i];
+        let FrontierSource { cursor, progress } = &self.sources[i];
         if matches!(progress, Progress::Ended) { None } else { cursor.key() }
     }
 
@@ -114,7 +114,7 @@ impl<C: Sorted, M> Frontier<C, M> {
     #[inline]
     pub fn leave(&mut self, key: &[u8], mut next: impl FnMut(usize, &mut C) -> M) {
         self.has_arrived = false;
-        for (i, Source { cursor, progress }) in self.sources.iter_mut().enumerate() {
+        for (i, FrontierSource { cursor, progress }) in self.sources.iter_mut().enumerate() {
             if matches!(progress, Progress::Arrived) && cursor.key() == Some(key) {
                 *progress = Progress::Moving(next(i, cursor));
             }

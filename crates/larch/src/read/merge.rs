@@ -13,8 +13,8 @@
 //! rows pins one page a source. What a range erase hides in older sources is passed row by row only where it is little;
 //! otherwise they seek its end.
 
-use super::cover::{Covers, comes_before};
-use super::found::Found;
+use super::cover::{MergeCovers, comes_before};
+use super::found::FoundRow;
 use super::frontier::{Frontier, Sorted};
 use super::level::LevelCursor;
 use super::view::TableView;
@@ -29,11 +29,11 @@ use std::ops::Bound;
 pub struct Merge {
     direction: Direction,
     at: Version,
-    sources: Frontier<Source, Move>,
+    sources: Frontier<MergeSource, NextMove>,
     /// Key of the row found last.
     key: Vec<u8>,
     came: Came,
-    covers: Covers,
+    covers: MergeCovers,
     /// Which source had the row found last.
     giver: Option<usize>,
     /// It had the one before, too.
@@ -51,7 +51,7 @@ enum Came {
 }
 
 #[derive(Debug)]
-struct Source {
+struct MergeSource {
     cursor: Cursor,
     /// Rows in succession that were passed because a newer source erased them.
     hidden: usize,
@@ -69,7 +69,7 @@ enum Cursor {
 
 /// How a source comes to its next row.
 #[derive(Debug)]
-enum Move {
+enum NextMove {
     /// It seeks the start of the walk.
     Seek,
     /// It seeks what comes after all keys before this bound.
@@ -101,7 +101,7 @@ impl Merge {
     ) -> Self {
         let at = table.at;
         let mut sources = Vec::new();
-        let mut covers = Covers::new(direction, at);
+        let mut covers = MergeCovers::new(direction, at);
         for memtable in table.memtables() {
             covers.add_memtable(&memtable);
             sources.push(Cursor::Memory(MemCursor::new(memtable, at)));
@@ -118,8 +118,8 @@ impl Merge {
             covers.add_level(&cursor, low, high);
             Cursor::Level(Box::new(cursor.with_readahead(readahead).until(far)))
         }));
-        let sources = sources.into_iter().map(|cursor| Source { cursor, hidden: 0 });
-        let sources = Frontier::new(direction, sources, || Move::Seek);
+        let sources = sources.into_iter().map(|cursor| MergeSource { cursor, hidden: 0 });
+        let sources = Frontier::new(direction, sources, || NextMove::Seek);
         let (key, came, giver, is_steady) = (Vec::new(), Came::Nowhere, None, false);
         Self { direction, at, sources, key, came, covers, giver, is_steady }
     }
@@ -151,7 +151,7 @@ impl Merge {
         (start, far): (Start<'_>, Bound<&[u8]>),
         (groups, loads): (Groups, Loads),
         parts: &mut Vec<StoredValue>,
-    ) -> Result<Option<Found>, Stop> {
+    ) -> Result<Option<FoundRow>, Stop> {
         parts.clear();
         loop {
             self.arrive(reader, (start, far))?;
@@ -164,7 +164,7 @@ impl Merge {
             self.came = Came::To;
             self.covers.reach(reader, &self.key)?;
             if let Some((source, found)) = self.resolve(reader, newest)? {
-                if let Found::File(row, _) = &found
+                if let FoundRow::File(row, _) = &found
                     && let Cursor::Level(cursor) = &mut self.sources.cursor_mut(source).cursor
                 {
                     if groups.any_beside_main() {
@@ -203,22 +203,22 @@ impl Merge {
             }
         }
         let direction = self.direction;
-        self.sources.arrive(is_cover_missing, |Source { cursor, .. }, to| match to {
-            Move::Seek => cursor.seek(reader, start, direction),
-            Move::SeekAfter(edge) => match after(edge) {
+        self.sources.arrive(is_cover_missing, |MergeSource { cursor, .. }, to| match to {
+            NextMove::Seek => cursor.seek(reader, start, direction),
+            NextMove::SeekAfter(edge) => match after(edge) {
                 // Nothing is read beyond the far end.
                 Bound::Included(key) | Bound::Excluded(key) if !comes_before(key, &far, direction) => Ok(false),
                 Bound::Unbounded => Ok(false),
                 next => cursor.seek(reader, next, direction),
             },
-            Move::Step => cursor.step(reader, direction),
+            NextMove::Step => cursor.step(reader, direction),
         })?;
         reader.release();
         Ok(())
     }
 
     /// What the sources at the current key say, from `first` on (none before it has the key), and which of them says it.
-    fn resolve<S: PageSource + ?Sized>(&self, reader: &S, first: usize) -> Result<Option<(usize, Found)>, Stop> {
+    fn resolve<S: PageSource + ?Sized>(&self, reader: &S, first: usize) -> Result<Option<(usize, FoundRow)>, Stop> {
         let key = self.key.as_slice();
         for i in first..self.sources.len() {
             if self.sources.key(i) != Some(key) {
@@ -246,9 +246,9 @@ impl Merge {
             match hidden.filter(|_| source.hidden > HIDDEN_ROWS) {
                 Some(edge) => {
                     source.hidden = 0;
-                    Move::SeekAfter(edge.clone())
+                    NextMove::SeekAfter(edge.clone())
                 }
-                None => Move::Step,
+                None => NextMove::Step,
             }
         });
     }
@@ -305,7 +305,7 @@ fn after(edge: &Bound<Vec<u8>>) -> Start<'_> {
     }
 }
 
-impl Sorted for Source {
+impl Sorted for MergeSource {
     #[inline]
     fn key(&self) -> Option<&[u8]> {
         self.cursor.key()
@@ -367,15 +367,15 @@ impl Cursor {
         &self,
         reader: &S,
         at: Version,
-    ) -> Result<Option<(RowKind, Version, Found)>, Stop> {
+    ) -> Result<Option<(RowKind, Version, FoundRow)>, Stop> {
         match self {
             Self::Memory(cursor) => {
                 let row = cursor.row().clone();
-                Ok(Some((row.kind(), row.version(), Found::Memory(row))))
+                Ok(Some((row.kind(), row.version(), FoundRow::Memory(row))))
             }
             Self::Level(cursor) => {
                 let row = cursor.visible(reader, at)?;
-                Ok(row.map(|row| (row.kind, row.version, Found::File(row, cursor.file().clone()))))
+                Ok(row.map(|row| (row.kind, row.version, FoundRow::File(row, cursor.file().clone()))))
             }
         }
     }

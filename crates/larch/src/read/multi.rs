@@ -4,10 +4,10 @@
 //! * An answer is kept from run to run, and a key that a newer source has answered asks no older one again.
 //! * Keys go in batches, so that what is pinned stays within a quarter of the cache; a batch of one key may take more.
 
-use super::found::Found;
+use super::found::FoundRow;
+use super::part_list::PartList;
 use super::point::{Answer, ask_file, ask_memory, files_of};
 use super::view::TableView;
-use super::wanted::Wanted;
 use super::{Parts, Value};
 use crate::error::Result;
 use crate::manifest::db_file::DbFile;
@@ -23,7 +23,7 @@ pub fn get_parts<S: PageSource + ?Sized>(
     cache: &PageCache,
     table: TableView<'_>,
     keys: &[impl AsRef<[u8]>],
-    wanted: &Wanted,
+    wanted: &PartList,
 ) -> Result<Vec<Option<Parts>>> {
     let mut read = MultiRead::new(table, keys, wanted, cache);
     Ok(retry(source, || read.get(source, cache))?)
@@ -33,7 +33,7 @@ pub fn get_parts<S: PageSource + ?Sized>(
 pub struct MultiRead<'v, 'k, K> {
     table: TableView<'v>,
     keys: &'k [K],
-    wanted: &'k Wanted,
+    wanted: &'k PartList,
     /// Memory for the pages of a batch.
     most_bytes: u64,
     /// Of the first keys, which are done.
@@ -44,13 +44,13 @@ pub struct MultiRead<'v, 'k, K> {
 /// What is being done for the keys after those that are done.
 enum Stage<'v> {
     Begin,
-    Find(Batch<'v>),
-    Load(Load<'v>),
+    Find(KeyBatch<'v>),
+    Load(PartLoads<'v>),
 }
 
 impl<'v, 'k, K: AsRef<[u8]>> MultiRead<'v, 'k, K> {
     /// Nothing was asked yet.
-    pub fn new(table: TableView<'v>, keys: &'k [K], wanted: &'k Wanted, cache: &PageCache) -> Self {
+    pub fn new(table: TableView<'v>, keys: &'k [K], wanted: &'k PartList, cache: &PageCache) -> Self {
         let most_bytes = cache.budget_bytes() / 4;
         Self { table, keys, wanted, most_bytes, answers: Vec::with_capacity(keys.len()), stage: Stage::Begin }
     }
@@ -61,11 +61,13 @@ impl<'v, 'k, K: AsRef<[u8]>> MultiRead<'v, 'k, K> {
         while self.answers.len() < self.keys.len() {
             let keys = &self.keys[self.answers.len()..];
             match &mut self.stage {
-                Stage::Begin => self.stage = Stage::Find(Batch::begin(self.table, keys, self.wanted, self.most_bytes)),
+                Stage::Begin => {
+                    self.stage = Stage::Find(KeyBatch::begin(self.table, keys, self.wanted, self.most_bytes))
+                }
                 Stage::Find(batch) => {
                     let rows = batch.find(source, self.table, keys)?;
                     source.release();
-                    self.stage = Stage::Load(Load::new(rows, self.wanted));
+                    self.stage = Stage::Load(PartLoads::new(rows, self.wanted));
                 }
                 Stage::Load(load) => {
                     load.run(source, cache, self.most_bytes)?;
@@ -81,9 +83,9 @@ impl<'v, 'k, K: AsRef<[u8]>> MultiRead<'v, 'k, K> {
 }
 
 /// Keys that are looked up at once, as many of those to come as there is room for.
-struct Batch<'v> {
+struct KeyBatch<'v> {
     /// Rows of the keys, as far as they are known.
-    rows: Vec<Option<Found<&'v DbFile>>>,
+    rows: Vec<Option<FoundRow<&'v DbFile>>>,
     /// The files that the others may be in: key by key, and for each the newest first.
     asked: Vec<Asked<'v>>,
 }
@@ -94,9 +96,9 @@ struct Asked<'v> {
     answer: Option<Answer<'v>>,
 }
 
-impl<'v> Batch<'v> {
+impl<'v> KeyBatch<'v> {
     /// At least one key, and as many as memory has the answers of.
-    fn begin(table: TableView<'v>, keys: &[impl AsRef<[u8]>], wanted: &Wanted, most_bytes: u64) -> Self {
+    fn begin(table: TableView<'v>, keys: &[impl AsRef<[u8]>], wanted: &PartList, most_bytes: u64) -> Self {
         let mut batch = Self { rows: Vec::new(), asked: Vec::new() };
         let files = table.files;
         // A data page and the node above it, which keys far apart do not share.
@@ -130,7 +132,7 @@ impl<'v> Batch<'v> {
         source: &S,
         table: TableView<'_>,
         keys: &[impl AsRef<[u8]>],
-    ) -> Result<Vec<Option<Found<&'v DbFile>>>, Stop> {
+    ) -> Result<Vec<Option<FoundRow<&'v DbFile>>>, Stop> {
         together(self.asked.chunk_by_mut(|a, b| a.key == b.key), |files| {
             ask_files(source, table, files, keys[files[0].key].as_ref())
         })?;
@@ -170,24 +172,24 @@ fn ask_files<S: PageSource + ?Sized>(
 }
 
 /// A part of a row in a file.
-struct Part<'v> {
+struct SoughtPart<'v> {
     file: &'v DbFile,
     place: RowPlace,
     group: usize,
-    state: State,
+    state: PartState,
 }
 
-enum State {
+enum PartState {
     Sought,
     Stored(StoredValue),
     Loaded(Value),
 }
 
-impl Part<'_> {
+impl SoughtPart<'_> {
     /// Bytes that loading it will bring besides the page it lies in.
     fn outside_bytes(&self) -> u64 {
         match &self.state {
-            State::Stored(stored) if stored.inline().is_none() => stored.len(),
+            PartState::Stored(stored) if stored.inline().is_none() => stored.len(),
             _ => 0,
         }
     }
@@ -195,9 +197,9 @@ impl Part<'_> {
 
 /// The parts wanted of rows: all in groups beside the main one in one step, then all that lie outside their pages in one
 /// step for as many as there is room for.
-struct Load<'v> {
-    rows: Vec<Option<Found<&'v DbFile>>>,
-    parts: Vec<Part<'v>>,
+struct PartLoads<'v> {
+    rows: Vec<Option<FoundRow<&'v DbFile>>>,
+    parts: Vec<SoughtPart<'v>>,
     /// None of them is sought any more.
     is_found: bool,
     /// So many, the first, are loaded.
@@ -206,15 +208,15 @@ struct Load<'v> {
     loading: usize,
 }
 
-impl<'v> Load<'v> {
-    fn new(rows: Vec<Option<Found<&'v DbFile>>>, wanted: &Wanted) -> Self {
+impl<'v> PartLoads<'v> {
+    fn new(rows: Vec<Option<FoundRow<&'v DbFile>>>, wanted: &PartList) -> Self {
         let mut parts = Vec::new();
         for row in rows.iter().flatten() {
-            let Found::File(row, file) = row else { continue };
+            let FoundRow::File(row, file) = row else { continue };
             parts.extend((0..wanted.len()).map(|i| {
                 let group = wanted.group(i);
-                let state = if group == 0 { State::Stored(row.value.clone()) } else { State::Sought };
-                Part { file, place: row.place, group, state }
+                let state = if group == 0 { PartState::Stored(row.value.clone()) } else { PartState::Sought };
+                SoughtPart { file, place: row.place, group, state }
             }));
         }
         Self { rows, parts, is_found: false, loaded: 0, loading: 0 }
@@ -223,9 +225,9 @@ impl<'v> Load<'v> {
     /// Loads them all. Steps, run until none faults.
     fn run<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache, most_bytes: u64) -> Result<(), Stop> {
         if !self.is_found {
-            let sought = self.parts.iter_mut().filter(|part| matches!(part.state, State::Sought));
+            let sought = self.parts.iter_mut().filter(|part| matches!(part.state, PartState::Sought));
             together(sought, |part| {
-                part.state = State::Stored(part.file.sst.part(source, part.group, part.place)?);
+                part.state = PartState::Stored(part.file.sst.part(source, part.group, part.place)?);
                 Ok(())
             })?;
             self.is_found = true;
@@ -235,7 +237,7 @@ impl<'v> Load<'v> {
             let rest = &mut self.parts[self.loaded..];
             if self.loading == 0 {
                 let mut bytes = 0;
-                let fits = |part: &&Part<'_>| {
+                let fits = |part: &&SoughtPart<'_>| {
                     let before = bytes;
                     bytes += part.outside_bytes();
                     before == 0 || bytes <= most_bytes
@@ -243,8 +245,8 @@ impl<'v> Load<'v> {
                 self.loading = rest.iter().take_while(fits).count();
             }
             together(&mut rest[..self.loading], |part| {
-                if let State::Stored(stored) = &part.state {
-                    part.state = State::Loaded(Value::from_file(cache, stored.load(source, &part.file.sst.file)?));
+                if let PartState::Stored(stored) = &part.state {
+                    part.state = PartState::Loaded(Value::from_file(cache, stored.load(source, &part.file.sst.file)?));
                 }
                 Ok(())
             })?;
@@ -254,16 +256,16 @@ impl<'v> Load<'v> {
         Ok(())
     }
 
-    fn into_answers(self, wanted: &Wanted) -> impl Iterator<Item = Option<Parts>> {
+    fn into_answers(self, wanted: &PartList) -> impl Iterator<Item = Option<Parts>> {
         let mut loaded = self.parts.into_iter().map(|part| match part.state {
-            State::Loaded(value) => value,
-            State::Sought | State::Stored(_) => unreachable!("all parts were loaded"),
+            PartState::Loaded(value) => value,
+            PartState::Sought | PartState::Stored(_) => unreachable!("all parts were loaded"),
         });
         let wanted = *wanted;
         self.rows.into_iter().map(move |row| {
             Some(match row? {
-                Found::Memory(row) => wanted.of_memory(&row),
-                Found::File(..) => Parts::of(loaded.by_ref().take(wanted.len())),
+                FoundRow::Memory(row) => wanted.of_memory(&row),
+                FoundRow::File(..) => Parts::of(loaded.by_ref().take(wanted.len())),
             })
         })
     }

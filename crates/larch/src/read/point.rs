@@ -1,10 +1,10 @@
 //! What a view says about one key at a version. Sources are asked from the newest to the oldest and the first answer
 //! counts, because for one key each source is newer as a whole than those after it.
 
-use super::found::Found;
+use super::found::FoundRow;
+use super::part_list::PartList;
 use super::value::{Parts, Value};
 use super::view::TableView;
-use super::wanted::Wanted;
 use crate::error::Result;
 use crate::manifest::db_file::DbFile;
 use crate::manifest::table_files::{TableFiles, files_with_key};
@@ -19,7 +19,7 @@ pub enum Answer<'v> {
     /// It has no value.
     Gone,
     /// It has this row.
-    Row(Found<&'v DbFile>),
+    Row(FoundRow<&'v DbFile>),
 }
 
 /// Looking for a key: how far it has come. Its functions are steps that keep what they came to, so that running one again
@@ -30,7 +30,7 @@ pub struct PointRead<'v, 'k> {
     /// Sources that said nothing: all memtables together are the first.
     silent: usize,
     /// The row, once it is known and something of it is missing.
-    row: Option<Found<&'v DbFile>>,
+    row: Option<FoundRow<&'v DbFile>>,
 }
 
 impl<'v, 'k> PointRead<'v, 'k> {
@@ -60,7 +60,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
     }
 
     /// The key's row, if its newest version is a value. Reads the way to it and nothing of its parts elsewhere.
-    pub fn find<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<Found<&'v DbFile>>, Stop> {
+    pub fn find<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<FoundRow<&'v DbFile>>, Stop> {
         Ok(match self.answer(source)? {
             Answer::Row(row) => Some(row),
             Answer::Silent | Answer::Gone => None,
@@ -71,8 +71,8 @@ impl<'v, 'k> PointRead<'v, 'k> {
     pub fn get<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<Option<Value>, Stop> {
         let (row, file) = match self.row_with_more(source, |row| row.value.inline().is_none())? {
             None => return Ok(None),
-            Some(Found::Memory(row)) => return Ok(Some(Value::from_memory_whole(row))),
-            Some(Found::File(row, file)) => (row, file),
+            Some(FoundRow::Memory(row)) => return Ok(Some(Value::from_memory_whole(row))),
+            Some(FoundRow::File(row, file)) => (row, file),
         };
         match row.value.load(source, &file.sst.file) {
             Ok(loaded) => Ok(Some(Value::from_file(cache, loaded))),
@@ -85,12 +85,12 @@ impl<'v, 'k> PointRead<'v, 'k> {
         &mut self,
         source: &S,
         cache: &PageCache,
-        wanted: &Wanted,
+        wanted: &PartList,
     ) -> Result<Option<Parts>, Stop> {
         let (row, file) = match self.row_with_more(source, |_| true)? {
             None => return Ok(None),
-            Some(Found::Memory(row)) => return Ok(Some(wanted.of_memory(&row))),
-            Some(Found::File(row, file)) => (row, file),
+            Some(FoundRow::Memory(row)) => return Ok(Some(wanted.of_memory(&row))),
+            Some(FoundRow::File(row, file)) => (row, file),
         };
         match load_wanted(source, cache, &row, file, wanted) {
             Ok(parts) => Ok(Some(parts)),
@@ -104,12 +104,12 @@ impl<'v, 'k> PointRead<'v, 'k> {
         &mut self,
         source: &S,
         more: impl FnOnce(&Row) -> bool,
-    ) -> Result<Option<Found<&'v DbFile>>, Stop> {
+    ) -> Result<Option<FoundRow<&'v DbFile>>, Stop> {
         if let Some(row) = self.row.take() {
             return Ok(Some(row));
         }
         let found = self.find(source)?;
-        if let Some(Found::File(row, _)) = &found
+        if let Some(FoundRow::File(row, _)) = &found
             && more(row)
         {
             source.release();
@@ -120,7 +120,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
     /// Keeps a row of which something is missing.
     #[cold]
     fn come_back(&mut self, row: Row, file: &'v DbFile, stop: Stop) -> Stop {
-        self.row = Some(Found::File(row, file));
+        self.row = Some(FoundRow::File(row, file));
         stop
     }
 }
@@ -131,7 +131,7 @@ fn load_wanted<S: PageSource + ?Sized>(
     cache: &PageCache,
     row: &Row,
     file: &DbFile,
-    wanted: &Wanted,
+    wanted: &PartList,
 ) -> Result<Parts, Stop> {
     let file = &file.sst;
     wanted.load(cache, |i| match wanted.group(i) {
@@ -144,12 +144,12 @@ fn load_wanted<S: PageSource + ?Sized>(
 pub fn load<S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
-    found: Found<&DbFile>,
-    wanted: &Wanted,
+    found: FoundRow<&DbFile>,
+    wanted: &PartList,
 ) -> Result<Parts> {
     match found {
-        Found::Memory(row) => Ok(wanted.of_memory(&row)),
-        Found::File(row, file) => Ok(retry(source, || load_wanted(source, cache, &row, file, wanted))?),
+        FoundRow::Memory(row) => Ok(wanted.of_memory(&row)),
+        FoundRow::File(row, file) => Ok(retry(source, || load_wanted(source, cache, &row, file, wanted))?),
     }
 }
 
@@ -164,7 +164,7 @@ pub fn ask_memtable(memtable: &Memtable, at: Version, key: &[u8]) -> Answer<'sta
     let cover = memtable.cover(key, at);
     match memtable.get(key, at) {
         Some(row) if row.kind() == RowKind::Put && cover.is_none_or(|cover| cover <= row.version()) => {
-            Answer::Row(Found::Memory(row))
+            Answer::Row(FoundRow::Memory(row))
         }
         None if cover.is_none() => Answer::Silent,
         _ => Answer::Gone,
@@ -191,7 +191,7 @@ pub fn ask_file<'v, S: PageSource + ?Sized>(
     let (row, cover) = (row?, cover?);
     Ok(match row {
         Some(row) if row.kind == RowKind::Put && cover.is_none_or(|cover| cover <= row.version) => {
-            Answer::Row(Found::File(row, file))
+            Answer::Row(FoundRow::File(row, file))
         }
         None if cover.is_none() => Answer::Silent,
         _ => Answer::Gone,

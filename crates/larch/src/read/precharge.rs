@@ -29,21 +29,21 @@ pub struct Prefetched {
 /// not looked at.
 pub fn precharge(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>) -> Result<Prefetched> {
     let (reads, rounds) = (session.page_reads(), session.rounds());
-    let mut charge = Charge::new(session, table, reading);
+    let mut charge = Precharge::new(session, table, reading);
     retry(session, || charge.pass(session, reading))?;
     Ok(Prefetched { page_reads: session.page_reads() - reads, rounds: session.rounds() - rounds })
 }
 
 /// A precharge under way: the files it is about, and what it has asked for.
 #[derive(Debug)]
-pub struct Charge {
+pub struct Precharge {
     runs: Vec<Vec<Arc<DbFile>>>,
     /// Memory for each tree that is read of every run.
     share_bytes: u64,
     passes: Passes,
 }
 
-impl Charge {
+impl Precharge {
     /// Nothing was asked for yet. Whoever goes on with it has the same `reading`.
     pub fn new(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>) -> Self {
         let (level0, deeper) = table.files.levels.split_at(1);

@@ -6,7 +6,7 @@ mod limit;
 mod rows;
 
 pub use ends::Ranges;
-pub(crate) use rows::Rows;
+pub(crate) use rows::RangeRows;
 
 use super::content::{self, Content};
 use super::row::RowRef;
@@ -24,12 +24,12 @@ use std::marker::PhantomData;
 /// answers every call with that error.
 #[must_use = "a range reads nothing until it is iterated"]
 pub struct Range<V = Value> {
-    rows: Rows,
+    rows: RangeRows,
     content: PhantomData<fn() -> V>,
 }
 
 impl<V: Content> Range<V> {
-    pub(crate) fn new(rows: Rows) -> Self {
+    pub(crate) fn new(rows: RangeRows) -> Self {
         Self { rows, content: PhantomData }
     }
 
@@ -38,7 +38,7 @@ impl<V: Content> Range<V> {
         Self::new(self.rows.failed(error))
     }
 
-    pub(super) fn into_rows(self) -> Rows {
+    pub(super) fn into_rows(self) -> RangeRows {
         self.rows
     }
 
@@ -82,8 +82,9 @@ impl<V: Content> Range<V> {
     /// would fault the range stays where it is.
     ///
     /// ```
-    /// # fn main() -> larch::Result<()> {
-    /// # let db = larch::Database::open(larch::doc::directory("try_next"))?;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
     /// # let fruit = db.table("fruit")?;
     /// fruit.insert("apple", "red")?;
     /// let mut rows = fruit.iter();

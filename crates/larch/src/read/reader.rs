@@ -6,12 +6,12 @@ use super::content::Content;
 use super::multi::{self, MultiRead};
 use super::point::PointRead;
 use super::precharge;
-use super::range::{Range, Rows};
+use super::range::{Range, RangeRows};
 use super::view::TableView;
-use super::{Prefetched, Tried, Wanted};
+use super::{PartList, Prefetched, Tried};
 use crate::bounds;
 use crate::core::handle::TableHandle;
-use crate::core::snapshots::Pin;
+use crate::core::snapshots::PinnedVersion;
 use crate::error::Result;
 use os::sync::Arc;
 use pages::{Reason, Session, Stop, Waits, retry, retry_async};
@@ -23,12 +23,12 @@ use sst::{Direction, Groups, Limits};
 pub struct Reader<'r> {
     table: &'r TableHandle,
     /// What keeps the version that is read; `None`: the newest when a read begins.
-    pin: Option<&'r Arc<Pin>>,
-    wanted: Wanted,
+    pin: Option<&'r Arc<PinnedVersion>>,
+    wanted: PartList,
 }
 
 impl<'r> Reader<'r> {
-    pub(crate) fn new(table: &'r TableHandle, pin: Option<&'r Arc<Pin>>, wanted: Wanted) -> Self {
+    pub(crate) fn new(table: &'r TableHandle, pin: Option<&'r Arc<PinnedVersion>>, wanted: PartList) -> Self {
         Self { table, pin, wanted }
     }
 
@@ -143,7 +143,7 @@ impl<'r> Reader<'r> {
 
     /// The rows with keys in `bounds`, in order, from either end.
     pub(crate) fn range<V: Content>(&self, bounds: bounds::Owned) -> Range<V> {
-        let rows = Rows::new(self.table.session(Reason::Scan), self.table, self.wanted, self.pin(), bounds);
+        let rows = RangeRows::new(self.table.session(Reason::Scan), self.table, self.wanted, self.pin(), bounds);
         match V::check(self.table) {
             Ok(()) => Range::new(rows),
             Err(error) => Range::new(rows.failed(error)),
@@ -151,7 +151,7 @@ impl<'r> Reader<'r> {
     }
 
     /// What keeps the version that a range sees.
-    pub(crate) fn pin(&self) -> Arc<Pin> {
+    pub(crate) fn pin(&self) -> Arc<PinnedVersion> {
         self.pin.cloned().unwrap_or_else(|| self.table.pin())
     }
 

@@ -1,11 +1,11 @@
 //! A row that a read has in hand: where it lies, and what its parts are loaded with.
 
-use super::found::Found;
+use super::found::FoundRow;
 use super::merge::Loads;
+use super::part_list::PartList;
 use super::value::{Parts, Value};
-use super::wanted::Wanted;
-use crate::core::handle::Handle;
-use crate::core::snapshots::Pin;
+use crate::core::handle::DatabaseHandle;
+use crate::core::snapshots::PinnedVersion;
 use crate::error::{Error, Result};
 use crate::manifest::TableInfo;
 use os::sync::Arc;
@@ -15,11 +15,11 @@ use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
 /// What loads the parts of a range's rows.
-pub(super) struct Loader {
-    pub handle: Arc<Handle>,
+pub(super) struct RowLoader {
+    pub handle: Arc<DatabaseHandle>,
     pub table: Arc<TableInfo>,
-    pub pin: Arc<Pin>,
-    pub wanted: Wanted,
+    pub pin: Arc<PinnedVersion>,
+    pub wanted: PartList,
     pub session: Session,
     /// The first error of the range; the range has failed then.
     pub failed: OnceCell<Error>,
@@ -29,7 +29,7 @@ pub(super) struct Loader {
     pub offers_outside: Cell<bool>,
 }
 
-impl Loader {
+impl RowLoader {
     /// Keeps `error`, unless there is one already; the first error.
     pub fn fail(&self, error: impl Into<Error>) -> Error {
         self.failed.get_or_init(|| error.into()).clone()
@@ -50,14 +50,14 @@ impl Loader {
 /// Where a row in hand lies.
 pub(crate) enum Spot<'r> {
     /// A merge or a lookup found it.
-    Found(Found),
+    Found(FoundRow),
     /// Its value lies at this place of the page that the row before it lies in.
     InPage(&'r PageRef, Range<usize>),
 }
 
 /// A row of a [`Range`](super::Range). Those of its parts that lie outside their pages are not loaded yet.
 pub struct RowRef<'r> {
-    pub(super) loader: &'r Loader,
+    pub(super) loader: &'r RowLoader,
     /// Parts in the groups that are wanted beside the main one, in their order, if the row is in a file.
     pub(super) beside_main: &'r [StoredValue],
     pub(super) key: &'r [u8],
@@ -83,8 +83,8 @@ impl RowRef<'_> {
     pub fn part_len(&self, i: usize) -> u64 {
         match &self.spot {
             Spot::InPage(..) => self.in_page(i).1.len() as u64,
-            Spot::Found(Found::Memory(row)) => self.loader.wanted.place(i, row.value()).len() as u64,
-            Spot::Found(Found::File(row, _)) => self.stored(i, row).len(),
+            Spot::Found(FoundRow::Memory(row)) => self.loader.wanted.place(i, row.value()).len() as u64,
+            Spot::Found(FoundRow::File(row, _)) => self.stored(i, row).len(),
         }
     }
 
@@ -99,8 +99,8 @@ impl RowRef<'_> {
                 let (page, place) = self.in_page(i);
                 Some(&page[place])
             }
-            Spot::Found(Found::Memory(row)) => Some(&row.value()[self.loader.wanted.place(i, row.value())]),
-            Spot::Found(Found::File(row, _)) => self.stored(i, row).inline(),
+            Spot::Found(FoundRow::Memory(row)) => Some(&row.value()[self.loader.wanted.place(i, row.value())]),
+            Spot::Found(FoundRow::File(row, _)) => self.stored(i, row).inline(),
         }
     }
 
@@ -114,7 +114,7 @@ impl RowRef<'_> {
     ///
     /// If the selection has fewer groups.
     pub fn part(&self, i: usize) -> Result<Value> {
-        if let Spot::Found(Found::File(row, _)) = &self.spot
+        if let Spot::Found(FoundRow::File(row, _)) = &self.spot
             && self.stored(i, row).inline().is_none()
         {
             self.loader.note_load();
@@ -166,15 +166,17 @@ impl RowRef<'_> {
     /// Whether it is in a memtable.
     #[inline]
     pub(crate) fn is_in_memtable(&self) -> bool {
-        matches!(self.spot, Spot::Found(Found::Memory(_)))
+        matches!(self.spot, Spot::Found(FoundRow::Memory(_)))
     }
 
     /// Whether a part that is wanted lies outside its page.
     #[inline]
     pub(super) fn has_parts_outside(&self) -> bool {
         match &self.spot {
-            Spot::Found(Found::File(row, _)) => (0..self.part_count()).any(|i| self.stored(i, row).inline().is_none()),
-            Spot::Found(Found::Memory(_)) | Spot::InPage(..) => false,
+            Spot::Found(FoundRow::File(row, _)) => {
+                (0..self.part_count()).any(|i| self.stored(i, row).inline().is_none())
+            }
+            Spot::Found(FoundRow::Memory(_)) | Spot::InPage(..) => false,
         }
     }
 
@@ -194,15 +196,15 @@ impl RowRef<'_> {
     /// Part `i`. A step.
     #[inline]
     pub(super) fn load_part(&self, i: usize) -> Result<Value, Stop> {
-        let Loader { session, wanted, .. } = self.loader;
+        let RowLoader { session, wanted, .. } = self.loader;
         let cache = session.cache();
         match &self.spot {
             Spot::InPage(..) => {
                 let (page, place) = self.in_page(i);
                 Ok(Value::from_page(cache, page, place))
             }
-            Spot::Found(Found::Memory(row)) => Ok(Value::from_memory(row.clone(), wanted.place(i, row.value()))),
-            Spot::Found(Found::File(row, file)) => {
+            Spot::Found(FoundRow::Memory(row)) => Ok(Value::from_memory(row.clone(), wanted.place(i, row.value()))),
+            Spot::Found(FoundRow::File(row, file)) => {
                 Ok(Value::from_file(cache, self.stored(i, row).load(session, &file.sst.file)?))
             }
         }
@@ -210,10 +212,10 @@ impl RowRef<'_> {
 
     /// All parts; those that lie outside their pages are read together. A step.
     pub(super) fn load_all(&self) -> Result<Parts, Stop> {
-        let Loader { session, wanted, .. } = self.loader;
+        let RowLoader { session, wanted, .. } = self.loader;
         match &self.spot {
-            Spot::Found(Found::Memory(row)) => Ok(wanted.of_memory(row)),
-            Spot::Found(Found::File(row, file)) => {
+            Spot::Found(FoundRow::Memory(row)) => Ok(wanted.of_memory(row)),
+            Spot::Found(FoundRow::File(row, file)) => {
                 wanted.load(session.cache(), |i| self.stored(i, row).load(session, &file.sst.file))
             }
             Spot::InPage(..) => Ok(Parts::of((0..wanted.len()).map(|i| {

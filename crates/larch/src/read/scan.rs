@@ -4,7 +4,7 @@
 //! nothing pinned and nothing on its way.
 
 use super::content::{self, Content};
-use super::range::{Range, Rows};
+use super::range::{Range, RangeRows};
 use super::{Key, Value};
 use crate::error::Result;
 use futures_core::Stream;
@@ -22,8 +22,9 @@ use std::task::{Context, Poll};
 /// It is a [`Stream`] of the rows from the front, too.
 ///
 /// ```
-/// # fn main() -> larch::Result<()> { smol::block_on(async {
-/// # let db = larch::Database::open(larch::doc::directory("scan"))?;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
+/// # let directory = tempfile::tempdir()?;
+/// # let db = larch::Database::open(&directory)?;
 /// # let fruit = db.table("fruit")?;
 /// for name in ["apple", "banana", "cherry"] {
 ///     fruit.insert(name, "ripe")?;
@@ -38,14 +39,14 @@ use std::task::{Context, Poll};
 /// ```
 #[must_use = "a scan reads nothing until it is polled"]
 pub struct Scan<V = Value> {
-    rows: Rows,
+    rows: RangeRows,
     content: PhantomData<fn() -> V>,
 }
 
 /// A future that waits for a row. Once it is gone no future does.
-struct Waiting<'r>(&'r mut Rows);
+struct AbandonOnDrop<'r>(&'r mut RangeRows);
 
-impl Drop for Waiting<'_> {
+impl Drop for AbandonOnDrop<'_> {
     fn drop(&mut self) {
         self.0.abandon();
     }
@@ -68,7 +69,7 @@ impl<V: Content> Scan<V> {
     }
 
     async fn wait(&mut self, direction: Direction) -> Option<Result<(Key, V)>> {
-        let waiting = Waiting(&mut self.rows);
+        let waiting = AbandonOnDrop(&mut self.rows);
         poll_fn(|context| waiting.0.poll(context, direction, content::owned)).await.transpose()
     }
 }

@@ -4,7 +4,7 @@
 //! Files are written here, level by level: how the engine itself writes them is tested with its writers.
 
 use super::point::PointRead;
-use super::{PartRange, Parts, Wanted, multi};
+use super::{PartList, PartRange, Parts, multi};
 use crate::files::fresh::FreshFiles;
 use crate::manifest::Edit;
 use crate::parts;
@@ -300,7 +300,7 @@ fn parts_are_found_whatever_pages_are_refused() {
     let (_, model) = &shown[shown.len() - 1];
     let keys: Vec<Vec<u8>> = (0..80).map(|_| key(&mut rng)).collect();
     for groups in CHOICES {
-        let wanted = groups.iter().try_fold(Wanted::nothing(3), |wanted, &group| wanted.with(group)).expect("once");
+        let wanted = groups.iter().try_fold(PartList::nothing(3), |wanted, &group| wanted.with(group)).expect("once");
         let expected: Vec<Option<Row>> = keys.iter().map(|key| model.get(key).map(|row| picked(row, groups))).collect();
         let cache = &table.core().env.cache;
         let session = || Session::new(cache, Reason::Point, Admit::Keep);
@@ -618,7 +618,7 @@ fn many_keys_pin_a_quarter_of_the_cache_at_most() {
         let selection = table.select(["large", "hot"]).expect("it has them");
         let session = Session::new(&table.core().env.cache, Reason::Point, Admit::Keep);
         let source = Watched { session, most_pinned: Cell::new(0) };
-        let wanted = [2, 0].into_iter().try_fold(Wanted::nothing(3), Wanted::with).expect("each once");
+        let wanted = [2, 0].into_iter().try_fold(PartList::nothing(3), PartList::with).expect("each once");
         let cache = &table.core().env.cache;
         let watched = table.reader().look(|table| multi::get_parts(&source, cache, table, &keys, &wanted));
         for rows in [watched, selection.multi_get(&keys)] {

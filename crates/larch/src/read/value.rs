@@ -13,9 +13,9 @@ pub type Key = Box<[u8]>;
 
 /// A value's bytes, usually not copied: a page of the cache stays pinned while the value lives, unless values pin a
 /// quarter of the cache already; then it is a copy.
-pub struct Value(Bytes);
+pub struct Value(ValueBytes);
 
-enum Bytes {
+enum ValueBytes {
     Page(HeldPage, Range<usize>),
     Shared(Arc<[u8]>, Range<usize>),
 }
@@ -30,7 +30,7 @@ impl Value {
     /// The bytes at `place` of a row's value.
     pub(crate) fn from_memory(row: MemRow, place: Range<usize>) -> Self {
         let (bytes, start) = row.into_bytes();
-        Self(Bytes::Shared(bytes, start + place.start..start + place.end))
+        Self(ValueBytes::Shared(bytes, start + place.start..start + place.end))
     }
 
     pub(crate) fn from_file(cache: &PageCache, value: LoadedValue) -> Self {
@@ -43,14 +43,14 @@ impl Value {
     /// The bytes at `place` of a page.
     pub(crate) fn from_page(cache: &PageCache, page: &PageRef, place: Range<usize>) -> Self {
         match cache.hold(page) {
-            Some(held) => Self(Bytes::Page(held, place)),
+            Some(held) => Self(ValueBytes::Page(held, place)),
             None => Self::owned(page[place].into()),
         }
     }
 
     fn owned(bytes: Arc<[u8]>) -> Self {
         let all = 0..bytes.len();
-        Self(Bytes::Shared(bytes, all))
+        Self(ValueBytes::Shared(bytes, all))
     }
 }
 
@@ -59,8 +59,8 @@ impl Deref for Value {
 
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Bytes::Page(held, range) => &held[range.clone()],
-            Bytes::Shared(bytes, range) => &bytes[range.clone()],
+            ValueBytes::Page(held, range) => &held[range.clone()],
+            ValueBytes::Shared(bytes, range) => &bytes[range.clone()],
         }
     }
 }

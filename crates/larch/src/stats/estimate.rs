@@ -25,7 +25,7 @@ const WAYS_TOGETHER: usize = 32;
 
 /// Of a source, in some stretches.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct SourceTally {
     /// Puts that are seen unless a newer source has something else.
     puts_low: u64,
     /// Puts that may be seen.
@@ -35,7 +35,7 @@ struct Tally {
 }
 
 /// Of each source, newest first.
-type Tallies = BTreeMap<usize, Tally>;
+type Tallies = BTreeMap<usize, SourceTally>;
 
 /// Questions to files, each asked once.
 #[derive(Debug, Default)]
@@ -196,8 +196,8 @@ pub fn totals(session: &Session, places: &[(&Placed<'_>, &KeyRange)]) -> Result<
 }
 
 /// What memory has in each stretch.
-fn in_memory(table: TableView<'_>, stretches: &Stretches<'_>) -> Vec<Tally> {
-    let mut tallies = vec![Tally::default(); stretches.stretches.len()];
+fn in_memory(table: TableView<'_>, stretches: &Stretches<'_>) -> Vec<SourceTally> {
+    let mut tallies = vec![SourceTally::default(); stretches.stretches.len()];
     let Some(first) = stretches.stretches.first() else { return tallies };
     let mut rows = MemoryRows::from(table, first.span.low());
     for (stretch, tally) in stretches.stretches.iter().zip(&mut tallies) {
@@ -214,9 +214,9 @@ fn in_memory(table: TableView<'_>, stretches: &Stretches<'_>) -> Vec<Tally> {
 }
 
 /// What each source says in the stretches of `sum`.
-fn tallies(stretches: &Stretches<'_>, sum: &Sum, answers: &[RangeTotals], in_memory: &[Tally]) -> Tallies {
+fn tallies(stretches: &Stretches<'_>, sum: &Sum, answers: &[RangeTotals], in_memory: &[SourceTally]) -> Tallies {
     let mut tallies = Tallies::new();
-    let mut add = |source: usize, more: Tally| {
+    let mut add = |source: usize, more: SourceTally| {
         let tally = tallies.entry(source).or_default();
         tally.puts_low = tally.puts_low.saturating_add(more.puts_low);
         tally.puts_high = tally.puts_high.saturating_add(more.puts_high);
@@ -230,7 +230,7 @@ fn tallies(stretches: &Stretches<'_>, sum: &Sum, answers: &[RangeTotals], in_mem
         // What is newer than what is seen may have been anything before.
         let (puts_high, erased_high) =
             if placed.is_newer { (rows.high, rows.high) } else { (rows.high.saturating_sub(erased.low), erased.high) };
-        add(placed.source, Tally { puts_low, puts_high, erased_high });
+        add(placed.source, SourceTally { puts_low, puts_high, erased_high });
     }
     tallies
 }

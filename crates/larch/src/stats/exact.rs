@@ -19,7 +19,7 @@ const MEMORY_ROWS: usize = 16;
 
 /// Keys that are counted in one way.
 #[derive(Debug)]
-enum Piece<'v> {
+enum CountPiece<'v> {
     /// Nothing but memory has any.
     Memory(KeyRange),
     /// This file alone has any, and shows all it has.
@@ -33,9 +33,9 @@ pub fn count(session: &Session, table: TableView<'_>, span: &KeyRange, readahead
     let mut count = 0_u64;
     for piece in pieces(table, &Stretches::of(session, table, span)?) {
         count += match piece {
-            Piece::Memory(span) => in_memory(table, &span).count() as u64,
-            Piece::File(file, span) => in_file(session, file, &span)?,
-            Piece::Merged(span) => {
+            CountPiece::Memory(span) => in_memory(table, &span).count() as u64,
+            CountPiece::File(file, span) => in_file(session, file, &span)?,
+            CountPiece::Merged(span) => {
                 let mut count = 0;
                 walk(session, table, &span, readahead, |_| {
                     count += 1;
@@ -59,7 +59,7 @@ pub fn nth_key(
     let mut left = n;
     for piece in pieces(table, &Stretches::of(session, table, span)?) {
         match piece {
-            Piece::Memory(span) => {
+            CountPiece::Memory(span) => {
                 for key in in_memory(table, &span) {
                     if left == 0 {
                         return Ok(Some(key));
@@ -67,14 +67,14 @@ pub fn nth_key(
                     left -= 1;
                 }
             }
-            Piece::File(file, span) => {
+            CountPiece::File(file, span) => {
                 let count = in_file(session, file, &span)?;
                 if left < count {
                     return nth_key_in_file(session, table, file, &span, left).map(Some);
                 }
                 left -= count;
             }
-            Piece::Merged(span) => {
+            CountPiece::Merged(span) => {
                 let mut found = None;
                 walk(session, table, &span, readahead, |key| {
                     if left == 0 {
@@ -94,11 +94,11 @@ pub fn nth_key(
 }
 
 /// The range in pieces, in order. Two that are merged do not follow each other.
-fn pieces<'v>(table: TableView<'v>, stretches: &Stretches<'v>) -> Vec<Piece<'v>> {
+fn pieces<'v>(table: TableView<'v>, stretches: &Stretches<'v>) -> Vec<CountPiece<'v>> {
     let mut pieces = Vec::new();
     for stretch in &stretches.stretches {
         match stretch.files.as_slice() {
-            [] => pieces.push(Piece::Memory(stretch.span.clone())),
+            [] => pieces.push(CountPiece::Memory(stretch.span.clone())),
             &[(file, Sight::Clear)] => alone(table, stretches.files[file].file, stretch, &mut pieces),
             _ => merged(stretch.span.clone(), &mut pieces),
         }
@@ -107,15 +107,15 @@ fn pieces<'v>(table: TableView<'v>, stretches: &Stretches<'v>) -> Vec<Piece<'v>>
 }
 
 /// Adds keys to be merged.
-fn merged(span: KeyRange, pieces: &mut Vec<Piece<'_>>) {
+fn merged(span: KeyRange, pieces: &mut Vec<CountPiece<'_>>) {
     match pieces.last_mut() {
-        Some(Piece::Merged(last)) if last.touches(&span) => last.join(span),
-        _ => pieces.push(Piece::Merged(span)),
+        Some(CountPiece::Merged(last)) if last.touches(&span) => last.join(span),
+        _ => pieces.push(CountPiece::Merged(span)),
     }
 }
 
 /// Adds the keys of a stretch with one file and some rows in memory.
-fn alone<'v>(table: TableView<'v>, file: &'v DbFile, stretch: &Stretch, pieces: &mut Vec<Piece<'v>>) {
+fn alone<'v>(table: TableView<'v>, file: &'v DbFile, stretch: &Stretch, pieces: &mut Vec<CountPiece<'v>>) {
     let mut rows = MemoryRows::from(table, stretch.span.low());
     let mut keys: Vec<Vec<u8>> = Vec::new();
     while keys.len() <= MEMORY_ROWS
@@ -125,9 +125,9 @@ fn alone<'v>(table: TableView<'v>, file: &'v DbFile, stretch: &Stretch, pieces: 
     }
     let end = stretch.span.end.clone();
     let mut start = stretch.span.start.clone();
-    let mut until = |key: &[u8], pieces: &mut Vec<Piece<'v>>| {
+    let mut until = |key: &[u8], pieces: &mut Vec<CountPiece<'v>>| {
         let span = KeyRange::new(std::mem::replace(&mut start, next_string(key)), Some(key.to_vec()));
-        pieces.extend(span.map(|span| Piece::File(file, span)));
+        pieces.extend(span.map(|span| CountPiece::File(file, span)));
     };
     if keys.len() > MEMORY_ROWS {
         let last = MemoryRows::last_in(table, &stretch.span).expect("some were found in front of it");
@@ -137,10 +137,10 @@ fn alone<'v>(table: TableView<'v>, file: &'v DbFile, stretch: &Stretch, pieces: 
     } else {
         for key in keys {
             until(&key, pieces);
-            pieces.push(Piece::Memory(KeyRange::of_key(&key)));
+            pieces.push(CountPiece::Memory(KeyRange::of_key(&key)));
         }
     }
-    pieces.extend(KeyRange::new(start, end).map(|span| Piece::File(file, span)));
+    pieces.extend(KeyRange::new(start, end).map(|span| CountPiece::File(file, span)));
 }
 
 /// The keys that a reader sees where nothing but memory has any.

@@ -198,7 +198,7 @@ pub fn sample(session: &Session, table: TableView<'_>, span: &KeyRange, count: u
             total += run.rows;
         }
     }
-    let mut random = Random(seed);
+    let mut random = SplitMix64(seed);
     let mut keys = BTreeSet::new();
     let count = count.min(total);
     for stratum in 0..count {
@@ -248,9 +248,9 @@ fn nth_of(rows: &sst::RowRanges, n: u64) -> Option<u64> {
 }
 
 /// Numbers that follow from a seed: SplitMix64 of Steele, Lea and Flood, 2014.
-struct Random(u64);
+struct SplitMix64(u64);
 
-impl Random {
+impl SplitMix64 {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

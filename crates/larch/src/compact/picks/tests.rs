@@ -11,7 +11,7 @@ fn database(tables: u32) -> Database {
     for i in 0..tables {
         db.table(&format!("table {i}")).expect("the disk works");
     }
-    db.settle().expect("the disk works");
+    db.compact_due().expect("the disk works");
     db
 }
 
@@ -23,7 +23,7 @@ fn looks(tables: u32) -> u64 {
     for i in 0..10u8 {
         table.insert([i % 3], [i]).expect("the disk works");
         db.flush().expect("the disk works");
-        db.settle().expect("the disk works");
+        db.compact_due().expect("the disk works");
     }
     assert!(db.metrics().compactions > 0, "there was something to compact");
     db.core().writes.picks.looked_at() - before
@@ -49,12 +49,12 @@ fn a_table_that_waits_for_a_reader_is_looked_at_again() {
     let snapshot = db.snapshot();
     table.remove_range(..).expect("the disk works");
     db.flush().expect("the disk works");
-    db.settle().expect("the disk works");
+    db.compact_due().expect("the disk works");
     let rows = |db: &Database| db.table("table 3").expect("it is there").stats().expect("it is there").rows;
     assert!(rows(&db) >= 100, "a reader sees them");
     drop(snapshot);
     db.table("table 5").expect("it is there").insert("a", "b").expect("the disk works");
     db.flush().expect("the disk works");
-    db.settle().expect("the disk works");
+    db.compact_due().expect("the disk works");
     assert_eq!(rows(&db), 0);
 }

@@ -9,7 +9,7 @@
 //! Thread safe. A place is dropped outside of the locks here, because it may free memory and remove files.
 
 use super::super::merge::Merge;
-use super::super::precharge::Charge;
+use super::super::precharge::Precharge;
 use super::follow::Following;
 use os::sync::{Arc, Mutex, MutexGuard};
 use pages::PageCache;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 /// The two places.
 #[derive(Debug, Default)]
-pub(super) struct Ends {
+pub(super) struct RangeEnds {
     pub front: Option<End>,
     pub back: Option<End>,
     /// A reader waits for pages of their files, so the files must be kept.
@@ -28,7 +28,7 @@ pub(super) struct Ends {
     is_used: bool,
 }
 
-impl Ends {
+impl RangeEnds {
     /// Takes the places in views before `generation`, unless a reader waits.
     #[inline]
     pub fn take_old(&mut self, generation: u64) -> impl Iterator<Item = End> + use<> {
@@ -79,7 +79,7 @@ pub(super) struct End {
     pub merge: Merge,
     pub generation: u64,
     /// What is being read ahead for the rows up to a limit.
-    pub charge: Option<Charge>,
+    pub charge: Option<Precharge>,
     /// What the merge keeps of the cache.
     pub pins: Holding,
     /// Rows until that is counted again.
@@ -132,12 +132,12 @@ struct Registry {
     next: u64,
     /// Where the search for places that are not used goes on.
     hand: u64,
-    open: BTreeMap<u64, Arc<Mutex<Ends>>>,
+    open: BTreeMap<u64, Arc<Mutex<RangeEnds>>>,
 }
 
 /// The two places of a range, which is in the registry while this lives.
 pub(super) struct Registered {
-    ends: Arc<Mutex<Ends>>,
+    ends: Arc<Mutex<RangeEnds>>,
     number: u64,
     ranges: Arc<Ranges>,
 }
@@ -169,7 +169,7 @@ impl Ranges {
     pub fn let_go(&self, generation: u64) {
         let (mut next, end) = (0, self.0.lock().next);
         while next < end {
-            let some: Vec<(u64, Arc<Mutex<Ends>>)> =
+            let some: Vec<(u64, Arc<Mutex<RangeEnds>>)> =
                 self.0.lock().open.range(next..end).take(WALKED_AT_ONCE).map(|(n, ends)| (*n, ends.clone())).collect();
             next = some.last().map_or(end, |(number, _)| number + 1);
             for (_, ends) in some {
@@ -183,7 +183,7 @@ impl Ranges {
 impl Registered {
     /// The places, for the range whose they are.
     #[inline]
-    pub fn lock(&self) -> MutexGuard<'_, Ends> {
+    pub fn lock(&self) -> MutexGuard<'_, RangeEnds> {
         self.ends.lock()
     }
 
@@ -195,7 +195,7 @@ impl Registered {
     /// Takes the places of some other ranges that were not asked for a row for a round of the hand, as long as `goes_on`.
     /// They find their places again by their keys. The caller has not locked its own.
     pub fn take_unused(&self, goes_on: impl Fn() -> bool) {
-        let some: Vec<(u64, Arc<Mutex<Ends>>)> = {
+        let some: Vec<(u64, Arc<Mutex<RangeEnds>>)> = {
             let mut registry = self.ranges.0.lock();
             let hand = registry.hand;
             let round = registry.open.range(hand..).chain(registry.open.range(..hand));

@@ -8,7 +8,7 @@ const CHARGED_ROWS: u64 = 1000;
 
 /// The rows that a range still gives at most.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limit {
+pub(super) struct RowLimit {
     /// `u64::MAX` without a limit.
     rows: u64,
     charging: Charging,
@@ -28,7 +28,7 @@ enum Charging {
     Done,
 }
 
-impl Limit {
+impl RowLimit {
     /// No limit, for a range that reads pages which the cache keeps as `admit` says.
     pub fn none(admit: Admit) -> Self {
         // What the cache does not keep would be read again.

@@ -7,17 +7,17 @@
 
 use super::super::again::Again;
 use super::super::ahead::{readahead, session};
-use super::super::found::Found;
+use super::super::found::FoundRow;
 use super::super::merge::{Loads, Merge};
-use super::super::precharge::Charge;
-use super::super::row::{Loader, RowRef, Spot};
-use super::super::{Tried, Wanted};
+use super::super::precharge::Precharge;
+use super::super::row::{RowLoader, RowRef, Spot};
+use super::super::{PartList, Tried};
 use super::ends::{End, PAGES_SHARE, PLACES_SHARE, Registered, is_crowded};
 use super::follow::Following;
-use super::limit::Limit;
+use super::limit::RowLimit;
 use crate::bounds;
 use crate::core::handle::TableHandle;
-use crate::core::snapshots::Pin;
+use crate::core::snapshots::PinnedVersion;
 use crate::error::{Error, Result};
 use crate::stats::shape;
 use os::sync::Arc;
@@ -31,8 +31,8 @@ use std::ops::Bound;
 use std::task::{Context, Poll, ready};
 
 /// The rows of a key range.
-pub(crate) struct Rows {
-    loader: Loader,
+pub(crate) struct RangeRows {
+    loader: RowLoader,
     /// What is left: both bounds close in on each other.
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
@@ -42,7 +42,7 @@ pub(crate) struct Rows {
     following: Option<Following>,
     /// What is kept of the cache with them.
     followed_pins: Holding,
-    limit: Limit,
+    limit: RowLimit,
     /// Of the row found last, if it is in a file: its parts in the groups wanted beside the main one, in their order.
     beside_main: Vec<StoredValue>,
     ended: bool,
@@ -52,18 +52,18 @@ pub(crate) struct Rows {
 
 /// Where the row given last is.
 enum Given {
-    Found(Found),
+    Found(FoundRow),
     /// In the page of the rows that are followed.
     Followed,
 }
 
-impl Rows {
+impl RangeRows {
     /// The rows of `table` with keys in `bounds` that `pin` shows, read with `session`.
     pub fn new(
         session: Session,
         table: &TableHandle,
-        wanted: Wanted,
-        pin: Arc<Pin>,
+        wanted: PartList,
+        pin: Arc<PinnedVersion>,
         (low, high): bounds::Owned,
     ) -> Self {
         let (handle, table) = (table.handle.clone(), table.identity.clone());
@@ -71,10 +71,10 @@ impl Rows {
         // A range without keys asks no file.
         let failed = if ended { handle.core().views.of_pin(&pin).files_of(&table).err() } else { None };
         let failed = failed.map_or_else(OnceCell::new, OnceCell::from);
-        let (followed_pins, limit) = (session.cache().cursors().holding(), Limit::none(session.admit()));
+        let (followed_pins, limit) = (session.cache().cursors().holding(), RowLimit::none(session.admit()));
         let (loads, offers_outside) = (Cell::new(Loads::Nothing), Cell::new(false));
         Self {
-            loader: Loader { handle, table, pin, wanted, session, failed, loads, offers_outside },
+            loader: RowLoader { handle, table, pin, wanted, session, failed, loads, offers_outside },
             low,
             high,
             ends: None,
@@ -100,12 +100,12 @@ impl Rows {
 
     /// Rows that answer with `error`.
     pub fn failed(self, error: Error) -> Self {
-        Self { loader: Loader { failed: OnceCell::from(error), ..self.loader }, ..self }
+        Self { loader: RowLoader { failed: OnceCell::from(error), ..self.loader }, ..self }
     }
 
     /// The rest in at most `parts` parts.
     pub fn split(self, parts: usize) -> Result<Vec<Self>> {
-        let Loader { handle, table, pin, wanted, session: own, failed, .. } = &self.loader;
+        let RowLoader { handle, table, pin, wanted, session: own, failed, .. } = &self.loader;
         if let Some(error) = failed.get() {
             return Err(error.clone());
         }
@@ -134,7 +134,7 @@ impl Rows {
 
     /// After an error: `Ok` if the range can go on in newer files, where it finds its place again.
     fn recover(&mut self, error: Error) -> Result<()> {
-        let Loader { handle, pin, session, .. } = &self.loader;
+        let RowLoader { handle, pin, session, .. } = &self.loader;
         let outcome = Again::new(handle.core(), Some(pin)).after(error, pin.version());
         session.release();
         self.let_go();
@@ -392,7 +392,7 @@ impl Rows {
                         if charge.is_none()
                             && let Ok(table) = view().table(&loader.table, at)
                         {
-                            *charge = Some(Charge::new(session, table, &reading));
+                            *charge = Some(Precharge::new(session, table, &reading));
                         }
                         charge.as_mut().map_or(Ok(()), |charge| charge.pass(session, &reading))?;
                         session.release();

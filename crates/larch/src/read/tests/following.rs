@@ -4,7 +4,7 @@
 use super::forms::{Borrowed, Held, next, open_held};
 use super::*;
 use crate::bounds;
-use crate::read::range::Rows;
+use crate::read::range::RangeRows;
 use os::Disk;
 use sst::Direction;
 
@@ -77,7 +77,7 @@ fn rows_that_follow_in_a_page_are_those_of_a_model_whatever_happens_between_them
             let mut now = shown.last().expect("the newest").1.clone();
             for (number, (snapshot, model)) in shown.iter().enumerate() {
                 let groups: &[usize] = [&[][..], &[0], &[0, 2]][(number + seed as usize) % 3];
-                let wanted = groups.iter().try_fold(Wanted::nothing(3), |wanted, &group| wanted.with(group));
+                let wanted = groups.iter().try_fold(PartList::nothing(3), |wanted, &group| wanted.with(group));
                 let wanted = wanted.expect("each once");
                 let ends = [numbered(rng.random_range(0..KEYS)), numbered(rng.random_range(0..KEYS))];
                 let (range, rows) = if ends[0] < ends[1] && rng.random() {
@@ -88,7 +88,7 @@ fn rows_that_follow_in_a_page_are_those_of_a_model_whatever_happens_between_them
                 let expected: Vec<(Vec<u8>, Row)> = rows.map(|(key, row)| (key.clone(), picked(row, groups))).collect();
                 let mut expected = expected.as_slice();
                 let pin = snapshot.pin_of(&table).expect("it is of this database").clone();
-                let mut rows = Rows::new(table.inner().session(Reason::Scan), table.inner(), wanted, pin, range);
+                let mut rows = RangeRows::new(table.inner().session(Reason::Scan), table.inner(), wanted, pin, range);
                 let mut borrowed = Borrowed::default();
                 let limit = if rng.random_range(0..3) == 0 { rng.random_range(0..600) } else { u64::MAX };
                 if limit < u64::MAX {

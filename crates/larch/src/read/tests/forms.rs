@@ -6,7 +6,7 @@ use crate::bounds;
 use crate::read::again::Again;
 use crate::read::content;
 use crate::read::multi::MultiRead;
-use crate::read::range::Rows;
+use crate::read::range::RangeRows;
 use crate::read::row::Spot;
 use crate::read::{Tried, Value};
 use os::sim::SimReads;
@@ -73,7 +73,7 @@ fn given(row: Option<(crate::Key, Parts)>) -> Next {
 /// The next row, in forms as `rng` says until one gives it. `happen` is called while a poll is pending.
 pub(super) fn next(
     rng: &mut StdRng,
-    rows: &mut Rows,
+    rows: &mut RangeRows,
     direction: Direction,
     borrowed: &mut Borrowed,
     happen: &dyn Fn(),
@@ -136,7 +136,7 @@ fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
             };
             for (number, (snapshot, model)) in shown.iter().enumerate().skip(seed as usize % 3).step_by(3) {
                 let groups = CHOICES[number % CHOICES.len()];
-                let wanted = groups.iter().try_fold(Wanted::nothing(3), |wanted, &group| wanted.with(group));
+                let wanted = groups.iter().try_fold(PartList::nothing(3), |wanted, &group| wanted.with(group));
                 let wanted = wanted.expect("each once");
                 let (low, high) = (key(rng), key(rng));
                 let (range, rows) = if low < high && rng.random() {
@@ -147,7 +147,7 @@ fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
                 let expected: Vec<(Vec<u8>, Row)> = rows.map(|(key, row)| (key.clone(), picked(row, groups))).collect();
                 let mut expected = expected.as_slice();
                 let pin = snapshot.pin_of(&table).expect("it is of this database").clone();
-                let mut rows = Rows::new(session(&table), table.inner(), wanted, pin, range);
+                let mut rows = RangeRows::new(session(&table), table.inner(), wanted, pin, range);
                 let limit = if rng.random() { rng.random_range(0..40) } else { u64::MAX };
                 if limit < u64::MAX {
                     rows = rows.limit(limit);
@@ -248,7 +248,7 @@ fn a_future_dropped_after_any_number_of_polls_leaves_nothing_behind() {
             let Held { reads, db } = open_held(&disk, cache_bytes, 1);
             let table = db.existing_table("split").expect("a name").expect("it is there");
             let cache = &table.core().env.cache;
-            let wanted = [2, 0].into_iter().try_fold(Wanted::nothing(3), Wanted::with).expect("each once");
+            let wanted = [2, 0].into_iter().try_fold(PartList::nothing(3), PartList::with).expect("each once");
             let (view, at) = table.core().views.now();
             let seen = view.table(table.identity(), at).expect("it is there");
             let nothing_is_left = || {
@@ -278,7 +278,8 @@ fn a_future_dropped_after_any_number_of_polls_leaves_nothing_behind() {
             nothing_is_left();
             {
                 let range = bounds::owned(&(numbered(100)..numbered(130)));
-                let mut rows = Rows::new(session(&table), table.inner(), wanted, table.inner().pin(), range).limit(25);
+                let mut rows =
+                    RangeRows::new(session(&table), table.inner(), wanted, table.inner().pin(), range).limit(25);
                 done += u32::from((0..polls).any(|_| {
                     let row = rows.poll(&mut nobody(), Direction::Forward, content::owned::<Parts>);
                     reads.step();
@@ -340,7 +341,7 @@ fn a_long_way_over_erased_rows_pins_little_and_is_not_begun_anew_when_files_chan
         let Held { reads, db } = open_held(&disk, 40 * 4400, 4);
         let table = db.existing_table("whole").expect("a name").expect("it is there");
         let range = bounds::owned(&(numbered(erased.start - 1)..=numbered(erased.end)));
-        let mut rows = Rows::new(session(&table), table.inner(), Wanted::whole(), table.inner().pin(), range);
+        let mut rows = RangeRows::new(session(&table), table.inner(), PartList::whole(), table.inner().pin(), range);
         let (mut polls, mut most) = (0, 0);
         for _ in 0..2 {
             loop {

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// Some of a row's parts, none of them twice.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct PartList {
     /// Parts of every row of the table.
     row_parts: u8,
     len: u8,
@@ -18,7 +18,7 @@ pub struct Wanted {
     set: Groups,
 }
 
-impl Wanted {
+impl PartList {
     /// No part of rows that have `row_parts`: keys only.
     pub fn nothing(row_parts: usize) -> Self {
         Self { row_parts: row_parts.max(1) as u8, len: 0, groups: [0; MAX_GROUPS], set: Groups::NONE }
@@ -75,7 +75,7 @@ impl Wanted {
     }
 }
 
-impl Wanted {
+impl PartList {
     /// The parts that are wanted, of which `load` loads part `i`; all fault together. A step.
     pub fn load(
         &self,
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn parts_are_wanted_once_and_in_the_order_asked_for() {
-        let wanted = [4, 0, 2].into_iter().try_fold(Wanted::nothing(5), Wanted::with).expect("each once");
+        let wanted = [4, 0, 2].into_iter().try_fold(PartList::nothing(5), PartList::with).expect("each once");
         assert!(wanted.with(2).is_none() && wanted.with(0).is_none());
         assert_eq!((0..wanted.len()).map(|i| wanted.group(i)).collect::<Vec<_>>(), [4, 0, 2]);
         assert_eq!(wanted.set().beside_main().collect::<Vec<_>>(), [2, 4]);
@@ -105,12 +105,12 @@ mod tests {
         parts::encode(&["a", "bb", "ccc", "", "eeeee"], &mut value);
         let found: Vec<&[u8]> = (0..wanted.len()).map(|i| &value[wanted.place(i, &value)]).collect();
         assert_eq!(found, [&b"eeeee"[..], b"a", b"ccc"]);
-        assert_eq!(Wanted::whole().place(0, &value), 0..value.len());
+        assert_eq!(PartList::whole().place(0, &value), 0..value.len());
     }
 
     #[test]
     fn every_group_can_be_wanted() {
-        let wanted = (0..MAX_GROUPS).try_fold(Wanted::nothing(MAX_GROUPS), Wanted::with).expect("each once");
+        let wanted = (0..MAX_GROUPS).try_fold(PartList::nothing(MAX_GROUPS), PartList::with).expect("each once");
         assert_eq!(wanted.len(), MAX_GROUPS);
         assert_eq!(wanted.set(), Groups::first(MAX_GROUPS));
     }
