@@ -11,7 +11,7 @@ pub mod jobs;
 pub mod trouble;
 
 use crate::inspect::damage::Damage;
-use crate::warm::wanted::Warmth;
+use crate::warm::requests::Warmth;
 use crate::write::stall::Stalls;
 use os::sync::atomic::{AtomicBool, Ordering};
 use os::sync::{Arc, Condvar, Mutex, OnceLock};
@@ -160,7 +160,7 @@ impl Background {
 
 /// A close that goes on in the background, until dropped.
 #[derive(Debug)]
-pub struct Closing(());
+pub struct BackgroundClose(());
 
 #[derive(Debug, Default)]
 struct Closings {
@@ -177,7 +177,7 @@ impl Closings {
     }
 }
 
-impl Closing {
+impl BackgroundClose {
     pub fn begin() -> Self {
         Closings::all().counts.lock().0 += 1;
         Self(())
@@ -202,7 +202,7 @@ impl Closing {
     }
 }
 
-impl Drop for Closing {
+impl Drop for BackgroundClose {
     fn drop(&mut self) {
         let all = Closings::all();
         let mut counts = all.counts.lock();

@@ -1,12 +1,15 @@
-//! Keeping levels in shape: what to do is picked by a pure function, which versions survive is decided by another, and
-//! only running a choice has effects.
+//! Keeps levels in shape: one pure function picks what to do, another one decides which versions are kept, and only executing a
+//! pick has effects. It does not know how commits arrive.
+//!
+//! Levels change under the lock of compactions (`Writes::compacting`), so that one compaction runs at a time.
 
 pub mod cut;
 pub mod erases;
+pub mod execute;
 pub mod keep;
+pub mod merge;
 pub mod pick;
 pub mod picks;
-pub mod run;
 
 use crate::cancel::Limit;
 use crate::core::{Core, StopOnPanic};
@@ -16,7 +19,7 @@ use crate::read::View;
 use os::sync::{Arc, Weak};
 use os::{Job, Polled};
 
-/// What a cancelled compaction is called.
+/// The name of the work in the error about a cancelled compaction.
 const WORK: &str = "the compaction";
 
 /// The job that compacts while there is something to compact.
@@ -30,11 +33,11 @@ impl Job for CompactJob {
             return Polled::Idle;
         }
         let _guard = StopOnPanic(&core);
-        // Whoever has the turn wakes this job when done with it.
-        let Some(_turn) = core.writes.compacting.try_lock() else { return Polled::Idle };
+        // Other code that takes this lock wakes the job after it.
+        let Some(_compacting) = core.writes.compacting.try_lock() else { return Polled::Idle };
         let troubles = &core.background.troubles;
         let now = core.env.machine.clock.now();
-        match compact_once(&core, |table| !troubles.compaction_is_held(table, now)) {
+        match compact_once(&core, |table| !troubles.compaction_must_wait(table, now)) {
             Ok(true) => Polled::Worked,
             Ok(false) if has_lost_readers(&core) => Polled::Worked,
             Ok(false) => {
@@ -45,9 +48,9 @@ impl Job for CompactJob {
                 }
                 Polled::Idle
             }
-            // Without the table that was dropped meanwhile, again.
+            // The table was dropped meanwhile: the next poll finds the others.
             Err((_, Error::NoSuchTable(_))) => Polled::Worked,
-            // The other tables go on.
+            // The next poll compacts other tables.
             Err((table, error)) => {
                 let trouble = troubles.compaction_failed(table.id, &table.name, &error, core.env.machine.clock.now());
                 core.env.report(|| trouble.event());
@@ -58,15 +61,15 @@ impl Job for CompactJob {
     }
 }
 
-/// Watches the oldest readers if a table waits until they are gone; whether they went before they were watched.
+/// Watches the oldest readers if a table waits until they are gone. Returns whether they were gone before the watch began.
 fn has_lost_readers(core: &Core) -> bool {
     let watched = core.writes.picks.waits_for();
     core.views.snapshots.watch(watched);
     watched.is_some_and(|oldest| core.views.oldest_seen() != oldest)
 }
 
-/// Does the most wanted compaction of the tables that `may` be compacted; false if none is wanted or the database is
-/// closing. An error comes with the table whose files could not be compacted.
+/// Does the compaction with the highest score among the tables that `may` be compacted. False if there is none, or if the
+/// database is closing. An error comes with the table whose files could not be compacted.
 fn compact_once(core: &Arc<Core>, may: impl Fn(TableId) -> bool) -> Result<bool, (Arc<TableInfo>, Error)> {
     let boundaries = core.views.boundaries();
     let oldest = boundaries[0];
@@ -82,12 +85,12 @@ fn compact_once(core: &Arc<Core>, may: impl Fn(TableId) -> bool) -> Result<bool,
             core.writes.picks.put_off([id]);
             continue;
         }
-        match cut::run(core, table, &boundaries) {
-            // It has changed, and is looked at again.
+        match cut::cut(core, table, &boundaries) {
+            // The install has noted that the table changed, so it will be examined again.
             Ok(true) => is_cut = true,
             Ok(false) => {
-                let choice = pick::pick(table, &core.env.options.levels, oldest);
-                core.writes.picks.looked(id, choice, cut::is_waiting(table) || pick::is_waiting(table, oldest));
+                let pick = pick::pick(table, &core.env.options.levels, oldest);
+                core.writes.picks.examined(id, pick, cut::is_waiting(table) || pick::is_waiting(table, oldest));
             }
             Err(error) => {
                 core.writes.picks.put_off(std::iter::once(id).chain(tables));
@@ -99,22 +102,26 @@ fn compact_once(core: &Arc<Core>, may: impl Fn(TableId) -> bool) -> Result<bool,
         core.background.tell_progress();
         return Ok(true);
     }
-    let Some((table, choice)) = core.writes.picks.most_wanted(&view.files, &may) else { return Ok(false) };
-    let outcome = run::run(core, table, &choice, &mut |_, _| true);
-    let done = outcome.map_err(|error| (table.info.clone(), error))?;
-    if done {
+    let Some((table, pick)) = core.writes.picks.best(&view.files, &may) else { return Ok(false) };
+    let outcome = execute::execute(core, table, &pick, &mut |_, _| true);
+    let is_done = outcome.map_err(|error| (table.info.clone(), error))?;
+    if is_done {
         core.background.troubles.compaction_succeeded(table.info.id);
     }
     core.background.tell_progress();
-    Ok(done)
+    Ok(is_done)
 }
 
-/// Compacts until no table wants it.
+/// Compacts until there is nothing left to pick in any table.
+///
+/// # Errors
+///
+/// Why writes are refused; why a compaction failed.
 pub fn compact_due(core: &Arc<Core>) -> Result<()> {
     loop {
         core.check_writable()?;
         let outcome = {
-            let _turn = core.writes.compacting.lock();
+            let _compacting = core.writes.compacting.lock();
             compact_once(core, |_| true)
         };
         match outcome {
@@ -127,8 +134,12 @@ pub fn compact_due(core: &Arc<Core>) -> Result<()> {
     Ok(())
 }
 
-/// Merges everything a table has into its deepest level, until `limit` says otherwise. `progress` is told bytes read and bytes
-/// to read.
+/// Merges everything a table has into its deepest level, unless `limit` ends it before. `progress` receives the bytes that
+/// were read and the bytes to read in all.
+///
+/// # Errors
+///
+/// Why writes are refused; why the flush before it or the compaction failed; that `limit` has ended it.
 pub fn compact_table(
     core: &Arc<Core>,
     table: TableId,
@@ -138,7 +149,7 @@ pub fn compact_table(
     limit.check(WORK)?;
     crate::write::flush::flush_all(core)?;
     let outcome = {
-        let _turn = core.writes.compacting.lock();
+        let _compacting = core.writes.compacting.lock();
         limit.check(WORK).and_then(|()| merge_all(core, table, limit, progress))
     };
     core.background.wake_compact();
@@ -153,13 +164,13 @@ pub fn compact_table(
     }
 }
 
-/// As [`compact_table`], for who changes levels.
+/// The part of [`compact_table`] that runs under the lock of compactions. Returns whether levels changed.
 fn merge_all(core: &Arc<Core>, table: TableId, limit: &Limit, progress: &mut dyn FnMut(u64, u64)) -> Result<bool> {
     let files = |view: &View| view.files.tables.get(&table).cloned();
     let Some(before) = files(&core.views.newest()) else { return Ok(false) };
-    cut::run(core, &before, &core.views.boundaries())?;
+    cut::cut(core, &before, &core.views.boundaries())?;
     let Some(files) = files(&core.views.newest()) else { return Ok(false) };
-    run::run(core, &files, &pick::everything(&files), &mut |done, total| {
+    execute::execute(core, &files, &pick::everything(&files), &mut |done, total| {
         progress(done, total);
         !limit.is_over()
     })

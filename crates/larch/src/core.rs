@@ -11,7 +11,7 @@ pub mod snapshots;
 pub mod views;
 pub mod writes;
 
-use crate::background::{Background, Closing};
+use crate::background::{Background, BackgroundClose};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::log::record::LogError;
@@ -41,7 +41,7 @@ pub struct Core {
     #[expect(dead_code, reason = "it does its work by being dropped")]
     lock: Option<Box<dyn Lock>>,
     /// Set if the close goes on after the last handle is gone. Ends after the lock.
-    pub closing: Mutex<Option<Closing>>,
+    pub closing: Mutex<Option<BackgroundClose>>,
 }
 
 /// Refuses writes when the thread that holds it panics: its background work would not be done any more, so that writers would

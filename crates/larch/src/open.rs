@@ -1,6 +1,6 @@
 //! Opening a database: manifest, then log, then serve. No page of any SST is read.
 
-use crate::background::{Closing, jobs};
+use crate::background::{BackgroundClose, jobs};
 use crate::core::Core;
 use crate::core::environment::Environment;
 use crate::error::{Error, Result};
@@ -81,7 +81,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
     let listed = list(&machine, &directory)?;
     let mut files = if ManifestLog::exists(&machine, &directory)? {
         ManifestLog::read(&machine, &ManifestLog::current(&machine, &directory)?, &opener)?
-    } else if listed.iter().any(|name| !matches!(name, Listed::Manifest(_))) {
+    } else if listed.iter().any(|name| !matches!(name, ListedFile::Manifest(_))) {
         // An unfinished creation leaves manifests only.
         return Err(ManifestLog::current_is_missing(&directory));
     } else if !options.create {
@@ -94,7 +94,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
     files.epoch += 1;
     // Numbers that an unfinished writer may have used are skipped, so that its left-overs are never overwritten.
     files.next_number =
-        listed.iter().filter_map(Listed::number).map(|number| number + 1).fold(files.next_number, u64::max);
+        listed.iter().filter_map(ListedFile::number).map(|number| number + 1).fold(files.next_number, u64::max);
     let last = files.last_version;
     let view = View { generation: 0, memory: Vec::new(), files: Arc::new(files) };
     let env = Environment::new(machine, directory, options, opener, view.files.epoch);
@@ -126,11 +126,11 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
 fn lock(machine: &Machine, directory: &std::path::Path) -> Result<Box<dyn Lock>> {
     let path = directory.join(LOCK);
     loop {
-        let seen = Closing::ended();
+        let seen = BackgroundClose::ended();
         match machine.disk.lock(&path) {
             Ok(lock) => return Ok(lock),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                if !Closing::wait_for_next(seen) {
+                if !BackgroundClose::wait_for_next(seen) {
                     return Err(Error::Locked(directory.to_owned()));
                 }
             }
@@ -179,12 +179,12 @@ struct Recovered {
 ///
 /// Rows go to level 0 as soon as they fill half of the write buffer, so that a log of any length is read in bounded
 /// memory.
-fn replay(core: &Arc<Core>, listed: &[Listed]) -> Result<Recovered> {
+fn replay(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered> {
     let (machine, directory, files) = (&core.env.machine, &core.env.directory, &core.views.newest().files);
     let numbers: Vec<u64> = listed
         .iter()
         .filter_map(|name| match name {
-            Listed::Log(number) if *number >= files.oldest_log => Some(*number),
+            ListedFile::Log(number) if *number >= files.oldest_log => Some(*number),
             _ => None,
         })
         .collect();
@@ -307,13 +307,13 @@ fn known_tables(ops: &BatchOps, files: &FileSet) -> BatchOps {
 }
 
 /// A file of the database by its name.
-pub enum Listed {
+pub enum ListedFile {
     Sst(String, u64),
     Log(u64),
     Manifest(u64),
 }
 
-impl Listed {
+impl ListedFile {
     fn number(&self) -> Option<u64> {
         match self {
             Self::Sst(_, number) | Self::Log(number) | Self::Manifest(number) => Some(*number),
@@ -322,25 +322,25 @@ impl Listed {
 }
 
 /// The files in `directory` that are ours, by number.
-pub fn list(machine: &Machine, directory: &Path) -> Result<Vec<Listed>> {
+pub fn list(machine: &Machine, directory: &Path) -> Result<Vec<ListedFile>> {
     let entries = machine.disk.list(directory).map_err(|error| Error::io("list", directory, error))?;
     let parse = |name: String| {
         if let Some(number) = name.strip_suffix(".log") {
-            return number.parse().ok().map(Listed::Log);
+            return number.parse().ok().map(ListedFile::Log);
         }
         if let Some(number) = name.strip_prefix("MANIFEST-") {
-            return number.parse().ok().map(Listed::Manifest);
+            return number.parse().ok().map(ListedFile::Manifest);
         }
         let number = name.strip_suffix(".sst")?.split('-').next()?.parse().ok()?;
-        Some(Listed::Sst(name, number))
+        Some(ListedFile::Sst(name, number))
     };
-    let mut listed: Vec<Listed> = entries.into_iter().filter_map(|entry| parse(entry.name)).collect();
-    listed.sort_by_key(Listed::number);
+    let mut listed: Vec<ListedFile> = entries.into_iter().filter_map(|entry| parse(entry.name)).collect();
+    listed.sort_by_key(ListedFile::number);
     Ok(listed)
 }
 
 /// Removes what an unfinished writer left of the files `listed`: those no manifest names, older manifests and logs.
-fn remove_orphans(core: &Core, listed: Vec<Listed>, manifest: u64, log: u64) {
+fn remove_orphans(core: &Core, listed: Vec<ListedFile>, manifest: u64, log: u64) {
     let view = core.views.newest();
     let live: BTreeSet<String> = view
         .files
@@ -351,9 +351,9 @@ fn remove_orphans(core: &Core, listed: Vec<Listed>, manifest: u64, log: u64) {
         .collect();
     for listed in listed {
         let path = match listed {
-            Listed::Sst(name, _) if !live.contains(&name) => core.env.directory.join(name),
-            Listed::Log(number) if number < log => log_path(&core.env.directory, number),
-            Listed::Manifest(number) if number < manifest => core.env.directory.join(manifest_name(number)),
+            ListedFile::Sst(name, _) if !live.contains(&name) => core.env.directory.join(name),
+            ListedFile::Log(number) if number < log => log_path(&core.env.directory, number),
+            ListedFile::Manifest(number) if number < manifest => core.env.directory.join(manifest_name(number)),
             _ => continue,
         };
         core.env.opener.leftovers.remove(&path);

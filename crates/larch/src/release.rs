@@ -5,7 +5,7 @@
 //! new feature bit gets a line in [`FEATURES`] with the release that brings it; a test compares the table with the bits
 //! that the decoders know.
 
-use crate::log::record::Kind;
+use crate::log::record::LogKind;
 use std::fmt;
 use std::str::FromStr;
 
@@ -53,7 +53,7 @@ impl Release {
     }
 }
 
-impl Kind {
+impl LogKind {
     /// What the header of a new file says that its reader must or may know, so that `release` reads it.
     pub(crate) fn features_for(self, release: Release) -> u32 {
         match self {

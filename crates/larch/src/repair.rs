@@ -13,7 +13,7 @@ pub mod salvage;
 
 use crate::error::{Error, Result};
 use crate::files::leftovers::Leftovers;
-use crate::files::origin::{self, Origin};
+use crate::files::origin::{self, FileOrigin};
 use crate::handle::database::Database;
 use crate::handle::table::Table;
 use crate::log::wal::LogReader;
@@ -21,7 +21,7 @@ use crate::manifest::db_file::{EarlyFiles, FileOpener, sst_name};
 use crate::manifest::{DbFile, FileSet, ManifestLog, TableId};
 use crate::memtable::Memtable;
 use crate::memtable::set::MemSet;
-use crate::open::{Listed, list};
+use crate::open::{ListedFile, list};
 use crate::options::TableOptions;
 use crate::parts::Slices;
 use crate::tables::define::check_name;
@@ -29,7 +29,7 @@ use crate::write::writer::{apply, log_path};
 use os::sync::Arc;
 use os::{Access, Machine};
 use pages::PageCache;
-use salvage::{Candidate, Loss, Salvage};
+use salvage::{Loss, Salvage, SalvagedRow};
 use sst::{RangeErase, RowKind, Version};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -98,7 +98,7 @@ pub fn repair_on(machine: &Machine, damaged: &Path, new: &Path, progress: &mut d
         return Err(Error::RepairTarget(new.to_owned()));
     }
     let mut report = RepairReport::default();
-    let mut found = Found::gather(machine, damaged, &mut report)?;
+    let mut found = DamagedDatabase::gather(machine, damaged, &mut report)?;
     found.replay_logs(machine, damaged, &mut report)?;
     let db = Database::builder(new).machine(machine.clone()).write_buffer_bytes(WRITE_BUFFER_BYTES).open()?;
     for (id, source) in &mut found.tables {
@@ -117,15 +117,15 @@ pub fn repair_on(machine: &Machine, damaged: &Path, new: &Path, progress: &mut d
 }
 
 /// A table and where its rows are.
-struct Source {
+struct DamagedTable {
     name: String,
     options: TableOptions,
     files: Vec<Arc<DbFile>>,
 }
 
 /// What the damaged database has.
-struct Found {
-    tables: BTreeMap<TableId, Source>,
+struct DamagedDatabase {
+    tables: BTreeMap<TableId, DamagedTable>,
     /// Whether the manifest says everything: tables and files that it does not name are none.
     is_whole: bool,
     /// Logs from here on are not in files.
@@ -135,7 +135,7 @@ struct Found {
     logs: Vec<u64>,
 }
 
-impl Found {
+impl DamagedDatabase {
     fn gather(machine: &Machine, damaged: &Path, report: &mut RepairReport) -> Result<Self> {
         if !machine.disk.exists(damaged).map_err(|error| Error::io("look for", damaged, error))? {
             return Err(Error::NotADatabase(damaged.to_owned()));
@@ -166,10 +166,10 @@ impl Found {
                 }
             }
             let (name, options) = (table.info.name.clone(), table.info.options.clone());
-            tables.insert(table.info.id, Source { name, options, files });
+            tables.insert(table.info.id, DamagedTable { name, options, files });
         }
         let logs = listed.iter().filter_map(|name| match name {
-            Listed::Log(number) => Some(*number),
+            ListedFile::Log(number) => Some(*number),
             _ => None,
         });
         let mut found =
@@ -184,7 +184,7 @@ impl Found {
     fn adopt(
         &mut self,
         machine: &Machine,
-        listed: &[Listed],
+        listed: &[ListedFile],
         set: &FileSet,
         opener: &FileOpener,
         report: &mut RepairReport,
@@ -197,7 +197,7 @@ impl Found {
             .collect();
         let mut newest_before = 0;
         for name in listed {
-            let Listed::Sst(name, number) = name else { continue };
+            let ListedFile::Sst(name, number) = name else { continue };
             if named.contains(name) {
                 continue;
             }
@@ -212,7 +212,7 @@ impl Found {
                     continue;
                 }
             };
-            let Origin { table, name: table_name, groups } = origin::decode(&origin);
+            let FileOrigin { table, name: table_name, groups } = origin::decode(&origin);
             let id = TableId(table.unwrap_or(0));
             // An import holds version 0 throughout: its place was in the manifest. It came after what was in files then.
             let is_import = meta.newest == Version(0) && meta.rows() > 0;
@@ -236,7 +236,7 @@ impl Found {
                     .push(format!("table {name:?} is known from the footers of its files; its options are not"));
                 let options = TableOptions { groups, ..TableOptions::default() };
                 let options = if options.check().is_ok() { options } else { TableOptions::default() };
-                Source { name, options, files: Vec::new() }
+                DamagedTable { name, options, files: Vec::new() }
             });
             if source.options.groups.len().max(1) != 1 + group_count {
                 let why = format!(
@@ -279,7 +279,7 @@ impl Found {
                 report
                     .guesses
                     .push(format!("table {name:?} is known from the log alone; neither name nor options are"));
-                self.tables.insert(id, Source { name, options: TableOptions::default(), files: Vec::new() });
+                self.tables.insert(id, DamagedTable { name, options: TableOptions::default(), files: Vec::new() });
             }
         }
         Ok(())
@@ -291,12 +291,12 @@ impl Found {
 fn manifest(
     machine: &Machine,
     damaged: &Path,
-    listed: &[Listed],
+    listed: &[ListedFile],
     opener: &FileOpener,
     report: &mut RepairReport,
 ) -> (FileSet, bool) {
     let newest = listed.iter().filter_map(|name| match name {
-        Listed::Manifest(number) => Some(*number),
+        ListedFile::Manifest(number) => Some(*number),
         _ => None,
     });
     let named = ManifestLog::current(machine, damaged);
@@ -335,13 +335,13 @@ fn lost_file(file: &DbFile, table: &str, why: &str) -> Loss {
 }
 
 /// Versions of rows of one source, by key.
-enum Rows<'a> {
+enum RowSource<'a> {
     File(Box<Salvage>),
-    Memory(std::iter::Peekable<Box<dyn Iterator<Item = Candidate> + 'a>>),
+    Memory(std::iter::Peekable<Box<dyn Iterator<Item = SalvagedRow> + 'a>>),
 }
 
-impl Rows<'_> {
-    fn next(&mut self) -> Option<Candidate> {
+impl RowSource<'_> {
+    fn next(&mut self) -> Option<SalvagedRow> {
         match self {
             Self::File(salvage) => salvage.next(),
             Self::Memory(rows) => {
@@ -355,7 +355,7 @@ impl Rows<'_> {
 
 fn save_table(
     db: &Database,
-    source: &Source,
+    source: &DamagedTable,
     memtable: Option<&Memtable>,
     cache: &Arc<PageCache>,
     report: &mut RepairReport,
@@ -365,11 +365,11 @@ fn save_table(
     let groups = source.options.groups.len().max(1);
     let cutter = Memtable::new();
     let mut erases: Vec<RangeErase> = Vec::new();
-    let mut sources: Vec<Rows<'_>> = Vec::new();
+    let mut sources: Vec<RowSource<'_>> = Vec::new();
     for file in &source.files {
         let mut salvage = Salvage::new(file.clone(), cache.clone(), groups);
         erases.extend(salvage.range_erases());
-        sources.push(Rows::File(Box::new(salvage)));
+        sources.push(RowSource::File(Box::new(salvage)));
         report.files += 1;
     }
     let mut bad_values = Vec::new();
@@ -390,10 +390,10 @@ fn save_table(
                 }
                 _ => Some(None),
             };
-            Some(Candidate { key: row.key().to_vec(), version: row.version(), parts: parts? })
+            Some(SalvagedRow { key: row.key().to_vec(), version: row.version(), parts: parts? })
         });
-        let rows: Box<dyn Iterator<Item = Candidate>> = Box::new(rows);
-        sources.push(Rows::Memory(rows.peekable()));
+        let rows: Box<dyn Iterator<Item = SalvagedRow>> = Box::new(rows);
+        sources.push(RowSource::Memory(rows.peekable()));
     }
     // A memtable cuts them, oldest first.
     let mut by_age: Vec<(Version, usize)> =
@@ -406,7 +406,7 @@ fn save_table(
     drop(erases);
     let mut import = table.import()?;
     let mut heap = BinaryHeap::new();
-    let mut heads: Vec<Option<Candidate>> = Vec::new();
+    let mut heads: Vec<Option<SalvagedRow>> = Vec::new();
     for (i, rows) in sources.iter_mut().enumerate() {
         let head = rows.next();
         heap.extend(head.as_ref().map(|row| Reverse((row.key.clone(), Reverse(row.version), i))));
@@ -442,7 +442,7 @@ fn save_table(
     }
     import.finish(&mut |_, _| {})?;
     for rows in sources {
-        if let Rows::File(salvage) = rows {
+        if let RowSource::File(salvage) = rows {
             let name = &source.name;
             report.lost.extend(salvage.lost.into_iter().map(|loss| Loss { table: Some(name.clone()), ..loss }));
         }

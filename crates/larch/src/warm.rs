@@ -5,8 +5,8 @@ pub mod heat;
 pub mod install;
 pub mod job;
 pub mod loader;
+pub mod requests;
 pub mod state;
-pub mod wanted;
 
 #[cfg(test)]
 mod tests;

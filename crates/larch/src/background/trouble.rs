@@ -47,14 +47,14 @@ pub enum FailedWork {
 /// What failed, of one database.
 #[derive(Debug, Default)]
 pub struct Troubles {
-    flush: Mutex<Option<Failure>>,
-    compactions: Mutex<BTreeMap<TableId, Failure>>,
+    flush: Mutex<Option<WorkFailure>>,
+    compactions: Mutex<BTreeMap<TableId, WorkFailure>>,
     failed_flushes: AtomicU64,
     failed_compactions: AtomicU64,
 }
 
 #[derive(Clone, Debug)]
-struct Failure {
+struct WorkFailure {
     cause: Error,
     attempts: u32,
     /// When it is tried again, by the machine's clock; `None` for never.
@@ -76,14 +76,14 @@ impl Trouble {
     }
 }
 
-impl Failure {
+impl WorkFailure {
     fn after(before: Option<&Self>, cause: &Error, is_final: bool, now: Duration) -> Self {
         let attempts = before.map_or(0, |before| before.attempts).saturating_add(1);
         let next = (!is_final).then(|| now + retry_after(attempts));
         Self { cause: cause.clone(), attempts, next }
     }
 
-    fn is_held(&self, now: Duration) -> bool {
+    fn must_wait(&self, now: Duration) -> bool {
         self.next.is_none_or(|next| now < next)
     }
 
@@ -102,7 +102,7 @@ impl Troubles {
     /// A flush failed.
     pub fn flush_failed(&self, cause: &Error, now: Duration) -> Trouble {
         let mut flush = self.flush.lock();
-        let failure = Failure::after(flush.as_ref(), cause, false, now);
+        let failure = WorkFailure::after(flush.as_ref(), cause, false, now);
         let trouble = failure.trouble(FailedWork::Flush, now);
         *flush = Some(failure);
         drop(flush);
@@ -141,7 +141,7 @@ impl Troubles {
     /// A compaction of `table`, which is called `name`, failed.
     pub fn compaction_failed(&self, table: TableId, name: &str, cause: &Error, now: Duration) -> Trouble {
         let mut compactions = self.compactions.lock();
-        let failure = Failure::after(compactions.get(&table), cause, cause.is_corruption(), now);
+        let failure = WorkFailure::after(compactions.get(&table), cause, cause.is_corruption(), now);
         let trouble = failure.trouble(FailedWork::Compaction(name.to_owned()), now);
         compactions.insert(table, failure);
         drop(compactions);
@@ -160,8 +160,8 @@ impl Troubles {
     }
 
     /// Whether a compaction of `table` has to wait still, or is not tried again.
-    pub fn compaction_is_held(&self, table: TableId, now: Duration) -> bool {
-        self.compactions.lock().get(&table).is_some_and(|failure| failure.is_held(now))
+    pub fn compaction_must_wait(&self, table: TableId, now: Duration) -> bool {
+        self.compactions.lock().get(&table).is_some_and(|failure| failure.must_wait(now))
     }
 
     /// Why `table` cannot be compacted, if the last try failed.

@@ -1,8 +1,9 @@
-//! Turning range erases that everybody sees into slices: what they hide in older files is cut off, without rewriting it.
-//! A file of which nothing is left is gone at once; the rest of one that lost half is rewritten by the next compaction.
+//! Turns range erases that all readers see into slices: the rows that they hide in older files are cut off without rewriting
+//! the files. A file with no rows left is removed at once; a file that lost more than half is rewritten by the next compaction.
+//! It does not know how a merge handles range erases.
 //!
-//! A range erase hides rows of its own source and of all older ones, and for one key older sources have older versions
-//! only. So if no reader is older than the erase, nobody sees any version of what older sources have in its range. The
+//! A range erase hides rows of its own source and of all older sources, and for each key an older source has only older
+//! versions. So if no reader is older than the erase, no reader sees anything that older sources have in its range. The
 //! erase itself stays where it is until a merge at the bottom drops it.
 
 use crate::core::Core;
@@ -16,40 +17,47 @@ use sst::format::meta::{MAX_BOUND_BYTES, successor};
 use sst::{EraseCursor, KeyRange, RangeErase, RowRanges, Slice, Version};
 use std::ops::Bound;
 
-/// Most range erases that are looked at together: each may cost a few page reads a file.
+/// Most range erases that one call of [`cut`] reads: each may cost a few page reads in each file.
 const MAX_ERASES: usize = 1000;
 
-/// Most memory for the regions of range erases that are looked at together. Keys of 64 KiB would take more than a hundred
-/// times as much.
+/// Most memory for the regions of these range erases, in bytes. With keys of 64 KiB they would take more than a hundred times
+/// as much.
 const MAX_REGION_BYTES: usize = 1 << 20;
 
-/// A cut is worth a longer entry in the manifest if it takes this much of the file, or [`WORTH_SHARE`] of what is seen.
+/// A cut is worth a longer entry in the manifest if it takes this many bytes off the file.
 const WORTH_BYTES: u64 = 256 << 10;
+
+/// It is also worth one if it takes one in this many of the rows that the table sees.
 const WORTH_SHARE: u64 = 8;
 
-/// What is left of a file.
+/// What is left of a file after a cut.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Left {
-    /// What was there.
+pub enum Remainder {
+    /// Everything: nothing was cut off.
     All,
-    /// A part.
+    /// A part of it.
     Part(Slice),
     /// Nothing.
     Nothing,
 }
 
-/// Whether `table` has range erases that a later [`run`] may turn into cuts, when no reader is older any more.
+/// Whether `table` has range erases that a later [`cut`] may turn into slices, once no reader is older than they are.
 pub fn is_waiting(table: &TableFiles) -> bool {
     let may_cut =
         |file: &DbFile| file.sst.meta.range_erases.is_some() && file.cut_through.load(Ordering::Relaxed) < file.age();
     table.files().any(|(_, file)| may_cut(file))
 }
 
-/// Cuts what range erases of `table` hide from everybody, who reads at one of `boundaries`, off the files that hold it;
-/// whether there was anything. Whoever calls it changes levels.
+/// Cuts the rows that range erases of `table` hide from all readers off their files, and returns whether there were any. All
+/// readers read at one of `boundaries`. The caller holds the lock of compactions.
 ///
-/// A file that cannot be read is left as it is: its reader will be told, and a range erase hides as well as a cut.
-pub fn run(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bool> {
+/// A file that cannot be read is left as it is: the error is reported to its next reader, and the range erase still hides the
+/// rows.
+///
+/// # Errors
+///
+/// As [`Core::install`].
+pub fn cut(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bool> {
     let oldest = *boundaries.first().expect("the newest version is one");
     let is_new = |file: &DbFile| {
         file.sst.meta.range_erases.is_some() && file.cut_through.load(Ordering::Relaxed) < file.age().min(oldest.0)
@@ -71,13 +79,13 @@ pub fn run(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
             }
             let (table, number) = (table.info.id, file.number);
             match without(&session, file, &regions, true) {
-                Ok(Left::All) | Err(_) => {}
-                Ok(Left::Part(slice)) => edits.push(Edit::SliceFile { table, level, number, slice: Some(slice) }),
-                Ok(Left::Nothing) => edits.push(Edit::RemoveFile { table, level, number }),
+                Ok(Remainder::All) | Err(_) => {}
+                Ok(Remainder::Part(slice)) => edits.push(Edit::SliceFile { table, level, number, slice: Some(slice) }),
+                Ok(Remainder::Nothing) => edits.push(Edit::RemoveFile { table, level, number }),
             }
         }
         for file in files.iter().filter(|file| is_new(file)) {
-            // Its entry may be made anew by the edits, and takes this over.
+            // If the edits replace this entry of the file, the new entry inherits the number.
             file.cut_through.fetch_max(oldest.0, Ordering::Relaxed);
             let found = regions_of(&session, file, oldest, &mut left).unwrap_or_default();
             found.into_iter().for_each(|region| add(&mut regions, region));
@@ -89,8 +97,9 @@ pub fn run(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
     Ok(!edits.is_empty())
 }
 
-/// Where range erases of `file` hide all older versions from readers at `oldest` and later. At most so many erases, and so
-/// many bytes of regions, as are `left`: the others go on hiding.
+/// The regions in which range erases of `file` hide all older versions from readers at `oldest` and later. It takes no more
+/// range erases, and no more bytes of regions, than `left` allows; the other range erases are not turned into slices and
+/// still hide their rows.
 fn regions_of(
     session: &Session,
     file: &DbFile,
@@ -104,7 +113,7 @@ fn regions_of(
         *erases_left -= 1;
         if versions.iter().any(|&version| version <= oldest) {
             match regions.last_mut() {
-                // Erases that were cut where others begin or end are one region.
+                // Range erases that were cut where others begin or end make one region.
                 Some(last) if last.touches(&keys) => last.join(keys),
                 _ => {
                     let bytes = size_of::<KeyRange>() + keys.start.len() + keys.end.as_ref().map_or(0, Vec::len);
@@ -119,7 +128,7 @@ fn regions_of(
     Ok(regions)
 }
 
-/// Adds a region to others, which are in order and apart.
+/// Adds a region to others, which are sorted and do not touch each other.
 fn add(regions: &mut Vec<KeyRange>, mut region: KeyRange) {
     let first = regions.partition_point(|other| other.end.as_ref().is_some_and(|end| *end < region.start));
     let last = first + regions[first..].iter().take_while(|other| other.touches(&region)).count();
@@ -127,15 +136,20 @@ fn add(regions: &mut Vec<KeyRange>, mut region: KeyRange) {
     regions.insert(first, region);
 }
 
-/// What is left of `file` without the keys in `regions`, which are in order and apart. With `if_worth_it` small cuts are not
-/// made, and no more than the manifest takes; otherwise every row in the regions is gone.
-pub fn without(session: &Session, file: &DbFile, regions: &[KeyRange], if_worth_it: bool) -> Result<Left> {
+/// What is left of `file` without the keys in `regions`, which are sorted and do not touch each other. With `if_worth_it` it
+/// makes no small cuts, and no more cuts than an edit of the manifest can describe. Without it, it cuts off every row in
+/// the regions.
+///
+/// # Errors
+///
+/// A page of the file that cannot be read.
+pub fn without(session: &Session, file: &DbFile, regions: &[KeyRange], if_worth_it: bool) -> Result<Remainder> {
     let sst = &file.sst;
     let bounds = sst.bounds();
     let first = regions.partition_point(|region| !region.ends_after(&bounds.low));
     let regions = || regions[first..].iter().take_while(|region| bounds.meets(region));
     if regions().any(|region| bounds.begins_in(region) && bounds.ends_in(region)) {
-        return Ok(Left::Nothing);
+        return Ok(Remainder::Nothing);
     }
     let (before, all) = (sst.rows(), sst.meta.rows());
     let mut slice = Slice { rows: before.clone(), bounds: bounds.clone(), bytes: sst.visible_bytes() };
@@ -168,38 +182,38 @@ pub fn without(session: &Session, file: &DbFile, regions: &[KeyRange], if_worth_
             _ => {}
         }
     }
-    // Range erases end before the high bound: between equal bounds there could be a row only.
+    // Range erases end at or before the high bound, so that between equal bounds there can only be a row.
     let has_room = slice.bounds.high.as_ref().is_none_or(|high| slice.bounds.low < *high);
     if slice.rows.is_empty() && (sst.meta.range_erases.is_none() || !has_room) {
-        return Ok(Left::Nothing);
+        return Ok(Remainder::Nothing);
     }
     let is_new = slice.rows != before || slice.bounds != *bounds;
-    Ok(if is_new { Left::Part(slice) } else { Left::All })
+    Ok(if is_new { Remainder::Part(slice) } else { Remainder::All })
 }
 
-/// A string not less than `key`, short enough for a bound; `None` if there is none.
+/// A string that is not less than `key` and is short enough for a bound; `None` if there is none.
 fn outward(key: &[u8]) -> Option<Vec<u8>> {
     if key.len() <= MAX_BOUND_BYTES { Some(key.to_vec()) } else { successor(&key[..MAX_BOUND_BYTES]) }
 }
 
-/// `part` of `whole`, as a share of `bytes`.
+/// The share of `bytes` that `part` is of `whole`.
 fn share(bytes: u64, part: u64, whole: u64) -> u64 {
     (u128::from(bytes) * u128::from(part) / u128::from(whole.max(1))) as u64
 }
 
-/// Whether to cut `gone` rows off `slice`, which is what is left of the rows `before`.
+/// Whether it is worth it to cut `gone` rows off `slice`, which is what is left of the rows `before`.
 fn is_worth_it(before: &RowRanges, slice: &Slice, gone: u64) -> bool {
     let bytes = share(slice.bytes, gone, slice.rows.count());
     gone > 0 && (bytes >= WORTH_BYTES || gone.saturating_mul(WORTH_SHARE) >= before.count())
 }
 
-/// At most so many of the rows that are seen lie in `region`, as index nodes tell: most regions of many are small, and no
-/// data page is read for those.
+/// An upper bound on the rows in `region` that the table sees, from index nodes alone. Where there are many regions most of
+/// them are small, and no data page is read for these.
 fn most_rows_in(session: &Session, file: &DbFile, region: &KeyRange) -> Result<u64> {
     Ok(retry(session, || file.sst.totals_between(session, region.low(), region.high()))?.rows.high)
 }
 
-/// How many main rows of the file, seen or not, have keys less than `key`.
+/// How many rows of the main tree have keys less than `key`, whether the table sees them or not.
 fn rows_before(session: &Session, file: &DbFile, key: &[u8]) -> Result<u64> {
     let before = retry(session, || file.sst.rows_between(session, Bound::Unbounded, Bound::Excluded(key)))?;
     Ok(before.end)

@@ -1,6 +1,6 @@
-//! The range erases of several files as one stream in order, cut at each other's ends, and a place in such a stream beside
-//! rows in order. The stream holds one erase and one page of each file whose erases lie where it is, however many there
-//! are in all.
+//! The range erases of several files as one sorted stream of fragments, and a place in such a stream that follows sorted rows.
+//! It does not know what is done with the fragments. For each file whose range erases lie around its place, the stream holds
+//! one range erase and one page, however many there are in all.
 //!
 //! ```text
 //! file 1     a ─── @5 ─────── m                 p ── @6 ── s
@@ -9,7 +9,7 @@
 //!              [5]     [9, 5]  [9] [9, 6]  [9]
 //! ```
 //!
-//! Of the versions of a fragment that no reader can tell apart the newest is kept, see [`keep`].
+//! If no reader can tell some versions of a fragment apart, only the newest of them is kept, see [`keep`].
 
 use super::keep;
 use crate::error::Result;
@@ -19,30 +19,30 @@ use os::sync::Arc;
 use pages::{PageKind, Session, retry};
 use sst::{EraseCursor, KeyRange, RangeErase, Readahead, Version};
 
-/// The fragments of files.
+/// The fragments of the range erases of several files, in order.
 pub struct EraseMerge<'s> {
     session: &'s Session,
     boundaries: &'s [Version],
     readahead: Readahead,
     all_bytes: u64,
-    /// Files whose range erases lie after the fragments given so far: the one with the least bound last.
+    /// Files whose range erases lie after the fragments given so far. The file with the least bound is the last.
     to_come: Vec<Arc<DbFile>>,
-    open: Vec<Open>,
-    /// Memory of the open ones.
+    open: Vec<OpenErases>,
+    /// The memory of `open`.
     memory: Holding,
 }
 
 /// A file whose range erases have begun.
-struct Open {
+struct OpenErases {
     file: Arc<DbFile>,
     cursor: EraseCursor,
-    /// Of the erase where the cursor is, what no fragment has had yet.
+    /// The part of the range erase at the cursor that is in no fragment yet.
     rest: RangeErase,
 }
 
 impl<'s> EraseMerge<'s> {
-    /// The erases of all files of `sources`, for readers at `boundaries`. Reads nothing yet. They share `readahead` by their
-    /// bytes with everything else that is read, which is `all_bytes`.
+    /// The range erases of all files of `sources`, for readers at `boundaries`. Reads nothing yet. They get a share of
+    /// `readahead` by their bytes; everything that is read with it together has `all_bytes`.
     pub fn new(
         session: &'s Session,
         sources: &[Level],
@@ -57,9 +57,13 @@ impl<'s> EraseMerge<'s> {
         Self { session, boundaries, readahead, all_bytes, to_come, open: Vec::new(), memory }
     }
 
-    /// The next fragment.
+    /// The next fragment; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// A page that cannot be read, or range erases that are out of order.
     pub fn next(&mut self) -> Result<Option<RangeErase>> {
-        // Files are opened until none of those to come can begin before the end of the fragment.
+        // It opens files until no other file can have a range erase that begins before the end of the fragment.
         let (start, end) = loop {
             let Some(start) = self.open.iter().map(|open| &open.rest.keys.start).min() else {
                 if self.open_next()? { continue } else { return Ok(None) }
@@ -95,11 +99,11 @@ impl<'s> EraseMerge<'s> {
         versions.sort_unstable_by(|a, b| b.cmp(a));
         versions.dedup();
         let versions = keep::newest_of_each_stripe(self.boundaries, &versions);
-        self.memory.set(self.open.iter().map(Open::memory_bytes).sum());
+        self.memory.set(self.open.iter().map(OpenErases::memory_bytes).sum());
         Ok(Some(RangeErase { keys: KeyRange { start, end }, versions }))
     }
 
-    /// Opens the next file of those to come; false if there is none.
+    /// Opens the next file of `to_come`; false if there is none.
     fn open_next(&mut self) -> Result<bool> {
         let Some(file) = self.to_come.pop() else { return Ok(false) };
         let bytes = file.sst.meta.range_erases.map_or(0, |tree| tree.totals.bytes);
@@ -109,14 +113,14 @@ impl<'s> EraseMerge<'s> {
             if rest.keys.start < file.sst.bounds().low {
                 return Err(out_of_order(&file, "begins before the bounds of the file"));
             }
-            self.open.push(Open { file, cursor, rest });
+            self.open.push(OpenErases { file, cursor, rest });
         }
         Ok(true)
     }
 }
 
-impl Open {
-    /// Goes to the next erase; false if there is none.
+impl OpenErases {
+    /// Goes to the next range erase of the file; false if there is none.
     fn step(&mut self, session: &Session) -> Result<bool> {
         let Some(next) = retry(session, || self.cursor.next(session))? else { return Ok(false) };
         if self.rest.keys.ends_after(&next.keys.start) {
@@ -132,31 +136,35 @@ impl Open {
     }
 }
 
-/// An error about a range erase of `file` that a valid file has not.
+/// The error about a range erase of `file` that no valid file has.
 #[cold]
 fn out_of_order(file: &DbFile, why: &str) -> crate::error::Error {
     let at = file.sst.meta.range_erases.map_or(0, |tree| tree.root(false).address.offset);
     file.sst.file.corrupt(PageKind::RangeErase, at, format!("a range erase {why}")).into()
 }
 
-/// A place in a stream of range erases, beside rows in order.
+/// A place in a stream of range erases that follows sorted rows.
 #[derive(Debug)]
-pub struct Covers<N> {
-    /// Gives the next one: sorted and disjoint.
+pub struct CoverStream<N> {
+    /// Gives the next range erase. They are sorted and disjoint.
     next: N,
-    /// The first that ends after the key asked about last.
+    /// The first range erase that ends after the key asked about last.
     here: Option<RangeErase>,
     is_ended: bool,
 }
 
-impl<N: FnMut() -> Result<Option<RangeErase>>> Covers<N> {
-    /// Before the first of the erases that `next` gives.
+impl<N: FnMut() -> Result<Option<RangeErase>>> CoverStream<N> {
+    /// A place before the first range erase that `next` gives.
     pub fn new(next: N) -> Self {
         Self { next, here: None, is_ended: false }
     }
 
-    /// If the place is an erase that ends before or at `key`, goes to the next one and returns it; `None` once the place is
-    /// right for `key`, or the stream has ended. Without a key it goes to the next one in any case.
+    /// If the range erase at the place ends before or at `key`, goes to the next one and returns it. Returns `None` once the
+    /// place is right for `key`, or the stream has ended. Without a key it goes to the next one in any case.
+    ///
+    /// # Errors
+    ///
+    /// The error of `next`.
     pub fn advance(&mut self, key: Option<&[u8]>) -> Result<Option<&RangeErase>> {
         let is_right = |here: &RangeErase| key.is_some_and(|key| here.keys.ends_after(key));
         if self.is_ended || self.here.as_ref().is_some_and(is_right) {
@@ -167,7 +175,7 @@ impl<N: FnMut() -> Result<Option<RangeErase>>> Covers<N> {
         Ok(self.here.as_ref())
     }
 
-    /// Versions of the range erases over `key`, newest first. The place is right for it: see [`Covers::advance`].
+    /// Versions of the range erases over `key`, newest first. The place must be right for `key`, see [`CoverStream::advance`].
     pub fn of(&self, key: &[u8]) -> &[Version] {
         self.here.as_ref().filter(|here| here.keys.contains(key)).map_or(&[], |here| &here.versions)
     }

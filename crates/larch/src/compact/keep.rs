@@ -1,11 +1,11 @@
-//! Which versions somebody may still see. Pure.
+//! Decides which versions a reader may still see. It knows only versions: neither rows nor files. All functions are pure.
 //!
-//! Readers read at the *boundaries*: the pinned versions and the newest one. What lies between two neighbouring
-//! boundaries is a stripe; of a key's versions within one stripe only the newest can be seen.
+//! Readers read at the *boundaries*: the pinned versions and the newest version. The versions between two neighbouring
+//! boundaries are a stripe. If a key has several versions in one stripe, readers can see only the newest of them.
 
 use sst::Version;
 
-/// The stripe of `version`: how many boundaries are less. Versions newer than all boundaries are in the last one.
+/// The stripe of `version`: how many boundaries are less. Versions newer than all boundaries are in the last stripe.
 fn stripe(boundaries: &[Version], version: Version) -> usize {
     boundaries.partition_point(|&boundary| boundary < version)
 }
@@ -15,7 +15,7 @@ pub fn is_in_oldest_stripe(boundaries: &[Version], version: Version) -> bool {
     stripe(boundaries, version) == 0
 }
 
-/// Of `versions`, newest first, the newest of each stripe.
+/// The newest version of each stripe among `versions`, which are sorted from newest to oldest.
 pub fn newest_of_each_stripe(boundaries: &[Version], versions: &[Version]) -> Vec<Version> {
     let mut kept: Vec<Version> = Vec::new();
     for &version in versions {
@@ -26,21 +26,22 @@ pub fn newest_of_each_stripe(boundaries: &[Version], versions: &[Version]) -> Ve
     kept
 }
 
-/// Looks at the versions of one key, newest first.
+/// Decides about the versions of one key, which it is asked for from newest to oldest.
 #[derive(Debug, Default)]
 pub struct KeyFilter {
-    seen: Option<usize>,
+    /// The stripe of the last version.
+    last: Option<usize>,
 }
 
 impl KeyFilter {
-    /// Whether `version` can be seen, given that range erases at `covers` (newest first, at least the newest of each stripe)
-    /// hide the key.
+    /// Whether a reader can see `version` of the key. Range erases at the versions `covers` lie over the key: sorted from newest
+    /// to oldest, and at least the newest of each stripe.
     pub fn keep(&mut self, boundaries: &[Version], version: Version, covers: &[Version]) -> bool {
         let stripe_here = stripe(boundaries, version);
-        if self.seen.replace(stripe_here) == Some(stripe_here) {
+        if self.last.replace(stripe_here) == Some(stripe_here) {
             return false;
         }
-        // The oldest cover newer than the version is the first to hide it.
+        // Among the covers that are newer than the version, the oldest is the first that hides it.
         let hidden_by = covers.iter().rev().find(|&&cover| cover > version);
         hidden_by.is_none_or(|&cover| stripe(boundaries, cover) != stripe_here)
     }

@@ -1,7 +1,9 @@
-//! What to compact next, as a pure function of a table's files.
+//! Picks what to compact next, as a pure function of a table's files, the options and the oldest reader. It does not know how
+//! a compaction is done.
 //!
-//! Level sizes follow the data: the largest level counts as the deepest, each one above is a tenth of it, and the
-//! uppermost one that is worth having takes what comes from level 0 (RocksDB's "dynamic level bytes").
+//! The sizes of levels follow the data, as with "dynamic level bytes" in RocksDB: the target of the deepest level is the size
+//! of the largest one, and each level above has a target that is smaller by the factor `growth`. The base is the uppermost
+//! level whose target is worth having; files of level 0 are merged into it.
 
 use crate::event::CompactionReason;
 use crate::manifest::{DbFile, LEVELS, TableFiles};
@@ -12,37 +14,37 @@ use sst::{KeyBounds, Version};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-/// What to do with a table.
+/// What to do next with the files of a table.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Choice {
+pub enum Pick {
     /// Its levels are in shape.
     Nothing,
-    /// A file can go down as it is: nothing there overlaps it.
+    /// A file can go to a deeper level as it is, because nothing on the way overlaps it.
     Move {
-        /// Where it is.
+        /// Its level.
         from: usize,
-        /// Where it goes.
+        /// The level that it goes to.
         to: usize,
         /// Its number.
         number: u64,
-        /// How much it is wanted, at least 1.
+        /// How urgent it is, at least 1.
         score: f64,
     },
     /// Files are to be merged into a level.
     Merge {
         /// Level and number of each input.
         inputs: Vec<(usize, u64)>,
-        /// Where the result goes.
+        /// The level of the result.
         to: usize,
-        /// How much it is wanted, at least 1.
+        /// How urgent it is, at least 1.
         score: f64,
         /// Why.
         reason: CompactionReason,
     },
 }
 
-impl Choice {
-    /// How much it is wanted.
+impl Pick {
+    /// How urgent it is; 0 for nothing.
     pub fn score(&self) -> f64 {
         match self {
             Self::Nothing => 0.0,
@@ -53,33 +55,33 @@ impl Choice {
 
 const DEEPEST: usize = LEVELS - 1;
 
-/// Files of level 0 at which writers wait. Beyond them there is room for the files that come without a writer: of flushes that
-/// were asked for, of imports, of a recovery; so level 0 stays within 64 files.
+/// With this many files in level 0 writers wait. There is room for some more files, which come without a writer: from flushes
+/// that a caller asked for, from imports, from a recovery. So level 0 has at most 64 files.
 const STOP_FILES: usize = 48;
 
-/// Files beyond those at which writers wait that flushes may make that were asked for.
+/// How many files flushes and imports that a caller asked for may add to those at which writers wait.
 const ASKED_FILES: usize = 12;
 
-/// Files of a table's level 0 at which its writers wait until a compaction has taken some; more than by default only where
-/// compactions begin late.
+/// How many files level 0 of a table may have before its writers wait until a compaction has taken some. It is more than the
+/// default only if the options let compactions begin late.
 pub fn stop_files(options: &LevelOptions) -> usize {
     STOP_FILES.max(2 * options.level0_files)
 }
 
-/// The same for flushes and imports that were asked for.
+/// The same for flushes and imports that a caller asked for.
 pub fn asked_stop_files(options: &LevelOptions) -> usize {
     stop_files(options) + ASKED_FILES
 }
 
-/// Whether level 0 has so many files that writers wait soon: its compaction goes before all others.
+/// Whether level 0 has so many files that writers will soon have to wait. Then its compaction goes before all others.
 pub fn is_urgent(level0_files: usize, options: &LevelOptions) -> bool {
     level0_files >= stop_files(options) / 2
 }
 
-/// More than any level's share of its size: the score of a level 0 that is urgent.
+/// The score of a level 0 that is urgent, to which its files are added: more than the score of any other level.
 const URGENT_SCORE: f64 = 1e12;
 
-/// Level into which level 0 is merged, and the size each level may have.
+/// The level into which level 0 is merged (the base), and the target size of each level in bytes.
 pub fn targets(table: &TableFiles, options: &LevelOptions) -> (usize, [u64; LEVELS]) {
     let largest = (1..LEVELS).map(|level| table.level_bytes(level)).max().unwrap_or(0);
     let mut targets = [0; LEVELS];
@@ -94,13 +96,13 @@ pub fn targets(table: &TableFiles, options: &LevelOptions) -> (usize, [u64; LEVE
     }
 }
 
-/// Target size of a file in `level`.
+/// Target size of a file in `level`, in bytes.
 pub fn file_bytes(level: usize, base: usize, options: &LevelOptions) -> u64 {
     options.file_bytes << level.saturating_sub(base).min(2)
 }
 
-/// The compaction with the highest score. `seen` is the oldest version that a reader may read at.
-pub fn pick(table: &TableFiles, options: &LevelOptions, seen: Version) -> Choice {
+/// The compaction with the highest score. `oldest` is the oldest version that a reader may read at.
+pub fn pick(table: &TableFiles, options: &LevelOptions, oldest: Version) -> Pick {
     let (base, targets) = targets(table, options);
     let level0_files = table.levels[0].len();
     let level0 = match is_urgent(level0_files, options) {
@@ -109,7 +111,7 @@ pub fn pick(table: &TableFiles, options: &LevelOptions, seen: Version) -> Choice
     };
     let score = |level: usize| match table.level_bytes(level) {
         0 => 0.0,
-        // A level above the base is on its way out.
+        // The target of a level above the base is 0, so that its files move down.
         bytes => bytes as f64 / targets[level].max(1) as f64,
     };
     let (level, score) = (1..DEEPEST)
@@ -118,8 +120,8 @@ pub fn pick(table: &TableFiles, options: &LevelOptions, seen: Version) -> Choice
         .fold((0, if level0 >= 1.0 { level0 } else { 0.0 }), |best, next| if next.1 > best.1 { next } else { best });
     if score == 0.0 {
         return match sparse(table, base) {
-            Choice::Nothing => erased(table, base, seen),
-            choice => choice,
+            Pick::Nothing => erased(table, base, oldest),
+            pick => pick,
         };
     }
     if level == 0 {
@@ -129,17 +131,17 @@ pub fn pick(table: &TableFiles, options: &LevelOptions, seen: Version) -> Choice
     from_level(table, level, to, score)
 }
 
-/// Most files that are rewritten together because little of them is seen.
+/// Most files that are rewritten together because their tables see little of them.
 const MAX_SPARSE: usize = 32;
 
-/// Rewriting a file of which less than half is seen, so that the rest of its space is returned.
-fn sparse(table: &TableFiles, base: usize) -> Choice {
+/// Rewrites a file if the table sees less than half of it, so that the rest of its space is returned.
+fn sparse(table: &TableFiles, base: usize) -> Pick {
     let is_sparse = |file: &DbFile| file.sst.slice.is_some() && file.sst.visible_bytes() < file.bytes() / 2;
-    let Some((level, file)) = table.files().find(|(_, file)| is_sparse(file)) else { return Choice::Nothing };
+    let Some((level, file)) = table.files().find(|(_, file)| is_sparse(file)) else { return Pick::Nothing };
     match level {
         0 => from_level0(table, base, 1.0, CompactionReason::Sparse),
         _ => {
-            // What is left of many files becomes one.
+            // What is left of neighbouring files is written together.
             let first = table.levels[level].iter().position(|other| other.number == file.number).expect("found there");
             let run = table.levels[level][first..].iter().take_while(|file| is_sparse(file)).take(MAX_SPARSE);
             let bounds = union(run).expect("the first is one");
@@ -163,22 +165,22 @@ fn newest(file: &DbFile) -> u64 {
     file.sst.meta.newest.0.saturating_add(file.sst.version_offset)
 }
 
-/// Whether erased rows could go but for a reader at `seen`, the oldest.
-pub fn is_waiting(table: &TableFiles, seen: Version) -> bool {
-    table.files().any(|(_, file)| erased_rows(file) >= MIN_ERASED && newest(file) > seen.0)
+/// Whether a reader at `oldest`, the oldest version that a reader may read at, is what keeps erased rows from being removed.
+pub fn is_waiting(table: &TableFiles, oldest: Version) -> bool {
+    table.files().any(|(_, file)| erased_rows(file) >= MIN_ERASED && newest(file) > oldest.0)
 }
 
-/// Moves erased rows, and the rows that they hide, down to the deepest level with such keys, and there removes them. A file
-/// with a version newer than `seen` is skipped, because a reader may still need its erases. So each choice moves erased rows
-/// down a level or removes them, and no choice repeats without end.
-fn erased(table: &TableFiles, base: usize, seen: Version) -> Choice {
+/// Moves erased rows, and the rows that they hide, down to the deepest level with such keys, and removes them there. A file
+/// with a version newer than `oldest` is skipped, because a reader may still need what its erases hide. So each pick moves
+/// erased rows down a level or removes them, and picks do not repeat without end.
+fn erased(table: &TableFiles, base: usize, oldest: Version) -> Pick {
     let reason = CompactionReason::ErasedRows;
-    let is_full = |file: &DbFile| erased_rows(file) >= MIN_ERASED && newest(file) <= seen.0;
+    let is_full = |file: &DbFile| erased_rows(file) >= MIN_ERASED && newest(file) <= oldest.0;
     let rows: HashMap<u64, u64> = table.files().map(|(_, file)| (file.number, file.sst.rows().count())).collect();
-    let choices = table.files().filter(|(_, file)| is_full(file)).map(|(level, file)| {
+    let picks = table.files().filter(|(_, file)| is_full(file)).map(|(level, file)| {
         let bounds = file.sst.bounds();
         let below = (level + 1..LEVELS).find(|&below| !overlapping(table, below, bounds).is_empty());
-        let choice = match (level, below) {
+        let pick = match (level, below) {
             (0, _) => {
                 let files = &table.levels[0];
                 let bounds = union(files.iter()).expect("the file is one of them");
@@ -189,15 +191,15 @@ fn erased(table: &TableFiles, base: usize, seen: Version) -> Choice {
             }
             (_, None) => merge(table, Vec::new(), bounds.clone(), level..=level, 1.0, reason),
         };
-        (erased_rows(file), choice)
+        (erased_rows(file), pick)
     });
-    let pays = |(erased, choice): &(u64, Choice)| match choice {
-        Choice::Merge { inputs, .. } => {
+    let pays = |(erased, pick): &(u64, Pick)| match pick {
+        Pick::Merge { inputs, .. } => {
             inputs.iter().map(|(_, number)| rows[number]).sum::<u64>() <= erased.saturating_mul(ROWS_FOR_ERASED)
         }
         _ => false,
     };
-    choices.filter(pays).max_by_key(|(erased, _)| *erased).map_or(Choice::Nothing, |(_, choice)| choice)
+    picks.filter(pays).max_by_key(|(erased, _)| *erased).map_or(Pick::Nothing, |(_, pick)| pick)
 }
 
 fn overlapping<'a>(table: &'a TableFiles, level: usize, bounds: &KeyBounds) -> Vec<&'a Arc<DbFile>> {
@@ -208,19 +210,19 @@ fn union<'a>(files: impl Iterator<Item = &'a Arc<DbFile>>) -> Option<KeyBounds> 
     files.map(|file| file.sst.bounds().clone()).reduce(|a, b| a.union(&b))
 }
 
-/// All of level 0 at once, so that its order of ages needs no thought; and what lies between it and the base.
-fn from_level0(table: &TableFiles, base: usize, score: f64, reason: CompactionReason) -> Choice {
+/// Merges all files of level 0 at once, so that the order of their ages is kept, with what lies between level 0 and the base.
+fn from_level0(table: &TableFiles, base: usize, score: f64, reason: CompactionReason) -> Pick {
     let files = &table.levels[0];
     let bounds = union(files.iter()).expect("level 0 has files");
     if let [only] = files.as_slice()
         && (1..=base).all(|level| overlapping(table, level, &bounds).is_empty())
     {
-        return Choice::Move { from: 0, to: base, number: only.number, score };
+        return Pick::Move { from: 0, to: base, number: only.number, score };
     }
     merge(table, files.iter().map(|file| (0, file.number)).collect(), bounds, 1..=base, score, reason)
 }
 
-/// `inputs` and everything of `levels` that overlaps them, into the last of these.
+/// Merges `inputs`, which lie within `bounds`, and everything in `levels` that overlaps them, into the last of these levels.
 fn merge(
     table: &TableFiles,
     mut inputs: Vec<(usize, u64)>,
@@ -228,9 +230,9 @@ fn merge(
     levels: RangeInclusive<usize>,
     score: f64,
     reason: CompactionReason,
-) -> Choice {
+) -> Pick {
     let to = *levels.end();
-    // What is merged from a level above `to` may widen the bounds.
+    // Files from a level above `to` may widen the bounds.
     for level in levels {
         let mut files = overlapping(table, level, &bounds);
         if level == to {
@@ -241,11 +243,11 @@ fn merge(
         }
         inputs.extend(files.iter().map(|file| (level, file.number)));
     }
-    Choice::Merge { inputs, to, score, reason }
+    Pick::Merge { inputs, to, score, reason }
 }
 
-/// Adds the files after `files` whose bounds tie with theirs because the keys differ only where bounds are cut: their
-/// order is that of their numbers, and what replaces `files` has higher ones.
+/// Adds the files after `files` whose bounds are equal to theirs because the keys differ only beyond the length of bounds.
+/// Such files are ordered by their numbers, and the files that replace `files` have higher numbers.
 fn add_ties<'a>(level: &'a [Arc<DbFile>], files: &mut Vec<&'a Arc<DbFile>>) {
     let Some(last) = files.last().and_then(|last| level.iter().position(|file| file.number == last.number)) else {
         return;
@@ -259,8 +261,8 @@ fn add_ties<'a>(level: &'a [Arc<DbFile>], files: &mut Vec<&'a Arc<DbFile>>) {
     }
 }
 
-/// The file of `level` that has the least to be rewritten below for its size; erased rows count against waiting.
-fn from_level(table: &TableFiles, level: usize, to: usize, score: f64) -> Choice {
+/// Takes the file of `level` that needs the least rewriting below it for its size. A file with erased rows is taken earlier.
+fn from_level(table: &TableFiles, level: usize, to: usize, score: f64) -> Pick {
     let cost = |file: &Arc<DbFile>| {
         let below: u64 = (level + 1..=to)
             .flat_map(|level| overlapping(table, level, file.sst.bounds()))
@@ -270,18 +272,18 @@ fn from_level(table: &TableFiles, level: usize, to: usize, score: f64) -> Choice
         (below as f64 / file.bytes() as f64) * (1.0 - erased / 2.0)
     };
     let best = table.levels[level].iter().map(|file| (cost(file), file)).min_by(|(a, _), (b, _)| a.total_cmp(b));
-    let Some((_, file)) = best else { return Choice::Nothing };
+    let Some((_, file)) = best else { return Pick::Nothing };
     let bounds = file.sst.bounds();
     if (level + 1..=to).all(|level| overlapping(table, level, bounds).is_empty()) {
-        return Choice::Move { from: level, to, number: file.number, score };
+        return Pick::Move { from: level, to, number: file.number, score };
     }
     merge(table, vec![(level, file.number)], bounds.clone(), level + 1..=to, score, CompactionReason::LevelSize)
 }
 
-/// Every file of the table into the deepest level; nothing if they are there, written under the options of now, and hold
-/// nothing that could go.
-pub fn everything(table: &TableFiles) -> Choice {
-    let settled = |(level, file): (usize, &Arc<DbFile>)| {
+/// Merges every file of the table into the deepest level. There is nothing to do if all files are there already, were written
+/// under the present options, and hold nothing that could be removed.
+pub fn everything(table: &TableFiles) -> Pick {
+    let is_done = |(level, file): (usize, &Arc<DbFile>)| {
         let meta = &file.sst.meta;
         level == DEEPEST
             && file.number >= table.info.since
@@ -290,11 +292,11 @@ pub fn everything(table: &TableFiles) -> Choice {
             && meta.range_erases.is_none()
             && meta.main.is_none_or(|main| main.totals.erased == 0)
     };
-    if table.files().all(settled) {
-        return Choice::Nothing;
+    if table.files().all(is_done) {
+        return Pick::Nothing;
     }
     let inputs = table.files().map(|(level, file)| (level, file.number)).collect();
-    Choice::Merge { inputs, to: DEEPEST, score: 1.0, reason: CompactionReason::Asked }
+    Pick::Merge { inputs, to: DEEPEST, score: 1.0, reason: CompactionReason::Asked }
 }
 
 #[cfg(test)]

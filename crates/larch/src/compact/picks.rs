@@ -1,42 +1,43 @@
-//! Which tables a compaction looks at: those that changed since it looked last, so that its work does not grow with the
-//! number of tables. It does not know what is picked, or why.
+//! Which tables a compaction examines: those that changed since they were examined last, so that its work does not grow with
+//! the number of tables. It remembers what was picked for each table, and does not know why.
 //!
-//! Thread safe. An install notes tables at any time; only who changes levels looks.
+//! Thread safe. An install may note tables at any time. All other calls are made under the lock of compactions.
 
-use super::pick::Choice;
+use super::pick::Pick;
 use crate::manifest::{Edit, FileSet, TableFiles, TableId};
 use os::sync::Mutex;
 use sst::Version;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is known of the tables without looking at them.
+/// What is known of the tables without examining them.
 #[derive(Debug, Default)]
 pub struct Picks {
-    state: Mutex<State>,
+    state: Mutex<PickState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// Not looked at since they changed.
+struct PickState {
+    /// Tables that were not examined since they changed.
     changed: BTreeSet<TableId>,
-    /// What those want that want something.
-    wanted: BTreeMap<TableId, Choice>,
-    /// Of these there may be more to do once no reader is older.
+    /// What was picked for the tables that need something.
+    picked: BTreeMap<TableId, Pick>,
+    /// Tables for which there may be more to do once the oldest readers are gone.
     waiting: BTreeSet<TableId>,
+    /// How many tables were examined so far.
     #[cfg(test)]
-    looked_at: u64,
+    examined: u64,
     /// The oldest version that a reader could read at when the tables in `waiting` were examined last.
     oldest: Version,
 }
 
 impl Picks {
-    /// For a database that was just opened: each table is to be looked at.
+    /// For a database that was just opened: each table is to be examined.
     pub fn of(files: &FileSet) -> Self {
         let changed = files.tables.keys().copied().collect();
-        Self { state: Mutex::new(State { changed, ..State::default() }) }
+        Self { state: Mutex::new(PickState { changed, ..PickState::default() }) }
     }
 
-    /// Notes the tables that `edits`, which are installed, have changed.
+    /// Notes the tables that were changed by `edits`, which are installed.
     pub fn note(&self, edits: &[Edit]) {
         let mut tables = edits.iter().filter_map(Edit::table).peekable();
         if tables.peek().is_some() {
@@ -45,7 +46,7 @@ impl Picks {
     }
 
     /// Takes the tables to examine while `oldest` is the oldest version that a reader may read at. The caller passes each of
-    /// them to [`Picks::looked`] or to [`Picks::put_off`].
+    /// them to [`Picks::examined`], [`Picks::put_off`] or [`Picks::forget`].
     pub fn take(&self, oldest: Version) -> Vec<TableId> {
         let mut state = self.state.lock();
         let mut tables = std::mem::take(&mut state.changed);
@@ -61,16 +62,16 @@ impl Picks {
         self.state.lock().changed.extend(tables);
     }
 
-    /// Notes what a table wants, and whether it is to be looked at again when the oldest reader is gone.
-    pub fn looked(&self, table: TableId, choice: Choice, is_waiting: bool) {
+    /// Notes what was picked for a table, and whether to examine it again when the oldest reader is gone.
+    pub fn examined(&self, table: TableId, pick: Pick, is_waiting: bool) {
         let mut state = self.state.lock();
         #[cfg(test)]
         {
-            state.looked_at += 1;
+            state.examined += 1;
         }
-        match choice {
-            Choice::Nothing => state.wanted.remove(&table),
-            choice => state.wanted.insert(table, choice),
+        match pick {
+            Pick::Nothing => state.picked.remove(&table),
+            pick => state.picked.insert(table, pick),
         };
         if is_waiting {
             state.waiting.insert(table)
@@ -79,35 +80,31 @@ impl Picks {
         };
     }
 
-    /// If a table waits for its oldest readers to end: the oldest version that a reader could read at when it was examined.
+    /// The oldest version that a reader could read at when the waiting tables were examined; `None` if no table waits.
     pub fn waits_for(&self) -> Option<Version> {
         let state = self.state.lock();
         (!state.waiting.is_empty()).then_some(state.oldest)
     }
 
-    /// Forgets what a table wanted: it was done, or the table is gone.
+    /// Forgets a table that is gone.
     pub fn forget(&self, table: TableId) {
         let mut state = self.state.lock();
-        state.wanted.remove(&table);
+        state.picked.remove(&table);
         state.waiting.remove(&table);
     }
 
-    /// What is most wanted of the tables that `may` be compacted, with the table's files in `files`.
-    pub fn most_wanted<'f>(
-        &self,
-        files: &'f FileSet,
-        may: impl Fn(TableId) -> bool,
-    ) -> Option<(&'f TableFiles, Choice)> {
+    /// The pick with the highest score among the tables that `may` be compacted, with the files that the table has in `files`.
+    pub fn best<'f>(&self, files: &'f FileSet, may: impl Fn(TableId) -> bool) -> Option<(&'f TableFiles, Pick)> {
         let state = self.state.lock();
-        let wanted = state.wanted.iter().filter(|(table, _)| may(**table));
-        let (table, choice) = wanted.max_by(|(_, a), (_, b)| a.score().total_cmp(&b.score()))?;
-        Some((files.tables.get(table)?, choice.clone()))
+        let picked = state.picked.iter().filter(|(table, _)| may(**table));
+        let (table, pick) = picked.max_by(|(_, a), (_, b)| a.score().total_cmp(&b.score()))?;
+        Some((files.tables.get(table)?, pick.clone()))
     }
 
-    /// How many tables were looked at so far.
+    /// How many tables were examined so far.
     #[cfg(test)]
-    pub fn looked_at(&self) -> u64 {
-        self.state.lock().looked_at
+    pub fn examined_count(&self) -> u64 {
+        self.state.lock().examined
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Core;
 use super::snapshots::PinnedVersion;
-use crate::background::Closing;
+use crate::background::BackgroundClose;
 use crate::error::{Error, Result};
 use crate::manifest::{TableId, TableInfo};
 use crate::read::ahead;
@@ -39,7 +39,7 @@ impl Drop for DatabaseHandle {
         core.background.stop();
         let threads = core.env.machine.threads.clone();
         if Duty::is_taken() && threads.are_real() {
-            *core.closing.lock() = Some(Closing::begin());
+            *core.closing.lock() = Some(BackgroundClose::begin());
             // Even what is left to do when nothing runs may need a lock that this thread has.
             threads.hand_over(Box::new(move || drop(core)));
         } else {

@@ -14,7 +14,7 @@
 use super::fresh::FreshFiles;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
-use crate::manifest::log::Written;
+use crate::manifest::log::EditsOutcome;
 use crate::manifest::{Edit, FileSet, ManifestLog};
 use crate::read::View;
 use os::sync::Arc;
@@ -83,12 +83,12 @@ impl Core {
         // From here on they are not ours to remove, but for the one case that is known to leave the manifest as it was.
         let paths = fresh.take_paths();
         match log.commit(edits) {
-            Written::Durable => {}
-            Written::Not(error) => {
+            EditsOutcome::Durable => {}
+            EditsOutcome::Not(error) => {
                 paths.into_iter().for_each(|path| fresh.add(path));
                 return Err(error.into());
             }
-            Written::Unknown(cause) => {
+            EditsOutcome::Unknown(cause) => {
                 let what = "the last change of tables and files is durable";
                 return Err(self.stop_writes(Error::OutcomeUnknown { what, cause }));
             }

@@ -19,7 +19,7 @@ const GROUPS: u8 = 130;
 
 /// Where a file comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Origin {
+pub struct FileOrigin {
     /// Id of the table.
     pub table: Option<u32>,
     /// Its name.
@@ -44,8 +44,8 @@ pub fn encode(table: &TableInfo) -> Vec<u8> {
 }
 
 /// What can be read of it.
-pub fn decode(mut bytes: &[u8]) -> Origin {
-    let mut origin = Origin::default();
+pub fn decode(mut bytes: &[u8]) -> FileOrigin {
+    let mut origin = FileOrigin::default();
     while let Some(Field { number, bytes: mut field }) = Field::take(&mut bytes) {
         match number {
             TABLE => origin.table = varint::take(&mut field).and_then(|id| id.try_into().ok()),
@@ -88,7 +88,7 @@ mod tests {
         ] {
             let bytes = encode(&table(name.clone(), groups.clone()));
             assert!(bytes.len() <= MAX_ORIGIN_BYTES);
-            let expected = Origin { table: Some(300), name: Some(name), groups: fits.then_some(groups) };
+            let expected = FileOrigin { table: Some(300), name: Some(name), groups: fits.then_some(groups) };
             assert_eq!(decode(&bytes), expected);
             for end in 0..bytes.len() {
                 decode(&bytes[..end]);

@@ -29,7 +29,7 @@ pub struct Outputs {
     /// Erases of the current key that are kept only if something older is.
     held_back: Vec<Version>,
     held_key: Vec<u8>,
-    open: Option<Open>,
+    open: Option<OpenFile>,
     written: Vec<(u64, Meta)>,
     /// The files of both.
     fresh: FreshFiles,
@@ -45,7 +45,7 @@ pub struct NewFiles {
     pub fresh: FreshFiles,
 }
 
-struct Open {
+struct OpenFile {
     builder: SstBuilder,
     number: u64,
     /// Length of the file from which on the builder's memory is looked at again.
@@ -168,7 +168,7 @@ impl Outputs {
         Ok(&mut open.builder)
     }
 
-    fn create(&mut self) -> Result<Open> {
+    fn create(&mut self) -> Result<OpenFile> {
         let (number, now) = {
             let _numbering = self.core.writes.numbering.read();
             (self.core.writes.new_number(), self.core.views.table_info(self.table.id))
@@ -182,7 +182,7 @@ impl Outputs {
         let options = options.build(filter, self.core.env.options.compat);
         let builder = SstBuilder::new(file, path, self.core.env.machine.random.next_u64(), options);
         let builder = builder.with_origin(origin::encode(&self.table));
-        Ok(Open { builder, number, look_at: 0 })
+        Ok(OpenFile { builder, number, look_at: 0 })
     }
 
     /// Finishes the open file, which ends before `cut`; `None` is the end of all keys.

@@ -327,7 +327,7 @@ impl Database {
     /// included.
     pub fn rename_table(&self, name: &str, new: &str) -> Result<Table> {
         let table = self.existing_table(name)?.ok_or_else(|| Error::NoSuchTable(name.to_owned()))?;
-        table.shared(new, share::Part::Whole)
+        table.shared(new, share::SharedPart::Whole)
     }
 
     /// An empty batch.

@@ -15,7 +15,7 @@ use crate::options::TableOptions;
 use crate::read::{Key, PartList, Prefetched, Range, Reader, Scan, Tried, Value};
 use crate::tables::import::Import;
 use crate::tables::{define, share};
-use crate::warm::loader::{Loader, Warmed};
+use crate::warm::loader::{PageLoader, Warmed};
 use crate::write::batch::BatchOps;
 use crate::write::{commit, limits};
 use os::sync::Arc;
@@ -332,7 +332,7 @@ impl Table {
     /// # }
     /// ```
     pub fn clone_as(&self, name: &str) -> Result<Self> {
-        self.shared(name, share::Part::Copy)
+        self.shared(name, share::SharedPart::Copy)
     }
 
     /// A new table `name` with the rows whose keys are not less than `key`, which leave this one, in one commit. Snapshots
@@ -353,11 +353,11 @@ impl Table {
     /// ```
     pub fn split_off(&self, key: impl AsRef<[u8]>, name: &str) -> Result<Self> {
         limits::check_key(key.as_ref())?;
-        self.shared(name, share::Part::From(key.as_ref()))
+        self.shared(name, share::SharedPart::From(key.as_ref()))
     }
 
     /// A new table `name` that sees `part` of this one.
-    pub(super) fn shared(&self, name: &str, part: share::Part<'_>) -> Result<Self> {
+    pub(super) fn shared(&self, name: &str, part: share::SharedPart<'_>) -> Result<Self> {
         let info = share::share(self.core(), self.identity(), define::check_name(name)?, part)?;
         Ok(Self::new(self.inner.handle.clone(), info))
     }
@@ -500,7 +500,7 @@ impl Table {
         let Some(keys) = bounds::keys(&range) else {
             return Ok(Warmed { is_whole: true, ..Warmed::default() });
         };
-        let mut loader = Loader::new(&self.core().env.cache, Reason::Warm, most_bytes, &mut progress);
+        let mut loader = PageLoader::new(&self.core().env.cache, Reason::Warm, most_bytes, &mut progress);
         let is_whole = loader.files(&files, &keys).map_err(|error| self.core().outdated(error, at))?;
         Ok(Warmed { bytes: loader.bytes, page_reads: loader.page_reads(), is_whole })
     }

@@ -1,8 +1,8 @@
 //! SSTs, logs and manifests as text for people: by their files, or all SSTs of a table.
 
 use crate::error::{Error, Result};
-use crate::files::origin::{self, Origin};
-use crate::log::record::{Kind, LogError, RecordReader};
+use crate::files::origin::{self, FileOrigin};
+use crate::log::record::{LogError, LogKind, RecordReader};
 use crate::log::wal::LogReader;
 use crate::manifest::db_file::sst_name;
 use crate::manifest::edit::Framing;
@@ -29,7 +29,7 @@ pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn
     let read = file.read_at(&mut magic, 0).map_err(|error| Error::io("read", path, error))?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if &magic[..read] == b"LARCHLOG" || name.ends_with(".log") || name.starts_with("MANIFEST-") {
-        let is_manifest = match RecordReader::open(&*machine.disk, path, Kind::Manifest, None) {
+        let is_manifest = match RecordReader::open(&*machine.disk, path, LogKind::Manifest, None) {
             Ok(reader) => reader.header().is_some(),
             Err(_) => false,
         };
@@ -37,7 +37,7 @@ pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn
     }
     let (meta, origin) = sst::read_origin(&*file, path)?;
     if meta.has_origin {
-        let Origin { table, name, groups } = origin::decode(&origin);
+        let FileOrigin { table, name, groups } = origin::decode(&origin);
         let (id, name) = (table.unwrap_or(0), name.unwrap_or_default());
         let groups = groups.filter(|groups| !groups.is_empty()).map(|groups| format!(" groups {}", groups.join(" ")));
         line(out, format_args!("written for table {id} {name:?}{}", groups.unwrap_or_default()))?;
@@ -80,7 +80,7 @@ pub fn dump_table(files: &TableFiles, cache: &Arc<PageCache>, detail: DumpDetail
 }
 
 fn manifest(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
-    let mut reader = RecordReader::open(&*machine.disk, path, Kind::Manifest, None)?;
+    let mut reader = RecordReader::open(&*machine.disk, path, LogKind::Manifest, None)?;
     let header = *reader.header().expect("the caller saw a header");
     line(out, format_args!("manifest {} id {:016x}", header.number, header.log_id))?;
     let framing = Framing::of(header.features);

@@ -245,7 +245,7 @@ impl Table {
         let visited = session.notes().map_or(0, |notes| notes.files().len());
         // Sources are asked until one decides: that is the last.
         let verdict = |i: usize| if i + 1 == visited { decided } else { Verdict::Nothing };
-        Ok(known.explain(&session, verdict, Read { version: at, answer, memtables, memory_rows }))
+        Ok(known.explain(&session, verdict, ReadOutcome { version: at, answer, memtables, memory_rows }))
     }
 
     fn explain_scan_of(
@@ -280,7 +280,7 @@ impl Table {
             }
         }
         let answer = Explained::Rows { rows, value_bytes };
-        Ok(known.explain(scan.session(), |_| Verdict::Walked, Read { version, answer, memtables, memory_rows }))
+        Ok(known.explain(scan.session(), |_| Verdict::Walked, ReadOutcome { version, answer, memtables, memory_rows }))
     }
 }
 
@@ -331,7 +331,7 @@ impl Snapshot {
 }
 
 /// What came of a read, beside its pages.
-struct Read {
+struct ReadOutcome {
     version: Version,
     answer: Explained,
     memtables: u64,
@@ -386,7 +386,7 @@ impl Known {
 
     /// Puts together what the reader noted and what the read came to: `verdict` is that of the file visited at a place in the
     /// order, unless its filter had it.
-    fn explain(&self, session: &Session, verdict: impl Fn(usize) -> Verdict, read: Read) -> Explanation {
+    fn explain(&self, session: &Session, verdict: impl Fn(usize) -> Verdict, read: ReadOutcome) -> Explanation {
         let notes = &*session.notes().expect("a read that is explained takes notes");
         let files = notes.files().iter().enumerate().map(|(i, file)| {
             let KnownFile { level, number, rows, bytes } = self.file(file);
@@ -401,7 +401,7 @@ impl Known {
         let visited: HashSet<u64> = files.iter().map(|file| file.number).collect();
         let (levels, rounds) = (self.levels(&visited), session.rounds());
         let (visits, visits_left_out) = (self.visits(notes), notes.visits_left_out());
-        let Read { version, answer, memtables, memory_rows } = read;
+        let ReadOutcome { version, answer, memtables, memory_rows } = read;
         Explanation { version, answer, memtables, memory_rows, files, levels, rounds, visits, visits_left_out }
     }
 

@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_secs(60);
 
 /// Where a scrub is.
 #[derive(Debug, Default)]
-struct Place {
+struct ScrubProgress {
     /// When the round began; `None` between two rounds.
     began: Option<Duration>,
     /// When the last one began.
@@ -44,7 +44,7 @@ struct Walk {
     file: Arc<DbFile>,
     raw: Arc<dyn File>,
     /// What is left, the next last.
-    left: Vec<Left>,
+    left: Vec<UnreadPage>,
 }
 
 impl std::fmt::Debug for Walk {
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Walk {
 }
 
 /// A page to be read.
-enum Left {
+enum UnreadPage {
     Branch(TreeKind, Branch),
     /// A chunk of a value.
     Value(Address),
@@ -64,7 +64,7 @@ enum Left {
 #[derive(Debug)]
 pub struct ScrubJob {
     core: Weak<Core>,
-    place: Mutex<Place>,
+    place: Mutex<ScrubProgress>,
 }
 
 impl ScrubJob {
@@ -83,15 +83,17 @@ impl Job for ScrubJob {
         }
         let read = piece(&core, &mut self.place.lock(), PIECE_BYTES.min(rate));
         let wait = match read {
-            Piece::Read(bytes) => Duration::from_nanos((u128::from(bytes) * 1_000_000_000 / u128::from(rate)) as u64),
-            Piece::RoundIsOver(wait) => wait,
+            ScrubPiece::Read(bytes) => {
+                Duration::from_nanos((u128::from(bytes) * 1_000_000_000 / u128::from(rate)) as u64)
+            }
+            ScrubPiece::RoundIsOver(wait) => wait,
         };
         core.background.wake_scrub_after(wait);
         Polled::Idle
     }
 }
 
-enum Piece {
+enum ScrubPiece {
     /// So many bytes were read.
     Read(u64),
     /// Nothing is to be read before this time has passed.
@@ -99,16 +101,16 @@ enum Piece {
 }
 
 /// Reads some pages, until they are `most_bytes` together.
-fn piece(core: &Core, place: &mut Place, most_bytes: u64) -> Piece {
+fn piece(core: &Core, place: &mut ScrubProgress, most_bytes: u64) -> ScrubPiece {
     let damage = &core.background.damage;
     let now = core.env.machine.clock.now();
     if place.began.is_none() {
         let next = place.last_began.map_or(now, |last| last + ROUND);
         if next > now {
-            return Piece::RoundIsOver(next - now);
+            return ScrubPiece::RoundIsOver(next - now);
         }
         if next_file(core, None).is_none() {
-            return Piece::RoundIsOver(LOOK);
+            return ScrubPiece::RoundIsOver(LOOK);
         }
         (place.began, place.last_began, place.done) = (Some(now), Some(now), None);
     }
@@ -147,7 +149,7 @@ fn piece(core: &Core, place: &mut Place, most_bytes: u64) -> Piece {
         place.walk = Some(walk);
     }
     damage.bytes.fetch_add(bytes, Ordering::Relaxed);
-    Piece::Read(bytes)
+    ScrubPiece::Read(bytes)
 }
 
 /// The file with the least number above `done`.
@@ -160,7 +162,7 @@ fn next_file(core: &Core, done: Option<u64>) -> Option<(String, Arc<DbFile>)> {
 
 fn begin(table: String, file: Arc<DbFile>) -> Walk {
     let trees: Vec<TreeKind> = file.sst.meta.trees().map(|(kind, _)| kind).collect();
-    let tops = trees.into_iter().filter_map(|kind| Some(Left::Branch(kind, file.sst.top(kind)?)));
+    let tops = trees.into_iter().filter_map(|kind| Some(UnreadPage::Branch(kind, file.sst.top(kind)?)));
     let left = tops.collect();
     let raw = file.sst.file.around_cache();
     Walk { table, file, raw, left }
@@ -168,10 +170,10 @@ fn begin(table: String, file: Arc<DbFile>) -> Walk {
 
 impl Walk {
     /// Reads a page and notes what is below it; how many bytes that took.
-    fn step(&mut self, core: &Core, left: Left) -> u64 {
+    fn step(&mut self, core: &Core, left: UnreadPage) -> u64 {
         let (at, kind) = match &left {
-            Left::Branch(_, branch) => (branch.subtree.address, branch.kind),
-            Left::Value(at) => (*at, PageKind::Value),
+            UnreadPage::Branch(_, branch) => (branch.subtree.address, branch.kind),
+            UnreadPage::Value(at) => (*at, PageKind::Value),
         };
         if let Err(error) = self.compare(&at, kind).and_then(|()| self.go_below(core, left)) {
             let file = self.file.path().to_owned();
@@ -196,8 +198,8 @@ impl Walk {
     }
 
     /// Notes the pages below a node and the values outside a page of rows.
-    fn go_below(&mut self, core: &Core, left: Left) -> pages::Result<()> {
-        let Left::Branch(tree, branch) = left else { return Ok(()) };
+    fn go_below(&mut self, core: &Core, left: UnreadPage) -> pages::Result<()> {
+        let UnreadPage::Branch(tree, branch) = left else { return Ok(()) };
         // Filters and range erases refer to nothing.
         if branch.subtree.level == 0 && matches!(tree, TreeKind::Filter | TreeKind::RangeErases) {
             return Ok(());
@@ -206,10 +208,10 @@ impl Walk {
         let session = Session::new(&core.env.cache, Reason::Check, Admit::Pass);
         let page = retry(&session, || session.page(sst.file.at(&branch.subtree.address, branch.kind)))?;
         if branch.subtree.level == 0 {
-            self.left.extend(sst.values_outside(tree, &page).into_iter().map(Left::Value));
+            self.left.extend(sst.values_outside(tree, &page).into_iter().map(UnreadPage::Value));
         } else {
             let below = sst.branches(tree, &branch, &page)?;
-            self.left.extend(below.into_iter().rev().map(|branch| Left::Branch(tree, branch)));
+            self.left.extend(below.into_iter().rev().map(|branch| UnreadPage::Branch(tree, branch)));
         }
         Ok(())
     }

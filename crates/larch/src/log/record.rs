@@ -26,7 +26,7 @@ mod header;
 mod reader;
 mod writer;
 
-pub use header::{EDIT_FIELDS, HEADER_BYTES, Header, Kind, Previous};
+pub use header::{EDIT_FIELDS, HEADER_BYTES, Header, LogKind, Previous};
 pub use reader::{RecordReader, Tear};
 pub use writer::{LogFile, RecordWriter};
 

@@ -85,7 +85,7 @@ impl Disk for RestingDisk {
         if !matches!(access, Access::Create | Access::Write) {
             return Ok(file);
         }
-        let state = State { file: Some(file), users: 0, writes: 0, synced: 0 };
+        let state = FileState { file: Some(file), users: 0, writes: 0, synced: 0 };
         let file = Arc::new(RestingFile {
             disk: self.disk.clone(),
             path: path.to_owned(),
@@ -139,14 +139,14 @@ impl Disk for RestingDisk {
 struct RestingFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<FileState>,
     /// The sync that failed: its kind, and its words.
     failed: OnceLock<(io::ErrorKind, String)>,
     activity: Arc<Activity>,
 }
 
 #[derive(Debug)]
-struct State {
+struct FileState {
     /// `None` while it rests.
     file: Option<Arc<dyn File>>,
     /// Calls that have the file now.

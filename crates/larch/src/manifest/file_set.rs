@@ -47,7 +47,7 @@ pub struct FileSet {
 
 /// Why an edit cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum EditRefusal {
     /// The table is not there; perhaps it was dropped.
     #[error("table {} is not there", .0.0)]
     NoTable(TableId),
@@ -56,7 +56,7 @@ pub enum Refusal {
     Contradiction(String),
 }
 
-impl From<String> for Refusal {
+impl From<String> for EditRefusal {
     fn from(why: String) -> Self {
         Self::Contradiction(why)
     }
@@ -72,7 +72,12 @@ impl FileSet {
     /// durable.
     ///
     /// The last number, table id and version there can be are refused: what comes next would have none.
-    pub fn apply(&mut self, edit: &Edit, opener: &FileOpener, removed: &mut Vec<Arc<DbFile>>) -> Result<(), Refusal> {
+    pub fn apply(
+        &mut self,
+        edit: &Edit,
+        opener: &FileOpener,
+        removed: &mut Vec<Arc<DbFile>>,
+    ) -> Result<(), EditRefusal> {
         match edit {
             Edit::Database(id) => self.database = *id,
             Edit::Epoch(epoch) => self.epoch = *epoch,
@@ -98,7 +103,7 @@ impl FileSet {
                 self.change(*id, |table| table.info = info)?;
             }
             Edit::DropTable(id) => {
-                let table = self.tables.remove(id).ok_or(Refusal::NoTable(*id))?;
+                let table = self.tables.remove(id).ok_or(EditRefusal::NoTable(*id))?;
                 table.files().for_each(|(_, file)| self.hide(file, removed));
             }
             Edit::AddFile(NewFile { table, level, number, epoch, version_offset, meta }) => {
@@ -203,11 +208,11 @@ impl FileSet {
         self.tables.values().flat_map(|table| table.files()).any(|(_, file)| file.path() == path)
     }
 
-    fn table(&self, table: TableId) -> Result<&TableFiles, Refusal> {
-        self.tables.get(&table).ok_or(Refusal::NoTable(table))
+    fn table(&self, table: TableId) -> Result<&TableFiles, EditRefusal> {
+        self.tables.get(&table).ok_or(EditRefusal::NoTable(table))
     }
 
-    fn find_file(&self, table: TableId, level: u8, number: u64) -> Result<&Arc<DbFile>, Refusal> {
+    fn find_file(&self, table: TableId, level: u8, number: u64) -> Result<&Arc<DbFile>, EditRefusal> {
         let file = self.table(table)?.levels[usize::from(level)].iter().find(|file| file.number == number);
         file.ok_or_else(|| not_there(table, level, number))
     }
@@ -225,12 +230,12 @@ impl FileSet {
         }
     }
 
-    fn change<T>(&mut self, table: TableId, change: impl FnOnce(&mut TableFiles) -> T) -> Result<T, Refusal> {
-        self.tables.change(&table, change).ok_or(Refusal::NoTable(table))
+    fn change<T>(&mut self, table: TableId, change: impl FnOnce(&mut TableFiles) -> T) -> Result<T, EditRefusal> {
+        self.tables.change(&table, change).ok_or(EditRefusal::NoTable(table))
     }
 
     /// Puts `file` where its keys or its age say.
-    pub fn add_file(&mut self, table: TableId, level: u8, file: Arc<DbFile>) -> Result<(), Refusal> {
+    pub fn add_file(&mut self, table: TableId, level: u8, file: Arc<DbFile>) -> Result<(), EditRefusal> {
         let place = |other: &Arc<DbFile>| match level {
             // Newest first; a file's newest version is its age.
             0 => (file.age(), file.number) < (other.age(), other.number),
@@ -249,7 +254,7 @@ impl FileSet {
     }
 
     /// Takes a file out without making it obsolete.
-    pub fn take_file(&mut self, table: TableId, level: u8, number: u64) -> Result<Arc<DbFile>, Refusal> {
+    pub fn take_file(&mut self, table: TableId, level: u8, number: u64) -> Result<Arc<DbFile>, EditRefusal> {
         self.change(table, |files| {
             let files = files.level_mut(level);
             let at = files.iter().position(|file| file.number == number);
@@ -319,7 +324,7 @@ fn by_keys(file: &DbFile) -> (&[u8], bool, Option<&[u8]>, u64) {
     (low, high.is_none(), high.as_deref(), file.number)
 }
 
-fn not_there(table: TableId, level: u8, number: u64) -> Refusal {
+fn not_there(table: TableId, level: u8, number: u64) -> EditRefusal {
     format!("file {number} is not in level {level} of table {}", table.0).into()
 }
 

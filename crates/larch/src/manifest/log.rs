@@ -9,10 +9,10 @@
 
 use super::db_file::FileOpener;
 use super::edit::{Edit, Framing};
-use super::file_set::{FileSet, Refusal};
+use super::file_set::{EditRefusal, FileSet};
 use crate::error::{Error, Result};
 use crate::files::leftovers::Leftovers;
-use crate::log::record::{Header, Kind, LogError, RecordReader, RecordWriter};
+use crate::log::record::{Header, LogError, LogKind, RecordReader, RecordWriter};
 use crate::release::Release;
 use os::{Access, Machine};
 use sst::format::features::Unreadable;
@@ -43,7 +43,7 @@ pub struct ManifestLog {
 
 /// What became of edits.
 #[derive(Debug)]
-pub enum Written {
+pub enum EditsOutcome {
     /// The manifest has them, durably.
     Durable,
     /// The manifest is as it was.
@@ -126,7 +126,7 @@ impl ManifestLog {
     }
 
     fn read_into(set: &mut FileSet, machine: &Machine, path: &Path, opener: &FileOpener) -> Result<()> {
-        let mut reader = RecordReader::open(&*machine.disk, path, Kind::Manifest, None)?;
+        let mut reader = RecordReader::open(&*machine.disk, path, LogKind::Manifest, None)?;
         let framing = Framing::of(reader.header().map_or(0, |header| header.features));
         let mut records = 0;
         while let Some(record) = reader.next_record()? {
@@ -143,10 +143,12 @@ impl ManifestLog {
 
     /// What a refused edit of this manifest is to who wanted it. A table may have been dropped since the edit was made,
     /// which is void then.
-    pub fn refused(&self, refusal: Refusal) -> Error {
+    pub fn refused(&self, refusal: EditRefusal) -> Error {
         match refusal {
-            Refusal::NoTable(id) => Error::NoSuchTable(format!("#{}, dropped", id.0)),
-            Refusal::Contradiction(why) => LogError::corrupt(self.writer.file().path(), self.writer.end(), why).into(),
+            EditRefusal::NoTable(id) => Error::NoSuchTable(format!("#{}, dropped", id.0)),
+            EditRefusal::Contradiction(why) => {
+                LogError::corrupt(self.writer.file().path(), self.writer.end(), why).into()
+            }
         }
     }
 
@@ -162,8 +164,8 @@ impl ManifestLog {
     /// Writes manifest `number`, which `CURRENT` does not name yet.
     fn write(machine: &Machine, directory: &Path, number: u64, set: &FileSet, compat: Release) -> Result<Self> {
         let path = directory.join(manifest_name(number));
-        let header = Header::new(Kind::Manifest, machine.random.next_u64() | 1, number, None);
-        let header = Header { features: Kind::Manifest.features_for(compat), ..header };
+        let header = Header::new(LogKind::Manifest, machine.random.next_u64() | 1, number, None);
+        let header = Header { features: LogKind::Manifest.features_for(compat), ..header };
         let writer = RecordWriter::create(&*machine.disk, &path, &header)?;
         let mut log = Self { writer, scratch: Vec::new(), number, initial_bytes: 0, successor: None };
         for edit in set.edits() {
@@ -265,7 +267,7 @@ impl ManifestLog {
     }
 
     /// Appends edits that take effect together and makes them durable.
-    pub fn commit(&mut self, edits: &[Edit]) -> Written {
+    pub fn commit(&mut self, edits: &[Edit]) -> EditsOutcome {
         assert!(!self.is_in_doubt(), "the caller renews a manifest in doubt");
         self.scratch.clear();
         for edit in edits {
@@ -273,15 +275,15 @@ impl ManifestLog {
         }
         if let Err(error) = self.append_scratch() {
             return match self.writer.file().check() {
-                Ok(()) => Written::Not(error),
-                Err(failed_sync) => Written::Unknown(failed_sync),
+                Ok(()) => EditsOutcome::Not(error),
+                Err(failed_sync) => EditsOutcome::Unknown(failed_sync),
             };
         }
         if let Err(error) = self.writer.file().sync() {
-            return Written::Unknown(error);
+            return EditsOutcome::Unknown(error);
         }
         self.append_proof();
-        Written::Durable
+        EditsOutcome::Durable
     }
 }
 

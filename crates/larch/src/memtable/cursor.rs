@@ -32,14 +32,14 @@ pub struct MemCursor {
     table: Arc<Memtable>,
     at: Version,
     chunk: Vec<MemRow>,
-    place: Place,
+    place: CursorPlace,
     /// Rows to take next time, in the direction of last time.
     wanted: usize,
     direction: Direction,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum CursorPlace {
     Before,
     On(usize),
     After,
@@ -48,7 +48,7 @@ enum Place {
 impl MemCursor {
     /// A cursor before the first key, which sees versions up to `at`.
     pub fn new(table: Arc<Memtable>, at: Version) -> Self {
-        Self { table, at, chunk: Vec::new(), place: Place::Before, wanted: 1, direction: Direction::Forward }
+        Self { table, at, chunk: Vec::new(), place: CursorPlace::Before, wanted: 1, direction: Direction::Forward }
     }
 
     /// The version that the cursor sees.
@@ -72,10 +72,10 @@ impl MemCursor {
     /// Goes to the next key; from before the first to the first, from the last to after it, where it stays.
     pub fn next(&mut self) {
         match self.place {
-            Place::After => {}
-            Place::Before => self.take_forward(Bound::Unbounded),
-            Place::On(index) if index + 1 < self.chunk.len() => self.place = Place::On(index + 1),
-            Place::On(index) => {
+            CursorPlace::After => {}
+            CursorPlace::Before => self.take_forward(Bound::Unbounded),
+            CursorPlace::On(index) if index + 1 < self.chunk.len() => self.place = CursorPlace::On(index + 1),
+            CursorPlace::On(index) => {
                 let last = self.chunk.swap_remove(index);
                 self.take_forward(Bound::Excluded(last.key()));
             }
@@ -85,10 +85,10 @@ impl MemCursor {
     /// Goes to the previous key; from after the last to the last, from the first to before it, where it stays.
     pub fn prev(&mut self) {
         match self.place {
-            Place::Before => {}
-            Place::After => self.take_back(Bound::Unbounded),
-            Place::On(index @ 1..) => self.place = Place::On(index - 1),
-            Place::On(index) => {
+            CursorPlace::Before => {}
+            CursorPlace::After => self.take_back(Bound::Unbounded),
+            CursorPlace::On(index @ 1..) => self.place = CursorPlace::On(index - 1),
+            CursorPlace::On(index) => {
                 let first = self.chunk.swap_remove(index);
                 self.take_back(Bound::Excluded(first.key()));
             }
@@ -98,16 +98,16 @@ impl MemCursor {
     /// The key at the position; `None` before the first and after the last.
     pub fn key(&self) -> Option<&[u8]> {
         match self.place {
-            Place::On(index) => Some(self.chunk[index].key()),
-            Place::Before | Place::After => None,
+            CursorPlace::On(index) => Some(self.chunk[index].key()),
+            CursorPlace::Before | CursorPlace::After => None,
         }
     }
 
     /// The newest visible version of the key at the position, which may be an erase. There must be a key.
     pub fn row(&self) -> &MemRow {
         match self.place {
-            Place::On(index) => &self.chunk[index],
-            Place::Before | Place::After => panic!("the caller has seen a key at the position"),
+            CursorPlace::On(index) => &self.chunk[index],
+            CursorPlace::Before | CursorPlace::After => panic!("the caller has seen a key at the position"),
         }
     }
 
@@ -115,7 +115,7 @@ impl MemCursor {
     fn take_forward(&mut self, bound: Bound<&[u8]>) {
         self.chunk.clear();
         self.fill_forward(bound);
-        self.place = if self.chunk.is_empty() { Place::After } else { Place::On(0) };
+        self.place = if self.chunk.is_empty() { CursorPlace::After } else { CursorPlace::On(0) };
     }
 
     /// Takes the visible rows up to `bound` as the chunk and stands on the last of them.
@@ -123,7 +123,7 @@ impl MemCursor {
         self.chunk.clear();
         self.fill_back(bound);
         self.chunk.reverse();
-        self.place = self.chunk.len().checked_sub(1).map_or(Place::Before, Place::On);
+        self.place = self.chunk.len().checked_sub(1).map_or(CursorPlace::Before, CursorPlace::On);
     }
 
     fn fill_forward(&mut self, bound: Bound<&[u8]>) {

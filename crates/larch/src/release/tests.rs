@@ -25,7 +25,7 @@ fn open(disk: &Arc<SimDisk>, compat: Option<Release>) -> crate::Result<Database>
 fn manifest(disk: &Arc<SimDisk>) -> (u32, Option<String>) {
     let machine = Machine::simulated_on(disk.clone(), 1);
     let path: PathBuf = ManifestLog::current(&machine, Path::new("db")).expect("it is there");
-    let mut reader = RecordReader::open(&*machine.disk, &path, Kind::Manifest, None).expect("it is whole");
+    let mut reader = RecordReader::open(&*machine.disk, &path, LogKind::Manifest, None).expect("it is whole");
     let features = reader.header().expect("it is whole").features;
     let mut written_for = None;
     while let Some(record) = reader.next_record().expect("it is whole") {
@@ -66,7 +66,7 @@ fn files_have_only_features_that_the_release_reads() {
 #[test]
 fn every_feature_that_a_decoder_knows_has_a_release() {
     assert_eq!(Release::NEWEST.features(Format::Sst), sst::FEATURES);
-    assert_eq!(Release::NEWEST.features(Format::Manifest), Kind::Manifest.features());
+    assert_eq!(Release::NEWEST.features(Format::Manifest), LogKind::Manifest.features());
     assert_eq!(Release::ALL.last(), Some(&Release::NEWEST));
     assert!(Release::ALL.is_sorted());
 }

@@ -42,7 +42,7 @@ impl std::fmt::Display for Loss {
 }
 
 /// A version of a row: the newest of one source.
-pub struct Candidate {
+pub struct SalvagedRow {
     pub key: Vec<u8>,
     pub version: Version,
     /// Its parts; `None` for an erase.
@@ -112,7 +112,7 @@ impl Salvage {
     }
 
     /// The next row that can be read.
-    pub fn next(&mut self) -> Option<Candidate> {
+    pub fn next(&mut self) -> Option<SalvagedRow> {
         loop {
             if let Some(mut cursor) = self.cursor.take() {
                 let session = self.session();
@@ -180,14 +180,14 @@ impl Salvage {
     }
 
     /// The row where the cursor is; `None` if its value cannot be read, which is noted.
-    fn row(&mut self, cursor: &mut SstCursor) -> Option<Candidate> {
+    fn row(&mut self, cursor: &mut SstCursor) -> Option<SalvagedRow> {
         let row = cursor.newest()?;
         let key = cursor.key().to_vec();
         if row.kind != RowKind::Put {
-            return Some(Candidate { key, version: row.version, parts: None });
+            return Some(SalvagedRow { key, version: row.version, parts: None });
         }
         match self.parts(cursor, &row) {
-            Ok(parts) => Some(Candidate { key, version: row.version, parts: Some(parts) }),
+            Ok(parts) => Some(SalvagedRow { key, version: row.version, parts: Some(parts) }),
             Err(error) => {
                 let mut after = key.clone();
                 after.push(0);

@@ -7,8 +7,8 @@
 
 use super::change::TableChange;
 use crate::cancel::Limit;
+use crate::compact::merge::{MergePlan, merge_files};
 use crate::compact::pick;
-use crate::compact::run::{Plan, merge_files};
 use crate::core::Core;
 use crate::core::handle::TableHandle;
 use crate::error::{Error, Result};
@@ -38,10 +38,10 @@ const WATCHED_ROWS: u32 = 64;
 #[must_use = "an import has no effect until it is finished"]
 pub struct Import {
     table: TableHandle,
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
     /// The memory of what is known of them.
     runs_memory: Holding,
-    state: State,
+    state: ImportPhase,
     user_bytes: u64,
     /// A value made of parts.
     joined: Vec<u8>,
@@ -69,18 +69,18 @@ pub struct ImportReport {
 
 /// Files whose rows are in order and that nobody else knows.
 #[derive(Debug)]
-struct Run {
+struct SortedRun {
     files: Vec<Arc<DbFile>>,
     fresh: FreshFiles,
 }
 
-enum State {
+enum ImportPhase {
     /// All rows so far came in order.
     Streaming(Box<Stream>),
     Sorting(SortBuffer),
 }
 
-impl std::fmt::Debug for State {
+impl std::fmt::Debug for ImportPhase {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Streaming(_) => "Streaming",
@@ -106,7 +106,7 @@ impl Import {
         table.core().check_writable()?;
         table.core().views.newest().files_of(&table.identity)?;
         table.core().writes.reserve.fill()?;
-        let state = State::Streaming(Box::default());
+        let state = ImportPhase::Streaming(Box::default());
         let runs_memory = table.core().env.held.imports.holding();
         let (runs, joined) = (Vec::new(), Vec::new());
         Ok(Self { table: table.clone(), runs, runs_memory, state, user_bytes: 0, joined, limit, unwatched_rows: 0 })
@@ -142,7 +142,7 @@ impl Import {
             self.unwatched_rows = WATCHED_ROWS;
         }
         self.unwatched_rows -= 1;
-        if let State::Streaming(stream) = &mut self.state {
+        if let ImportPhase::Streaming(stream) = &mut self.state {
             let order = if stream.any { stream.key.as_slice().cmp(key) } else { Compared::Less };
             match order {
                 Compared::Greater => self.stop_streaming()?,
@@ -154,17 +154,17 @@ impl Import {
                 Compared::Less => return stream.push(&self.table, key, value),
             }
         }
-        let State::Sorting(buffer) = &mut self.state else { unreachable!("streaming returned above") };
+        let ImportPhase::Sorting(buffer) = &mut self.state else { unreachable!("streaming returned above") };
         if buffer.is_full_with(key, value) {
             let run = buffer.write_run(&self.table)?;
             self.add_runs(Some(run));
         }
-        let State::Sorting(buffer) = &mut self.state else { unreachable!("as above") };
+        let ImportPhase::Sorting(buffer) = &mut self.state else { unreachable!("as above") };
         buffer.add(key, value);
         Ok(())
     }
 
-    fn add_runs(&mut self, runs: impl IntoIterator<Item = Run>) {
+    fn add_runs(&mut self, runs: impl IntoIterator<Item = SortedRun>) {
         self.runs.extend(runs);
         let files = self.runs.iter().flat_map(|run| &run.files);
         self.runs_memory.set(files.map(|file| file.memory_bytes()).sum());
@@ -172,11 +172,11 @@ impl Import {
 
     /// Ends the ordered part of the input, if it has not ended yet.
     fn stop_streaming(&mut self) -> Result<()> {
-        let State::Streaming(stream) = &mut self.state else { return Ok(()) };
+        let ImportPhase::Streaming(stream) = &mut self.state else { return Ok(()) };
         let stream = std::mem::take(stream);
         let budget = self.core().env.options.write_buffer_bytes;
         let memory = self.core().env.held.imports.holding();
-        self.state = State::Sorting(SortBuffer::new(budget, memory));
+        self.state = ImportPhase::Sorting(SortBuffer::new(budget, memory));
         let run = stream.finish(&self.table)?;
         self.add_runs(run);
         Ok(())
@@ -184,15 +184,15 @@ impl Import {
 
     /// Makes all rows visible at once and durable. `progress` is told how much of the final merge is done, in bytes.
     pub fn finish(mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<ImportReport> {
-        let sorted = matches!(self.state, State::Streaming(_));
+        let sorted = matches!(self.state, ImportPhase::Streaming(_));
         self.stop_streaming()?;
-        if let State::Sorting(buffer) = &mut self.state
+        if let ImportPhase::Sorting(buffer) = &mut self.state
             && !buffer.is_empty()
         {
             let run = buffer.write_run(&self.table)?;
             self.add_runs(Some(run));
         }
-        self.state = State::Streaming(Box::default());
+        self.state = ImportPhase::Streaming(Box::default());
         let runs = self.runs.len().max(1) as u64;
         let run = self.merge_runs(progress)?;
         self.limit.check(WORK)?;
@@ -216,20 +216,20 @@ impl Import {
 
     /// Merges neighbouring runs, which keeps their order of age, until one is left. What one merge can take in goes
     /// last; before that just enough runs are merged to get there, so that few rows are written twice.
-    fn merge_runs(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<Run> {
+    fn merge_runs(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<SortedRun> {
         let mut runs = std::mem::take(&mut self.runs);
         while runs.len() > 1 && !in_order(&mut runs) {
             let excess = (runs.len() + 1).saturating_sub(MAX_FAN_IN);
             let count = if excess > 1 { excess.min(MAX_FAN_IN) } else { runs.len() };
             // The smallest stretch of that many runs.
-            let bytes = |runs: &[Run]| runs.iter().map(Run::bytes).sum::<u64>();
+            let bytes = |runs: &[SortedRun]| runs.iter().map(SortedRun::bytes).sum::<u64>();
             let first = (0..=runs.len() - count).min_by_key(|&first| bytes(&runs[first..first + count])).unwrap_or(0);
-            let group: Vec<Run> = runs.drain(first..first + count).collect();
+            let group: Vec<SortedRun> = runs.drain(first..first + count).collect();
             let file_bytes = if runs.is_empty() { final_file_bytes(self.core()) } else { u64::MAX };
             let merged = self.merge_group(&group, file_bytes, progress)?;
             runs.insert(first, merged);
         }
-        let mut all = Run { files: Vec::new(), fresh: FreshFiles::new(&self.core().env.opener.leftovers) };
+        let mut all = SortedRun { files: Vec::new(), fresh: FreshFiles::new(&self.core().env.opener.leftovers) };
         for mut run in runs {
             all.files.append(&mut run.files);
             all.fresh.append(run.take_fresh());
@@ -237,17 +237,22 @@ impl Import {
         Ok(all)
     }
 
-    fn merge_group(&self, group: &[Run], file_bytes: u64, progress: &mut dyn FnMut(u64, u64)) -> Result<Run> {
+    fn merge_group(
+        &self,
+        group: &[SortedRun],
+        file_bytes: u64,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<SortedRun> {
         let core = self.core();
         // Newest first.
         let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
-        let plan = Plan { sources, bottom: true, file_bytes };
+        let plan = MergePlan { sources, bottom: true, file_bytes };
         let merged = merge_files(core, &self.table.info(), plan, &[Version(0)], &mut |done, total| {
             progress(done, total);
             !self.limit.is_over()
         })?;
         match merged {
-            Some(outputs) => Ok(Run::new(core, outputs.finish(0, 0)?)),
+            Some(outputs) => Ok(SortedRun::new(core, outputs.finish(0, 0)?)),
             None => Err(self
                 .limit
                 .check(WORK)
@@ -263,7 +268,7 @@ fn final_file_bytes(core: &Core) -> u64 {
     pick::file_bytes(LEVELS - 1, 0, &core.env.options.levels)
 }
 
-impl Run {
+impl SortedRun {
     fn new(core: &Core, new: NewFiles) -> Self {
         let open = |new: NewFile| core.env.opener.open(new.number, new.epoch, 0, new.meta);
         Self { files: new.files.into_iter().map(open).collect(), fresh: new.fresh }
@@ -283,7 +288,7 @@ impl Run {
     }
 }
 
-impl Drop for Run {
+impl Drop for SortedRun {
     fn drop(&mut self) {
         // The database opens them itself if they become part of it.
         self.files.iter().for_each(|file| file.sst.file.kill());
@@ -291,7 +296,7 @@ impl Drop for Run {
 }
 
 /// Whether the runs lie one after the other, which puts them in that order.
-fn in_order(runs: &mut [Run]) -> bool {
+fn in_order(runs: &mut [SortedRun]) -> bool {
     let mut order: Vec<(KeyBounds, usize)> =
         runs.iter().enumerate().filter_map(|(i, run)| run.bounds().map(|bounds| (bounds, i))).collect();
     order.sort_by(|(a, _), (b, _)| a.low.cmp(&b.low));
@@ -303,7 +308,7 @@ fn in_order(runs: &mut [Run]) -> bool {
 }
 
 /// Makes the files of `run` part of the table, as one commit.
-fn ingest(core: &Arc<Core>, table: &TableInfo, mut run: Run) -> Result<()> {
+fn ingest(core: &Arc<Core>, table: &TableInfo, mut run: SortedRun) -> Result<()> {
     let Some(bounds) = run.bounds() else {
         core.views.newest().files_of(table)?;
         return Ok(());
@@ -360,7 +365,7 @@ impl Stream {
     }
 
     /// The run, if there were any rows.
-    fn finish(mut self, table: &TableHandle) -> Result<Option<Run>> {
+    fn finish(mut self, table: &TableHandle) -> Result<Option<SortedRun>> {
         self.write_waiting(table)?;
         self.outputs.take().map(RunWriter::finish).transpose()
     }
@@ -383,8 +388,8 @@ impl RunWriter {
         self.outputs.add_joined(key, Version(0), RowKind::Put, value)
     }
 
-    fn finish(self) -> Result<Run> {
-        Ok(Run::new(&self.core, self.outputs.finish(0, 0)?))
+    fn finish(self) -> Result<SortedRun> {
+        Ok(SortedRun::new(&self.core, self.outputs.finish(0, 0)?))
     }
 }
 
@@ -435,7 +440,7 @@ impl SortBuffer {
         self.memory.set((self.arena.capacity() + self.rows.capacity() * size_of::<SortRow>()) as u64);
     }
 
-    fn write_run(&mut self, table: &TableHandle) -> Result<Run> {
+    fn write_run(&mut self, table: &TableHandle) -> Result<SortedRun> {
         let arena = &self.arena;
         let key = |row: &SortRow| &arena[row.at as usize..row.value_at as usize];
         // Of equal keys the last one given comes first. Only an empty row starts where the next one does.

@@ -2,7 +2,7 @@
 //! stay where they are; a manifest edit says that another table sees them too, or a part of them.
 
 use super::change::TableChange;
-use crate::compact::cut::{self, Left};
+use crate::compact::cut::{self, Remainder};
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::files::fresh::FreshFiles;
@@ -15,7 +15,7 @@ use sst::RangeErase;
 
 /// What a new table sees of an old one, and what becomes of that.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Part<'k> {
+pub enum SharedPart<'k> {
     /// All of it, which the old table keeps.
     Copy,
     /// What it has from this key on, which is taken from it.
@@ -25,17 +25,17 @@ pub enum Part<'k> {
 }
 
 /// Makes a new table `name` see `part` of what `table` has, and returns it.
-pub fn share(core: &Arc<Core>, table: &TableInfo, name: &str, part: Part<'_>) -> Result<Arc<TableInfo>> {
+pub fn share(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart<'_>) -> Result<Arc<TableInfo>> {
     let outcome = share_files(core, table, name, part);
     // Compaction may have found the turn taken.
     core.background.wake_compact();
     outcome
 }
 
-fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: Part<'_>) -> Result<Arc<TableInfo>> {
+fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart<'_>) -> Result<Arc<TableInfo>> {
     let from = match part {
-        Part::From(key) => Some(key),
-        Part::Copy | Part::Whole => None,
+        SharedPart::From(key) => Some(key),
+        SharedPart::Copy | SharedPart::Whole => None,
     };
     let mut change = TableChange::begin_with_levels(core, table, None, || {
         let view = core.views.newest();
@@ -60,11 +60,11 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: Part<'_>) 
     for (level, file) in files.files() {
         let (level, number) = (level as u8, file.number);
         let left = cut::without(&session, file, &before, false)?;
-        if left == Left::Nothing {
+        if left == Remainder::Nothing {
             continue;
         }
         edits.push(Edit::ShareFile { table: table.id, level, number, to: id });
-        if let Left::Part(slice) = left {
+        if let Remainder::Part(slice) = left {
             edits.push(Edit::SliceFile { table: id, level, number, slice: Some(slice) });
         }
     }
@@ -80,7 +80,7 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: Part<'_>) 
             change.commit(edits, fresh)?;
         }
         None => {
-            if part == Part::Whole {
+            if part == SharedPart::Whole {
                 // In the same record: a crash leaves one of the two names, and all rows under it.
                 edits.push(Edit::DropTable(table.id));
             }

@@ -16,7 +16,7 @@
 //!   values outside their pages come back when they are asked for, as the nodes above them do.
 //! * What goes wrong here goes wrong again for who needs the page, and is told there: nothing fails for want of warmth.
 
-use super::loader::Loader;
+use super::loader::PageLoader;
 use crate::core::Core;
 use crate::manifest::DbFile;
 use crate::manifest::{Level, NewFile};
@@ -43,7 +43,7 @@ struct TreeHeat {
 }
 
 /// The heat of the inputs of a compaction.
-pub struct Heat {
+pub struct InputHeat {
     /// In the order of [`KEYED`].
     trees: [TreeHeat; KEYED.len()],
     /// Bytes for nodes, and for other pages that serve many reads.
@@ -53,14 +53,14 @@ pub struct Heat {
 }
 
 /// A page of an output that may come in.
-struct Candidate {
+struct InheritedPage {
     heat: f32,
     file: usize,
     at: Address,
     kind: PageKind,
 }
 
-impl Heat {
+impl InputHeat {
     /// Of `runs` of files that do not overlap. Reads nothing, and leaves no trace in the cache.
     pub fn of(core: &Core, runs: &[Level]) -> Self {
         let mut heat = Self { trees: Default::default(), index_bytes: 0, data_bytes: 0 };
@@ -151,14 +151,14 @@ impl TreeHeat {
 /// What is left to bring once the new files are the database's.
 pub struct Rest {
     files: Vec<Arc<DbFile>>,
-    data: Vec<Candidate>,
+    data: Vec<InheritedPage>,
     data_bytes: u64,
 }
 
 /// Brings to memory what `new` files inherit from `runs`, each of files that do not overlap, up to what comes before the new
 /// files are installed. They are opened early for that.
 pub fn inherit(core: &Core, runs: Vec<Level>, new: &[NewFile]) -> Rest {
-    let heat = Heat::of(core, &runs);
+    let heat = InputHeat::of(core, &runs);
     // They leave the disk once nobody has them.
     drop(runs);
     let mut rest = Rest { files: Vec::new(), data: Vec::new(), data_bytes: 0 };
@@ -171,7 +171,8 @@ pub fn inherit(core: &Core, runs: Vec<Level>, new: &[NewFile]) -> Rest {
         rest.files.push(file);
     }
     let mut go_on = |_| !core.background.is_closing();
-    let mut loader = Loader::new(&core.env.cache, Reason::Compaction, heat.most_index_bytes(&rest.files), &mut go_on);
+    let mut loader =
+        PageLoader::new(&core.env.cache, Reason::Compaction, heat.most_index_bytes(&rest.files), &mut go_on);
     let Rest { files, data, .. } = &mut rest;
     for (i, tree) in KEYED.into_iter().enumerate() {
         let pages = bring_nodes(&mut loader, files, tree, &heat.trees[i]);
@@ -200,12 +201,12 @@ impl Rest {
         let count = hottest_first(&mut data, data_bytes);
         data.truncate(count);
         let mut go_on = |_| !core.background.is_closing();
-        let mut loader = Loader::new(&core.env.cache, Reason::Compaction, data_bytes, &mut go_on);
+        let mut loader = PageLoader::new(&core.env.cache, Reason::Compaction, data_bytes, &mut go_on);
         bring(&mut loader, &files, data);
     }
 }
 
-impl Heat {
+impl InputHeat {
     /// Beside what goes by the inputs, for each file a way down each tree.
     fn most_index_bytes(&self, files: &[Arc<DbFile>]) -> u64 {
         let way = |file: &Arc<DbFile>, tree| {
@@ -220,7 +221,12 @@ impl Heat {
 
 /// Brings nodes of a tree of all files that have inherited something, level by level and the warmest of the lowest first;
 /// the data pages below those that came, with what they inherit.
-fn bring_nodes(loader: &mut Loader<'_>, files: &[Arc<DbFile>], tree: TreeKind, heat: &TreeHeat) -> Vec<Candidate> {
+fn bring_nodes(
+    loader: &mut PageLoader<'_>,
+    files: &[Arc<DbFile>],
+    tree: TreeKind,
+    heat: &TreeHeat,
+) -> Vec<InheritedPage> {
     let mut data = Vec::new();
     // Tops stand beside each other in no order, each alone.
     let mut level: Vec<(usize, Branch, f32)> = Vec::new();
@@ -240,14 +246,14 @@ fn bring_nodes(loader: &mut Loader<'_>, files: &[Arc<DbFile>], tree: TreeKind, h
         let mut nodes = Vec::new();
         for (file, branch, heat) in std::mem::take(&mut level) {
             if branch.subtree.level == 0 {
-                data.push(Candidate { heat, file, at: branch.subtree.address, kind: branch.kind });
+                data.push(InheritedPage { heat, file, at: branch.subtree.address, kind: branch.kind });
             } else if u64::from(branch.subtree.address.bytes) <= left_bytes {
                 left_bytes -= u64::from(branch.subtree.address.bytes);
                 nodes.push((file, branch));
             }
         }
         nodes.sort_by_key(|(file, branch)| (*file, branch.subtree.address));
-        let page = |(file, branch): &(usize, Branch)| Candidate {
+        let page = |(file, branch): &(usize, Branch)| InheritedPage {
             heat: 0.0,
             file: *file,
             at: branch.subtree.address,
@@ -259,7 +265,7 @@ fn bring_nodes(loader: &mut Loader<'_>, files: &[Arc<DbFile>], tree: TreeKind, h
             let heats = heat.of(&below);
             for (branch, heat) in below.into_iter().zip(heats).filter(|(_, heat)| *heat > 0.0) {
                 if branch.subtree.level == 0 {
-                    data.push(Candidate { heat, file, at: branch.subtree.address, kind: branch.kind });
+                    data.push(InheritedPage { heat, file, at: branch.subtree.address, kind: branch.kind });
                 } else {
                     level.push((file, branch, heat));
                 }
@@ -270,10 +276,10 @@ fn bring_nodes(loader: &mut Loader<'_>, files: &[Arc<DbFile>], tree: TreeKind, h
 }
 
 /// Sorts pages by their heat and says how many of the first have no more than `bytes` as they are stored.
-fn hottest_first(pages: &mut [Candidate], bytes: u64) -> usize {
+fn hottest_first(pages: &mut [InheritedPage], bytes: u64) -> usize {
     pages.sort_by(|a, b| b.heat.total_cmp(&a.heat).then((a.file, a.at).cmp(&(b.file, b.at))));
     let mut taken_bytes = 0;
-    let fits = |page: &&Candidate| {
+    let fits = |page: &&InheritedPage| {
         taken_bytes += u64::from(page.at.bytes);
         taken_bytes <= bytes
     };
@@ -281,7 +287,7 @@ fn hottest_first(pages: &mut [Candidate], bytes: u64) -> usize {
 }
 
 /// Brings pages in the order in which they lie, and stops where there is no room; says how many came.
-fn bring(loader: &mut Loader<'_>, files: &[Arc<DbFile>], mut pages: Vec<Candidate>) -> usize {
+fn bring(loader: &mut PageLoader<'_>, files: &[Arc<DbFile>], mut pages: Vec<InheritedPage>) -> usize {
     pages.sort_by_key(|page| (page.file, page.at));
     let mut brought = 0;
     for of_file in pages.chunk_by(|a, b| a.file == b.file) {

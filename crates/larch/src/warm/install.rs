@@ -7,7 +7,7 @@
 //! ```
 
 use super::heat;
-use super::loader::Loader;
+use super::loader::PageLoader;
 use crate::core::Core;
 use crate::error::Result;
 use crate::files::output::NewFiles;
@@ -69,5 +69,5 @@ fn keep_early(core: &Core, new: &[NewFile]) {
     let most_bytes = cache.most_kept_bytes().saturating_sub(cache.kept_bytes());
     let mut go_on = |_| !core.background.is_closing();
     // A page that cannot be read is reported to the reader that needs it.
-    Loader::new(cache, Reason::Warm, most_bytes, &mut go_on).files(&files, &KeyRange::ALL).ok();
+    PageLoader::new(cache, Reason::Warm, most_bytes, &mut go_on).files(&files, &KeyRange::ALL).ok();
 }

@@ -1,9 +1,9 @@
 //! What is brought to memory in the background: pages of tables that are to be in memory, and what was there when the
 //! database was closed last. No thread waits for it.
 
-use super::loader::Loader;
+use super::loader::PageLoader;
+use super::requests::WarmRequests;
 use super::state;
-use super::wanted::Left;
 use crate::core::Core;
 use crate::error::Result;
 use crate::manifest::DbFile;
@@ -19,7 +19,7 @@ pub struct WarmJob(pub Weak<Core>);
 impl Job for WarmJob {
     fn poll(&self) -> Polled {
         let Some(core) = self.0.upgrade() else { return Polled::Idle };
-        let Left { tables, state } = core.background.warmth.take();
+        let WarmRequests { tables, state } = core.background.warmth.take();
         if core.background.is_closing() || !tables && !state {
             return Polled::Idle;
         }
@@ -42,7 +42,7 @@ fn keep_tables(core: &Core) -> Result<()> {
     let files: Vec<Arc<DbFile>> = tables.flat_map(|table| table.files()).map(|(_, file)| file.clone()).collect();
     drop(view);
     let mut go_on = |_| !core.background.is_closing();
-    Loader::new(&core.env.cache, Reason::Warm, core.env.cache.most_kept_bytes(), &mut go_on)
+    PageLoader::new(&core.env.cache, Reason::Warm, core.env.cache.most_kept_bytes(), &mut go_on)
         .files(&files, &KeyRange::ALL)?;
     Ok(())
 }

@@ -27,12 +27,12 @@ pub struct Warmed {
 }
 
 /// Which pages below a node are wanted.
-enum Wanted<'k> {
+enum WantedPages<'k> {
     Keys(&'k KeyRange),
     Rows(Range<u64>),
 }
 
-impl Wanted<'_> {
+impl WantedPages<'_> {
     fn has(&self, branch: &Branch) -> bool {
         match self {
             Self::Keys(keys) => keys.overlaps(&branch.keys),
@@ -43,7 +43,7 @@ impl Wanted<'_> {
 
 /// Which pages of a tree are brought.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum TreePart {
     Nodes,
     Data,
 }
@@ -52,7 +52,7 @@ enum Part {
 type Progress<'p> = &'p mut dyn FnMut(u64) -> bool;
 
 /// Brings pages to memory, a piece at a time.
-pub struct Loader<'p> {
+pub struct PageLoader<'p> {
     session: Session,
     piece_bytes: u64,
     /// Memory of pages that it may bring or find, in bytes.
@@ -64,7 +64,7 @@ pub struct Loader<'p> {
     progress: Progress<'p>,
 }
 
-impl<'p> Loader<'p> {
+impl<'p> PageLoader<'p> {
     /// For at most `most_bytes` of pages; `progress` is told after each piece how many are here.
     pub fn new(cache: &Arc<PageCache>, reason: Reason, most_bytes: u64, progress: Progress<'p>) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl<'p> Loader<'p> {
     /// Brings what of `files` lies within `keys`: nodes of all trees that reads of newest versions go through, then their
     /// data pages. False if it had to stop before the end.
     pub fn files(&mut self, files: &[Arc<DbFile>], keys: &KeyRange) -> Result<bool> {
-        for part in [Part::Nodes, Part::Data] {
+        for part in [TreePart::Nodes, TreePart::Data] {
             for file in files.iter().filter(|file| file.sst.bounds().meets(keys)) {
                 if !self.file(&file.sst, keys, part)? {
                     return Ok(false);
@@ -95,10 +95,10 @@ impl<'p> Loader<'p> {
         Ok(!self.has_passed_over)
     }
 
-    fn file(&mut self, sst: &Sst, keys: &KeyRange, part: Part) -> Result<bool> {
+    fn file(&mut self, sst: &Sst, keys: &KeyRange, part: TreePart) -> Result<bool> {
         let keyed = [TreeKind::RangeErases, TreeKind::Filter, TreeKind::Main];
         for tree in keyed {
-            if !self.tree(sst, tree, &Wanted::Keys(keys), part)? {
+            if !self.tree(sst, tree, &WantedPages::Keys(keys), part)? {
                 return Ok(false);
             }
         }
@@ -107,7 +107,7 @@ impl<'p> Loader<'p> {
         }
         let rows = self.rows(sst, keys)?;
         for group in 1..=sst.meta.groups.len() as u8 {
-            if !self.tree(sst, TreeKind::Group(group), &Wanted::Rows(rows.clone()), part)? {
+            if !self.tree(sst, TreeKind::Group(group), &WantedPages::Rows(rows.clone()), part)? {
                 return Ok(false);
             }
         }
@@ -135,10 +135,10 @@ impl<'p> Loader<'p> {
         Ok(first.subtree.rows().start..last.subtree.rows().end)
     }
 
-    fn tree(&mut self, sst: &Sst, tree: TreeKind, wanted: &Wanted<'_>, part: Part) -> Result<bool> {
+    fn tree(&mut self, sst: &Sst, tree: TreeKind, wanted: &WantedPages<'_>, part: TreePart) -> Result<bool> {
         let Some(top) = sst.top(tree).filter(|top| wanted.has(top)) else { return Ok(true) };
         // A page of a tree of one page counts as what it is.
-        let is_part = (top.subtree.level == 0) == (part == Part::Data);
+        let is_part = (top.subtree.level == 0) == (part == TreePart::Data);
         if is_part && !self.bring(&sst.file, [(top.subtree.address, top.kind)])? {
             return Ok(false);
         }
@@ -146,14 +146,21 @@ impl<'p> Loader<'p> {
     }
 
     /// Brings what lies under `branch`, nodes before what is below them.
-    fn under(&mut self, sst: &Sst, tree: TreeKind, branch: &Branch, wanted: &Wanted<'_>, part: Part) -> Result<bool> {
+    fn under(
+        &mut self,
+        sst: &Sst,
+        tree: TreeKind,
+        branch: &Branch,
+        wanted: &WantedPages<'_>,
+        part: TreePart,
+    ) -> Result<bool> {
         let no_nodes_below = branch.subtree.level < 2;
-        if branch.subtree.level == 0 || no_nodes_below && part == Part::Nodes {
+        if branch.subtree.level == 0 || no_nodes_below && part == TreePart::Nodes {
             return Ok(true);
         }
         let mut below = self.below(sst, tree, branch)?;
         below.retain(|branch| wanted.has(branch));
-        if no_nodes_below || part == Part::Nodes {
+        if no_nodes_below || part == TreePart::Nodes {
             let pages: Vec<(Address, PageKind)> =
                 below.iter().map(|branch| (branch.subtree.address, branch.kind)).collect();
             if !self.bring(&sst.file, pages)? {

@@ -5,7 +5,7 @@
 //!   nothing fails without it.
 //! * A page is read at its address as any other: checksum and kind must be right, so what is wrong here brings no wrong page.
 
-use super::loader::{Loader, Warmed};
+use super::loader::{PageLoader, Warmed};
 use crate::core::environment::Environment;
 use crate::manifest::DbFile;
 use crate::read::View;
@@ -199,14 +199,14 @@ pub fn restore(env: &Environment, view: &View, progress: &mut dyn FnMut(u64) -> 
         .collect();
     let budget_bytes = env.cache.budget_bytes();
     let room_bytes = budget_bytes.saturating_sub(env.cache.used_bytes()).saturating_sub(budget_bytes / 16);
-    let mut loader = Loader::new(&env.cache, Reason::Warm, room_bytes, progress);
+    let mut loader = PageLoader::new(&env.cache, Reason::Warm, room_bytes, progress);
     let is_whole = bring(&mut loader, &state, &files);
     let warmed = Warmed { bytes: loader.bytes, page_reads: loader.page_reads(), is_whole };
     Restored { warmed, is_refused: false }
 }
 
 /// Nodes of all files first, then the other pages, the warmest first.
-fn bring(loader: &mut Loader<'_>, state: &[FilePages], files: &HashMap<(u64, u64), &Arc<DbFile>>) -> bool {
+fn bring(loader: &mut PageLoader<'_>, state: &[FilePages], files: &HashMap<(u64, u64), &Arc<DbFile>>) -> bool {
     let mut is_whole = true;
     let heats: BTreeSet<u8> = state.iter().flat_map(|of| &of.pages).map(|page| page.heat).collect();
     let ranks = std::iter::once(None).chain(heats.into_iter().rev().map(Some));

@@ -8,7 +8,7 @@
 use super::batch::BatchOps;
 use super::pace;
 use super::room::{self, Room, check_tables, memory_bytes, rotate, wait_for, wait_for_flushes};
-use super::stall::Waiting;
+use super::stall::StalledCommit;
 use super::writer::{NotAppended, Unsynced};
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
@@ -86,7 +86,7 @@ fn append_once(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result
     let bytes = memory_bytes(ops);
     // A panic on the way leaves open what log and memtables hold of the commit.
     let _guard = StopOnPanic(core);
-    let mut waiting: Option<Waiting<'_>> = None;
+    let mut waiting: Option<StalledCommit<'_>> = None;
     loop {
         let seen = core.background.progress_seen();
         let mut guard = core.writes.writer.lock();

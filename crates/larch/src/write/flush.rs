@@ -2,7 +2,7 @@
 
 use super::room::{rotate, wait_for_flushes, wait_for_level0};
 use super::writer::log_path;
-use crate::compact::erases::Covers;
+use crate::compact::erases::CoverStream;
 use crate::compact::keep::{self, KeyFilter};
 use crate::compact::pick;
 use crate::core::{Core, StopOnPanic};
@@ -113,7 +113,7 @@ fn write_table(
         versions: keep::newest_of_each_stripe(boundaries, &erase.versions),
     });
     let mut outputs = Outputs::new(core, table, u64::MAX, false);
-    let mut covers = Covers::new(|| Ok(erases.next()));
+    let mut covers = CoverStream::new(|| Ok(erases.next()));
     let mut filter = KeyFilter::default();
     let mut key: Option<Vec<u8>> = None;
     for row in memtable.all_versions() {

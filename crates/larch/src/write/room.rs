@@ -1,7 +1,7 @@
 //! Room for commits: when memtables are frozen and a new log is begun, and what commits and flushes wait for.
 
 use super::batch::BatchOps;
-use super::stall::Waiting;
+use super::stall::StalledCommit;
 use super::writer::{Writer, log_path};
 use crate::compact::pick;
 use crate::core::Core;
@@ -39,10 +39,10 @@ pub fn check_tables(core: &Core, view: &View, tables: &[Arc<TableInfo>]) -> Resu
 }
 
 /// Counts a commit that is about to wait, if it does not wait for this reason already.
-pub fn wait_for<'c>(core: &'c Core, waiting: &mut Option<Waiting<'c>>, reason: StallReason) {
+pub fn wait_for<'c>(core: &'c Core, waiting: &mut Option<StalledCommit<'c>>, reason: StallReason) {
     if waiting.as_ref().is_none_or(|waiting| waiting.reason() != reason) {
         *waiting = None;
-        *waiting = Some(Waiting::begin(&core.env, &core.background.stalls, reason));
+        *waiting = Some(StalledCommit::begin(&core.env, &core.background.stalls, reason));
     }
 }
 

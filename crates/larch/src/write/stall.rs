@@ -40,14 +40,14 @@ impl Stalls {
 }
 
 /// A commit that waits, until dropped.
-pub struct Waiting<'c> {
+pub struct StalledCommit<'c> {
     env: &'c Environment,
     stalls: &'c Stalls,
     reason: StallReason,
     since: Duration,
 }
 
-impl<'c> Waiting<'c> {
+impl<'c> StalledCommit<'c> {
     /// A commit begins to wait.
     pub fn begin(env: &'c Environment, stalls: &'c Stalls, reason: StallReason) -> Self {
         let since = env.machine.clock.now();
@@ -72,7 +72,7 @@ impl<'c> Waiting<'c> {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for StalledCommit<'_> {
     fn drop(&mut self) {
         let Self { env, stalls, reason, since } = *self;
         let now = env.machine.clock.now();

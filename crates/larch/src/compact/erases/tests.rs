@@ -1,7 +1,7 @@
 //! What a merge of range erases does besides merging them: it stops when it is told to, and believes no damaged file. What
 //! it makes of them is tested with whole databases.
 
-use crate::compact::{pick, run};
+use crate::compact::{execute, pick};
 use crate::files::fresh::FreshFiles;
 use crate::manifest::Edit;
 use crate::{Database, Durability, Error, Table};
@@ -17,8 +17,8 @@ fn key(i: u32) -> Vec<u8> {
 fn merge_while(table: &Table, go_on: &mut dyn FnMut(u64, u64) -> bool) -> Result<bool, Error> {
     let core = table.core();
     let files = core.views.newest().files.tables[&table.id()].clone();
-    let _turn = core.writes.compacting.lock();
-    run::run(core, &files, &pick::everything(&files), go_on)
+    let _compacting = core.writes.compacting.lock();
+    execute::execute(core, &files, &pick::everything(&files), go_on)
 }
 
 #[test]

@@ -55,9 +55,9 @@ type Merged = (Vec<(usize, u64)>, usize);
 #[track_caller]
 fn check(files: &[Described], seen: u64, expected: Option<Merged>) {
     let picked = match pick(&table(files), &LevelOptions::default(), Version(seen)) {
-        Choice::Nothing => None,
-        Choice::Merge { inputs, to, .. } => Some((inputs, to)),
-        choice @ Choice::Move { .. } => panic!("{choice:?} takes no erased row away"),
+        Pick::Nothing => None,
+        Pick::Merge { inputs, to, .. } => Some((inputs, to)),
+        choice @ Pick::Move { .. } => panic!("{choice:?} takes no erased row away"),
     };
     assert_eq!(picked, expected);
 }
@@ -102,7 +102,7 @@ fn levels_that_are_too_large_come_first() {
     let files = [(0, "a", "c", 10, 0, 5), (0, "a", "c", 10, 0, 6), (0, "a", "c", 10, 0, 7), (0, "a", "c", 10, 0, 8)];
     let erased = (6, "m", "z", 1000, 900, 2);
     let all: Vec<Described> = files.into_iter().chain([erased]).collect();
-    let Choice::Merge { inputs, .. } = pick(&table(&all), &LevelOptions::default(), Version(9)) else {
+    let Pick::Merge { inputs, .. } = pick(&table(&all), &LevelOptions::default(), Version(9)) else {
         panic!("level 0 is full");
     };
     assert!(inputs.iter().all(|(level, _)| *level == 0), "{inputs:?}");

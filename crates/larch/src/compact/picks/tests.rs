@@ -19,14 +19,14 @@ fn database(tables: u32) -> Database {
 fn looks(tables: u32) -> u64 {
     let db = database(tables);
     let table = db.table("table 3").expect("it is there");
-    let before = db.core().writes.picks.looked_at();
+    let before = db.core().writes.picks.examined_count();
     for i in 0..10u8 {
         table.insert([i % 3], [i]).expect("the disk works");
         db.flush().expect("the disk works");
         db.compact_due().expect("the disk works");
     }
     assert!(db.metrics().compactions > 0, "there was something to compact");
-    db.core().writes.picks.looked_at() - before
+    db.core().writes.picks.examined_count() - before
 }
 
 #[test]

@@ -14,12 +14,12 @@ struct Family {
     /// Without the engine's name before it and the unit of counters behind it.
     name: &'static str,
     help: &'static str,
-    kind: Kind,
+    kind: MetricKind,
     samples: Vec<Sample>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum MetricKind {
     /// Only grows.
     Counter,
     /// Is what it is now.
@@ -73,8 +73,8 @@ impl Metrics {
         let mut out = String::new();
         for Family { name, help, kind, samples } in self.families() {
             let (kind, end) = match kind {
-                Kind::Counter => ("counter", "_total"),
-                Kind::Gauge => ("gauge", ""),
+                MetricKind::Counter => ("counter", "_total"),
+                MetricKind::Gauge => ("gauge", ""),
             };
             push(&mut out, format_args!("# HELP larch_{name}{end} {help}\n# TYPE larch_{name}{end} {kind}\n"));
             for Sample { labels, value } in samples {
@@ -91,19 +91,24 @@ impl Metrics {
 
     fn families(&self) -> Vec<Family> {
         let one = |value| vec![Sample { labels: Vec::new(), value }];
-        let gauge = |name, help, value| Family { name, help, kind: Kind::Gauge, samples: one(value) };
-        let counter = |name, help, value| Family { name, help, kind: Kind::Counter, samples: one(value) };
+        let gauge = |name, help, value| Family { name, help, kind: MetricKind::Gauge, samples: one(value) };
+        let counter = |name, help, value| Family { name, help, kind: MetricKind::Counter, samples: one(value) };
         let owners = self.memory.owners();
         let kinds = PageKind::ALL.map(|kind| Sample::labelled(&[("kind", kind.name())], self.cached_bytes(kind)));
         vec![
             Family {
                 name: "memory_bytes",
                 help: "Memory by owner, the cache's of all databases that share it.",
-                kind: Kind::Gauge,
+                kind: MetricKind::Gauge,
                 samples: owners.map(|(owner, bytes)| Sample::labelled(&[("owner", owner)], bytes)).into(),
             },
             gauge("memory_sum_bytes", "Memory of all owners.", self.memory.total_bytes()),
-            Family { name: "cached_bytes", help: "Pages in memory by kind.", kind: Kind::Gauge, samples: kinds.into() },
+            Family {
+                name: "cached_bytes",
+                help: "Pages in memory by kind.",
+                kind: MetricKind::Gauge,
+                samples: kinds.into(),
+            },
             gauge("cache_budget_bytes", "What the cache may use.", self.cache.budget_bytes),
             gauge("cache_used_bytes", "What the cache uses, pages being read among it.", self.cache.used_bytes),
             gauge("cache_pinned_bytes", "Pages in memory that somebody refers to.", self.cache.pinned_bytes),
@@ -121,7 +126,7 @@ impl Metrics {
             Family {
                 name: "rounds",
                 help: "Times that readers waited for the disk.",
-                kind: Kind::Counter,
+                kind: MetricKind::Counter,
                 samples: Reason::ALL
                     .map(|reason| Sample::labelled(&[("reason", reason.name())], self.pages.rounds(reason)))
                     .into(),
@@ -129,7 +134,7 @@ impl Metrics {
             Family {
                 name: "written_bytes",
                 help: "Bytes written by what wrote them.",
-                kind: Kind::Counter,
+                kind: MetricKind::Counter,
                 samples: [
                     ("log", self.log_bytes),
                     ("flush", self.flush_bytes),
@@ -152,7 +157,7 @@ impl Metrics {
             Family {
                 name: "stalls",
                 help: "Commits that waited for background work, by what they waited for.",
-                kind: Kind::Counter,
+                kind: MetricKind::Counter,
                 samples: [("level0", self.level0_stalls), ("write_buffer", self.write_buffer_stalls)]
                     .map(|(reason, commits)| Sample::labelled(&[("reason", reason)], commits))
                     .into(),
@@ -160,7 +165,7 @@ impl Metrics {
             Family {
                 name: "stall_micros",
                 help: "How long they waited, in microseconds.",
-                kind: Kind::Counter,
+                kind: MetricKind::Counter,
                 samples: [("level0", self.level0_stall_micros), ("write_buffer", self.write_buffer_stall_micros)]
                     .map(|(reason, micros)| Sample::labelled(&[("reason", reason)], micros))
                     .into(),
@@ -168,7 +173,7 @@ impl Metrics {
             Family {
                 name: "failed_work",
                 help: "Tries of background work that failed.",
-                kind: Kind::Counter,
+                kind: MetricKind::Counter,
                 samples: [("flush", self.failed_flushes), ("compaction", self.failed_compactions)]
                     .map(|(work, tries)| Sample::labelled(&[("work", work)], tries))
                     .into(),
@@ -192,7 +197,7 @@ impl Metrics {
         let samples = counted
             .filter(|(.., value)| *value > 0)
             .map(|(reason, kind, value)| Sample::labelled(&[("reason", reason.name()), ("kind", kind.name())], value));
-        Family { name, help, kind: Kind::Counter, samples: samples.collect() }
+        Family { name, help, kind: MetricKind::Counter, samples: samples.collect() }
     }
 }
 

@@ -31,14 +31,14 @@ pub const EDIT_FIELDS: u32 = 1 << 16;
 /// What the records of a file are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Kind {
+pub enum LogKind {
     /// Commits.
     WriteAhead = 1,
     /// Edits of the set of files.
     Manifest = 2,
 }
 
-impl Kind {
+impl LogKind {
     /// The feature bits of such files that this code knows.
     pub fn features(self) -> u32 {
         match self {
@@ -70,7 +70,7 @@ pub struct Previous {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// What the records are.
-    pub kind: Kind,
+    pub kind: LogKind,
     /// Random, not 0: a record that belongs to another file does not pass for one of this file.
     pub log_id: u64,
     /// File number, not 0.
@@ -83,7 +83,7 @@ pub struct Header {
 
 impl Header {
     /// A header without features.
-    pub fn new(kind: Kind, log_id: u64, number: u64, previous: Option<Previous>) -> Self {
+    pub fn new(kind: LogKind, log_id: u64, number: u64, previous: Option<Previous>) -> Self {
         Self { kind, log_id, number, previous, features: 0 }
     }
 
@@ -119,7 +119,7 @@ impl Header {
             return corrupt("the header's checksum does not match");
         }
         features::check_version(u32_at(8), FORMAT_VERSION)?;
-        let Some(kind) = Kind::from_u32(u32_at(48)) else {
+        let Some(kind) = LogKind::from_u32(u32_at(48)) else {
             return corrupt("the header names no known kind of log");
         };
         let features = u32_at(12);

@@ -16,7 +16,7 @@ use os::sync::Arc;
 use os::{Access, Disk, File};
 
 use super::{
-    HEADER_BYTES, Header, Kind, LogError, RECORD_ALIGN_BYTES, RECORD_HEADER_BYTES, Result, padded_record_bytes,
+    HEADER_BYTES, Header, LogError, LogKind, RECORD_ALIGN_BYTES, RECORD_HEADER_BYTES, Result, padded_record_bytes,
 };
 
 /// How much is read at once.
@@ -55,11 +55,11 @@ pub struct RecordReader {
     /// See [`RecordReader::proven_end`].
     proven_end: u64,
     window: Window,
-    outcome: Option<Outcome>,
+    outcome: Option<LogEnd>,
 }
 
 #[derive(Clone, Debug)]
-enum Outcome {
+enum LogEnd {
     Ended,
     Torn(Tear),
     Failed(LogError),
@@ -84,7 +84,7 @@ impl Window {
 impl RecordReader {
     /// Opens a log of the given kind. `known_end` is where its successor says that it ended: everything below must be
     /// there and valid, and nothing above is looked at. `None` if nobody knows.
-    pub fn open(disk: &dyn Disk, path: &Path, kind: Kind, known_end: Option<u64>) -> Result<Self> {
+    pub fn open(disk: &dyn Disk, path: &Path, kind: LogKind, known_end: Option<u64>) -> Result<Self> {
         assert!(known_end.is_none_or(|end| end >= HEADER_BYTES as u64), "a log ends after its header");
         let file = disk.open(path, Access::Read).map_err(|error| LogError::io("open", path, error))?;
         let file_bytes = file.len().map_err(|error| LogError::io("read the length of", path, error))?;
@@ -111,7 +111,7 @@ impl RecordReader {
 
     /// The header was durable before the first record was written, so a bad one is a torn creation only in a file that
     /// has no records: one shorter than the header, or one of its length with the checksum not yet written.
-    fn read_header(&mut self, file_bytes: u64, kind: Kind) -> Result<()> {
+    fn read_header(&mut self, file_bytes: u64, kind: LogKind) -> Result<()> {
         let mut bytes = [0; HEADER_BYTES];
         let present = file_bytes.min(HEADER_BYTES as u64) as usize;
         read_exactly(&*self.file, &self.path, &mut bytes[..present], 0)?;
@@ -125,7 +125,7 @@ impl RecordReader {
             Err(fault) => fault,
         };
         if is_unfinished && self.known_end.is_none() {
-            self.outcome = Some(Outcome::Torn(Tear { offset: 0, why: "the file's creation was not finished" }));
+            self.outcome = Some(LogEnd::Torn(Tear { offset: 0, why: "the file's creation was not finished" }));
             return Ok(());
         }
         Err(LogError::unreadable(&self.path, 0, fault))
@@ -155,7 +155,7 @@ impl RecordReader {
     /// After the last record: the unfinished write that was cut off, if there was one.
     pub fn tear(&self) -> Option<&Tear> {
         match &self.outcome {
-            Some(Outcome::Torn(tear)) => Some(tear),
+            Some(LogEnd::Torn(tear)) => Some(tear),
             _ => None,
         }
     }
@@ -163,32 +163,32 @@ impl RecordReader {
     /// The next record, `None` after the last.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>> {
         match &self.outcome {
-            Some(Outcome::Ended | Outcome::Torn(_)) => return Ok(None),
-            Some(Outcome::Failed(error)) => return Err(error.clone()),
+            Some(LogEnd::Ended | LogEnd::Torn(_)) => return Ok(None),
+            Some(LogEnd::Failed(error)) => return Err(error.clone()),
             None => {}
         }
         match self.step() {
             Ok(Ok((offset, payload))) => Ok(Some(Record { offset, payload: &self.window.bytes[payload] })),
             Ok(Err(outcome)) => {
                 let answer = match &outcome {
-                    Outcome::Failed(error) => Err(error.clone()),
-                    Outcome::Ended | Outcome::Torn(_) => Ok(None),
+                    LogEnd::Failed(error) => Err(error.clone()),
+                    LogEnd::Ended | LogEnd::Torn(_) => Ok(None),
                 };
                 self.outcome = Some(outcome);
                 answer
             }
             Err(error) => {
-                self.outcome = Some(Outcome::Failed(error.clone()));
+                self.outcome = Some(LogEnd::Failed(error.clone()));
                 Err(error)
             }
         }
     }
 
     /// Reads the record at `offset` and moves past it, or says how the log ends.
-    fn step(&mut self) -> Result<Result<(u64, Range<usize>), Outcome>> {
+    fn step(&mut self) -> Result<Result<(u64, Range<usize>), LogEnd>> {
         let offset = self.offset;
         if offset == self.limit {
-            return Ok(Err(Outcome::Ended));
+            return Ok(Err(LogEnd::Ended));
         }
         let why = match self.record_at(offset)? {
             Ok((frame, payload)) => {
@@ -203,18 +203,18 @@ impl RecordReader {
             None => self.proof_after(offset)?,
         };
         Ok(Err(match proof {
-            Some(proof) => Outcome::Failed(LogError::corrupt(&self.path, offset, format!("{why}, but {proof}"))),
-            None => Outcome::Torn(Tear { offset, why }),
+            Some(proof) => LogEnd::Failed(LogError::corrupt(&self.path, offset, format!("{why}, but {proof}"))),
+            None => LogEnd::Torn(Tear { offset, why }),
         }))
     }
 
     /// The record at `offset` with the place of its payload in the window, or what is wrong with it.
-    fn record_at(&mut self, offset: u64) -> Result<Result<(Frame, Range<usize>), &'static str>> {
+    fn record_at(&mut self, offset: u64) -> Result<Result<(RecordHeader, Range<usize>), &'static str>> {
         if self.limit - offset < RECORD_HEADER_BYTES as u64 {
             return Ok(Err("the file ends within a record's header"));
         }
         let at = self.load(offset..offset + RECORD_HEADER_BYTES as u64)?;
-        let frame = Frame::decode(&self.window.bytes[at]);
+        let frame = RecordHeader::decode(&self.window.bytes[at]);
         if let Err(why) = frame.check(self.log_id(), offset, self.limit) {
             return Ok(Err(why));
         }
@@ -242,7 +242,7 @@ impl RecordReader {
             let chunk = &self.window.bytes[at];
             let mut place = 0;
             while place + RECORD_HEADER_BYTES <= chunk.len() {
-                let frame = Frame::decode(&chunk[place..place + RECORD_HEADER_BYTES]);
+                let frame = RecordHeader::decode(&chunk[place..place + RECORD_HEADER_BYTES]);
                 let record = offset + place as u64;
                 if frame.synced_end > bad && frame.check(log_id, record, self.limit).is_ok() {
                     candidates.push((record, frame));
@@ -300,14 +300,14 @@ impl RecordReader {
 
 /// A record's header.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
+struct RecordHeader {
     crc: u32,
     payload_bytes: u32,
     log_id: u64,
     synced_end: u64,
 }
 
-impl Frame {
+impl RecordHeader {
     /// ```text
     /// crc u32 | payload bytes u32 | log id u64 | synced end u64
     /// ```

@@ -14,7 +14,7 @@ const PATH: &str = "000007.log";
 const LOG_ID: u64 = 0x1122_3344_5566_7788;
 
 fn header() -> Header {
-    Header::new(Kind::WriteAhead, LOG_ID, 7, Some(Previous { number: 6, end: 4096 }))
+    Header::new(LogKind::WriteAhead, LOG_ID, 7, Some(Previous { number: 6, end: 4096 }))
 }
 
 fn writer(disk: &SimDisk) -> RecordWriter {
@@ -34,7 +34,7 @@ fn read(disk: &SimDisk, known_end: Option<u64>) -> (Vec<Vec<u8>>, End) {
         LogError::Corrupt { offset, .. } => End::Corrupt(offset),
         other => panic!("{other}"),
     };
-    let mut reader = match RecordReader::open(disk, Path::new(PATH), Kind::WriteAhead, known_end) {
+    let mut reader = match RecordReader::open(disk, Path::new(PATH), LogKind::WriteAhead, known_end) {
         Ok(reader) => reader,
         Err(error) => return (Vec::new(), offset_of(error)),
     };
@@ -115,7 +115,7 @@ fn records_come_back_whatever_their_length() {
         assert_eq!(writer.end(), ends[index + 1]);
         assert_eq!(writer.file().appended_end(), writer.end());
     }
-    let mut reader = RecordReader::open(&*disk, Path::new(PATH), Kind::WriteAhead, None).expect("it is whole");
+    let mut reader = RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, None).expect("it is whole");
     assert_eq!(reader.header(), Some(&header()));
     for (index, length) in lengths.into_iter().enumerate() {
         let record = reader.next_record().expect("it is whole").expect("there are more");
@@ -309,7 +309,7 @@ fn records_of_another_log_are_not_read() {
     let mut writer = writer(&disk);
     writer.append(&[b"mine"]).expect("the disk works");
     let end = writer.end();
-    let other = Header::new(Kind::WriteAhead, LOG_ID + 1, 8, None);
+    let other = Header::new(LogKind::WriteAhead, LOG_ID + 1, 8, None);
     let mut theirs = RecordWriter::create(&*disk, Path::new("other.log"), &other).expect("the disk works");
     theirs.append(&[b"older"]).expect("the disk works");
     theirs.file().sync().expect("the disk works");
@@ -338,7 +338,7 @@ fn an_unfinished_creation_is_an_empty_log_unless_the_successor_knows_better() {
 }
 
 /// The error that a file with only this header opens with.
-fn open_error(bytes: &[u8; HEADER_BYTES], kind: Kind) -> Option<String> {
+fn open_error(bytes: &[u8; HEADER_BYTES], kind: LogKind) -> Option<String> {
     let disk = SimDisk::new(1);
     let file = disk.open(Path::new(PATH), Access::Create).expect("the disk works");
     file.write_at(bytes, 0).expect("the disk works");
@@ -354,27 +354,27 @@ fn with_crc(mut bytes: [u8; HEADER_BYTES]) -> [u8; HEADER_BYTES] {
 #[test]
 fn what_must_be_understood_is_refused_by_name_and_the_rest_ignored() {
     let feature = |bit: u32| with_crc(Header { features: 1 << bit, ..header() }.encode());
-    assert_eq!(open_error(&header().encode(), Kind::WriteAhead), None);
+    assert_eq!(open_error(&header().encode(), LogKind::WriteAhead), None);
     for bit in 0..16 {
-        assert_eq!(open_error(&feature(bit), Kind::WriteAhead), None);
+        assert_eq!(open_error(&feature(bit), LogKind::WriteAhead), None);
     }
     for bit in 16..32 {
-        let error = open_error(&feature(bit), Kind::WriteAhead).expect("it is refused");
+        let error = open_error(&feature(bit), LogKind::WriteAhead).expect("it is refused");
         assert!(
             error.contains(&format!("made by a newer Larch: feature {bit}; open it")) && error.contains(PATH),
             "{error}"
         );
     }
     let two = with_crc(Header { features: 0x8002_0001, ..header() }.encode());
-    let error = open_error(&two, Kind::WriteAhead).expect("it is refused");
+    let error = open_error(&two, LogKind::WriteAhead).expect("it is refused");
     assert!(error.contains("features 17, 31"), "{error}");
 
     let mut newer = header().encode();
     newer[8] = 2;
-    let error = open_error(&with_crc(newer), Kind::WriteAhead).expect("it is refused");
+    let error = open_error(&with_crc(newer), LogKind::WriteAhead).expect("it is refused");
     assert!(error.contains("made by a newer Larch: format version 2; open it"), "{error}");
 
-    let error = open_error(&header().encode(), Kind::Manifest).expect("it is refused");
+    let error = open_error(&header().encode(), LogKind::Manifest).expect("it is refused");
     assert!(error.contains("the header says WriteAhead, expected Manifest"), "{error}");
 }
 
@@ -383,7 +383,8 @@ fn errors_name_file_and_place_and_say_what_to_do() {
     let disk = SimDisk::new(1);
     let (_, offsets, _) = small_log(&disk);
     disk.flip_bit(PATH, offsets[1], 0);
-    let mut reader = RecordReader::open(&*disk, Path::new(PATH), Kind::WriteAhead, None).expect("the header is whole");
+    let mut reader =
+        RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, None).expect("the header is whole");
     reader.next_record().expect("the first is whole");
     let error = reader.next_record().expect_err("the second is not").to_string();
     let place = format!("{PATH} is corrupt at offset {}: a record's checksum does not match, but ", offsets[1]);
@@ -391,7 +392,7 @@ fn errors_name_file_and_place_and_say_what_to_do() {
 
     disk.fail_operation(1, ErrorKind::PermissionDenied);
     let error =
-        RecordReader::open(&*disk, Path::new(PATH), Kind::WriteAhead, None).expect_err("it may not").to_string();
+        RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, None).expect_err("it may not").to_string();
     assert!(error.starts_with(&format!("cannot open {PATH}: ")), "{error}");
 }
 

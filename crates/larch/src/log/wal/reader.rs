@@ -9,7 +9,7 @@ use os::Disk;
 use sst::Version;
 
 use super::COMMIT_HEADER_BYTES;
-use crate::log::record::{Header, Kind, LogError, RecordReader, Result, Tear};
+use crate::log::record::{Header, LogError, LogKind, RecordReader, Result, Tear};
 use crate::write::batch::BatchOps;
 
 /// One commit.
@@ -35,7 +35,7 @@ pub struct LogReader {
 impl LogReader {
     /// Opens a log. `known_end` is where its successor says that it ended (see [`RecordReader::open`]).
     pub fn open(disk: &dyn Disk, path: &Path, known_end: Option<u64>) -> Result<Self> {
-        let records = RecordReader::open(disk, path, Kind::WriteAhead, known_end)?;
+        let records = RecordReader::open(disk, path, LogKind::WriteAhead, known_end)?;
         Ok(Self { records, last: None, ops: BatchOps::new(), failed: None })
     }
 

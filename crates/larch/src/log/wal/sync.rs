@@ -17,12 +17,12 @@ use crate::log::record::{LogFile, Result};
 #[derive(Debug)]
 pub struct SyncPoint {
     file: Arc<LogFile>,
-    state: Mutex<State>,
+    state: Mutex<SyncState>,
     changed: Condvar,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum State {
+enum SyncState {
     Idle,
     Syncing,
 }
@@ -32,7 +32,7 @@ struct EndSync<'a>(&'a SyncPoint);
 
 impl Drop for EndSync<'_> {
     fn drop(&mut self) {
-        *self.0.state.lock() = State::Idle;
+        *self.0.state.lock() = SyncState::Idle;
         self.0.changed.notify_all();
     }
 }
@@ -40,7 +40,7 @@ impl Drop for EndSync<'_> {
 impl SyncPoint {
     /// A sync point for `file`.
     pub fn new(file: Arc<LogFile>) -> Self {
-        Self { file, state: Mutex::new(State::Idle), changed: Condvar::new() }
+        Self { file, state: Mutex::new(SyncState::Idle), changed: Condvar::new() }
     }
 
     /// Returns once everything below `end` is durable; `end` is the end of a record that was appended.
@@ -52,11 +52,11 @@ impl SyncPoint {
             if self.file.synced_end() >= end {
                 return Ok(());
             }
-            if *state == State::Syncing {
+            if *state == SyncState::Syncing {
                 state = self.changed.wait(state);
                 continue;
             }
-            *state = State::Syncing;
+            *state = SyncState::Syncing;
             drop(state);
             let syncing = EndSync(self);
             let outcome = self.file.sync();

@@ -16,7 +16,7 @@ use sst::Version;
 
 use super::*;
 use crate::log::record::tests::seeds;
-use crate::log::record::{Header, Kind, LogError, Previous, RecordWriter};
+use crate::log::record::{Header, LogError, LogKind, Previous, RecordWriter};
 use crate::write::batch::{BatchOps, Op};
 
 const PATH: &str = "000003.log";
@@ -99,7 +99,7 @@ fn a_commit_has_the_bytes_of_the_format_page() {
 /// A file whose records hold these payloads.
 fn check_corrupt(payloads: &[&[u8]], whole: &[u64], why: &str) {
     let disk = SimDisk::new(1);
-    let header = Header::new(Kind::WriteAhead, 5, 3, None);
+    let header = Header::new(LogKind::WriteAhead, 5, 3, None);
     let mut writer = RecordWriter::create(&*disk, Path::new(PATH), &header).expect("the disk works");
     let mut last = 0;
     for payload in payloads {

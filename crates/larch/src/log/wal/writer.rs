@@ -10,7 +10,7 @@ use os::sync::Arc;
 use sst::Version;
 
 use super::COMMIT_HEADER_BYTES;
-use crate::log::record::{Header, Kind, LogFile, Previous, RecordWriter, Result};
+use crate::log::record::{Header, LogFile, LogKind, Previous, RecordWriter, Result};
 use crate::write::batch::BatchOps;
 
 /// Writes a new write-ahead log.
@@ -24,7 +24,7 @@ impl LogWriter {
     /// Creates the file and makes its name and header durable. `log_id` is random; `previous` is the log that this one
     /// continues, already synced up to the end given.
     pub fn create(disk: &dyn Disk, path: &Path, log_id: u64, number: u64, previous: Option<Previous>) -> Result<Self> {
-        let header = Header::new(Kind::WriteAhead, log_id, number, previous);
+        let header = Header::new(LogKind::WriteAhead, log_id, number, previous);
         Ok(Self { records: RecordWriter::create(disk, path, &header)?, last: None })
     }
 

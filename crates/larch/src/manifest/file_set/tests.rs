@@ -26,7 +26,7 @@ pub fn meta(newest: u64) -> Meta {
 }
 
 /// The set that `edits` make of one with a table 1, or what is said against them.
-fn applied(edits: &[Edit]) -> Result<FileSet, Refusal> {
+fn applied(edits: &[Edit]) -> Result<FileSet, EditRefusal> {
     let (machine, _) = Machine::simulated(1);
     let cache = PageCache::new(0, 1, sst::validate);
     let leftovers = Leftovers::new(machine.disk.clone());

@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// A file of which only the end is kept. A sync takes two steps, and what is written between them is not durable.
 #[derive(Debug, Default)]
-struct Ends {
+struct SyncEnds {
     written: atomic::AtomicU64,
     durable: atomic::AtomicU64,
     is_syncing: atomic::AtomicBool,
@@ -24,7 +24,7 @@ struct Ends {
     failing_sync: u64,
 }
 
-impl File for Ends {
+impl File for SyncEnds {
     fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
         unreachable!("a log is not read while it is written")
     }
@@ -65,7 +65,7 @@ impl File for Ends {
 
 /// What the threads share.
 struct Log {
-    ends: Arc<Ends>,
+    ends: Arc<SyncEnds>,
     writer: Mutex<RecordWriter>,
     point: SyncPoint,
     has_failed: atomic::AtomicBool,
@@ -92,7 +92,7 @@ impl Log {
 
 /// `threads` threads of `commits` commits each.
 fn check(threads: usize, commits: u64, failing_sync: u64) {
-    let ends = Arc::new(Ends { failing_sync, ..Ends::default() });
+    let ends = Arc::new(SyncEnds { failing_sync, ..SyncEnds::default() });
     let writer = RecordWriter::after_header(ends.clone(), Path::new("log"), 1);
     let point = SyncPoint::new(writer.file().clone());
     let log = Arc::new(Log { ends, writer: Mutex::new(writer), point, has_failed: atomic::AtomicBool::new(false) });

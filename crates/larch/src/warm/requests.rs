@@ -7,7 +7,7 @@ use os::sync::atomic::{AtomicU64, Ordering};
 /// What is left to do, and what was done.
 #[derive(Debug, Default)]
 pub struct Warmth {
-    left: Mutex<Left>,
+    left: Mutex<WarmRequests>,
     /// Memory brought back after the last open, in bytes.
     pub restored_bytes: AtomicU64,
     /// Warm states that could not be used.
@@ -16,7 +16,7 @@ pub struct Warmth {
 
 /// What is wanted.
 #[derive(Debug, Default)]
-pub struct Left {
+pub struct WarmRequests {
     /// Pages of tables that are to be in memory.
     pub tables: bool,
     /// What was in memory when the database was closed last.
@@ -35,7 +35,7 @@ impl Warmth {
     }
 
     /// Takes what is wanted now.
-    pub fn take(&self) -> Left {
+    pub fn take(&self) -> WarmRequests {
         std::mem::take(&mut *self.left.lock())
     }
 

@@ -1,0 +1,279 @@
+//! Merges all versions of sorted inputs into new files: reads around the cache and leaves out the versions that no reader
+//! can see. It does not know why the inputs are merged, and installs nothing.
+
+use super::erases::{CoverStream, EraseMerge};
+use super::keep::{self, KeyFilter};
+use crate::core::Core;
+use crate::error::Result;
+use crate::files::output::Outputs;
+use crate::manifest::{Level, TableInfo};
+use crate::parts::MAX_GROUPS;
+use crate::read::frontier::{Frontier, Sorted};
+use crate::read::level::LevelCursor;
+use os::sync::Arc;
+use pages::{Admit, Reason, Session, Stop, retry};
+use sst::{Direction, Groups, LoadedValue, RangeErase, Readahead, Row, RowKind, SstCursor, StoredValue, Version};
+
+/// After this many bytes of values a merge asks again whether to go on.
+const ASK_BYTES: u64 = 1 << 20;
+
+/// What each version and each range erase adds to those bytes, besides its value.
+const ROW_WORK_BYTES: u64 = 128;
+
+/// What is merged, and into what.
+pub struct MergePlan {
+    /// Sorted inputs, newest first.
+    pub sources: Vec<Level>,
+    /// Whether no deeper level has keys in their range.
+    pub bottom: bool,
+    /// Target size of an output, in bytes.
+    pub file_bytes: u64,
+}
+
+/// Merges all versions of all inputs into files that are not part of a table yet. `None` if `go_on`, which receives the bytes
+/// that were read and the bytes to read in all, returned false, or if the database is closing.
+///
+/// # Errors
+///
+/// An input that cannot be read, or an output that cannot be written.
+pub fn merge_files(
+    core: &Arc<Core>,
+    table: &Arc<TableInfo>,
+    plan: MergePlan,
+    boundaries: &[Version],
+    go_on: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<Option<Outputs>> {
+    // Compactions read into half of the working memory; files are built in the other half. It is not memory of the cache, so
+    // a compaction neither waits for readers nor takes their room. A quarter of this half is for the pages that are needed
+    // now, one of each input.
+    let memory = &core.env.held.compactions;
+    let ahead_bytes = memory.budget_bytes() / 4 * 3;
+    let session = Session::new(&core.env.cache, Reason::Compaction, Admit::Pass)
+        .with_own_memory(memory)
+        .with_ahead_bytes(ahead_bytes);
+    let groups = table.options.groups.len().max(1);
+    // A quarter of the rest is for what is read besides the data pages of the window: index nodes further ahead, and parts and
+    // values of rows.
+    let readahead = Readahead::full(ahead_bytes / 4 * 3);
+    let outputs = Outputs::new(core, table, plan.file_bytes, plan.bottom);
+    let mut copier = VersionCopier { session: &session, outputs, groups, others: Vec::new(), parts: Vec::new() };
+    let mut progress = MergeProgress::new(core, &plan.sources, go_on);
+    let memory = core.env.held.builders.holding();
+    let mut erases = EraseMerge::new(&session, &plan.sources, boundaries, (readahead, progress.total_bytes), memory);
+    let mut covers = CoverStream::new(|| erases.next());
+    // At the bottom nothing lies deeper, so an erase that all readers see has nothing left to hide and is dropped.
+    let is_kept = |version: Version| !(plan.bottom && keep::is_in_oldest_stripe(boundaries, version));
+    let mut merge = VersionMerge::new(plan.sources, readahead);
+    let mut key = Vec::new();
+    while let Some(newest) = merge.next_key(&session, &mut key)? {
+        if !copy_erases(&mut covers, Some(&key), &is_kept, &mut copier.outputs, &mut progress)? {
+            return Ok(None);
+        }
+        let mut filter = KeyFilter::default();
+        let covers = covers.of(&key);
+        for i in newest..merge.inputs.len() {
+            if merge.inputs.key(i) != Some(&key) {
+                continue;
+            }
+            progress.items += 1;
+            let cursor = merge.inputs.cursor_mut(i).0.versions();
+            let mut row = cursor.newest();
+            let mut is_first = true;
+            while let Some(version) = row {
+                if !progress.goes_on(ROW_WORK_BYTES) {
+                    return Ok(None);
+                }
+                if filter.keep(boundaries, version.version, covers) {
+                    progress.unasked_bytes += copier.version(cursor, &key, &version)?;
+                }
+                let older =
+                    retry(
+                        &session,
+                        || if is_first { cursor.first_older(&session) } else { cursor.next_older(&session) },
+                    )?;
+                row = if older { cursor.older() } else { None };
+                is_first = false;
+            }
+        }
+        merge.inputs.leave(&key, |_, _| InputMove::Next);
+    }
+    let is_done = copy_erases(&mut covers, None, &is_kept, &mut copier.outputs, &mut progress)?;
+    Ok(is_done.then_some(copier.outputs))
+}
+
+/// Copies the range erases up to the one over `key`, or to the end without a key, with the versions that are kept. Returns
+/// whether to go on.
+fn copy_erases<N: FnMut() -> Result<Option<RangeErase>>>(
+    covers: &mut CoverStream<N>,
+    key: Option<&[u8]>,
+    is_kept: &impl Fn(Version) -> bool,
+    outputs: &mut Outputs,
+    progress: &mut MergeProgress<'_>,
+) -> Result<bool> {
+    while let Some(erase) = covers.advance(key)? {
+        let mut erase = erase.clone();
+        erase.versions.retain(|&version| is_kept(version));
+        outputs.add_erase(erase)?;
+        progress.items += 1;
+        if !progress.goes_on(ROW_WORK_BYTES) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// How far a merge is, and whether it goes on.
+struct MergeProgress<'w> {
+    core: &'w Core,
+    go_on: &'w mut dyn FnMut(u64, u64) -> bool,
+    /// Rows and fragments of range erases that were taken from the inputs. A range erase that is cut counts once for each
+    /// fragment, so that there may be more than `total_items`.
+    items: u64,
+    /// Rows and range erases of all inputs.
+    total_items: u64,
+    /// Bytes of all inputs that the table sees.
+    total_bytes: u64,
+    /// Bytes of work since `go_on` was asked last.
+    unasked_bytes: u64,
+}
+
+impl<'w> MergeProgress<'w> {
+    fn new(core: &'w Core, sources: &[Level], go_on: &'w mut dyn FnMut(u64, u64) -> bool) -> Self {
+        let files = || sources.iter().flat_map(|level| level.iter()).map(|file| &file.sst);
+        let erases = files().filter_map(|sst| sst.meta.range_erases).map(|tree| tree.totals.rows);
+        let total_items = files().map(|sst| sst.rows().count()).chain(erases).fold(0, u64::saturating_add);
+        let total_bytes = files().map(|sst| sst.visible_bytes()).sum();
+        Self { core, go_on, items: 0, total_items, total_bytes, unasked_bytes: 0 }
+    }
+
+    /// Adds `bytes` of work and returns whether to go on; asks `go_on` once in [`ASK_BYTES`].
+    fn goes_on(&mut self, bytes: u64) -> bool {
+        self.unasked_bytes += bytes;
+        if self.unasked_bytes < ASK_BYTES {
+            return true;
+        }
+        self.unasked_bytes = 0;
+        let share = u128::from(self.total_bytes) * u128::from(self.items) / u128::from(self.total_items.max(1));
+        let done = (share as u64).min(self.total_bytes);
+        !self.core.background.is_closing() && (self.go_on)(done, self.total_bytes)
+    }
+}
+
+/// Copies versions unchanged.
+struct VersionCopier<'s> {
+    session: &'s Session,
+    outputs: Outputs,
+    /// How many parts a row has, with the one beside its key.
+    groups: usize,
+    /// The parts of the row being copied that are not beside its key, as they are stored.
+    others: Vec<StoredValue>,
+    /// All parts of the row being copied, in memory.
+    parts: Vec<LoadedValue>,
+}
+
+impl VersionCopier<'_> {
+    /// Copies a version of the row at the cursor and returns the length of its value in bytes.
+    fn version(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row) -> Result<u64> {
+        let Self { session, outputs, groups, .. } = self;
+        if row.kind == RowKind::Erase {
+            outputs.add(key, row.version, row.kind, &[])?;
+            return Ok(0);
+        }
+        if *groups > 1 {
+            return self.version_in_parts(cursor, key, row);
+        }
+        match row.value.inline() {
+            Some(value) => outputs.add(key, row.version, row.kind, &[value])?,
+            None => {
+                cursor.load_ahead(*session, Groups::MAIN, row.place, None);
+                let value = retry(*session, || row.value.load(*session, &cursor.sst().file))?;
+                outputs.add(key, row.version, row.kind, &[value.as_bytes()])?;
+            }
+        }
+        Ok(row.value.len())
+    }
+
+    fn version_in_parts(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row) -> Result<u64> {
+        let session = self.session;
+        retry(session, || self.load(cursor, row))?;
+        let mut parts = [&[][..]; MAX_GROUPS];
+        for (part, loaded) in parts.iter_mut().zip(&self.parts) {
+            *part = loaded.as_bytes();
+        }
+        let parts = &parts[..self.groups];
+        let bytes = parts.iter().map(|part| part.len() as u64).sum();
+        let outcome = self.outputs.add(key, row.version, row.kind, parts);
+        // They pin pages, which the next row does not need.
+        self.others.clear();
+        self.parts.clear();
+        outcome.map(|()| bytes)
+    }
+
+    /// Loads all parts of `row`. It is a step: its first fetch brings the missing pages of all groups together, the next one the
+    /// missing values outside pages.
+    fn load(&mut self, cursor: &mut SstCursor, row: &Row) -> Result<(), Stop> {
+        self.others.clear();
+        self.parts.clear();
+        let main = row.value.load(self.session, &cursor.sst().file);
+        let groups = Groups::first(self.groups);
+        cursor.parts(self.session, groups, row.place, &mut self.others)?;
+        cursor.load_ahead(self.session, groups, row.place, None);
+        let mut is_missing = false;
+        let others = self.others.iter().map(|part| part.load(self.session, &cursor.sst().file));
+        for part in std::iter::once(main).chain(others) {
+            match part {
+                Ok(part) => self.parts.push(part),
+                Err(Stop::Fault) => is_missing = true,
+                Err(stop) => return Err(stop),
+            }
+        }
+        if is_missing { Err(Stop::Fault) } else { Ok(()) }
+    }
+}
+
+/// The inputs side by side, key after key. The caller takes all versions of a key before it asks for the next one.
+struct VersionMerge {
+    inputs: Frontier<Input, InputMove>,
+}
+
+struct Input(LevelCursor);
+
+/// How an input gets to its next key.
+enum InputMove {
+    First,
+    Next,
+}
+
+impl Sorted for Input {
+    fn key(&self) -> Option<&[u8]> {
+        Some(self.0.key())
+    }
+}
+
+impl VersionMerge {
+    fn new(sources: Vec<Level>, readahead: Readahead) -> Self {
+        let cursors = sources.into_iter().map(|files| LevelCursor::new(files, Readahead::NONE));
+        let cursors: Vec<LevelCursor> = cursors.collect();
+        let all_bytes = cursors.iter().map(LevelCursor::bytes).sum();
+        let inputs = cursors.into_iter().map(|cursor| {
+            let readahead = readahead.share(cursor.bytes(), all_bytes);
+            Input(cursor.with_readahead(readahead))
+        });
+        Self { inputs: Frontier::new(Direction::Forward, inputs, || InputMove::First) }
+    }
+
+    /// Replaces `key` with the least key that no input has left behind, and returns the newest input that has it.
+    fn next_key(&mut self, session: &Session, key: &mut Vec<u8>) -> Result<Option<usize>> {
+        let inputs = &mut self.inputs;
+        retry(session, || {
+            inputs.arrive(false, |Input(cursor), to| match to {
+                InputMove::First => cursor.seek_first(session),
+                InputMove::Next => cursor.next(session),
+            })
+        })?;
+        let Some((newest, least)) = inputs.nearest() else { return Ok(None) };
+        key.clear();
+        key.extend_from_slice(least);
+        Ok(Some(newest))
+    }
+}
