@@ -30,12 +30,7 @@ const STEPS: [Step; 9] = [
         arguments: "doc --no-deps --workspace --lib",
     },
     Step { name: "benches and examples", variable: None, arguments: "build --workspace --benches --examples" },
-    // The libraries as they would be published, each built from its package alone.
-    Step {
-        name: "packages",
-        variable: None,
-        arguments: "package --quiet --allow-dirty -p larch-os -p larch-pages -p larch-sst -p larch-db",
-    },
+    Step { name: "packages", variable: None, arguments: "x package" },
     Step { name: "dependencies", variable: None, arguments: "x deny" },
     Step { name: "versions", variable: None, arguments: "x semver" },
 ];

@@ -10,6 +10,7 @@ mod fuzz;
 mod history;
 mod miri;
 mod nightly;
+mod package;
 mod schedules;
 mod semver;
 mod sim;
@@ -28,6 +29,7 @@ The project's own commands.
   cargo x test    all tests, after installing what they need of the machine
   cargo x ci      everything the build server checks, in its order
   cargo x tidy    facts about the tree: dead files, upward dependencies, leftovers, broken links
+  cargo x package the libraries as they would be published, each built from its package
   cargo x deny    licences, sources and known vulnerabilities of dependencies, by the rules in deny.toml
   cargo x semver  fails if the tree breaks programs for the last release and its version may not; --list says what it
                   breaks, also where it may
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(&root()),
         ["ci"] => ci::run(&root()),
         ["tidy"] => tidy::run(&root()),
+        ["package"] => package::run(&root()),
         ["deny"] => deny::run(&root()),
         ["semver"] => semver::check(&root()),
         ["semver", "--list"] => semver::list(&root()),

@@ -1,0 +1,75 @@
+//! `cargo x package`: packs the libraries as they would be published, and checks that each builds from its package alone.
+//!
+//! `cargo package` can build them itself, but takes each package that another one needs for one of the registry, which never
+//! changes: a second run with changed sources would build the old ones. So the packages are unpacked here and checked in a
+//! workspace of their own.
+
+use crate::history::output;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+/// From the bottom up.
+const PACKAGES: [&str; 4] = ["larch-os", "larch-pages", "larch-sst", "larch-db"];
+
+/// Packs and checks all of them.
+pub fn run(root: &Path) -> ExitCode {
+    match pack(root).and_then(|()| check(root)) {
+        Ok(()) => {
+            println!("package: {} build from their packages, which are in target/package", PACKAGES.join(", "));
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("package: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Writes the packages to `target/package`.
+fn pack(root: &Path) -> Result<(), String> {
+    let packages = root.join("target/package");
+    if packages.exists() {
+        fs::remove_dir_all(&packages).map_err(|error| format!("cannot remove {}: {error}", packages.display()))?;
+    }
+    let mut command = cargo(root);
+    command.args(["package", "--quiet", "--no-verify", "--allow-dirty", "--target-dir"]).arg(root.join("target"));
+    PACKAGES.iter().for_each(|package| {
+        command.args(["--package", package]);
+    });
+    output(&mut command).map(drop)
+}
+
+/// Unpacks the packages and checks them together, with the versions of `Cargo.lock`.
+fn check(root: &Path) -> Result<(), String> {
+    let tree = root.join("target/package/tree");
+    fs::create_dir_all(&tree).map_err(|error| format!("cannot create {}: {error}", tree.display()))?;
+    let mut manifest = "[workspace]\nresolver = \"3\"\nmembers = [\"larch-*\"]\n\n[patch.crates-io]\n".to_owned();
+    for package in PACKAGES {
+        let files =
+            fs::read_dir(root.join("target/package")).map_err(|error| format!("cannot list packages: {error}"))?;
+        let names = files.flatten().filter_map(|file| file.file_name().into_string().ok());
+        let name = names.into_iter().find(|name| name.starts_with(package) && name.ends_with(".crate"));
+        let name = name.ok_or_else(|| format!("cargo wrote no package {package}"))?;
+        let archive = root.join("target/package").join(&name);
+        // Files in a package all have one time of change, by which cargo would take new ones for old.
+        output(Command::new("tar").args(["--touch", "-xzf"]).arg(archive).arg("-C").arg(&tree))?;
+        manifest.push_str(&format!("{package} = {{ path = \"{}\" }}\n", name.trim_end_matches(".crate")));
+    }
+    let failed = |error| format!("cannot write to {}: {error}", tree.display());
+    fs::write(tree.join("Cargo.toml"), manifest).map_err(failed)?;
+    fs::copy(root.join("Cargo.lock"), tree.join("Cargo.lock")).map_err(failed)?;
+    let mut command = cargo(&tree);
+    command.args(["check", "--quiet", "--workspace", "--lib", "--target-dir"]).arg(root.join("target/packages"));
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(format!("the packages in {} do not build", tree.display())),
+        Err(error) => Err(format!("cannot start cargo: {error}; install Rust or put cargo in PATH")),
+    }
+}
+
+fn cargo(folder: &Path) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(folder);
+    command
+}
