@@ -528,7 +528,7 @@ fn no_change_of_bytes_yields_a_wrong_payload() {
 }
 
 /// The seeds of a random test, printed so that the captured output of a failure names the one that failed last.
-/// `SEED=n cargo test -p larch name_of_test` runs that one alone.
+/// `SEED=n cargo test -p larch-db name_of_test` runs that one alone.
 pub(crate) fn seeds(count: u64) -> impl Iterator<Item = u64> {
     let chosen: Option<u64> = std::env::var("SEED").ok().map(|seed| seed.parse().expect("SEED is a number"));
     let range = chosen.map_or(0..count, |seed| seed..seed + 1);
