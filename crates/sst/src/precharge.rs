@@ -27,7 +27,7 @@ use crate::read::{Groups, Sst};
 use crate::row::Version;
 use pages::{PageSource, Result, Stop, retry};
 use std::ops::{Bound, Range};
-use versions::{HeldPage, Versions};
+use versions::{PresentPage, Versions};
 use walk::{PrechargeWalk, RangeSide};
 
 /// How much of a range will be read.
@@ -348,7 +348,12 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
     }
 
     /// Shows every page of a tree that holds some of `rows` and is in memory, nearest first, with those of its rows.
-    fn pages(&self, kind: TreeKind, rows: Range<u64>, mut show: impl FnMut(HeldPage<'_>) -> Result<()>) -> Result<()> {
+    fn pages(
+        &self,
+        kind: TreeKind,
+        rows: Range<u64>,
+        mut show: impl FnMut(PresentPage<'_>) -> Result<()>,
+    ) -> Result<()> {
         let Some(descent) = self.sst.descent(kind) else { return Ok(()) };
         let mut left = rows.start..rows.end.min(descent.rows());
         while !left.is_empty() {
@@ -357,7 +362,7 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
             if let Some(page) = page {
                 // Its parent says which rows it holds; if it holds others, the read that needs it reports that.
                 let here = left.start.max(span.start)..left.end.min(span.end);
-                if let Some(found) = HeldPage::new(kind, &page, &span, here) {
+                if let Some(found) = PresentPage::new(kind, &page, &span, here) {
                     show(found)?;
                 }
             }

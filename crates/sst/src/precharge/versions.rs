@@ -14,14 +14,14 @@ use pages::{Address, PageKind, PageRef, PageSource, Result, Stop};
 use std::ops::Range;
 
 /// A page in memory and those of its rows that are of interest.
-pub(super) struct HeldPage<'p> {
+pub(super) struct PresentPage<'p> {
     kind: TreeKind,
     page: &'p PageRef,
     first_row: u64,
     rows: Range<u64>,
 }
 
-impl<'p> HeldPage<'p> {
+impl<'p> PresentPage<'p> {
     /// `None` if the page does not hold the rows `span`.
     pub fn new(kind: TreeKind, page: &'p PageRef, span: &Range<u64>, rows: Range<u64>) -> Option<Self> {
         let (first_row, count) = if kind.is_by_row() {
