@@ -100,7 +100,7 @@ fn wrong_arguments_exit_with_2_and_touch_nothing() {
         (&run, &["--rate", "0"], &["'0' for '--rate <OPS>'", "above 0: 20000"]),
         (&run, &["--rate", "fast"], &["'fast' for '--rate <OPS>'", "a number of operations a second"]),
         (&run, &["--time", "5 s"], &["'5 s' for '--time <TIME>'", "500ms, 60s, 5m"]),
-        (&run, &["--time", "0s"], &["'0s' for '--time <TIME>'", "nothing is measured"]),
+        (&run, &["--time", "0s"], &["'0s' for '--time <TIME>'", "longer than 0"]),
         (&run, &["--warmup", "soon"], &["'soon' for '--warmup <TIME>'"]),
         (&run, &["--seed", "x"], &["'x' for '--seed <N>'"]),
         (&run, &["--format", "xml"], &["'xml'", "table, text, json, json-array"]),

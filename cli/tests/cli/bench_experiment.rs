@@ -65,9 +65,9 @@ fn what_makes_no_sense_exits_with_2_and_touches_nothing() {
     let session = Session::new();
     for (args, parts) in [
         (&["--scale", "huge"][..], &["invalid value 'huge'", "small, medium, full"][..]),
-        (&["--time", "0s"], &["'0s' for '--time <TIME>'", "nothing is measured"]),
+        (&["--time", "0s"], &["'0s' for '--time <TIME>'", "longer than 0"]),
         (&["--out", "no/r.json"], &["--out: cannot write no/r.json", "a directory that is there"]),
-        (&["--dir", "missing"], &["missing: No such file", "name a directory with --dir"]),
+        (&["--dir", "missing"], &["missing: No such file", "name a directory with more by --dir"]),
         (&["more"], &["unexpected argument 'more'"]),
     ] {
         session.run(&[&SHARING[..], args].concat()).fails(2, parts);
