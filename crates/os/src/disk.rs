@@ -1,18 +1,15 @@
 //! What the engine asks of a file system. It does not know what the bytes mean.
 
+mod file;
 mod reader;
 
+pub use file::{BLOCK_BYTES, File, OpenSource, ReadSource};
 pub use reader::FileReader;
 
-use crate::ReadSource;
 use crate::sync::Arc;
 use std::fmt::Debug;
 use std::io;
-use std::os::fd::BorrowedFd;
 use std::path::Path;
-
-/// Unit of direct I/O: offsets, lengths and buffer addresses are multiples of it.
-pub const BLOCK_BYTES: usize = 4096;
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,80 +108,6 @@ pub trait Disk: Send + Sync + Debug {
         let read = file.read_at(&mut bytes, 0)?;
         bytes.truncate(read);
         Ok(bytes)
-    }
-}
-
-/// An open file. Thread safe; positions are explicit, there is no cursor. It is a [`ReadSource`] that is always open.
-pub trait File: ReadSource {
-    /// Fills `buffer` from `offset`; returns fewer bytes only at the end of the file. Any alignment is accepted; on a
-    /// direct file, aligned offset, length and buffer (see [`crate::Buffer`]) avoid a copy.
-    ///
-    /// # Errors
-    ///
-    /// The system's. The contents of `buffer` are unspecified then.
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes all of `bytes` at `offset`, extending the file if needed. A direct file wants aligned arguments and
-    /// falls back to the system's page cache for others.
-    ///
-    /// # Errors
-    ///
-    /// The system's, among them `StorageFull`. Any part of `bytes` may be in the file then.
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
-    /// Writes all of `bytes` at the end and returns the offset they start at.
-    ///
-    /// # Errors
-    ///
-    /// The system's, among them `StorageFull`. Any part of `bytes` may be in the file then.
-    fn append(&self, bytes: &[u8]) -> io::Result<u64>;
-    /// Makes everything written so far durable, including the length.
-    ///
-    /// # Errors
-    ///
-    /// The system's. After an error it is unknown what is durable, and a later sync that succeeds does not change that.
-    fn sync(&self) -> io::Result<()>;
-    /// Length in bytes.
-    ///
-    /// # Errors
-    ///
-    /// The system's.
-    fn len(&self) -> io::Result<u64>;
-    /// Whether the file has no bytes.
-    ///
-    /// # Errors
-    ///
-    /// As [`File::len`].
-    fn is_empty(&self) -> io::Result<bool> {
-        Ok(self.len()? == 0)
-    }
-    /// Cuts or extends (with zeros) the file.
-    ///
-    /// # Errors
-    ///
-    /// The system's.
-    fn set_len(&self, bytes: u64) -> io::Result<()>;
-    /// Extends the file to `bytes`, with room on the disk behind all of them: no write below that finds the disk full. What is
-    /// in the new bytes is not said. After an error the file may have any length up to that.
-    ///
-    /// # Errors
-    ///
-    /// The system's, among them `StorageFull`. The file may have any length up to `bytes` then.
-    fn allocate(&self, bytes: u64) -> io::Result<()> {
-        let zeros = [0; BLOCK_BYTES];
-        let mut end = self.len()?;
-        while end < bytes {
-            let count = (bytes - end).min(BLOCK_BYTES as u64);
-            self.write_at(&zeros[..count as usize], end)?;
-            end += count;
-        }
-        Ok(())
-    }
-    /// Whether reads go around the system's page cache.
-    fn is_direct(&self) -> bool;
-    /// What reads of whole blocks can be made from without asking the file: as long as the file lives, the same bytes,
-    /// by aligned offset, length and address. `None` if there is none, and the file makes all its reads itself. A
-    /// caller whose read fails or is cut short asks the file, which reads in another way or reports the error.
-    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        None
     }
 }
 

@@ -32,14 +32,15 @@
 //!
 //! Thread safe: one lock, which is held while the system maps or takes back 4 MiB at most.
 
+mod give;
 mod longest;
 mod slab;
 mod system;
 
 pub(crate) use system::{map, unmap};
 
+use crate::BLOCK_BYTES;
 use crate::sync::{Arc, Mutex};
-use crate::{BLOCK_BYTES, Buffer};
 use longest::Longest;
 use slab::{Blocks, SLAB_BLOCKS};
 use std::fmt;
@@ -71,30 +72,6 @@ impl Arena {
 
     fn with(limit_bytes: u64, discards_blocks: bool) -> Arc<Arena> {
         Arc::new(Arena { state: Mutex::new(ArenaState::new(limit_bytes, discards_blocks)) })
-    }
-
-    /// Room for `bytes`, in whole blocks. What is in it is whatever was there last; zeros if nothing was.
-    ///
-    /// `None` when buffers would take more than the limit, when the run would be longer than 1 MiB (the heap has
-    /// room for those), or when the system has no more. A caller that keeps what it can do without drops some of it
-    /// and asks again.
-    pub fn buffer(self: &Arc<Self>, bytes: usize) -> Option<Buffer> {
-        let blocks = bytes.div_ceil(BLOCK_BYTES);
-        if blocks > LONGEST_BLOCKS {
-            return None;
-        }
-        if blocks == 0 {
-            return Some(Buffer::zeroed(0));
-        }
-        let mut state = self.state.lock();
-        let place = state.take(blocks)?;
-        let start = state.address(place);
-        drop(state);
-        // SAFETY: `take` gives out the run of `blocks` blocks at `place` only once until `release` has it back, which
-        // only the buffer calls, when it is dropped. They stay mapped so long: a slab is unmapped when all of it is
-        // free, or with the arena, which the buffer keeps. They are initialized, by the system with zeros or by
-        // buffers.
-        Some(unsafe { Buffer::in_arena(start, bytes, blocks * BLOCK_BYTES, Arc::clone(self), place.slab) })
     }
 
     /// Takes a run back.

@@ -9,12 +9,14 @@ mod file;
 mod names;
 mod random;
 mod reads;
+mod state;
 mod threads;
 
 pub use clock::SimClock;
-pub use disk::{DiskCounts, SimDisk};
+pub use disk::SimDisk;
 pub use random::SimRandom;
 pub use reads::SimReads;
+pub use state::DiskCounts;
 pub use threads::SimThreads;
 
 #[cfg(test)]

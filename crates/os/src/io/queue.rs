@@ -12,7 +12,8 @@
 //!
 //! No read waits forever: a read that could have begun and was passed by [`PATIENCE`] more urgent reads is next.
 
-use super::{ReadLoad, ReadRequest, Urgency, Usage};
+use super::request::{ReadRequest, Urgency};
+use super::usage::{ReadLoad, Usage};
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::collections::{HashMap, VecDeque};

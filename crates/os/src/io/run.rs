@@ -11,9 +11,10 @@
 //! ```
 
 use super::queue::Queued;
-use super::{OpenSource, ReadLoad, ReadRequest, Urgency};
+use super::request::{ReadRequest, Urgency};
+use super::usage::ReadLoad;
 use crate::sync::Arc;
-use crate::{BLOCK_BYTES, Buffer, File};
+use crate::{BLOCK_BYTES, Buffer, File, OpenSource};
 use std::collections::HashMap;
 use std::io::{self, IoSliceMut};
 

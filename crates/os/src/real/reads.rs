@@ -5,6 +5,7 @@
 //! databases share the disk, and its depth can be bounded only as a whole. `LARCH_READS` says how to read, see
 //! [`ReadsChoice`].
 
+mod closed;
 mod hands;
 mod pool;
 #[cfg(target_os = "linux")]
@@ -189,11 +190,6 @@ impl Reads for RingRefusal {
     fn name(&self) -> &'static str {
         "none"
     }
-}
-
-/// The error of a read that was not begun when its engine ended.
-fn closed() -> io::Error {
-    io::Error::other("whoever reads was closed before it began this read")
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! An open file of a simulated disk, and a lock. They do not know what a crash does; they only notice that there was
 //! one.
 
-use super::disk::SimDiskState;
 use super::names::FileId;
+use super::state::SimDiskState;
 use crate::failure::cannot;
 use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::{Access, File, Lock};

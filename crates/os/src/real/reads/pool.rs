@@ -1,6 +1,6 @@
 //! Reads by threads, each with one under way. It does not know `io_uring`.
 
-use super::closed;
+use super::closed::closed;
 use super::hands::{Hands, HandsWork};
 use crate::io::Usage;
 use crate::io::queue::{Begun, Elsewhere, Queue, QueueLimits};

@@ -24,7 +24,7 @@
 //! What is unsafe: the kernel writes into memory of which it knows only the address. Memory and file belong to a
 //! [`KernelRead`], which stays where it is in [`KernelReads`] until the kernel has said that it is done with it.
 
-use super::closed;
+use super::closed::closed;
 use super::hands::{Hands, HandsWork};
 use crate::io::Usage;
 use crate::io::queue::{Begun, Elsewhere, Queue, QueueLimits};

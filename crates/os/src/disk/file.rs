@@ -1,0 +1,165 @@
+//! A file, and what a read reads from: something that is opened when the read is made, not when it is asked for. It does
+//! not know how files are found, nor how the number of open files is bounded.
+//!
+//! A file is always open and can be read from itself, and every other source gives a file for as long as it is open: so
+//! both are in one file.
+//!
+//! A read that waits in a queue holds no descriptor. The thread that makes a read opens its source, reads, and closes
+//! it before it reports the end; a thread that has one source open does not wait for another to be opened.
+
+use crate::sync::Arc;
+use std::fmt::Debug;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// Unit of direct I/O: offsets, lengths and buffer addresses are multiples of it.
+pub const BLOCK_BYTES: usize = 4096;
+
+/// An open file. Thread safe; positions are explicit, there is no cursor. It is a [`ReadSource`] that is always open.
+pub trait File: ReadSource {
+    /// Fills `buffer` from `offset`; returns fewer bytes only at the end of the file. Any alignment is accepted; on a
+    /// direct file, aligned offset, length and buffer (see [`crate::Buffer`]) avoid a copy.
+    ///
+    /// # Errors
+    ///
+    /// The system's. The contents of `buffer` are unspecified then.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes all of `bytes` at `offset`, extending the file if needed. A direct file wants aligned arguments and
+    /// falls back to the system's page cache for others.
+    ///
+    /// # Errors
+    ///
+    /// The system's, among them `StorageFull`. Any part of `bytes` may be in the file then.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Writes all of `bytes` at the end and returns the offset they start at.
+    ///
+    /// # Errors
+    ///
+    /// The system's, among them `StorageFull`. Any part of `bytes` may be in the file then.
+    fn append(&self, bytes: &[u8]) -> io::Result<u64>;
+    /// Makes everything written so far durable, including the length.
+    ///
+    /// # Errors
+    ///
+    /// The system's. After an error it is unknown what is durable, and a later sync that succeeds does not change that.
+    fn sync(&self) -> io::Result<()>;
+    /// Length in bytes.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    fn len(&self) -> io::Result<u64>;
+    /// Whether the file has no bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`File::len`].
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+    /// Cuts or extends (with zeros) the file.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    fn set_len(&self, bytes: u64) -> io::Result<()>;
+    /// Extends the file to `bytes`, with room on the disk behind all of them: no write below that finds the disk full. What is
+    /// in the new bytes is not said. After an error the file may have any length up to that.
+    ///
+    /// # Errors
+    ///
+    /// The system's, among them `StorageFull`. The file may have any length up to `bytes` then.
+    fn allocate(&self, bytes: u64) -> io::Result<()> {
+        let zeros = [0; BLOCK_BYTES];
+        let mut end = self.len()?;
+        while end < bytes {
+            let count = (bytes - end).min(BLOCK_BYTES as u64);
+            self.write_at(&zeros[..count as usize], end)?;
+            end += count;
+        }
+        Ok(())
+    }
+    /// Whether reads go around the system's page cache.
+    fn is_direct(&self) -> bool;
+    /// What reads of whole blocks can be made from without asking the file: as long as the file lives, the same bytes,
+    /// by aligned offset, length and address. `None` if there is none, and the file makes all its reads itself. A
+    /// caller whose read fails or is cut short asks the file, which reads in another way or reports the error.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+/// Something that can be opened for a read. Thread safe. Two reads are of the same source if they point to the same value.
+///
+/// Every [`File`] is one, and is open already.
+pub trait ReadSource: Send + Sync + Debug {
+    /// Opens it. May wait until other reads are over, so the caller has no other source open.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if it refuses to open the source.
+    fn open(self: Arc<Self>) -> io::Result<OpenSource>;
+
+    /// Opens it without waiting for other reads; `None` if it would have to wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReadSource::open`].
+    fn try_open(self: Arc<Self>) -> io::Result<Option<OpenSource>>;
+
+    /// Whether neighbouring reads of it are worth making as one, which takes a [descriptor](File::descriptor). A source that
+    /// does not know before it is open says yes.
+    fn may_join(&self) -> bool {
+        true
+    }
+
+    /// Called after what [`ReadSource::open`] gave was dropped.
+    fn closed(&self) {}
+}
+
+impl<F: File + 'static> ReadSource for F {
+    fn open(self: Arc<Self>) -> io::Result<OpenSource> {
+        Ok(OpenSource { file: self, closing: CloseNotice(None) })
+    }
+
+    fn try_open(self: Arc<Self>) -> io::Result<Option<OpenSource>> {
+        self.open().map(Some)
+    }
+
+    fn may_join(&self) -> bool {
+        self.descriptor().is_some()
+    }
+}
+
+/// A source that is open until this is dropped.
+#[derive(Debug)]
+pub struct OpenSource {
+    // The fields are dropped in this order: the source is notified once the reference to the file is gone.
+    file: Arc<dyn File>,
+    #[expect(dead_code, reason = "it is there to be dropped")]
+    closing: CloseNotice,
+}
+
+impl OpenSource {
+    /// `file`, which `source` opened and which it is notified of when this is dropped.
+    pub fn new(file: Arc<dyn File>, source: Arc<dyn ReadSource>) -> OpenSource {
+        OpenSource { file, closing: CloseNotice(Some(source)) }
+    }
+
+    /// The file.
+    pub fn file(&self) -> &dyn File {
+        &*self.file
+    }
+}
+
+/// Notifies a source.
+#[derive(Debug)]
+struct CloseNotice(Option<Arc<dyn ReadSource>>);
+
+impl Drop for CloseNotice {
+    fn drop(&mut self) {
+        if let Some(source) = &self.0 {
+            source.closed();
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! A read to be made: from where, into which buffer, how urgent it is, and what is called at its end. It does not know
+//! when it is made, nor by which thread.
+
+use crate::sync::Arc;
+use crate::{Buffer, ReadSource};
+use std::fmt::{self, Debug};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// How urgent a read is, the most urgent first. Each has a bound of its own on the bytes under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Urgency {
+    /// A thread or task waits for it.
+    Needed,
+    /// It will be needed soon.
+    Ahead,
+    /// Background work wants it.
+    Background,
+}
+
+impl Urgency {
+    /// Every urgency, the most urgent first.
+    pub const ALL: [Self; 3] = [Self::Needed, Self::Ahead, Self::Background];
+}
+
+/// Called at the end of a read, once, on any thread, with the buffer and the number of bytes that were filled. It must
+/// neither wait nor take long. When it is called, the read is no longer under way. A panic in it is reported and
+/// affects no other read.
+pub type Done = Box<dyn FnOnce(Buffer, io::Result<usize>) + Send>;
+
+/// A read to be made.
+pub struct ReadRequest {
+    /// From what; opened when the read is made.
+    pub source: Arc<dyn ReadSource>,
+    /// From where in it.
+    pub offset: u64,
+    /// All of it is filled, unless the file ends before.
+    pub buffer: Buffer,
+    /// How urgent it is.
+    pub urgency: Urgency,
+    /// A name by which it can be [raised](crate::Reads::raise), unique among the reads under way.
+    pub ticket: u64,
+    /// Called when the read has ended.
+    pub done: Done,
+}
+
+impl ReadRequest {
+    /// Reads on this thread, and reports the end. A panic of the callback goes on to the caller.
+    pub fn make(self) {
+        let ReadRequest { source, offset, mut buffer, done, .. } = self;
+        // The source is closed before the callback runs, because the caller may then read something else.
+        let outcome = source.open().and_then(|open| open.file().read_at(&mut buffer, offset));
+        done(buffer, outcome);
+    }
+
+    /// Reads on this thread, and reports the end.
+    pub(crate) fn perform(mut self) {
+        let outcome = self.open_and_read();
+        self.finish(outcome);
+    }
+
+    /// Opens the source, reads, and closes it.
+    pub(crate) fn open_and_read(&mut self) -> io::Result<usize> {
+        let open = Arc::clone(&self.source).open()?;
+        open.file().read_at(&mut self.buffer, self.offset)
+    }
+
+    /// Reports the end.
+    pub(crate) fn finish(self, outcome: io::Result<usize>) {
+        let ReadRequest { source, buffer, done, .. } = self;
+        // Closed before the callback runs, because the caller may then remove the file.
+        drop(source);
+        let told = catch_unwind(AssertUnwindSafe(|| done(buffer, outcome)));
+        // The panic has been reported by its hook, and concerns only the caller that asked for this read.
+        drop(told);
+    }
+}
+
+impl Debug for ReadRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Read")
+            .field("source", &self.source)
+            .field("offset", &self.offset)
+            .field("bytes", &self.buffer.len())
+            .field("urgency", &self.urgency)
+            .field("ticket", &self.ticket)
+            .finish_non_exhaustive()
+    }
+}

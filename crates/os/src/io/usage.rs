@@ -1,0 +1,39 @@
+//! How much is being read, and how much was. It does not know which reads these are.
+
+use super::request::Urgency;
+
+/// A number of reads, and the bytes that they take from the disk: whole blocks, and the gaps between joined reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadLoad {
+    /// How many reads.
+    pub reads: usize,
+    /// How many bytes.
+    pub bytes: usize,
+}
+
+impl ReadLoad {
+    #[inline]
+    pub(crate) fn add(&mut self, more: ReadLoad) {
+        self.reads += more.reads;
+        self.bytes += more.bytes;
+    }
+
+    #[inline]
+    pub(crate) fn subtract(&mut self, less: ReadLoad) {
+        self.reads -= less.reads;
+        self.bytes -= less.bytes;
+    }
+}
+
+/// What reads are doing and have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Begun and not over, by urgency.
+    pub under_way: [ReadLoad; Urgency::ALL.len()],
+    /// Not begun, by urgency.
+    pub queued: [ReadLoad; Urgency::ALL.len()],
+    /// Asked for so far.
+    pub reads: u64,
+    /// How many of them were made together with others, as one read of the disk.
+    pub joined: u64,
+}

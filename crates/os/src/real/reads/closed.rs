@@ -1,0 +1,8 @@
+//! Why a read fails whose engine ended before it. It does not know the engines.
+
+use std::io;
+
+/// The error of a read that was not begun when its engine ended.
+pub(super) fn closed() -> io::Error {
+    io::Error::other("whoever reads was closed before it began this read")
+}

@@ -1,0 +1,332 @@
+//! What a simulated disk has, and what operations and crashes do to it. It does not know what an open file may do, nor
+//! which thread asks.
+
+use super::content::{SimContent, Spared};
+use super::faults::{Faults, crashed};
+use super::names::{FileId, Names, SimNode, normal, parent};
+use crate::DirectoryEntry;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// Input and output so far; of reads and writes those that succeeded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiskCounts {
+    /// Calls of `read_at`.
+    pub reads: u64,
+    /// Bytes they returned.
+    pub read_bytes: u64,
+    /// Calls of `write_at` and `append`.
+    pub writes: u64,
+    /// Bytes they took.
+    pub write_bytes: u64,
+    /// Calls of `sync`, and for a whole disk of `sync_dir`.
+    pub syncs: u64,
+}
+
+/// Everything about the disk. Its functions take normal paths.
+#[derive(Clone)]
+pub(super) struct SimDiskState {
+    pub(super) rng: Xoshiro256PlusPlus,
+    /// How often the machine has started again.
+    pub(super) start: u64,
+    pub(super) names: Names,
+    pub(super) files: BTreeMap<FileId, Inode>,
+    next_file: u64,
+    /// Held now, all taken since the last start.
+    pub(super) locks: BTreeSet<PathBuf>,
+    pub(super) faults: Faults,
+    pub(super) failed_syncs_lose_writes: bool,
+    pub(super) capacity_bytes: u64,
+    pub(super) counts: DiskCounts,
+}
+
+/// A file, whatever its name.
+#[derive(Clone, Default)]
+pub(super) struct Inode {
+    pub(super) content: SimContent,
+    /// Open files of this start of the machine.
+    pub(super) handles: usize,
+    pub(super) counts: DiskCounts,
+}
+
+impl SimDiskState {
+    /// An empty disk whose crashes follow from `seed`.
+    pub(super) fn new(seed: u64) -> SimDiskState {
+        SimDiskState {
+            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            start: 0,
+            names: Names::default(),
+            files: BTreeMap::new(),
+            next_file: 0,
+            locks: BTreeSet::new(),
+            faults: Faults::default(),
+            failed_syncs_lose_writes: false,
+            capacity_bytes: u64::MAX,
+            counts: DiskCounts::default(),
+        }
+    }
+
+    pub(super) fn crash(&mut self, spared: Spared) {
+        self.start += 1;
+        self.names.crash(spared, &mut self.rng);
+        for file in self.files.values_mut() {
+            file.content.crash(spared, &mut self.rng);
+            file.handles = 0;
+        }
+        self.locks.clear();
+        self.faults.clear();
+        self.failed_syncs_lose_writes = false;
+        self.drop_unreachable();
+    }
+
+    /// Frees the contents of files that no process and no crash can get at again.
+    fn drop_unreachable(&mut self) {
+        let reachable = self.names.reachable();
+        self.files.retain(|id, file| file.handles > 0 || reachable.contains(id));
+    }
+
+    pub(super) fn check_running(&self) -> io::Result<()> {
+        if self.faults.has_crashed() { Err(crashed()) } else { Ok(()) }
+    }
+
+    /// Fails what was opened before the last start.
+    pub(super) fn check_start(&self, start: u64) -> io::Result<()> {
+        self.check_running()?;
+        if start == self.start { Ok(()) } else { Err(crashed()) }
+    }
+
+    fn file(&mut self, id: FileId) -> &mut Inode {
+        self.files.get_mut(&id).expect("a file that is open or has a name is kept")
+    }
+
+    /// Counts for the file and for the disk.
+    fn count(&mut self, id: FileId, add: impl Fn(&mut DiskCounts)) {
+        add(&mut self.counts);
+        add(&mut self.file(id).counts);
+    }
+
+    /// For tests, which know the names of their files.
+    pub(super) fn file_at(&mut self, path: &Path) -> &mut Inode {
+        match self.names.get(&normal(path)) {
+            Some(SimNode::File(id)) => self.file(id),
+            _ => panic!("{} is a file on the simulated disk", path.display()),
+        }
+    }
+
+    pub(super) fn used_bytes(&self) -> u64 {
+        let named = self.names.named();
+        let taken = self.files.iter().filter(|(id, file)| file.handles > 0 || named.contains(id));
+        taken.map(|(_, file)| file.content.len() as u64).sum()
+    }
+
+    /// Bytes that a file of `len` bytes can grow by.
+    fn room(&self) -> usize {
+        if self.capacity_bytes == u64::MAX {
+            return usize::MAX;
+        }
+        usize::try_from(self.capacity_bytes.saturating_sub(self.used_bytes())).unwrap_or(usize::MAX)
+    }
+
+    fn check_parent(&self, path: &Path) -> io::Result<()> {
+        match self.names.get(parent(path)) {
+            Some(SimNode::Directory) => Ok(()),
+            Some(SimNode::File(_)) => Err(ErrorKind::NotADirectory.into()),
+            None => Err(ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn existing_file(&self, path: &Path) -> io::Result<FileId> {
+        match self.names.get(path) {
+            Some(SimNode::File(id)) => Ok(id),
+            Some(SimNode::Directory) => Err(ErrorKind::IsADirectory.into()),
+            None => Err(ErrorKind::NotFound.into()),
+        }
+    }
+
+    pub(super) fn open(&mut self, path: &Path) -> io::Result<FileId> {
+        self.faults.open(path)?;
+        let id = self.existing_file(path)?;
+        self.file(id).handles += 1;
+        Ok(id)
+    }
+
+    pub(super) fn create(&mut self, path: &Path) -> io::Result<FileId> {
+        self.faults.open(path)?;
+        let id = self.link_file(path)?;
+        self.file(id).handles += 1;
+        Ok(id)
+    }
+
+    /// A new empty file.
+    fn link_file(&mut self, path: &Path) -> io::Result<FileId> {
+        self.check_parent(path)?;
+        if self.names.get(path).is_some() {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        let id = FileId(self.next_file);
+        self.next_file += 1;
+        self.files.insert(id, Inode::default());
+        self.names.link(path, SimNode::File(id));
+        Ok(id)
+    }
+
+    pub(super) fn close(&mut self, id: FileId, start: u64) {
+        if start == self.start {
+            self.file(id).handles -= 1;
+        }
+    }
+
+    pub(super) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        self.faults.operation()?;
+        self.existing_file(from)?;
+        self.check_parent(to)?;
+        if parent(from) != parent(to) {
+            return Err(io::Error::new(ErrorKind::Unsupported, "a simulated disk renames within one directory only"));
+        }
+        if self.names.get(to) == Some(SimNode::Directory) {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        if from != to {
+            self.names.rename(from, to);
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, path: &Path) -> io::Result<()> {
+        self.faults.operation()?;
+        self.existing_file(path)?;
+        self.names.unlink(path);
+        Ok(())
+    }
+
+    pub(super) fn list(&mut self, directory: &Path) -> io::Result<Vec<DirectoryEntry>> {
+        self.faults.operation()?;
+        self.check_directory(directory)?;
+        let entries = self.names.within(directory).map(|(path, node)| DirectoryEntry {
+            name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            bytes: node.file().map_or(0, |id| self.files[&id].content.len() as u64),
+        });
+        Ok(entries.collect())
+    }
+
+    fn check_directory(&self, directory: &Path) -> io::Result<()> {
+        match self.names.get(directory) {
+            Some(SimNode::Directory) => Ok(()),
+            Some(SimNode::File(_)) => Err(ErrorKind::NotADirectory.into()),
+            None => Err(ErrorKind::NotFound.into()),
+        }
+    }
+
+    pub(super) fn create_dir(&mut self, directory: &Path) -> io::Result<()> {
+        self.faults.operation()?;
+        let mut missing = Vec::new();
+        let mut path = directory;
+        loop {
+            match self.names.get(path) {
+                Some(SimNode::Directory) => break,
+                Some(SimNode::File(_)) => return Err(ErrorKind::NotADirectory.into()),
+                None => missing.push(path),
+            }
+            path = parent(path);
+        }
+        for path in missing.into_iter().rev() {
+            self.names.link_directory(path);
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove_dir(&mut self, directory: &Path) -> io::Result<()> {
+        self.faults.operation()?;
+        self.check_directory(directory)?;
+        if self.names.within(directory).next().is_some() {
+            return Err(ErrorKind::DirectoryNotEmpty.into());
+        }
+        self.names.unlink(directory);
+        Ok(())
+    }
+
+    pub(super) fn sync_dir(&mut self, directory: &Path) -> io::Result<()> {
+        self.faults.sync()?;
+        self.check_directory(directory)?;
+        self.names.sync(directory);
+        self.counts.syncs += 1;
+        self.drop_unreachable();
+        Ok(())
+    }
+
+    pub(super) fn take_lock(&mut self, path: &Path) -> io::Result<()> {
+        self.check_running()?;
+        if self.names.get(path).is_none() {
+            self.link_file(path)?;
+        }
+        self.existing_file(path)?;
+        if !self.locks.insert(path.to_owned()) {
+            return Err(io::Error::new(ErrorKind::WouldBlock, "another process has it open"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn unlock(&mut self, path: &Path, start: u64) {
+        if start == self.start {
+            self.locks.remove(path);
+        }
+    }
+
+    pub(super) fn len(&self, id: FileId) -> usize {
+        self.files[&id].content.len()
+    }
+
+    pub(super) fn read(&mut self, id: FileId, buffer: &mut [u8], offset: usize) -> io::Result<usize> {
+        let short = self.faults.read()?;
+        let mut read = self.file(id).content.read(buffer, offset);
+        if short && read > 0 {
+            read = self.rng.random_range(0..read);
+        }
+        self.count(id, |counts| {
+            counts.reads += 1;
+            counts.read_bytes += read as u64;
+        });
+        Ok(read)
+    }
+
+    pub(super) fn write(&mut self, id: FileId, bytes: &[u8], offset: usize) -> io::Result<()> {
+        self.faults.operation()?;
+        let fits = self.len(id).saturating_add(self.room()).saturating_sub(offset);
+        if bytes.len() > fits {
+            let part = self.rng.random_range(0..=fits);
+            self.file(id).content.write(&bytes[..part], offset);
+            return Err(ErrorKind::StorageFull.into());
+        }
+        self.file(id).content.write(bytes, offset);
+        self.count(id, |counts| {
+            counts.writes += 1;
+            counts.write_bytes += bytes.len() as u64;
+        });
+        Ok(())
+    }
+
+    pub(super) fn set_len(&mut self, id: FileId, len: usize) -> io::Result<()> {
+        self.faults.operation()?;
+        if len > self.len(id).saturating_add(self.room()) {
+            return Err(ErrorKind::StorageFull.into());
+        }
+        self.file(id).content.set_len(len);
+        Ok(())
+    }
+
+    pub(super) fn sync(&mut self, id: FileId) -> io::Result<()> {
+        if let Err(error) = self.faults.sync() {
+            if self.failed_syncs_lose_writes {
+                let file = self.files.get_mut(&id).expect("a file that is open is kept");
+                file.content.lose_unsynced(&mut self.rng);
+            }
+            return Err(error);
+        }
+        self.file(id).content.sync();
+        self.count(id, |counts| counts.syncs += 1);
+        Ok(())
+    }
+}
