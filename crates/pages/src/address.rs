@@ -1,16 +1,9 @@
 //! Where a page lies. The parent of a page keeps its address, so no list of addresses is in memory for a file. It does
 //! not know what the page holds.
 
-use crate::frame::FRAME_BYTES;
-use crate::page::MAX_PAGE_BYTES;
-use os::BLOCK_BYTES;
-
 /// Offsets and stored lengths of pages are multiples of this; uncompressed pages and nodes start at
 /// [`os::BLOCK_BYTES`].
 pub const PACK_BYTES: u64 = 64;
-
-/// What a page is expected to unpack to, for the reservation: LZ4 seldom does better on rows.
-const UNPACKED_TIMES: u64 = 4;
 
 /// Place and checksum of a page in its file.
 ///
@@ -48,19 +41,6 @@ impl Address {
             bytes: u32::from_le_bytes(bytes[8..12].try_into().expect("4 bytes")),
             crc: u32::from_le_bytes(bytes[12..].try_into().expect("4 bytes")),
         })
-    }
-
-    /// Memory to reserve for a page that is not here yet, in bytes. A whole number of blocks is a plain page and read into
-    /// the buffer it stays in; others are read with the blocks they share, and copied or unpacked.
-    pub fn memory_bytes(&self) -> u64 {
-        let block = BLOCK_BYTES as u64;
-        let bytes = u64::from(self.bytes);
-        let start = self.offset % block;
-        if start == 0 && bytes.is_multiple_of(block) {
-            return bytes + FRAME_BYTES;
-        }
-        let unpacked = (bytes * UNPACKED_TIMES).min(MAX_PAGE_BYTES as u64).next_multiple_of(block);
-        (start + bytes).next_multiple_of(block) + unpacked + FRAME_BYTES
     }
 
     /// First byte after the page.

@@ -21,33 +21,34 @@
 pub(crate) mod budget;
 pub(crate) mod claim;
 pub(crate) mod flight;
+pub(crate) mod key;
+mod look;
 pub(crate) mod parked;
+mod register;
 pub(crate) mod reserve;
 pub(crate) mod shard;
 pub(crate) mod table;
 mod usage;
+mod wake;
 
 use crate::file::open_files::OpenFiles;
 use crate::frame::{Frame, Frames};
 use crate::gauge::Gauge;
-use crate::{Counters, PageKind, PageRef, PagedFile, Trace};
+use crate::{Counters, PageKind, PageRef, Trace};
 use budget::Budget;
-use os::io::CallerReads;
+use key::PageKey;
+pub use look::LOOK;
+use os::Buffer;
 use os::memory::Arena;
 use os::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Mutex};
-use os::{Buffer, Disk, Machine, Reads};
 use parked::Parking;
 pub use shard::PageHeat;
-use shard::{KeptShare, PageKey, Shard};
+use shard::{KeptShare, Shard};
 use std::fmt;
 use std::ops::Deref;
-use std::path::PathBuf;
 use table::FrameTable;
 pub use usage::{CacheUsage, FilesUsage, ResidentPage};
-
-/// Pages of a shard looked at for one page to evict; over all shards at most 16 x 64.
-pub const LOOK: usize = 64;
 
 /// Budget for which one more shard pays: below, a shard would hold too few pages to choose from.
 const SHARD_BYTES: u64 = 4 << 20;
@@ -115,29 +116,6 @@ impl PageCache {
         })
     }
 
-    /// Makes the pages of a file known to the cache, without opening it; they are read on the thread that asks. `id` seeds
-    /// the checksums of its pages. A file registered twice is cached twice.
-    pub fn register(self: &Arc<Self>, path: impl Into<PathBuf>, id: u64, disk: Arc<dyn Disk>) -> Arc<PagedFile> {
-        self.register_with(path.into(), id, disk, Arc::new(CallerReads))
-    }
-
-    /// As [`PageCache::register`], for a file of `machine`, many pages of which may be read at once.
-    pub fn register_on(self: &Arc<Self>, path: impl Into<PathBuf>, id: u64, machine: &Machine) -> Arc<PagedFile> {
-        self.register_with(path.into(), id, Arc::clone(&machine.disk), Arc::clone(&machine.reads))
-    }
-
-    fn register_with(
-        self: &Arc<Self>,
-        path: PathBuf,
-        id: u64,
-        disk: Arc<dyn Disk>,
-        reads: Arc<dyn Reads>,
-    ) -> Arc<PagedFile> {
-        let slot = self.next_slot.fetch_add(1, Ordering::Relaxed);
-        assert!(slot != 0, "four billion files were registered with one cache");
-        Arc::new(PagedFile::new(slot, id, path, disk, reads, Arc::clone(&self.open_files), Arc::downgrade(self)))
-    }
-
     /// Changes the budget. Pages that are not pinned leave at once; the others leave when memory is needed.
     pub fn set_budget(&self, bytes: u64) {
         self.budget.set_limit(bytes);
@@ -147,8 +125,8 @@ impl PageCache {
         self.budget.room_appeared();
     }
 
-    /// Sets how much of the cache pages of files that are [kept](PagedFile::keep) may have: `bytes`, but at most half
-    /// of the budget. The default is a quarter of it. Pages beyond that are evicted as other pages are.
+    /// Sets how much of the cache pages of files that are [kept](crate::PagedFile::keep) may have: `bytes`, but at most
+    /// half of the budget. The default is a quarter of it. Pages beyond that are evicted as other pages are.
     pub fn set_kept_bytes(&self, bytes: u64) {
         // `u64::MAX` stands for the default.
         self.kept_limit.store(bytes.min(u64::MAX - 1), Ordering::Relaxed);

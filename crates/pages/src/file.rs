@@ -13,7 +13,6 @@ pub(crate) mod open_files;
 
 use crate::page::verify_address;
 use crate::{Address, Error, PageCache, PageKind, Result};
-use around::Around;
 use open_files::{FileHandle, OpenFiles};
 use os::io::CallerReads;
 use os::sync::atomic::{AtomicBool, Ordering};
@@ -79,6 +78,7 @@ impl PagedFile {
     }
 
     /// Number of the file in its cache, never used again for another; 0 for a file outside every cache.
+    #[inline]
     pub fn slot(&self) -> u32 {
         self.slot
     }
@@ -181,11 +181,6 @@ impl PagedFile {
             return Ok(());
         }
         Err(self.corrupt(kind, at.offset, format!("the file ends at {end}, the page at {}", at.end())))
-    }
-
-    /// The file on the disk, whatever is in memory; opened for each read. Making it reads nothing.
-    pub fn around_cache(self: &Arc<Self>) -> Arc<dyn File> {
-        Arc::new(Around(Arc::clone(self)))
     }
 
     /// What makes its reads.

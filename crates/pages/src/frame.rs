@@ -24,7 +24,8 @@
 //!   thread that set the word to 0 takes it out, after all holders of the page have released it (release, acquire).
 
 use crate::cache::budget::Charge;
-use crate::cache::shard::PageKey;
+use crate::cache::key::PageKey;
+use crate::cost::{cost_bytes, hint_bytes};
 use crate::{Address, PageHeader, PageKind};
 use os::Buffer;
 use os::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -33,14 +34,6 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::ops::Deref;
 use std::ptr::NonNull;
-
-/// What a page in memory costs besides its buffer: a frame 192, its share of the table 4 to 8, the policy's node 24, the
-/// ghost's entries 16, rounded up.
-pub(crate) const FRAME_BYTES: u64 = 240;
-
-/// The numbers of the frames of a page's children take one byte for so many bytes of the page: 4 bytes for 32, and a
-/// child with its separator takes more than these as a rule.
-const HINT_SHARE: u64 = 8;
 
 const LIVE: u32 = 1 << 31;
 const CACHED: u32 = 1 << 30;
@@ -432,20 +425,6 @@ impl PageRef {
             (0..hints).map(|_| AtomicU32::new(0)).collect()
         });
         if hints.is_empty() { None } else { hints.get(i % hints.len()) }
-    }
-}
-
-/// Memory a page in `buffer` takes.
-pub(crate) fn cost_bytes(buffer: &Buffer, kind: PageKind) -> u64 {
-    let bytes = buffer.capacity() as u64;
-    bytes + FRAME_BYTES + hint_bytes(bytes, kind)
-}
-
-/// Memory for the places of the children of a page of so many bytes.
-pub(crate) fn hint_bytes(bytes: u64, kind: PageKind) -> u64 {
-    match kind {
-        PageKind::Index | PageKind::Flat => bytes / HINT_SHARE / 4 * 4,
-        _ => 0,
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub mod address;
 pub mod cache;
+mod cost;
 pub mod counters;
 pub mod error;
 pub mod file;

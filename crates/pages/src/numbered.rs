@@ -1,6 +1,6 @@
 //! For tests: a file of numbered pages on a simulated disk, and a disk that tells of its reads.
 
-use crate::cache::shard::PageKey;
+use crate::cache::key::PageKey;
 use crate::flaky::SplitMix;
 use crate::{Address, Codec, HEADER_BYTES, PageCache, PageKind, PageRef, PageSource, PagedFile, Stop, encode_page};
 use crate::{Packing, Result};
@@ -21,7 +21,7 @@ pub const ID: u64 = 0x5EED_CAFE;
 pub const BLOCK_PAYLOAD: usize = os::BLOCK_BYTES - HEADER_BYTES;
 
 /// What a page of one block costs in memory.
-pub const BLOCK_COST: u64 = os::BLOCK_BYTES as u64 + crate::frame::FRAME_BYTES;
+pub const BLOCK_COST: u64 = os::BLOCK_BYTES as u64 + crate::cost::FRAME_BYTES;
 
 /// A file of numbered pages.
 pub struct Numbered {
@@ -108,7 +108,7 @@ impl Numbered {
 
     /// The cache's key of a page.
     pub fn key(&self, file: &PagedFile, number: usize) -> PageKey {
-        PageKey::new(file, &self.pages[number].1)
+        PageKey::new(file.slot(), &self.pages[number].1)
     }
 }
 

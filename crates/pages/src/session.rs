@@ -15,22 +15,25 @@
 //!
 //! One reader: `Send`, not `Sync`.
 
+mod admit;
 mod ahead;
 mod own_memory;
+pub(crate) mod page_read;
 mod parked;
+mod request;
 mod round;
 mod step;
 
-use ahead::is_node;
+pub use admit::Admit;
 pub use own_memory::OwnMemory;
 use parked::Unparked;
-pub(crate) use round::PageRead;
+use request::Request;
 use round::{Manner, RoomWaiter, Round};
-use step::{Request, StepState};
+use step::StepState;
 
 use crate::cache::claim::PageLookup;
 use crate::cache::flight::Demand;
-use crate::cache::shard::PageKey;
+use crate::cache::key::PageKey;
 use crate::counters::SessionTally;
 use crate::notes::{Notebook, Notes};
 use crate::trace::How;
@@ -39,29 +42,6 @@ use os::sync::Arc;
 use std::cell::{Cell, Ref, RefCell};
 use std::fmt;
 use std::task::{Context, Poll};
-
-/// Whether the cache keeps the pages a session reads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Admit {
-    /// It does, and a hit makes a page stay longer. The default.
-    #[default]
-    Keep,
-    /// Those that lead to rows: index nodes, filters and range erases. The others pass through as with [`Admit::Pass`].
-    Nodes,
-    /// It does not: pages pass through the session's pins. Pages that are in memory are used, and no warmer for it.
-    Pass,
-}
-
-impl Admit {
-    /// Whether the cache admits pages of this kind.
-    fn admits(self, kind: PageKind) -> bool {
-        match self {
-            Self::Keep => true,
-            Self::Nodes => is_node(kind) || matches!(kind, PageKind::Filter | PageKind::RangeErase),
-            Self::Pass => false,
-        }
-    }
-}
 
 /// Whether a reader waits for pages that are not in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The page protocol: readers ask, the source answers from memory or notes what is missing. Nothing here blocks.
 
-use crate::cache::shard::PageKey;
+use crate::cache::key::PageKey;
 use crate::page::verify_address;
 use crate::{Address, Error, PageKind, PageRef, PagedFile, Result};
 use os::sync::Arc;
@@ -34,7 +34,7 @@ impl<'a> PageAt<'a> {
     /// The page's name in the cache.
     #[inline]
     pub(crate) fn key(&self) -> PageKey {
-        PageKey::new(self.file, &self.address)
+        PageKey::new(self.file.slot(), &self.address)
     }
 
     /// Refuses an address at which no page can lie.

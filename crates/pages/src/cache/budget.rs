@@ -14,7 +14,7 @@
 //!
 //! Thread safe. Counters are relaxed: each is exact by itself, and nothing else is ordered by them.
 
-use super::flight::wake;
+use super::wake::wake;
 use crate::PageKind;
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Condvar, Mutex};

@@ -4,7 +4,8 @@
 use super::PageCache;
 use super::budget::{Charge, Turn};
 use super::flight::{Demand, Flight, Landing};
-use super::shard::{PageKey, Shard};
+use super::key::PageKey;
+use super::shard::Shard;
 use crate::{Address, Error, PageHeader, PageRef, PagedFile};
 use os::Buffer;
 use os::sync::Arc;
@@ -70,7 +71,7 @@ impl PageCache {
         is_needed: bool,
     ) -> Result<Made, String> {
         (self.validate)(header.kind, &buffer[..header.memory_bytes as usize])?;
-        let cost = crate::frame::cost_bytes(&buffer, header.kind);
+        let cost = crate::cost::cost_bytes(&buffer, header.kind);
         let mut fits = true;
         let more = cost.saturating_sub(charge.bytes());
         if more > 0 && !charge.is_of(&self.budget) {

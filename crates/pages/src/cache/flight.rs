@@ -8,11 +8,10 @@
 //! woken under either.
 
 use super::budget::Budget;
+use super::wake::wake;
 use crate::{Error, PageRef};
-use os::Duty;
 use os::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use os::sync::{Arc, Condvar, Mutex};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll, Waker};
 
 /// How a flight ended.
@@ -201,11 +200,4 @@ impl Arrivals {
         drop(before);
         Poll::Pending
     }
-}
-
-/// Wakes a task. A panic of its waker was reported when it happened, and does not keep other tasks from being woken.
-pub(crate) fn wake(waker: Waker) {
-    // It may drop a database, and must not wait for its background work here.
-    let _duty = Duty::take();
-    drop(catch_unwind(AssertUnwindSafe(|| waker.wake())));
 }

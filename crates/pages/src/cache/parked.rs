@@ -16,7 +16,7 @@
 //!
 //! Thread safe. Nothing is taken away, dropped or woken under the lock.
 
-use super::LOOK;
+use super::look::LOOK;
 use os::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 

@@ -1,9 +1,10 @@
 //! How a session gets memory for the pages that it is going to read: within the budget, for which other pages are evicted, or
 //! beyond it, by the one turn to overdraw. It does not know how pages are read.
 
+use super::PageCache;
 use super::budget::{Charge, Turn};
+use super::look::LOOK;
 use super::parked::Holder;
-use super::{LOOK, PageCache};
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use std::task::Context;

@@ -7,7 +7,7 @@
 //! * A table that has become small is followed by one with twice the chains or more. The old table stays, because a
 //!   search without a lock may be in it. All tables together take less than twice the memory of the last.
 
-use super::shard::PageKey;
+use super::key::PageKey;
 use crate::PageRef;
 use crate::frame::{Frame, Frames};
 use os::sync::OnceLock;

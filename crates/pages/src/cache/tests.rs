@@ -4,7 +4,7 @@
 use super::*;
 use crate::flaky::SplitMix;
 use crate::numbered::{BLOCK_COST, Gate, ID, Numbered, PATH, accept, wait_until, watched};
-use crate::{Admit, Error, PageSource, Reason, Session, retry};
+use crate::{Admit, Error, PageSource, PagedFile, Reason, Session, retry};
 use os::sync::atomic::AtomicU64;
 use std::thread;
 
@@ -281,7 +281,7 @@ fn pages_in_memory_are_counted_by_file_and_kind() {
     let [first, second, third] = files.each_ref().map(|file| cache.usage_of([file]));
     assert_eq!((first.pages_of(PageKind::Data), first.bytes_of(PageKind::Data)), (4, 4 * BLOCK_COST));
     // Nodes take more: they remember where their children are.
-    let hint_bytes = crate::frame::hint_bytes(os::BLOCK_BYTES as u64, PageKind::Index);
+    let hint_bytes = crate::cost::hint_bytes(os::BLOCK_BYTES as u64, PageKind::Index);
     let all_bytes = 35 * BLOCK_COST + 7 * hint_bytes;
     assert_eq!((first.pages_of(PageKind::GroupHistory), first.all_pages(), first.all_bytes()), (3, 35, all_bytes));
     assert_eq!((second.pages_of(PageKind::GroupHistory), second.all_pages()), (4, 40));

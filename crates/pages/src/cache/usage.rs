@@ -2,7 +2,8 @@
 //! go.
 
 use super::PageCache;
-use super::shard::{PageHeat, PageKey};
+use super::key::PageKey;
+use super::shard::PageHeat;
 use crate::{Address, PageKind, PageRef, PagedFile};
 use os::sync::Arc;
 

@@ -182,7 +182,7 @@ fn children_are_remembered_where_there_are_any() {
     let node = PageRef::charged(&frames, key(2), Buffer::zeroed(4096), &header, at, Charge::none());
     node.set_hint(3, 9);
     assert_eq!((node.hint(3), node.hint(4)), (9, 0));
-    assert_eq!(node.cost_bytes(), 4096 + FRAME_BYTES + 512);
+    assert_eq!(node.cost_bytes(), 4096 + crate::cost::FRAME_BYTES + 512);
 }
 
 #[cfg(not(loom))]

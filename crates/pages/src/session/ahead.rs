@@ -7,11 +7,12 @@
 //! * Other pages go only when the reader seems to have gone elsewhere: it took none of them while hints were turned away for
 //!   [`GIVEN_UP_ROUNDS`] rounds.
 
-use super::Request;
+use super::admit::{Admit, is_node};
+use super::request::Request;
 use super::round::InFlight;
+use crate::PageRef;
 use crate::cache::flight::{Flight, Landing};
-use crate::cache::shard::{KeyHash, PageKey};
-use crate::{Admit, PageKind, PageRef};
+use crate::cache::key::{KeyHash, PageKey};
 use os::sync::Arc;
 use std::collections::{HashMap, HashSet};
 
@@ -253,9 +254,4 @@ fn keep_landed(pages: &mut HashMap<PageKey, AheadPage, KeyHash>, key: PageKey, t
     if let Landing::Arrived(page) = landing {
         pages.insert(key, AheadPage { time, was_looked_at: false, page });
     }
-}
-
-/// Whether a page leads to many others.
-pub(super) fn is_node(kind: PageKind) -> bool {
-    matches!(kind, PageKind::Index | PageKind::Flat)
 }

@@ -5,12 +5,15 @@
 //! first page is claimed; the thread that reads a page lands the claim, without its session; so every page that is
 //! waited for lands by itself.
 
-use super::{Admit, OwnMemory, Request};
+use super::admit::Admit;
+use super::own_memory::OwnMemory;
+use super::page_read::PageRead;
+use super::request::Request;
 use crate::cache::budget::{Charge, Turn};
 use crate::cache::claim::{Claim, Made, PageLookup};
 use crate::cache::flight::{Arrivals, Demand, Flight, Landing};
+use crate::cache::key::PageKey;
 use crate::cache::reserve::Reserved;
-use crate::cache::shard::PageKey;
 use crate::file::StoredPage;
 use crate::page::{adopt_page, decode_page};
 use crate::{Address, Error, PageCache, PageHeader, PageKind, PageRef, PagedFile, Result};
@@ -126,17 +129,6 @@ pub(super) struct InFlight {
     pub time: u64,
     /// What was reserved for it.
     pub bytes: u64,
-}
-
-/// A page read from disk.
-pub(crate) struct PageRead {
-    pub key: PageKey,
-    /// Id of its file.
-    pub file: u64,
-    pub at: Address,
-    pub kind: PageKind,
-    /// The step needs it; otherwise it is read ahead.
-    pub needed: bool,
 }
 
 impl Round {

@@ -3,11 +3,12 @@
 
 use super::ahead::ReadAhead;
 use super::parked::{Parcel, Parked, Unparked};
+use super::request::Request;
 use super::round::Round;
 use crate::cache::budget::Turn;
-use crate::cache::shard::{KeyHash, PageKey};
+use crate::cache::key::{KeyHash, PageKey};
 use crate::counters::SessionTally;
-use crate::{Address, PageCache, PageKind, PageRef, PagedFile};
+use crate::{PageCache, PageRef};
 use os::sync::Arc;
 use std::collections::HashSet;
 
@@ -34,19 +35,6 @@ pub(super) struct StepState {
     /// The right to exceed the budget, from the round that needed it until the end of the step and of its reads.
     pub turn: Option<Arc<Turn>>,
     pub tally: SessionTally,
-}
-
-/// A page asked for.
-#[derive(Clone)]
-pub(super) struct Request {
-    pub key: PageKey,
-    /// When, by the clock of the step.
-    pub time: u64,
-    /// The step needs it; otherwise it is read ahead.
-    pub needed: bool,
-    pub file: Arc<PagedFile>,
-    pub at: Address,
-    pub kind: PageKind,
 }
 
 impl StepState {
@@ -139,12 +127,5 @@ impl StepState {
         requests.dedup_by_key(|request| request.key);
         requests.retain(|request| self.pinned_or_ahead(request.key).is_none());
         requests
-    }
-}
-
-impl Request {
-    /// Memory to reserve for the page.
-    pub fn memory_bytes(&self) -> u64 {
-        self.at.memory_bytes() + crate::frame::hint_bytes(u64::from(self.at.bytes), self.kind)
     }
 }

@@ -1,0 +1,60 @@
+//! Which page: the name under which the cache finds it. It does not know what the page holds.
+
+use crate::{Address, PACK_BYTES};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+/// Which page: file slot and offset in units of [`PACK_BYTES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PageKey {
+    pub slot: u32,
+    pub unit: u64,
+}
+
+impl PageKey {
+    /// The page at this address of the file in this slot.
+    #[inline]
+    pub fn new(slot: u32, at: &Address) -> Self {
+        Self { slot, unit: at.offset / PACK_BYTES }
+    }
+
+    /// A hash whose every bit depends on every bit of the key: the halves of a 128-bit product, folded. The constants
+    /// are digits of pi and e; an attacker chooses neither slots nor offsets.
+    #[inline]
+    pub fn hash(self) -> u64 {
+        let unit = u128::from(self.unit ^ 0x243F_6A88_85A3_08D3);
+        let slot = u128::from(u64::from(self.slot).rotate_left(32) ^ 0xB7E1_5162_8AED_2A6B);
+        let product = unit * (slot | 1);
+        (product >> 64) as u64 ^ product as u64
+    }
+}
+
+impl Hash for PageKey {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(PageKey::hash(*self));
+    }
+}
+
+/// Passes on the one number a [`PageKey`] writes.
+#[derive(Default)]
+pub(crate) struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("a key writes one u64");
+    }
+
+    #[inline]
+    fn write_u64(&mut self, hash: u64) {
+        // The lowest bits are the same in all keys of a shard.
+        self.0 = hash.rotate_right(16);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// For tables by [`PageKey`].
+pub(crate) type KeyHash = BuildHasherDefault<KeyHasher>;

@@ -1,0 +1,33 @@
+//! Which of the pages that a session reads the cache keeps. It does not know how the cache chooses among them.
+
+use crate::PageKind;
+
+/// Whether the cache keeps the pages a session reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admit {
+    /// It does, and a hit makes a page stay longer. The default.
+    #[default]
+    Keep,
+    /// Those that lead to rows: index nodes, filters and range erases. The others pass through as with [`Admit::Pass`].
+    Nodes,
+    /// It does not: pages pass through the session's pins. Pages that are in memory are used, and no warmer for it.
+    Pass,
+}
+
+impl Admit {
+    /// Whether the cache admits pages of this kind.
+    #[inline]
+    pub(super) fn admits(self, kind: PageKind) -> bool {
+        match self {
+            Self::Keep => true,
+            Self::Nodes => is_node(kind) || matches!(kind, PageKind::Filter | PageKind::RangeErase),
+            Self::Pass => false,
+        }
+    }
+}
+
+/// Whether a page leads to many others.
+#[inline]
+pub(super) fn is_node(kind: PageKind) -> bool {
+    matches!(kind, PageKind::Index | PageKind::Flat)
+}

@@ -1,0 +1,15 @@
+//! A page that a session reads from disk. It does not know how the read ends.
+
+use crate::cache::key::PageKey;
+use crate::{Address, PageKind};
+
+/// A page read from disk.
+pub(crate) struct PageRead {
+    pub key: PageKey,
+    /// Id of its file.
+    pub file: u64,
+    pub at: Address,
+    pub kind: PageKind,
+    /// The step needs it; otherwise it is read ahead.
+    pub needed: bool,
+}

@@ -1,0 +1,26 @@
+//! A page that a session was asked for. It does not know how the page is read.
+
+use crate::cache::key::PageKey;
+use crate::cost::hint_bytes;
+use crate::{Address, PageKind, PagedFile};
+use os::sync::Arc;
+
+/// A page asked for.
+#[derive(Clone)]
+pub(super) struct Request {
+    pub key: PageKey,
+    /// When, by the clock of the step.
+    pub time: u64,
+    /// The step needs it; otherwise it is read ahead.
+    pub needed: bool,
+    pub file: Arc<PagedFile>,
+    pub at: Address,
+    pub kind: PageKind,
+}
+
+impl Request {
+    /// Memory to reserve for the page.
+    pub fn memory_bytes(&self) -> u64 {
+        self.at.memory_bytes() + hint_bytes(u64::from(self.at.bytes), self.kind)
+    }
+}
