@@ -1,4 +1,5 @@
-//! What a program holds: databases, caches, tables, selections, batches and snapshots. Wiring only; the work is done below.
+//! What a program holds: databases, caches, tables, selections, batches and snapshots. They
+//! check arguments and call what does the work.
 
 pub mod batch;
 pub mod cache;

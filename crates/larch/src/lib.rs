@@ -1,7 +1,8 @@
 //! Larch: an embeddable, ordered storage engine for data much larger than memory.
 //!
-//! Rows are sorted by key. Files are immutable and carry a B-tree index whose nodes are ordinary pages, so memory is a
-//! budget and not a consequence of the data's size.
+//! A [`Database`] has [tables](Table) of rows, which are sorted by key. Files are immutable. Each file has a B-tree index
+//! whose nodes are ordinary pages, which come into memory and leave it like pages of rows. So the program sets how much
+//! memory the engine uses, and the size of the data does not matter.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -26,33 +27,36 @@
 //!
 //! # Three forms of a read
 //!
-//! A read that finds its pages in memory never waits. One that misses some waits for the disk ([`Table::get`],
-//! [`Table::multi_get`], [`Table::range`]); or says that it would fault, and touches no disk ([`Table::try_get`],
-//! [`Range::try_next`]); or is a future, so that one thread can have thousands of them under way, with any executor
-//! ([`Table::get_async`], [`Table::multi_get_async`], [`Table::scan_async`]). Snapshots and [selections](Selection) have all
-//! three. A future can be dropped at any time.
+//! A read whose pages are all in memory never waits. If a page is missing, the form of the read decides what happens:
+//!
+//! * [`Table::get`], [`Table::multi_get`] and [`Table::range`] wait for the disk.
+//! * [`Table::try_get`] and [`Range::try_next`] read nothing from disk and answer that they would fault.
+//! * [`Table::get_async`], [`Table::multi_get_async`] and [`Table::scan_async`] are futures for any executor, so that one
+//!   thread can have thousands of reads under way. A future can be dropped at any time.
+//!
+//! Snapshots and [selections](Selection) have all three forms.
 //!
 //! # Memory
 //!
-//! [`Builder::cache_bytes`] holds pages of every kind, [`Builder::write_buffer_bytes`] rows that are not in files yet.
-//! Besides these the engine uses at most 16 MiB for building, merging and reading ahead, and a few hundred bytes a file.
+//! [`Builder::cache_bytes`] is the memory for pages of every kind, and [`Builder::write_buffer_bytes`] that for rows that are
+//! not in files yet. Besides these, the engine uses at most 16 MiB for building, merging and reading ahead, and a few hundred
+//! bytes a file.
 //!
-//! What is in memory stays there across compactions: pages of new files come in where those of the old ones were in use.
-//! Pages that nobody has read yet come by [`Table::warm`], for tables that are [to be in memory](TableOptions::in_memory), and
-//! after a restart by [`Builder::warm_from_last`].
+//! A compaction does not make the cache cold: if pages of the old files were in use, the pages of the new files that replace
+//! them are loaded. [`Table::warm`] loads pages before the first read. The engine does so by itself for tables that are
+//! [to be in memory](TableOptions::in_memory), and after a restart with [`Builder::warm_from_last`].
 //!
 //! # Durability
 //!
-//! A commit is acknowledged once it is on stable storage ([`Durability::Synced`], the default) or once it is with the
-//! operating system ([`Durability::Buffered`]). After a crash the database holds a prefix of the commit order that
-//! contains every acknowledged synced commit. After a failed write or sync further writes are refused until the
-//! database is opened again.
+//! A commit returns when it is on stable storage ([`Durability::Synced`], the default), or when the operating system has it
+//! ([`Durability::Buffered`]). After a crash the database has a prefix of all commits in their order, which contains every
+//! synced commit that has returned. After a failed sync the database refuses writes until it is opened again.
 //!
 //! # Trouble
 //!
-//! A flush or compaction that fails, because the disk is full or a descriptor is missing, is tried again by itself, and
-//! [`Metrics::troubles`] says what fails and why. Writes go on until the write buffer is full; then they fail with
-//! [`Error::Full`], which names the cause, and go on when it is gone. A corrupt file stops the compaction of its table alone.
+//! If a flush or a compaction fails, for example because the disk is full, the engine tries it again by itself.
+//! [`Metrics::troubles`] says what fails and why. Writes go on until the write buffer is full. Then they fail with
+//! [`Error::Full`], which names the cause, until the cause is gone. A corrupt file stops only the compactions of its table.
 #![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
 
 mod background;

@@ -1,4 +1,4 @@
-//! Writes that are committed together.
+//! Writes that are committed together. It checks the rows and gathers them; committing is `write/`.
 
 use super::table::Table;
 use crate::bounds::{self, IntoKeyRange};
@@ -12,16 +12,33 @@ use os::sync::Arc;
 use sst::KeyRange;
 use sst::Version;
 
-/// Writes that take effect together, in the order in which they were added.
+/// Writes to any tables of a database that take effect together, in the order in which they were added. Made by
+/// [`Database::batch`](crate::Database::batch). It holds its rows in memory; a batch that is dropped has no effect.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let db = larch::Database::open(&directory)?;
+/// # let fruit = db.table("fruit")?;
+/// fruit.insert("apple", "green")?;
+/// let mut batch = db.batch();
+/// batch.insert(&fruit, "banana", "yellow");
+/// batch.remove(&fruit, "apple");
+/// assert_eq!(batch.len(), 2);
+/// batch.commit()?;
+/// assert_eq!(fruit.iter().count(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a batch does nothing until it is committed"]
 #[derive(Debug)]
 pub struct Batch {
     handle: Arc<DatabaseHandle>,
     ops: BatchOps,
     durability: Durability,
-    /// The tables that are written to, by their ids.
+    /// The tables that are written to, sorted by their ids.
     tables: Vec<Arc<TableInfo>>,
-    /// The first thing that was wrong; told by `commit`.
+    /// The first error; `commit` returns it.
     bad: Option<Error>,
 }
 
@@ -42,7 +59,7 @@ impl Batch {
         self.bad.is_none()
     }
 
-    /// Sets `key` to `value`.
+    /// Sets `key` to `value`, see [`Table::insert`]. [`Batch::commit`] reports a row that the table cannot take.
     pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         let (key, value) = (key.as_ref(), value.as_ref());
         if self.checked(table, || table.check_row(key, value)) {
@@ -50,7 +67,8 @@ impl Batch {
         }
     }
 
-    /// Sets `key` to a value in parts, see [`Table::insert_parts`].
+    /// Sets `key` to a value in parts, see [`Table::insert_parts`]. [`Batch::commit`] reports a row that the table
+    /// cannot take.
     pub fn insert_parts(&mut self, table: &Table, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) {
         let key = key.as_ref();
         if self.checked(table, || table.check_parts(key, parts)) {
@@ -58,7 +76,7 @@ impl Batch {
         }
     }
 
-    /// Removes `key`.
+    /// Removes `key`, see [`Table::remove`].
     pub fn remove(&mut self, table: &Table, key: impl AsRef<[u8]>) {
         let key = key.as_ref();
         if self.checked(table, || limits::check_key(key)) {
@@ -66,7 +84,7 @@ impl Batch {
         }
     }
 
-    /// Removes every key in `range`.
+    /// Removes every key in `range`, see [`Table::remove_range`]. Rows that the same batch inserts later stay.
     pub fn remove_range(&mut self, table: &Table, range: impl IntoKeyRange) {
         let Some(KeyRange { start, end }) = bounds::keys(&range) else { return };
         let end = end.unwrap_or_default();
@@ -75,31 +93,39 @@ impl Batch {
         }
     }
 
-    /// What the commit waits for, if not the database's default.
+    /// When the commit returns, if not as the database's [`durability`](crate::Builder::durability) says.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// Number of writes.
+    /// The number of writes.
     pub fn len(&self) -> usize {
         self.ops.count() as usize
     }
 
-    /// Whether there are none.
+    /// Whether there are no writes.
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty()
     }
 
-    /// Commits all writes and returns their version. An empty batch that is [`Durability::Synced`] makes every commit before it
-    /// durable, as [`Database::sync`] does, and returns the version of the newest.
+    /// Commits all writes and returns their version. An empty batch with [`Durability::Synced`] makes all earlier
+    /// commits durable, as [`Database::sync`](crate::Database::sync) does, and returns the newest version.
     ///
-    /// A commit does work in proportion to its own bytes, to the depth of the memtables of the tables it names, and once for the
-    /// log: a write of one record, and a sync that concurrent commits share. The number of tables does not matter.
+    /// The work of a commit grows with its bytes and with the logarithm of the rows in the memtables of its tables.
+    /// Once a commit, one record is written to the log, and one sync is shared by concurrent commits. The number of
+    /// tables in the database does not matter. The commit waits while the write buffer, or level 0 of a table, is full.
     ///
     /// # Errors
-    /// After an error none of the writes has taken effect, but after [`Error::OutcomeUnknown`], when a sync has failed: only
-    /// opening the database again shows whether they have.
+    ///
+    /// After an error none of the writes has taken effect, except after [`Error::OutcomeUnknown`]: a sync failed, and
+    /// only opening the database again shows whether they have.
+    ///
+    /// * [`Error::BatchTooLarge`] if the rows take more than half of the write buffer. Commit them in several batches.
+    /// * [`Error::ForeignTable`] if a table belongs to another database.
+    /// * [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::Grouped`] or [`Error::PartCount`] for the first row
+    ///   that its table cannot take.
+    /// * All other errors of [`Table::insert`].
     pub fn commit(mut self) -> Result<Version> {
         match self.bad {
             Some(error) => Err(error),

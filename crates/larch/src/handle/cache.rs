@@ -1,10 +1,10 @@
-//! The cache of pages as users see it: a handle to one, for databases that share it. It does not know how pages come and go.
+//! The cache of pages as users see it: a handle, for databases that share a cache. It does not know how pages come and go.
 
 use crate::options::Options;
 use os::sync::Arc;
 use pages::{CacheUsage, PageCache};
 
-/// Memory for pages, which any number of databases of a process may share. Cloning gives another handle to the same memory.
+/// Memory for pages, which any number of databases of a process may share. A clone is another handle of the same cache.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -22,13 +22,14 @@ use pages::{CacheUsage, PageCache};
 pub struct Cache(Arc<PageCache>);
 
 impl Cache {
-    /// A cache of `budget_bytes`, whose databases have as many files open at a time as
-    /// [`Builder::open_files`](crate::Builder::open_files) allows one database without it.
+    /// A cache of `budget_bytes`. Its databases together have at most 512 files open for reading at a time, which is the default
+    /// of [`Builder::open_files`](crate::Builder::open_files).
     pub fn new(budget_bytes: u64) -> Self {
         Self::with_open_files(budget_bytes, Options::default().open_files)
     }
 
-    /// A cache of `budget_bytes`, whose databases together have at most `open_files` files open at a time, and at least one.
+    /// A cache of `budget_bytes`. Its databases together have at most `open_files` files open for reading at a time, and at
+    /// least one.
     pub fn with_open_files(budget_bytes: u64, open_files: usize) -> Self {
         Self(PageCache::new(budget_bytes, open_files, sst::validate))
     }
@@ -38,8 +39,8 @@ impl Cache {
         self.0.budget_bytes()
     }
 
-    /// Changes what the pages may use. Pages beyond it leave at once if nothing has them pinned; the others leave when memory
-    /// is needed.
+    /// Changes what the pages may use. Pages beyond the new budget are evicted at once unless they are pinned; those are evicted
+    /// when memory is needed.
     pub fn set_budget_bytes(&self, bytes: u64) {
         self.0.set_budget(bytes);
     }

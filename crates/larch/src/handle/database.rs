@@ -1,4 +1,5 @@
-//! The database as its users see it: open, tables, batches, snapshots, care. Wiring only.
+//! The database as its users see it: opening it, its tables, batches, snapshots and maintenance. It only calls what does the
+//! work.
 
 use super::batch::Batch;
 use super::cache::Cache;
@@ -26,11 +27,14 @@ use os::sync::Arc;
 use sst::Version;
 use std::path::{Path, PathBuf};
 
-/// A database in a directory. Cloning shares it; it is closed when the last handle of it and of its tables is dropped.
+/// A database in a directory. A clone is another handle of the same database. The database is closed when the last
+/// handle of it, and of its tables, batches and snapshots, is dropped.
 ///
-/// Dropping the last handle waits for the piece of background work that is under way to end, which is soon. The waker of a
-/// task may drop it, too: there nobody waits, a thread of the pool finishes the close, and an open in this process that
-/// comes before that waits.
+/// Dropping the last handle waits until the step of background work that is under way ends, which is soon. In the waker
+/// of a task it does not wait: a thread of the pool finishes the close, and an open in this process that comes before
+/// that waits for it.
+///
+/// One process at a time can have the database open for writing; others can open it [read-only](Builder::read_only).
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -48,7 +52,7 @@ pub struct Database {
     handle: Arc<DatabaseHandle>,
 }
 
-/// Options of a database about to be opened.
+/// Options of a database that is about to be opened, made by [`Database::builder`].
 #[derive(Clone, Debug)]
 #[must_use = "a builder opens nothing until `open`"]
 pub struct Builder {
@@ -60,7 +64,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Memory for pages in bytes: index nodes and data alike. Default 64 MiB. Ignored with [`Builder::cache`].
+    /// Memory for pages in bytes: index nodes and data alike. Default 64 MiB. It is ignored with [`Builder::cache`].
     pub fn cache_bytes(mut self, bytes: u64) -> Self {
         self.options.cache_bytes = bytes;
         self
@@ -72,9 +76,9 @@ impl Builder {
         self
     }
 
-    /// The threads that flush, compact and warm in the background. Default one pool for the whole process, of one thread more
-    /// than the machine has processors. Databases that share a pool take turns; a pool of its own keeps the work of a
-    /// database, or of a few, apart from that of others.
+    /// The threads that flush, compact and warm in the background. By default all databases of a process share one
+    /// pool, which has one thread more than the machine has processors. Databases that share a pool take turns. A pool
+    /// of its own keeps the background work of one database, or of a few, apart from that of the others.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -91,13 +95,14 @@ impl Builder {
         self
     }
 
-    /// Memory for rows not yet in files, in bytes. Default 64 MiB. A value may have a quarter of it.
+    /// Memory for rows that are not in files yet, in bytes, from 1 KiB to 8 GiB. Default 64 MiB. A value has at most a
+    /// quarter of it, a batch at most half.
     pub fn write_buffer_bytes(mut self, bytes: u64) -> Self {
         self.options.write_buffer_bytes = bytes;
         self
     }
 
-    /// Memory for merging and reading ahead in bytes. Default 16 MiB.
+    /// Memory for merging and reading ahead, in bytes. Default 16 MiB.
     pub fn work_bytes(mut self, bytes: u64) -> Self {
         self.options.work_bytes = bytes;
         self
@@ -109,16 +114,16 @@ impl Builder {
         self
     }
 
-    /// Share of the cache for tables that are [to be in memory](TableOptions::in_memory), in bytes; at most half of it.
-    /// Default a quarter. Ignored with [`Builder::cache`], see [`Cache::set_in_memory_bytes`].
+    /// Share of the cache for tables that are [to be in memory](TableOptions::in_memory), in bytes; at most half of the
+    /// cache. Default a quarter. It is ignored with [`Builder::cache`], see [`Cache::set_in_memory_bytes`].
     pub fn in_memory_bytes(mut self, bytes: u64) -> Self {
         self.options.in_memory_bytes = Some(bytes);
         self
     }
 
-    /// Whether to write down at close which pages are in memory, and to bring those back in the background after open, as
-    /// far as the cache has room. Opening does not wait for it. Default false: a program that opens a database for a moment
-    /// would read more than it needs, and leave a poorer state than it found.
+    /// Whether to write down at close which pages are in memory, and to load them again in the background after open,
+    /// while the cache has free room. Opening does not wait for it. Default false: a program that opens a database only
+    /// for a moment would read more than it needs, and would write down a poorer state than it found.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -129,7 +134,7 @@ impl Builder {
     /// db.flush()?;
     /// assert!(db.table("fruit")?.get("apple")?.is_some());
     /// db.close()?;
-    /// // What was read is in memory again, or soon will be.
+    /// // The pages that were read are in memory again, or soon will be.
     /// let db = open()?;
     /// # Ok(())
     /// # }
@@ -139,57 +144,60 @@ impl Builder {
         self
     }
 
-    /// Disk space kept back in a file of the directory, in bytes, so that erases can be written when the disk is full; 0 for
-    /// none. Default 256 KiB, room for a few thousand erases.
+    /// Disk space in bytes that is kept back in a file of the directory, so that erases can be written when the disk is
+    /// full; 0 for none. Default 256 KiB, room for a few thousand erases.
     ///
-    /// When the disk is full, writes that hold a put fail, and those of erases alone take from this space. Once it is used up
-    /// they fail as well. Puts succeed again when there is room for them and for the reserve.
+    /// When the disk is full, commits that contain a put fail, and commits of erases alone take from this space. When
+    /// it is used up, they fail as well. Puts succeed again when there is room for them and for the reserve.
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
         self.options.reserve_bytes = bytes;
         self
     }
 
-    /// By how many bytes a manifest may grow, besides its initial length, before a new one is begun. Default 4 MiB, which
-    /// leaves nothing to tune; tests want it smaller.
+    /// By how many bytes a manifest may grow beyond its initial length before a new one is begun. Default 4 MiB.
+    /// Programs need not change it; tests want it smaller.
     #[doc(hidden)]
     pub fn manifest_slack_bytes(mut self, bytes: u64) -> Self {
         self.options.manifest_slack_bytes = bytes;
         self
     }
 
-    /// Whether a missing database is created. Default true.
+    /// Whether to create the database if it is missing. Default true.
     pub fn create(mut self, create: bool) -> Self {
         self.options.create = create;
         self
     }
 
-    /// Whether to open without lock, threads and log replay: reads show what is in files, see [`Database::version`].
+    /// Whether to open without lock, threads and log replay. Reads then show what is in files, see
+    /// [`Database::version`]. Default false.
     ///
-    /// Another process may write to the database meanwhile. As long as the files that are shown here exist, reads show
-    /// them. When a writer has removed one, the read that misses it takes the newest files: a read that begins there, such as
-    /// [`Table::get`], shows them and succeeds. A snapshot and a range go on if the newest files show the same
-    /// version, and otherwise end with [`Error::Outdated`]; no read ever shows a part of one version and a part of another.
+    /// Another process may write to the database meanwhile. As long as the files that this process shows exist, reads
+    /// show them. When a writer has removed one, the read that misses it takes the newest files. A read that begins
+    /// there, such as [`Table::get`], shows them and succeeds. A snapshot or a range goes on if the newest files show
+    /// the same version; otherwise it ends with [`Error::Outdated`]. No read ever shows a part of one version and a
+    /// part of another.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.options.read_only = read_only;
         self
     }
 
-    /// Whether to read the flat index of files that have both. Default false.
+    /// Whether to read the flat index of files that have both kinds of index. Default false.
     pub fn prefer_flat_index(mut self, flat: bool) -> Self {
         self.options.prefer_flat_index = flat;
         self
     }
 
-    /// Most SSTs open for reading at a time, and at least one. Default 512.
+    /// The largest number of SSTs that are open for reading at a time; at least one. Default 512.
     ///
-    /// Files that are kept open and files that are being read count together, however many reads are under way: a read of one
-    /// more file waits until another file is not read any more. Files that a flush, a compaction or an import writes come on top.
+    /// Files that are kept open and files that are being read count together, for any number of reads. A read of one
+    /// more file waits until another file is not read any more. Files that a flush, a compaction or an import writes
+    /// are not counted.
     pub fn open_files(mut self, files: usize) -> Self {
         self.options.open_files = files;
         self
     }
 
-    /// Shape of the levels.
+    /// The shape of the levels.
     pub fn levels(mut self, levels: LevelOptions) -> Self {
         self.options.levels = levels;
         self
@@ -197,8 +205,9 @@ impl Builder {
 
     /// Calls `hook` with each [`Event`]: flushes, compactions, waiting commits, errors, retries, recovery.
     ///
-    /// The hook runs on the thread that does the work, which may hold locks of the database: it must return soon and must
-    /// not use the database. A panic of the hook is caught; the event is lost then and the engine goes on.
+    /// The thread that does the work calls the hook, and may hold locks of the database. So the hook must return soon
+    /// and must not use the database. If the hook panics, the panic is caught, the event is lost and the engine goes
+    /// on.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -213,29 +222,52 @@ impl Builder {
         self
     }
 
-    /// Reads every page of every file from disk in the background, so many bytes a second, and compares it with its checksum;
-    /// a round through all files begins at most once an hour. 0, the default, for no such scrub. Damage is counted in
-    /// [`Metrics::damaged_pages`], listed by [`Database::damage`], and is an [`Event`].
+    /// How many bytes a second a scrub reads in the background; 0, the default, for no scrub. A scrub reads every page
+    /// of every file from disk and compares it with its checksum. A new round through all files begins at most once an
+    /// hour. Damage is counted in [`Metrics::damaged_pages`], listed by [`Database::damage`], and reported as an
+    /// [`Event`].
     pub fn scrub_bytes_per_second(mut self, bytes: u64) -> Self {
         self.options.scrub_bytes_per_second = bytes;
         self
     }
 
-    /// The oldest release that is to read what this process writes, so that the database can be opened by it again.
-    /// Default [`Release::NEWEST`], this one. Nothing binds a later open: without `compat` it may write what only newer
-    /// releases read, and an open with `compat` then refuses the database and names the file.
+    /// The oldest release that must be able to read what this process writes, so that this release can open the
+    /// database again. Default [`Release::NEWEST`], this one. The choice does not bind a later open: without `compat`
+    /// it may write what only newer releases read. A later open with `compat` then refuses the database and names the
+    /// file.
     pub fn compat(mut self, release: Release) -> Self {
         self.options.compat = release;
         self
     }
 
-    /// The machine to run on. Default the real one.
+    /// The machine to run on. Default the real one. Tests give a simulated one.
     pub fn machine(mut self, machine: Machine) -> Self {
         self.machine = Some(machine);
         self
     }
 
-    /// Opens the database. Reads the manifest and the log, and no page of any SST.
+    /// Opens the database. It reads the manifest and the log, and no page of any SST, so the time does not depend on
+    /// the size of the data. The rows of the log are written to files first.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// let db = larch::Database::builder(&directory).cache_bytes(16 << 20).create(true).open()?;
+    /// assert!(db.tables().is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::NotADatabase`] if the directory has no database and [`Builder::create`] is false, or
+    ///   [`Builder::read_only`] is true.
+    /// * [`Error::Locked`] if the database is open for writing already, in this process or in another one.
+    /// * [`Error::BadOptions`] if an option cannot be used. The message says which.
+    /// * [`Error::NoThreads`] if the system refuses a thread for background work. Nothing was created.
+    /// * [`Error::Log`] if the log or the manifest is damaged, or was written by a newer release.
+    ///   [`repair`](crate::repair()) saves what it can from a damaged database.
+    /// * [`Error::Page`] if the disk fails or is full.
     pub fn open(self) -> Result<Database> {
         let mut machine = self.machine.unwrap_or_else(Machine::real);
         if let Some(pool) = self.threads {
@@ -247,12 +279,35 @@ impl Builder {
 }
 
 impl Database {
-    /// Opens the database in `directory` with default options, creating it if there is none.
+    /// Opens the database in `directory` with default options, and creates it if there is none.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// let db = larch::Database::open(&directory)?;
+    /// db.table("fruit")?.insert("apple", "red")?;
+    /// db.close()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Builder::open`].
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
         Self::builder(directory).open()
     }
 
     /// Options for opening the database in `directory`.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// let db = larch::Database::builder(&directory).cache_bytes(256 << 20).write_buffer_bytes(32 << 20).open()?;
+    /// assert_eq!(db.cache().budget_bytes(), 256 << 20);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn builder(directory: impl AsRef<Path>) -> Builder {
         let directory = directory.as_ref().to_owned();
         Builder { directory, options: Options::default(), machine: None, cache: None, threads: None }
@@ -262,12 +317,46 @@ impl Database {
         self.handle.core()
     }
 
-    /// The table `name`, created with default options if there is none.
+    /// The table `name`. It is created with default options if there is none.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// let fruit = db.table("fruit")?;
+    /// assert_eq!(fruit.name(), "fruit");
+    /// assert_eq!(db.tables(), ["fruit"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Database::table_with`].
     pub fn table(&self, name: &str) -> Result<Table> {
         self.table_with(name, TableOptions::default())
     }
 
-    /// The table `name`, created with `options` if there is none. An existing table keeps the options it has.
+    /// The table `name`. It is created with `options` if there is none; an existing table keeps its own options.
+    /// Creating a table is durable when this returns.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// let options = larch::TableOptions { compression: larch::Compression::Lz4, ..Default::default() };
+    /// let fruit = db.table_with("fruit", options)?;
+    /// assert_eq!(fruit.options().compression, larch::Compression::Lz4);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadTableName`] if the name is empty or longer than 255 bytes; [`Error::BadOptions`] if an option cannot
+    /// be used; [`Error::NoSuchTable`] if the table is missing and the database was opened read-only. If the table has
+    /// to be created: [`Error::Log`] if the manifest cannot be written, and the errors of [`Table::insert`] that say
+    /// that the database takes no writes.
     pub fn table_with(&self, name: &str, options: TableOptions) -> Result<Table> {
         if let Some(table) = self.existing_table(name)? {
             return Ok(table);
@@ -280,7 +369,11 @@ impl Database {
         Ok(Table::new(self.handle.clone(), info))
     }
 
-    /// The table `name`, if there is one.
+    /// The table `name`, or `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadTableName`] if no table can have this name.
     pub fn existing_table(&self, name: &str) -> Result<Option<Table>> {
         check_name(name)?;
         let view = self.core().views.newest();
@@ -299,15 +392,33 @@ impl Database {
         view.files.tables.names().map(str::to_owned).collect()
     }
 
-    /// Drops the table `name` with all its rows, for snapshots too; false if there is none.
+    /// Drops the table `name` with all its rows, also for snapshots. False if there is none. The space of its files is
+    /// returned when no read and no clone of the table uses them.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// db.table("fruit")?.insert("apple", "red")?;
+    /// assert!(db.drop_table("fruit")?);
+    /// assert!(!db.drop_table("fruit")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadTableName`] if no table can have this name; [`Error::Log`] if the manifest cannot be written; the
+    /// table is there still. Otherwise the errors of [`Table::insert`] that say that the database takes no writes.
     pub fn drop_table(&self, name: &str) -> Result<bool> {
         define::drop_table(self.core(), check_name(name)?)
     }
 
-    /// Gives the table `name` the name `new`, in one step: a crash leaves one of the two, with all rows. No row is copied.
+    /// Gives the table `name` the name `new`, in one step: after a crash the table has one of the two names, with all
+    /// rows. No row is copied.
     ///
-    /// The result is a new table with the rows and options of the old one, which is dropped; handles of the old one are of
-    /// no more use. What is in memory is written to a file first.
+    /// The result is a new table with the rows and options of the old one, which is dropped: handles of the old table
+    /// answer with [`Error::TableDropped`]. Rows in memory are written to a file first.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -323,39 +434,119 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchTable`] if there is no table `name`, [`Error::TableExists`] if there is a table `new`, `name` itself
-    /// included.
+    /// [`Error::NoSuchTable`] if there is no table `name`, [`Error::TableExists`] if there is a table `new`, even if
+    /// `new` is `name`. Otherwise as [`Table::clone_as`].
     pub fn rename_table(&self, name: &str, new: &str) -> Result<Table> {
         let table = self.existing_table(name)?.ok_or_else(|| Error::NoSuchTable(name.to_owned()))?;
         table.shared(new, share::SharedPart::Whole)
     }
 
-    /// An empty batch.
+    /// An empty batch, for writes that are committed together.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// let (fruit, colours) = (db.table("fruit")?, db.table("colours")?);
+    /// let mut batch = db.batch();
+    /// batch.insert(&fruit, "apple", "red");
+    /// batch.insert(&colours, "red", "apple");
+    /// batch.commit()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn batch(&self) -> Batch {
         Batch::new(&self.handle)
     }
 
-    /// What reads see now, kept until the snapshot is dropped.
+    /// A snapshot of what reads see now. Compactions keep the rows that it shows until it is dropped.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// use larch::Readable;
+    ///
+    /// fruit.insert("apple", "red")?;
+    /// let snapshot = db.snapshot();
+    /// fruit.remove("apple")?;
+    /// assert!(fruit.get("apple")?.is_none());
+    /// assert!(snapshot.get(&fruit, "apple")?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(&self.handle)
     }
 
-    /// The newest version that reads see. In a database opened read-only, the newest that is in files.
+    /// The newest version that reads see. In a database opened read-only, the newest version that is in files.
     pub fn version(&self) -> Version {
         self.core().views.visible()
     }
 
-    /// Makes every commit so far durable, buffered ones too.
+    /// Makes all commits so far durable, those with [`Durability::Buffered`] included.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// let db = larch::Database::builder(&directory).durability(larch::Durability::Buffered).open()?;
+    /// let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?; // Survives the end of the process.
+    /// db.sync()?; // Survives a power failure from now on.
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutcomeUnknown`] if the sync failed: some commits may be durable and others not, and the database
+    /// refuses writes until it is opened again. Otherwise the errors of [`Table::insert`] that say that the database
+    /// takes no writes.
     pub fn sync(&self) -> Result<()> {
         commit::sync(self.core(), Durability::Synced).map(drop)
     }
 
-    /// Writes everything in memory to files.
+    /// Writes all rows in memory to files of level 0, and returns when this is done. The engine does this by itself
+    /// when the write buffer is full.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// db.table("fruit")?.insert("apple", "red")?;
+    /// db.flush()?;
+    /// assert_eq!(db.metrics().files, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Full`] with the cause if a flush, or a compaction that it waits for, fails. Otherwise the errors of
+    /// [`Table::insert`] that say that the database takes no writes.
     pub fn flush(&self) -> Result<()> {
         flush::flush_all(self.core())
     }
 
-    /// Merges every table into its deepest level.
+    /// Merges every table into its deepest level, one after the other, see [`Table::compact`]. This rewrites all data.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.remove("apple")?;
+    /// db.compact()?;
+    /// assert_eq!(fruit.iter().count(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::compact`]. Tables that were merged before the error stay merged.
     pub fn compact(&self) -> Result<()> {
         let view = self.core().views.newest();
         for table in view.files.tables.keys() {
@@ -364,8 +555,8 @@ impl Database {
         Ok(())
     }
 
-    /// Writes everything in memory to files and waits until the levels are in shape, so that nothing is left for the
-    /// background to do. Far less work than [`Database::compact`] where much of the data has not changed.
+    /// Writes all rows in memory to files and runs all compactions that are due, so that the background has nothing
+    /// left to do. This is far less work than [`Database::compact`] if much of the data has not changed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -378,14 +569,18 @@ impl Database {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Database::flush`]; the error of a compaction that fails.
     pub fn compact_due(&self) -> Result<()> {
         flush::flush_all(self.core())?;
         compact::compact_due(self.core())
     }
 
-    /// Brings back what was in memory when the database was closed last, if [that was written down](Builder::warm_from_last),
-    /// as far as the cache has room that nobody uses. Returns when that is done. A state that is missing or damaged brings
-    /// nothing; an error is none.
+    /// Loads the pages that were in memory when the database was closed last, if [they were written
+    /// down](Builder::warm_from_last), while the cache has free room. It returns when this is done. If the saved state
+    /// is missing or damaged, nothing is loaded; this is not an error.
     pub fn warm_up(&self) -> Warmed {
         let core = self.core();
         let restored = warm::state::restore(&core.env, &core.views.newest(), &mut |_| true);
@@ -393,31 +588,68 @@ impl Database {
         restored.warmed
     }
 
-    /// Brings a range of `table` to memory. See [`Table::warm`].
+    /// Loads the pages of a range of `table`, see [`Table::warm`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`] if the table belongs to another database; otherwise as [`Table::warm`].
     pub fn warm(&self, table: &Table, range: impl IntoKeyRange) -> Result<Warmed> {
         self.check_table(table)?;
         table.warm(range)
     }
 
-    /// What the background scrub found damaged since the database was opened, the first 64 pages; see
+    /// The damaged pages that the background scrub has found since the database was opened, at most the first 64; see
     /// [`Builder::scrub_bytes_per_second`].
     pub fn damage(&self) -> Vec<Problem> {
         self.core().background.damage.problems()
     }
 
-    /// Reads every page of every file and compares them with each other and with the manifest.
+    /// Reads every page of every file from disk and compares the pages with their checksums, with each other and with
+    /// the manifest. It admits nothing to the cache. `progress` is called again and again with the bytes that were
+    /// checked. The database can be used meanwhile.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// db.table("fruit")?.insert("apple", "red")?;
+    /// db.flush()?;
+    /// let report = db.check(&mut |progress| println!("{} of {} bytes", progress.done_bytes, progress.total_bytes))?;
+    /// assert!(report.problems.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Damage is not an error: it is in [`CheckReport::problems`]. [`Error::Outdated`] in a database opened read-only,
+    /// if a writer has removed a file meanwhile; check again then.
     pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
         check::check(self.core(), None, &Limit::none(&self.core().env.machine.clock), progress)
     }
 
-    /// Counters and sizes.
+    /// Counters since the database was opened, and sizes now. The call looks at every page in the cache, so use it for
+    /// dashboards and not for each request.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// let reads = db.metrics().page_reads;
+    /// fruit.insert("apple", "red")?;
+    /// assert!(fruit.get("apple")?.is_some());
+    /// assert_eq!(db.metrics().page_reads, reads);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn metrics(&self) -> Metrics {
         Metrics::of(self.core())
     }
 
-    /// Changes the memory for pages while the database is in use; for all databases that share its cache. Given less, the
-    /// cache lets pages go and the system has their memory back before this returns, but for pages that are being looked
-    /// at or read, or that values handed out refer to: those follow when they are let go.
+    /// Changes the memory for pages while the database is in use, for all databases that share its cache. If the new
+    /// budget is smaller, pages are evicted and the system has their memory back before this returns. Pages that are
+    /// pinned, being read, or referred to by a [`Value`](crate::Value) follow when they are released.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -437,8 +669,23 @@ impl Database {
         Cache::of(&self.core().env.cache)
     }
 
-    /// Writes everything to files and makes it durable, so that the next open has no log to read. Dropping the last
-    /// handle closes too, without that: commits stay in the log.
+    /// Writes all rows in memory to files, so that the next open has no log to read, and gives up this handle. The
+    /// database is closed when the last handle is dropped. Dropping the last handle without this call is safe, too: the
+    /// commits stay in the log.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// let db = larch::Database::open(&directory)?;
+    /// db.table("fruit")?.insert("apple", "red")?;
+    /// db.close()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Database::flush`]. Commits that were durable stay durable.
     pub fn close(self) -> Result<()> {
         if self.core().env.options.read_only {
             return Ok(());

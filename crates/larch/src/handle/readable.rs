@@ -1,4 +1,4 @@
-//! What rows can be read from: the database as it is now, or a snapshot of it.
+//! What rows can be read from: the database as it is now, or a snapshot of it. Reading is `read/`.
 
 use super::database::Database;
 use super::snapshot::Snapshot;
@@ -7,9 +7,31 @@ use crate::bounds::{self, IntoKeyRange};
 use crate::error::Result;
 use crate::read::{Range, Reader, Scan, Tried, Value};
 
-/// What can be read: a [`Database`](crate::Database), as it is when it is read, or a [`Snapshot`](crate::Snapshot) of it.
+/// What rows can be read from: a [`Database`](crate::Database), as it is when it is read, or a
+/// [`Snapshot`](crate::Snapshot) of it.
 ///
-/// All functions but one are made of [`Readable::reader`] and say the same as those of [`Table`] with their names.
+/// All functions but one are made of [`Readable::reader`]. They do what the functions of [`Table`] with the same names
+/// do.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let db = larch::Database::open(&directory)?;
+/// # let fruit = db.table("fruit")?;
+/// use larch::{Readable, Table};
+///
+/// fn colour(rows: &impl Readable, fruit: &Table) -> larch::Result<Option<larch::Value>> {
+///     rows.get(fruit, "apple")
+/// }
+///
+/// fruit.insert("apple", "green")?;
+/// let snapshot = db.snapshot();
+/// fruit.insert("apple", "red")?;
+/// assert_eq!(colour(&snapshot, &fruit)?.as_deref(), Some(&b"green"[..]));
+/// assert_eq!(colour(&db, &fruit)?.as_deref(), Some(&b"red"[..]));
+/// # Ok(())
+/// # }
+/// ```
 pub trait Readable: Sync {
     /// What reads `table` here.
     ///
@@ -18,17 +40,32 @@ pub trait Readable: Sync {
     /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table is one of another database.
     fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>>;
 
-    /// The value of `key` in `table`, if it has one. See [`Table::get`].
+    /// The value of `key` in `table`, or `None` if the key has no value. See [`Table::get`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Table::get`].
     fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         self.reader(table)?.get(key.as_ref())
     }
 
-    /// The value of `key` in `table`, if memory has it. See [`Table::try_get`].
+    /// As [`Readable::get`], but only with what is in memory. See [`Table::try_get`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Table::get`].
     fn try_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>> {
         self.reader(table)?.try_get(key.as_ref())
     }
 
-    /// The value of `key` in `table`, if it has one. See [`Table::get_async`].
+    /// As [`Readable::get`], as a future. See [`Table::get_async`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Table::get`].
     fn get_async<K: AsRef<[u8]> + Send>(
         &self,
         table: &Table,
@@ -38,11 +75,21 @@ pub trait Readable: Sync {
     }
 
     /// Whether `key` has a value. See [`Table::contains_key`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Table::contains_key`].
     fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool> {
         self.reader(table)?.contains_key(key.as_ref())
     }
 
-    /// The values of `keys` in `table`, in their order. See [`Table::multi_get`].
+    /// The values of `keys` in `table`, in the order of the keys. See [`Table::multi_get`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Table::get`].
     fn multi_get<K: AsRef<[u8]>>(
         &self,
         table: &Table,
@@ -51,7 +98,12 @@ pub trait Readable: Sync {
         self.reader(table)?.multi_get(&Vec::from_iter(keys))
     }
 
-    /// The values of `keys` in `table`, in their order. See [`Table::multi_get_async`].
+    /// As [`Readable::multi_get`], as a future. See [`Table::multi_get_async`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
+    /// [`Table::get`].
     fn multi_get_async<K: AsRef<[u8]> + Send + Sync>(
         &self,
         table: &Table,
@@ -61,7 +113,9 @@ pub trait Readable: Sync {
         async move { self.reader(table)?.multi_get_async(&keys).await }
     }
 
-    /// The rows of `table` with keys in `range`, in order, from either end. See [`Table::range`].
+    /// The rows of `table` with keys in `range`, in the order of the keys, from either end. See [`Table::range`]. If
+    /// the table belongs to another database, the range answers with
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable).
     fn range(&self, table: &Table, range: impl IntoKeyRange) -> Range {
         match self.reader(table) {
             Ok(reader) => reader.range(bounds::owned(&range)),
@@ -69,12 +123,12 @@ pub trait Readable: Sync {
         }
     }
 
-    /// The rows of `table` with keys in `range`, for futures. See [`Table::scan_async`].
+    /// As [`Readable::range`], for futures. See [`Table::scan_async`].
     fn scan_async(&self, table: &Table, range: impl IntoKeyRange) -> Scan {
         self.range(table, range).into()
     }
 
-    /// All rows of `table`.
+    /// All rows of `table`, see [`Readable::range`].
     fn iter(&self, table: &Table) -> Range {
         self.range(table, ..)
     }

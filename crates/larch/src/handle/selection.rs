@@ -1,4 +1,4 @@
-//! A table seen through some of its column groups. It knows which parts of rows are wanted; finding them is `read/`.
+//! A table seen through some of its column groups. It knows which parts of rows a read gives; `read/` finds them.
 
 use crate::bounds::{self, IntoKeyRange};
 use crate::core::snapshots::PinnedVersion;
@@ -9,10 +9,10 @@ use crate::read::{Key, PartList, PartRange, PartScan, Parts, Prefetched, Reader,
 use os::sync::Arc;
 use sst::{Direction, Limits};
 
-/// A table seen through some of its column groups, made by [`Table::select`]. Cheap; cloning shares it.
+/// A table seen through some of its column groups, made by [`Table::select`]. Cloning is cheap.
 ///
-/// A read gives the parts of a row in the order in which the groups were named, and touches no page of other groups. The
-/// first of the table's groups lies with the keys; what is wanted of the others is found together, after the key. A
+/// A read gives the parts of a row in the order in which the groups were named, and reads no page of other groups. The
+/// first group of the table lies with the keys; the parts in other groups are found after the key, all together. A
 /// selection of no group reads keys only.
 ///
 /// ```
@@ -28,7 +28,7 @@ use sst::{Direction, Limits};
 /// let ada = names.get("ada")?.expect("she is there");
 /// assert_eq!(ada[0][..], *b"Ada Lovelace");
 ///
-/// // Two of the three, in this order; no picture is read.
+/// // Two of the three groups, in this order; no picture is read.
 /// for row in people.select(["life", "name"])?.range("a".."b") {
 ///     let (_, parts) = row?;
 ///     println!("{}: {}", parts[1].escape_ascii(), parts[0].escape_ascii());
@@ -45,13 +45,17 @@ use sst::{Direction, Limits};
 pub struct Selection {
     table: Table,
     wanted: PartList,
-    /// Of the snapshot that is seen; `None`: what there is when it is read.
+    /// Keeps the version of the snapshot. `None`: each read sees the newest version.
     pin: Option<Arc<PinnedVersion>>,
 }
 
 impl Table {
-    /// The table seen through some of its column groups, in this order; none of them: keys only. A group that the table does
-    /// not have, and one that is named twice, is an error.
+    /// The table seen through some of its column groups, in this order. Without groups, reads give keys only.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchGroup`] if the table does not have a group of this name, [`Error::GroupTwice`] if a group is
+    /// named twice.
     pub fn select(&self, groups: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Selection> {
         let names = &self.identity().options.groups;
         let mut wanted = PartList::nothing(names.len());
@@ -75,13 +79,17 @@ impl Selection {
         Self { table, wanted, pin: None }
     }
 
-    /// The same groups as `snapshot` shows them, which is kept as long as this is.
+    /// The same groups as `snapshot` shows them. The snapshot is kept as long as the result lives.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`] if the snapshot is of another database than the table.
     pub fn at(&self, snapshot: &Snapshot) -> Result<Self> {
         let pin = snapshot.pin_of(&self.table)?.clone();
         Ok(Self { pin: Some(pin), ..self.clone() })
     }
 
-    /// What keeps the version of the snapshot that is seen, if it is one.
+    /// What keeps the version of the snapshot, if the selection is of one.
     pub(crate) fn pinned(&self) -> Option<&Arc<PinnedVersion>> {
         self.pin.as_ref()
     }
@@ -99,43 +107,76 @@ impl Selection {
         Reader::new(self.table.inner(), self.pin.as_ref(), self.wanted)
     }
 
-    /// The parts of the row `key`, if there is one. Parts found in memory are not copied.
+    /// The parts of the row `key`, or `None` if there is no such row. Parts that are in memory are not copied.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::get`], without [`Error::Grouped`].
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Parts>> {
         self.reader().get(key.as_ref())
     }
 
-    /// The parts of the row `key`, if all that it takes is in memory, see [`Table::try_get`].
+    /// As [`Selection::get`], but only with what is in memory, see [`Table::try_get`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`].
     pub fn try_get(&self, key: impl AsRef<[u8]>) -> Result<Tried<Option<Parts>>> {
         self.reader().try_get(key.as_ref())
     }
 
     /// As [`Selection::get`], as a future, see [`Table::get_async`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`].
     pub async fn get_async(&self, key: impl AsRef<[u8]>) -> Result<Option<Parts>> {
         self.reader().get_async(key.as_ref()).await
     }
 
-    /// Whether there is a row `key`. No part of it is read for that.
+    /// Whether there is a row `key`. No part of it is read.
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`].
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.reader().contains_key(key.as_ref())
     }
 
-    /// As [`Selection::contains_key`], if all that it takes is in memory.
+    /// As [`Selection::contains_key`], but only with what is in memory, see [`Table::try_get`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`].
     pub fn try_contains_key(&self, key: impl AsRef<[u8]>) -> Result<Tried<bool>> {
         self.reader().try_contains_key(key.as_ref())
     }
 
-    /// As [`Selection::contains_key`], as a future.
+    /// As [`Selection::contains_key`], as a future, see [`Table::get_async`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`].
     pub async fn contains_key_async(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.reader().contains_key_async(key.as_ref()).await
     }
 
-    /// The parts of the rows `keys`, in the order of the keys, all as of one moment. They are looked up together, see
-    /// [`Table::multi_get`].
+    /// The parts of the rows `keys`, in the order of the keys, all as of one moment. The keys are looked up together,
+    /// see [`Table::multi_get`].
+    ///
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`].
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Parts>>> {
         self.reader().multi_get(&Vec::from_iter(keys))
     }
 
-    /// As [`Selection::multi_get`], as a future, see [`Table::multi_get_async`].
+    /// As [`Selection::multi_get`], as a future, see [`Table::get_async`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`].
     pub fn multi_get_async<K: AsRef<[u8]>>(
         &self,
         keys: impl IntoIterator<Item = K>,
@@ -144,17 +185,26 @@ impl Selection {
         async move { self.reader().multi_get_async(&keys).await }
     }
 
-    /// Brings what reading `range` from its start will need into memory, see [`Table::prefetch`]; of other groups nothing.
+    /// Loads what reading `range` from its start will need, without other groups, see [`Table::prefetch`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`].
     pub fn prefetch(&self, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched> {
         self.reader().prefetch(bounds::owned(&range), limits, Direction::Forward, self.wanted.set())
     }
 
-    /// As [`Selection::prefetch`], for reading from the end.
+    /// As [`Selection::prefetch`], for reading from the end of `range`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`].
     pub fn prefetch_back(&self, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched> {
         self.reader().prefetch(bounds::owned(&range), limits, Direction::Backward, self.wanted.set())
     }
 
-    /// The rows with keys in `range`, as of now or of the snapshot, in order, from either end.
+    /// The rows with keys in `range`, as of now or of the snapshot, in the order of the keys, from either end. See
+    /// [`Table::range`].
     pub fn range(&self, range: impl IntoKeyRange) -> PartRange {
         self.reader().range(bounds::owned(&range))
     }
@@ -164,7 +214,7 @@ impl Selection {
         self.range(range).into()
     }
 
-    /// The rows whose keys begin with `prefix`.
+    /// The rows whose keys begin with `prefix`, see [`Table::prefix`].
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> PartRange {
         self.reader().range(bounds::of_prefix(prefix.as_ref()))
     }
@@ -174,12 +224,20 @@ impl Selection {
         self.range(..)
     }
 
-    /// The row with the least key.
+    /// The row with the least key, or `None` if there is no row.
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`].
     pub fn first_key_value(&self) -> Result<Option<(Key, Parts)>> {
         self.iter().next().transpose()
     }
 
-    /// The row with the greatest key.
+    /// The row with the greatest key, or `None` if there is no row.
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`].
     pub fn last_key_value(&self) -> Result<Option<(Key, Parts)>> {
         self.iter().next_back().transpose()
     }

@@ -1,4 +1,4 @@
-//! The database as it was at one version.
+//! The database as it was at one version. Reads of it are in `readable`.
 
 use super::table::Table;
 use crate::core::handle::DatabaseHandle;
@@ -7,7 +7,26 @@ use crate::error::Result;
 use os::sync::Arc;
 use sst::Version;
 
-/// The database as it was at one version. Cheap; cloning shares it.
+/// A database as it was at one version. Cloning is cheap and gives another handle of the same snapshot. Reads are in
+/// [`Readable`](crate::Readable).
+///
+/// While a snapshot lives, compactions keep the rows that it shows, so a table that is overwritten takes more space.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let db = larch::Database::open(&directory)?;
+/// # let fruit = db.table("fruit")?;
+/// use larch::Readable;
+///
+/// fruit.insert("apple", "green")?;
+/// let snapshot = db.snapshot();
+/// fruit.insert("apple", "red")?;
+/// assert_eq!(snapshot.get(&fruit, "apple")?.as_deref(), Some(&b"green"[..]));
+/// assert_eq!(snapshot.iter(&fruit).count(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     handle: Arc<DatabaseHandle>,
@@ -19,12 +38,16 @@ impl Snapshot {
         Self { handle: handle.clone(), pin: Arc::new(handle.core().views.pin()) }
     }
 
-    /// The version it shows.
+    /// The version that the snapshot shows.
     pub fn version(&self) -> Version {
         self.pin.version()
     }
 
-    /// What keeps the version of a snapshot of `table`'s database.
+    /// What keeps the version of the snapshot, for a read of `table`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database.
     pub(crate) fn pin_of(&self, table: &Table) -> Result<&Arc<PinnedVersion>> {
         table.inner().check_handle(&self.handle)?;
         Ok(&self.pin)

@@ -1,4 +1,4 @@
-//! A table as its users see it.
+//! A table as its users see it. It turns arguments into what reads and writes take, and does no work itself.
 
 use crate::bounds::{self, IntoKeyRange};
 use crate::cancel::Limit;
@@ -57,20 +57,21 @@ impl Table {
         &self.inner
     }
 
-    /// The same table, of whose reads through this handle, and through what is made of it, the cache keeps what `admit`
-    /// says. As a rule everything; for reads that will not come again, index nodes only ([`Admit::Nodes`]) or nothing
-    /// ([`Admit::Pass`]), so that they drive out nothing that others use. What is in memory is used in any case. Pages that
-    /// pass through are there for others only while they are being read.
+    /// The same table, through a handle whose reads admit to the cache only what `admit` says. Use it for reads that
+    /// will not come again, so that they evict no pages that other reads use: [`Admit::Nodes`] admits index nodes only,
+    /// [`Admit::Pass`] admits nothing. Everything that is made of the handle, such as a range, reads in the same way.
     ///
-    /// [`Table::prefetch`] keeps what it reads: that is what it is for. Writes are not concerned.
+    /// Pages that are in memory already are used in any case. Other reads can use a page that is not admitted only
+    /// while it is being read. [`Table::prefetch`] admits what it reads, whatever the handle says. Writes do not
+    /// change.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
     /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
     /// use larch::{Admit, PageKind};
     ///
-    /// let fruit = db.table("fruit")?;
     /// let mut batch = db.batch();
     /// for number in 0..1000 {
     ///     batch.insert(&fruit, format!("apple {number}"), [b'.'; 100]);
@@ -101,32 +102,41 @@ impl Table {
         &self.inner.identity
     }
 
-    /// Its name.
+    /// The name of the table.
     pub fn name(&self) -> &str {
         &self.identity().name
     }
 
-    /// How files of it are written now; those from before an [`alter`](Table::alter) may differ.
+    /// The options under which files of the table are written now. Older files may have been written under other
+    /// options, see [`Table::alter`].
     pub fn options(&self) -> TableOptions {
         self.inner.info().options.clone()
     }
 
-    /// Changes how the table is stored from here on: everything but its groups. Durable when it returns.
+    /// Changes how the table is stored from now on. Everything but its column groups can be changed. The change is
+    /// durable when this returns.
     ///
-    /// Files that are there stay as they are and readable; those begun afterwards are written under the new options.
-    /// Compactions rewrite the old ones by and by, [`Table::compact`] rewrites all that are left. `change` is given the
-    /// options of now; no other table is altered before it returns, so it should neither take long nor use the database.
+    /// Existing files stay as they are and can still be read. Files that are begun later are written under the new
+    /// options. Compactions rewrite the old files little by little; [`Table::compact`] rewrites all that are left.
+    /// `change` receives the present options. Other tables cannot be altered before it returns, so it should be short,
+    /// and it must not use the database.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
     /// # let db = larch::Database::open(&directory)?;
-    /// let fruit = db.table("fruit")?;
+    /// # let fruit = db.table("fruit")?;
     /// fruit.alter(|options| options.compression = larch::Compression::Lz4)?;
     /// assert_eq!(fruit.options().compression, larch::Compression::Lz4);
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadOptions`](crate::Error::BadOptions) if the new options cannot be used, or if they have other groups.
+    /// [`Error::Log`](crate::Error::Log) if the manifest cannot be written; the options have not changed then.
+    /// Otherwise the errors of [`Table::insert`] that say that the database takes no writes.
     pub fn alter(&self, change: impl FnOnce(&mut TableOptions)) -> Result<()> {
         define::alter(self.core(), self.identity(), change)?;
         self.core().warm_kept_tables();
@@ -143,16 +153,41 @@ impl Table {
         Reader::new(&self.inner, pin, PartList::whole())
     }
 
-    /// The value of `key`, if it has one. A value found in memory is not copied and nothing is allocated.
+    /// The value of `key`, or `None` if the key has no value.
     ///
-    /// This and all that reads values whole is for tables without column groups, or with one; where values are split in
-    /// several the answer is [`Error::Grouped`], and [`Table::select`] the way to read.
+    /// If all pages are in memory, the call takes no lock of the cache, allocates nothing and usually copies nothing:
+    /// the [`Value`] refers to its page. Otherwise the call waits for the disk. It reads at most one page of each level of
+    /// the index and one data page in each file that may have the key, and one more page if the value is large. Filters
+    /// spare most files that do not have the key.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// assert_eq!(fruit.get("apple")?.as_deref(), Some(&b"red"[..]));
+    /// assert!(fruit.get("banana")?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// * [`Error::Grouped`](crate::Error::Grouped) if the values of the table are split into several column groups.
+    ///   Read them with [`Table::select`].
+    /// * [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped after this handle was made.
+    /// * [`Error::Page`](crate::Error::Page) if a page cannot be read, or if its bytes are not those that were written.
+    ///   The error names the file. A read that does not need this page still succeeds.
+    ///   [`Database::check`](crate::Database::check) finds all damage.
+    /// * [`Error::Log`](crate::Error::Log) and [`Error::Outdated`](crate::Error::Outdated) only in a database that was
+    ///   opened [read-only](crate::Builder::read_only), while a writer replaces its files. The read can be tried again.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         self.reader().get(key.as_ref())
     }
 
-    /// The value of `key` if all that it takes to know it is in memory: touches no disk and waits for nothing. What is found
-    /// is warmer for it, as by [`Table::get`].
+    /// As [`Table::get`], but only with what is in memory: it reads nothing from disk and waits for nothing. If a page
+    /// is missing, the answer is [`Tried::WouldFault`]. Pages that it finds count as used, as with [`Table::get`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -165,20 +200,24 @@ impl Table {
     /// match fruit.try_get("apple")? {
     ///     Tried::Ready(Some(colour)) => assert_eq!(colour[..], *b"red"),
     ///     Tried::Ready(None) => println!("there is no such fruit"),
-    ///     Tried::WouldFault => println!("the disk must be asked: with `get`, or `get_async`"),
+    ///     Tried::WouldFault => println!("ask the disk, with `get` or `get_async`"),
     /// }
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::get`].
     pub fn try_get(&self, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>> {
         self.reader().try_get(key.as_ref())
     }
 
-    /// As [`Table::get`], as a future, for any executor: while pages are on their way no thread waits, and thousands of such
-    /// reads can be under way on one. It sees what there is when it is first polled, and keeps memory and files of that moment
-    /// until it is done or dropped, which may be at any time.
+    /// As [`Table::get`], as a future for any executor. While pages are read from disk no thread waits, so one thread
+    /// can have thousands of such reads under way. The read sees the rows of the moment at which it is first polled,
+    /// and keeps the memory and the files of that moment until it is done or dropped. It can be dropped at any time.
     ///
-    /// A value that is found in memory is there at the first poll, and nothing is allocated.
+    /// A value that is in memory is ready at the first poll, and nothing is allocated.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -189,28 +228,58 @@ impl Table {
     /// assert_eq!(fruit.get_async("apple").await?.as_deref(), Some(&b"red"[..]));
     /// # Ok(()) }) }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::get`].
     pub async fn get_async(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         self.reader().get_async(key.as_ref()).await
     }
 
-    /// Whether `key` has a value. No value is read for it, and no part of one.
+    /// Whether `key` has a value. It costs what [`Table::get`] costs, without loading the value. It works for tables
+    /// with column groups, too.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// assert!(fruit.contains_key("apple")?);
+    /// assert!(!fruit.contains_key("banana")?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::get`], without [`Error::Grouped`](crate::Error::Grouped).
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.reader().contains_key(key.as_ref())
     }
 
-    /// As [`Table::contains_key`], if all that it takes to know it is in memory, see [`Table::try_get`].
+    /// As [`Table::contains_key`], but only with what is in memory, see [`Table::try_get`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::contains_key`].
     pub fn try_contains_key(&self, key: impl AsRef<[u8]>) -> Result<Tried<bool>> {
         self.reader().try_contains_key(key.as_ref())
     }
 
     /// As [`Table::contains_key`], as a future, see [`Table::get_async`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::contains_key`].
     pub async fn contains_key_async(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.reader().contains_key_async(key.as_ref()).await
     }
 
-    /// The values of `keys`, in their order, all as of one moment. The keys are looked up together: what they miss is read
-    /// from disk at the same time, in a round for each page of the longest way down, and a page that several of them need
-    /// once.
+    /// The values of `keys`, in the order of the keys, all as of one moment. The keys are looked up together: the pages
+    /// that they miss are read from disk at the same time, level by level of the index, and a page that several keys
+    /// need is read once. At most 256 keys are looked up at once, and fewer if their pages would take more than a
+    /// quarter of the cache.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -226,11 +295,15 @@ impl Table {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::get`].
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Value>>> {
         self.reader().multi_get(&Vec::from_iter(keys))
     }
 
-    /// As [`Table::multi_get`], as a future, see [`Table::get_async`]. All keys are on their way together.
+    /// As [`Table::multi_get`], as a future, see [`Table::get_async`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -243,6 +316,10 @@ impl Table {
     /// assert_eq!(colours[1].as_deref(), Some(&b"red"[..]));
     /// # Ok(()) }) }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::get`].
     pub fn multi_get_async<K: AsRef<[u8]>>(
         &self,
         keys: impl IntoIterator<Item = K>,
@@ -269,16 +346,55 @@ impl Table {
         Ok(())
     }
 
-    /// Sets `key` to `value`. Keys have at most 64 KiB, values at most a quarter of the write buffer. Refused where values
-    /// are split in groups: see [`Table::insert_parts`].
+    /// Sets `key` to `value`, whether or not it has a value already. A key has at most 64 KiB
+    /// ([`MAX_KEY_BYTES`](crate::MAX_KEY_BYTES)), a value at most a quarter of the [write
+    /// buffer](crate::Builder::write_buffer_bytes).
+    ///
+    /// The write is one commit. With the default [`Durability`](crate::Durability) it returns when the row is on stable
+    /// storage; commits of other threads share the sync. It waits while the write buffer, or level 0 of the table, is
+    /// full. To write many rows, a [`Batch`](crate::Batch) is faster, and [`Table::import`] is the fastest.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "green")?;
+    /// fruit.insert("apple", "red")?;
+    /// assert_eq!(fruit.get("apple")?.as_deref(), Some(&b"red"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// After an error nothing was written, except perhaps after
+    /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown).
+    ///
+    /// * [`Error::KeyTooLong`](crate::Error::KeyTooLong), [`Error::ValueTooLong`](crate::Error::ValueTooLong): use a
+    ///   shorter one, or a larger write buffer for values.
+    /// * [`Error::Grouped`](crate::Error::Grouped) if the values of the table are split into several column groups: use
+    ///   [`Table::insert_parts`].
+    /// * [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped after this handle was made.
+    /// * [`Error::Full`](crate::Error::Full) if there is no room because a flush or a compaction fails. It names the
+    ///   cause. Background work is tried again by itself, so write again when the cause is gone.
+    /// * [`Error::Log`](crate::Error::Log), [`Error::Page`](crate::Error::Page) if the log cannot be written, for
+    ///   example because the disk is full ([`Error::is_disk_full`](crate::Error::is_disk_full)). Write again when there
+    ///   is room.
+    /// * [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if a sync failed. Close the database and open it again
+    ///   to see whether the row was written.
+    /// * [`Error::WritesStopped`](crate::Error::WritesStopped) after such an error,
+    ///   [`Error::ReadOnly`](crate::Error::ReadOnly) in a database opened read-only,
+    ///   [`Error::Forked`](crate::Error::Forked) in a child process: the database takes no writes.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.check_row(key, value)?;
         self.write(|ops| ops.put(self.id().0, key, value))
     }
 
-    /// Sets `key` to a value in parts: one for each [group](TableOptions::groups) of the table, in their order, and a
-    /// single one without groups. Together they have at most a quarter of the write buffer.
+    /// Sets `key` to a value in parts: one part for each [column group](crate::TableOptions::groups) of the table, in
+    /// the order of the groups, or one part if the table has no groups. All parts together have at most a quarter of
+    /// the write buffer.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -291,19 +407,63 @@ impl Table {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PartCount`](crate::Error::PartCount) if the table has another number of groups; otherwise as
+    /// [`Table::insert`].
     pub fn insert_parts(&self, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) -> Result<()> {
         let key = key.as_ref();
         self.check_parts(key, parts)?;
         self.write(|ops| ops.put_parts(self.id().0, key, parts))
     }
 
-    /// Removes `key`, if it is there.
+    /// Removes `key`. It is no error if the key has no value.
+    ///
+    /// The removal is written like a row (an *erase*), so it takes some space until a compaction reaches the deepest
+    /// level. When the disk is full, removals take from the [reserve](crate::Builder::reserve_bytes) and still succeed.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.remove("apple")?;
+    /// fruit.remove("banana")?;
+    /// assert!(fruit.get("apple")?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::insert`].
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<()> {
         limits::check_key(key.as_ref())?;
         self.write(|ops| ops.erase(self.id().0, key.as_ref()))
     }
 
-    /// Removes every key in `range`, in one write whatever the number of rows.
+    /// Removes every key in `range`. It costs one small write, whatever the number of rows. An empty range removes
+    /// nothing.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// for name in ["apple", "banana", "cherry"] {
+    ///     fruit.insert(name, "ripe")?;
+    /// }
+    /// fruit.remove_range("b"..)?;
+    /// assert_eq!(fruit.iter().count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::insert`]; the bounds of the range are limited like keys.
     pub fn remove_range(&self, range: impl IntoKeyRange) -> Result<()> {
         let Some(KeyRange { start, end }) = bounds::keys(&range) else {
             return self.core().views.newest().files_of(self.identity()).map(drop);
@@ -314,16 +474,17 @@ impl Table {
         self.write(|ops| ops.range_erase(self.id().0, &start, &end))
     }
 
-    /// A new table `name` with the rows and the options of this one, as they are now; from here on each goes its own way.
-    /// No row is copied: both see the same files, whose space is returned when neither does.
+    /// Makes a new table `name` with the rows and the options that this table has now. From then on the two tables
+    /// change independently. No row is copied: both tables see the same files, whose space is returned when neither
+    /// table needs it.
     ///
-    /// What is in memory is written to a file first; then it takes as long whatever the table holds.
+    /// Rows in memory are written to a file first. The rest takes the same short time for a table of any size.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
     /// # let db = larch::Database::open(&directory)?;
-    /// let fruit = db.table("fruit")?;
+    /// # let fruit = db.table("fruit")?;
     /// fruit.insert("apple", "red")?;
     /// let trial = fruit.clone_as("trial")?;
     /// trial.remove_range(..)?;
@@ -331,18 +492,25 @@ impl Table {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TableExists`](crate::Error::TableExists) if there is a table `name`,
+    /// [`Error::BadTableName`](crate::Error::BadTableName) if no table can have this name. Otherwise as
+    /// [`Table::insert`], and the cause if a flush or a compaction that this waits for fails.
     pub fn clone_as(&self, name: &str) -> Result<Self> {
         self.shared(name, share::SharedPart::Copy)
     }
 
-    /// A new table `name` with the rows whose keys are not less than `key`, which leave this one, in one commit. Snapshots
-    /// from before it still see them here. No row is copied, see [`Table::clone_as`].
+    /// Makes a new table `name` with the rows whose keys are not less than `key`, and takes them from this table, in
+    /// one commit. Snapshots that were made before still see these rows in this table. No row is copied, see
+    /// [`Table::clone_as`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
     /// # let db = larch::Database::open(&directory)?;
-    /// let fruit = db.table("fruit")?;
+    /// # let fruit = db.table("fruit")?;
     /// for name in ["apple", "banana", "cherry"] {
     ///     fruit.insert(name, "ripe")?;
     /// }
@@ -351,23 +519,55 @@ impl Table {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::clone_as`]; [`Error::KeyTooLong`](crate::Error::KeyTooLong).
     pub fn split_off(&self, key: impl AsRef<[u8]>, name: &str) -> Result<Self> {
         limits::check_key(key.as_ref())?;
         self.shared(name, share::SharedPart::From(key.as_ref()))
     }
 
-    /// A new table `name` that sees `part` of this one.
+    /// Makes a new table `name` that sees `part` of this one.
     pub(super) fn shared(&self, name: &str, part: share::SharedPart<'_>) -> Result<Self> {
         let info = share::share(self.core(), self.identity(), define::check_name(name)?, part)?;
         Ok(Self::new(self.inner.handle.clone(), info))
     }
 
-    /// The rows with keys in `range` as of now, in order, from either end.
+    /// The rows with keys in `range` as of now, in the order of the keys. The range can be read from both ends.
+    ///
+    /// A range sees the rows of the moment at which it was made. It keeps this version until it is dropped, so
+    /// compactions do not remove older versions that it needs: do not keep a range open for long while much is
+    /// overwritten. Between two rows it holds neither files nor memtables that were replaced. The first row costs about
+    /// what a [`Table::get`] costs. After that the range reads ahead, up to an eighth of the cache and 128 MiB.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// for name in ["apple", "banana", "cherry"] {
+    ///     fruit.insert(name, "ripe")?;
+    /// }
+    /// for row in fruit.range("b"..) {
+    ///     let (key, value) = row?;
+    ///     println!("{} is {}", key.escape_ascii(), value.escape_ascii());
+    /// }
+    /// assert_eq!(fruit.range("a"..="banana").rev().count(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Making a range never fails. The range answers with the errors of [`Table::get`], and goes on answering with its
+    /// first error.
     pub fn range(&self, range: impl IntoKeyRange) -> Range {
         self.reader().range(bounds::owned(&range))
     }
 
-    /// As [`Table::range`], for futures. Its version is kept from now on, files and memory only while a row is waited for.
+    /// As [`Table::range`], for futures. The version is kept from now on; files and memory are held only while a future
+    /// waits for a row.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -387,34 +587,103 @@ impl Table {
         self.range(range).into()
     }
 
-    /// The rows whose keys begin with `prefix`.
+    /// The rows whose keys begin with `prefix`, see [`Table::range`]. If the table has [filters over
+    /// prefixes](crate::TableOptions::filter_prefix_bytes), files without such keys are not read.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple/red", "Gala")?;
+    /// fruit.insert("apple/green", "Granny Smith")?;
+    /// fruit.insert("banana", "Cavendish")?;
+    /// assert_eq!(fruit.prefix("apple/").count(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Range {
         self.reader().range(bounds::of_prefix(prefix.as_ref()))
     }
 
-    /// All rows.
+    /// All rows, see [`Table::range`].
     pub fn iter(&self) -> Range {
         self.range(..)
     }
 
-    /// The row with the least key.
+    /// The row with the least key, or `None` if the table is empty.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("banana", "yellow")?;
+    /// fruit.insert("apple", "red")?;
+    /// let (key, value) = fruit.first_key_value()?.expect("there are two rows");
+    /// assert_eq!((&key[..], &value[..]), (&b"apple"[..], &b"red"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::get`].
     pub fn first_key_value(&self) -> Result<Option<(Key, Value)>> {
         self.iter().next().transpose()
     }
 
-    /// The row with the greatest key.
+    /// The row with the greatest key, or `None` if the table is empty.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.insert("banana", "yellow")?;
+    /// let (key, _) = fruit.last_key_value()?.expect("there are two rows");
+    /// assert_eq!(key[..], *b"banana");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::get`].
     pub fn last_key_value(&self) -> Result<Option<(Key, Value)>> {
         self.iter().next_back().transpose()
     }
 
-    /// Brings what reading `range` from its start will need into memory: pages of the index and of all column groups, and
-    /// large values, in one round of the disk a level of the index. Of a large range as much as a quarter of the cache
-    /// holds.
+    /// Loads what reading `range` from its start will need, up to `limits`: index nodes, pages of all column groups,
+    /// and large values. It needs one round of reads from disk for each level of the index. Of a large range it loads
+    /// at most what a quarter of the cache holds. The pages are not pinned.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// db.flush()?;
+    /// fruit.prefetch("a".., larch::Limits::rows(100))?;
+    /// assert!(fruit.try_get("apple")?.ready().is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::get`].
     pub fn prefetch(&self, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched> {
         self.reader().prefetch(bounds::owned(&range), limits, Direction::Forward, self.all_groups())
     }
 
-    /// As [`Table::prefetch`], for reading from the end.
+    /// As [`Table::prefetch`], for reading from the end of `range`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::get`].
     pub fn prefetch_back(&self, range: impl IntoKeyRange, limits: Limits) -> Result<Prefetched> {
         self.reader().prefetch(bounds::owned(&range), limits, Direction::Backward, self.all_groups())
     }
@@ -423,53 +692,132 @@ impl Table {
         Groups::first(self.identity().options.groups.len().max(1))
     }
 
-    /// Starts an import: rows written straight into files, all of them visible at its end or none.
+    /// Begins an import: rows that are written straight into files, without the log and the memtables. They become
+    /// visible together when the import is finished; an import that is dropped leaves nothing. It takes any number of
+    /// rows, in any order; ascending keys are fastest.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// let mut import = fruit.import()?;
+    /// for number in 0..1000_u32 {
+    ///     import.add(&number.to_be_bytes(), b"apple")?;
+    /// }
+    /// let report = import.finish(&mut |_, _| {})?;
+    /// assert_eq!((report.rows, report.sorted), (1000, true));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReadOnly`](crate::Error::ReadOnly), [`Error::WritesStopped`](crate::Error::WritesStopped) or
+    /// [`Error::Forked`](crate::Error::Forked) if the database takes no writes,
+    /// [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped, [`Error::Log`](crate::Error::Log)
+    /// or [`Error::Page`](crate::Error::Page) if the disk is full.
     pub fn import(&self) -> Result<Import> {
         Import::new(&self.inner, Limit::none(&self.core().env.machine.clock))
     }
 
-    /// Merges everything into the deepest level.
+    /// Writes what is in memory to files and merges all files of the table into its deepest level, so that erased and
+    /// overwritten rows take no space, except those that a snapshot sees. This rewrites the whole table, and returns
+    /// when it is done. The engine compacts by itself: call this only before a long time without writes, or after
+    /// [`Table::alter`]. Until then [`Database::compact_due`](crate::Database::compact_due) is far less work.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.remove("apple")?;
+    /// fruit.compact()?;
+    /// assert_eq!(db.metrics().files, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TableDropped`](crate::Error::TableDropped); [`Error::Page`](crate::Error::Page) if a file cannot be
+    /// read or written, for example because the disk is full; [`Error::Log`](crate::Error::Log) if the manifest cannot
+    /// be written. What was merged before stays. Otherwise the errors of [`Table::insert`] that say that the database
+    /// takes no writes.
     pub fn compact(&self) -> Result<()> {
         self.compact_with(&mut |_, _| {})
     }
 
-    /// As [`Table::compact`]; `progress` is told bytes read and bytes to read. It is called by the thread that compacts, and
-    /// must not write to the database: a write that waits for room in level 0 would wait for its own thread.
+    /// As [`Table::compact`]. `progress` receives the bytes that were read so far and the bytes to read. It is called
+    /// by the thread that compacts and must not write to the database: a write that waits for room in level 0 would
+    /// wait for its own thread.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::compact`].
     pub fn compact_with(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
         self.core().views.newest().files_of(self.identity())?;
         compact::compact_table(self.core(), self.id(), &Limit::none(&self.core().env.machine.clock), progress)
     }
 
-    /// Reads every page of the table's files and compares them with each other and with the manifest.
+    /// Reads every page of the table's files and compares them with each other and with the manifest. See
+    /// [`Database::check`](crate::Database::check).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TableDropped`](crate::Error::TableDropped); [`Error::Outdated`](crate::Error::Outdated) in a database
+    /// opened read-only. Damage is not an error: it is in the report.
     pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
         check::check(self.core(), Some(self.identity()), &Limit::none(&self.core().env.machine.clock), progress)
     }
 
     /// Prints every tree, column group and history of the table's files to `out`, as text for people. With
-    /// [`DumpDetail::Loaded`] nothing is read from disk: pages that are not in memory are named.
+    /// [`DumpDetail::Loaded`] nothing is read from disk, and pages that are not in memory are only named.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::get`], without [`Error::Grouped`](crate::Error::Grouped); [`Error::Page`](crate::Error::Page) also
+    /// if `out` cannot be written.
     pub fn dump(&self, detail: DumpDetail, out: &mut dyn io::Write) -> Result<()> {
         let (view, at) = self.core().views.now();
         let dumped = dump::dump_table(view.files_of(self.identity())?, &self.core().env.cache, detail, out);
         dumped.map_err(|error| self.core().outdated(error, at))
     }
 
-    /// Sizes from the manifest and the cache; no page is read. Looks at every page in the cache: for people and
-    /// dashboards, not for hot paths.
-    pub fn stats(&self) -> Result<TableStats> {
-        TableStats::of(self.core(), self.identity())
-    }
-
-    /// Brings a range to memory, all of it that fits in half of the cache: first the index nodes of all files, then their
-    /// rows. Returns when that is done; reads of others go before its own.
-    ///
-    /// Values that lie outside their pages, and versions that are no longer the newest, are not brought. Nothing is pinned:
-    /// what is not used then goes in time, as anything else.
+    /// Sizes of the table, from the manifest and the cache; no page is read. The call looks at every page in the cache,
+    /// so use it for dashboards and not for each request.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
     /// # let db = larch::Database::open(&directory)?;
-    /// let fruit = db.table("fruit")?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// db.flush()?;
+    /// assert_eq!(fruit.stats()?.rows, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped after this handle was made.
+    pub fn stats(&self) -> Result<TableStats> {
+        TableStats::of(self.core(), self.identity())
+    }
+
+    /// Loads the pages of a range, up to half of the cache: first the index nodes of all files, then the data pages. It
+    /// returns when this is done. Reads that other threads wait for come before its own.
+    ///
+    /// Values that lie outside their data pages and older versions are not loaded. Nothing is pinned: pages that are
+    /// not used are evicted later like any other page.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
     /// for name in ["apple", "banana", "cherry"] {
     ///     fruit.insert(name, b"ripe")?;
     /// }
@@ -482,13 +830,21 @@ impl Table {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::get`], without [`Error::Grouped`](crate::Error::Grouped). Pages that were loaded before stay.
     pub fn warm(&self, range: impl IntoKeyRange) -> Result<Warmed> {
         let most_bytes = self.core().env.cache.budget_bytes() / 2;
         self.warm_with(range, most_bytes, |_| true)
     }
 
-    /// As [`Table::warm`], at most `most_bytes` of memory. `progress` is told how many bytes are in memory by now and says
-    /// whether to go on.
+    /// As [`Table::warm`], with at most `most_bytes` of memory. `progress` receives the bytes that were loaded so far,
+    /// and returns whether to go on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::warm`].
     pub fn warm_with(
         &self,
         range: impl IntoKeyRange,

@@ -1,4 +1,5 @@
-//! Long work that a [`Cancel`] gives up: the same functions as those of the database and of its tables.
+//! Long work that a [`Cancel`] can end early: functions of the database and of its tables under the same names. Only the
+//! limit is added here; the work is done below.
 
 use super::database::Database;
 use super::table::Table;
@@ -12,6 +13,18 @@ use crate::warm::loader::Warmed;
 
 /// Long work on a database or a table that ends early when a [`Cancel`] says so. Made by [`Database::until`] and
 /// [`Table::until`].
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let db = larch::Database::open(&directory)?;
+/// # let fruit = db.table("fruit")?;
+/// let cancel = larch::Cancel::after(std::time::Duration::from_secs(60));
+/// fruit.insert("apple", "red")?;
+/// fruit.until(&cancel).compact()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use = "it does nothing by itself"]
 pub struct Until<'h, H> {
@@ -20,14 +33,14 @@ pub struct Until<'h, H> {
 }
 
 impl Database {
-    /// Work on the database that `cancel` gives up.
+    /// Work on the database that `cancel` can end early.
     pub fn until<'h>(&'h self, cancel: &'h Cancel) -> Until<'h, Self> {
         Until { handle: self, cancel }
     }
 }
 
 impl Table {
-    /// Work on the table that `cancel` gives up.
+    /// Work on the table that `cancel` can end early.
     pub fn until<'h>(&'h self, cancel: &'h Cancel) -> Until<'h, Self> {
         Until { handle: self, cancel }
     }
@@ -38,11 +51,11 @@ impl Until<'_, Database> {
         Limit::new(&self.handle.core().env.machine.clock, self.cancel)
     }
 
-    /// As [`Database::compact`]. Tables that were done before it was given up stay compacted.
+    /// As [`Database::compact`]. Tables that were compacted before the work was cancelled stay compacted.
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`] if it was given up, else as [`Database::compact`].
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if it was cancelled, otherwise as [`Database::compact`].
     pub fn compact(&self) -> Result<()> {
         let core = self.handle.core();
         let limit = self.limit();
@@ -55,7 +68,7 @@ impl Until<'_, Database> {
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`] if it was given up, else as [`Database::check`].
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if it was cancelled, otherwise as [`Database::check`].
     pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
         let core = self.handle.core();
         check::check(core, None, &self.limit(), progress)
@@ -71,7 +84,7 @@ impl Until<'_, Table> {
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`] if it was given up, else as [`Table::compact`].
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if it was cancelled, otherwise as [`Table::compact`].
     pub fn compact(&self) -> Result<()> {
         self.compact_with(&mut |_, _| {})
     }
@@ -91,29 +104,29 @@ impl Until<'_, Table> {
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`] if it was given up, else as [`Table::check`].
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if it was cancelled, otherwise as [`Table::check`].
     pub fn check(&self, progress: &mut dyn FnMut(CheckProgress)) -> Result<CheckReport> {
         let core = self.handle.core();
         check::check(core, Some(self.handle.identity()), &self.limit(), progress)
     }
 
-    /// As [`Table::warm`]. What was brought before it was given up stays.
+    /// As [`Table::warm`]. Pages that were loaded before the work was cancelled stay.
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`] if it was given up, else as [`Table::warm`].
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if it was cancelled, otherwise as [`Table::warm`].
     pub fn warm(&self, range: impl IntoKeyRange) -> Result<Warmed> {
         let core = self.handle.core();
         let limit = self.limit();
-        limit.check("bringing pages to memory")?;
+        limit.check("loading pages")?;
         let most_bytes = core.env.cache.budget_bytes() / 2;
         let warmed = self.handle.warm_with(range, most_bytes, |_| !limit.is_over())?;
-        // One that had brought everything was not given up.
-        if warmed.is_whole { Ok(warmed) } else { limit.check("bringing pages to memory").map(|()| warmed) }
+        // Work that had loaded everything was not cancelled.
+        if warmed.is_whole { Ok(warmed) } else { limit.check("loading pages").map(|()| warmed) }
     }
 
-    /// As [`Table::import`]: adding rows and finishing the import fail once it is given up, and dropping it then leaves
-    /// neither rows nor files. The time of [`Cancel::after`] begins here.
+    /// As [`Table::import`]. Once the import is cancelled, adding rows and finishing it fail, and dropping it leaves neither
+    /// rows nor files. The time of [`Cancel::after`] begins with this call.
     ///
     /// # Errors
     ///

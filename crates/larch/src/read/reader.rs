@@ -1,5 +1,5 @@
 //! One table as one reader sees it: as of now or at a pinned version, whole values or some parts of them. Every read of rows
-//! goes through it, in the form that the caller chose: it waits for pages, it does not wait, or it is a future.
+//! goes through it, in the form that the caller chose: it waits for pages, it never waits, or it is a future.
 
 use super::again::Again;
 use super::content::Content;
@@ -18,11 +18,11 @@ use pages::{Reason, Session, Stop, Waits, retry, retry_async};
 use sst::precharge::ReadPlan;
 use sst::{Direction, Groups, Limits};
 
-/// Reads one table, see [`Readable::reader`].
+/// Reads one table, see [`Readable::reader`](crate::Readable::reader).
 #[derive(Clone, Debug)]
 pub struct Reader<'r> {
     table: &'r TableHandle,
-    /// What keeps the version that is read; `None`: the newest when a read begins.
+    /// Keeps the version that is read; `None` to read the newest version when a read begins.
     pin: Option<&'r Arc<PinnedVersion>>,
     wanted: PartList,
 }
@@ -32,7 +32,7 @@ impl<'r> Reader<'r> {
         Self { table, pin, wanted }
     }
 
-    /// Runs `read` on what the table is now, or was at the pinned version.
+    /// Runs `read` on the table as it is now, or as it was at the pinned version.
     pub(crate) fn look<T>(&self, read: impl Fn(TableView<'_>) -> Result<T>) -> Result<T> {
         let mut again = Again::new(self.table.core(), self.pin);
         loop {
@@ -52,7 +52,7 @@ impl<'r> Reader<'r> {
         })
     }
 
-    /// As [`Reader::find`] with what is in memory.
+    /// As [`Reader::find`], only with pages that are in memory.
     fn try_find<T>(
         &self,
         key: &[u8],
@@ -83,13 +83,13 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// What is wanted of the row `key`, if there is one.
+    /// What was asked for of the row `key`, if there is one.
     pub(crate) fn get<V: Content>(&self, key: &[u8]) -> Result<Option<V>> {
         V::check(self.table)?;
         self.find(key, |read, session| V::get(read, session, session.cache(), &self.wanted))
     }
 
-    /// As [`Reader::get`] with what is in memory.
+    /// As [`Reader::get`], only with pages that are in memory.
     pub(crate) fn try_get<V: Content>(&self, key: &[u8]) -> Result<Tried<Option<V>>> {
         V::check(self.table)?;
         self.try_find(key, |read, session| V::get(read, session, session.cache(), &self.wanted))
@@ -106,7 +106,7 @@ impl<'r> Reader<'r> {
         self.find(key, |read, session| Ok(read.find(session)?.is_some()))
     }
 
-    /// As [`Reader::contains_key`] with what is in memory.
+    /// As [`Reader::contains_key`], only with pages that are in memory.
     pub(crate) fn try_contains_key(&self, key: &[u8]) -> Result<Tried<bool>> {
         self.try_find(key, |read, session| Ok(read.find(session)?.is_some()))
     }
@@ -116,7 +116,7 @@ impl<'r> Reader<'r> {
         self.find_async(key, |read, session| Ok(read.find(session)?.is_some())).await
     }
 
-    /// What is wanted of the rows `keys`, in the order of the keys.
+    /// What was asked for of the rows `keys`, in the order of the keys.
     pub(crate) fn multi_get<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
         V::check(self.table)?;
         let rows = self.look(|table| {
@@ -150,12 +150,12 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// What keeps the version that a range sees.
+    /// Keeps the version that a range sees.
     pub(crate) fn pin(&self) -> Arc<PinnedVersion> {
         self.pin.cloned().unwrap_or_else(|| self.table.pin())
     }
 
-    /// Brings pages that reading a range in `direction` will need into memory; of other groups none.
+    /// Loads the pages that reading a range in `direction` will need, in `groups` only.
     pub(crate) fn prefetch(
         &self,
         (low, high): bounds::Owned,

@@ -123,7 +123,7 @@ impl Import {
         self.take(key, value)
     }
 
-    /// As [`Import::add`], of a value in parts: one for each group of the table, see [`Table::insert_parts`].
+    /// As [`Import::add`], of a value in parts: one for each group of the table, see [`Table::insert_parts`](crate::Table::insert_parts).
     pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         limits::check_parts(&self.core().env.options, &self.table.identity, key, parts)?;
         self.user_bytes += (key.len() + parts::bytes(parts)) as u64;
