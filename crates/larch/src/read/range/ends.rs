@@ -1,12 +1,12 @@
-//! The two places of a range, where merges go on, and the registry of all ranges that have any. It does not know rows.
+//! The two places of a range, where merges go on, and the registry of all ranges that have places. It does not know rows.
 //!
-//! * A range enters the registry when it is first asked for a row and leaves when it ends or is dropped, so the registry never
-//!   holds more than the ranges that are open.
+//! * A range enters the registry when it is first asked for a row, and leaves it when it ends or is dropped. So the registry has
+//!   only ranges that are open.
 //! * A new view takes the places in older views away from ranges that no thread asks for a row at that moment. A range finds
 //!   its place again by the last key that it gave.
-//! * What all places together keep of the cache is bounded: places that were not used lately are taken away.
+//! * The pins of all places together are limited: places that were not used lately are taken away.
 //!
-//! Thread safe. A place is dropped outside of the locks here, because it may free memory and remove files.
+//! Thread safe. Places are dropped outside of the locks in this file, because dropping one may free memory and remove files.
 
 use super::super::merge::Merge;
 use super::super::precharge::Precharge;
@@ -24,7 +24,7 @@ pub(super) struct RangeEnds {
     pub back: Option<End>,
     /// A reader waits for pages of their files, so the files must be kept.
     pub is_asked: bool,
-    /// A row was looked for since the hand of the registry came by.
+    /// The range was asked for a row since the hand of the registry passed it last.
     is_used: bool,
 }
 
@@ -37,13 +37,13 @@ impl RangeEnds {
         self.front.take_if(old).into_iter().chain(self.back.take_if(old))
     }
 
-    /// The range looks for a row. Takes the places in views before `generation`; but a range that waited for pages goes on
-    /// where they are.
+    /// The range begins to look for a row. Takes the places in views before `generation`, unless the range waited for pages: then it
+    /// goes on in its old view.
     #[inline]
     pub fn begin(&mut self, generation: u64) -> Vec<End> {
         let goes_on = std::mem::take(&mut self.is_asked);
         self.is_used = true;
-        // A place is large: none is moved before it is known that one is old.
+        // A place is large, so none is moved before it is known that one is old.
         let is_old = |end: &Option<End>| end.as_ref().is_some_and(|end| end.generation < generation);
         if goes_on || !is_old(&self.front) && !is_old(&self.back) {
             return Vec::new();
@@ -51,7 +51,7 @@ impl RangeEnds {
         self.take_old(generation).collect()
     }
 
-    /// Rows were taken from a page without asking the merge: it goes on after them.
+    /// Lets the merge go on after rows that were taken from a page without it.
     pub fn resume(&mut self, following: &Following) {
         let end = match following.direction() {
             Direction::Forward => &mut self.front,
@@ -62,7 +62,7 @@ impl RangeEnds {
         }
     }
 
-    /// What both keep of the cache, in bytes.
+    /// The bytes of the cache that both places pin.
     pub fn pinned_bytes(&self) -> u64 {
         self.front.iter().chain(&self.back).map(|end| end.pins.bytes()).sum()
     }
@@ -78,25 +78,25 @@ impl RangeEnds {
 pub(super) struct End {
     pub merge: Merge,
     pub generation: u64,
-    /// What is being read ahead for the rows up to a limit.
-    pub charge: Option<Precharge>,
-    /// What the merge keeps of the cache.
+    /// The precharge of the rows up to a limit, while it is under way.
+    pub precharge: Option<Precharge>,
+    /// The bytes of the cache that the merge pins.
     pub pins: Holding,
-    /// Rows until that is counted again.
+    /// Rows until the pins are counted again.
     uncounted: u8,
 }
 
 impl End {
     /// The place of a merge in the view with this number.
     pub fn new(merge: Merge, generation: u64, cache: &PageCache) -> Self {
-        Self { merge, generation, charge: None, pins: cache.cursors().holding(), uncounted: 0 }
+        Self { merge, generation, precharge: None, pins: cache.cursors().holding(), uncounted: 0 }
     }
 
-    /// The row that was found was given.
+    /// The row that was found is given now.
     #[inline]
-    pub fn passed(&mut self) {
+    pub fn given(&mut self) {
         self.merge.leave();
-        self.charge = None;
+        self.precharge = None;
         if self.uncounted == 0 {
             self.pins.set(self.merge.pinned_bytes());
             self.uncounted = ROWS_A_COUNT;
@@ -108,44 +108,43 @@ impl End {
 /// The pins of a merge are counted again after this many rows: they change little from page to page.
 const ROWS_A_COUNT: u8 = 16;
 
-/// Whether ranges other than one that keeps `own_bytes` keep more than a `share`th of the cache.
+/// Whether other ranges than one that pins `own_bytes` pin more than one `share`th of the cache.
 #[inline]
 pub(super) fn is_crowded(cache: &PageCache, own_bytes: u64, share: u64) -> bool {
     cache.cursors().bytes().saturating_sub(own_bytes) > cache.budget_bytes() / share
 }
 
-/// Beyond this share of the cache for the places of all ranges, those that were not used lately are given up, and a range
-/// keeps its own no longer than a row takes. One range alone keeps its places whatever they take.
+/// If the places of all ranges pin more than one part in so many of the cache, places that were not used lately are taken away, and
+/// a range keeps its own places only while it looks for a row. A single range keeps its places, whatever they pin.
 pub(super) const PLACES_SHARE: u64 = 8;
 
-/// Beyond this share a range gives up the page that it follows, too, and keeps its key alone.
+/// Beyond this share a range also gives up the page that it follows, and keeps only its key.
 pub(super) const PAGES_SHARE: u64 = 4;
 
-/// The ranges that may hold a view. A range enters when it is first asked for a row and leaves when it ends or is dropped,
-/// so that the registry never holds more than the ranges that are open.
+/// The registry of the ranges that may hold a view.
 #[derive(Debug, Default)]
 pub struct Ranges(Mutex<Registry>);
 
 #[derive(Debug, Default)]
 struct Registry {
-    /// Number of the range that enters next.
+    /// The number of the range that enters next.
     next: u64,
-    /// Where the search for places that are not used goes on.
+    /// The number where the search for unused places goes on.
     hand: u64,
     open: BTreeMap<u64, Arc<Mutex<RangeEnds>>>,
 }
 
-/// The two places of a range, which is in the registry while this lives.
+/// The two places of a range, and its entry in the registry, which ends with this.
 pub(super) struct Registered {
     ends: Arc<Mutex<RangeEnds>>,
     number: u64,
     ranges: Arc<Ranges>,
 }
 
-/// Ranges that are looked at while the registry is locked once.
+/// The number of ranges that are taken from the registry under one lock.
 const WALKED_AT_ONCE: usize = 64;
 
-/// Ranges that one range looks at for places that it can take from them, each time it finds the cache crowded.
+/// The number of other ranges from which a range tries to take places each time it finds the cache crowded.
 const LOOKED_AT: usize = 32;
 
 impl Ranges {
@@ -159,13 +158,13 @@ impl Ranges {
         Registered { ends, number, ranges: Arc::clone(self) }
     }
 
-    /// How many ranges have been asked for a row and have neither ended nor been dropped.
+    /// The number of ranges that were asked for a row and have neither ended nor been dropped.
     pub fn count(&self) -> usize {
         self.0.lock().open.len()
     }
 
-    /// Takes views before `generation` away from ranges that no thread asks for a row at this moment; a range in use gives
-    /// its old view back by itself. The caller holds no lock: memory is freed here, and files are removed.
+    /// Takes views before `generation` away from ranges that no thread asks for a row at this moment; a range in use releases its old
+    /// view by itself. The caller must hold no lock: memory is freed here, and files are removed.
     pub fn let_go(&self, generation: u64) {
         let (mut next, end) = (0, self.0.lock().next);
         while next < end {
@@ -181,7 +180,7 @@ impl Ranges {
 }
 
 impl Registered {
-    /// The places, for the range whose they are.
+    /// The places, for their own range.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, RangeEnds> {
         self.ends.lock()
@@ -192,8 +191,8 @@ impl Registered {
         self.ends.lock().take_old(generation).collect()
     }
 
-    /// Takes the places of some other ranges that were not asked for a row for a round of the hand, as long as `goes_on`.
-    /// They find their places again by their keys. The caller has not locked its own.
+    /// Takes the places of some other ranges that were not asked for a row since the hand passed them last, while `goes_on` returns
+    /// true. These ranges find their places again by their keys. The caller must not have locked its own places.
     pub fn take_unused(&self, goes_on: impl Fn() -> bool) {
         let some: Vec<(u64, Arc<Mutex<RangeEnds>>)> = {
             let mut registry = self.ranges.0.lock();

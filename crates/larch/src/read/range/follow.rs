@@ -1,17 +1,17 @@
-//! Rows that are taken one after the other from the page of the last one, because no other source has a row between them. They
-//! are taken without the lock of the [ends](super::ends): they hold a page and no file, and are the rows of the range's
-//! version whatever view comes.
+//! Rows that are taken one after the other from the page of the last row, because no other source has a row between them. They
+//! are taken without the lock of the [ends](super::ends): they pin a page and hold no file, and they are the rows of the version
+//! of the range in every later view.
 
 use pages::PageRef;
 use sst::{Direction, Streak};
 use std::ops::{Bound, Range};
 
-/// The rows that come next at one end.
+/// The next rows at one end of a range.
 pub(super) struct Following {
     streak: Streak,
-    /// View of the end where they began; or a newer one, and the end is gone.
+    /// The generation of the view in which they were found; or of a newer view, and then the end is gone.
     generation: u64,
-    /// Key of the next row, before it is the bound.
+    /// The key of the next row. It becomes the bound of the end when the row is given.
     key: Vec<u8>,
     /// Where in the page the value of the row given last lies.
     value: Range<usize>,
@@ -38,13 +38,13 @@ impl Following {
         &self.streak
     }
 
-    /// A newer view was made. False if the rows knew of it.
+    /// Notes the generation of the newest view; true if it has changed.
     #[inline]
     pub fn renew(&mut self, newest: u64) -> bool {
         std::mem::replace(&mut self.generation, newest) != newest
     }
 
-    /// The page that all of them lie in.
+    /// The page of all these rows.
     #[inline]
     pub fn page(&self) -> &PageRef {
         self.streak.page()
@@ -56,7 +56,7 @@ impl Following {
         self.value.clone()
     }
 
-    /// The next row: its key, the page, and where its value lies there. The same one again until it was [passed](Self::pass).
+    /// The next row: its key, the page, and where its value lies there. The same one again until it was [given](Self::give).
     #[inline]
     pub fn next(&mut self) -> Option<(&[u8], &PageRef, Range<usize>)> {
         let place = self.streak.next(&mut self.key)?;
@@ -65,7 +65,7 @@ impl Following {
 
     /// The next row, whose value lies at `place`, was given: `near`, the bound of this end, closes in on it.
     #[inline]
-    pub fn pass(&mut self, place: Range<usize>, near: &mut Bound<Vec<u8>>) {
+    pub fn give(&mut self, place: Range<usize>, near: &mut Bound<Vec<u8>>) {
         self.streak.advance();
         self.value = place;
         match near {

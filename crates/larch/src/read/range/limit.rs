@@ -1,39 +1,39 @@
-//! How many rows a range still gives, and when what they all need is read ahead. It does not know how it is read.
+//! How many rows a range still gives, and when to load all that these rows need together. It does not know how that is done.
 
-use pages::{Admit, Stop};
+use pages::Admit;
 
-/// A range with at most this limit uses a precharge in place of readahead, because readahead would also read pages beyond the
+/// A range with at most this limit uses a precharge instead of readahead, because readahead would also read pages beyond the
 /// limit. The pages of a larger precharge may not fit in the cache together.
-const CHARGED_ROWS: u64 = 1000;
+const PRECHARGED_ROWS: u64 = 1000;
 
 /// The rows that a range still gives at most.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowLimit {
     /// `u64::MAX` without a limit.
     rows: u64,
-    charging: Charging,
+    precharging: Precharging,
     admit: Admit,
 }
 
-/// Whether what the rows up to the limit need is read ahead.
+/// When the precharge of the rows up to the limit is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Charging {
-    /// As soon as something is missing.
+enum Precharging {
+    /// As soon as a page is missing.
     IfMissing,
-    /// Once the row is given of which a part was missing: parts of the rows after it will be missing, too.
+    /// After the row is given of which a part was missing: parts of the rows after it will be missing, too.
     AfterRow,
-    /// Now.
+    /// Before the next row.
     Due,
-    /// It was, or it is not wanted.
+    /// It was made, or the range makes none.
     Done,
 }
 
 impl RowLimit {
-    /// No limit, for a range that reads pages which the cache keeps as `admit` says.
+    /// No limit, for a range whose reads admit to the cache what `admit` says.
     pub fn none(admit: Admit) -> Self {
-        // What the cache does not keep would be read again.
-        let charging = if admit == Admit::Keep { Charging::IfMissing } else { Charging::Done };
-        Self { rows: u64::MAX, charging, admit }
+        // Pages that the cache does not keep would be read again.
+        let precharging = if admit == Admit::Keep { Precharging::IfMissing } else { Precharging::Done };
+        Self { rows: u64::MAX, precharging, admit }
     }
 
     /// At most `rows` rows.
@@ -41,7 +41,7 @@ impl RowLimit {
         Self { rows: self.rows.min(rows), ..self }
     }
 
-    /// Rows left.
+    /// How many rows are left.
     #[inline]
     pub fn rows(&self) -> u64 {
         self.rows
@@ -53,64 +53,55 @@ impl RowLimit {
         self.rows < u64::MAX
     }
 
-    /// Whether a precharge brings all that the range needs.
+    /// Whether the range uses a precharge instead of readahead.
     #[inline]
-    pub fn is_charged(&self) -> bool {
-        self.rows <= CHARGED_ROWS && self.admit == Admit::Keep
+    pub fn uses_precharge(&self) -> bool {
+        self.rows <= PRECHARGED_ROWS && self.admit == Admit::Keep
+    }
+
+    /// Whether the first page that is missing makes the precharge due.
+    #[inline]
+    pub fn watches_first_miss(&self) -> bool {
+        self.is_set() && self.precharging == Precharging::IfMissing
+    }
+
+    /// The first page is missing on the way to a row.
+    pub fn missed_first(&mut self) {
+        self.precharging = Precharging::Due;
     }
 
     /// Whether the precharge comes before the next row.
     #[inline]
     pub fn is_due(&self) -> bool {
-        self.charging == Charging::Due
+        self.precharging == Precharging::Due
     }
 
-    /// A row was given.
-    #[inline]
-    pub fn count(&mut self) {
-        if self.is_set() {
-            self.rows -= 1;
-        }
+    /// The precharge was made.
+    pub fn precharged(&mut self) {
+        self.precharging = Precharging::Done;
     }
 
-    /// Before a reader that waits looks for a row: runs `charge` if the time has come for it, which is as soon as `settle`,
-    /// by which all sources arrive at the row, misses a page. A step.
-    #[inline]
-    pub fn before_row(
-        &mut self,
-        settle: impl FnOnce() -> Result<(), Stop>,
-        charge: impl FnOnce(u64) -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
-        if !self.is_set() || self.charging == Charging::Done {
-            return Ok(());
-        }
-        if self.charging == Charging::IfMissing {
-            match settle() {
-                Ok(()) => {}
-                Err(Stop::Fault) => self.charging = Charging::Due,
-                Err(stop) => return Err(stop),
-            }
-        }
-        if self.charging == Charging::Due {
-            charge(self.rows)?;
-            self.charging = Charging::Done;
-        }
-        Ok(())
-    }
-
-    /// Something of a row that a reader waits for was missing.
+    /// A page of a row that a reader waits for was missing, when all sources had come to the row.
     #[inline]
     pub fn missed(&mut self) {
-        if self.is_set() && self.charging == Charging::IfMissing {
-            self.charging = Charging::AfterRow;
+        if self.watches_first_miss() {
+            self.precharging = Precharging::AfterRow;
         }
     }
 
     /// The row that was looked for was given.
     #[inline]
-    pub fn passed(&mut self) {
-        if self.charging == Charging::AfterRow {
-            self.charging = Charging::Due;
+    pub fn given(&mut self) {
+        if self.precharging == Precharging::AfterRow {
+            self.precharging = Precharging::Due;
+        }
+    }
+
+    /// A row was given, after a merge or without one.
+    #[inline]
+    pub fn count(&mut self) {
+        if self.is_set() {
+            self.rows -= 1;
         }
     }
 }

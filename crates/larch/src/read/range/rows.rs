@@ -1,9 +1,9 @@
-//! The rows of a range, taken one by one from either end in any form. They own their snapshot and hold neither old files nor
-//! old memtables: between two rows a range takes the newest view and finds its place again, and while no thread asks it for
-//! a row, a new view takes the old one away from it.
+//! The rows of a range, taken one by one from either end in any form. They keep their version and hold neither old files nor old
+//! memtables: between two rows a range takes the newest view and finds its place again, and while no thread asks it for a row, a
+//! new view takes the old view away from it.
 //!
-//! All forms of taking a row are one function, `attempt`, which never waits. A bound closes in on a row when the row is given,
-//! not before: a try that would fault, or a future that is dropped, takes no row along.
+//! All forms of taking a row are one function, `attempt`, which never waits. A bound moves to a row when the row is given, not
+//! before: a try that would fault, or a future that is dropped, takes no row along.
 
 use super::super::again::Again;
 use super::super::ahead::{readahead, session};
@@ -11,6 +11,7 @@ use super::super::found::FoundRow;
 use super::super::merge::{Loads, Merge};
 use super::super::precharge::Precharge;
 use super::super::row::{RowLoader, RowRef, Spot};
+use super::super::view::{TableView, View};
 use super::super::{PartList, Tried};
 use super::ends::{End, PAGES_SHARE, PLACES_SHARE, Registered, is_crowded};
 use super::follow::Following;
@@ -33,27 +34,27 @@ use std::task::{Context, Poll, ready};
 /// The rows of a key range.
 pub(crate) struct RangeRows {
     loader: RowLoader,
-    /// What is left: both bounds close in on each other.
+    /// The keys of the rows that are left. Each row that is given moves one of the bounds.
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
     /// `None` until the first row is asked for.
     ends: Option<Registered>,
     /// Rows that come next at one of the ends and need no merging.
     following: Option<Following>,
-    /// What is kept of the cache with them.
+    /// The bytes of the cache that these rows pin.
     followed_pins: Holding,
     limit: RowLimit,
-    /// Of the row found last, if it is in a file: its parts in the groups wanted beside the main one, in their order.
+    /// The parts of the row that was found last, if it is in a file: those that were asked for without the main one, in their order.
     beside_main: Vec<StoredValue>,
     ended: bool,
     /// A poll is waiting for pages.
     is_fetching: bool,
 }
 
-/// Where the row given last is.
+/// Where the row lies that was given last.
 enum Given {
     Found(FoundRow),
-    /// In the page of the rows that are followed.
+    /// It lies in the page of the rows that are followed.
     Followed,
 }
 
@@ -68,7 +69,7 @@ impl RangeRows {
     ) -> Self {
         let (handle, table) = (table.handle.clone(), table.identity.clone());
         let ended = is_empty(&low.as_ref().map(Vec::as_slice), &high.as_ref().map(Vec::as_slice));
-        // A range without keys asks no file.
+        // A range without keys reads no file, so the table is checked here.
         let failed = if ended { handle.core().views.of_pin(&pin).files_of(&table).err() } else { None };
         let failed = failed.map_or_else(OnceCell::new, OnceCell::from);
         let (followed_pins, limit) = (session.cache().cursors().holding(), RowLimit::none(session.admit()));
@@ -141,19 +142,19 @@ impl RangeRows {
         outcome.map_err(|error| self.loader.fail(error))
     }
 
-    /// Key of the row given last in a direction.
+    /// The key of the row that was given last in a direction.
     fn last_key(&self, direction: Direction) -> &[u8] {
         let bound = match direction {
             Direction::Forward => &self.low,
             Direction::Backward => &self.high,
         };
-        let Bound::Excluded(key) = bound else { unreachable!("finding a row closes in on it") };
+        let Bound::Excluded(key) = bound else { unreachable!("giving a row moves the bound to it") };
         key
     }
 
-    /// The next row, nothing of it loaded that lies outside its pages; waits for it.
+    /// The next row, without the parts that lie outside their pages. It waits for pages.
     pub fn next(&mut self, direction: Direction) -> Result<Option<RowRef<'_>>> {
-        // A caller that did not load the last value that lay outside will hardly load the next.
+        // A caller that has not loaded the last value outside its page will probably not load the next one.
         if self.loader.offers_outside.replace(false) {
             self.loader.loads.set(Loads::Nothing);
         }
@@ -175,7 +176,7 @@ impl RangeRows {
         Ok(Some(row))
     }
 
-    /// What `take`, which loads the parts wanted, makes of the next row; waits for it.
+    /// What `take`, which loads parts, makes of the next row. It waits for pages.
     pub fn wait<T>(
         &mut self,
         direction: Direction,
@@ -203,7 +204,7 @@ impl RangeRows {
         }
     }
 
-    /// What `take` makes of the next row, if all that it needs is in memory; the range stays where it is otherwise.
+    /// What `take` makes of the next row, if all its pages are in memory; otherwise the range stays where it is.
     pub fn try_once<T>(
         &mut self,
         direction: Direction,
@@ -212,7 +213,7 @@ impl RangeRows {
         self.attempt(direction, (Waits::Later, Loads::Parts), take)
     }
 
-    /// What `take` makes of the next row; [`Poll::Pending`] while pages for it are on their way.
+    /// What `take` makes of the next row; [`Poll::Pending`] while pages for it are being loaded.
     pub fn poll<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -234,8 +235,7 @@ impl RangeRows {
         }
     }
 
-    /// No future waits for pages any more: gives back the pages fetched for the row that was looked for, and the view if there
-    /// is a newer one.
+    /// No future waits for pages any more: releases the pages that were fetched for the row, and the view if there is a newer one.
     pub fn abandon(&mut self) {
         if !std::mem::take(&mut self.is_fetching) {
             return;
@@ -247,9 +247,8 @@ impl RangeRows {
         }
     }
 
-    /// The try form: it looks for the next row with the pages that are in memory. If a page is missing, a session that waits
-    /// notes it, and the caller calls this again after a fetch: it continues where it was. The row counts as given once `take`
-    /// has loaded what it needs.
+    /// The try form. It looks for the next row with the pages that are in memory. If a page is missing, a session that waits notes
+    /// it, and the caller calls this again after a fetch; it goes on where it was. The row counts as given when `take` succeeds.
     #[inline]
     fn attempt<T>(
         &mut self,
@@ -304,7 +303,7 @@ impl RangeRows {
         self.ended = self.limit.rows() == 0;
     }
 
-    /// Gives back the pages and the view of a walk that is over.
+    /// Releases the pages and the view of a range that has ended.
     fn let_go(&mut self) {
         self.ends = None;
         self.stop_following();
@@ -339,7 +338,7 @@ impl RangeRows {
         let (key, page, place) = following.next()?;
         let taken = take(RowRef { loader, beside_main: &[], key, spot: Spot::InPage(page, place.clone()) });
         if taken.is_ok() {
-            following.pass(place, direction.near_far((low, high)).0);
+            following.give(place, direction.near_far((low, high)).0);
         }
         Some(taken)
     }
@@ -350,10 +349,10 @@ impl RangeRows {
         &mut self,
         direction: Direction,
         (waits, loads): (Waits, Loads),
-        mut take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
+        take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
         let Self { loader, low, high, ends, following, followed_pins, limit, beside_main, .. } = self;
-        let (core, at, session) = (loader.handle.core(), loader.pin.version(), &loader.session);
+        let core = loader.handle.core();
         let ends = ends.get_or_insert_with(|| core.views.ranges.enter());
         // Both are dropped after the lock, as they are declared before it.
         let (view, gone) = (OnceCell::new(), Cell::new(Vec::new()));
@@ -362,67 +361,30 @@ impl RangeRows {
         if let Some(following) = following.take() {
             places.resume(&following);
         }
-        let view = || view.get_or_init(|| core.views.of_pin(&loader.pin));
         let (place, near, far) = match direction {
             Direction::Forward => (&mut places.front, low, &*high),
             Direction::Backward => (&mut places.back, high, &*low),
         };
-        let far = far.as_ref().map(Vec::as_slice);
+        let (near_now, far) = (near.as_ref().map(Vec::as_slice), far.as_ref().map(Vec::as_slice));
+        let search = Search { loader, direction, near: near_now, far, view: &view };
         if place.is_none() {
-            // What a limited range needs it asks for itself, once something is missing; what lies after it is not wanted.
-            let readahead = if limit.is_charged() { Readahead::NONE } else { readahead(session.cache()) };
-            // Of the near and the far end this makes the low and the high one.
-            let bounds = direction.near_far((near.as_ref().map(Vec::as_slice), far));
-            let merge = Merge::new(session, view().table(&loader.table, at)?, direction, bounds, readahead);
-            *place = Some(End::new(merge, view().generation, session.cache()));
+            *place = Some(search.begin(limit)?);
         }
         let end = place.as_mut().expect("it was made above");
         let generation = end.generation;
-        let End { merge, charge, .. } = end;
-        let start = near.as_ref().map(Vec::as_slice);
-        let outcome = (|| {
-            if waits == Waits::Now {
-                limit.before_row(
-                    || merge.arrive(session, (start, far)),
-                    |rows| {
-                        let (low, high) = direction.near_far((start, far));
-                        let (limits, groups) = (Limits::rows(rows), loader.wanted.set());
-                        let reading = ReadPlan { low, high, direction, limits, groups, at, ..ReadPlan::ALL };
-                        // Of a table that was just dropped nothing is read: the next place says that it is gone.
-                        if charge.is_none()
-                            && let Ok(table) = view().table(&loader.table, at)
-                        {
-                            *charge = Some(Precharge::new(session, table, &reading));
-                        }
-                        charge.as_mut().map_or(Ok(()), |charge| charge.pass(session, &reading))?;
-                        session.release();
-                        Ok(())
-                    },
-                )?;
-            }
-            let found = merge.find(session, (start, far), (loader.wanted.set(), loads), beside_main);
-            if found.is_err() && waits == Waits::Now {
-                limit.missed();
-            }
-            let Some(found) = found? else { return Ok(None) };
-            take(RowRef { loader, beside_main, key: merge.key(), spot: Spot::Found(found) }).map(Some)
-        })();
+        let outcome = search.next_row(end, limit, beside_main, (waits, loads), take);
         let mut crowded = false;
         match &outcome {
             Ok(Some(_)) => {
-                end.passed();
-                limit.passed();
-                close_in(near, end.merge.key());
-                crowded = is_crowded(session.cache(), end.pins.bytes() + followed_pins.bytes(), PLACES_SHARE);
-                let can_follow = !loader.wanted.set().any_beside_main() && !limit.is_due();
-                // The place may be given up: then the rest of its page is all that is left of it.
-                if can_follow && (end.merge.is_steady() || crowded) {
-                    *following = end.merge.streak(far).map(|streak| Following::new(streak, generation));
-                }
-                // The page counts beside what the place keeps, which others may take.
+                end.given();
+                limit.given();
+                crowded = is_crowded(loader.session.cache(), end.pins.bytes() + followed_pins.bytes(), PLACES_SHARE);
+                *following = search.following(end, limit, crowded);
+                // The page counts in addition to what the place keeps, which other ranges may take.
                 followed_pins.set(following.as_ref().map_or(0, |following| following.page().cost_bytes()));
+                close_in(near, end.merge.key());
             }
-            // The place may be gone when it is asked again: what was passed stays so.
+            // The place may be taken away before the range is asked again. The rows that the merge has left stay left.
             Err(Stop::Fault) => {
                 if let Some(place) = end.merge.place() {
                     *near = place.map(<[u8]>::to_vec);
@@ -434,8 +396,8 @@ impl RangeRows {
         let is_asked = places.is_asked;
         drop(places);
         drop(gone);
-        // The thread that made a newer view may have found the ends in use: asked after the lock, so that one of both sees the
-        // other.
+        // The thread that made a newer view may have found the ends in use. The range asks after the lock, so that one of the
+        // two sees the other.
         if !is_asked && generation != core.views.generation() {
             drop(ends.take_old(core.views.generation()));
         }
@@ -445,8 +407,8 @@ impl RangeRows {
         Tried::of(outcome)
     }
 
-    /// Other ranges keep much of the cache: takes what is not used from them; where that is not enough gives up the places of
-    /// this one, which finds them again by its key, and if need be the page that it follows.
+    /// Is called when other ranges pin much of the cache. It takes their unused places away. If that is not enough, this range gives
+    /// up its own places, which it finds again by its keys, and if necessary the page that it follows.
     #[cold]
     fn make_room(&mut self) {
         let Some(ends) = &self.ends else { return };
@@ -469,7 +431,105 @@ impl RangeRows {
     }
 }
 
-/// The row `key` was given at the end with the bound `near`.
+/// One search for the next row at one end of a range, by merging.
+struct Search<'r> {
+    loader: &'r RowLoader,
+    direction: Direction,
+    /// The bound of the end whose row is searched, and the bound of the other end.
+    near: Bound<&'r [u8]>,
+    far: Bound<&'r [u8]>,
+    /// The view that new sources are taken from, once it is needed.
+    view: &'r OnceCell<Arc<View>>,
+}
+
+impl Search<'_> {
+    /// The table at the version of the range, in the newest view that shows it.
+    fn table(&self) -> Result<TableView<'_>> {
+        let RowLoader { handle, table, pin, .. } = self.loader;
+        self.view.get_or_init(|| handle.core().views.of_pin(pin)).table(table, pin.version())
+    }
+
+    /// A new place, at the bound of the end.
+    fn begin(&self, limit: &RowLimit) -> Result<End> {
+        let session = &self.loader.session;
+        // A range that uses a precharge asks for all that it needs; readahead would also read pages beyond the limit.
+        let readahead = if limit.uses_precharge() { Readahead::NONE } else { readahead(session.cache()) };
+        // This turns the near and the far bound into the low and the high one.
+        let bounds = self.direction.near_far((self.near, self.far));
+        let table = self.table()?;
+        let merge = Merge::new(session, table, self.direction, bounds, readahead);
+        Ok(End::new(merge, table.view.generation, session.cache()))
+    }
+
+    /// What `take` makes of the next row of `end`. A step.
+    #[inline]
+    fn next_row<T>(
+        &self,
+        end: &mut End,
+        limit: &mut RowLimit,
+        beside_main: &mut Vec<StoredValue>,
+        (waits, loads): (Waits, Loads),
+        mut take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
+    ) -> Result<Option<T>, Stop> {
+        let Self { loader, near, far, .. } = *self;
+        if waits == Waits::Now {
+            self.precharge_once(end, limit)?;
+        }
+        let found = end.merge.find(&loader.session, (near, far), (loader.wanted.set(), loads), beside_main);
+        if found.is_err() && waits == Waits::Now {
+            limit.missed();
+        }
+        let Some(found) = found? else { return Ok(None) };
+        take(RowRef { loader, beside_main, key: end.merge.key(), spot: Spot::Found(found) }).map(Some)
+    }
+
+    /// Loads what all rows up to the limit need, at the time that `limit` says. A step.
+    #[inline]
+    fn precharge_once(&self, end: &mut End, limit: &mut RowLimit) -> Result<(), Stop> {
+        if limit.watches_first_miss() {
+            match end.merge.arrive(&self.loader.session, (self.near, self.far)) {
+                Err(Stop::Fault) => limit.missed_first(),
+                other => other?,
+            }
+        }
+        if limit.is_due() {
+            self.precharge(end, limit.rows())?;
+            limit.precharged();
+        }
+        Ok(())
+    }
+
+    /// Loads what the next `rows` rows need. A step.
+    #[cold]
+    fn precharge(&self, end: &mut End, rows: u64) -> Result<(), Stop> {
+        let RowLoader { session, wanted, pin, .. } = self.loader;
+        let (low, high) = self.direction.near_far((self.near, self.far));
+        let (direction, at, groups) = (self.direction, pin.version(), wanted.set());
+        let reading = ReadPlan { low, high, direction, limits: Limits::rows(rows), groups, at, ..ReadPlan::ALL };
+        // Nothing is loaded for a table that was just dropped: the next place reports that.
+        if end.precharge.is_none()
+            && let Ok(table) = self.table()
+        {
+            end.precharge = Some(Precharge::new(session, table, &reading));
+        }
+        end.precharge.as_mut().map_or(Ok(()), |precharge| precharge.pass(session, &reading))?;
+        session.release();
+        Ok(())
+    }
+
+    /// The rows that come next in the page of the row that was just given, if they need no merging.
+    #[inline]
+    fn following(&self, end: &End, limit: &RowLimit, crowded: bool) -> Option<Following> {
+        let can_follow = !self.loader.wanted.set().any_beside_main() && !limit.is_due();
+        // If the place is given up, the rest of the page is all that is left of it.
+        if !can_follow || !(end.merge.is_steady() || crowded) {
+            return None;
+        }
+        end.merge.streak(self.far).map(|streak| Following::new(streak, end.generation))
+    }
+}
+
+/// Moves the bound `near` of an end to `key`, whose row was given.
 #[inline]
 fn close_in(near: &mut Bound<Vec<u8>>, key: &[u8]) {
     match near {
