@@ -1,10 +1,10 @@
-//! Ranges of keys as callers write them, made to bounds as the engine keeps them.
+//! Turns ranges of keys as callers write them into bounds as the engine keeps them. It knows no rows.
 
 use sst::KeyRange;
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
-/// A range of keys: `..`, `"a".."b"`, `"a"..="b"`, `"a"..`, `.."b"`, `..="b"`, or a pair of [`Bound`]s. Keys are whatever can be
-/// read as bytes.
+/// A range of keys: `..`, `"a".."b"`, `"a"..="b"`, `"a"..`, `.."b"`, `..="b"`, or a pair of [`Bound`]s. A key is
+/// anything that can be read as bytes.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,7 +19,7 @@ use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, Rang
 /// # }
 /// ```
 pub trait IntoKeyRange {
-    /// Its low and high bound.
+    /// The low and the high bound.
     fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>);
 }
 

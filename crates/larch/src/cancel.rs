@@ -1,7 +1,8 @@
-//! Long work that can be given up: by a call, or when its time is over. What a cancelled piece of work has not finished is
-//! as it was before: files that no table saw are removed, those that it was to replace stay.
+//! Ends long work early: by a call, or when its time is over. It does not know the work; the work asks the limit from time to
+//! time. Work that is cancelled undoes what it has not finished: new files that no table sees are removed, and the files that
+//! they were to replace stay.
 //!
-//! Thread safety: a [`Cancel`] may be used from any thread, also from a signal handler's.
+//! Thread safety: a [`Cancel`] may be used from any thread, also in a signal handler.
 
 use crate::error::{Error, Result};
 use os::Clock;
@@ -9,7 +10,7 @@ use os::sync::Arc;
 use os::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A handle that gives up long work. Clones give up the same work.
+/// A handle that ends long work early, see [`Table::until`](crate::Table::until). Clones end the same work.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -30,29 +31,29 @@ pub struct Cancel {
 }
 
 impl Cancel {
-    /// One that is never over by itself.
+    /// A handle without a limit of time: the work ends early only after [`Cancel::cancel`].
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One whose work may take so long, each piece from its own beginning.
+    /// A handle whose work may take `time`. The time of each piece of work begins when that piece begins.
     pub fn after(time: Duration) -> Self {
         Self { asked: Arc::default(), within: Some(time) }
     }
 
-    /// Gives up all work that is under way with this handle or a clone of it, and what would begin with one later. The work
-    /// ends at its next page or row.
+    /// Ends all work that is under way with this handle or a clone of it, and all work that begins with one later. The work
+    /// ends at its next page or row, with [`Error::Cancelled`].
     pub fn cancel(&self) {
         self.asked.store(true, Ordering::Release);
     }
 
-    /// Whether it was given up by a call.
+    /// Whether [`Cancel::cancel`] was called.
     pub fn is_cancelled(&self) -> bool {
         self.asked.load(Ordering::Acquire)
     }
 }
 
-/// One piece of work that may be given up.
+/// When one piece of work must end.
 #[derive(Clone, Debug)]
 pub(crate) struct Limit {
     cancel: Cancel,
@@ -61,24 +62,28 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// Work that begins now.
+    /// The limit of work that begins now.
     pub fn new(clock: &Arc<dyn Clock>, cancel: &Cancel) -> Self {
         let clock = clock.clone();
         let end = cancel.within.map(|within| clock.now().saturating_add(within));
         Self { cancel: cancel.clone(), clock, end }
     }
 
-    /// Work that goes on to its end.
+    /// No limit: the work goes on to its end.
     pub fn none(clock: &Arc<dyn Clock>) -> Self {
         Self::new(clock, &Cancel::new())
     }
 
-    /// Whether to give up.
+    /// Whether the work must end.
     pub fn is_over(&self) -> bool {
         self.cancel.is_cancelled() || self.end.is_some_and(|end| end <= self.clock.now())
     }
 
-    /// An error about `work` if it is to be given up.
+    /// Ends `work` with an error when it must end.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`].
     pub fn check(&self, work: &'static str) -> Result<()> {
         if self.is_over() { Err(Error::Cancelled(work)) } else { Ok(()) }
     }

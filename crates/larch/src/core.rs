@@ -1,9 +1,9 @@
 //! What the handles, the committer and the background jobs of one open database share.
 //!
-//! The locks are those of [`writes`], in the order named there, and after them the lock of the newest view. Code of others
-//! (progress callbacks, the change of an alter) runs under `compacting` or `altering` only, and unwinds through them without
-//! harm. Nothing waits for background work while it holds a lock, but for an import, which waits for flushes under
-//! `compacting` and `writer`: a flush takes only `manifest` and `numbering`.
+//! The locks are those of [`writes`], in the order named there, and after them the lock of the newest view. Code of the program
+//! (progress callbacks, the change of an alter) runs under `compacting` or `altering` only, and a panic in it does no harm to
+//! what these locks protect. Nothing waits for background work while it holds a lock, with one exception: an import waits for
+//! flushes under `compacting` and `writer`. This is safe because a flush takes only `manifest` and `numbering`.
 
 pub mod environment;
 pub mod handle;
@@ -33,19 +33,19 @@ pub struct Core {
     pub env: Environment,
     /// What readers see.
     pub views: Views,
-    /// The way of changes.
+    /// What changes it.
     pub writes: Writes,
     /// Its jobs in the pool of threads. A database opened read-only has none.
     pub background: Background,
-    /// Held while the database is open for writing; let go after all that touches its files.
+    /// Held while the database is open for writing; released after everything that touches its files.
     #[expect(dead_code, reason = "it does its work by being dropped")]
     lock: Option<Box<dyn Lock>>,
     /// Set if the close goes on after the last handle is gone. Ends after the lock.
     pub closing: Mutex<Option<BackgroundClose>>,
 }
 
-/// Refuses writes when the thread that holds it panics: its background work would not be done any more, so that writers would
-/// wait for ever, or its change of the log or the manifest may be half done.
+/// Refuses writes when the thread that holds it panics. Otherwise writers could wait forever for background work that this thread
+/// no longer does, or meet a change of the log or the manifest that is half done.
 pub struct StopOnPanic<'a>(pub &'a Core);
 
 impl Drop for StopOnPanic<'_> {
@@ -59,7 +59,7 @@ impl Drop for StopOnPanic<'_> {
 }
 
 impl Core {
-    /// Without a writer and a manifest, as it stays when opened read-only.
+    /// A database without a writer and a manifest, as it stays when it is opened read-only.
     pub fn new(env: Environment, lock: Option<Box<dyn Lock>>, view: View, visible: Version) -> Self {
         let reserve = Reserve::new(env.machine.disk.clone(), &env.directory, env.options.reserve_bytes);
         Self {
@@ -72,7 +72,7 @@ impl Core {
         }
     }
 
-    /// Refuses writes from now on, and returns the error for the caller that met it.
+    /// Refuses writes from now on, and returns the error for the caller.
     pub fn stop_writes(&self, error: Error) -> Error {
         if self.writes.stop(&error) {
             self.env.report(|| Event::WritesStopped { error: error.to_string() });
@@ -105,7 +105,7 @@ impl Core {
         self.writes.check()
     }
 
-    /// Waits until there was progress since `seen`, or does the work here where no thread does it.
+    /// Waits until background work has made progress since `seen`; on a machine without threads, does the work here.
     pub fn wait_progress(&self, seen: u64) {
         self.background.drive();
         if self.env.machine.threads.are_real() {
@@ -113,7 +113,7 @@ impl Core {
         }
     }
 
-    /// Brings pages of tables that are to be in memory, in the background; nothing if there is no such table.
+    /// Begins to load the pages of tables that are to be in memory, in the background, if there is such a table.
     pub fn warm_kept_tables(&self) {
         if self.views.newest().files.tables.values().any(|table| table.info.options.in_memory) {
             self.background.warmth.want_tables();
@@ -123,7 +123,7 @@ impl Core {
 }
 
 impl Drop for Core {
-    /// Ends the close that the last handle began; nothing runs in the background any more.
+    /// Ends the close that the last handle began. No background work runs any more.
     fn drop(&mut self) {
         if !self.background.is_closing() || self.check_writable().is_err() {
             return;
@@ -133,7 +133,7 @@ impl Drop for Core {
             state::save(&self.env, &self.views.newest()).ok();
         }
         if let Some(writer) = self.writes.writer.lock().as_mut() {
-            // The log is whole without it; it only helps to tell later damage.
+            // The log is complete without the proof, which only helps to recognize later damage.
             writer.append_proof().ok();
         }
     }

@@ -1,48 +1,52 @@
-//! Everything that can go wrong in a database, with words that say what to do.
+//! Everything that can go wrong in a database, with messages that say what to do. Ordinary results, such as a missing key, are
+//! not here.
 
 use crate::log::record::LogError;
 use sst::Version;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Result of the database.
+/// The result of a function of the engine.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Something broke or was asked for in vain. A key that is not there is not among these.
+/// Something broke, or the caller asked for something that is impossible. A missing key is not an error.
+///
+/// Errors are cheap to clone. `Display` says where something went wrong and what to do. New kinds of errors come with new
+/// releases.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system refused, or an SST's bytes are not what was written.
+    /// The system failed to read or write a file, or the bytes of an SST are not those that were written.
     #[error(transparent)]
     Page(#[from] pages::Error),
-    /// The write-ahead log or the manifest could not be used.
+    /// The write-ahead log or the manifest could not be read or written.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// There is no database where one should be opened.
+    /// There is no database in the directory.
     #[error("{} has no database; create one by opening it for writing, or correct the path", .0.display())]
     NotADatabase(PathBuf),
-    /// Somebody else writes to the database.
+    /// The database is open for writing already, in this process or in another one.
     #[error("the database {} is open for writing already, here or in another process; close it there, or open it read-only here", .0.display())]
     Locked(PathBuf),
-    /// The system has no thread for background work. Nothing was opened or made.
+    /// The system refuses a thread for background work. Nothing was opened or created.
     #[error(
         "cannot start a thread for background work ({0}); raise the limit on threads (ulimit -u, or pids.max of the control group) or end other threads, or open the database read-only"
     )]
     NoThreads(String),
-    /// A write that would have to wait for background work that failed. Nothing was written.
+    /// A write would have to wait for background work that failed. Nothing was written.
     #[error(
-        "{what}, and what would make room failed ({cause}); mend the cause and write again: the work is tried again by itself"
+        "{what}, and the background work that makes room failed ({cause}); remove the cause and write again: the work is tried again by itself"
     )]
     Full {
         /// What is full.
         what: &'static str,
-        /// Why the last try failed.
+        /// Why the last attempt failed.
         cause: Box<Error>,
     },
-    /// A write or sync failed earlier; what is in memory may be ahead of what is durable.
-    #[error("writes are refused since one failed ({0}); mend the cause, then close the database and open it again")]
+    /// A write or sync failed earlier, so rows in memory may not be durable. Reads go on.
+    #[error("writes are refused since one failed ({0}); remove the cause, then close the database and open it again")]
     WritesStopped(String),
-    /// A sync failed, and what waited for it may be durable or not. Writes are refused from then on, reads go on.
+    /// A sync failed, so the writes that waited for it may be durable or not. Further writes are refused; reads go on.
     #[error(
         "it is not known whether {what}, because a sync failed ({cause}); writes are refused until the database is closed and \
          opened again, which shows what is durable"
@@ -50,7 +54,7 @@ pub enum Error {
     OutcomeUnknown {
         /// What is not known.
         what: &'static str,
-        /// The sync.
+        /// Why the sync failed.
         cause: LogError,
     },
     /// A write in a process that was forked after it had opened the database.
@@ -62,25 +66,25 @@ pub enum Error {
     /// A write to a database opened read-only.
     #[error("the database was opened read-only; open it for writing")]
     ReadOnly,
-    /// A key beyond the limit.
+    /// A key is too long.
     #[error("a key of {bytes} bytes is longer than {max}; use a shorter key")]
     KeyTooLong {
         /// Length of the key.
         bytes: usize,
-        /// Longest key allowed.
+        /// Length of the longest key allowed.
         max: usize,
     },
-    /// A value beyond what the write buffer can hold.
+    /// A value is too long for the write buffer.
     #[error(
         "a value of {bytes} bytes is longer than {max}, a quarter of the write buffer; store it in parts or enlarge the write buffer"
     )]
     ValueTooLong {
         /// Length of the value.
         bytes: usize,
-        /// Longest value allowed.
+        /// Length of the longest value allowed.
         max: u64,
     },
-    /// A batch beyond what the write buffer can hold.
+    /// A batch is too large for the write buffer.
     #[error(
         "a batch that takes {bytes} bytes of memory is larger than {max}, half of the write buffer; commit it in parts or enlarge the write buffer"
     )]
@@ -90,13 +94,13 @@ pub enum Error {
         /// Largest batch allowed.
         max: u64,
     },
-    /// A table name that cannot be used.
+    /// No table can have this name.
     #[error("a table cannot be named {0:?}; a name has 1 to 255 bytes")]
     BadTableName(String),
-    /// A table that is not there.
+    /// There is no such table.
     #[error("there is no table {0:?}; create it by opening the database for writing")]
     NoSuchTable(String),
-    /// A table that was dropped after the handle of it was made. A table created under its name since is another one.
+    /// The table was dropped after the handle of it was made. A table that was created later under its name is another table.
     #[error("the table {0:?} was dropped; ask the database for a table of this name again, if there is a new one")]
     TableDropped(String),
     /// A read of a database opened read-only needs files that a writer has replaced, and the newest files show another
@@ -114,16 +118,16 @@ pub enum Error {
         /// The newest version in files.
         newest: Version,
     },
-    /// A table that is there already.
+    /// There is a table of this name already.
     #[error("there is a table {0:?} already; choose another name or drop it first")]
     TableExists(String),
-    /// Options of a database or a table that make no sense.
+    /// The options of a database or a table cannot be used.
     #[error("the options cannot be used: {0}")]
     BadOptions(String),
     /// A batch or read names a table of another database.
     #[error("the table {0:?} belongs to another database; use a handle from this one")]
     ForeignTable(String),
-    /// A column group that the table does not have.
+    /// The table does not have this column group.
     #[error("{}", no_such_group(.table, .group, .groups))]
     NoSuchGroup {
         /// Name of the table.
@@ -133,7 +137,7 @@ pub enum Error {
         /// Groups of the table.
         groups: Vec<String>,
     },
-    /// A column group that is named twice where each part of a row is read once.
+    /// A selection names a column group twice.
     #[error("group {group} of table {table} is selected twice; name it once")]
     GroupTwice {
         /// Name of the table.
@@ -141,7 +145,7 @@ pub enum Error {
         /// The group.
         group: String,
     },
-    /// A whole value where the table's values are split.
+    /// A whole value was read or written, but the values of the table are split into several column groups.
     #[error(
         "table {table} is split in the groups {}; write its rows with insert_parts and choose what to read with select",
         .groups.join(", ")
@@ -152,7 +156,7 @@ pub enum Error {
         /// Its groups.
         groups: Vec<String>,
     },
-    /// A value in the log or in memory that was not made of the parts that the table's groups want.
+    /// A value in the log or in memory does not split into one part for each column group of the table.
     #[error(
         "the value of key {} in table {table} does not split in {parts} parts; restore the database from a backup",
         .key[..key.len().min(SHOWN_KEY_BYTES)].escape_ascii()
@@ -165,13 +169,13 @@ pub enum Error {
         /// How many parts there should be.
         parts: usize,
     },
-    /// A repair was to write where something is.
+    /// The directory for a repaired database is not empty.
     #[error("{} is not empty; name a directory that is not there yet for the repaired database", .0.display())]
     RepairTarget(PathBuf),
-    /// Long work was given up because its [`Cancel`](crate::Cancel) said so. It has no effect, and can be begun again.
-    #[error("{0} was cancelled; nothing was lost, begin it again to have it done")]
+    /// Long work was ended early by its [`Cancel`](crate::Cancel). It can be begun again.
+    #[error("{0} was cancelled; nothing was lost, begin it again to finish it")]
     Cancelled(&'static str),
-    /// A row in more or fewer parts than the table has groups.
+    /// A row has more or fewer parts than the table has column groups.
     #[error("{}", part_count(.table, .groups, *.parts))]
     PartCount {
         /// Name of the table.
@@ -183,7 +187,7 @@ pub enum Error {
     },
 }
 
-/// What a message shows of a key.
+/// The bytes of a key that a message shows.
 const SHOWN_KEY_BYTES: usize = 64;
 
 fn no_such_group(table: &str, group: &str, groups: &[String]) -> String {
@@ -215,7 +219,7 @@ impl Error {
         Self::Page(pages::Error::io(action, file, source))
     }
 
-    /// The file that could not be used because it is not there.
+    /// The file that is missing, if that is the error.
     pub(crate) fn missing_file(&self) -> Option<&Path> {
         match self {
             Self::Page(pages::Error::Io { file, source, .. }) if source.kind() == ErrorKind::NotFound => Some(file),
@@ -223,7 +227,7 @@ impl Error {
         }
     }
 
-    /// Whether there is no room on the disk, or none for this user.
+    /// Whether the disk is full, or the quota of this user is used up.
     pub fn is_disk_full(&self) -> bool {
         match self {
             Self::Page(pages::Error::Io { source, .. }) | Self::Log(LogError::Io { source, .. }) => {
@@ -234,7 +238,7 @@ impl Error {
         }
     }
 
-    /// Whether bytes on disk are not what was written.
+    /// Whether bytes on disk are not those that were written.
     pub fn is_corruption(&self) -> bool {
         matches!(
             self,
@@ -243,7 +247,7 @@ impl Error {
     }
 }
 
-/// Whether there is no room on the disk, or none for this user.
+/// Whether the disk is full, or the quota of this user is used up.
 pub(crate) fn is_disk_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }

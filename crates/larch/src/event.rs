@@ -1,5 +1,5 @@
-//! What the engine says of its own work: events, given to a hook of the program and, with the feature `tracing`, to the crate
-//! of that name. It does not know who listens.
+//! Events tell a program what the engine does. They go to a hook of the program and, with the feature `tracing`, to the crate
+//! of that name. The engine does not know what the program does with them.
 //!
 //! An event is built only when something listens. The hook is called on the thread that does the work. A hook that panics
 //! does not disturb the engine: the panic is caught and the event is lost.
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Something that the engine did or met. New kinds of events come with new releases.
 ///
-/// `Display` gives one line for people. Sizes are bytes as stored, durations are by the machine's clock.
+/// `Display` gives one line for people. Sizes are stored bytes; durations are measured by the clock of the machine.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
@@ -28,7 +28,7 @@ pub enum Event {
         recovered_files: u64,
         /// The newest version.
         version: Version,
-        /// From the first look at the directory on.
+        /// How long it took.
         time: Duration,
     },
     /// A flush writes memtables to level 0.
@@ -96,10 +96,10 @@ pub enum Event {
     Resumed {
         /// What they waited for.
         reason: StallReason,
-        /// How long, from the first that waited on.
+        /// How long, from the first commit that waited.
         time: Duration,
     },
-    /// Something failed that the engine tries again by itself.
+    /// Background work failed; the engine tries it again by itself.
     Retrying {
         /// What failed.
         work: &'static str,
@@ -110,14 +110,14 @@ pub enum Event {
         /// When it is tried again.
         after: Duration,
     },
-    /// Something failed that the engine does not try again, because it would fail in the same way.
+    /// Background work failed, and the engine does not try it again because it would fail in the same way.
     GivenUp {
         /// What failed.
         work: &'static str,
         /// Why.
         error: String,
     },
-    /// The background scrub found a page that is not what was written, or cannot be read.
+    /// The background scrub found a page that cannot be read, or whose bytes are not those that were written.
     Damaged {
         /// Name of the table.
         table: String,
@@ -139,7 +139,7 @@ pub enum CompactionReason {
     Level0,
     /// A level is larger than it should be.
     LevelSize,
-    /// Little of a file is seen by its table.
+    /// The table sees only a small part of a file.
     Sparse,
     /// A file has many erased rows.
     ErasedRows,
@@ -164,7 +164,7 @@ pub enum EventLevel {
     Info,
     /// Commits wait, or something is tried again.
     Warn,
-    /// Somebody must act.
+    /// The operator must act.
     Error,
 }
 
@@ -188,7 +188,7 @@ impl Event {
         }
     }
 
-    /// How much it matters.
+    /// How much the event matters.
     pub fn level(&self) -> EventLevel {
         match self {
             Self::Stalled { .. } | Self::Retrying { .. } => EventLevel::Warn,
@@ -278,10 +278,10 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// What a program gives to be called with each event.
+/// A function of the program that is called with each event.
 type Hook = dyn Fn(&Event) + Send + Sync;
 
-/// The hook of a database, if its builder was given one.
+/// The hook of a database, if it has one.
 #[derive(Clone, Default)]
 pub struct EventHook(Option<Arc<Hook>>);
 
@@ -291,7 +291,7 @@ impl EventHook {
         Self(Some(Arc::new(hook)))
     }
 
-    /// Reports what `event` makes, if something listens.
+    /// Reports the event that `event` makes, if there is a hook or a listener of `tracing`.
     pub fn report(&self, event: impl FnOnce() -> Event) {
         if self.0.is_none() && !tracing_listens() {
             return;
@@ -299,7 +299,7 @@ impl EventHook {
         let event = event();
         trace(&event);
         if let Some(hook) = &self.0 {
-            // The panic was printed when it happened; the engine goes on without this report.
+            // The system has printed the panic; the engine goes on without this report.
             catch_unwind(AssertUnwindSafe(|| hook(&event))).unwrap_or_default();
         }
     }

@@ -1,4 +1,5 @@
-//! What can be chosen: of a database when it is opened, of a table when it is created.
+//! The options of a database, which are chosen when it is opened, and of a table, which are chosen when it is created. They
+//! are values: what uses them is elsewhere.
 
 use crate::error::{Error, Result};
 use crate::event::EventHook;
@@ -9,17 +10,17 @@ use sst::format::varint;
 use sst::{BuildOptions, Compression, FilterKind, IndexKind};
 use std::fmt;
 
-/// When a commit is acknowledged.
+/// When a commit returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// Once it is on stable storage: it survives a power failure. The default.
+    /// When it is on stable storage: it survives a power failure. The default.
     #[default]
     Synced,
-    /// Once it is with the operating system: it survives a kill of the process.
+    /// When the operating system has it: it survives the end of the process, but perhaps not a power failure.
     Buffered,
 }
 
-/// Budgets and habits of an open database.
+/// The options of an open database.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Memory for pages: index nodes and data alike, pinned and in flight included. Bytes.
@@ -28,17 +29,17 @@ pub struct Options {
     pub write_buffer_bytes: u64,
     /// Memory for builders, compaction and readahead. Bytes.
     pub work_bytes: u64,
-    /// What a commit waits for unless it says otherwise.
+    /// When a commit returns, unless the batch chooses otherwise.
     pub durability: Durability,
-    /// SSTs open for reading at most, kept and in use together.
+    /// The largest number of SSTs that are open for reading, kept and in use together.
     pub open_files: usize,
-    /// Share of the cache for tables that are to be in memory, in bytes; a quarter if it is not said.
+    /// Share of the cache for tables that are to be in memory, in bytes; `None` is a quarter.
     pub in_memory_bytes: Option<u64>,
     /// Disk space kept back so that erases can be written when the disk is full. Bytes.
     pub reserve_bytes: u64,
-    /// A manifest may grow by this and its initial length before a new one is begun. Bytes.
+    /// A manifest may grow by this many bytes and its initial length before a new one is begun.
     pub manifest_slack_bytes: u64,
-    /// Whether what is in memory is written down at close and brought back after open.
+    /// Whether the addresses of the pages in memory are written down at close, and the pages loaded again after open.
     pub warm_from_last: bool,
     /// Whether a missing database is created.
     pub create: bool,
@@ -48,11 +49,11 @@ pub struct Options {
     pub prefer_flat_index: bool,
     /// Shape of the levels.
     pub levels: LevelOptions,
-    /// Who is told what the engine does.
+    /// Where events are reported.
     pub events: EventHook,
-    /// Bytes a second that the background scrub reads; 0: there is none.
+    /// Bytes a second that the background scrub reads; 0 for no scrub.
     pub scrub_bytes_per_second: u64,
-    /// The oldest release that is to read what is written.
+    /// The oldest release that must be able to read what is written.
     pub compat: Release,
 }
 
@@ -87,10 +88,10 @@ impl Options {
             return bad(format!("a write buffer of {} bytes is not within 1 KiB and 8 GiB", self.write_buffer_bytes));
         }
         if level0_files == 0 || slow_files == 0 || base_bytes == 0 || file_bytes == 0 {
-            return bad("the shape of the levels has a size of 0".to_owned());
+            return bad("a number in the shape of the levels is 0; choose at least 1".to_owned());
         }
         if growth < 2 {
-            return bad(format!("levels that grow {growth} times do not grow"));
+            return bad(format!("a level cannot be {growth} times as large as the level above it; choose at least 2"));
         }
         Ok(())
     }
@@ -99,15 +100,15 @@ impl Options {
 /// Shape of the levels of every table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelOptions {
-    /// Files in level 0 that start a compaction.
+    /// The number of files in level 0 that starts a compaction.
     pub level0_files: usize,
-    /// Files in level 0 at which writes begin to be slowed. At 48, or at twice `level0_files` if that is more, they wait.
+    /// The number of files in level 0 from which writes are slowed. At 48, or at twice `level0_files` if that is more, they wait.
     pub slow_files: usize,
     /// Size of the uppermost level below 0, in bytes.
     pub base_bytes: u64,
-    /// Each level is this many times as large as the one above.
+    /// How many times as large each level is as the level above it.
     pub growth: u64,
-    /// Size of a file in the base level; deeper levels double it up to four times.
+    /// Size of a file in the uppermost level below 0, in bytes; deeper levels double it up to four times.
     pub file_bytes: u64,
 }
 
@@ -119,19 +120,19 @@ impl Default for LevelOptions {
 
 /// Which filters the files of a table get.
 ///
-/// A filter tells of nearly every key that is not in a file that it is not, without reading rows. Filters are pages in the
-/// cache like others. They are read only where keys are often looked for in vain, and never waited for.
+/// A filter says for nearly every key that is absent from a file that it is absent, without reading rows. Filters are pages
+/// in the cache like others. They are read only where reads often look for absent keys, and no read waits for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filters {
-    /// Of files with others below them, in which most keys that are looked for are not: flushes and all compactions but to
-    /// the deepest run.
+    /// The filter of files with other files below them, which lack most keys that are looked for: files of flushes, and of all
+    /// compactions except those to the deepest level that has files.
     pub upper: FilterKind,
-    /// Of files with nothing below them, and of imports.
+    /// The filter of files with nothing below them, and of imports.
     pub deepest: FilterKind,
 }
 
 impl Filters {
-    /// The same everywhere.
+    /// The same filter in all files.
     pub fn all(kind: FilterKind) -> Self {
         Self { upper: kind, deepest: kind }
     }
@@ -159,31 +160,31 @@ impl fmt::Display for Filters {
 /// The longest name of a column group.
 const MAX_GROUP_NAME_BYTES: usize = 64;
 
-/// How a table is stored. Chosen when it is created and changed with [`Table::alter`](crate::Table::alter); files written
-/// under older options stay readable.
+/// How a table is stored. The options are chosen when the table is created, and can be changed with
+/// [`Table::alter`](crate::Table::alter). Files that were written under older options can still be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableOptions {
     /// Target size of a data page in bytes, 256 to 1 MiB. Default 16 KiB.
     pub page_bytes: u32,
     /// Target size of an index node in bytes, 256 to 256 KiB. Default 16 KiB.
     pub node_bytes: u32,
-    /// Which index files get.
+    /// Which kind of index files get.
     pub index: IndexKind,
     /// Whether pages are compressed.
     pub compression: Compression,
-    /// Bytes the application keeps with the table; the engine does not read them.
+    /// Bytes that the application keeps with the table; the engine does not look at them.
     pub metadata: Vec<u8>,
-    /// Names of the column groups that the table's values are split in, in order; none if values are whole. At most 16,
-    /// each of 1 to 64 letters, digits, `_`, `-` and `.` of ASCII. Fixed when the table is created.
+    /// Names of the column groups that the values of the table are split into, in order; none if values are whole. There are at
+    /// most 16, each of 1 to 64 letters, digits, `_`, `-` and `.` of ASCII. They cannot be changed later.
     pub groups: Vec<String>,
     /// Filters over keys. Default 16 bits in upper files, 8 in the deepest.
     pub filters: Filters,
-    /// The first bytes of keys this long go into filters too, so that a range of keys that all begin alike opens no file
-    /// without any. At most 1,024; 0, the default, for none.
+    /// The first so many bytes of each key go into filters, too. A range of keys that all begin with the same bytes of this
+    /// number then opens no file that lacks such keys. At most 1,024; 0, the default, for none.
     pub filter_prefix_bytes: u16,
-    /// Whether the table is to be in memory: its pages are brought there after open, and when files are written, and stay
-    /// as long as those of all such tables are within [their share](crate::Builder::in_memory_bytes). Of a table that is
-    /// larger its index nodes are, and some of its rows. Default false.
+    /// Whether the table is to be in memory. Its pages are loaded after open and when files are written. They stay as long as
+    /// the pages of all such tables together are within [their share](crate::Builder::in_memory_bytes) of the cache. If the
+    /// table is larger, its index nodes and some of its rows are in memory. Default false.
     pub in_memory: bool,
 }
 
@@ -245,12 +246,12 @@ impl TableOptions {
         Ok(())
     }
 
-    /// Whether files are written alike under both.
+    /// Whether both options lead to the same files.
     pub(crate) fn writes_like(&self, other: &Self) -> bool {
         *self == Self { metadata: self.metadata.clone(), in_memory: self.in_memory, ..other.clone() }
     }
 
-    /// How a file with this filter is written so that `compat` reads it.
+    /// How to write a file with this filter so that the release `compat` can read it.
     pub(crate) fn build(&self, filter: FilterKind, compat: Release) -> BuildOptions {
         BuildOptions {
             page_bytes: self.page_bytes,
@@ -298,8 +299,8 @@ impl TableOptions {
         varint::put(out, self.filter_prefix_bytes.into());
     }
 
-    /// Takes an encoding off the front of `bytes`. Whatever carries it has a checksum, so that a choice which is not
-    /// known is one that a newer release has.
+    /// Takes an encoding off the front of `bytes`. The bytes around it have a checksum, so an unknown choice is one of a newer
+    /// release.
     pub(crate) fn decode(bytes: &mut &[u8]) -> Result<Self, Unreadable> {
         let malformed = || Unreadable::from("the options do not decode");
         let numbers = take_numbers(bytes).ok_or_else(malformed)?;

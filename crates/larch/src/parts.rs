@@ -1,5 +1,5 @@
-//! The parts of a row as one value: what the log, the memtables and the sort buffers of imports hold of a table with
-//! column groups. Files hold them apart. It does not know which group is which.
+//! The parts of a row in one value. The log, the memtables and the sort buffers of imports hold rows of tables with column
+//! groups in this form; files hold the parts apart. It does not know which group is which.
 //!
 //! ```text
 //! length of each part but the last, varint | parts, back to back        with one group or none: the value itself
@@ -8,15 +8,15 @@
 use sst::format::varint;
 use std::ops::{Deref, Range};
 
-/// Most column groups of a table.
+/// The largest number of column groups of a table.
 pub const MAX_GROUPS: usize = sst::MAX_GROUPS + 1;
 
-/// Bytes of the parts themselves: what counts as the length of the value.
+/// The bytes of the parts, without their lengths. This counts as the length of the value.
 pub fn bytes(parts: &[impl AsRef<[u8]>]) -> usize {
     parts.iter().map(|part| part.as_ref().len()).sum()
 }
 
-/// Bytes that [`encode`] appends.
+/// The number of bytes that [`encode`] appends.
 pub fn encoded_bytes(parts: &[impl AsRef<[u8]>]) -> usize {
     let (_, all_but_last) = parts.split_last().expect("a row has a part");
     let lengths = all_but_last.iter().map(|part| varint::encoded_len(part.as_ref().len() as u64));
@@ -34,7 +34,7 @@ pub fn encode(parts: &[impl AsRef<[u8]>], out: &mut Vec<u8>) {
     }
 }
 
-/// Where part `wanted` of `count` lies in `value`; `None` if the value was not made of so many.
+/// Where part `wanted` of `count` lies in `value`; `None` if the value was not made of `count` parts.
 pub fn find(value: &[u8], count: usize, wanted: usize) -> Option<Range<usize>> {
     let mut lengths = value;
     let (mut before, mut found) = (0usize, None);
@@ -58,7 +58,7 @@ pub struct Slices<'v> {
 }
 
 impl<'v> Slices<'v> {
-    /// Splits `value` in `count` parts; `None` if it was not made of so many.
+    /// Splits `value` into its `count` parts; `None` if it was not made of `count` parts.
     pub fn of(value: &'v [u8], count: usize) -> Option<Self> {
         let count = count.max(1);
         let mut parts = [&[][..]; MAX_GROUPS];

@@ -1,4 +1,5 @@
-//! Reading: a view of memory and files at one moment, and what it says about a key or a range at a version.
+//! Reading: takes a view of memory and files of one moment, and finds keys and ranges in it as of a version. It knows nothing of
+//! writing and compaction.
 
 pub mod again;
 pub mod ahead;
@@ -32,10 +33,10 @@ pub use tried::Tried;
 pub use value::{Key, Parts, Value};
 pub use view::View;
 
-/// A [`Range`] that gives some parts of its rows, see [`Selection`](crate::Selection).
+/// A [`Range`] that gives some parts of each row, see [`Selection`](crate::Selection).
 pub type PartRange = Range<Parts>;
 
-/// A [`Scan`] that gives some parts of its rows, see [`Selection`](crate::Selection).
+/// A [`Scan`] that gives some parts of each row, see [`Selection`](crate::Selection).
 pub type PartScan = Scan<Parts>;
 
 #[cfg(test)]

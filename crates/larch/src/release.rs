@@ -1,7 +1,7 @@
-//! Releases of Larch, and which features of the formats each of them reads. A database can be told to write nothing that
-//! an older release does not read ([`Builder::compat`](crate::Builder::compat)), so that a roll-back to it stays possible.
+//! The releases of Larch, and which features of the formats each of them reads. With [`Builder::compat`](crate::Builder::compat)
+//! a database writes only what an older release can read, so that going back to that release stays possible.
 //!
-//! Whatever chooses a feature asks [`Release::features`] first, and does without the feature where that lacks its bit. A
+//! Code that wants to use a feature asks [`Release::features`] first, and does without the feature if its bit is missing. A
 //! new feature bit gets a line in [`FEATURES`] with the release that brings it; a test compares the table with the bits
 //! that the decoders know.
 
@@ -15,7 +15,7 @@ use std::str::FromStr;
 pub enum Release {
     /// 0.1, the first one.
     V0_1,
-    /// One with a feature that no release has, to see that older ones are spared it.
+    /// A release with a feature that no real release has, for tests that older releases do not get it.
     #[cfg(test)]
     Later,
 }
@@ -46,7 +46,7 @@ impl Release {
     /// The newest one: this one.
     pub const NEWEST: Self = Self::V0_1;
 
-    /// What a file may have so that this release reads it.
+    /// The features that a file may have if this release must read it.
     pub(crate) fn features(self, format: Format) -> u32 {
         let known = FEATURES.iter().filter(|(of, _, since)| *of == format && *since <= self);
         known.fold(0, |bits, (_, bit, _)| bits | bit)
@@ -54,7 +54,7 @@ impl Release {
 }
 
 impl LogKind {
-    /// What the header of a new file says that its reader must or may know, so that `release` reads it.
+    /// The feature bits in the header of a new file that `release` must be able to read.
     pub(crate) fn features_for(self, release: Release) -> u32 {
         match self {
             Self::WriteAhead => 0,
@@ -74,7 +74,7 @@ impl fmt::Display for Release {
     }
 }
 
-/// As it is displayed. An error lists the releases there are.
+/// Reads what `Display` writes. An error lists the releases that exist.
 impl FromStr for Release {
     type Err = String;
 
@@ -82,7 +82,7 @@ impl FromStr for Release {
         let known = Self::ALL.iter().copied().find(|release| release.to_string() == text);
         known.ok_or_else(|| {
             let names: Vec<String> = Self::ALL.iter().map(Self::to_string).collect();
-            format!("{text} is no release that this one can write for; choose from {}", names.join(", "))
+            format!("this release cannot write for a release {text}; choose from {}", names.join(", "))
         })
     }
 }

@@ -1,5 +1,5 @@
-//! Statistics of a table: how much a range holds, how it is spread, where to cut it. From memory and index nodes; what is
-//! exact reads two data pages a file where one alone has keys, and merges where several have.
+//! Statistics of a table: how much a range holds, how it is spread, where to cut it. Estimates come from memory and index
+//! nodes. Exact numbers need two data pages of a file where only this file has keys, and a merge where several files have keys.
 
 pub mod estimate;
 pub mod exact;

@@ -1,4 +1,5 @@
-//! Where a database lives and how it was opened: machine, directory, options, cache; and what it keeps count of.
+//! Where a database lives and how it was opened: machine, directory, options, cache; and its counters. It does not know what
+//! the database does.
 
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -18,7 +19,7 @@ use std::path::PathBuf;
 pub struct Environment {
     /// Disk, clock, randomness and threads.
     pub machine: Machine,
-    /// The same with a disk that closes log and manifest while nothing is written to them.
+    /// The same machine with a disk that closes log and manifest while nothing is written to them.
     pub log_machine: Machine,
     /// That disk.
     pub log_disk: Arc<RestingDisk>,
@@ -34,7 +35,7 @@ pub struct Environment {
     pub epoch: u64,
     /// Bytes written, by cause.
     pub written: WriteCounts,
-    /// Memory of work under way.
+    /// Memory of work that is under way.
     pub held: WorkMemory,
     /// The process that opened the database.
     origin: ProcessOrigin,
@@ -65,7 +66,7 @@ impl Environment {
     }
 
     /// Refuses a forked child. It is called before any lock is taken: another thread may have held the lock when the process
-    /// was forked, and no thread of the child lets it go.
+    /// was forked, and no thread of the child releases it.
     ///
     /// # Errors
     ///
@@ -88,27 +89,27 @@ pub struct WriteCounts {
     pub flushes: AtomicU64,
     /// Attempts to renew an overgrown manifest that failed. Each later install tries again.
     pub failed_renewals: AtomicU64,
-    /// Time commits were slowed, in microseconds.
+    /// How long commits were slowed, in microseconds.
     pub slowed_micros: AtomicU64,
 }
 
-/// Memory that passes through the hands of writers, by what it is for; what stays is counted where it is.
+/// Memory that writing needs for a while, by purpose. Memory that stays is counted where it is.
 #[derive(Debug)]
 pub struct WorkMemory {
-    /// Files being built, and range erases on their way into them, by whoever builds them.
+    /// Files that are being built, and the range erases for them.
     pub builders: Arc<Gauge>,
     /// Pages that compactions and merges of imports read.
     pub compactions: OwnMemory,
-    /// Rows of imports that are to be sorted.
+    /// Rows of imports that have to be sorted.
     pub imports: Arc<Gauge>,
-    /// What the log keeps to lay out records in.
+    /// The buffer in which the log lays out records.
     pub log: AtomicU64,
-    /// What the manifest keeps for that.
+    /// The buffer in which the manifest lays out records.
     pub manifest: AtomicU64,
 }
 
 impl WorkMemory {
-    /// Nothing yet. Half of `work_bytes` is for reading.
+    /// No memory yet. Half of `work_bytes` is for reading.
     fn new(work_bytes: u64) -> Self {
         Self {
             builders: Arc::default(),

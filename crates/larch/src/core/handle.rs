@@ -1,4 +1,4 @@
-//! What the handles of a database hold: the core, which they close together, and a table of it.
+//! What the handles of a database hold: the core, which is closed with the last of them, and a table of it.
 
 use super::Core;
 use super::snapshots::PinnedVersion;
@@ -16,7 +16,7 @@ use pages::{Admit, Reason, Session};
 pub struct DatabaseHandle(Option<Arc<Core>>);
 
 impl DatabaseHandle {
-    /// Of a database that was just opened.
+    /// The first handle of a database that was just opened.
     pub fn new(core: Arc<Core>) -> Arc<Self> {
         Arc::new(Self(Some(core)))
     }
@@ -32,7 +32,7 @@ impl Drop for DatabaseHandle {
     fn drop(&mut self) {
         let Some(core) = self.0.take() else { return };
         if core.env.check_origin().is_err() {
-            // Threads and log are those of the parent process: all is left as it is.
+            // Threads and log belong to the parent process, so everything is left as it is.
             std::mem::forget(core);
             return;
         }
@@ -40,7 +40,7 @@ impl Drop for DatabaseHandle {
         let threads = core.env.machine.threads.clone();
         if Duty::is_taken() && threads.are_real() {
             *core.closing.lock() = Some(BackgroundClose::begin());
-            // Even what is left to do when nothing runs may need a lock that this thread has.
+            // The rest of the close may need a lock that this thread holds, even if no background work runs.
             threads.hand_over(Box::new(move || drop(core)));
         } else {
             core.background.join();
@@ -55,12 +55,12 @@ pub struct TableHandle {
     pub handle: Arc<DatabaseHandle>,
     /// As the table was when the handle was made. Identity, name and groups stay; for the rest see [`TableHandle::info`].
     pub identity: Arc<TableInfo>,
-    /// What the cache keeps of what is read through this handle.
+    /// Which pages that are read through this handle are admitted to the cache.
     pub admit: Admit,
 }
 
 impl TableHandle {
-    /// The table `identity`, of which the cache keeps all that is read.
+    /// The table `identity`, all of whose pages are admitted when they are read.
     pub fn new(handle: Arc<DatabaseHandle>, identity: Arc<TableInfo>) -> Self {
         Self { handle, identity, admit: Admit::Keep }
     }
@@ -76,7 +76,7 @@ impl TableHandle {
         self.identity.id
     }
 
-    /// The table as it is now, or as it was if it is no more.
+    /// The table as it is now, or as it was when the handle was made if it was dropped since.
     pub fn info(&self) -> Arc<TableInfo> {
         self.core().views.table_info(self.identity.id).unwrap_or_else(|| self.identity.clone())
     }
@@ -115,7 +115,7 @@ impl TableHandle {
         ahead::session(&self.core().env.cache, reason, admit)
     }
 
-    /// Keeps what reads see now.
+    /// Keeps the version that reads see now.
     pub fn pin(&self) -> Arc<PinnedVersion> {
         Arc::new(self.core().views.pin())
     }

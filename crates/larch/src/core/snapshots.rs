@@ -1,4 +1,6 @@
-//! Versions that reads see and compaction keeps.
+//! The versions that readers see and that compactions keep for them. It does not know what a version contains.
+//!
+//! Thread safe.
 
 use crate::read::View;
 use os::sync::{Arc, Mutex, OnceLock};
@@ -6,18 +8,18 @@ use sst::Version;
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 
-/// The versions somebody reads at, and how many do.
+/// The versions that readers read at, with the number of readers.
 #[derive(Default)]
 pub struct Snapshots {
     pinned: Mutex<PinCounts>,
-    /// Called when the readers are gone that are watched.
+    /// Called when the watched readers are gone.
     gone: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 #[derive(Debug, Default)]
 struct PinCounts {
     counts: BTreeMap<Version, usize>,
-    /// Somebody waits until nobody reads at this version or an older one.
+    /// A compaction waits until no reader reads at this version or an older one.
     watched: Option<Version>,
 }
 
@@ -27,17 +29,17 @@ impl Debug for Snapshots {
     }
 }
 
-/// A version kept while this lives.
+/// A version that is kept while this lives.
 #[derive(Debug)]
 pub struct PinnedVersion {
     version: Version,
     snapshots: Arc<Snapshots>,
-    /// In a database opened read-only: where the version was seen. No writer knows that it is in use.
+    /// In a database opened read-only: the view in which the version was seen. No writer knows that it is in use.
     view: Option<Arc<View>>,
 }
 
 impl Snapshots {
-    /// Keeps the version that `newest` names. It is asked under the lock, so that no list made meanwhile misses it.
+    /// Keeps the version that `newest` returns. `newest` is called under the lock, so that no list that is made meanwhile lacks it.
     pub fn pin(self: &Arc<Self>, newest: impl FnOnce() -> Version) -> PinnedVersion {
         self.pin_with(None, newest)
     }
@@ -55,7 +57,7 @@ impl Snapshots {
         PinnedVersion { version, snapshots: self.clone(), view }
     }
 
-    /// The versions kept and the newest there is, ascending: what lies between two neighbours is seen by nobody.
+    /// The versions that are kept, and the newest version, ascending. No reader sees a version between two neighbours.
     pub fn boundaries(&self, newest: impl FnOnce() -> Version) -> Vec<Version> {
         let pinned = self.pinned.lock();
         let newest = newest();
@@ -69,14 +71,14 @@ impl Snapshots {
         self.pinned.lock().counts.values().sum()
     }
 
-    /// Has `gone` called each time when the readers are gone that are watched. It is called by whoever drops the last of them,
-    /// under no lock of this module.
+    /// Calls `gone` from now on each time when the watched readers are gone. The thread that drops the last of them calls it,
+    /// under no lock of this file.
     pub fn on_gone(&self, gone: impl Fn() + Send + Sync + 'static) {
         self.gone.set(Box::new(gone)).ok();
     }
 
-    /// Watches the readers at `oldest` and before, or none any more. Where there are none, nothing is called later: the caller
-    /// looks at [`Snapshots::boundaries`] again after this.
+    /// Watches the readers at `oldest` and before, or no readers any more. If there are none already, nothing is called later, so
+    /// the caller looks at [`Snapshots::boundaries`] again after this.
     pub fn watch(&self, oldest: Option<Version>) {
         let mut pinned = self.pinned.lock();
         let first = pinned.counts.first_key_value().map(|(version, _)| *version);

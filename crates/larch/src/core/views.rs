@@ -16,11 +16,11 @@ use sst::Version;
 #[derive(Debug)]
 pub struct Views {
     newest: RwLock<Arc<View>>,
-    /// Of the newest view. In a database opened read-only it stays as it is: there are ranges that go on in older files.
+    /// The generation of the newest view. In a database opened read-only it never changes, because ranges go on in older files.
     generation: AtomicU64,
-    /// Newest version that reads may see.
+    /// The newest version that reads may see.
     visible: AtomicU64,
-    /// Whether the database was opened read-only: then reads see what is in files, and no commit.
+    /// Whether the database was opened read-only. Then reads see what is in files, and no later commits.
     is_read_only: bool,
     /// The versions that readers keep.
     pub snapshots: Arc<Snapshots>,
@@ -46,7 +46,7 @@ impl Views {
         self.newest.read().clone()
     }
 
-    /// Its generation.
+    /// The generation of the newest view.
     #[inline]
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
@@ -80,7 +80,7 @@ impl Views {
         self.boundaries()[0]
     }
 
-    /// What a read that begins now sees: a view, and a version that all of it is seen at.
+    /// What a read that begins now sees: a view, and the version at which the read sees it.
     pub fn now(&self) -> (Arc<View>, Version) {
         let view = self.newest();
         let at = if self.is_read_only { view.files.flushed_version } else { self.visible() };
@@ -117,7 +117,7 @@ impl Views {
         drop(old);
     }
 
-    /// Replaces the view of a database opened read-only, and shows `version`. Ranges that are open keep what they have.
+    /// Replaces the view of a database opened read-only, and shows `version`. Open ranges keep their views.
     pub fn renew(&self, view: View, version: Version) {
         let old = std::mem::replace(&mut *self.newest.write(), Arc::new(view));
         drop(old);

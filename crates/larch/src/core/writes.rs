@@ -14,7 +14,7 @@ use crate::write::writer::Writer;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Mutex, OnceLock, RwLock};
 
-/// The way of changes into one open database.
+/// What changes one open database.
 #[derive(Debug)]
 pub struct Writes {
     /// The log, the memtables that take rows, and the next version; `None` in a database opened read-only.
@@ -29,13 +29,13 @@ pub struct Writes {
     pub numbering: RwLock<()>,
     /// Held while levels change: one compaction at a time.
     pub compacting: Mutex<()>,
-    /// Disk space for erases.
+    /// Disk space that is kept back for erases.
     pub reserve: Reserve,
-    /// Which tables a compaction looks at.
+    /// The tables that a compaction has to look at.
     pub picks: Picks,
     /// The rate of slowed commits.
     pub pace: Pace,
-    /// Why writes are refused, once they are.
+    /// Why writes are refused, if they are.
     stopped: OnceLock<String>,
 }
 
@@ -66,7 +66,7 @@ impl Writes {
         self.next_number.load(Ordering::Acquire)
     }
 
-    /// Refuses writes from now on, because of `cause`; whether they were not refused before. The first cause is kept.
+    /// Refuses writes from now on, because of `cause`; false if they were refused before. The first cause is kept.
     pub fn stop(&self, cause: &Error) -> bool {
         self.stopped.set(cause.to_string()).is_ok()
     }

@@ -1,7 +1,7 @@
-//! Reads of a database opened read-only whose files a writer in another process has replaced and removed.
+//! Repeats reads of a database opened read-only when a writer in another process has replaced and removed their files.
 //!
-//! Such a database has no lock, so no writer knows which versions its reads use. A read that finds a file gone takes the
-//! newest manifest, which becomes the view of the database. A read that has only begun there starts again and sees it. A read
+//! Such a database has no lock, so no writer knows which versions its reads use. A read that misses a file takes the newest
+//! manifest, which becomes the view of the database. A read that began with this call starts again and sees the new view. A read
 //! at a version that was chosen before, by a snapshot or a range, goes on in the new files only if they show the same version:
 //! older versions may be missing from them.
 
@@ -14,22 +14,22 @@ use crate::read::View;
 use os::sync::Arc;
 use sst::Version;
 
-/// How often one read is tried. Each time a writer has replaced files since the attempt began.
+/// How often one read is tried. An attempt fails only if a writer has replaced files since it began.
 const ATTEMPTS: u32 = 100;
 
-/// Which view a read had.
+/// Which view a read uses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whose {
-    /// The newest when it began.
+    /// The newest view when the read began.
     Newest,
-    /// That of a version that was chosen before.
+    /// The view of a version that was chosen before.
     Pinned,
 }
 
-/// One read that is tried until its files are there.
+/// One read that is repeated until it finds its files.
 pub(crate) struct Again<'r> {
     core: &'r Core,
-    /// What keeps the version that is read; `None`: the newest is.
+    /// Keeps the version that is read; `None` to read the newest version.
     pin: Option<&'r PinnedVersion>,
     attempts: u32,
 }
@@ -47,7 +47,12 @@ impl<'r> Again<'r> {
         }
     }
 
-    /// After an attempt at version `at` that ended with `error`: `Ok` if the read is to be tried again.
+    /// Is called after an attempt at version `at` that ended with `error`. `Ok` if the read must be tried again.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Outdated`] if the newest files do not show the version, `error` itself if it has another cause, and the error of
+    /// reading the newest manifest.
     #[cold]
     pub fn after(&mut self, error: Error, at: Version) -> Result<()> {
         let whose = if self.pin.is_some() { Whose::Pinned } else { Whose::Newest };
@@ -62,12 +67,12 @@ impl<'r> Again<'r> {
 }
 
 impl Core {
-    /// Takes the newest manifest if `error` says that a file is gone which it does not name any more. False if the error has
-    /// another cause.
+    /// Takes the newest manifest if `error` says that a file is missing, and this manifest does not name the file any more. False
+    /// if the error has another cause.
     fn renew_after(&self, error: &Error, whose: Whose) -> Result<bool> {
         let Some(missing) = error.missing_file().filter(|_| self.env.options.read_only) else { return Ok(false) };
-        // One reader reads the manifest. Those that wait for the lock find its view, which serves them unless they have to
-        // know the newest version.
+        // One reader reads the manifest. Readers that wait for the lock find its view, which is enough for them unless they have
+        // to know the newest version.
         let _turn = self.writes.manifest.lock();
         let view = self.views.newest();
         if whose == Whose::Pinned || view.files.has_file_at(missing) {
@@ -82,7 +87,7 @@ impl Core {
         Ok(true)
     }
 
-    /// What ends a read at version `at` that has failed with `error` and cannot be tried again from here.
+    /// The error of a read at version `at` that failed with `error` and cannot be tried again here.
     pub fn outdated(&self, error: Error, at: Version) -> Error {
         match self.renew_after(&error, Whose::Pinned) {
             Ok(true) => self.outdated_at(at, self.views.newest().files.flushed_version),

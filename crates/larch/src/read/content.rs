@@ -1,4 +1,4 @@
-//! How a read gives rows: with whole values, or with parts of them.
+//! The two forms in which a read gives rows: with whole values, or with parts of them. It does not know how rows are found.
 
 use super::part_list::PartList;
 use super::point::PointRead;
@@ -8,7 +8,8 @@ use crate::core::handle::TableHandle;
 use crate::error::Result;
 use pages::{PageCache, PageSource, Stop};
 
-/// How a read gives rows: with their whole [`Value`], or with some [`Parts`] of it. No other type can be one.
+/// The form in which a read gives rows: with their whole [`Value`], or with some [`Parts`] of it. No other type can implement
+/// this trait.
 pub trait Content: GivesRows {}
 
 impl Content for Value {}
@@ -16,10 +17,14 @@ impl Content for Parts {}
 
 /// The work behind [`Content`].
 pub trait GivesRows: Sized + Send + 'static {
-    /// Refuses a table whose rows cannot be given so.
+    /// Refuses a table whose rows cannot be given in this form.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Grouped`](crate::Error::Grouped) for whole values of a table with several column groups.
     fn check(table: &TableHandle) -> Result<()>;
 
-    /// What `read` finds of its key. A step.
+    /// What `read` finds for its key. A step.
     fn get<S: PageSource + ?Sized>(
         read: &mut PointRead<'_, '_>,
         source: &S,
@@ -27,10 +32,10 @@ pub trait GivesRows: Sized + Send + 'static {
         wanted: &PartList,
     ) -> Result<Option<Self>, Stop>;
 
-    /// The parts that are wanted of a row.
+    /// The parts of a row that were asked for.
     fn of_parts(parts: Parts) -> Self;
 
-    /// What is wanted of a row, loaded. A step.
+    /// Loads what was asked for of a row. A step.
     fn load(row: &RowRef<'_>) -> Result<Self, Stop>;
 }
 
@@ -80,7 +85,7 @@ impl GivesRows for Parts {
     }
 }
 
-/// The key of `row`, owned, and what is wanted of the row. A step.
+/// The key of `row`, owned, and what was asked for of the row. A step.
 #[inline]
 pub(crate) fn owned<V: Content>(row: RowRef<'_>) -> Result<(Key, V), Stop> {
     let content = V::load(&row)?;

@@ -1,4 +1,4 @@
-//! What the range erases of the sources of a merge say of the keys around its place, and how far they say it.
+//! Which rows range erases hide around the place of a merge, and up to which key this holds.
 //!
 //! ```text
 //! source 0    ─────────╳╳╳╳╳╳@9╳╳╳╳─────────────────────      the memtable
@@ -7,10 +7,9 @@
 //!                      ├─────── place ──────▶│edge
 //! ```
 //!
-//! For each source that has range erases the fragment, or the gap, around the place is kept; where the nearest of them ends
-//! is the edge. Up to the edge nothing has to be asked: a row of a source is hidden if it is older than the newest erase
-//! of that source and of those before it. So a row costs one comparison with the edge, and a look at an index is made only
-//! where a fragment begins or ends.
+//! For each source that has range erases, the fragment or the gap around the place is kept. The nearest of their ends is the
+//! edge. Up to the edge no source has to be asked: a row is hidden if it is older than the newest erase of its source and of the
+//! newer sources. So a row costs one comparison with the edge, and an index is read only where a fragment begins or ends.
 
 use super::level::LevelCursor;
 use crate::manifest::Level;
@@ -21,16 +20,16 @@ use sst::{CoverAround, Direction, EraseCursor, Version};
 use std::cmp::Ordering;
 use std::ops::{Bound, Range};
 
-/// The covers of a merge, which goes in one direction.
+/// The covers around the place of a merge, which goes in one direction.
 #[derive(Debug)]
 pub struct MergeCovers {
     direction: Direction,
     at: Version,
     /// How many sources the merge has.
     sources: usize,
-    /// Those that have range erases, newest first.
+    /// The sources that have range erases, newest first.
     erased: Vec<Erased>,
-    /// For each source of the merge: the newest erase of the keys up to the edge by it, or by a newer source. Empty until a
+    /// For each source of the merge: the newest erase of the keys up to the edge, by this source or a newer one. Empty until a
     /// source was asked.
     through: Vec<Option<Version>>,
     /// `None` until a key was reached.
@@ -43,7 +42,7 @@ struct Erased {
     /// Its number in the merge.
     source: usize,
     erases: Erases,
-    /// What they say around the key reached last; `None` until one was.
+    /// The fragment or gap around the key that was reached last; `None` until a key was reached.
     here: Option<CoverAround>,
 }
 
@@ -58,17 +57,17 @@ enum Erases {
 struct FileErases {
     files: Level,
     walked: Range<usize>,
-    /// In the file looked into last, by its place in the level.
+    /// The cursor in the file that was looked into last, with the place of this file in the level.
     cursor: Option<(usize, EraseCursor)>,
 }
 
 impl MergeCovers {
-    /// Of a merge that reads in `direction` as of `at`. It has no sources yet.
+    /// For a merge in `direction` as of `at`, which has no sources yet.
     pub fn new(direction: Direction, at: Version) -> Self {
         Self { direction, at, sources: 0, erased: Vec::new(), through: Vec::new(), edge: None }
     }
 
-    /// The next source is a memtable.
+    /// Adds a memtable as the next source.
     pub fn add_memtable(&mut self, memtable: &Arc<Memtable>) {
         if memtable.has_range_erases() {
             let erases = Erases::Memory(memtable.clone());
@@ -77,7 +76,7 @@ impl MergeCovers {
         self.sources += 1;
     }
 
-    /// The next source is what `cursor` walks, for keys from `low` to `high`.
+    /// Adds the files that `cursor` walks as the next source, for keys from `low` to `high`.
     pub fn add_level(&mut self, cursor: &LevelCursor, low: Bound<&[u8]>, high: Bound<&[u8]>) {
         let (files, walked) = cursor.walked();
         if files[walked.clone()].iter().any(|file| file.sst.may_erase_between(low, high)) {
@@ -87,13 +86,12 @@ impl MergeCovers {
         self.sources += 1;
     }
 
-    /// Whether a key was reached, or no key makes a difference.
+    /// Whether a key was reached, or there are no range erases at all.
     pub fn is_known(&self) -> bool {
         self.edge.is_some() || self.erased.is_empty()
     }
 
-    /// Makes what is said hold for `key`, which the walk has come to. A composite step: sources that have looked do not look
-    /// again.
+    /// Goes to `key`, which the merge has reached. A composite step: after a fault, sources that have looked do not look again.
     #[inline]
     pub fn reach<S: PageSource + ?Sized>(&mut self, reader: &S, key: &[u8]) -> Result<(), Stop> {
         let is_inside = self.edge.as_ref().is_some_and(|edge| comes_before(key, edge, self.direction));
@@ -123,7 +121,7 @@ impl MergeCovers {
         Ok(())
     }
 
-    /// How far what is said holds.
+    /// Up to where the answers hold.
     pub fn edge(&self) -> Bound<&[u8]> {
         match &self.edge {
             Some(edge) => edge.as_ref().map(Vec::as_slice),
@@ -131,13 +129,14 @@ impl MergeCovers {
         }
     }
 
-    /// The newest range erase that hides rows of source number `source` up to the edge: it hides those that are older.
+    /// The newest range erase that hides rows of source number `source` up to the edge. It hides the rows that are older.
     #[inline]
     pub fn over(&self, source: usize) -> Option<Version> {
         self.through.get(source).copied().flatten()
     }
 
-    /// If newer sources erased everything that source number `source` has at the place: how far, at least to the edge.
+    /// Where the keys end, at or after the edge, that newer sources erased in source number `source`; `None` if they erased nothing
+    /// at the place.
     pub fn hidden_until(&self, source: usize) -> Option<&Bound<Vec<u8>>> {
         let newer = self.erased.iter().take_while(|erased| erased.source < source);
         let covers = newer.filter_map(|erased| erased.here.as_ref()).filter(|here| here.cover.is_some());
@@ -146,7 +145,7 @@ impl MergeCovers {
 }
 
 impl Erases {
-    /// What they say around `key`. A step.
+    /// The fragment or gap around `key`. A step.
     fn around<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
@@ -210,7 +209,7 @@ impl FileErases {
     }
 }
 
-/// Whether a walk comes to `key` before it comes to its end at `far`.
+/// Whether a walk reaches `key` before its end at `far`.
 pub fn comes_before<K: AsRef<[u8]>>(key: &[u8], far: &Bound<K>, direction: Direction) -> bool {
     match (direction, far.as_ref().map(AsRef::as_ref)) {
         (_, Bound::Unbounded) => true,
@@ -221,7 +220,7 @@ pub fn comes_before<K: AsRef<[u8]>>(key: &[u8], far: &Bound<K>, direction: Direc
     }
 }
 
-/// Whether a walk comes to its end at `a` before it would at `b`.
+/// Whether a walk reaches an end at `a` before an end at `b`.
 fn is_before(a: &Bound<Vec<u8>>, b: &Bound<Vec<u8>>, direction: Direction) -> bool {
     let (Bound::Included(a_key) | Bound::Excluded(a_key)) = a else { return false };
     let (Bound::Included(b_key) | Bound::Excluded(b_key)) = b else { return true };

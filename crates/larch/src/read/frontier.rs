@@ -1,4 +1,5 @@
-//! Several sorted cursors as one: the place between what a walk has passed and what it has not seen.
+//! Several sorted cursors as one. The frontier is the place between the keys that a walk has passed and those that it has not
+//! reached.
 //!
 //! ```text
 //!            passed   | next
@@ -8,16 +9,16 @@
 //!                     ^ the frontier, in the direction of the walk
 //! ```
 //!
-//! Cursors are moved together: all that have a move to make do so before a fault is answered, and those that have arrived
-//! are not moved again, so that a step that faults is run again from where it was. It does not know what the rows say: a read
-//! asks the newest cursor that shows a version, a compaction takes all versions.
+//! Cursors are moved together: all cursors that have to move do so before a fault is returned, and cursors that have arrived are
+//! not moved again. So a step that faults can be run again. It does not know what the rows say: a read asks the newest cursor
+//! that shows a version, a compaction takes all versions.
 
 use pages::Stop;
 use sst::Direction;
 
 /// What a frontier is made of.
 pub trait Sorted {
-    /// The key where it stands, `None` if there is none.
+    /// The key at which it stands; `None` if it stands at no key.
     fn key(&self) -> Option<&[u8]>;
 }
 
@@ -26,7 +27,7 @@ pub trait Sorted {
 pub struct Frontier<C, M> {
     direction: Direction,
     sources: Vec<FrontierSource<C, M>>,
-    /// No source has a move to make.
+    /// No source has to move.
     has_arrived: bool,
 }
 
@@ -36,7 +37,7 @@ struct FrontierSource<C, M> {
     progress: Progress<M>,
 }
 
-/// What a cursor has still to do before it can be compared.
+/// What a cursor still has to do before its key can be compared.
 #[derive(Debug)]
 enum Progress<M> {
     Moving(M),
@@ -52,14 +53,14 @@ impl<C: Sorted, M> Frontier<C, M> {
         Self { direction, sources: cursors.into_iter().map(source).collect(), has_arrived: false }
     }
 
-    /// Whether no source has a move to make.
+    /// Whether no source has to move.
     #[inline]
     pub fn has_arrived(&self) -> bool {
         self.has_arrived
     }
 
-    /// Has each source make its move with `go`, which says whether it came to a key. All fault together, and with what the
-    /// caller misses already (`is_missing`). A step.
+    /// Moves each source that has to move. `go` makes the move and returns whether the cursor reached a key. All sources fault
+    /// together, and with pages that the caller misses already (`is_missing`). A step.
     ///
     /// # Errors
     ///
@@ -103,14 +104,14 @@ impl<C: Sorted, M> Frontier<C, M> {
         nearest
     }
 
-    /// The key where source `i` stands, or stood before the move that it has to make; `None` if it has ended.
+    /// The key at which source `i` stands, or stood before the move that it has to make; `None` if it has ended.
     #[inline]
     pub fn key(&self, i: usize) -> Option<&[u8]> {
         let FrontierSource { cursor, progress } = &self.sources[i];
         if matches!(progress, Progress::Ended) { None } else { cursor.key() }
     }
 
-    /// Leaves `key`: every source that stands there gets the move that `next` says.
+    /// Leaves `key`: every source that stands there has to make the move that `next` returns.
     #[inline]
     pub fn leave(&mut self, key: &[u8], mut next: impl FnMut(usize, &mut C) -> M) {
         self.has_arrived = false;

@@ -1,4 +1,4 @@
-//! A cursor over a sorted level: its files one after the other, as one. Knows no versions but to pass them on.
+//! A cursor over a sorted level, which reads its files one after the other. It hands versions on and does not look at them.
 
 use crate::manifest::Level;
 use crate::manifest::db_file::DbFile;
@@ -12,22 +12,22 @@ use std::ops::{Bound, Range};
 #[derive(Debug)]
 pub struct LevelCursor {
     files: Level,
-    /// The files that are walked; the others are not touched.
+    /// The files that are walked; the other files are not read.
     walked: Range<usize>,
     /// What all keys that are looked for begin with, if filters have prefixes of this length.
     prefix: Option<Vec<u8>>,
-    /// File of the place, and of the next try when a step faulted on the way.
+    /// The file of the place; after a fault, the file in which the step goes on.
     at: usize,
     cursor: Option<SstCursor>,
-    /// Cursors over the files that come after it, in the order of the walk, which have asked for pages already.
+    /// Cursors over the next files in the order of the walk, which have asked for pages already.
     ready: VecDeque<(usize, SstCursor)>,
     direction: Direction,
     readahead: Readahead,
-    /// Where the keys that are read end, seen from where the walk comes from.
+    /// Where the walk ends.
     far: Bound<Arc<[u8]>>,
 }
 
-/// Which of the files of a sorted level may have keys from `low` to `high`, as far as their bounds tell.
+/// Which files of a sorted level may have keys from `low` to `high` according to their bounds.
 pub fn files_between(files: &[Arc<DbFile>], low: Bound<&[u8]>, high: Bound<&[u8]>) -> Range<usize> {
     let ends_before = |file: &Arc<DbFile>| match (file.sst.bounds().high.as_deref(), low) {
         (None, _) | (_, Bound::Unbounded) => false,
@@ -44,7 +44,8 @@ pub fn files_between(files: &[Arc<DbFile>], low: Bound<&[u8]>, high: Bound<&[u8]
     start..end
 }
 
-/// As [`files_between`], without those at both ends that have no such key, as far as is known without reading. A file whose range erases may cover some of the keys stays.
+/// As [`files_between`], without files at both ends that are known to have no such key, without reading anything. A file whose
+/// range erases may cover some of the keys stays.
 pub fn files_asked_between<S: PageSource + ?Sized>(
     source: &S,
     files: &[Arc<DbFile>],
@@ -74,8 +75,8 @@ impl LevelCursor {
         Self { at: 0, prefix, files, walked, cursor, ready, direction: Direction::Forward, readahead, far }
     }
 
-    /// A cursor over those of `files` that may have keys from `low` to `high`. It may stop at a key outside, but opens no
-    /// file in which all keys are.
+    /// A cursor over those of `files` that may have keys from `low` to `high`. It may stop at a key outside of them, but it opens no
+    /// file whose keys are all outside.
     pub fn within<S: PageSource + ?Sized>(
         source: &S,
         files: Level,
@@ -90,17 +91,17 @@ impl LevelCursor {
         Self { at: walked.start, prefix, files, walked, cursor, ready, direction: Direction::Forward, readahead, far }
     }
 
-    /// Asks ahead as `readahead` says.
+    /// Reads ahead as `readahead` says.
     pub fn with_readahead(self, readahead: Readahead) -> Self {
         Self { readahead, ..self }
     }
 
-    /// Asks ahead for nothing but keys up to `far`, seen from where the walk comes from.
+    /// Reads ahead only to the end of the walk at `far`.
     pub fn until(self, far: Bound<&[u8]>) -> Self {
         Self { far: far.map(Arc::from), ..self }
     }
 
-    /// Stored bytes of what is seen of the files that are walked.
+    /// Stored bytes that the table sees of the files that are walked.
     pub fn bytes(&self) -> u64 {
         self.files[self.walked.clone()].iter().map(|file| file.sst.visible_bytes()).sum()
     }
@@ -110,7 +111,7 @@ impl LevelCursor {
         (&self.files, self.walked.clone())
     }
 
-    /// Memory of the pages that it keeps from one step to the next, in bytes.
+    /// Memory of the pages that the cursor pins from one step to the next, in bytes.
     pub fn pinned_bytes(&self) -> u64 {
         let ready = self.ready.iter().map(|(_, cursor)| cursor);
         self.cursor.iter().chain(ready).map(SstCursor::pinned_bytes).sum()
@@ -194,8 +195,8 @@ impl LevelCursor {
         Ok(false)
     }
 
-    /// Takes the cursor over file `at` to where `seek` leads; false if that is nowhere. A fault leaves the place as it was,
-    /// so that the move can be made again: the file has a cursor of its own.
+    /// Moves the cursor over file `at` with `seek`; false if it finds no row. A fault leaves the place as it was, so that the move
+    /// can be made again: the file has a cursor of its own.
     fn enter(&mut self, at: usize, seek: impl FnOnce(&mut SstCursor) -> Result<bool, Stop>) -> Result<bool, Stop> {
         let mut cursor = match self.ready.pop_front() {
             Some((ready, cursor)) if ready == at => cursor,
@@ -218,7 +219,7 @@ impl LevelCursor {
         }
     }
 
-    /// Asks for pages of the files that come next, as far as the window of the cursor reaches into them.
+    /// Asks for pages of the next files if the window of the cursor reaches into them.
     #[inline]
     fn ask_ahead<S: PageSource + ?Sized>(&mut self, source: &S) {
         if self.cursor.as_ref().is_some_and(SstCursor::has_rest) {
@@ -300,7 +301,7 @@ impl LevelCursor {
         there
     }
 
-    /// Key of the place. There must be one.
+    /// The key of the place, which must exist.
     pub fn key(&self) -> &[u8] {
         self.cursor.as_ref().expect("the last move found a row").key()
     }
@@ -310,8 +311,8 @@ impl LevelCursor {
         self.cursor.as_ref().expect("the last move found a row").visible(source, at)
     }
 
-    /// The parts of the row at `place` in those of `groups` that lie beside the main one, appended to `parts` in order. A
-    /// step: nothing is appended if it faults.
+    /// Appends to `parts` the parts of the row at `place` in all of `groups` but the main one, in order. A step: nothing is appended
+    /// if it faults.
     pub fn parts<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -324,24 +325,23 @@ impl LevelCursor {
         read
     }
 
-    /// The parts in `groups` of the row at `place`, which was found last, are going to be loaded, and so are those of the rows
-    /// after it as of `at`: asks for those that lie outside their pages. Moves nothing.
+    /// Asks for the parts in `groups` that lie outside their pages, of the row at `place`, which was found last, and of the rows
+    /// after it as of `at`. The caller is going to load them. The place does not change.
     pub fn load_ahead<S: PageSource + ?Sized>(&mut self, source: &S, groups: Groups, place: RowPlace, at: Version) {
         self.cursor.as_mut().expect("the last move found a row").load_ahead(source, groups, place, Some(at));
     }
 
-    /// The rows that come next in the page of the place, as of `at`, without those that are older than `erased`. Moves
-    /// nothing.
+    /// The rows that come next in the page of the place, as of `at`, without rows older than `erased`. The place does not change.
     pub fn streak(&self, direction: Direction, at: Version, erased: Option<Version>) -> Option<Streak> {
         self.cursor.as_ref()?.streak(direction, at, erased)
     }
 
-    /// Goes to the row that `streak`, which began here, passed last.
+    /// Goes to the last row that was taken from `streak`, which began here.
     pub fn resume(&mut self, streak: &Streak) {
         self.cursor.as_mut().expect("a streak began at a row").resume(streak);
     }
 
-    /// The versions of the row, for those who copy them all.
+    /// The versions of the row, for a caller that copies all of them.
     pub fn versions(&mut self) -> &mut SstCursor {
         self.cursor.as_mut().expect("the last move found a row")
     }

@@ -8,10 +8,10 @@
 //!                                                               c=2 is hidden by the range, and c=9 is newer
 //! ```
 //!
-//! The sources are a [`Frontier`]: all that must move do so before a fault is answered. A key's answer comes from the newest source that has a visible version of it, unless a range
-//! erase in that source or a newer one hides it. State is kept between steps, so skipping a hundred thousand erased
-//! rows pins one page a source. What a range erase hides in older sources is passed row by row only where it is little;
-//! otherwise they seek its end.
+//! The sources are a [`Frontier`]: all sources that have to move do so before a fault is returned. The newest source that has a
+//! visible version of a key decides, unless a range erase in this source or a newer one hides the row. State is kept between
+//! steps, so skipping a hundred thousand erased rows pins one page of each source. Older sources step over a few rows that a
+//! range erase hides, one by one; if there are more, they seek the end of the range erase. It does not know who reads.
 
 use super::cover::{MergeCovers, comes_before};
 use super::found::FoundRow;
@@ -30,21 +30,21 @@ pub struct Merge {
     direction: Direction,
     at: Version,
     sources: Frontier<MergeSource, NextMove>,
-    /// Key of the row found last.
+    /// The key of the row that was found last.
     key: Vec<u8>,
     came: Came,
     covers: MergeCovers,
-    /// Which source had the row found last.
+    /// The source of the row that was found last.
     giver: Option<usize>,
-    /// It had the one before, too.
+    /// The row before came from the same source.
     is_steady: bool,
 }
 
-/// How far a merge has come.
+/// How far the merge has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Came {
     Nowhere,
-    /// To the row with the merge's key: those before it are done with.
+    /// To the row with the key of the merge. The rows before it are left.
     To,
     /// Past that row.
     Past,
@@ -53,12 +53,12 @@ enum Came {
 #[derive(Debug)]
 struct MergeSource {
     cursor: Cursor,
-    /// Rows in succession that were passed because a newer source erased them.
+    /// How many rows in succession it has stepped over because a newer source erased them.
     hidden: usize,
 }
 
-/// Rows that newer sources erased are passed one by one so often before the source seeks the end of what was erased: a seek
-/// goes down from the root, where a step mostly stays in its page.
+/// So many rows that newer sources erased are stepped over one by one, before the source seeks the end of the range erase: a seek
+/// goes down from the root, while a step mostly stays in its page.
 const HIDDEN_ROWS: usize = 8;
 
 #[derive(Debug)]
@@ -67,31 +67,31 @@ enum Cursor {
     Level(Box<LevelCursor>),
 }
 
-/// How a source comes to its next row.
+/// How a source goes to its next row.
 #[derive(Debug)]
 enum NextMove {
     /// It seeks the start of the walk.
     Seek,
-    /// It seeks what comes after all keys before this bound.
+    /// It seeks the first key that is not before this bound.
     SeekAfter(Bound<Vec<u8>>),
     Step,
 }
 
-/// What a reader does with the rows that it is given.
+/// What a reader does with the rows that it gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loads {
-    /// It looks at keys, and perhaps at what lies beside them.
+    /// It looks at keys, and perhaps at values that lie in the same page.
     Nothing,
-    /// It loads the parts that it wants, wherever they lie.
+    /// It loads the parts that it asked for, wherever they lie.
     Parts,
 }
 
-/// Where a merge starts: the bound of the side it comes from.
+/// Where a merge starts: the bound of the end from which it reads.
 pub type Start<'a> = Bound<&'a [u8]>;
 
 impl Merge {
-    /// A merge of everything there is of `table` with keys from `low` to `high`: no file is opened in which all keys are
-    /// others, as far as bounds and filters in memory tell.
+    /// A merge of all sources of `table` with keys from `low` to `high`. A file is left out if its bounds, or filters in memory, show
+    /// that it has no such key.
     pub fn new<S: PageSource + ?Sized>(
         source: &S,
         table: TableView<'_>,
@@ -129,7 +129,7 @@ impl Merge {
         &self.key
     }
 
-    /// Where a merge that goes on instead of this one would start: `None` if it is where it started.
+    /// Where another merge must start to go on in place of this one; `None` if this one is where it started.
     pub fn place(&self) -> Option<Start<'_>> {
         match self.came {
             Came::Nowhere => None,
@@ -138,13 +138,13 @@ impl Merge {
         }
     }
 
-    /// The visible row before `far` that is next; the same one again until it was [left](Self::leave). The first one is
-    /// sought from `start`, which matters only until something was found. Nothing is read of rows beyond `far` but their
-    /// keys. Replaces `parts` with its parts in those of `groups` that lie beside the main one, if it is in a file. For a reader
-    /// who loads the parts in `groups` of row after row those are asked ahead that lie outside their pages.
+    /// The next visible row before `far`; the same row again until it was [left](Self::leave). The search begins at `start`, which
+    /// matters only until a row was found. Only keys are read of rows beyond `far`. If the row is in a file, `parts` are replaced
+    /// with its parts in all of `groups` but the main one. If the reader loads the parts of row after row, parts that lie outside
+    /// their pages are asked for ahead.
     ///
-    /// Steps that keep what they came to, so that running it again after a fault goes on where it was: sources that have
-    /// arrived stay, rows that are not visible are passed, and what was pinned for them is given back.
+    /// It consists of steps that keep their results, so that it goes on where it was when it is run again after a fault: sources
+    /// that have arrived stay, rows that are not visible are left, and the pages pinned for them are released.
     pub fn find<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
@@ -182,7 +182,7 @@ impl Merge {
         }
     }
 
-    /// Makes every source arrive and gives back what was pinned for it. A step; nothing is done until a row was passed.
+    /// Moves every source that has to move, and releases the pages pinned for this. A step. It does nothing if no row was left since.
     pub fn arrive<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
@@ -192,7 +192,7 @@ impl Merge {
             return Ok(());
         }
         let mut is_cover_missing = false;
-        // What was erased around the start is looked at in the same rounds as the rows.
+        // Range erases around the start are read in the same rounds as the rows.
         if let Bound::Included(key) | Bound::Excluded(key) = start
             && !self.covers.is_known()
         {
@@ -217,7 +217,7 @@ impl Merge {
         Ok(())
     }
 
-    /// What the sources at the current key say, from `first` on (none before it has the key), and which of them says it.
+    /// The visible row of the current key and its source. `first` is the newest source that has the key.
     fn resolve<S: PageSource + ?Sized>(&self, reader: &S, first: usize) -> Result<Option<(usize, FoundRow)>, Stop> {
         let key = self.key.as_slice();
         for i in first..self.sources.len() {
@@ -236,7 +236,7 @@ impl Merge {
         Ok(None)
     }
 
-    /// Leaves the row found last: sources at its key must move before they are compared again.
+    /// Leaves the row that was found last: sources at its key have to move before keys are compared again.
     pub fn leave(&mut self) {
         self.came = Came::Past;
         let covers = &self.covers;
@@ -253,7 +253,7 @@ impl Merge {
         });
     }
 
-    /// Memory of the pages that it keeps from one step to the next, in bytes.
+    /// Memory of the pages that it pins from one step to the next, in bytes.
     pub fn pinned_bytes(&self) -> u64 {
         let levels = self.sources.cursors().map(|source| match &source.cursor {
             Cursor::Memory(..) => 0,
@@ -262,14 +262,13 @@ impl Merge {
         levels.sum()
     }
 
-    /// Whether the last two rows came from one source. Where sources take turns there is little in a streak.
+    /// Whether the last two rows came from the same source. Where sources alternate, a streak has few rows.
     pub fn is_steady(&self) -> bool {
         self.is_steady
     }
 
-    /// After a row was passed: the rows before `far` that come next and need no merging, as those of one page do that no
-    /// other source has a row between. Range erases are the same for all of them. The merge stays where it is until it is told
-    /// to [resume](Self::resume).
+    /// The rows before `far` that come after the row that was left and need no merging: rows of one page between which no other source
+    /// has a row. The same range erases cover all of them. The merge stays where it is until [`Merge::resume`].
     pub fn streak(&self, far: Bound<&[u8]>) -> Option<Streak> {
         let giver = self.giver?;
         let Cursor::Level(cursor) = &self.sources.cursor(giver).cursor else { return None };
@@ -286,7 +285,7 @@ impl Merge {
         (!streak.is_empty()).then_some(streak)
     }
 
-    /// Goes on after the rows that `streak`, which began here, has passed.
+    /// Goes on after the rows that were taken from `streak`, which began here.
     pub fn resume(&mut self, streak: &Streak) {
         let giver = self.giver.expect("a streak begins at a row");
         let Cursor::Level(cursor) = &mut self.sources.cursor_mut(giver).cursor else { return };
@@ -296,7 +295,7 @@ impl Merge {
     }
 }
 
-/// Where a walk starts that goes on after all keys before `edge`; from nowhere if that is unbounded.
+/// Where a walk starts that goes on after all keys before `edge`. Unbounded if there are no such keys.
 fn after(edge: &Bound<Vec<u8>>) -> Start<'_> {
     match edge {
         Bound::Included(last) => Bound::Excluded(last),

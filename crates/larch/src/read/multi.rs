@@ -1,8 +1,8 @@
-//! What a view says about many keys at a version. They are looked up together: every round brings what all of them miss
-//! in all files where they may be, so there are as many rounds as the longest way down has pages.
+//! Looks up many keys in a view, as of a version. They are looked up together: a round fetches the missing pages of all keys in all
+//! files where they may be, so there are as many rounds as the longest way down has pages. It does not know who reads.
 //!
-//! * An answer is kept from run to run, and a key that a newer source has answered asks no older one again.
-//! * Keys go in batches, so that what is pinned stays within a quarter of the cache; a batch of one key may take more.
+//! * An answer is kept when a step is run again, and a key that a newer source has answered asks no older source.
+//! * Keys are looked up in batches, so that their pins stay within a quarter of the cache; a batch of one key may take more.
 
 use super::found::FoundRow;
 use super::part_list::PartList;
@@ -14,10 +14,10 @@ use crate::manifest::db_file::DbFile;
 use pages::{PageCache, PageSource, Stop, retry, together};
 use sst::{RowPlace, StoredValue};
 
-/// Most keys looked up at once: their pages are one long read for a disk, and their answers some ten KiB.
+/// The largest number of keys in a batch: their pages keep a disk busy, and their answers take some ten KiB.
 const MAX_BATCH_KEYS: usize = 256;
 
-/// The parts wanted of the rows of `keys`, in the order of the keys; waits for them.
+/// The parts in `wanted` of the rows of `keys`, in the order of the keys. It waits for pages.
 pub fn get_parts<S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
@@ -29,19 +29,19 @@ pub fn get_parts<S: PageSource + ?Sized>(
     Ok(retry(source, || read.get(source, cache))?)
 }
 
-/// Looking for many keys: how far it has come.
+/// A search for many keys.
 pub struct MultiRead<'v, 'k, K> {
     table: TableView<'v>,
     keys: &'k [K],
     wanted: &'k PartList,
     /// Memory for the pages of a batch.
     most_bytes: u64,
-    /// Of the first keys, which are done.
+    /// The answers for the first keys, which are done.
     answers: Vec<Option<Parts>>,
     stage: Stage<'v>,
 }
 
-/// What is being done for the keys after those that are done.
+/// What is being done for the first keys that are not done.
 enum Stage<'v> {
     Begin,
     Find(KeyBatch<'v>),
@@ -49,14 +49,14 @@ enum Stage<'v> {
 }
 
 impl<'v, 'k, K: AsRef<[u8]>> MultiRead<'v, 'k, K> {
-    /// Nothing was asked yet.
+    /// A search that has asked nothing yet.
     pub fn new(table: TableView<'v>, keys: &'k [K], wanted: &'k PartList, cache: &PageCache) -> Self {
         let most_bytes = cache.budget_bytes() / 4;
         Self { table, keys, wanted, most_bytes, answers: Vec::with_capacity(keys.len()), stage: Stage::Begin }
     }
 
-    /// The parts wanted of all rows, in the order of the keys. Keeps what it came to, so that running it again after a fault
-    /// goes on where it was.
+    /// The parts of all rows, in the order of the keys. It keeps its results, so that it goes on where it was when it is run again
+    /// after a fault.
     pub fn get<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<Vec<Option<Parts>>, Stop> {
         while self.answers.len() < self.keys.len() {
             let keys = &self.keys[self.answers.len()..];
@@ -82,11 +82,11 @@ impl<'v, 'k, K: AsRef<[u8]>> MultiRead<'v, 'k, K> {
     }
 }
 
-/// Keys that are looked up at once, as many of those to come as there is room for.
+/// Keys that are looked up at once: the next ones, as many as there is room for.
 struct KeyBatch<'v> {
-    /// Rows of the keys, as far as they are known.
+    /// The rows of the keys that are known.
     rows: Vec<Option<FoundRow<&'v DbFile>>>,
-    /// The files that the others may be in: key by key, and for each the newest first.
+    /// The files that may have the other keys: key by key, and the newest file first for each key.
     asked: Vec<Asked<'v>>,
 }
 
@@ -97,11 +97,11 @@ struct Asked<'v> {
 }
 
 impl<'v> KeyBatch<'v> {
-    /// At least one key, and as many as memory has the answers of.
+    /// A batch of at least one key. Keys whose answers are in memory need no room.
     fn begin(table: TableView<'v>, keys: &[impl AsRef<[u8]>], wanted: &PartList, most_bytes: u64) -> Self {
         let mut batch = Self { rows: Vec::new(), asked: Vec::new() };
         let files = table.files;
-        // A data page and the node above it, which keys far apart do not share.
+        // Keys far apart share neither their data page nor the node above it.
         let way_bytes = u64::from(files.info.options.page_bytes) + u64::from(files.info.options.node_bytes);
         let group_ways = wanted.set().beside_main().count();
         let mut ways = 0;
@@ -126,7 +126,7 @@ impl<'v> KeyBatch<'v> {
         batch
     }
 
-    /// The rows of the batch's keys, which are the first of `keys`. A composite step that is run until it does not fault.
+    /// The rows of the keys of the batch, which are the first of `keys`. A composite step: it is run until it does not fault.
     fn find<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -137,7 +137,7 @@ impl<'v> KeyBatch<'v> {
             ask_files(source, table, files, keys[files[0].key].as_ref())
         })?;
         for Asked { key, answer, .. } in std::mem::take(&mut self.asked).into_iter().rev() {
-            // Newer ones come later and overrule: an answer that is none was not needed.
+            // The answers of newer files come later and replace those of older files. A missing answer was not needed.
             match answer {
                 None | Some(Answer::Silent) => {}
                 Some(Answer::Gone) => self.rows[key] = None,
@@ -148,7 +148,7 @@ impl<'v> KeyBatch<'v> {
     }
 }
 
-/// Asks all files about a key that have not answered, up to the first that decides. A composite step.
+/// Asks all files that have not answered about a key, up to the first file that decides. A composite step.
 fn ask_files<S: PageSource + ?Sized>(
     source: &S,
     table: TableView<'_>,
@@ -186,7 +186,7 @@ enum PartState {
 }
 
 impl SoughtPart<'_> {
-    /// Bytes that loading it will bring besides the page it lies in.
+    /// The bytes outside its page that have to be loaded.
     fn outside_bytes(&self) -> u64 {
         match &self.state {
             PartState::Stored(stored) if stored.inline().is_none() => stored.len(),
@@ -195,16 +195,16 @@ impl SoughtPart<'_> {
     }
 }
 
-/// The parts wanted of rows: all in groups beside the main one in one step, then all that lie outside their pages in one
-/// step for as many as there is room for.
+/// Loading the parts of rows. The parts in groups beside the main one are found in one step. Then parts that lie outside their pages
+/// are loaded, in one step for as many as there is room for.
 struct PartLoads<'v> {
     rows: Vec<Option<FoundRow<&'v DbFile>>>,
     parts: Vec<SoughtPart<'v>>,
-    /// None of them is sought any more.
+    /// All parts are found.
     is_found: bool,
-    /// So many, the first, are loaded.
+    /// So many of the first parts are loaded.
     loaded: usize,
-    /// Of those after them, which are being loaded.
+    /// So many of the parts after them are being loaded.
     loading: usize,
 }
 
@@ -222,7 +222,7 @@ impl<'v> PartLoads<'v> {
         Self { rows, parts, is_found: false, loaded: 0, loading: 0 }
     }
 
-    /// Loads them all. Steps, run until none faults.
+    /// Loads all parts. It consists of steps and is run until none faults.
     fn run<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache, most_bytes: u64) -> Result<(), Stop> {
         if !self.is_found {
             let sought = self.parts.iter_mut().filter(|part| matches!(part.state, PartState::Sought));

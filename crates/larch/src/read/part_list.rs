@@ -1,4 +1,4 @@
-//! Which parts of rows a read gives, and in which order. It does not know names, nor where a row is found.
+//! Which parts of rows a read gives, and in which order. It knows neither the names of groups nor where a row is found.
 
 use super::{Parts, Value};
 use crate::memtable::MemRow;
@@ -7,19 +7,19 @@ use pages::{PageCache, Stop, together};
 use sst::{Groups, LoadedValue, Row, StoredValue};
 use std::ops::Range;
 
-/// Some of a row's parts, none of them twice.
+/// Some of the parts of a row, none of them twice.
 #[derive(Clone, Copy, Debug)]
 pub struct PartList {
-    /// Parts of every row of the table.
+    /// How many parts every row of the table has.
     row_parts: u8,
     len: u8,
-    /// Group of each part wanted, in the order asked for.
+    /// The group of each part, in the order of the caller.
     groups: [u8; MAX_GROUPS],
     set: Groups,
 }
 
 impl PartList {
-    /// No part of rows that have `row_parts`: keys only.
+    /// No parts of rows that have `row_parts`: keys only.
     pub fn nothing(row_parts: usize) -> Self {
         Self { row_parts: row_parts.max(1) as u8, len: 0, groups: [0; MAX_GROUPS], set: Groups::NONE }
     }
@@ -29,7 +29,7 @@ impl PartList {
         Self { row_parts: 1, len: 1, groups: [0; MAX_GROUPS], set: Groups::MAIN }
     }
 
-    /// These and the part in `group` after them; `None` if it is among them already.
+    /// These parts and then the part in `group`; `None` if it is among them already.
     pub fn with(mut self, group: usize) -> Option<Self> {
         if self.set.contains(group) {
             return None;
@@ -40,12 +40,12 @@ impl PartList {
         Some(self)
     }
 
-    /// How many.
+    /// The number of parts.
     pub fn len(&self) -> usize {
         usize::from(self.len)
     }
 
-    /// Group of part `i`.
+    /// The group of part `i`.
     pub fn group(&self, i: usize) -> usize {
         usize::from(self.groups[..self.len()][i])
     }
@@ -66,7 +66,7 @@ impl PartList {
         Parts::of((0..self.len()).map(|i| Value::from_memory(row.clone(), self.place(i, row.value()))))
     }
 
-    /// Part `i` of a row in a file; `beside_main` are its parts in the set's groups but the main one, in their order.
+    /// Part `i` of a row in a file; `beside_main` are its parts in the groups of the set without the main one, in their order.
     pub fn stored<'s>(&self, i: usize, row: &'s Row, beside_main: &'s [StoredValue]) -> &'s StoredValue {
         match self.group(i) {
             0 => &row.value,
@@ -76,7 +76,7 @@ impl PartList {
 }
 
 impl PartList {
-    /// The parts that are wanted, of which `load` loads part `i`; all fault together. A step.
+    /// Loads all parts with `load`, which loads part `i`; they fault together. A step.
     pub fn load(
         &self,
         cache: &PageCache,

@@ -1,5 +1,5 @@
-//! What a view says about one key at a version. Sources are asked from the newest to the oldest and the first answer
-//! counts, because for one key each source is newer as a whole than those after it.
+//! Looks up one key in a view, as of a version. Sources are asked from the newest to the oldest, and the first answer counts,
+//! because for one key each source as a whole is newer than the sources after it. It does not know who reads.
 
 use super::found::FoundRow;
 use super::part_list::PartList;
@@ -14,32 +14,32 @@ use sst::{Row, RowKind, Version};
 
 /// What a source says about a key.
 pub enum Answer<'v> {
-    /// Nothing: an older one may.
+    /// Nothing. An older source may have the key.
     Silent,
-    /// It has no value.
+    /// The key has no value.
     Gone,
-    /// It has this row.
+    /// The key has this row.
     Row(FoundRow<&'v DbFile>),
 }
 
-/// Looking for a key: how far it has come. Its functions are steps that keep what they came to, so that running one again
-/// after a fault goes on where it was.
+/// A search for a key. Its functions are steps that keep their results, so that a step goes on where it was when it is run again
+/// after a fault.
 pub struct PointRead<'v, 'k> {
     table: TableView<'v>,
     key: &'k [u8],
-    /// Sources that said nothing: all memtables together are the first.
+    /// How many sources have said nothing. All memtables together are the first source.
     silent: usize,
-    /// The row, once it is known and something of it is missing.
+    /// The row, if it is known and something of it is missing.
     row: Option<FoundRow<&'v DbFile>>,
 }
 
 impl<'v, 'k> PointRead<'v, 'k> {
-    /// Nothing was asked yet.
+    /// A search that has asked nothing yet.
     pub fn new(table: TableView<'v>, key: &'k [u8]) -> Self {
         Self { table, key, silent: 0, row: None }
     }
 
-    /// What all sources say together.
+    /// The answer of the first source that decides.
     pub fn answer<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Answer<'v>, Stop> {
         if self.silent == 0 {
             match ask_memory(self.table, self.key) {
@@ -59,7 +59,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
         Ok(Answer::Silent)
     }
 
-    /// The key's row, if its newest version is a value. Reads the way to it and nothing of its parts elsewhere.
+    /// The row of the key, if its newest version is a put. No parts of it in other pages are read.
     pub fn find<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<FoundRow<&'v DbFile>>, Stop> {
         Ok(match self.answer(source)? {
             Answer::Row(row) => Some(row),
@@ -67,7 +67,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
         })
     }
 
-    /// The value of the key in a table whose values are whole.
+    /// The value of the key, in a table whose values are whole.
     pub fn get<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<Option<Value>, Stop> {
         let (row, file) = match self.row_with_more(source, |row| row.value.inline().is_none())? {
             None => return Ok(None),
@@ -80,7 +80,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
         }
     }
 
-    /// The parts of the key's row that are wanted, found together.
+    /// The parts in `wanted` of the row, found together.
     pub fn get_parts<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -98,7 +98,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
         }
     }
 
-    /// The row. If it was found now and has `more` that may be missing, the pages on the way to it are given back.
+    /// The row. If it was found by this call and has `more` pages that may be missing, the pages on the way to it are released.
     #[inline]
     fn row_with_more<S: PageSource + ?Sized>(
         &mut self,
@@ -117,7 +117,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
         Ok(found)
     }
 
-    /// Keeps a row of which something is missing.
+    /// Keeps a row of which something is missing, for the next run.
     #[cold]
     fn come_back(&mut self, row: Row, file: &'v DbFile, stop: Stop) -> Stop {
         self.row = Some(FoundRow::File(row, file));
@@ -125,7 +125,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
     }
 }
 
-/// The parts of a row in a file that are wanted, found together. A step.
+/// The parts in `wanted` of a row in a file, found together. A step.
 fn load_wanted<S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
@@ -140,7 +140,7 @@ fn load_wanted<S: PageSource + ?Sized>(
     })
 }
 
-/// The parts of a row that are wanted, found together; waits for them.
+/// The parts in `wanted` of a row, found together. It waits for pages.
 pub fn load<S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
@@ -185,7 +185,7 @@ pub fn ask_file<'v, S: PageSource + ?Sized>(
     file: &'v DbFile,
     key: &[u8],
 ) -> Result<Answer<'v>, Stop> {
-    // Both parts run before a fault is answered, so that they fault together.
+    // Both parts run before a fault is returned, so that they fault together.
     let row = file.sst.get_filtered(source, key, table.at);
     let cover = file.sst.cover(source, key, table.at);
     let (row, cover) = (row?, cover?);

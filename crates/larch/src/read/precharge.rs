@@ -1,9 +1,9 @@
-//! Precharge of a key range over all files of a table: everything that reading it will need, in one round a level for all
-//! files, groups and values together. See [`sst::precharge`] for one file.
+//! Precharge of a key range over all files of a table: loads everything that reading the range will need, in one round for each
+//! level of the index, for all files, groups and values together. See [`sst::precharge`] for one file.
 //!
-//! Files of a level follow each other. How far into a level a limit of rows reaches shows only on the way: the next file
-//! is asked about once it is certain that the reader comes to it. Each level may give all the rows there is a limit for,
-//! because which of them gives how many is known only when they are merged.
+//! Files of a level follow each other. How far into a level a limit of rows reaches shows only on the way: the next file is asked
+//! when it is certain that the reader comes to it. Each level is taken to give all rows up to the limit, because only the merge
+//! shows how many rows each level gives.
 
 use super::level::files_asked_between;
 use super::view::TableView;
@@ -25,12 +25,11 @@ pub struct Prefetched {
     pub rounds: u64,
 }
 
-/// Brings what `reading` needs of `table` into memory, as much as a quarter of the cache holds; waits for it. Its row ids are
-/// not looked at.
+/// Loads what `reading` needs of `table`, up to a quarter of the cache, and waits for it. The row ids of `reading` are ignored.
 pub fn precharge(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>) -> Result<Prefetched> {
     let (reads, rounds) = (session.page_reads(), session.rounds());
-    let mut charge = Precharge::new(session, table, reading);
-    retry(session, || charge.pass(session, reading))?;
+    let mut precharge = Precharge::new(session, table, reading);
+    retry(session, || precharge.pass(session, reading))?;
     Ok(Prefetched { page_reads: session.page_reads() - reads, rounds: session.rounds() - rounds })
 }
 
@@ -38,13 +37,13 @@ pub fn precharge(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>
 #[derive(Debug)]
 pub struct Precharge {
     runs: Vec<Vec<Arc<DbFile>>>,
-    /// Memory for each tree that is read of every run.
+    /// Memory for each tree of each run.
     share_bytes: u64,
     passes: Passes,
 }
 
 impl Precharge {
-    /// Nothing was asked for yet. Whoever goes on with it has the same `reading`.
+    /// A precharge that has asked for nothing yet. Its passes must get the same `reading`.
     pub fn new(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>) -> Self {
         let (level0, deeper) = table.files.levels.split_at(1);
         let level0 = level0.iter().flat_map(|files| files.chunks(1));
@@ -52,7 +51,7 @@ impl Precharge {
         let asked = |run: &[Arc<DbFile>]| run[files_asked_between(session, run, reading.low, reading.high)].to_vec();
         let runs: Vec<Vec<Arc<DbFile>>> = runs.map(asked).filter(|run| !run.is_empty()).collect();
 
-        // Every tree that is read of every run has its share of a quarter of the cache, and so have its values.
+        // Each tree of each run has an equal share of a quarter of the cache, and so have the values.
         let trees: usize =
             runs.iter().map(|run| precharge::shares_of(run.iter().map(|file| &*file.sst), reading)).sum();
         let share_bytes = session.cache().budget_bytes() / 4 / trees.max(1) as u64;
@@ -62,7 +61,7 @@ impl Precharge {
         Self { runs, share_bytes, passes }
     }
 
-    /// Asks for all that can be known to be needed; a fault as long as that is not all there is. A step.
+    /// Asks for all pages that are known to be needed; faults as long as some of them are missing or not known. A step.
     pub fn pass(&mut self, session: &Session, reading: &ReadPlan<'_>) -> Result<(), Stop> {
         self.passes.next(|asked| {
             let mut sum = Pass::default();
@@ -77,8 +76,8 @@ impl Precharge {
     }
 }
 
-/// A pass over the files of a run that follow each other, as far as the reader is certain to come; `memory_bytes` for each
-/// tree of them.
+/// A pass over the files of a run, which follow each other, up to the last file that the reader certainly reads. Each tree of them
+/// has `memory_bytes`.
 pub fn pass<S: PageSource + ?Sized>(
     source: &S,
     run: &[Arc<DbFile>],
@@ -99,7 +98,7 @@ pub fn pass<S: PageSource + ?Sized>(
         sum.noted |= found.noted;
         sum.overshot = found.overshot;
         if reading.limits.rows < u64::MAX {
-            // As long as the file is not known, it is taken to give all it can.
+            // Until the file is known, it is taken to give all rows that it can.
             reading.limits.rows = reading.limits.rows.saturating_sub(found.items);
             sum.items += found.items;
         }
@@ -111,7 +110,7 @@ pub fn pass<S: PageSource + ?Sized>(
     Ok(sum)
 }
 
-/// Whether the keys that are read go on beyond those of `file`, as far as its bounds tell.
+/// Whether the keys that are read go on beyond the bounds of `file`.
 fn goes_on_after(file: &DbFile, reading: &ReadPlan<'_>) -> bool {
     let bounds = file.sst.bounds();
     match (reading.direction, reading.low, reading.high) {

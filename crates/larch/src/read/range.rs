@@ -1,4 +1,4 @@
-//! Iterating over a range of keys from both ends.
+//! Iterating over a range of keys from both ends. The public type is here; its rows are in `rows`.
 
 mod ends;
 mod follow;
@@ -21,7 +21,7 @@ use std::marker::PhantomData;
 ///
 /// `V` is [`Value`] in a range of a [`Table`](crate::Table), and [`Parts`](crate::Parts) in one of a
 /// [`Selection`](crate::Selection), which is called [`PartRange`](crate::PartRange). After an error the range has failed: it
-/// answers every call with that error.
+/// answers every call with this error. What a range keeps while it lives is described at [`Table::range`](crate::Table::range).
 #[must_use = "a range reads nothing until it is iterated"]
 pub struct Range<V = Value> {
     rows: RangeRows,
@@ -42,8 +42,8 @@ impl<V: Content> Range<V> {
         self.rows
     }
 
-    /// At most `rows` of the rows, from both ends together. Since it is known then how far a reader will come, all that it
-    /// misses is read from disk together, a round for each level of the index, as soon as the first page is missing.
+    /// At most `rows` of the rows, from both ends together. With a limit it is known how far the range will be read. So as soon as
+    /// the first page is missing, all missing pages are read from disk together, in one round for each level of the index.
     pub fn limit(self, rows: u64) -> Self {
         Self::new(self.rows.limit(rows))
     }

@@ -1,4 +1,4 @@
-//! A row that a read has in hand: where it lies, and what its parts are loaded with.
+//! A row that a read has found: where it lies, and what loads its parts. It does not know how the row was found.
 
 use super::found::FoundRow;
 use super::merge::Loads;
@@ -23,42 +23,43 @@ pub(super) struct RowLoader {
     pub session: Session,
     /// The first error of the range; the range has failed then.
     pub failed: OnceCell<Error>,
-    /// Whether the caller loads parts of the rows that it takes without them.
+    /// Whether the caller loads parts of rows after it has got the rows without them.
     pub loads: Cell<Loads>,
-    /// Parts of the row given last lie outside their pages and were not loaded.
+    /// Parts of the row that was given last lie outside their pages and were not loaded.
     pub offers_outside: Cell<bool>,
 }
 
 impl RowLoader {
-    /// Keeps `error`, unless there is one already; the first error.
+    /// Keeps `error` if it is the first one, and returns the first error.
     pub fn fail(&self, error: impl Into<Error>) -> Error {
         self.failed.get_or_init(|| error.into()).clone()
     }
 
-    /// The same for an error about the file of the row given last.
+    /// As [`RowLoader::fail`], for an error about the file of the row that was given last.
     fn fail_in(&self, error: pages::Error) -> Error {
         self.fail(self.handle.core().outdated(error.into(), self.pin.version()))
     }
 
-    /// The caller loads a part that lies outside its page.
+    /// Notes that the caller loads a part that lies outside its page.
     fn note_load(&self) {
         self.offers_outside.set(false);
         self.loads.set(Loads::Parts);
     }
 }
 
-/// Where a row in hand lies.
+/// Where a row lies.
 pub(crate) enum Spot<'r> {
     /// A merge or a lookup found it.
     Found(FoundRow),
-    /// Its value lies at this place of the page that the row before it lies in.
+    /// Its value lies at this place of a page, which is the page of the row before it.
     InPage(&'r PageRef, Range<usize>),
 }
 
-/// A row of a [`Range`](super::Range). Those of its parts that lie outside their pages are not loaded yet.
+/// A row of a [`Range`](super::Range), borrowed until the next row is asked for. Parts that lie outside their pages are not loaded
+/// yet.
 pub struct RowRef<'r> {
     pub(super) loader: &'r RowLoader,
-    /// Parts in the groups that are wanted beside the main one, in their order, if the row is in a file.
+    /// Its parts in the groups that were asked for, without the main one, in their order, if the row is in a file.
     pub(super) beside_main: &'r [StoredValue],
     pub(super) key: &'r [u8],
     pub(super) spot: Spot<'r>,
@@ -88,7 +89,7 @@ impl RowRef<'_> {
         }
     }
 
-    /// Part `i`, if it needs no page of its own.
+    /// Part `i`, or `None` if it lies outside its page and has to be loaded.
     ///
     /// # Panics
     ///
@@ -149,7 +150,7 @@ impl RowRef<'_> {
         self.part_len(self.only())
     }
 
-    /// The value, if it needs no page of its own.
+    /// The value, or `None` if it lies outside its page and has to be loaded.
     pub fn inline_value(&self) -> Option<&[u8]> {
         self.inline_part(self.only())
     }
@@ -163,13 +164,13 @@ impl RowRef<'_> {
         self.part(self.only())
     }
 
-    /// Whether it is in a memtable.
+    /// Whether the row is in a memtable.
     #[inline]
     pub(crate) fn is_in_memtable(&self) -> bool {
         matches!(self.spot, Spot::Found(FoundRow::Memory(_)))
     }
 
-    /// Whether a part that is wanted lies outside its page.
+    /// Whether a part that was asked for lies outside its page.
     #[inline]
     pub(super) fn has_parts_outside(&self) -> bool {
         match &self.spot {
@@ -184,7 +185,7 @@ impl RowRef<'_> {
         self.loader.wanted.stored(i, row, self.beside_main)
     }
 
-    /// Where part `i` lies in the page of the row's neighbour.
+    /// The page of a row that is followed, and where part `i` lies in it.
     fn in_page(&self, i: usize) -> (&PageRef, Range<usize>) {
         assert_eq!(self.loader.wanted.group(i), 0, "rows with parts in other pages are not followed");
         match &self.spot {

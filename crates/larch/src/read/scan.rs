@@ -1,7 +1,7 @@
-//! Iterating over a range of keys without a thread that waits for pages. It knows no executor: the task that polls is woken.
+//! Iterating over a range of keys as futures, so that no thread waits for pages. It knows no executor: the task that polls is woken.
 //!
-//! A row counts as given when a future or a stream has given it: one that is dropped half done takes none along, and leaves
-//! nothing pinned and nothing on its way.
+//! A row counts as given when a future or a stream has given it. A future that is dropped before takes no row along, leaves
+//! nothing pinned and waits for no page any more.
 
 use super::content::{self, Content};
 use super::range::{Range, RangeRows};
@@ -17,9 +17,9 @@ use std::task::{Context, Poll};
 
 /// Rows of a key range in order, as of one version, for futures; made by [`Table::scan_async`](crate::Table::scan_async), or
 /// from any [`Range`]. It reads ahead as a range does, and gives rows from both ends. After an error the scan has failed: it
-/// answers every call with that error.
+/// answers every call with this error.
 ///
-/// It is a [`Stream`] of the rows from the front, too.
+/// It is also a [`Stream`] of the rows from the front.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -43,7 +43,7 @@ pub struct Scan<V = Value> {
     content: PhantomData<fn() -> V>,
 }
 
-/// A future that waits for a row. Once it is gone no future does.
+/// A future that waits for a row. When it is dropped, no future waits any more.
 struct AbandonOnDrop<'r>(&'r mut RangeRows);
 
 impl Drop for AbandonOnDrop<'_> {
@@ -88,7 +88,7 @@ impl<V: Content> From<Range<V>> for Scan<V> {
     }
 }
 
-/// What is left of the scan, for a thread that waits.
+/// The rows that are left of the scan, for a thread that waits.
 impl<V: Content> From<Scan<V>> for Range<V> {
     fn from(mut scan: Scan<V>) -> Self {
         scan.rows.abandon();

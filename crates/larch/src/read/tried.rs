@@ -1,14 +1,14 @@
-//! What comes of a read that may not wait.
+//! The result of a read that may not wait.
 
 use crate::error::Result;
 use pages::Stop;
 
-/// What a read came to that touches no disk.
+/// The result of a read that reads nothing from disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tried<T> {
-    /// All that it needed was in memory: this is the answer.
+    /// All pages that it needed were in memory: this is the answer.
     Ready(T),
-    /// It would fault: something is not in memory. A read that waits, or a future, brings it.
+    /// It would fault: a page is not in memory. A read that waits, or a future, loads it.
     WouldFault,
 }
 
@@ -21,12 +21,12 @@ impl<T> Tried<T> {
         }
     }
 
-    /// Whether something is not in memory.
+    /// Whether a page is not in memory.
     pub fn would_fault(&self) -> bool {
         matches!(self, Self::WouldFault)
     }
 
-    /// What `change` makes of the answer.
+    /// Changes the answer, if there is one, with `change`.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Tried<U> {
         match self {
             Self::Ready(answer) => Tried::Ready(change(answer)),
@@ -34,7 +34,7 @@ impl<T> Tried<T> {
         }
     }
 
-    /// What a try form came to.
+    /// The result of a try form.
     pub(crate) fn of(outcome: Result<T, Stop>) -> Result<Self> {
         match outcome {
             Ok(answer) => Ok(Self::Ready(answer)),

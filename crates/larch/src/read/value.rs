@@ -1,4 +1,4 @@
-//! Keys, values and parts of values as callers get them.
+//! Keys, values and parts of values as callers get them. It does not know how they were found.
 
 use crate::memtable::MemRow;
 use os::sync::Arc;
@@ -11,8 +11,8 @@ use std::ops::{Deref, Range};
 /// A key, owned.
 pub type Key = Box<[u8]>;
 
-/// A value's bytes, usually not copied: a page of the cache stays pinned while the value lives, unless values pin a
-/// quarter of the cache already; then it is a copy.
+/// The bytes of a value. Usually they are not copied: a page of the cache stays pinned while the value lives. If values pin a
+/// quarter of the cache already, the value is a copy.
 pub struct Value(ValueBytes);
 
 enum ValueBytes {
@@ -89,8 +89,8 @@ impl fmt::Debug for Value {
     }
 }
 
-/// Parts of a row's value, in the order in which the [`Selection`](crate::Selection) names their groups. One or two take
-/// no allocation.
+/// Parts of the value of a row, in the order in which the [`Selection`](crate::Selection) names their groups. One or two parts
+/// need no allocation.
 pub struct Parts(Few);
 
 enum Few {
@@ -109,9 +109,9 @@ impl Parts {
         Self(Few::Many([first, second, third].into_iter().chain(parts).collect()))
     }
 
-    /// The part of a row of which one was wanted.
+    /// The part of a row of which one part was asked for.
     pub(crate) fn into_only(self) -> Value {
-        self.into_iter().next().expect("one part was wanted")
+        self.into_iter().next().expect("one part was asked for")
     }
 }
 

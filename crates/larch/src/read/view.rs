@@ -1,5 +1,5 @@
-//! What readers see together: the memtables and the file set of one moment. Views are immutable; a change of memory or
-//! files makes a new one, and readers between steps take it.
+//! The memtables and the file set of one moment, which readers see together. Views are immutable: a change of memory or files makes
+//! a new view, and readers take it between two steps.
 
 use crate::error::{Error, Result};
 use crate::manifest::{FileSet, TableFiles, TableInfo};
@@ -13,14 +13,18 @@ use sst::Version;
 pub struct View {
     /// Grows with every new view.
     pub generation: u64,
-    /// Memtables, newest first. The first takes writes.
+    /// Memory sets, newest first. The first takes writes.
     pub memory: Vec<Arc<MemSet>>,
     /// Files.
     pub files: Arc<FileSet>,
 }
 
 impl View {
-    /// The files of `table`. Here it is decided, for every read and write, that a table is no longer there.
+    /// The files of `table`. Every read and write learns here that a table was dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TableDropped`].
     pub fn files_of(&self, table: &TableInfo) -> Result<&TableFiles> {
         self.files.tables.get(&table.id).ok_or_else(|| Error::TableDropped(table.name.clone()))
     }

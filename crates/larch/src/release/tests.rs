@@ -77,5 +77,5 @@ fn a_release_has_a_name_and_others_are_refused_with_the_names_there_are() {
         assert_eq!(release.to_string().parse(), Ok(*release));
     }
     let error = "0.7".parse::<Release>().expect_err("there is none");
-    assert_eq!(error, "0.7 is no release that this one can write for; choose from 0.1");
+    assert_eq!(error, "this release cannot write for a release 0.7; choose from 0.1");
 }

@@ -1,10 +1,11 @@
-//! What a range holds, as intervals: from memory, from what the manifest says of files that lie in the range as a whole,
-//! and from index nodes of the others. No data page is read.
+//! How much a range contains, as intervals: from memory, from the manifest for files that lie in the range as a whole, and from
+//! index nodes for the other files. No data page is read.
 //!
-//! Where one source alone is there, what a reader sees is its rows less its erases. Where there are several, a reader
-//! sees at most all their puts together. It sees at least what any one of them has, less what newer ones erase. Both hold
-//! for a cluster of stretches as a whole and for each stretch of it; the stretches tell more where sources only touch, the
-//! whole where they lie on top of each other, since each cut costs certainty about the page that it falls in.
+//! Where there is only one source, a reader sees its rows without its erases. Where there are several sources, a reader sees at
+//! most all their puts together. It sees at least the puts of any one source, without those that newer sources erase. Both
+//! limits hold for a cluster of stretches as a whole, and for each stretch of it. The stretches give the better limits where
+//! sources only touch. The whole gives the better limits where sources lie over each other, because each cut makes the rows of
+//! the page that it falls in uncertain.
 
 use super::memory::{self, MemoryRows};
 use super::stretches::{MEMORY, Placed, Sight, Stretches, files_in};
@@ -17,36 +18,36 @@ use sst::stats::{Estimate, RangeTotals};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Stretches of a cluster that are looked at one by one, at most: each may cost a way down in every file of it.
+/// The largest number of stretches of a cluster that are looked at one by one: each may cost a way down in every file.
 const MAX_STRETCHES: usize = 32;
 
-/// Ways down that are gone together, so that what they miss is read in one round. Their pages are pinned meanwhile.
+/// Ways down that are taken together, so that their missing pages are read in one round. Their pages are pinned meanwhile.
 const WAYS_TOGETHER: usize = 32;
 
-/// Of a source, in some stretches.
+/// What a source has in some stretches.
 #[derive(Clone, Copy, Debug, Default)]
 struct SourceTally {
-    /// Puts that are seen unless a newer source has something else.
+    /// Puts that a reader certainly sees if no newer source has their keys.
     puts_low: u64,
-    /// Puts that may be seen.
+    /// Puts that a reader may see.
     puts_high: u64,
-    /// Keys that may be hidden from what older sources have.
+    /// Keys that may hide those of older sources.
     erased_high: u64,
 }
 
-/// Of each source, newest first.
+/// The tally of each source, newest first.
 type Tallies = BTreeMap<usize, SourceTally>;
 
-/// Questions to files, each asked once.
+/// Questions to files. Each is asked once.
 #[derive(Debug, Default)]
 struct Questions {
-    /// By file and where in it.
+    /// The number of each question, by file and keys.
     asked: BTreeMap<(usize, KeyRange), usize>,
     order: Vec<(usize, KeyRange)>,
 }
 
 impl Questions {
-    /// The number of the question.
+    /// The number of the question, which is added if it is new.
     fn ask(&mut self, file: usize, span: KeyRange) -> usize {
         let next = self.order.len();
         let number = *self.asked.entry((file, span.clone())).or_insert(next);
@@ -57,11 +58,11 @@ impl Questions {
     }
 }
 
-/// What to add up once the answers are there.
+/// What to add up when the answers are there.
 struct Sum {
-    /// Stretches of this cluster, or a part of it.
+    /// The stretches of a cluster, or of a part of it.
     stretches: Range<usize>,
-    /// File, what is known of it, number of the question.
+    /// File, how its rows are seen, number of the question.
     terms: Vec<(usize, Sight, usize)>,
 }
 
@@ -79,7 +80,7 @@ pub fn size(session: &Session, table: TableView<'_>, span: &KeyRange) -> Result<
     Ok(in_files.fold(Estimate::exact(memory::held(table, span).bytes), Estimate::plus))
 }
 
-/// All there is to say.
+/// Everything that is known about `span`.
 pub fn range_stats(session: &Session, table: TableView<'_>, span: &KeyRange) -> Result<RangeStats> {
     let stretches = Stretches::of(session, table, span)?;
     let held = memory::held(table, span);
@@ -120,7 +121,7 @@ pub fn range_stats(session: &Session, table: TableView<'_>, span: &KeyRange) -> 
     Ok(stats)
 }
 
-/// As [`count`], of a range that is cut up already.
+/// As [`count`], for a range that was cut already.
 fn count_in(session: &Session, table: TableView<'_>, stretches: &Stretches<'_>) -> Result<Estimate> {
     let in_memory = in_memory(table, stretches);
     let mut questions = Questions::default();
@@ -156,7 +157,7 @@ fn count_in(session: &Session, table: TableView<'_>, stretches: &Stretches<'_>) 
     Ok(total)
 }
 
-/// What each file says in these stretches, where the same is known of it in neighbouring ones in one piece.
+/// The questions to each file in these stretches. Neighbouring stretches in which its rows are seen alike are one question.
 fn terms(stretches: &Stretches<'_>, numbers: Range<usize>, questions: &mut Questions) -> Vec<(usize, Sight, usize)> {
     let mut terms = Vec::new();
     // Pieces that may go on in the next stretch.
@@ -178,7 +179,7 @@ fn terms(stretches: &Stretches<'_>, numbers: Range<usize>, questions: &mut Quest
     terms.into_iter().map(ask).collect()
 }
 
-/// What lies in files, for each of `places`, many looked at together.
+/// What lies in files, for each of `places`. Many are looked at together.
 pub fn totals(session: &Session, places: &[(&Placed<'_>, &KeyRange)]) -> Result<Vec<RangeTotals>> {
     let mut all = Vec::with_capacity(places.len());
     for places in places.chunks(WAYS_TOGETHER) {
@@ -213,7 +214,7 @@ fn in_memory(table: TableView<'_>, stretches: &Stretches<'_>) -> Vec<SourceTally
     tallies
 }
 
-/// What each source says in the stretches of `sum`.
+/// What each source has in the stretches of `sum`.
 fn tallies(stretches: &Stretches<'_>, sum: &Sum, answers: &[RangeTotals], in_memory: &[SourceTally]) -> Tallies {
     let mut tallies = Tallies::new();
     let mut add = |source: usize, more: SourceTally| {
@@ -227,7 +228,7 @@ fn tallies(stretches: &Stretches<'_>, sum: &Sum, answers: &[RangeTotals], in_mem
         let RangeTotals { rows, erased, .. } = answers[answer];
         let placed = &stretches.files[file];
         let puts_low = if sight == Sight::Clear { rows.low.saturating_sub(erased.high) } else { 0 };
-        // What is newer than what is seen may have been anything before.
+        // A row that is newer than the version of the reader may have replaced a put, an erase or nothing.
         let (puts_high, erased_high) =
             if placed.is_newer { (rows.high, rows.high) } else { (rows.high.saturating_sub(erased.low), erased.high) };
         add(placed.source, SourceTally { puts_low, puts_high, erased_high });
@@ -235,7 +236,7 @@ fn tallies(stretches: &Stretches<'_>, sum: &Sum, answers: &[RangeTotals], in_mem
     tallies
 }
 
-/// What a reader sees of these sources.
+/// How many rows a reader sees of these sources.
 fn visible(tallies: &Tallies) -> Estimate {
     let mut seen = Estimate::default();
     let mut erased = 0_u64;

@@ -1,7 +1,7 @@
-//! How many rows a reader sees in a range, to the row, and which is the nth.
+//! How many rows a reader sees in a range, exactly, and which row is number `n`.
 //!
-//! Where one file alone has keys, its index and two of its data pages tell. Where several have, or some is erased in one
-//! go, their keys are merged; values are not read. A few rows in memory over a file cut it in pieces between them.
+//! Where only one file has keys, its index and two of its data pages are enough. Where several files have keys, or range erases
+//! hide some, their keys are merged; values are not read. A few rows in memory over a file cut it into pieces between them.
 
 use super::memory::MemoryRows;
 use super::stretches::{Sight, Stretch, Stretches};
@@ -13,18 +13,18 @@ use pages::{PageKind, Session, retry};
 use sst::{Direction, Groups, Readahead, RowKind};
 use sst::{KeyRange, next_string};
 
-/// Rows in memory over a file that are worth a piece each, which takes up to two data pages. Where there are more, the
-/// keys between the first and the last of them are merged.
+/// Up to this number of rows in memory over a file, each row ends a piece of the file, which costs up to two data pages. If there
+/// are more rows, the keys between the first and the last of them are merged.
 const MEMORY_ROWS: usize = 16;
 
 /// Keys that are counted in one way.
 #[derive(Debug)]
 enum CountPiece<'v> {
-    /// Nothing but memory has any.
+    /// Only memory has keys here.
     Memory(KeyRange),
-    /// This file alone has any, and shows all it has.
+    /// Only this file has keys here, and a reader sees all that it says.
     File(&'v DbFile, KeyRange),
-    /// Several sources have some, or some are hidden.
+    /// Several sources have keys here, or some keys may be hidden.
     Merged(KeyRange),
 }
 
@@ -93,7 +93,7 @@ pub fn nth_key(
     Ok(None)
 }
 
-/// The range in pieces, in order. Two that are merged do not follow each other.
+/// The range in pieces, in order. Two pieces that have to be merged never follow each other.
 fn pieces<'v>(table: TableView<'v>, stretches: &Stretches<'v>) -> Vec<CountPiece<'v>> {
     let mut pieces = Vec::new();
     for stretch in &stretches.stretches {
@@ -106,7 +106,7 @@ fn pieces<'v>(table: TableView<'v>, stretches: &Stretches<'v>) -> Vec<CountPiece
     pieces
 }
 
-/// Adds keys to be merged.
+/// Adds keys that have to be merged.
 fn merged(span: KeyRange, pieces: &mut Vec<CountPiece<'_>>) {
     match pieces.last_mut() {
         Some(CountPiece::Merged(last)) if last.touches(&span) => last.join(span),
@@ -143,7 +143,7 @@ fn alone<'v>(table: TableView<'v>, file: &'v DbFile, stretch: &Stretch, pieces: 
     pieces.extend(KeyRange::new(start, end).map(|span| CountPiece::File(file, span)));
 }
 
-/// The keys that a reader sees where nothing but memory has any.
+/// The keys that a reader sees where only memory has keys.
 fn in_memory<'v>(table: TableView<'v>, span: &'v KeyRange) -> impl Iterator<Item = Vec<u8>> + 'v {
     let mut rows = MemoryRows::from(table, span.low());
     std::iter::from_fn(move || rows.next_in(span)).filter(|(_, shows)| *shows).map(|(row, _)| row.key().to_vec())
@@ -155,7 +155,7 @@ fn in_file(session: &Session, file: &DbFile, span: &KeyRange) -> Result<u64> {
     Ok(totals.rows.saturating_sub(totals.erased))
 }
 
-/// The key of row `n` of those that a reader sees of a file, of which there are more.
+/// The key of row `n` of those that a reader sees of a file, which has more than `n` of them.
 fn nth_key_in_file(session: &Session, table: TableView<'_>, file: &DbFile, span: &KeyRange, n: u64) -> Result<Vec<u8>> {
     let sst = &file.sst;
     let rows = retry(session, || sst.rows_between(session, span.low(), span.high()))?;
@@ -175,7 +175,7 @@ fn nth_key_in_file(session: &Session, table: TableView<'_>, file: &DbFile, span:
     Err(pages::Error::Corrupt { file: file.path().to_owned(), page: PageKind::Index.name(), offset: 0, why }.into())
 }
 
-/// Tells `each` the keys that a reader sees, in order, until it says that it has enough.
+/// Gives the keys that a reader sees to `each`, in order, until it returns false.
 fn walk(
     session: &Session,
     table: TableView<'_>,

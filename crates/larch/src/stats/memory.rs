@@ -1,5 +1,5 @@
-//! The memtables of a table as one source: what they say of each key is known exactly. They are walked row by row, which
-//! the write buffer bounds; no page is read.
+//! The memtables of a table as one source. What they say about each key is known exactly, because they are walked row by row.
+//! The write buffer limits that work. No page is read, and it does not know files.
 
 use crate::memtable::{MemCursor, MemRow, Memtable};
 use crate::read::view::TableView;
@@ -9,7 +9,7 @@ use sst::stats::MemoryRun;
 use sst::{RangeErase, RowKind, Version};
 use std::ops::Bound;
 
-/// What range erases in memory hide of `span`, in order and apart.
+/// The parts of `span` that range erases in memory hide, in order, without overlaps.
 pub fn erased(table: TableView<'_>, span: &KeyRange) -> Vec<KeyRange> {
     let seen = |erase: &RangeErase<Arc<[u8]>>| erase.versions.last().is_some_and(|&oldest| oldest <= table.at);
     let mut spans: Vec<KeyRange> = Vec::new();
@@ -29,7 +29,7 @@ pub fn erased(table: TableView<'_>, span: &KeyRange) -> Vec<KeyRange> {
     joined
 }
 
-/// The keys that are in memory, in order, with what memory says of them.
+/// The keys that are in memory, in order, with what memory says about them.
 #[derive(Debug)]
 pub struct MemoryRows {
     cursors: Vec<(MemCursor, Arc<Memtable>)>,
@@ -37,7 +37,7 @@ pub struct MemoryRows {
 }
 
 impl MemoryRows {
-    /// From `low` on.
+    /// The keys from `low` on.
     pub fn from(table: TableView<'_>, low: Bound<&[u8]>) -> Self {
         let at = table.at;
         let mut cursors: Vec<_> =
@@ -46,7 +46,7 @@ impl MemoryRows {
         Self { cursors, at }
     }
 
-    /// The last key in `span`, if any is in it.
+    /// The last key in `span`, if there is one.
     pub fn last_in(table: TableView<'_>, span: &KeyRange) -> Option<Vec<u8>> {
         let last = table.memtables().filter_map(|memtable| {
             let mut cursor = MemCursor::new(memtable, table.at);
@@ -56,7 +56,7 @@ impl MemoryRows {
         last.max()
     }
 
-    /// The next row before the end of `span`, and whether a reader sees it: if not, it is an erase or was erased.
+    /// The next row before the end of `span`, and whether a reader sees it. A row that no reader sees is an erase or was erased.
     pub fn next_in(&mut self, span: &KeyRange) -> Option<(MemRow, bool)> {
         let nearest = self.cursors.iter().filter_map(|(cursor, _)| cursor.key()).min()?;
         if !span.ends_after(nearest) {
@@ -83,7 +83,7 @@ impl MemoryRows {
     }
 }
 
-/// Rows and bytes in memory, whoever may see them: a key counts once in each memtable, with all its versions.
+/// Rows and bytes in memory, seen or not: a key counts once in each memtable, with all its versions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InMemory {
     /// Keys.
@@ -92,13 +92,13 @@ pub struct InMemory {
     pub bytes: u64,
 }
 
-/// What memory holds of `span`.
+/// How much memory has of `span`.
 pub fn held(table: TableView<'_>, span: &KeyRange) -> InMemory {
     let runs = table.memtables().flat_map(|memtable| runs(&memtable, span, u64::MAX, u64::MAX));
     runs.fold(InMemory::default(), |sum, run| InMemory { rows: sum.rows + run.rows, bytes: sum.bytes + run.bytes })
 }
 
-/// The keys of `span` in a memtable, in order, in runs that have about `rows` of them or `bytes` at most.
+/// The keys of `span` in a memtable, in order. A run ends when it has `rows` keys or `bytes` bytes.
 pub fn runs(memtable: &Memtable, span: &KeyRange, rows: u64, bytes: u64) -> Vec<MemoryRun> {
     let mut runs: Vec<MemoryRun> = Vec::new();
     let versions = memtable.versions_from(&span.start);
@@ -121,7 +121,7 @@ pub fn runs(memtable: &Memtable, span: &KeyRange, rows: u64, bytes: u64) -> Vec<
     runs
 }
 
-/// Key number `n` of a memtable from `start` on.
+/// Key number `n`, counted from 0, of those in a memtable from `start` on.
 pub fn nth_key(memtable: &Memtable, start: &[u8], n: u64) -> Option<Vec<u8>> {
     let mut left = n;
     let mut last: Option<MemRow> = None;

@@ -1,5 +1,5 @@
-//! How a range is spread over its keys: histograms, places to split it at, samples of its rows. It tells of what is
-//! stored, in files and in memory: a key in several places counts in each.
+//! How a range is spread over its keys: histograms, cut points, samples of its rows. It counts what is stored, in files and in
+//! memory: a key that is stored in several places counts in each.
 
 use super::estimate;
 use super::memory::{self, InMemory};
@@ -15,23 +15,23 @@ use sst::KeyRange;
 use sst::stats::{self, CutPoint, Estimate, Histogram, HistogramSource, MemoryRun, Metric};
 use std::collections::BTreeSet;
 
-/// Buckets of a histogram from which split points are chosen, for each part. A part is then off by at most a sixteenth
-/// of a part on either side, and by a data page of each file.
+/// The buckets for each part of a histogram from which split points are chosen. The size of a part is then wrong by at most a
+/// sixteenth of a part on either side, and by a data page of each file.
 const BUCKETS_A_PART: u64 = 8;
 
-/// Runs of rows in memory, for each bucket of a histogram.
+/// The runs of rows in memory for each bucket of a histogram.
 const RUNS_A_BUCKET: u64 = 8;
 
 /// How fine a histogram is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// About so many buckets of equal size.
+    /// About this number of buckets of equal size.
     Buckets(u64),
-    /// Buckets of about so many rows or bytes.
+    /// Buckets of about this number of rows or bytes.
     Units(u64),
 }
 
-/// Most buckets that are told apart where their number is asked for: each may cost a way down the index of every file.
+/// The largest number of buckets that a caller gets: each may cost a way down the index of every file.
 const MAX_BUCKETS: u64 = 1 << 16;
 
 /// A histogram of `span`.
@@ -82,7 +82,7 @@ fn stored(session: &Session, files: &[Placed<'_>], held: InMemory, metric: Metri
     Ok(sum)
 }
 
-/// Where to cut the part of `table` between `range` in `parts` parts of about equal bytes.
+/// Where to cut `range` of `table` into `parts` parts of about equal bytes.
 pub fn split_points_between(
     cache: &Arc<PageCache>,
     table: TableView<'_>,
@@ -96,7 +96,7 @@ pub fn split_points_between(
     }
 }
 
-/// At most `parts - 1` places that cut `span` in parts of about equal bytes.
+/// At most `parts - 1` cut points that cut `span` into parts of about equal bytes.
 pub fn split_points(session: &Session, table: TableView<'_>, span: &KeyRange, parts: u64) -> Result<Vec<CutPoint>> {
     if parts < 2 {
         return Ok(Vec::new());
@@ -120,7 +120,7 @@ pub fn split_points(session: &Session, table: TableView<'_>, span: &KeyRange, pa
             .min_by_key(|&i| ends[i].1.abs_diff(target));
         let Some(nearest) = nearest else { break };
         let (point, _) = ends[nearest];
-        // One that is nearer to the target of the next part is left to it.
+        // A point that is nearer to the target of the next part is left to that part.
         let after = (u128::from(total) * u128::from(part + 1) / u128::from(parts)) as u64;
         if part + 1 < parts && ends[nearest].1.abs_diff(after) < ends[nearest].1.abs_diff(target) {
             continue;
@@ -149,7 +149,7 @@ pub fn nth_between(
         Some(span) => estimate::count(session, table, &span),
         None => Ok(Estimate::default()),
     };
-    // What is known need not grow from point to point, but each side is one that was asked about.
+    // Estimates need not grow from point to point, but each side of the answer is a point whose estimate is known.
     let (mut low, mut high) = (None, None);
     let (mut start, mut end) = (0, points.len());
     while start < end {
@@ -172,14 +172,14 @@ pub fn nth_between(
     Ok((low.map(|i| points[i].clone()), high.map(|i| points[i].clone())))
 }
 
-/// Keys of up to `count` rows, spread evenly over those stored and then by chance; sorted, each once. Only keys that a
-/// reader sees are given.
+/// Keys of up to `count` rows that a reader sees, sorted, each once. One row is drawn at random from each of `count` equal pieces
+/// of all stored rows.
 pub fn sample(session: &Session, table: TableView<'_>, span: &KeyRange, count: u64, seed: u64) -> Result<Vec<Key>> {
-    /// Draws for a key that a reader sees.
+    /// The number of draws for a key that a reader sees.
     const DRAWS: u64 = 4;
     let files = files_in(table, span);
     let memtables: Vec<_> = table.memtables().collect();
-    // Where each file's rows begin in one row after the other of everything.
+    // All stored rows have one numbering: file after file, then the runs in memory. These are the first numbers of each file.
     let mut places = Vec::with_capacity(files.len());
     let mut total = 0_u64;
     for placed in &files {
@@ -231,7 +231,7 @@ pub fn sample(session: &Session, table: TableView<'_>, span: &KeyRange, count: u
     Ok(keys.into_iter().collect())
 }
 
-/// Keys of a run in memory of which one is looked for by walking.
+/// The keys of a run in memory. A key is found by walking its run.
 const RUN_ROWS: u64 = 64;
 
 /// Row `n` of those in `rows`.
@@ -247,7 +247,7 @@ fn nth_of(rows: &sst::RowRanges, n: u64) -> Option<u64> {
     None
 }
 
-/// Numbers that follow from a seed: SplitMix64 of Steele, Lea and Flood, 2014.
+/// Pseudo-random numbers from a seed: SplitMix64 of Steele, Lea and Flood, 2014.
 struct SplitMix64(u64);
 
 impl SplitMix64 {

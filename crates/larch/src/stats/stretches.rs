@@ -1,5 +1,5 @@
-//! Which sources of a table have keys where: a key range cut at the edges of its files and of what was erased in one go,
-//! so that in each stretch the same sources are there from end to end. It reads range erases and no other page.
+//! Which sources of a table have keys where. A key range is cut at the edges of its files and of its range erases, so that the
+//! same sources are there from end to end of each stretch. It reads range erases and no other page.
 //!
 //! ```text
 //! level 0      ├────── f1 ──────┤
@@ -10,8 +10,7 @@
 //! ```
 //!
 //! Sources are numbered from the newest to the oldest: 0 is memory, then every file of level 0, then every deeper level.
-//! A range erase hides everything that sources of greater numbers have there. What its own source has there it may hide
-//! or not.
+//! A range erase hides everything that sources of greater numbers have there. It may or may not hide rows of its own source.
 
 use super::memory;
 use crate::error::Result;
@@ -22,11 +21,11 @@ use pages::{Session, retry};
 use sst::KeyRange;
 use sst::{EraseCursor, Version};
 
-/// Range erases of a source that are looked at in one range. Where there are more, everything there counts as perhaps
-/// hidden.
+/// The largest number of range erases of a source that are looked at in one range. If there are more, everything there counts as
+/// perhaps hidden.
 const MAX_ERASES: u64 = 64;
 
-/// Number of the source that all memtables are together.
+/// The number of the source that consists of all memtables.
 pub const MEMORY: usize = 0;
 
 /// A file that may have keys in the range.
@@ -38,9 +37,9 @@ pub struct Placed<'v> {
     pub level: usize,
     /// The file.
     pub file: &'v DbFile,
-    /// Where in the range.
+    /// The keys of the range that it may have.
     pub span: KeyRange,
-    /// Whether some of what it has is newer than what is seen.
+    /// Whether some of its rows are newer than the version of the reader.
     pub is_newer: bool,
 }
 
@@ -52,27 +51,27 @@ struct Cover {
     is_certain: bool,
 }
 
-/// What is known of a file's rows in a stretch.
+/// How a reader sees the rows of a file in a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
-    /// What it says of a key holds, if no newer source says something else.
+    /// The reader sees a row if no newer source has its key.
     Clear,
-    /// What it says may be hidden, or too new to be seen.
+    /// A row may be hidden by a range erase, or too new for the reader.
     Doubtful,
 }
 
-/// Keys for which the same sources are asked.
+/// Keys for which the same sources have rows.
 #[derive(Debug)]
 pub struct Stretch {
     /// The keys.
     pub span: KeyRange,
     /// Files by their place in [`Stretches::files`], newest first. Those whose rows are all hidden are left out.
     pub files: Vec<(usize, Sight)>,
-    /// Whether it hangs together with the one before: some file is in both.
+    /// Whether a file is both in this stretch and in the one before.
     is_joined: bool,
 }
 
-/// A range of a table.
+/// A range of a table, cut into stretches.
 #[derive(Debug)]
 pub struct Stretches<'v> {
     /// All files that may have keys in the range, hidden or not, newest source first and then by key.
@@ -93,7 +92,7 @@ impl<'v> Stretches<'v> {
         Ok(Self { files, stretches })
     }
 
-    /// Stretches that hang together, by number.
+    /// The clusters: runs of joined stretches, by number.
     pub fn clusters(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
         let mut next = 0;
         std::iter::from_fn(move || {
@@ -120,7 +119,7 @@ pub fn files_in<'v>(table: TableView<'v>, span: &KeyRange) -> Vec<Placed<'v>> {
     found
 }
 
-/// What range erases in memory hide; they come in order.
+/// The covers of range erases in memory, which come in order.
 fn covers_in_memory(erased: Vec<KeyRange>) -> Vec<Cover> {
     if erased.len() as u64 <= MAX_ERASES {
         return erased.into_iter().map(|span| Cover { source: MEMORY, span, is_certain: true }).collect();
@@ -130,7 +129,7 @@ fn covers_in_memory(erased: Vec<KeyRange>) -> Vec<Cover> {
     vec![Cover { source: MEMORY, span, is_certain: false }]
 }
 
-/// Adds what the range erases of a file hide.
+/// Adds the covers of the range erases of a file.
 fn covers_of(session: &Session, placed: &Placed<'_>, at: Version, covers: &mut Vec<Cover>) -> Result<()> {
     let mut cursor = EraseCursor::new(placed.file.sst.clone());
     let mut next = retry(session, || cursor.seek(session, &placed.span.start))?;
@@ -160,7 +159,7 @@ fn cut(span: &KeyRange, files: &[Placed<'_>], covers: &[Cover]) -> Vec<Stretch> 
     edges.dedup();
     edges.retain(|edge| span.start.as_slice() <= *edge && span.ends_after(edge));
 
-    // Files and covers by start; those that are there move along with the edges.
+    // Files and covers in the order of their starts. Those that overlap the present stretch are kept from edge to edge.
     let mut files_to_come = by_start(files, |placed| &placed.span);
     let mut covers_to_come = by_start(covers, |cover| &cover.span);
     let (mut files_here, mut covers_here) = (Vec::new(), Vec::new());
@@ -191,7 +190,7 @@ fn cut(span: &KeyRange, files: &[Placed<'_>], covers: &[Cover]) -> Vec<Stretch> 
     stretches
 }
 
-/// Numbers of `all` in the order in which they begin.
+/// The numbers of `all` in the order of their starts.
 fn by_start<'a, T>(
     all: &'a [T],
     span: impl Fn(&'a T) -> &'a KeyRange,
