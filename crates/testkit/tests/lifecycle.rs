@@ -124,7 +124,7 @@ fn a_long_log_is_recovered_in_parts_that_fit_the_write_buffer() {
 }
 
 #[test]
-fn a_settled_database_has_nothing_left_to_compact() {
+fn after_the_due_compactions_nothing_is_left_to_compact() {
     let (machine, _) = Machine::simulated(7);
     let open = |level0_files| {
         let levels = larch::LevelOptions { level0_files, slow_files: 100, ..Default::default() };

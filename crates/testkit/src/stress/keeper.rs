@@ -19,7 +19,7 @@ pub fn keep(round: &Round, mut rng: Xoshiro256PlusPlus) {
                 round.expect("compact", table.compact());
             }
             2 => {
-                round.expect("settle", db.compact_due());
+                round.expect("compact_due", db.compact_due());
             }
             3 | 4 => {
                 round.expect("alter", tables::alter(table, &mut rng));
