@@ -1,10 +1,11 @@
-//! The background work of one open database: its jobs in the pool of threads, who waits for their progress, and their end.
+//! The background work of one open database: wakes its jobs in the pool of threads, lets threads wait for their progress, and
+//! ends them. It does not know what the jobs do.
 //!
-//! Flushes have high priority, compactions normal, warming low. The last handle ends the work: it stops the jobs and waits
-//! for those that are running. A thread on [`Duty`] may not wait, since a job may be waiting for it; there the pool finishes
-//! the close, and an open of any database in this process that finds its directory locked waits for that.
+//! Flushes have high priority, compactions normal, other work low. The last handle ends the work: it stops the jobs and waits
+//! for those that are running. A thread on [`Duty`] must not wait, because a job may be waiting for this thread. Then the pool
+//! finishes the close in the background, and an open that finds the directory locked waits for such closes in its process.
 //!
-//! Thread safe. Nothing is polled or waited for under the lock around the workers.
+//! Thread safe. No lock is held while a job is polled or waited for.
 
 mod idle;
 pub mod jobs;
@@ -19,19 +20,19 @@ use os::{Duty, Worker};
 use std::time::Duration;
 use trouble::Troubles;
 
-/// Jobs of a database, and what they know. A database opened read-only has none.
+/// The jobs of a database, and what they remember. A database opened read-only has no jobs.
 #[derive(Debug, Default)]
 pub struct Background {
     workers: OnceLock<Workers>,
-    /// Notified whenever background work has changed what there is to do.
+    /// Notified when background work has made progress.
     progress: Condvar,
     progress_count: Mutex<u64>,
     closing: AtomicBool,
-    /// What failed and is tried again.
+    /// Work that failed and is tried again.
     pub troubles: Troubles,
     /// Commits that wait.
     pub stalls: Stalls,
-    /// What is to be brought to memory.
+    /// Pages that are to be loaded.
     pub warmth: Warmth,
     /// What the scrub found.
     pub damage: Damage,
@@ -53,23 +54,23 @@ impl Workers {
 }
 
 impl Background {
-    /// Takes the workers of the jobs; once.
+    /// Takes the workers of the jobs. It is called once.
     fn begin(&self, workers: Workers) {
         self.workers.set(workers).expect("a database is opened once");
     }
 
-    /// Whether the last handle is gone: what is under way ends early.
+    /// Whether the last handle is gone. Then work that is under way ends early.
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Acquire)
     }
 
-    /// Wakes everybody who waits for background work.
+    /// Wakes all threads that wait for background work.
     pub fn tell_progress(&self) {
         *self.progress_count.lock() += 1;
         self.progress.notify_all();
     }
 
-    /// How often there was progress.
+    /// How often there was progress so far.
     pub fn progress_seen(&self) -> u64 {
         *self.progress_count.lock()
     }
@@ -82,70 +83,70 @@ impl Background {
         }
     }
 
-    /// Says that a memtable may want flushing.
+    /// Wakes the flush job: there may be a memtable to flush.
     pub fn wake_flush(&self) {
         if let Some(workers) = self.workers.get() {
             workers.flush.wake();
         }
     }
 
-    /// Says that a flush is to be tried again after this time.
+    /// Wakes the flush job after this time, to try again.
     pub fn wake_flush_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.flush.wake_after(time);
         }
     }
 
-    /// Says that a compaction is to be tried again after this time.
+    /// Wakes the compaction job after this time, to try again.
     pub fn wake_compact_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.compact.wake_after(time);
         }
     }
 
-    /// Says that levels may want compacting.
+    /// Wakes the compaction job: there may be levels to compact.
     pub fn wake_compact(&self) {
         if let Some(workers) = self.workers.get() {
             workers.compact.wake();
         }
     }
 
-    /// Says that the next pages are to be read by the scrub after this time.
+    /// Wakes the scrub after this time, to read the next pages.
     pub fn wake_scrub_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.scrub.wake_after(time);
         }
     }
 
-    /// Says that log or manifest are open, to be closed if nothing is written for this time.
+    /// Wakes the idle job after this time, to close the log and the manifest if nothing was written meanwhile.
     pub fn wake_idle_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.idle.wake_after(time);
         }
     }
 
-    /// Says that writers wait for a compaction, or soon will.
+    /// Wakes the compaction job ahead of other jobs, because writers wait for a compaction, or will soon.
     pub fn wake_compact_first(&self) {
         if let Some(workers) = self.workers.get() {
             workers.compact.wake_first();
         }
     }
 
-    /// Says that something is to be brought to memory.
+    /// Wakes the job that loads pages.
     pub fn wake_warm(&self) {
         if let Some(workers) = self.workers.get() {
             workers.warm.wake();
         }
     }
 
-    /// Polls the jobs on this thread, where no thread will: on a simulated machine, or if the system refuses threads.
+    /// Polls the jobs on this thread if no other thread will: on a simulated machine, or if the system refuses threads.
     pub fn drive(&self) {
         for worker in self.workers.get().iter().flat_map(|workers| workers.all()) {
             worker.drive();
         }
     }
 
-    /// Ends the work: no job is polled any more, and one that is running ends soon.
+    /// Ends the work: no job is polled any more, and a job that is running ends soon.
     pub fn stop(&self) {
         self.closing.store(true, Ordering::Release);
         self.tell_progress();
@@ -158,7 +159,7 @@ impl Background {
     }
 }
 
-/// A close that goes on in the background, until dropped.
+/// A close that goes on in the background. It ends when this value is dropped.
 #[derive(Debug)]
 pub struct BackgroundClose(());
 
@@ -170,7 +171,7 @@ struct Closings {
 }
 
 impl Closings {
-    /// Those of the process.
+    /// The closes of this process.
     fn all() -> &'static Self {
         static ALL: OnceLock<Closings> = OnceLock::new();
         ALL.get_or_init(Self::default)
@@ -183,12 +184,13 @@ impl BackgroundClose {
         Self(())
     }
 
-    /// How many closes of the process went on in the background and have ended.
+    /// How many closes in the background have ended in this process.
     pub fn ended() -> u64 {
         Closings::all().counts.lock().1
     }
 
-    /// Waits until one more than `seen` has ended; false if none is under way, or this thread may not wait for it.
+    /// Waits until more closes than `seen` have ended. False if none is under way, or if this thread is on duty and must not
+    /// wait.
     pub fn wait_for_next(seen: u64) -> bool {
         let all = Closings::all();
         let mut counts = all.counts.lock();

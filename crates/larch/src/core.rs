@@ -116,7 +116,7 @@ impl Core {
     /// Begins to load the pages of tables that are to be in memory, in the background, if there is such a table.
     pub fn warm_kept_tables(&self) {
         if self.views.newest().files.tables.values().any(|table| table.info.options.in_memory) {
-            self.background.warmth.want_tables();
+            self.background.warmth.request_tables();
             self.background.wake_warm();
         }
     }

@@ -1,4 +1,5 @@
-//! New files and their way into the database, and the removal of those that nothing needs any more.
+//! Writes new files, installs them in the database, and removes files that nothing needs any more. It does not know what the
+//! rows in them mean.
 
 pub mod fresh;
 pub mod install;

@@ -5,13 +5,14 @@
 //! version at or before `at`" is one search. Range erases lie beside it, cut into fragments that do not overlap.
 //!
 //! Invariants:
-//! - Nothing is removed. A second row with the key and version of a first (one batch may write a key twice) replaces it.
-//! - When a reader asks at a version, every commit up to that version has been applied. So what a reader has seen at a
-//!   version stays as it is, whatever is applied meanwhile.
+//! - Nothing is removed. But a row replaces an earlier one with the same key and version, because one batch may write a key
+//!   twice.
+//! - When a reader asks at a version, every commit up to this version has been applied. So what a reader sees at a version does
+//!   not change, even if more commits are applied meanwhile.
 //! - At equal versions a put wins over a range erase; see [`crate::write::batch::BatchOps::resolve`].
 //!
-//! Thread safety: one thread applies at a time, any number reads meanwhile. Looking up a row takes no lock and allocates
-//! nothing; asking for range erases takes a read lock once there are any.
+//! Thread safety: one thread applies at a time, and any number of threads reads meanwhile. Looking up a row takes no lock and
+//! allocates nothing. Asking for range erases takes a read lock if there are any.
 
 use std::ops::Bound;
 
@@ -32,7 +33,7 @@ pub use row::MemRow;
 use fragments::Fragments;
 use row::{Lookup, Probe};
 
-/// Range erases that are listed at once: so long is the lock held.
+/// How many range erases are listed under one lock.
 const LISTED_ERASES: usize = 64;
 
 /// Rows of one table in memory.
@@ -42,11 +43,11 @@ pub struct Memtable {
     range_erases: RwLock<Fragments>,
     /// Erases of single rows that were applied.
     erase_count: AtomicU64,
-    /// Range erases applied; lets readers pass by the lock while it is 0.
+    /// Range erases that were applied. While it is 0, readers need not take the lock.
     range_erase_count: AtomicU64,
-    /// Estimate for rows alone.
+    /// The estimated memory of the rows.
     row_bytes: AtomicU64,
-    /// Estimate for range erases alone; a copy of what `range_erases` knows.
+    /// The estimated memory of the range erases; a copy of what `range_erases` knows.
     range_erase_bytes: AtomicU64,
 }
 
@@ -79,7 +80,7 @@ impl Memtable {
         self.rows.insert(row, ());
     }
 
-    /// Erases the keys in `start..end`, all from `start` if `end` is empty, as of `version`.
+    /// Erases the keys in `start..end` as of `version`; if `end` is empty, all keys from `start` on.
     pub fn remove_range(&self, start: &[u8], end: &[u8], version: Version) {
         if !end.is_empty() && start >= end {
             return;
@@ -90,7 +91,7 @@ impl Memtable {
         self.range_erase_count.fetch_add(1, Ordering::Release);
     }
 
-    /// The newest version of `key` at or before `at`. Whether a range erase hides it is asked with [`Memtable::cover`].
+    /// The newest version of `key` at or before `at`. [`Memtable::cover`] tells whether a range erase hides it.
     pub fn get(&self, key: &[u8], at: Version) -> Option<MemRow> {
         let entry = self.rows.lower_bound(Bound::Included(&Probe::new(key, at) as &dyn Lookup))?;
         let row = entry.key();
@@ -110,11 +111,11 @@ impl Memtable {
         self.range_erase_count.load(Ordering::Acquire) != 0
     }
 
-    /// The range erases in fragments: sorted, not overlapping, each with all its versions. Those that come while they are
-    /// listed may be missing, in whole or in part.
+    /// The range erases in fragments: sorted, not overlapping, each with all its versions. Range erases that are applied
+    /// meanwhile may be missing, as a whole or in part.
     pub fn range_erases(&self) -> impl Iterator<Item = RangeErase<Arc<[u8]>>> + '_ {
         let mut chunk = Vec::new().into_iter();
-        // Where those begin that were not listed yet.
+        // Fragments that begin before this key were listed.
         let mut next = self.has_range_erases().then(|| Arc::from([]));
         std::iter::from_fn(move || {
             if chunk.len() == 0 {
@@ -127,12 +128,12 @@ impl Memtable {
         })
     }
 
-    /// What range erases at or before `at` say of `key`, and how far they say the same of other keys.
+    /// The newest range erase at or before `at` that covers `key`, and how far the same is true for other keys.
     pub fn cover_around(&self, key: &[u8], at: Version, direction: Direction) -> CoverAround {
         self.range_erases.read().cover_around(key, at, direction)
     }
 
-    /// Every row, sorted by key and from newest to oldest version; for a flush, when nobody applies any more.
+    /// Every row, sorted by key and from the newest to the oldest version. It is for a flush, when no more rows are applied.
     pub fn all_versions(&self) -> impl Iterator<Item = MemRow> + '_ {
         self.rows.iter().map(|entry| entry.key().clone())
     }
@@ -148,9 +149,9 @@ impl Memtable {
         })
     }
 
-    /// How much memory this takes, with the allocator's and the skip list's own; `row` and `fragments` show the
-    /// arithmetic. Never much less than the truth: rows that were replaced are counted although they are freed some time
-    /// later.
+    /// How much memory this takes in bytes, with the overhead of the allocator and of the skip list; `row` and `fragments` show
+    /// the arithmetic. The estimate is never much too small. It may be too large, because rows that were replaced are counted
+    /// even after they are freed.
     pub fn bytes(&self) -> u64 {
         size_of::<Self>() as u64
             + self.row_bytes.load(Ordering::Relaxed)
@@ -162,7 +163,7 @@ impl Memtable {
         self.rows.len() as u64
     }
 
-    /// How many of them are erases.
+    /// How many erases of single rows were applied.
     pub fn erases(&self) -> u64 {
         self.erase_count.load(Ordering::Relaxed)
     }

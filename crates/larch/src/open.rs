@@ -116,7 +116,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, opener: F
     jobs::begin(&core);
     core.warm_kept_tables();
     if core.env.options.warm_from_last {
-        core.background.warmth.want_state();
+        core.background.warmth.request_state();
         core.background.wake_warm();
     }
     Ok(core)

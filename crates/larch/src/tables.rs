@@ -1,4 +1,5 @@
-//! Changes of whole tables: importing rows as files, and tables that share files with others.
+//! Changes whole tables: creates, alters and drops them, imports rows as files, and lets tables share files. It does not know
+//! single commits.
 
 pub mod change;
 pub mod define;

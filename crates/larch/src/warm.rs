@@ -1,5 +1,6 @@
-//! Bringing pages to memory before they are asked for: a range that a caller names, tables that are to be in memory, what
-//! was in memory when the database was closed, and for new files what was in memory of the files that they replace.
+//! Loads pages before a reader asks for them: a range that a caller names, tables that are to be in memory, the pages that
+//! were in memory at the last close, and the pages of new files that replace pages in memory. It does not know the policy of
+//! the cache.
 
 pub mod heat;
 pub mod install;

@@ -1,4 +1,5 @@
-//! The way in: batches become commits, commits become rows in memory, and memory becomes files of level 0.
+//! The way of writes: batches become commits, commits become rows in memory, and memory becomes files of level 0. It does not
+//! know the levels below.
 
 pub mod batch;
 pub mod commit;

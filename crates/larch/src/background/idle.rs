@@ -1,5 +1,5 @@
 //! The job of an idle database: it closes the log and the manifest, releases buffers, and freezes memtables with many erased
-//! rows, so that a flush and a compaction remove these rows. The job never waits for a lock.
+//! rows, so that a flush and a compaction remove these rows. It does not know how they do that, and never waits for a lock.
 
 use crate::core::{Core, StopOnPanic};
 use crate::error::Error;
@@ -9,16 +9,16 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use os::{Job, Polled};
 use std::time::Duration;
 
-/// A database is idle after this time without a write. Opening its files again takes some 10 us.
+/// A database is idle after this time without a write. Opening its log and manifest again takes about 10 us.
 pub const IDLE_TIME: Duration = Duration::from_secs(1);
 
 /// The job of an idle database.
 #[derive(Debug)]
 pub struct IdleJob {
     core: Weak<Core>,
-    /// Uses of the files at the last poll.
+    /// How often the files had been used at the last poll.
     seen: AtomicU64,
-    /// The next version when freezing memtables failed last: before there is a commit it is not tried again.
+    /// The next version when freezing memtables failed last. It is not tried again before there is a new commit.
     failed_at: AtomicU64,
 }
 
@@ -41,7 +41,7 @@ impl Job for IdleJob {
             return Polled::Idle;
         }
         if let Err(error) = core.env.log_disk.rest() {
-            // What was written last may be gone: as after any failed sync of a log.
+            // As after every failed sync of a log, the last writes may be lost.
             core.stop_writes(Error::io("sync the log or manifest of", &core.env.directory, error));
         }
         Polled::Idle
@@ -56,7 +56,7 @@ impl IdleJob {
         let Some(mut writer) = core.writes.writer.try_lock() else { return false };
         if let Some(writer) = writer.as_mut() {
             let next = writer.next_version().0;
-            // Nothing is lost if it fails: the next commit makes what it needs.
+            // If it fails nothing is lost: the next commit makes the log and the memtables that it needs.
             if self.failed_at.load(Ordering::Relaxed) != next && freeze_erased(core, writer).is_err() {
                 self.failed_at.store(next, Ordering::Relaxed);
             }

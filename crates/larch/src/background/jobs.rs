@@ -1,4 +1,4 @@
-//! Begins the jobs of a database. The only file that knows all of them.
+//! Begins the jobs of a database. It is the only file that knows all jobs, and it does not know what they do.
 
 use super::Workers;
 use super::idle::{IDLE_TIME, IdleJob};
@@ -22,7 +22,7 @@ pub fn begin(core: &Arc<Core>) {
         scrub: threads.worker(Priority::Low, Arc::new(ScrubJob::new(weak()))),
         idle: threads.worker(Priority::Low, Arc::new(IdleJob::new(weak()))),
     };
-    // A reader may end after the last handle, and in a child process.
+    // A reader may end after the last handle, or in a child process. Then there is no job to wake.
     let (compact, origin) = (Arc::downgrade(&workers.compact), ProcessOrigin::here());
     core.views.snapshots.on_gone(move || {
         if let Some(compact) = compact.upgrade().filter(|_| origin.is_here()) {

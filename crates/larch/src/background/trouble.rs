@@ -1,8 +1,8 @@
-//! Background work that failed: what, why, and when it is tried again. It does not know how the work is done.
+//! Remembers background work that failed: what, why, and when it is tried again. It does not know how the work is done.
 //!
-//! A flush or compaction that fails is tried again after a time that doubles from [`FIRST_RETRY`] to [`LONGEST_RETRY`]; only
-//! a compaction whose input is corrupt is not, since trying again would read the same bytes. A failure is forgotten when the
-//! same work succeeds, whoever does it.
+//! A flush or compaction that fails is tried again after a time that doubles from [`FIRST_RETRY`] to [`LONGEST_RETRY`]. Only a
+//! compaction whose input is corrupt is not tried again, because it would read the same bytes. A failure is forgotten when the
+//! same work succeeds, in the background or for a caller.
 //!
 //! Thread safe.
 
@@ -14,13 +14,13 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Time to the first retry. A descriptor or a lock that was missing is often there again by then.
+/// The time before the first retry. A file descriptor that was missing is often free again by then.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 
-/// Longest time between two tries: how long a database notices late that a full disk has room again.
+/// The longest time between two tries, and so the longest time before a database notices that a full disk has room again.
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
 
-/// Background work that failed and has not succeeded since.
+/// Background work that failed and has not succeeded since. [`Metrics::troubles`](crate::Metrics::troubles) lists it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Trouble {
@@ -28,13 +28,13 @@ pub struct Trouble {
     pub work: FailedWork,
     /// Why it failed the last time.
     pub cause: Error,
-    /// How often it failed in a row.
+    /// How many tries in a row have failed.
     pub attempts: u32,
-    /// Time until it is tried again by itself. `None` if it is not, because a file is corrupt.
+    /// The time until the next try. `None` if there is none, because a file is corrupt.
     pub retry_in: Option<Duration>,
 }
 
-/// Work that is done in the background.
+/// Background work that can fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailedWork {
@@ -44,7 +44,7 @@ pub enum FailedWork {
     Compaction(String),
 }
 
-/// What failed, of one database.
+/// The failed background work of one database.
 #[derive(Debug, Default)]
 pub struct Troubles {
     flush: Mutex<Option<WorkFailure>>,
@@ -57,12 +57,12 @@ pub struct Troubles {
 struct WorkFailure {
     cause: Error,
     attempts: u32,
-    /// When it is tried again, by the machine's clock; `None` for never.
+    /// When it is tried again, on the clock of the machine; `None` for never.
     next: Option<Duration>,
 }
 
 impl Trouble {
-    /// As an event.
+    /// The event that reports it.
     pub(crate) fn event(&self) -> Event {
         let work = match self.work {
             FailedWork::Flush => "a flush",
@@ -99,7 +99,7 @@ fn retry_after(attempts: u32) -> Duration {
 }
 
 impl Troubles {
-    /// A flush failed.
+    /// Notes that a flush failed.
     pub fn flush_failed(&self, cause: &Error, now: Duration) -> Trouble {
         let mut flush = self.flush.lock();
         let failure = WorkFailure::after(flush.as_ref(), cause, false, now);
@@ -110,18 +110,18 @@ impl Troubles {
         trouble
     }
 
-    /// A flush succeeded.
+    /// Notes that a flush succeeded.
     pub fn flush_succeeded(&self) {
         *self.flush.lock() = None;
     }
 
-    /// How long flushes have to wait still; nothing if they need not.
+    /// How much longer flushes have to wait; `None` if they need not wait.
     pub fn flush_waits(&self, now: Duration) -> Option<Duration> {
         let next = self.flush.lock().as_ref()?.next?;
         (now < next).then(|| next - now)
     }
 
-    /// Lets the next flush begin at once: somebody asked for it.
+    /// Lets the next flush begin at once, because a caller asked for it.
     pub fn retry_flush_now(&self) {
         if let Some(failure) = &mut *self.flush.lock() {
             failure.next = Some(Duration::ZERO);
@@ -133,12 +133,12 @@ impl Troubles {
         self.flush.lock().as_ref().map(|failure| failure.cause.clone())
     }
 
-    /// Flushes that failed so far.
+    /// How many tries of flushes have failed so far.
     pub fn failed_flushes(&self) -> u64 {
         self.failed_flushes.load(Ordering::Acquire)
     }
 
-    /// A compaction of `table`, which is called `name`, failed.
+    /// Notes that a compaction of `table` failed. `name` is the name of the table.
     pub fn compaction_failed(&self, table: TableId, name: &str, cause: &Error, now: Duration) -> Trouble {
         let mut compactions = self.compactions.lock();
         let failure = WorkFailure::after(compactions.get(&table), cause, cause.is_corruption(), now);
@@ -149,17 +149,17 @@ impl Troubles {
         trouble
     }
 
-    /// A compaction of `table` succeeded.
+    /// Notes that a compaction of `table` succeeded.
     pub fn compaction_succeeded(&self, table: TableId) {
         self.compactions.lock().remove(&table);
     }
 
-    /// Compactions that failed so far.
+    /// How many tries of compactions have failed so far.
     pub fn failed_compactions(&self) -> u64 {
         self.failed_compactions.load(Ordering::Acquire)
     }
 
-    /// Whether a compaction of `table` has to wait still, or is not tried again.
+    /// Whether a compaction of `table` still has to wait, or is not tried again at all.
     pub fn compaction_must_wait(&self, table: TableId, now: Duration) -> bool {
         self.compactions.lock().get(&table).is_some_and(|failure| failure.must_wait(now))
     }
@@ -169,14 +169,14 @@ impl Troubles {
         self.compactions.lock().get(&table).map(|failure| failure.cause.clone())
     }
 
-    /// How long the first compaction that is tried again has to wait, after forgetting tables that do not exist any more.
+    /// The time until the next try of a failed compaction; `None` if there is none. Forgets tables that no longer exist.
     pub fn next_compaction(&self, exists: impl Fn(TableId) -> bool, now: Duration) -> Option<Duration> {
         let mut compactions = self.compactions.lock();
         compactions.retain(|table, _| exists(*table));
         compactions.values().filter_map(|failure| failure.next).min().map(|next| next.saturating_sub(now))
     }
 
-    /// All of it. `name` is that of a table.
+    /// All failed work. `name` gives the name of a table, or `None` if it was dropped.
     pub fn all(&self, name: impl Fn(TableId) -> Option<String>, now: Duration) -> Vec<Trouble> {
         let mut all: Vec<Trouble> = Vec::new();
         all.extend(self.flush.lock().as_ref().map(|failure| failure.trouble(FailedWork::Flush, now)));

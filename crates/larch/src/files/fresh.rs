@@ -1,10 +1,10 @@
-//! Files that no manifest names yet, and which an error therefore removes.
+//! Files that no manifest names yet, so that they are removed after an error. It does not know what is in them.
 
 use super::leftovers::Leftovers;
 use os::sync::Arc;
 use std::path::PathBuf;
 
-/// Files that were just written and that no manifest names. They are removed when this is dropped; an install takes them.
+/// Files that were just written and that no manifest names. Dropping this value removes them, unless an install took them.
 #[derive(Debug)]
 pub struct FreshFiles {
     leftovers: Arc<Leftovers>,
@@ -12,32 +12,32 @@ pub struct FreshFiles {
 }
 
 impl FreshFiles {
-    /// None yet.
+    /// No files yet.
     pub fn new(leftovers: &Arc<Leftovers>) -> Self {
         Self { leftovers: leftovers.clone(), paths: Vec::new() }
     }
 
-    /// None, of the same database.
+    /// No files, of the same database.
     pub fn empty(&self) -> Self {
         Self { leftovers: self.leftovers.clone(), paths: Vec::new() }
     }
 
-    /// Takes a file that is about to be created.
+    /// Adds a file that is about to be created.
     pub fn add(&mut self, path: PathBuf) {
         self.paths.push(path);
     }
 
-    /// Takes all files of another.
+    /// Adds all files of another value.
     pub fn append(&mut self, mut other: FreshFiles) {
         self.paths.append(&mut other.paths);
     }
 
-    /// Leaves them to the manifest that names them; the caller removes them no more.
+    /// Gives the files away, to a manifest that names them: dropping this value no longer removes them.
     pub fn take_paths(&mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.paths)
     }
 
-    /// Memory of their names.
+    /// The memory of their names, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.paths.iter().map(|path| (size_of::<PathBuf>() + path.as_os_str().len()) as u64).sum()
     }

@@ -1,6 +1,7 @@
-//! Installing: edits become durable, then visible; and the files that they add get an owner.
+//! Installs edits: they become durable, then visible, and the files that they add become the database's. It does not know why
+//! the files were written.
 //!
-//! There are three outcomes, and this is the only place that tells them apart:
+//! There are three outcomes, and only this file tells them apart:
 //!
 //! | outcome | new files | to the caller |
 //! |---|---|---|
@@ -8,8 +9,8 @@
 //! | not installed: an edit was refused, or the manifest could not be written and was cut back | are removed | an error; it may be tried again |
 //! | unknown: the manifest could not be synced | stay, the next open decides | [`Error::OutcomeUnknown`]; writes are refused |
 //!
-//! Once the manifest has the edits nothing is an error any more: renewing an overgrown manifest and removing files is done
-//! again at the next install, and by the next open.
+//! Once the manifest has the edits, nothing is an error any more. If an overgrown manifest cannot be renewed, or a file cannot
+//! be removed, the next install tries again, and so does the next open.
 
 use super::fresh::FreshFiles;
 use crate::core::{Core, StopOnPanic};
@@ -25,7 +26,8 @@ impl Core {
     /// the edits add and that were written for them.
     ///
     /// # Errors
-    /// See the table above.
+    ///
+    /// See the table in the header of this file.
     pub fn install(&self, edits: &[Edit], fresh: FreshFiles, change: impl FnOnce(&mut View)) -> Result<()> {
         let outcome = {
             let mut manifest = self.writes.manifest.lock();
@@ -38,9 +40,10 @@ impl Core {
         outcome
     }
 
-    /// As [`Core::install`], for who holds the manifest already.
+    /// As [`Core::install`], for a caller that holds the lock of the manifest already.
     ///
     /// # Errors
+    ///
     /// As [`Core::install`].
     pub fn install_in(
         &self,
@@ -49,7 +52,7 @@ impl Core {
         mut fresh: FreshFiles,
         change: impl FnOnce(&mut View),
     ) -> Result<()> {
-        // A panic on the way leaves open what the manifest holds.
+        // After a panic in here it is unknown what the manifest holds.
         let _guard = StopOnPanic(self);
         let outcome = self.write_edits(manifest, edits, &mut fresh, change);
         self.env.opener.forget_early(edits.iter().filter_map(Edit::added_number));
@@ -80,7 +83,8 @@ impl Core {
         for edit in edits {
             files.apply(edit, &self.env.opener, &mut removed).map_err(|why| log.refused(why))?;
         }
-        // From here on they are not ours to remove, but for the one case that is known to leave the manifest as it was.
+        // From here on the manifest may name the files, so they are not removed. Only if the commit is known to have left the
+        // manifest as it was do they become fresh files again.
         let paths = fresh.take_paths();
         match log.commit(edits) {
             EditsOutcome::Durable => {}
@@ -103,7 +107,7 @@ impl Core {
         Ok(())
     }
 
-    /// Begins a new manifest with the current set. After an error edits still go to the old one, if it is not
+    /// Begins a new manifest with the current file set. After an error edits still go to the old manifest, unless it is
     /// [in doubt](ManifestLog::is_in_doubt).
     fn renew_manifest(&self, manifest: &mut ManifestLog) -> Result<()> {
         let mut files = FileSet::clone(&self.views.newest().files);

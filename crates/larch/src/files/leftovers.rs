@@ -1,8 +1,10 @@
-//! Removing files that nothing needs any more: files of tables that are in no file set, flushed logs, old manifests, and
-//! files of work that was given up. It does not know which files those are.
+//! Removes files that nothing needs any more: SSTs that are in no file set, flushed logs, old manifests, and files of work that
+//! failed. It does not know which files these are.
 //!
-//! That a file cannot be removed is never the error of the work that made it useless. The file is a *leftover* then: it is
-//! tried again after each later install, and the next open for writing removes it, since no manifest names it.
+//! If a file cannot be removed, the work that made it useless does not fail. The file becomes a *leftover*: each later install
+//! tries again to remove it, and so does the next open for writing, because no manifest names the file.
+//!
+//! Thread safe.
 
 use os::Disk;
 use os::process::ProcessOrigin;
@@ -11,10 +13,10 @@ use os::sync::{Arc, Mutex};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Leftovers kept in memory, about 100 bytes each. Those beyond are left to the next open.
+/// Most leftovers that are remembered, with about 100 bytes each. Others wait for the next open.
 const MOST_PATHS: usize = 10_000;
 
-/// Removes files, and keeps the names of those that are still there.
+/// Removes files, and remembers the files that could not be removed.
 #[derive(Debug)]
 pub struct Leftovers {
     disk: Arc<dyn Disk>,
@@ -42,7 +44,7 @@ impl Leftovers {
         }
     }
 
-    /// Tries leftovers again, up to the first that still cannot be removed: what hinders one mostly hinders all.
+    /// Tries again to remove leftovers, up to the first that still cannot be removed: the cause is mostly the same for all.
     pub fn retry(&self) {
         let mut paths = std::mem::take(&mut *self.paths.lock());
         while let Some(path) = paths.last() {
@@ -52,7 +54,7 @@ impl Leftovers {
             paths.pop();
         }
         if let Some(path) = paths.pop() {
-            // Behind the others, in case it alone is the trouble.
+            // The next time it is tried last, in case only this file cannot be removed.
             paths.insert(0, path);
             self.paths.lock().append(&mut paths);
         }
@@ -70,12 +72,12 @@ impl Leftovers {
         }
     }
 
-    /// Files that are to be removed and are still there.
+    /// How many leftovers there are.
     pub fn count(&self) -> u64 {
         self.paths.lock().len() as u64
     }
 
-    /// Attempts to remove a file that failed.
+    /// How many attempts to remove a file have failed so far.
     pub fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
@@ -102,7 +104,7 @@ mod tests {
         disk.clear_faults();
         disk.remove(paths[1]).expect("the disk works");
         leftovers.retry();
-        assert_eq!((leftovers.count(), leftovers.failures()), (0, 4), "one was removed by somebody else");
+        assert_eq!((leftovers.count(), leftovers.failures()), (0, 4), "another process removed one");
         assert!(paths.iter().all(|path| !disk.exists(path).expect("the disk works")));
     }
 }

@@ -1,11 +1,11 @@
-//! What the footer of an SST says of the table it was written for, so that a repair finds its way without a manifest.
-//! Nothing else reads it: of a database that is whole the manifest says all this, and says it as it is now.
+//! What the footer of an SST says about the table that it was written for, so that a repair and a dump work without a
+//! manifest. Nothing else reads it, because the manifest of an undamaged database has the present names.
 //!
 //! ```text
 //! numbered fields, see sst::format::field:
 //!   128 table id   varint
 //!   129 name       UTF-8
-//!   130 groups     each length-prefixed, in order; left out where the footer has no room for them
+//!   130 groups     each length-prefixed, in order; left out if the footer has no room for them
 //! ```
 
 use crate::manifest::TableInfo;
@@ -17,14 +17,14 @@ const TABLE: u8 = 128;
 const NAME: u8 = 129;
 const GROUPS: u8 = 130;
 
-/// Where a file comes from.
+/// The table that a file was written for. A field is `None` if the footer does not have it.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct FileOrigin {
     /// Id of the table.
     pub table: Option<u32>,
     /// Its name.
     pub name: Option<String>,
-    /// Its column groups, if the footer says them.
+    /// Its column groups.
     pub groups: Option<Vec<String>>,
 }
 
@@ -43,7 +43,7 @@ pub fn encode(table: &TableInfo) -> Vec<u8> {
     if whole.len() <= MAX_ORIGIN_BYTES { whole } else { out }
 }
 
-/// What can be read of it.
+/// Decodes the fields that are valid and leaves out the others.
 pub fn decode(mut bytes: &[u8]) -> FileOrigin {
     let mut origin = FileOrigin::default();
     while let Some(Field { number, bytes: mut field }) = Field::take(&mut bytes) {

@@ -1,5 +1,6 @@
-//! Sorted rows and range erases to files of a bounded size, cut between keys. A row comes in parts, one for each column
-//! group of the table. The files are removed unless they are installed (see `install.rs`).
+//! Writes sorted rows and range erases to files of a bounded size, each of which ends between two keys. A row comes in parts,
+//! one for each column group of the table. It does not know where rows come from; the files are removed unless they are
+//! installed (see `install.rs`).
 
 use crate::core::Core;
 use crate::core::environment::Environment;
@@ -13,65 +14,67 @@ use os::Access;
 use os::sync::Arc;
 use sst::{KeyRange, Meta, RangeErase, RowKind, SstBuilder, Version};
 
-/// Bytes of a file after which the memory of its builder is looked at again.
-const LOOK_BYTES: u64 = 64 << 10;
+/// The memory of the builder is measured each time the file has grown by this many bytes.
+const MEASURE_BYTES: u64 = 64 << 10;
 
 /// Files being written for one table.
 pub struct Outputs {
     core: Arc<Core>,
     table: Arc<TableInfo>,
     file_bytes: u64,
-    /// The range erase added last, or what of it no file has yet. It waits for the next one, which may go on where it ends,
-    /// and for the end of the file, which may cut it.
+    /// The range erase that was added last, or the part of it that is in no file yet. The next range erase may continue it, and
+    /// the end of the file may cut it, so it is not written at once.
     erase: Option<RangeErase>,
-    /// Whether nothing lies deeper, so that an erase with nothing to hide can go. Says which filter files get, too.
+    /// Whether no deeper level has keys in the range, so that an erase that hides nothing is left out. It also decides which
+    /// filter the files get.
     bottom: bool,
-    /// Erases of the current key that are kept only if something older is.
+    /// Erases of the current key, which are written only if an older version follows.
     held_back: Vec<Version>,
     held_key: Vec<u8>,
     open: Option<OpenFile>,
+    /// Numbers and metas of finished files.
     written: Vec<(u64, Meta)>,
-    /// The files of both.
+    /// The open file and the finished ones.
     fresh: FreshFiles,
-    /// The memory of all this.
+    /// The memory of all these fields.
     memory: Holding,
 }
 
 /// Finished files that are not part of the database yet.
 pub struct NewFiles {
-    /// What makes each of them part of a table.
+    /// What the manifest needs to know about each file.
     pub files: Vec<NewFile>,
-    /// Their owner until they are installed.
+    /// Removes them unless they are installed.
     pub fresh: FreshFiles,
 }
 
 struct OpenFile {
     builder: SstBuilder,
     number: u64,
-    /// Length of the file from which on the builder's memory is looked at again.
-    look_at: u64,
+    /// When the file has this length in bytes, the memory of the builder is measured again.
+    measure_at: u64,
 }
 
 impl NewFiles {
-    /// No files of the database that `env` is of.
+    /// No files yet, of the database of `env`.
     pub fn none(env: &Environment) -> Self {
         Self { files: Vec::new(), fresh: FreshFiles::new(&env.opener.leftovers) }
     }
 
-    /// Takes all of another.
+    /// Adds all files of another value.
     pub fn append(&mut self, mut other: Self) {
         self.files.append(&mut other.files);
         self.fresh.append(other.fresh);
     }
 
-    /// Bytes of all files.
+    /// The length of all files, in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.meta.file_bytes).sum()
     }
 }
 
 impl Outputs {
-    /// Files of about `file_bytes`. At the `bottom` nothing lies deeper than they do.
+    /// For files of about `file_bytes`. `bottom` says that no deeper level has keys in their range.
     pub fn new(core: &Arc<Core>, table: &Arc<TableInfo>, file_bytes: u64, bottom: bool) -> Self {
         Self {
             core: core.clone(),
@@ -88,7 +91,11 @@ impl Outputs {
         }
     }
 
-    /// Adds a version whose value is in one piece, as log and memory have it.
+    /// Adds a version whose value is in one piece, as log and memory have it. The order is that of [`Outputs::add`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadParts`] if the value is not made of the parts that the table has; as [`Outputs::add`].
     pub fn add_joined(&mut self, key: &[u8], version: Version, kind: RowKind, value: &[u8]) -> Result<()> {
         let count = self.table.options.groups.len();
         match kind {
@@ -101,7 +108,12 @@ impl Outputs {
         }
     }
 
-    /// Adds a version of a row: keys grow, versions of a key shrink. It has a part for each group, an erase none.
+    /// Adds a version of a row. Keys come in ascending order, and the versions of a key from the newest to the oldest. A put
+    /// has a part for each group, an erase has none.
+    ///
+    /// # Errors
+    ///
+    /// A file could not be created or written.
     pub fn add(&mut self, key: &[u8], version: Version, kind: RowKind, parts: &[&[u8]]) -> Result<()> {
         if self.bottom {
             if !self.held_back.is_empty() && self.held_key != key {
@@ -125,8 +137,12 @@ impl Outputs {
         Ok(self.builder_at(key)?.add(key, version, kind, parts)?)
     }
 
-    /// Adds a range erase: they are sorted and disjoint, and one is added before the rows from its start on are. One without
-    /// versions says nothing.
+    /// Adds a range erase. They are sorted and disjoint, and each is added before the rows from its start on. A range erase
+    /// without versions is ignored.
+    ///
+    /// # Errors
+    ///
+    /// A file could not be created or written.
     pub fn add_erase(&mut self, erase: RangeErase) -> Result<()> {
         if erase.versions.is_empty() {
             return Ok(());
@@ -143,13 +159,14 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes the range erase that waits, if one does, as a whole.
+    /// Writes the whole of the range erase that waits, if there is one.
     fn write_erase(&mut self) -> Result<()> {
         let Some(RangeErase { keys, versions }) = self.erase.take() else { return Ok(()) };
         Ok(self.builder_at(&keys.start)?.add_range_erase(&keys, &versions)?)
     }
 
-    /// The builder of the file that takes what comes at `key`: a new one, which begins there, if the open one is long enough.
+    /// The builder of the file that takes a row or range erase at `key`. If the open file is long enough, this is a new file,
+    /// which begins at `key`.
     fn builder_at(&mut self, key: &[u8]) -> Result<&mut SstBuilder> {
         let mut bytes = self.open.as_ref().map_or(0, |open| open.builder.file_bytes());
         if bytes >= self.file_bytes && self.open.as_ref().is_some_and(|open| open.builder.last_key() < key) {
@@ -160,8 +177,8 @@ impl Outputs {
             self.open = Some(self.create()?);
         }
         let open = self.open.as_mut().expect("created above");
-        if bytes >= open.look_at {
-            open.look_at = bytes + LOOK_BYTES;
+        if bytes >= open.measure_at {
+            open.measure_at = bytes + MEASURE_BYTES;
             let waiting = self.erase.as_ref().map_or(0, erase_bytes) + self.fresh.memory_bytes();
             self.memory.set(open.builder.memory_bytes() + written_bytes(&self.written) + waiting);
         }
@@ -182,10 +199,10 @@ impl Outputs {
         let options = options.build(filter, self.core.env.options.compat);
         let builder = SstBuilder::new(file, path, self.core.env.machine.random.next_u64(), options);
         let builder = builder.with_origin(origin::encode(&self.table));
-        Ok(OpenFile { builder, number, look_at: 0 })
+        Ok(OpenFile { builder, number, measure_at: 0 })
     }
 
-    /// Finishes the open file, which ends before `cut`; `None` is the end of all keys.
+    /// Finishes the open file, which ends before `cut`. Without a `cut` it is the last file.
     fn close(&mut self, cut: Option<&[u8]>) -> Result<()> {
         let Some(mut open) = self.open.take() else { return Ok(()) };
         self.cut_erase(&mut open.builder, cut)?;
@@ -195,7 +212,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes what lies before `cut` of the range erase that waits.
+    /// Writes the part before `cut` of the range erase that waits.
     fn cut_erase(&mut self, builder: &mut SstBuilder, cut: Option<&[u8]>) -> Result<()> {
         let Some(erase) = self.erase.take_if(|erase| cut.is_none_or(|cut| erase.keys.start.as_slice() < cut)) else {
             return Ok(());
@@ -211,7 +228,11 @@ impl Outputs {
         Ok(())
     }
 
-    /// Finishes the last file and returns all of them, for `level`.
+    /// Finishes the last file and returns all files, for `level`. `version_offset` will be added to the versions in them.
+    ///
+    /// # Errors
+    ///
+    /// A file could not be written, or the directory could not be synced.
     pub fn finish(mut self, level: u8, version_offset: u64) -> Result<NewFiles> {
         self.write_erase()?;
         self.close(None)?;
@@ -223,12 +244,12 @@ impl Outputs {
     }
 }
 
-/// Memory of a range erase that waits.
+/// The memory of a range erase that waits, in bytes.
 fn erase_bytes(erase: &RangeErase) -> u64 {
     (erase.keys.heap_bytes() + erase.versions.capacity() * size_of::<Version>()) as u64
 }
 
-/// Memory of what is known of finished files.
+/// The memory of what is known of finished files, in bytes.
 fn written_bytes(written: &[(u64, Meta)]) -> u64 {
     written.iter().map(|(_, meta)| (size_of::<(u64, Meta)>() + meta.heap_bytes()) as u64).sum()
 }

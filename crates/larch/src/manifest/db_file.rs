@@ -1,4 +1,5 @@
-//! A file of the database as a table sees it, and how one is opened. Opening registers a name; nothing is read.
+//! A file of the database as a table sees it, and how it is opened: that registers its name and reads nothing. It does not know
+//! its level.
 
 use super::edit::NewFile;
 use crate::files::leftovers::Leftovers;
@@ -10,7 +11,7 @@ use sst::{KnownGap, Meta, Slice, Sst};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// A file on the disk, seen by one table or by several. Removed when no table sees it any more and nobody reads it.
+/// A file on the disk, seen by one table or by several. It is removed once no table sees it and no reader uses it.
 #[derive(Debug)]
 struct DiskFile {
     file: Arc<PagedFile>,
@@ -29,28 +30,27 @@ impl Drop for DiskFile {
 /// A file of the database as a table sees it.
 #[derive(Debug)]
 pub struct DbFile {
-    /// Its number, growing with age of creation.
+    /// Its number. A file that was created later has a larger number.
     pub number: u64,
-    /// The writer that made it.
+    /// The epoch of the writer that created it.
     pub epoch: u64,
-    /// What is seen of its contents.
+    /// The part of its contents that the table sees.
     pub sst: Arc<Sst>,
-    /// Range erases of it up to this version have been turned into slices of the files they hide, as far as that is
-    /// worth it.
+    /// Its range erases up to this version were turned into slices of the files whose rows they hide, if that was worth it.
     pub cut_through: AtomicU64,
     on_disk: Arc<DiskFile>,
 }
 
 impl DbFile {
-    /// Length in bytes, of all of it.
+    /// The length of the whole file, in bytes.
     pub fn bytes(&self) -> u64 {
         self.sst.meta.file_bytes
     }
 
-    /// Memory of what is known of it, without that of its pages: about 1 KiB. What several tables see is counted for each.
+    /// The memory of what is known about it, in bytes, without its pages: about 1 KiB. If several tables see it, each counts it.
     pub fn memory_bytes(&self) -> u64 {
-        /// Two counts before each of five shared values, what the allocator puts before each of nine, and a lock around the
-        /// handle of an open file.
+        /// Two counts before each of five shared values, what the allocator puts before each of nine allocations, and a lock
+        /// around the handle of an open file.
         const BESIDE_BYTES: usize = 5 * 16 + 9 * 16 + 64;
         let Sst { file, meta, slice, known_gap, .. } = &*self.sst;
         let fixed = size_of::<Self>() + size_of::<Sst>() + size_of::<DiskFile>() + size_of::<PagedFile>();
@@ -66,13 +66,13 @@ impl DbFile {
         self.sst.file.path()
     }
 
-    /// Removes the file from the disk once nobody reads it. For files that are no longer, or never were, in a set.
+    /// Removes the file from the disk once no reader uses it. It is for files that are not in the newest file set.
     pub fn discard(&self) {
         self.on_disk.obsolete.store(true, Ordering::Release);
         self.sst.file.kill();
     }
 
-    /// The same for all tables that see the file.
+    /// A pointer that is the same for all tables that see the file.
     pub(super) fn identity(&self) -> *const PagedFile {
         Arc::as_ptr(&self.on_disk.file)
     }
@@ -82,12 +82,12 @@ impl DbFile {
         self.sst.bounds().contains(key)
     }
 
-    /// Newest version in it.
+    /// The newest version in it.
     pub fn age(&self) -> u64 {
         self.sst.meta.newest.0 + self.sst.version_offset
     }
 
-    /// The same file, of which `slice` is seen; `None`: all.
+    /// The same file for a table that sees `slice` of it; `None` is all of it.
     pub fn sliced(&self, slice: Option<Slice>) -> Self {
         Self {
             number: self.number,
@@ -99,26 +99,26 @@ impl DbFile {
     }
 }
 
-/// What turns an edit into a live file: a registered name, nothing read.
+/// Opens the files that edits name: it registers their names and reads nothing.
 #[derive(Clone, Debug)]
 pub struct FileOpener {
-    /// Where files are.
+    /// The directory of the files.
     pub directory: PathBuf,
-    /// Where they are read.
+    /// The machine that reads them.
     pub machine: Machine,
-    /// The cache their pages go through.
+    /// The cache of their pages.
     pub cache: Arc<PageCache>,
     /// See [`Sst::prefer_flat`].
     pub prefer_flat: bool,
-    /// Files that are opened before they are part of any set.
+    /// Files that were opened before an edit names them.
     pub early: EarlyFiles,
-    /// Files by their numbers that are taken over from a set that was read before.
+    /// Files of a file set that was read before, by their numbers. They are not opened again.
     pub known: Arc<HashMap<u64, Arc<DbFile>>>,
-    /// Removes files that are no longer in any set.
+    /// Removes files that are in no file set any more.
     pub leftovers: Arc<Leftovers>,
 }
 
-/// Files opened before an edit names them, so that pages of them can be in memory when it does. By their numbers.
+/// Files that were opened before an edit names them, by their numbers, so that pages of them can be loaded before the install.
 #[derive(Clone, Debug, Default)]
 pub struct EarlyFiles(Arc<Mutex<HashMap<u64, Arc<DbFile>>>>);
 
@@ -128,14 +128,14 @@ impl FileOpener {
         self.directory.join(sst_name(number, epoch))
     }
 
-    /// Opens a file that an edit will name, with a number that was not used before; [`Self::open`] gives the same then.
+    /// Opens a file that an edit will name. Its number was not used before. The next [`Self::open`] of it returns the same file.
     pub fn open_early(&self, new: &NewFile) -> Arc<DbFile> {
         let file = self.open(new.number, new.epoch, new.version_offset, new.meta.clone());
         self.early.0.lock().insert(new.number, file.clone());
         file
     }
 
-    /// Gives up files opened early that no edit has named.
+    /// Forgets files that were opened early if no edit has named them.
     pub fn forget_early(&self, numbers: impl IntoIterator<Item = u64>) {
         let forgotten: Vec<_> = {
             let mut early = self.early.0.lock();
@@ -144,7 +144,7 @@ impl FileOpener {
         drop(forgotten);
     }
 
-    /// A live file; nothing is read.
+    /// Opens a file; nothing is read.
     pub fn open(&self, number: u64, epoch: u64, version_offset: u64, meta: Meta) -> Arc<DbFile> {
         if let Some(early) = self.early.0.lock().remove(&number) {
             return early;
@@ -160,7 +160,7 @@ impl FileOpener {
     }
 }
 
-/// Name of an SST.
+/// The file name of an SST.
 pub fn sst_name(number: u64, epoch: u64) -> String {
     format!("{number:08}-{epoch}.sst")
 }

@@ -1,4 +1,4 @@
-//! One change of the file set, and its bytes.
+//! One change of the file set, and its bytes. It does not know the file set that it changes.
 //!
 //! ```text
 //! edit:  tag u8 | bytes varint | fields, varints unless said otherwise | extension
@@ -23,9 +23,9 @@
 //! extension: fields that later releases may add, see sst::format::field
 //! ```
 //!
-//! An edit is a numbered field itself: a reader passes over a tag from 128 on that it does not know, and refuses a
-//! smaller one by its number. Manifests without [`EDIT_FIELDS`](crate::log::record::EDIT_FIELDS) among their features have
-//! the same edits without lengths and extensions, in the edit and in its options.
+//! An edit is a numbered field itself: a reader skips an unknown tag from 128 on, and refuses an unknown smaller tag with its
+//! number. Manifests without the feature [`EDIT_FIELDS`](crate::log::record::EDIT_FIELDS) have the same edits without lengths
+//! and extensions, in the edit and in its options.
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
 
@@ -39,20 +39,20 @@ use sst::format::varint;
 use sst::{KeyBounds, Meta, RowRanges, Slice, Version};
 use std::ops::Range;
 
-/// Most ranges of rows that a slice has: what is kept of a file outside it stays small.
+/// Most ranges of rows in a slice, so that the memory for each file stays small.
 pub const MAX_RANGES: usize = 8;
 
-/// How edits follow one another.
+/// How edits are separated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// Back to back: their end is known to who knows their fields.
+    /// Not at all: a reader must know all fields of an edit to find its end.
     Plain,
-    /// As numbered fields.
+    /// Each edit is a numbered field with its length.
     Fields,
 }
 
 impl Framing {
-    /// In a manifest with these features.
+    /// The framing in a manifest with these feature bits.
     pub fn of(features: u32) -> Self {
         if features & EDIT_FIELDS == 0 { Self::Plain } else { Self::Fields }
     }
@@ -61,103 +61,103 @@ impl Framing {
 /// A file that becomes part of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewFile {
-    /// Whose it is.
+    /// The table.
     pub table: TableId,
-    /// Where it stands.
+    /// The level of the file.
     pub level: u8,
-    /// Its name, with the epoch.
+    /// Its number, which is in its name.
     pub number: u64,
-    /// The writer that made it.
+    /// The epoch of the writer that created it, which is in its name too.
     pub epoch: u64,
-    /// Added to the versions in the file.
+    /// What is added to the versions in the file.
     pub version_offset: u64,
-    /// What is known of it.
+    /// Its description, as in its footer.
     pub meta: Meta,
 }
 
-/// A change.
+/// A change of the file set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "edits are short-lived and few")]
 pub enum Edit {
-    /// Identity of the database, first in every manifest.
+    /// The identity of the database. It is the first edit of every manifest.
     Database(u64),
-    /// A new writer: edits and file names carry it from here on.
+    /// The epoch of a new writer, which is in the names of its files.
     Epoch(u64),
-    /// A table is there.
+    /// A new table.
     Table {
-        /// Never reused.
+        /// Its id, which is never used again.
         id: TableId,
-        /// Unique among the tables there are.
+        /// Its name, which no other table has.
         name: String,
-        /// As it is stored; `AlterTable` may follow.
+        /// How it is stored.
         options: TableOptions,
     },
-    /// A table is stored otherwise from here on. Its files stay as they are.
+    /// New options of a table. Its files stay as they are.
     AlterTable {
-        /// Which one.
+        /// The table.
         id: TableId,
         /// Files with smaller numbers may have been written under other options.
         since: u64,
-        /// All of them; the groups are those there were.
+        /// All options. The column groups are the same as before.
         options: TableOptions,
     },
-    /// A table is no more. Its files are removed by the same record.
+    /// A table is dropped, and its files leave the file set.
     DropTable(TableId),
-    /// A file is part of a table.
+    /// A new file of a table.
     AddFile(NewFile),
-    /// A file is not part of a table any more.
+    /// A file is no longer part of a table.
     RemoveFile {
-        /// Whose it was.
+        /// The table.
         table: TableId,
-        /// Where it stood.
+        /// The level of the file.
         level: u8,
         /// Its number.
         number: u64,
     },
-    /// A file that a table sees is seen by another too, as it is, in the same level.
+    /// A second table sees a file: the same part of it, in the same level.
     ShareFile {
-        /// Who sees it.
+        /// The table that sees it already.
         table: TableId,
-        /// Where it stands.
+        /// The level of the file.
         level: u8,
         /// Its number.
         number: u64,
-        /// Who sees it from here on.
+        /// The table that sees it too from now on.
         to: TableId,
     },
-    /// A table sees another part of a file from here on.
+    /// A table sees another part of a file from now on.
     SliceFile {
-        /// Who sees it.
+        /// The table.
         table: TableId,
-        /// Where it stands.
+        /// The level of the file.
         level: u8,
         /// Its number.
         number: u64,
-        /// What is seen; `None`: all.
+        /// The part that the table sees; `None` is all of it.
         slice: Option<Slice>,
     },
-    /// A file stands in another level from here on.
+    /// A file goes to another level.
     MoveFile {
-        /// Whose it is.
+        /// The table.
         table: TableId,
-        /// Where it stood.
+        /// The level of the file so far.
         level: u8,
         /// Its number.
         number: u64,
-        /// Where it goes.
+        /// The new level.
         to: u8,
     },
-    /// Logs with smaller numbers are in files.
+    /// The rows of all logs with smaller numbers are in files.
     OldestLog(u64),
-    /// Numbers from here on are free.
+    /// File numbers from this one on are free.
     NextNumber(u64),
-    /// Every commit up to here is in files or in logs not older than the oldest.
+    /// Every commit up to this version is in files, or in logs that are still needed.
     LastVersion(Version),
-    /// Every commit up to here is in files: what a database opened read-only shows.
+    /// Every commit up to this version is in files. A database opened read-only shows this version.
     FlushedVersion(Version),
-    /// Table ids from here on are free.
+    /// Table ids from this one on are free.
     NextTable(u32),
-    /// The oldest release that the writer of this manifest wanted to be able to read it.
+    /// The oldest release that must be able to read what the writer of this manifest writes.
     WrittenFor(String),
 }
 
@@ -183,7 +183,7 @@ impl Edit {
         }
     }
 
-    /// Whether files or memtables leave the view with it, which are freed once no older view is held.
+    /// Whether files or memtables leave the view with it. They are freed once no reader holds an older view.
     pub fn frees(&self) -> bool {
         matches!(self, Self::RemoveFile { .. } | Self::DropTable(_) | Self::OldestLog(_))
     }
@@ -253,7 +253,11 @@ impl Edit {
         }
     }
 
-    /// Takes an edit off the front of `bytes`; `None` is one that a newer release wrote and this one may pass over.
+    /// Takes an edit off the front of `bytes`. `None` stands for an edit of a newer release that this one may skip.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are no edit, or only a newer release can read it.
     pub fn decode(bytes: &mut &[u8], framing: Framing) -> Result<Option<Self>, Unreadable> {
         if framing == Framing::Plain {
             let (&tag, rest) = bytes.split_first().ok_or_else(malformed)?;
@@ -283,7 +287,8 @@ impl Edit {
         }
     }
 
-    /// `None` if they are malformed, or for what `why` then says.
+    /// Takes the fields of an edit with a known tag off the front of `bytes`. `None` if they are malformed; then `why` may have a
+    /// better reason than that.
     fn decode_fields(tag: u8, bytes: &mut &[u8], framing: Framing, why: &mut Unreadable) -> Option<Self> {
         if tag == 1 {
             let (id, rest) = bytes.split_first_chunk()?;
@@ -380,7 +385,7 @@ fn encode_slice(out: &mut Vec<u8>, slice: Option<&Slice>) {
     }
 }
 
-/// `None` if it is malformed.
+/// Takes a slice off the front of `bytes`; the inner `None` is all of the file. `None` if it is malformed.
 fn decode_slice(bytes: &mut &[u8]) -> Option<Option<Slice>> {
     let (&sliced, rest) = bytes.split_first()?;
     *bytes = rest;

@@ -1,7 +1,8 @@
-//! The live files as an immutable value.
+//! The files of all tables at one moment, as an immutable value. It does not know how it is stored.
 //!
-//! Invariants: level 0 is ordered newest first and its files may overlap; every other level is ordered by key and its
-//! files do not overlap, but for a tie of cut bounds. For one key, what a level says is newer than what deeper ones say.
+//! Invariants: the files of level 0 are ordered from newest to oldest and may overlap. The files of every other level are
+//! ordered by key and do not overlap, except where their bounds were cut to the same bytes. For each key, the versions in a
+//! level are newer than those in deeper levels.
 
 use super::db_file::{DbFile, FileOpener, sst_name};
 use super::edit::{Edit, NewFile};
@@ -20,38 +21,38 @@ use std::collections::hash_map::Entry;
 use std::fmt::Display;
 use std::path::Path;
 
-/// Everything the manifest says, at one moment.
+/// Everything that the manifest describes, at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct FileSet {
-    /// Identity of the database.
+    /// The identity of the database.
     pub database: u64,
-    /// Newest writer.
+    /// The epoch of the newest writer.
     pub epoch: u64,
-    /// Tables.
+    /// The tables with their files.
     pub tables: Tables,
-    /// By number, the files that more than one table sees, and how many do besides one.
+    /// The files that several tables see, by number, with the number of these tables less one.
     shared: RedBlackTreeMap<u64, u32, archery::ArcK>,
-    /// Smallest log number that is still needed.
+    /// The smallest number of a log that is still needed.
     pub oldest_log: u64,
-    /// Next free number.
+    /// The next free number of a file.
     pub next_number: u64,
     /// See [`Edit::LastVersion`].
     pub last_version: Version,
     /// See [`Edit::FlushedVersion`].
     pub flushed_version: Version,
-    /// Next free table id.
+    /// The next free table id.
     pub next_table: u32,
-    /// See [`Edit::WrittenFor`]; `None`: the manifest is older than the edit.
+    /// See [`Edit::WrittenFor`]. `None` if the manifest is older than this kind of edit.
     pub written_for: Option<String>,
 }
 
 /// Why an edit cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditRefusal {
-    /// The table is not there; perhaps it was dropped.
+    /// The table does not exist; perhaps it was dropped.
     #[error("table {} is not there", .0.0)]
     NoTable(TableId),
-    /// It contradicts what is there, or itself.
+    /// It contradicts the file set, or itself.
     #[error("{0}")]
     Contradiction(String),
 }
@@ -63,15 +64,17 @@ impl From<String> for EditRefusal {
 }
 
 impl FileSet {
-    /// That of a new database.
+    /// The file set of a new database.
     pub fn new(database: u64) -> Self {
         Self { database, next_number: 1, ..Self::default() }
     }
 
-    /// Makes this the set after `edit`; files that leave it go to `removed`, for the caller to discard once the edit is
-    /// durable.
+    /// Applies `edit`. Files that leave the set are added to `removed`, and the caller discards them once the edit is durable.
     ///
-    /// The last number, table id and version there can be are refused: what comes next would have none.
+    /// # Errors
+    ///
+    /// Why the edit cannot be applied. A part of it may have been applied then. The greatest possible
+    /// number, table id and version are refused, because there would be none after them.
     pub fn apply(
         &mut self,
         edit: &Edit,
@@ -157,7 +160,7 @@ impl FileSet {
                     }
                 }
                 let sliced = Arc::new(file.sliced(slice.clone()));
-                // A bound has moved inward, so that the place in the level may be another.
+                // A bound has moved inward, so the place of the file in its level may have changed.
                 self.take_file(*table, *level, *number)?;
                 self.add_file(*table, *level, sliced)?;
             }
@@ -180,8 +183,12 @@ impl FileSet {
         Ok(())
     }
 
-    /// Refuses a database that already holds what `release` does not read: nothing that is written from here on would make it
-    /// readable.
+    /// Refuses a database that already has a file that `release` cannot read: nothing that is written from now on would make the
+    /// database readable for it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadOptions`] with the file and the feature.
     pub fn check_readable_by(&self, release: Release) -> Result<()> {
         let known = release.features(Format::Sst);
         for (_, file) in self.tables.values().flat_map(|table| table.files()) {
@@ -197,7 +204,7 @@ impl FileSet {
         Ok(())
     }
 
-    /// All files by their numbers; one that several tables see counts once.
+    /// All files by their numbers. A file that several tables see is there once.
     pub fn files_by_number(&self) -> HashMap<u64, Arc<DbFile>> {
         let files = self.tables.values().flat_map(|table| table.files());
         files.map(|(_, file)| (file.number, file.clone())).collect()
@@ -217,7 +224,7 @@ impl FileSet {
         file.ok_or_else(|| not_there(table, level, number))
     }
 
-    /// A table sees `file` no more; the last one leaves it to `removed`.
+    /// One table no longer sees `file`. If it was the last table that saw it, the file is added to `removed`.
     fn hide(&mut self, file: &Arc<DbFile>, removed: &mut Vec<Arc<DbFile>>) {
         match self.shared.get(&file.number).copied() {
             None => removed.push(file.clone()),
@@ -234,17 +241,21 @@ impl FileSet {
         self.tables.change(&table, change).ok_or(EditRefusal::NoTable(table))
     }
 
-    /// Puts `file` where its keys or its age say.
+    /// Adds `file` to a level, at the place that its keys or its age give it.
+    ///
+    /// # Errors
+    ///
+    /// The table does not exist, or it has the file already.
     pub fn add_file(&mut self, table: TableId, level: u8, file: Arc<DbFile>) -> Result<(), EditRefusal> {
         let place = |other: &Arc<DbFile>| match level {
-            // Newest first; a file's newest version is its age.
+            // Newest first: the age of a file is its newest version.
             0 => (file.age(), file.number) < (other.age(), other.number),
             _ => by_keys(other) < by_keys(&file),
         };
         self.change(table, |files| {
             let files = files.level_mut(level);
             let at = files.partition_point(place);
-            // Twice in one place would leave the order open. Elsewhere in the level, two of one number do not meet.
+            // Two equal files would have no order. A file with this number elsewhere in the level would not be next to it.
             if files.get(at).is_some_and(|other| other.number == file.number) {
                 return Err(format!("file {} is in level {level} of table {} already", file.number, table.0).into());
             }
@@ -253,7 +264,11 @@ impl FileSet {
         })?
     }
 
-    /// Takes a file out without making it obsolete.
+    /// Takes a file out of a level. The file stays on the disk.
+    ///
+    /// # Errors
+    ///
+    /// The table or the file does not exist.
     pub fn take_file(&mut self, table: TableId, level: u8, number: u64) -> Result<Arc<DbFile>, EditRefusal> {
         self.change(table, |files| {
             let files = files.level_mut(level);
@@ -262,7 +277,7 @@ impl FileSet {
         })?
     }
 
-    /// Edits that lead from nothing to this set.
+    /// The edits that lead from an empty file set to this one.
     pub fn edits(&self) -> impl Iterator<Item = Edit> {
         let head = [
             Edit::Database(self.database),
@@ -274,14 +289,14 @@ impl FileSet {
             Edit::NextTable(self.next_table),
         ];
         let written_for = self.written_for.clone().map(Edit::WrittenFor);
-        // Where a file was named first: tables after that share it.
+        // Which table named a file first, and in which level. Later tables share it.
         let mut named: HashMap<*const PagedFile, (TableId, u8)> = HashMap::new();
         let mut slices: Vec<Edit> = Vec::new();
         let mut edits = Vec::new();
         for table in self.tables.values() {
             let TableInfo { id, name, options, since } = &*table.info;
             edits.push(Edit::Table { id: *id, name: name.clone(), options: options.clone() });
-            // Of use as long as a file is older.
+            // It is needed only if a file is older.
             if table.files().any(|(_, file)| file.number < *since) {
                 edits.push(Edit::AlterTable { id: *id, since: *since, options: options.clone() });
             }
@@ -307,7 +322,7 @@ impl FileSet {
                         }
                     }
                 }
-                // Shared whole, then cut.
+                // The file is shared as a whole first. The slice is applied at the end.
                 if sst.slice.is_some() {
                     slices.push(Edit::SliceFile { table: *id, level, number, slice: sst.slice.as_deref().cloned() });
                 }
@@ -317,8 +332,7 @@ impl FileSet {
     }
 }
 
-/// Where a file stands in a sorted level: by its low bound, among files that tie there by its high one, which is none for
-/// the greatest.
+/// What a sorted level is ordered by: the low bound, then the high bound (the greatest is `None`), then the number.
 fn by_keys(file: &DbFile) -> (&[u8], bool, Option<&[u8]>, u64) {
     let KeyBounds { low, high } = file.sst.bounds();
     (low, high.is_none(), high.as_deref(), file.number)
@@ -328,7 +342,7 @@ fn not_there(table: TableId, level: u8, number: u64) -> EditRefusal {
     format!("file {number} is not in level {level} of table {}", table.0).into()
 }
 
-/// `number`, unless it is the last there can be.
+/// `number`, unless it is the greatest possible one.
 fn not_last<T: PartialEq + Display>(number: T, last: T, what: &str) -> Result<T, String> {
     if number != last { Ok(number) } else { Err(format!("{what} {number} is the last there can be")) }
 }

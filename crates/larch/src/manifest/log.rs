@@ -1,11 +1,14 @@
-//! The manifest on disk: a record log of edits, and the file `CURRENT` that names it.
+//! The manifest on disk: a log of edits, and the file `CURRENT` that names it. It does not know what edits mean.
 //!
-//! Every open for writing starts a new manifest with the whole set in its first records, and so does a manifest that has
-//! doubled: a torn tail of an earlier process is never appended to and no manifest grows for ever. `CURRENT` is replaced by a
-//! rename once the new one is durable.
+//! Every open for writing starts a new manifest, whose first records hold the whole file set. So does a manifest that has grown
+//! to twice its first length. So no process appends to a torn tail that another one left, and no manifest grows without end.
+//! `CURRENT` is replaced by a rename once the new manifest is durable.
 //!
-//! Invariant: edits are appended to a manifest only while `CURRENT` names it and no other. When the rename was tried and may
-//! or may not be durable, both manifests say the same, and [`ManifestLog::is_in_doubt`] until the rename has succeeded.
+//! Invariant: edits are appended to a manifest only while `CURRENT` is known to name it. If a rename failed, it is unknown which
+//! of two manifests `CURRENT` names. Both describe the same file set, and the manifest [is in doubt](ManifestLog::is_in_doubt)
+//! until the rename has succeeded.
+//!
+//! It belongs to one thread at a time.
 
 use super::db_file::FileOpener;
 use super::edit::{Edit, Framing};
@@ -21,57 +24,69 @@ use std::path::{Path, PathBuf};
 const CURRENT: &str = "CURRENT";
 const CURRENT_NEW: &str = "CURRENT.new";
 
-/// Edits of the initial set go into records of about this size, so that they can be read piecemeal.
+/// The edits of the first file set go into records of about this size, so that a reader needs little memory.
 const RECORD_BYTES: usize = 1 << 20;
 
-/// Name of a manifest.
+/// The file name of manifest `number`.
 pub fn manifest_name(number: u64) -> String {
     format!("MANIFEST-{number:08}")
 }
 
-/// Appends edits.
+/// A manifest to which edits are appended.
 #[derive(Debug)]
 pub struct ManifestLog {
     writer: RecordWriter,
     scratch: Vec<u8>,
     number: u64,
-    /// Length with the initial set alone.
+    /// Its length with the first file set alone.
     initial_bytes: u64,
-    /// A manifest with the same set that is to take this one's place, written and synced. `CURRENT` may name it already.
+    /// A manifest with the same file set, written and synced, that is to replace this one. `CURRENT` may name it already.
     successor: Option<Box<ManifestLog>>,
 }
 
-/// What became of edits.
+/// Whether the manifest has the edits of a commit.
 #[derive(Debug)]
 pub enum EditsOutcome {
-    /// The manifest has them, durably.
+    /// It has them, and they are durable.
     Durable,
-    /// The manifest is as it was.
+    /// It has not: the manifest is as it was before.
     Not(LogError),
-    /// They were appended, and the sync failed. The next open says what the manifest holds.
+    /// They were appended, but the sync failed. The next open finds out whether the manifest has them.
     Unknown(LogError),
 }
 
 impl ManifestLog {
     /// Whether `directory` holds a database.
+    ///
+    /// # Errors
+    ///
+    /// The disk cannot tell.
     pub fn exists(machine: &Machine, directory: &Path) -> Result<bool> {
         let current = directory.join(CURRENT);
         machine.disk.exists(&current).map_err(|error| Error::io("look for", &current, error))
     }
 
-    /// The error about a directory that has files of a database, but nothing that says which of them count.
+    /// The error about a directory that has files of a database but no `CURRENT`, so that it is unknown which of them count.
     pub fn current_is_missing(directory: &Path) -> Error {
         LogError::corrupt(&directory.join(CURRENT), 0, "it is missing, but logs or SSTs of a database are there").into()
     }
 
-    /// The path of the manifest that `CURRENT` names, which is there.
+    /// The path of the manifest that `CURRENT` names.
+    ///
+    /// # Errors
+    ///
+    /// `CURRENT` cannot be read or names no manifest, or this manifest does not exist.
     pub fn current(machine: &Machine, directory: &Path) -> Result<PathBuf> {
         let path = Self::named(machine, directory)?;
         Self::check_there(machine, &path)?;
         Ok(path)
     }
 
-    /// The path of the manifest that `CURRENT` names. A writer elsewhere may replace and remove it at any time.
+    /// The path of the manifest that `CURRENT` names. Another process that writes may replace and remove it at any time.
+    ///
+    /// # Errors
+    ///
+    /// `CURRENT` cannot be read, or names no manifest.
     pub fn named(machine: &Machine, directory: &Path) -> Result<PathBuf> {
         let current = directory.join(CURRENT);
         let bytes = machine.disk.read_all(&current).map_err(|error| Error::io("read", &current, error))?;
@@ -93,17 +108,22 @@ impl ManifestLog {
         Err(LogError::corrupt(&path.with_file_name(CURRENT), 0, format!("it names {name}, which is not there")).into())
     }
 
-    /// Reads the set that the newest manifest describes, beside a writer elsewhere that may append to it, replace it and
-    /// remove it meanwhile.
+    /// Reads the file set that the newest manifest describes. Meanwhile another process may append to it, replace it and remove
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// The manifest cannot be read.
     pub fn read_newest(machine: &Machine, directory: &Path, opener: &FileOpener) -> Result<FileSet> {
         loop {
             let path = Self::named(machine, directory)?;
-            // What is appended while it is read is left out: then this is the set of a moment ago.
+            // What is appended while it is read may be left out. Then this is the file set of a moment ago.
             let error = match Self::read(machine, &path, opener) {
                 Ok(files) => return Ok(files),
                 Err(error) => error,
             };
-            // A writer removes a manifest after `CURRENT` names the next one. As long as it names this one, the error stands.
+            // A writer removes a manifest only after `CURRENT` names the next one. So if it still names this one, the error is
+            // real.
             if Self::named(machine, directory)? == path {
                 Self::check_there(machine, &path)?;
                 return Err(error);
@@ -111,14 +131,18 @@ impl ManifestLog {
         }
     }
 
-    /// Reads the set that the manifest at `path` describes.
+    /// Reads the file set that the manifest at `path` describes.
+    ///
+    /// # Errors
+    ///
+    /// The manifest cannot be read.
     pub fn read(machine: &Machine, path: &Path, opener: &FileOpener) -> Result<FileSet> {
         let mut set = FileSet::default();
         Self::read_into(&mut set, machine, path, opener)?;
         Ok(set)
     }
 
-    /// As [`ManifestLog::read`], up to the first damage, which is the answer's second part.
+    /// Reads the manifest at `path` up to its first damage. Returns the file set, and the error about the damage if there is any.
     pub fn read_to_damage(machine: &Machine, path: &Path, opener: &FileOpener) -> (FileSet, Option<Error>) {
         let mut set = FileSet::default();
         let outcome = Self::read_into(&mut set, machine, path, opener);
@@ -141,8 +165,7 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// What a refused edit of this manifest is to who wanted it. A table may have been dropped since the edit was made,
-    /// which is void then.
+    /// The error for the caller whose edit was refused. If its table was dropped meanwhile, this is no corruption.
     pub fn refused(&self, refusal: EditRefusal) -> Error {
         match refusal {
             EditRefusal::NoTable(id) => Error::NoSuchTable(format!("#{}, dropped", id.0)),
@@ -154,6 +177,10 @@ impl ManifestLog {
 
     /// Starts manifest `number` with `set`, for readers of the release `compat` and later ones, and makes it the current
     /// one.
+    ///
+    /// # Errors
+    ///
+    /// A file could not be written.
     pub fn create(machine: &Machine, directory: &Path, number: u64, set: &FileSet, compat: Release) -> Result<Self> {
         let log = Self::write(machine, directory, number, set, compat)?;
         log.prepare_current(machine, directory)?;
@@ -181,7 +208,7 @@ impl ManifestLog {
         Ok(log)
     }
 
-    /// Writes its name where a rename makes it the current one.
+    /// Writes its name to `CURRENT.new`, so that a rename makes it the current manifest.
     fn prepare_current(&self, machine: &Machine, directory: &Path) -> Result<()> {
         let new = directory.join(CURRENT_NEW);
         let io = |action| move |error| Error::io(action, &directory.join(CURRENT_NEW), error);
@@ -193,8 +220,12 @@ impl ManifestLog {
         file.sync().map_err(io("sync"))
     }
 
-    /// Goes on in a new manifest `number` that begins with `set`, which is what this one describes. After an error this one
-    /// is still in use; if it is [in doubt](Self::is_in_doubt), only once a later call has succeeded.
+    /// Replaces this manifest by a new one with `number`, which begins with `set`: the file set that this one describes.
+    ///
+    /// # Errors
+    ///
+    /// A file could not be written. Then this manifest is still in use. But if it [is in doubt](Self::is_in_doubt), it takes no
+    /// edits before a later call has succeeded.
     pub fn renew(
         &mut self,
         machine: &Machine,
@@ -225,37 +256,37 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// Whether `CURRENT` may or may not name another manifest, so that no edits can be appended to either before
+    /// Whether it is unknown if `CURRENT` names this manifest or its successor. Then no edits can be appended before
     /// [`ManifestLog::renew`] has succeeded.
     pub fn is_in_doubt(&self) -> bool {
         self.successor.is_some()
     }
 
-    /// Leaves a proof behind: without it a damaged last record would look like one that was never finished, and the
-    /// edits in it would be forgotten in silence. If that fails, the next record is the proof.
+    /// Appends a proof that all edits so far are durable. Without it a damaged last record would look like a record that was
+    /// never finished, and its edits would be lost without an error. If this fails, the next record is the proof.
     fn append_proof(&mut self) {
         self.writer.append_proof().ok();
     }
 
-    /// Whether it is mostly about what is no more, so that a new one would be worth its writing: it has grown by
-    /// `slack_bytes` and its initial length.
+    /// Whether a new manifest is worth writing, because this one is mostly about files that no longer exist: it has grown by
+    /// its initial length and `slack_bytes`.
     pub fn is_overgrown(&self, slack_bytes: u64) -> bool {
         self.writer.end() > 2 * self.initial_bytes + slack_bytes
     }
 
-    /// Where the next record will start, and the length with the initial set alone.
+    /// Where the next record will start, and the length with the first file set alone.
     #[cfg(test)]
     pub fn lengths(&self) -> (u64, u64) {
         (self.writer.end(), self.initial_bytes)
     }
 
-    /// Releases the buffers that it lays out records in.
+    /// Releases the buffers in which it encodes records.
     pub fn give_back(&mut self) {
         self.writer.give_back();
         self.scratch = Vec::new();
     }
 
-    /// What it keeps to lay out records in.
+    /// The memory of these buffers, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.writer.memory_bytes() + self.scratch.capacity() as u64
     }
@@ -266,7 +297,11 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// Appends edits that take effect together and makes them durable.
+    /// Appends edits that take effect together, and makes them durable.
+    ///
+    /// # Panics
+    ///
+    /// If the manifest is in doubt.
     pub fn commit(&mut self, edits: &[Edit]) -> EditsOutcome {
         assert!(!self.is_in_doubt(), "the caller renews a manifest in doubt");
         self.scratch.clear();
@@ -287,7 +322,7 @@ impl ManifestLog {
     }
 }
 
-/// Puts `CURRENT.new` in the place of `CURRENT`. After an error it may or may not be there, now or after a crash.
+/// Replaces `CURRENT` by `CURRENT.new`. After an error it is unknown which of the two is `CURRENT`, now and after a crash.
 fn make_current(machine: &Machine, directory: &Path) -> Result<()> {
     let new = directory.join(CURRENT_NEW);
     machine.disk.rename(&new, &directory.join(CURRENT)).map_err(|error| Error::io("rename", &new, error))?;
@@ -302,7 +337,8 @@ fn apply_record(
 ) -> std::result::Result<(), Unreadable> {
     while !payload.is_empty() {
         let Some(edit) = Edit::decode(&mut payload, framing)? else { continue };
-        // What was removed long ago is gone from the disk, or an orphan, or was moved and comes again: nothing to discard.
+        // Removed files need no discarding: they are gone from the disk, or the open removes them, or a later edit adds them
+        // again in another level.
         set.apply(&edit, opener, &mut Vec::new()).map_err(|why| why.to_string())?;
     }
     Ok(())

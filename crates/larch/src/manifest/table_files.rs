@@ -1,4 +1,4 @@
-//! The files of a table, by level. They know nothing of other tables.
+//! The files of a table, by level. It does not know other tables.
 
 use super::db_file::DbFile;
 use super::table_info::{LEVELS, TableInfo};
@@ -17,12 +17,12 @@ pub struct TableFiles {
 }
 
 impl TableFiles {
-    /// All files, level by level.
+    /// All files with their levels, from level 0 down.
     pub fn files(&self) -> impl Iterator<Item = (usize, &Arc<DbFile>)> {
         self.levels.iter().enumerate().flat_map(|(level, files)| files.iter().map(move |file| (level, file)))
     }
 
-    /// Bytes of a level, of what is seen of its files.
+    /// The bytes of a level that the table sees.
     pub fn level_bytes(&self, level: usize) -> u64 {
         self.levels[level].iter().map(|file| file.sst.visible_bytes()).sum()
     }
@@ -32,7 +32,8 @@ impl TableFiles {
     }
 }
 
-/// Files of `level` (not 0) whose bounds may hold `key`: one, or two where cut bounds tie.
+/// The files of `level` (not 0) that may hold `key` by their bounds: at most one, or several if bounds were cut to the same
+/// bytes.
 pub fn files_with_key<'a>(level: &'a [Arc<DbFile>], key: &[u8]) -> impl Iterator<Item = &'a Arc<DbFile>> {
     let start = level.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
     let end = level[start..].partition_point(|file| file.sst.bounds().low.as_slice() <= key);

@@ -1,22 +1,22 @@
-//! What is known of a table besides its files.
+//! What is known of a table besides its files: its id, its name and its options. It knows no rows.
 
 use crate::options::TableOptions;
 
-/// Levels of a table, 0 and six sorted ones.
+/// How many levels a table has: level 0 and six sorted ones.
 pub const LEVELS: usize = 7;
 
-/// A table, for ever.
+/// The id of a table, which is never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u32);
 
 /// What is known of a table besides its files.
 #[derive(Debug)]
 pub struct TableInfo {
-    /// Identity.
+    /// Its id.
     pub id: TableId,
-    /// Name.
+    /// Its name.
     pub name: String,
-    /// How it is stored now. The groups stay, the rest may be altered.
+    /// How it is stored now. The column groups never change, other options may be altered.
     pub options: TableOptions,
     /// Files with smaller numbers may have been written under other options.
     pub since: u64,

@@ -1,7 +1,7 @@
-//! The tables of a file set, by id and by name. Two sets share what does not differ between them: taking a copy costs a few
-//! reference counts, and a change of one table copies in proportion to the logarithm of their number.
+//! The tables of a file set, by id and by name. File sets share what is equal in them: a copy costs a few reference counts, and
+//! a change of one table copies in proportion to the logarithm of the number of tables. It does not know edits.
 //!
-//! Invariant: `names` and `level0` say what `tables` says.
+//! Invariant: `names` and `level0` agree with `tables`.
 
 use super::table_files::TableFiles;
 use super::table_info::TableId;
@@ -14,17 +14,17 @@ use std::ops::Index;
 pub struct Tables {
     tables: RedBlackTreeMap<TableId, TableFiles, ArcK>,
     names: RedBlackTreeMap<String, TableId, ArcK>,
-    /// The tables that have files in level 0, by how many.
+    /// The tables that have files in level 0, ordered by the number of these files.
     level0: RedBlackTreeSet<(usize, TableId), ArcK>,
 }
 
 impl Tables {
-    /// A table.
+    /// The table `id`.
     pub fn get(&self, id: &TableId) -> Option<&TableFiles> {
         self.tables.get(id)
     }
 
-    /// A table by its name.
+    /// The table with this name.
     pub fn named(&self, name: &str) -> Option<&TableFiles> {
         self.tables.get(self.names.get(name)?)
     }
@@ -44,12 +44,12 @@ impl Tables {
         self.tables.keys()
     }
 
-    /// Names of all tables, sorted.
+    /// The names of all tables, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.keys().map(String::as_str)
     }
 
-    /// The most files that a table has in level 0.
+    /// The greatest number of files that a table has in level 0.
     pub fn most_level0_files(&self) -> usize {
         self.level0.last().map_or(0, |(files, _)| *files)
     }
@@ -65,7 +65,7 @@ impl Tables {
     pub fn remove(&mut self, id: &TableId) -> Option<TableFiles> {
         let table = self.tables.get(id)?.clone();
         self.tables.remove_mut(id);
-        // Another table may have the name by now, in a manifest that says so.
+        // A manifest may have given the name to another table before this one is dropped.
         if self.names.get(&table.info.name) == Some(id) {
             self.names.remove_mut(&table.info.name);
         }
@@ -73,7 +73,7 @@ impl Tables {
         Some(table)
     }
 
-    /// Changes a table, not its name; `None` if it is not there.
+    /// Changes a table, but not its name; `None` if it does not exist.
     pub fn change<T>(&mut self, id: &TableId, change: impl FnOnce(&mut TableFiles) -> T) -> Option<T> {
         let table = self.tables.get_mut(id)?;
         let before = table.levels[0].len();

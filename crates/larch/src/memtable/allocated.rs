@@ -1,7 +1,7 @@
-//! What an allocation takes of memory.
+//! How much memory an allocation takes. It does not know what is allocated.
 
-/// What glibc takes for an allocation of `bytes`: 8 bytes of its own, rounded up to 16, at least 32. Size-class
-/// allocators (jemalloc, mimalloc) waste up to an eighth instead of the header, which is about as much.
+/// The memory that glibc takes for an allocation of `bytes`: 8 bytes more, rounded up to a multiple of 16, at least 32.
+/// Allocators with size classes (jemalloc, mimalloc) have no header but waste up to an eighth, which is about as much.
 pub fn allocated_bytes(bytes: usize) -> u64 {
     ((bytes + 8).next_multiple_of(16)).max(32) as u64
 }

@@ -1,14 +1,14 @@
-//! Walks the keys of a memtable as of a version, in both directions. It does not hide erased keys and does not look at
-//! range erases: the merge above needs the first and asks the memtable for the second.
+//! Walks the keys of a memtable as of a version, in both directions. It does not hide erased keys, because the merge above needs
+//! them, and does not know range erases, because the merge asks the memtable for them.
 //!
-//! The cursor owns its memtable and borrows nothing from the skip list. It takes rows over in chunks that double from 1
-//! to 64: a seek that wants one row pays for one, a scan pays one search for 64 rows. Going forward costs a search a
-//! chunk, going back two a row, since the skip list is linked one way only.
+//! The cursor owns its memtable and borrows nothing from the skip list. It copies rows in chunks, whose size doubles from 1 to
+//! 64: a seek pays for one row, and a scan pays one search for 64 rows. Going forward costs one search for each chunk. Going
+//! back costs two searches for each row, because the skip list is linked in one direction only.
 //!
 //! Invariants:
-//! - The chunk holds neighbouring visible rows in ascending order, one for each key. What is visible as of a version
-//!   does not change, so a chunk never goes stale and a change of direction reuses it.
-//! - `Before` and `After` stand for the two ends of the table; there the chunk is empty.
+//! - The chunk holds neighbouring visible rows in ascending order, one for each key. Which rows are visible as of a version does
+//!   not change, so a chunk stays right, and is used again when the direction changes.
+//! - `Before` and `After` are the two ends of the table, where the chunk is empty.
 //!
 //! Thread safety: belongs to one thread; others may apply newer versions meanwhile.
 
@@ -20,11 +20,11 @@ use sst::{Direction, Version};
 use super::row::{Lookup, Probe};
 use super::{MemRow, Memtable};
 
-/// Most rows taken over at once.
+/// Most rows in a chunk.
 const CHUNK_ROWS: usize = 64;
 
-/// Rows that are passed one by one before another search is cheaper: a key may have thousands of versions.
-const PASSED_ROWS: usize = 8;
+/// After skipping this many rows one by one, another search is cheaper: a key may have thousands of versions.
+const SKIPPED_ROWS: usize = 8;
 
 /// A position among the keys of a memtable as of a version.
 #[derive(Clone, Debug)]
@@ -33,8 +33,8 @@ pub struct MemCursor {
     at: Version,
     chunk: Vec<MemRow>,
     place: CursorPlace,
-    /// Rows to take next time, in the direction of last time.
-    wanted: usize,
+    /// How many rows the next chunk has, if the direction stays the same.
+    next_rows: usize,
     direction: Direction,
 }
 
@@ -48,7 +48,7 @@ enum CursorPlace {
 impl MemCursor {
     /// A cursor before the first key, which sees versions up to `at`.
     pub fn new(table: Arc<Memtable>, at: Version) -> Self {
-        Self { table, at, chunk: Vec::new(), place: CursorPlace::Before, wanted: 1, direction: Direction::Forward }
+        Self { table, at, chunk: Vec::new(), place: CursorPlace::Before, next_rows: 1, direction: Direction::Forward }
     }
 
     /// The version that the cursor sees.
@@ -57,19 +57,19 @@ impl MemCursor {
         self.at
     }
 
-    /// Goes to the first key at or after the bound (after it, if it is excluded).
+    /// Goes to the first key at or after the bound, or after it if the bound is excluded.
     pub fn seek(&mut self, bound: Bound<&[u8]>) {
-        self.wanted = 1;
+        self.next_rows = 1;
         self.take_forward(bound);
     }
 
-    /// Goes to the last key at or before the bound (before it, if it is excluded).
+    /// Goes to the last key at or before the bound, or before it if the bound is excluded.
     pub fn seek_back(&mut self, bound: Bound<&[u8]>) {
-        self.wanted = 1;
+        self.next_rows = 1;
         self.take_back(bound);
     }
 
-    /// Goes to the next key; from before the first to the first, from the last to after it, where it stays.
+    /// Goes to the next key. From before the first key it goes to the first, and from the last key to after it, where it stays.
     pub fn next(&mut self) {
         match self.place {
             CursorPlace::After => {}
@@ -82,7 +82,8 @@ impl MemCursor {
         }
     }
 
-    /// Goes to the previous key; from after the last to the last, from the first to before it, where it stays.
+    /// Goes to the previous key. From after the last key it goes to the last, and from the first key to before it, where it
+    /// stays.
     pub fn prev(&mut self) {
         match self.place {
             CursorPlace::Before => {}
@@ -103,7 +104,11 @@ impl MemCursor {
         }
     }
 
-    /// The newest visible version of the key at the position, which may be an erase. There must be a key.
+    /// The newest visible version of the key at the position, which may be an erase.
+    ///
+    /// # Panics
+    ///
+    /// If there is no key at the position.
     pub fn row(&self) -> &MemRow {
         match self.place {
             CursorPlace::On(index) => &self.chunk[index],
@@ -111,14 +116,14 @@ impl MemCursor {
         }
     }
 
-    /// Takes the visible rows from `bound` on as the chunk and stands on the first of them.
+    /// Fills the chunk with the visible rows from `bound` on, and goes to the first of them.
     fn take_forward(&mut self, bound: Bound<&[u8]>) {
         self.chunk.clear();
         self.fill_forward(bound);
         self.place = if self.chunk.is_empty() { CursorPlace::After } else { CursorPlace::On(0) };
     }
 
-    /// Takes the visible rows up to `bound` as the chunk and stands on the last of them.
+    /// Fills the chunk with the visible rows up to `bound`, and goes to the last of them.
     fn take_back(&mut self, bound: Bound<&[u8]>) {
         self.chunk.clear();
         self.fill_back(bound);
@@ -127,7 +132,7 @@ impl MemCursor {
     }
 
     fn fill_forward(&mut self, bound: Bound<&[u8]>) {
-        let wanted = self.next_chunk_rows(Direction::Forward);
+        let chunk_rows = self.next_chunk_rows(Direction::Forward);
         let rows = &self.table.rows;
         let after = |key: &[u8]| rows.lower_bound(Bound::Excluded(&Probe::after(key) as &dyn Lookup));
         let visible = |key: &[u8]| rows.lower_bound(Bound::Included(&Probe::new(key, self.at) as &dyn Lookup));
@@ -136,32 +141,32 @@ impl MemCursor {
             Bound::Excluded(key) => after(key),
             Bound::Unbounded => rows.front(),
         };
-        let mut passed = 0;
+        let mut skipped = 0;
         while let Some(here) = entry {
             let row = here.key();
             let is_newer = row.version() > self.at;
             let is_older = !is_newer && self.chunk.last().is_some_and(|taken| taken.key() == row.key());
             if !is_newer && !is_older {
                 self.chunk.push(row.clone());
-                if self.chunk.len() == wanted {
+                if self.chunk.len() == chunk_rows {
                     return;
                 }
-                passed = 0;
+                skipped = 0;
                 entry = here.next();
-            } else if passed < PASSED_ROWS {
-                passed += 1;
+            } else if skipped < SKIPPED_ROWS {
+                skipped += 1;
                 entry = here.next();
             } else {
-                passed = 0;
+                skipped = 0;
                 entry = if is_newer { visible(row.key()) } else { after(row.key()) };
             }
         }
     }
 
-    /// Coming from above, the first row met of a key is its oldest version: if that is visible so is the one looked for,
-    /// which takes another search.
+    /// Going back, the first row of a key is its oldest version. If this version is visible, the key has a newest visible one,
+    /// and another search finds it.
     fn fill_back(&mut self, bound: Bound<&[u8]>) {
-        let wanted = self.next_chunk_rows(Direction::Backward);
+        let chunk_rows = self.next_chunk_rows(Direction::Backward);
         let rows = &self.table.rows;
         let before = |key: &[u8]| rows.upper_bound(Bound::Excluded(&Probe::before(key) as &dyn Lookup));
         let mut entry = match bound {
@@ -174,7 +179,7 @@ impl MemCursor {
             if here.key().version() <= self.at {
                 let row = self.table.get(key, self.at).expect("a visible version stays");
                 self.chunk.push(row);
-                if self.chunk.len() == wanted {
+                if self.chunk.len() == chunk_rows {
                     return;
                 }
             }
@@ -182,14 +187,14 @@ impl MemCursor {
         }
     }
 
-    /// How many rows to take now: doubling as long as the direction stays.
+    /// How many rows to take now. The number doubles as long as the direction stays the same.
     fn next_chunk_rows(&mut self, direction: Direction) -> usize {
         if self.direction != direction {
             self.direction = direction;
-            self.wanted = 1;
+            self.next_rows = 1;
         }
-        let wanted = self.wanted;
-        self.wanted = (wanted * 2).min(CHUNK_ROWS);
-        wanted
+        let chunk_rows = self.next_rows;
+        self.next_rows = (chunk_rows * 2).min(CHUNK_ROWS);
+        chunk_rows
     }
 }

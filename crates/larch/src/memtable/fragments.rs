@@ -1,4 +1,5 @@
-//! Range erases cut at each other's ends, so that a key lies in at most one fragment. It knows nothing of rows.
+//! The range erases of a memtable, cut at each other's ends, so that each key lies in at most one fragment. It does not know
+//! rows.
 //!
 //! ```text
 //! erase @5       a ──────────── m
@@ -7,8 +8,8 @@
 //!                 [5]   [9, 5]     [9]
 //! ```
 //!
-//! A fragment lists every version that erased it, because readers at different versions share it. Erasing n overlapping
-//! ranges may therefore take n² versions; the estimate of memory counts them.
+//! A fragment lists every version that erased it, because readers at different versions share it. So n overlapping range erases
+//! may take memory for n² versions, which the estimate of memory counts.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -28,22 +29,23 @@ pub(super) struct Fragments {
 
 #[derive(Debug)]
 struct Fragment {
-    /// Empty: no end.
+    /// An empty end is the end of all keys.
     end: Arc<[u8]>,
     /// From oldest to newest, so that a new one goes last.
     versions: Vec<Version>,
 }
 
-/// Std's B-tree has 11 places a node; one of ours takes 56 bytes: 11 × 56 + 16 = 632, 640 from the allocator. Splits
-/// leave at least 5 of them used, so at most 128 bytes a fragment, inner nodes are made up for by fuller leaves.
+/// The memory of a fragment in the tree. A node of std's B-tree has 11 places, and a fragment takes 56 bytes: 11 × 56 + 16 = 632,
+/// for which the allocator takes 640. After a split at least 5 places are used, so that a fragment takes at most 128 bytes. Inner
+/// nodes come on top, but most leaves are fuller.
 const PLACE_BYTES: u64 = 128;
-/// The first node is there with its first place.
+/// The memory of the first node, which is there from the first fragment on.
 const NODE_BYTES: u64 = 640;
-/// `Arc`'s two counts.
+/// The two counts of an `Arc`.
 const SHARED_BYTES: usize = 16;
 
 impl Fragments {
-    /// Adds an erase of `start..end`; an empty `end` is no end. The range is not empty.
+    /// Adds a range erase of `start..end`. An empty `end` is the end of all keys. The range is not empty.
     pub(super) fn insert(&mut self, start: &[u8], end: &[u8], version: Version) {
         assert!(end.is_empty() || start < end, "the caller drops empty ranges");
         let start: Arc<[u8]> = start.into();
@@ -54,7 +56,7 @@ impl Fragments {
         }
         let upper = if end.is_empty() { Bound::Unbounded } else { Bound::Excluded(&*end) };
         let mut gaps = Vec::new();
-        // Start of what is not yet covered; `None` past the end of all keys.
+        // The start of the part that no fragment covers yet; `None` after a fragment without end.
         let mut open = Some(start.clone());
         for (inside, fragment) in self.by_start.range_mut::<[u8], _>((Bound::Included(&*start), upper)) {
             let gap = open.take().expect("a fragment without end is the last");
@@ -81,7 +83,7 @@ impl Fragments {
         }
     }
 
-    /// Cuts the fragment that has `key` inside, if any, in two.
+    /// If `key` lies inside a fragment, cuts it in two there.
     fn split_at(&mut self, key: &Arc<[u8]>) {
         let before = self.by_start.range_mut::<[u8], _>((Bound::Unbounded, Bound::Excluded(&**key))).next_back();
         let Some((_, fragment)) = before else { return };
@@ -102,7 +104,7 @@ impl Fragments {
         assert!(replaced.is_none(), "fragments do not overlap");
     }
 
-    /// The newest erase at or before `at` that covers `key`.
+    /// The newest range erase at or before `at` that covers `key`.
     pub(super) fn cover(&self, key: &[u8], at: Version) -> Option<Version> {
         let (_, fragment) = self.by_start.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back()?;
         if !fragment.end.is_empty() && &*fragment.end <= key {
@@ -111,7 +113,7 @@ impl Fragments {
         fragment.newest(at)
     }
 
-    /// What erases at or before `at` say of `key`, and how far they say the same of other keys.
+    /// The newest range erase at or before `at` that covers `key`, and how far the same is true for other keys.
     pub(super) fn cover_around(&self, key: &[u8], at: Version, direction: Direction) -> CoverAround {
         let before = self.by_start.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back();
         let at_key = before.filter(|(_, fragment)| fragment.end.is_empty() || key < &*fragment.end);
@@ -140,7 +142,7 @@ impl Fragments {
         self.by_start.range::<[u8], _>((Bound::Included(from), Bound::Unbounded)).take(most).map(erase).collect()
     }
 
-    /// How much memory this takes.
+    /// How much memory this takes, in bytes.
     pub(super) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
@@ -153,7 +155,7 @@ impl Fragment {
         self.versions[..visible].last().copied()
     }
 
-    /// Versions come in order, and one batch may erase a range twice.
+    /// Adds a version. Versions come in ascending order, and one batch may erase a range twice.
     fn note(&mut self, version: Version) {
         if let Err(place) = self.versions.binary_search(&version) {
             self.versions.insert(place, version);

@@ -1,13 +1,13 @@
-//! A row as the skip list holds it, and the key by which it is found without making one.
+//! A row in the skip list, and a key that finds it without making a row. It does not know which rows are visible.
 //!
 //! ```text
 //! skip-list node:  Arc ─┐ | key bytes u32 | kind | version | head u64 | count and height | tower: 8 bytes a level
 //!                       └─► counts 2 × 8 | key | value                one allocation, shared with readers
 //! ```
 //!
-//! The head is the first eight bytes of the key as a number: many comparisons on the way down a skip list end there and
-//! do not follow the pointer, which would be a cache miss each. For 8 bytes a row, a get among 400,000 rows takes 12 %
-//! less time where keys share their first bytes, 45 % less where they do not.
+//! The head is the first eight bytes of the key as a number. Many comparisons on the way down a skip list end there and do not
+//! follow the pointer, which would be a cache miss each. It costs 8 bytes for each row. A get among 400,000 rows takes 12 % less
+//! time if keys share their first bytes, and 45 % less if they do not.
 
 use std::borrow::Borrow;
 use std::cmp::{Ordering, Reverse};
@@ -18,7 +18,7 @@ use sst::{RowKind, Version};
 
 use super::allocated::allocated_bytes;
 
-/// One version of a key. Cloning it copies nothing; it keeps its bytes alive without the memtable.
+/// One version of a key. A clone shares its bytes, and may live longer than the memtable.
 #[derive(Clone)]
 pub struct MemRow {
     bytes: Arc<[u8]>,
@@ -28,20 +28,21 @@ pub struct MemRow {
     head: u64,
 }
 
-/// `Arc`'s two counts.
+/// The two counts of an `Arc`.
 const SHARED_BYTES: usize = 16;
 
-/// A node of the skip list: the row (40), a word for count and height, and a pointer for each level, of which there are
-/// two on average: 48 + 8 × height. With glibc's own (`allocated_bytes`) a node of height 1 takes 64 bytes (half of them
-/// all), of height 2 or 3 80 (3/8), of 4 or 5 96 (3/32), … : 64 + 16 × (1/2 + 1/8 + 1/32 + …) = 64 + 16 × 2/3 = 74.7.
+/// The average memory of a node of the skip list. It holds the row (40 bytes), a word for count and height, and a pointer for
+/// each level, of which there are two on average: 48 + 8 × height. By `allocated_bytes` a node of height 1 (half of all nodes)
+/// takes 64 bytes, one of height 2 or 3 (3/8) takes 80, one of height 4 or 5 (3/32) takes 96, and so on:
+/// 64 + 16 × (1/2 + 1/8 + 1/32 + …) = 64 + 16 × 2/3 = 74.7.
 const NODE_BYTES: u64 = 75;
 
 impl MemRow {
     pub(super) fn new(key: &[u8], version: Version, kind: RowKind, value: &[u8]) -> Self {
         let key_bytes = u32::try_from(key.len()).expect("keys are at most 64 KiB");
-        // Zeros first, because that is the one way to fill a shared slice in place without unsafe code.
+        // It is filled with zeros first: without unsafe code there is no other way to make a shared slice in one allocation.
         let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, key.len() + value.len()).collect();
-        let fresh = Arc::get_mut(&mut bytes).expect("nobody else has it yet");
+        let fresh = Arc::get_mut(&mut bytes).expect("it is not shared yet");
         fresh[..key.len()].copy_from_slice(key);
         fresh[key.len()..].copy_from_slice(value);
         Self { bytes, key_bytes, kind, version, head: head(key) }
@@ -57,12 +58,12 @@ impl MemRow {
         &self.bytes[self.key_bytes as usize..]
     }
 
-    /// All its bytes, and where the value begins among them.
+    /// All its bytes, and the offset at which the value begins.
     pub fn into_bytes(self) -> (Arc<[u8]>, usize) {
         (self.bytes, self.key_bytes as usize)
     }
 
-    /// What this version says about the key.
+    /// Whether this version puts a value or erases the key.
     pub fn kind(&self) -> RowKind {
         self.kind
     }
@@ -72,7 +73,7 @@ impl MemRow {
         self.version
     }
 
-    /// Memory that the row takes in a memtable.
+    /// The memory that the row takes in a memtable, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         NODE_BYTES + allocated_bytes(SHARED_BYTES + self.bytes.len())
     }
@@ -85,7 +86,8 @@ impl fmt::Debug for MemRow {
     }
 }
 
-/// The first eight bytes as a number that orders like them; zeros where the key is shorter, so equal heads say nothing.
+/// The first eight bytes of a key as a number with the same order. A shorter key is filled with zeros, so keys with equal heads
+/// must still be compared.
 fn head(key: &[u8]) -> u64 {
     match key.first_chunk() {
         Some(bytes) => u64::from_be_bytes(*bytes),
@@ -97,7 +99,7 @@ fn head(key: &[u8]) -> u64 {
     }
 }
 
-/// A place in the order of rows: by key, then from the newest version to the oldest.
+/// A place in the order of rows: by key, then from the newest to the oldest version.
 pub(super) trait Lookup {
     fn head(&self) -> u64;
     fn place(&self) -> (&[u8], Reverse<Version>);
@@ -113,7 +115,7 @@ impl Lookup for MemRow {
     }
 }
 
-/// A place named by a borrowed key.
+/// A place that is given by a borrowed key.
 pub(super) struct Probe<'k> {
     head: u64,
     key: &'k [u8],
@@ -126,12 +128,12 @@ impl<'k> Probe<'k> {
         Self { head: head(key), key, version }
     }
 
-    /// At or before every version of `key`.
+    /// The place at or before every version of `key`.
     pub(super) fn before(key: &'k [u8]) -> Self {
         Self::new(key, Version::MAX)
     }
 
-    /// At or after every version of `key`.
+    /// The place at or after every version of `key`.
     pub(super) fn after(key: &'k [u8]) -> Self {
         Self::new(key, Version(0))
     }

@@ -1,4 +1,6 @@
-//! The memtables of all tables that belong to one log.
+//! The memtables of all tables that belong to one log. It does not know how the log is written.
+//!
+//! Thread safety: one commit at a time changes it, and any number of threads reads meanwhile.
 
 use super::Memtable;
 use crate::manifest::TableId;
@@ -7,14 +9,15 @@ use os::sync::{Arc, RwLock};
 use sst::Version;
 use std::collections::BTreeMap;
 
-/// The memtables filled while one log was written, one a table, made when first written.
+/// The memtables that are filled while one log is written: one for each table, made by the first write to the table.
 #[derive(Debug)]
 pub struct MemSet {
-    /// Number of the log that holds the same rows.
+    /// The number of the log that holds the same rows.
     pub log: u64,
     tables: RwLock<BTreeMap<TableId, Arc<Memtable>>>,
-    /// Of all memtables, as of the last commit.
+    /// The memory of all memtables, as of the last commit.
     bytes: AtomicU64,
+    /// The oldest version in any memtable.
     oldest: AtomicU64,
 }
 
@@ -29,7 +32,7 @@ impl MemSet {
         self.tables.read().get(&table).cloned()
     }
 
-    /// The memtable of a table, made if it has none. For one commit at a time.
+    /// The memtable of a table, which is made if there is none. One commit at a time calls it.
     pub fn table_or_new(&self, table: TableId) -> Arc<Memtable> {
         if let Some(found) = self.table(table) {
             return found;
@@ -45,23 +48,23 @@ impl MemSet {
         self.tables.read().iter().map(|(table, memtable)| (*table, memtable.clone())).collect()
     }
 
-    /// Memory of all memtables in bytes, as of the last commit.
+    /// The memory of all memtables in bytes, as of the last commit.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Says that a memtable that had `before` bytes has `now` bytes. One commit at a time does so.
+    /// Notes that a memtable that had `before` bytes has `now` bytes. One commit at a time calls it.
     pub fn note_bytes(&self, before: u64, now: u64) {
         // The difference may be negative: range erases that meet become one.
         self.bytes.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    /// Says that rows of `version` are about to come in.
+    /// Notes that rows of `version` are about to be added.
     pub fn note_version(&self, version: Version) {
         self.oldest.fetch_min(version.0, Ordering::Relaxed);
     }
 
-    /// The oldest version in any table; greater than all others if there is none.
+    /// The oldest version in any memtable; the greatest possible version if there is none.
     pub fn oldest(&self) -> Version {
         Version(self.oldest.load(Ordering::Relaxed))
     }

@@ -1,7 +1,8 @@
-//! A change of whole tables as one commit: the one way in which tables are created, dropped, shared and imported into.
+//! A change of whole tables as one commit: the one way in which tables are created, dropped, shared and imported into. It does
+//! not know what the change is.
 //!
-//! It holds the writer, so that no commit comes between its steps, and for changes that depend on levels the turn of
-//! compactions, too. The order of the locks is that of [`writes`](crate::core::writes): compactions, writer, manifest.
+//! It holds the lock of the writer, so that no commit comes between its steps, and the lock of compactions if the change
+//! depends on levels. The order of the locks is that of [`writes`](crate::core::writes): compactions, writer, manifest.
 
 use crate::core::Core;
 use crate::error::{Error, Result};
@@ -15,13 +16,13 @@ use sst::Version;
 /// The right to change tables. Dropping it changes nothing.
 pub struct TableChange<'c> {
     core: &'c Core,
-    // Let go in this order: the writer before the turn.
+    // Fields are dropped in this order: the writer is released before the lock of compactions.
     writer: MutexGuard<'c, Option<Writer>>,
-    _turn: Option<MutexGuard<'c, ()>>,
+    _compacting: Option<MutexGuard<'c, ()>>,
 }
 
 impl<'c> TableChange<'c> {
-    /// Takes the writer.
+    /// Takes the lock of the writer.
     ///
     /// # Errors
     ///
@@ -31,13 +32,14 @@ impl<'c> TableChange<'c> {
         Self::take(core, None)
     }
 
-    /// Takes the turn of compactions and the writer, once level 0 has room for what is in memory, and for one more file of
-    /// `target` if there is one. Then writes the rows in memory of `table` to files and makes all commits durable: what is
-    /// durable is a prefix of the commits, and the change comes after them.
+    /// Waits until level 0 has room for the rows in memory, and for one more file of `target` if there is one. Then takes the
+    /// locks of compactions and of the writer, writes the rows in memory of `table` to files, and makes all commits durable:
+    /// the durable commits are a prefix of all commits, and this change comes after them.
     ///
     /// # Errors
     ///
-    /// As [`TableChange::begin`]; why a flush or a compaction fails; what `check` says before anything is written.
+    /// As [`TableChange::begin`]; why a flush or a compaction fails; the error of `check`, which is called under the locks
+    /// before anything is written.
     pub fn begin_with_levels(
         core: &'c Core,
         table: &TableInfo,
@@ -46,8 +48,8 @@ impl<'c> TableChange<'c> {
     ) -> Result<Self> {
         core.check_writable()?;
         wait_for_level0(core, target.map(|target| target.id))?;
-        let turn = core.writes.compacting.lock();
-        let mut change = Self::take(core, Some(turn))?;
+        let compacting = core.writes.compacting.lock();
+        let mut change = Self::take(core, Some(compacting))?;
         check()?;
         let writer = change.writer.as_mut().expect("it was there above");
         table_to_files(core, writer, table.id)?;
@@ -55,13 +57,13 @@ impl<'c> TableChange<'c> {
         Ok(change)
     }
 
-    fn take(core: &'c Core, turn: Option<MutexGuard<'c, ()>>) -> Result<Self> {
+    fn take(core: &'c Core, compacting: Option<MutexGuard<'c, ()>>) -> Result<Self> {
         let writer = core.writes.writer.lock();
         if writer.is_none() {
             return Err(Error::ReadOnly);
         }
         core.check_writable()?;
-        Ok(Self { core, writer, _turn: turn })
+        Ok(Self { core, writer, _compacting: compacting })
     }
 
     fn writer(&mut self) -> &mut Writer {
@@ -83,7 +85,7 @@ impl<'c> TableChange<'c> {
         self.writer().next_version()
     }
 
-    /// Installs `edits` with the `fresh` files that were written for them.
+    /// Installs `edits` with the `fresh` files that were written for them. It is no commit and gets no version.
     ///
     /// # Errors
     ///
@@ -92,7 +94,7 @@ impl<'c> TableChange<'c> {
         self.finish(edits, fresh, None)
     }
 
-    /// As [`TableChange::install`], as a commit that has [`TableChange::version`].
+    /// Installs `edits` with the `fresh` files that were written for them, as a commit with [`TableChange::version`].
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Which tables there are and how they are stored: creating, altering and dropping them.
+//! Creates, alters and drops tables: which tables there are, and how they are stored. It does not know their rows.
 
 use super::change::TableChange;
 use crate::core::Core;
@@ -17,11 +17,11 @@ pub fn check_name(name: &str) -> Result<&str> {
     if name.is_empty() || name.len() > 255 { Err(Error::BadTableName(name.to_owned())) } else { Ok(name) }
 }
 
-/// The table `name`, created with `options` unless it is there.
+/// The table `name`. If it does not exist, it is created with `options`.
 ///
 /// # Errors
 ///
-/// As [`Core::install`].
+/// As [`TableChange::begin`] and [`Core::install`].
 pub fn create(core: &Core, name: &str, options: TableOptions) -> Result<Arc<TableInfo>> {
     // Under the writer's lock, so that the name is looked up and the number is taken in one step.
     let change = TableChange::begin(core)?;
@@ -39,21 +39,21 @@ pub fn create(core: &Core, name: &str, options: TableOptions) -> Result<Arc<Tabl
 ///
 /// # Errors
 ///
-/// As [`Core::install`].
+/// As [`TableChange::begin`] and [`Core::install`].
 pub fn drop_table(core: &Core, name: &str) -> Result<bool> {
     let mut change = TableChange::begin(core)?;
     let view = core.views.newest();
     let Some(table) = view.files.tables.named(name) else { return Ok(false) };
     let edit = Edit::DropTable(table.info.id);
     drop(view);
-    // What is durable is a prefix of the commits: those before this one come first.
+    // The durable commits are a prefix of all commits, so those before this change become durable first.
     change.sync()?;
     change.install(&[edit], FreshFiles::new(&core.env.opener.leftovers))?;
     Ok(true)
 }
 
-/// Changes how `table` is stored from here on. One lock is held from reading the options to writing them, so that of two
-/// alters each sees the other.
+/// Changes how `table` is stored from here on. It holds one lock from reading the options to writing them, so that two alters
+/// at the same time do not lose each other's change.
 ///
 /// # Errors
 ///
@@ -79,7 +79,7 @@ pub fn alter(core: &Core, table: &TableInfo, change: impl FnOnce(&mut TableOptio
         return Ok(());
     }
     let mut manifest = core.writes.manifest.lock();
-    // Files with smaller numbers may have been begun under the old options; later ones see the new.
+    // Files with smaller numbers may have begun with the old options. Files with larger numbers get the new ones.
     let _numbering = core.writes.numbering.write();
     let since = if options.writes_like(&old.options) { old.since } else { core.writes.new_number() };
     let edit = Edit::AlterTable { id: table.id, since, options };

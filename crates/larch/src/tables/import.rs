@@ -1,9 +1,10 @@
-//! Bulk import: rows go straight into sorted files, around log and memtables, and become visible together at the end.
+//! Bulk import: rows go straight into sorted files, past log and memtables, and become visible together at the end. It does not
+//! know how files are merged.
 //!
-//! Rows in order stream into files as they come. The first row out of order turns what was written into a sorted run;
-//! from there on rows gather in memory, up to the write budget, are sorted and written as further runs; the end merges
-//! all runs. Of equal keys the last one given stays. Files that are not taken in are removed, by whoever fails, by
-//! dropping the import, or as orphans by the next open.
+//! Rows that come in order are written to files at once. At the first row that is out of order, what was written becomes a
+//! sorted run. From then on rows are gathered in memory, up to three quarters of the write buffer, sorted, and written as
+//! further runs. The end of the import merges all runs. If a key was given several times, the last value counts. If the import
+//! fails or is dropped, its files are removed; after a crash the next open removes them.
 
 use super::change::TableChange;
 use crate::cancel::Limit;
@@ -24,42 +25,46 @@ use os::sync::atomic::Ordering;
 use sst::{KeyBounds, RowKind, Version};
 use std::cmp::Ordering as Compared;
 
-/// Runs merged at once: each needs its share of the read-ahead.
+/// Most runs that are merged at once: each needs its share of the readahead.
 const MAX_FAN_IN: usize = 128;
 
-/// What a cancelled import is called.
+/// The name of the work in the error about a cancelled import.
 const WORK: &str = "the import";
 
-/// The limit costs a look at the clock, a row some hundred nanoseconds.
-const WATCHED_ROWS: u32 = 64;
+/// The limit is checked once in this many rows: it reads the clock, and a row takes only some hundred nanoseconds.
+const CHECKED_ROWS: u32 = 64;
 
-/// Rows for one table, on their way into files. Dropping it leaves the table as it was.
+/// An import of rows into one table, made by [`Table::import`](crate::Table::import). Rows are added in any order; ascending keys
+/// are fastest. [`Import::finish`] makes them visible all at once. Dropping the import leaves the table as it was.
+///
+/// It holds rows in memory only if they come out of order: at most three quarters of the write buffer. Then it also writes each
+/// row at least twice, and needs free disk space for about two copies of the rows.
 #[derive(Debug)]
 #[must_use = "an import has no effect until it is finished"]
 pub struct Import {
     table: TableHandle,
     runs: Vec<SortedRun>,
-    /// The memory of what is known of them.
+    /// The memory of what is known of the files of `runs`.
     runs_memory: Holding,
     state: ImportPhase,
     user_bytes: u64,
-    /// A value made of parts.
+    /// A value joined from its parts; kept for its memory.
     joined: Vec<u8>,
     limit: Limit,
-    /// Rows until the limit is looked at again.
-    unwatched_rows: u32,
+    /// Rows until the limit is checked again.
+    unchecked_rows: u32,
 }
 
 /// What an import did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportReport {
-    /// Rows in the files, each key once.
+    /// Rows that were imported, each key once.
     pub rows: u64,
-    /// Bytes of keys and values given.
+    /// Bytes of the keys and values that were given.
     pub user_bytes: u64,
-    /// Bytes of the files.
+    /// Bytes of the files with these rows.
     pub bytes: u64,
-    /// Number of files.
+    /// The number of these files.
     pub files: u64,
     /// Whether the rows came in order, so that nothing had to be sorted.
     pub sorted: bool,
@@ -67,7 +72,7 @@ pub struct ImportReport {
     pub runs: u64,
 }
 
-/// Files whose rows are in order and that nobody else knows.
+/// Files of sorted rows that are part of no table yet.
 #[derive(Debug)]
 struct SortedRun {
     files: Vec<Arc<DbFile>>,
@@ -77,6 +82,7 @@ struct SortedRun {
 enum ImportPhase {
     /// All rows so far came in order.
     Streaming(Box<Stream>),
+    /// A row came out of order.
     Sorting(SortBuffer),
 }
 
@@ -89,7 +95,7 @@ impl std::fmt::Debug for ImportPhase {
     }
 }
 
-/// A run being written. The last row waits: an equal key may replace it.
+/// A run being written. Its last row waits in memory, because the next row may have the same key and replace it.
 #[derive(Default)]
 struct Stream {
     outputs: Option<RunWriter>,
@@ -109,21 +115,33 @@ impl Import {
         let state = ImportPhase::Streaming(Box::default());
         let runs_memory = table.core().env.held.imports.holding();
         let (runs, joined) = (Vec::new(), Vec::new());
-        Ok(Self { table: table.clone(), runs, runs_memory, state, user_bytes: 0, joined, limit, unwatched_rows: 0 })
+        Ok(Self { table: table.clone(), runs, runs_memory, state, user_bytes: 0, joined, limit, unchecked_rows: 0 })
     }
 
     fn core(&self) -> &Arc<Core> {
         self.table.core()
     }
 
-    /// Adds a row. Any order will do; ascending keys are fastest.
+    /// Adds a row. Rows may come in any order; ascending keys are fastest. A later row replaces an earlier one with the same
+    /// key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`], [`Error::ValueTooLong`]; the
+    /// error of the limit if the import was cancelled; a file could not be written. After an error of the disk or of the limit,
+    /// drop the import.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check_row(&self.core().env.options, &self.table.identity, key, value)?;
         self.user_bytes += (key.len() + value.len()) as u64;
         self.take(key, value)
     }
 
-    /// As [`Import::add`], of a value in parts: one for each group of the table, see [`Table::insert_parts`](crate::Table::insert_parts).
+    /// Adds a row with a value in parts: one for each column group of the table, see
+    /// [`Table::insert_parts`](crate::Table::insert_parts).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PartCount`] if there is not one part for each group; otherwise as [`Import::add`].
     pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         limits::check_parts(&self.core().env.options, &self.table.identity, key, parts)?;
         self.user_bytes += (key.len() + parts::bytes(parts)) as u64;
@@ -137,11 +155,11 @@ impl Import {
 
     /// Takes a row whose value is in one piece.
     fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        if self.unwatched_rows == 0 {
+        if self.unchecked_rows == 0 {
             self.limit.check(WORK)?;
-            self.unwatched_rows = WATCHED_ROWS;
+            self.unchecked_rows = CHECKED_ROWS;
         }
-        self.unwatched_rows -= 1;
+        self.unchecked_rows -= 1;
         if let ImportPhase::Streaming(stream) = &mut self.state {
             let order = if stream.any { stream.key.as_slice().cmp(key) } else { Compared::Less };
             match order {
@@ -182,7 +200,14 @@ impl Import {
         Ok(())
     }
 
-    /// Makes all rows visible at once and durable. `progress` is told how much of the final merge is done, in bytes.
+    /// Makes all rows visible at once, and durable. `progress` receives how many bytes of a merge are done, and how many there
+    /// are; if the rows came in order there is no merge.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TableDropped`]; the error of the limit if the import was cancelled; why files could not be written or installed;
+    /// [`Error::Full`] if level 0 of the table is full and its compactions fail. The table is as it was before, unless the error
+    /// is [`Error::OutcomeUnknown`].
     pub fn finish(mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<ImportReport> {
         let sorted = matches!(self.state, ImportPhase::Streaming(_));
         self.stop_streaming()?;
@@ -205,7 +230,7 @@ impl Import {
             runs,
         };
         let outcome = ingest(self.core(), &self.table.info(), run);
-        // Compaction may have found the turn taken.
+        // The compaction job may have found its lock taken.
         self.core().background.wake_compact();
         outcome?;
         self.core().env.written.import.fetch_add(report.bytes, Ordering::Relaxed);
@@ -214,14 +239,14 @@ impl Import {
         Ok(report)
     }
 
-    /// Merges neighbouring runs, which keeps their order of age, until one is left. What one merge can take in goes
-    /// last; before that just enough runs are merged to get there, so that few rows are written twice.
+    /// Merges neighbouring runs, so that they stay ordered by age, until one run is left. The last merge takes as many runs as
+    /// it can. The merges before it merge no more runs than needed for that, so that few rows are written twice.
     fn merge_runs(&mut self, progress: &mut dyn FnMut(u64, u64)) -> Result<SortedRun> {
         let mut runs = std::mem::take(&mut self.runs);
         while runs.len() > 1 && !in_order(&mut runs) {
             let excess = (runs.len() + 1).saturating_sub(MAX_FAN_IN);
             let count = if excess > 1 { excess.min(MAX_FAN_IN) } else { runs.len() };
-            // The smallest stretch of that many runs.
+            // Among all groups of that many neighbours it takes the smallest.
             let bytes = |runs: &[SortedRun]| runs.iter().map(SortedRun::bytes).sum::<u64>();
             let first = (0..=runs.len() - count).min_by_key(|&first| bytes(&runs[first..first + count])).unwrap_or(0);
             let group: Vec<SortedRun> = runs.drain(first..first + count).collect();
@@ -262,8 +287,8 @@ impl Import {
     }
 }
 
-/// Size of the files that stay: those of the deepest level, where an import mostly goes. A run that is merged again is
-/// one file.
+/// The target size of files that become part of the table, in bytes: that of the deepest level, where an import mostly goes. A
+/// run that will be merged again is one file.
 fn final_file_bytes(core: &Core) -> u64 {
     pick::file_bytes(LEVELS - 1, 0, &core.env.options.levels)
 }
@@ -290,12 +315,12 @@ impl SortedRun {
 
 impl Drop for SortedRun {
     fn drop(&mut self) {
-        // The database opens them itself if they become part of it.
+        // If the files became part of the database, it has opened them itself.
         self.files.iter().for_each(|file| file.sst.file.kill());
     }
 }
 
-/// Whether the runs lie one after the other, which puts them in that order.
+/// Whether no two runs overlap. If so, it sorts them by their keys.
 fn in_order(runs: &mut [SortedRun]) -> bool {
     let mut order: Vec<(KeyBounds, usize)> =
         runs.iter().enumerate().filter_map(|(i, run)| run.bounds().map(|bounds| (bounds, i))).collect();
@@ -313,7 +338,7 @@ fn ingest(core: &Arc<Core>, table: &TableInfo, mut run: SortedRun) -> Result<()>
         core.views.newest().files_of(table)?;
         return Ok(());
     };
-    // Rows in memory are older than the import and must be below it.
+    // Rows in memory are older than the import, so they must be in a file below it.
     let mut change = TableChange::begin_with_levels(core, table, Some(table), || Ok(()))?;
     let view = core.views.newest();
     let files = view.files_of(table)?;
@@ -337,7 +362,7 @@ fn ingest(core: &Arc<Core>, table: &TableInfo, mut run: SortedRun) -> Result<()>
     Ok(())
 }
 
-/// The deepest level such that neither it nor any above it overlaps `bounds`; 0 if there is none.
+/// The deepest level such that neither it nor any level above it overlaps `bounds`; 0 if there is none.
 fn deepest_free_level(table: &TableFiles, bounds: &KeyBounds) -> u8 {
     let overlaps = |level: usize| table.levels[level].iter().any(|file| file.sst.bounds().overlaps(bounds));
     let free = (0..LEVELS).take_while(|&level| !overlaps(level)).count();
@@ -364,14 +389,15 @@ impl Stream {
         Ok(())
     }
 
-    /// The run, if there were any rows.
+    /// Finishes the run; `None` if there were no rows.
     fn finish(mut self, table: &TableHandle) -> Result<Option<SortedRun>> {
         self.write_waiting(table)?;
         self.outputs.take().map(RunWriter::finish).transpose()
     }
 }
 
-/// Writes a run. The version of all rows is given when the files are taken in.
+/// Writes a run. Its rows have version 0 in the files; the offset that the install gives to the files makes it the version of
+/// the import.
 struct RunWriter {
     outputs: Outputs,
     core: Arc<Core>,
@@ -380,7 +406,7 @@ struct RunWriter {
 impl RunWriter {
     fn new(table: &TableHandle, file_bytes: u64) -> Self {
         let core = table.core().clone();
-        // It holds no erases, and mostly goes to the deepest level.
+        // The run holds no erases and mostly goes to the deepest level, so it is written as if it were at the bottom.
         Self { outputs: Outputs::new(&core, &table.info(), file_bytes, true), core }
     }
 
@@ -396,16 +422,17 @@ impl RunWriter {
 /// Rows in memory, to be sorted.
 struct SortBuffer {
     budget_bytes: usize,
-    /// Keys and values, back to back.
+    /// Keys and values, one after the other.
     arena: Vec<u8>,
     rows: Vec<SortRow>,
-    /// Of both.
+    /// The memory of `arena` and `rows`.
     memory: Holding,
 }
 
-/// A row of the arena. The head decides most comparisons without a look at the arena.
+/// Where a row lies in the arena.
 #[derive(Clone, Copy)]
 struct SortRow {
+    /// The first eight bytes of the key as a number, which decide most comparisons without reading the arena.
     head: u64,
     at: u32,
     value_at: u32,
@@ -413,7 +440,7 @@ struct SortRow {
 }
 
 impl SortBuffer {
-    /// Three quarters of the write buffer: growing a vector touches old and new memory for a moment.
+    /// It fills three quarters of the write buffer, because a vector that grows has its old and its new memory for a moment.
     fn new(write_buffer_bytes: u64, memory: Holding) -> Self {
         let budget_bytes = (write_buffer_bytes as usize / 4 * 3).min(u32::MAX as usize);
         Self { budget_bytes, arena: Vec::new(), rows: Vec::new(), memory }
@@ -443,7 +470,8 @@ impl SortBuffer {
     fn write_run(&mut self, table: &TableHandle) -> Result<SortedRun> {
         let arena = &self.arena;
         let key = |row: &SortRow| &arena[row.at as usize..row.value_at as usize];
-        // Of equal keys the last one given comes first. Only an empty row starts where the next one does.
+        // Among equal keys the row that was given last comes first. Rows that start at the same place are told apart by their
+        // ends: all but the last of them are empty.
         self.rows.sort_unstable_by(|a, b| {
             a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| (b.at, b.end).cmp(&(a.at, a.end)))
         });

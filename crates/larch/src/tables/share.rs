@@ -1,5 +1,5 @@
-//! Tables that see each other's files: cloning a table, splitting one and renaming one, without copying a row. The files
-//! stay where they are; a manifest edit says that another table sees them too, or a part of them.
+//! Clones, splits and renames tables without copying a row: the files stay where they are, and an edit of the manifest says
+//! that another table sees them too, or a part of them. It does not know what is in the files.
 
 use super::change::TableChange;
 use crate::compact::cut::{self, Remainder};
@@ -13,21 +13,26 @@ use pages::{Admit, Reason, Session};
 use sst::KeyRange;
 use sst::RangeErase;
 
-/// What a new table sees of an old one, and what becomes of that.
+/// Which part of an old table a new one sees, and whether the old table still sees it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SharedPart<'k> {
-    /// All of it, which the old table keeps.
+    /// All rows. The old table still sees them too.
     Copy,
-    /// What it has from this key on, which is taken from it.
+    /// The rows from this key on. The old table sees them no more.
     From(&'k [u8]),
-    /// All of it, and the old table is no more.
+    /// All rows. The old table is dropped.
     Whole,
 }
 
-/// Makes a new table `name` see `part` of what `table` has, and returns it.
+/// Creates the table `name`, which sees `part` of what `table` has, and returns it.
+///
+/// # Errors
+///
+/// [`Error::TableExists`], [`Error::TableDropped`]; an index page that cannot be read; as [`TableChange::begin_with_levels`] and
+/// [`Core::install`].
 pub fn share(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart<'_>) -> Result<Arc<TableInfo>> {
     let outcome = share_files(core, table, name, part);
-    // Compaction may have found the turn taken.
+    // The compaction job may have found its lock taken.
     core.background.wake_compact();
     outcome
 }
@@ -70,7 +75,7 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart
     }
     match from {
         Some(key) => {
-            // The old table's rows are hidden by a file that says so, which a compaction turns into slices.
+            // A file with a range erase hides these rows in the old table. The compaction job turns it into slices.
             let erase =
                 RangeErase { keys: KeyRange { start: key.to_vec(), end: None }, versions: vec![change.version()] };
             let mut outputs = Outputs::new(core, info, u64::MAX, false);
@@ -81,7 +86,7 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart
         }
         None => {
             if part == SharedPart::Whole {
-                // In the same record: a crash leaves one of the two names, and all rows under it.
+                // In the same record, so that after a crash all rows are under one of the two names.
                 edits.push(Edit::DropTable(table.id));
             }
             change.install(&edits, FreshFiles::new(&core.env.opener.leftovers))?;

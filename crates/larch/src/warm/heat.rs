@@ -1,20 +1,22 @@
-//! What a compaction writes inherits the heat of what it read: where pages of the inputs were in memory, those of the
-//! outputs with the same keys come in, index nodes first, before readers see the new files.
+//! The outputs of a compaction inherit the heat of its inputs: if pages of the inputs were in memory, the pages of the outputs
+//! with the same keys are loaded, index nodes first, before readers see the new files. It does not know what a compaction
+//! merges.
 //!
 //! ```text
 //!   inputs   [ hot ][     ][  hot   ][ ]          pages in memory and how much they were used, by keys
 //!                 ╲              │ ╲
-//!   outputs  [    ][  ][    ][    ][    ]         a page of the inputs gives its heat in equal parts to those of the
-//!     heat     1/2  1/2   0    1/2   1/2          outputs that share keys with it; the warmest come in
+//!   outputs  [    ][  ][    ][    ][    ]         a page of the inputs gives its heat in equal parts to the pages of the
+//!     heat     1/2  1/2   0    1/2   1/2          outputs that share keys with it; the hottest pages are loaded
 //! ```
 //!
-//! * About as much comes in as the inputs had in memory: of data pages what was used there since it came, and of nodes all,
-//!   and an eighth more of both, for pages do not match exactly.
-//! * Before the switch come all nodes, and data pages as far as the cache has room for them and in a quarter of it: until
-//!   then readers use the inputs, whose pages leave at the switch. The rest comes after it.
-//! * It follows keys of rows. Filters and range erases are pages of keys too; older versions, parts of column groups and
-//!   values outside their pages come back when they are asked for, as the nodes above them do.
-//! * What goes wrong here goes wrong again for who needs the page, and is told there: nothing fails for want of warmth.
+//! * The loaded pages take about as much memory as those of the inputs did: data pages that were used since they were loaded,
+//!   all nodes, and an eighth more of both, because pages do not match exactly.
+//! * All nodes are loaded before the install, and data pages too while the cache has free room, or else up to a quarter of the
+//!   cache: until the install readers use the inputs, whose pages leave the cache then. Other data pages are loaded after it.
+//! * It follows the keys of rows, which filters and range erases have too. Older versions, parts of column groups, values
+//!   outside pages, and the nodes above them are loaded when a reader asks for them.
+//! * An error in here is ignored, because a compaction must not fail over a page that is only loaded early. The reader that
+//!   needs the page meets the error and reports it.
 
 use super::loader::PageLoader;
 use crate::core::Core;
@@ -24,7 +26,7 @@ use os::sync::Arc;
 use pages::{Address, Loaded, PageKind, PageSource, Reason};
 use sst::{Branch, KeyRange, TreeKind};
 
-/// Trees whose pages are found by keys of rows.
+/// The trees whose pages are found by keys of rows.
 const KEYED: [TreeKind; 3] = [TreeKind::Main, TreeKind::Filter, TreeKind::RangeErases];
 
 /// Keys under a page in memory, and how much it was used.
@@ -33,12 +35,12 @@ struct Hot {
     heat: f32,
 }
 
-/// What of one tree of the inputs was in memory.
+/// The pages of one tree of the inputs that were in memory.
 #[derive(Default)]
 struct TreeHeat {
-    /// Lowest nodes, for each sorted run of inputs in the order of keys.
+    /// The lowest nodes, for each run of inputs, sorted by keys.
     nodes: Vec<Vec<Hot>>,
-    /// Data pages, the same way.
+    /// The data pages, for each run of inputs, sorted by keys.
     data: Vec<Vec<Hot>>,
 }
 
@@ -46,13 +48,13 @@ struct TreeHeat {
 pub struct InputHeat {
     /// In the order of [`KEYED`].
     trees: [TreeHeat; KEYED.len()],
-    /// Bytes for nodes, and for other pages that serve many reads.
+    /// Memory for nodes, and for other pages that serve many reads, in bytes.
     index_bytes: u64,
-    /// Bytes for data pages.
+    /// Memory for data pages, in bytes.
     data_bytes: u64,
 }
 
-/// A page of an output that may come in.
+/// A page of an output that may be loaded.
 struct InheritedPage {
     heat: f32,
     file: usize,
@@ -61,7 +63,8 @@ struct InheritedPage {
 }
 
 impl InputHeat {
-    /// Of `runs` of files that do not overlap. Reads nothing, and leaves no trace in the cache.
+    /// The heat of `runs`, each of files that do not overlap. It reads nothing from disk, and does not count as a use of the
+    /// pages.
     pub fn of(core: &Core, runs: &[Level]) -> Self {
         let mut heat = Self { trees: Default::default(), index_bytes: 0, data_bytes: 0 };
         let loaded = Loaded::new(&core.env.cache);
@@ -92,7 +95,7 @@ impl InputHeat {
         let mut left: Vec<Branch> = file.sst.top(tree).into_iter().collect();
         while let Some(branch) = left.pop() {
             let Some(page) = loaded.peek(file.sst.file.at(&branch.subtree.address, branch.kind)) else { continue };
-            // What is damaged is for readers to find.
+            // If the page is damaged, its next reader reports it.
             let Ok(below) = file.sst.branches(tree, &branch, &page) else { continue };
             left.extend(below.into_iter().rev());
             let degrees = core.env.cache.heat_of(&page).degrees();
@@ -120,7 +123,7 @@ impl InputHeat {
 }
 
 impl TreeHeat {
-    /// Adds to `heats` what `branches`, which follow each other, inherit of `runs`.
+    /// Adds to `heats` what `branches`, which lie one after the other, inherit from `runs`.
     fn add(runs: &[Vec<Hot>], branches: &[Branch], heats: &mut [f32]) {
         let (Some(first), Some(last)) = (branches.first(), branches.last()) else { return };
         for run in runs {
@@ -137,7 +140,7 @@ impl TreeHeat {
         }
     }
 
-    /// What each of `branches`, which follow each other, inherits: a node of what lies under it, too.
+    /// What each of `branches`, which lie one after the other, inherits. A node inherits from nodes and from the data below it.
     fn of(&self, branches: &[Branch]) -> Vec<f32> {
         let mut heats = vec![0.0; branches.len()];
         Self::add(&self.data, branches, &mut heats);
@@ -148,18 +151,18 @@ impl TreeHeat {
     }
 }
 
-/// What is left to bring once the new files are the database's.
+/// What is loaded after the install of the new files.
 pub struct Rest {
     files: Vec<Arc<DbFile>>,
     data: Vec<InheritedPage>,
     data_bytes: u64,
 }
 
-/// Brings to memory what `new` files inherit from `runs`, each of files that do not overlap, up to what comes before the new
-/// files are installed. They are opened early for that.
+/// Loads the pages that the `new` files inherit from `runs`, each of files that do not overlap, as far as this is done before
+/// the install. The new files are opened early for that. Returns what is to be loaded after the install.
 pub fn inherit(core: &Core, runs: Vec<Level>, new: &[NewFile]) -> Rest {
     let heat = InputHeat::of(core, &runs);
-    // They leave the disk once nobody has them.
+    // A file that was removed leaves the disk when the last reference to it is dropped.
     drop(runs);
     let mut rest = Rest { files: Vec::new(), data: Vec::new(), data_bytes: 0 };
     if heat.is_cold() {
@@ -175,11 +178,11 @@ pub fn inherit(core: &Core, runs: Vec<Level>, new: &[NewFile]) -> Rest {
         PageLoader::new(&core.env.cache, Reason::Compaction, heat.most_index_bytes(&rest.files), &mut go_on);
     let Rest { files, data, .. } = &mut rest;
     for (i, tree) in KEYED.into_iter().enumerate() {
-        let pages = bring_nodes(&mut loader, files, tree, &heat.trees[i]);
+        let pages = load_nodes(&mut loader, files, tree, &heat.trees[i]);
         if tree == TreeKind::Main {
             *data = pages;
         } else {
-            bring(&mut loader, files, pages);
+            load(&mut loader, files, pages);
         }
     }
     let budget_bytes = core.env.cache.budget_bytes();
@@ -189,25 +192,25 @@ pub fn inherit(core: &Core, runs: Vec<Level>, new: &[NewFile]) -> Rest {
     let later = data.split_off(now);
     let before_bytes = loader.bytes;
     loader.allow(now_bytes);
-    bring(&mut loader, files, std::mem::replace(data, later));
+    load(&mut loader, files, std::mem::replace(data, later));
     rest.data_bytes = heat.data_bytes.saturating_sub(loader.bytes - before_bytes);
     rest
 }
 
 impl Rest {
-    /// Brings the rest, once the files are part of the set and the inputs are not.
-    pub fn bring(self, core: &Core) {
+    /// Loads the rest, after the install.
+    pub fn load(self, core: &Core) {
         let Self { files, mut data, data_bytes } = self;
         let count = hottest_first(&mut data, data_bytes);
         data.truncate(count);
         let mut go_on = |_| !core.background.is_closing();
         let mut loader = PageLoader::new(&core.env.cache, Reason::Compaction, data_bytes, &mut go_on);
-        bring(&mut loader, &files, data);
+        load(&mut loader, &files, data);
     }
 }
 
 impl InputHeat {
-    /// Beside what goes by the inputs, for each file a way down each tree.
+    /// Most memory for nodes, in bytes: what the inputs had, and for each file one path down each tree.
     fn most_index_bytes(&self, files: &[Arc<DbFile>]) -> u64 {
         let way = |file: &Arc<DbFile>, tree| {
             file.sst
@@ -219,16 +222,16 @@ impl InputHeat {
     }
 }
 
-/// Brings nodes of a tree of all files that have inherited something, level by level and the warmest of the lowest first;
-/// the data pages below those that came, with what they inherit.
-fn bring_nodes(
+/// Loads the nodes of a tree of all files that have inherited something, level by level, the hottest of a level first. Returns
+/// the data pages below the nodes that were loaded, with the heat that they inherit.
+fn load_nodes(
     loader: &mut PageLoader<'_>,
     files: &[Arc<DbFile>],
     tree: TreeKind,
     heat: &TreeHeat,
 ) -> Vec<InheritedPage> {
     let mut data = Vec::new();
-    // Tops stand beside each other in no order, each alone.
+    // The tops of the trees are of different files, so each inherits alone.
     let mut level: Vec<(usize, Branch, f32)> = Vec::new();
     for (file, of) in files.iter().enumerate() {
         if let Some(top) = of.sst.top(tree) {
@@ -240,7 +243,7 @@ fn bring_nodes(
     }
     while !level.is_empty() {
         level.retain(|(.., heat)| *heat > 0.0);
-        // The warmest, as many as there may be, in the order in which they lie.
+        // It takes the hottest nodes that there is room for, and loads them in the order in which they lie in the files.
         level.sort_by(|(.., a), (.., b)| b.total_cmp(a));
         let mut left_bytes = loader.most_bytes.saturating_sub(loader.bytes);
         let mut nodes = Vec::new();
@@ -259,8 +262,8 @@ fn bring_nodes(
             at: branch.subtree.address,
             kind: branch.kind,
         };
-        let brought = bring(loader, files, nodes.iter().map(page).collect());
-        for (file, branch) in nodes.into_iter().take(brought) {
+        let loaded_count = load(loader, files, nodes.iter().map(page).collect());
+        for (file, branch) in nodes.into_iter().take(loaded_count) {
             let Ok(below) = loader.below(&files[file].sst, tree, &branch) else { continue };
             let heats = heat.of(&below);
             for (branch, heat) in below.into_iter().zip(heats).filter(|(_, heat)| *heat > 0.0) {
@@ -275,7 +278,7 @@ fn bring_nodes(
     data
 }
 
-/// Sorts pages by their heat and says how many of the first have no more than `bytes` as they are stored.
+/// Sorts pages by their heat, hottest first, and returns how many from the front have at most `bytes` together as stored.
 fn hottest_first(pages: &mut [InheritedPage], bytes: u64) -> usize {
     pages.sort_by(|a, b| b.heat.total_cmp(&a.heat).then((a.file, a.at).cmp(&(b.file, b.at))));
     let mut taken_bytes = 0;
@@ -286,17 +289,18 @@ fn hottest_first(pages: &mut [InheritedPage], bytes: u64) -> usize {
     pages.iter().take_while(fits).count()
 }
 
-/// Brings pages in the order in which they lie, and stops where there is no room; says how many came.
-fn bring(loader: &mut PageLoader<'_>, files: &[Arc<DbFile>], mut pages: Vec<InheritedPage>) -> usize {
+/// Loads pages in the order in which they lie in the files, and stops when there is no more room. Returns how many pages of
+/// the files that were finished.
+fn load(loader: &mut PageLoader<'_>, files: &[Arc<DbFile>], mut pages: Vec<InheritedPage>) -> usize {
     pages.sort_by_key(|page| (page.file, page.at));
-    let mut brought = 0;
+    let mut loaded_count = 0;
     for of_file in pages.chunk_by(|a, b| a.file == b.file) {
         let file = &files[of_file[0].file].sst.file;
-        let found = loader.bring(file, of_file.iter().map(|page| (page.at, page.kind)));
+        let found = loader.load(file, of_file.iter().map(|page| (page.at, page.kind)));
         if !matches!(found, Ok(true)) {
             break;
         }
-        brought += of_file.len();
+        loaded_count += of_file.len();
     }
-    brought
+    loaded_count
 }

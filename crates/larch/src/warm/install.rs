@@ -1,9 +1,10 @@
-//! Installs new files with the pages in memory that readers expect of them: the one call around a flush and a compaction.
+//! Installs new files and loads the pages of them that readers expect in memory: the one call at the end of a flush and of a
+//! compaction. It does not know how the files were written.
 //!
 //! ```text
-//!   before the install   index nodes, and the warmest data pages that have room    readers still use the old files
-//!   install              readers see the new files, pages of the old ones leave
-//!   after it             the other pages that were warm, then tables that are to be in memory
+//!   before the install   loads index nodes, and the hottest data pages that have room; readers still use the old files
+//!   install              readers see the new files, and pages of the old files leave the cache
+//!   after it             loads other hot pages, then tables that are to be in memory
 //! ```
 
 use super::heat;
@@ -16,13 +17,13 @@ use crate::read::View;
 use pages::Reason;
 use sst::KeyRange;
 
-/// Installs `new` files with what `change` does to the memtables; `edits` is given the edits that add the files and returns
-/// all that are to be installed with them. The files replace `inputs`, runs of files that do not overlap each, and inherit
-/// their heat; files of a flush have no inputs.
+/// Installs `new` files together with what `change` does to the memtables. `edits` receives the edits that add the files, and
+/// returns all edits to install. The files inherit the heat of `inputs`, runs of files which they replace; the files of a run do
+/// not overlap. Files of a flush have no inputs.
 ///
 /// # Errors
 ///
-/// As [`Core::install`]. That a page could not be brought is none: a later reader that needs the page gets the error.
+/// As [`Core::install`]. A page that could not be loaded is no error here: a later reader that needs the page gets the error.
 pub fn install(
     core: &Core,
     new: NewFiles,
@@ -33,7 +34,7 @@ pub fn install(
     let NewFiles { files, fresh } = new;
     let has_kept = files.iter().any(|new| is_kept(core, new));
     let rest = if inputs.is_empty() {
-        keep_early(core, &files);
+        load_kept_early(core, &files);
         None
     } else {
         Some(heat::inherit(core, inputs, &files))
@@ -41,7 +42,7 @@ pub fn install(
     let edits = edits(files.into_iter().map(Edit::AddFile).collect());
     core.install(&edits, fresh, change)?;
     if let Some(rest) = rest {
-        rest.bring(core);
+        rest.load(core);
         if has_kept {
             core.warm_kept_tables();
         }
@@ -54,8 +55,9 @@ fn is_kept(core: &Core, new: &NewFile) -> bool {
     core.views.table_info(new.table).is_some_and(|info| info.options.in_memory)
 }
 
-/// Brings the files of tables that are to be in memory before they are installed, as many pages as their share has room for.
-fn keep_early(core: &Core, new: &[NewFile]) {
+/// Loads new files of tables that are to be in memory before they are installed, as many pages as the share of such tables has
+/// room for.
+fn load_kept_early(core: &Core, new: &[NewFile]) {
     let open = |new: &NewFile| {
         let file = core.env.opener.open_early(new);
         file.sst.file.keep(true);

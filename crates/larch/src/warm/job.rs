@@ -1,5 +1,5 @@
-//! What is brought to memory in the background: pages of tables that are to be in memory, and what was there when the
-//! database was closed last. No thread waits for it.
+//! The job that loads pages in the background: those of tables that are to be in memory, and those that were in memory at the
+//! last close. It does not choose them, and no thread waits for it.
 
 use super::loader::PageLoader;
 use super::requests::WarmRequests;
@@ -12,7 +12,7 @@ use os::{Job, Polled};
 use pages::Reason;
 use sst::KeyRange;
 
-/// The job that brings pages while there is something to bring.
+/// The job that loads pages while there are requests.
 #[derive(Debug)]
 pub struct WarmJob(pub Weak<Core>);
 
@@ -25,7 +25,7 @@ impl Job for WarmJob {
         }
         if tables {
             // A page that cannot be read is reported to the reader that needs it.
-            keep_tables(&core).ok();
+            load_kept_tables(&core).ok();
         }
         if state {
             let restored = state::restore(&core.env, &core.views.newest(), &mut |_| !core.background.is_closing());
@@ -35,8 +35,8 @@ impl Job for WarmJob {
     }
 }
 
-/// Brings pages of all tables that are to be in memory, index nodes first, as many as their share holds.
-fn keep_tables(core: &Core) -> Result<()> {
+/// Loads pages of all tables that are to be in memory, index nodes first, as many as their share of the cache holds.
+fn load_kept_tables(core: &Core) -> Result<()> {
     let view = core.views.newest();
     let tables = view.files.tables.values().filter(|table| table.info.options.in_memory);
     let files: Vec<Arc<DbFile>> = tables.flat_map(|table| table.files()).map(|(_, file)| file.clone()).collect();

@@ -1,7 +1,7 @@
-//! Brings pages to memory a piece at a time: index nodes first, then what lies below them, within bounds. It pins nothing
-//! for longer than a piece takes to come.
+//! Loads pages into the cache, some at a time: index nodes first, then the pages below them, up to a limit in bytes. It pins a
+//! page only until the pages that are read together with it have arrived. It does not know which pages are worth it.
 //!
-//! A page that came this way stays as a page does that has proven itself, until it is looked at without a use.
+//! A page that was loaded this way stays in memory like a proven page, until the eviction policy finds that it was not used.
 
 use crate::error::Result;
 use crate::manifest::DbFile;
@@ -11,18 +11,19 @@ use pages::{retry, together};
 use sst::{Branch, KeyRange, Sst, TreeKind};
 use std::ops::Range;
 
-/// Pages that are read together, and pinned until all of them are here, in bytes; a sixteenth of a small cache.
+/// Most memory of pages that are read together and pinned until all of them have arrived, in bytes. A small cache gives a
+/// sixteenth of its budget.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// What [`Table::warm`](crate::Table::warm) did.
+/// What [`Table::warm`](crate::Table::warm) loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warmed {
-    /// Memory of the pages that it brought or found, in bytes.
+    /// Memory of the pages that it loaded or found in memory, in bytes.
     pub bytes: u64,
-    /// Pages read from disk.
+    /// Pages that it read from disk.
     pub page_reads: u64,
-    /// Whether all of the range is in memory now; otherwise there was no room for the rest.
+    /// Whether all pages of the range are in memory now. If not, there was no room for the others.
     pub is_whole: bool,
 }
 
@@ -41,49 +42,53 @@ impl WantedPages<'_> {
     }
 }
 
-/// Which pages of a tree are brought.
+/// Which pages of a tree are loaded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TreePart {
     Nodes,
     Data,
 }
 
-/// Whoever hears how many bytes are here and says whether to go on.
+/// A callback that receives how many bytes are in memory so far and returns whether to go on.
 type Progress<'p> = &'p mut dyn FnMut(u64) -> bool;
 
-/// Brings pages to memory, a piece at a time.
+/// Loads pages into the cache, some at a time.
 pub struct PageLoader<'p> {
     session: Session,
     piece_bytes: u64,
-    /// Memory of pages that it may bring or find, in bytes.
+    /// Most memory of pages that it may load or find in memory, in bytes.
     pub most_bytes: u64,
-    /// Memory of the pages brought or found so far.
+    /// Memory of the pages that it has loaded or found so far, in bytes.
     pub bytes: u64,
-    /// Whether pages were passed over that are too large.
-    pub has_passed_over: bool,
+    /// Whether it has skipped pages that are too large.
+    pub has_skipped: bool,
     progress: Progress<'p>,
 }
 
 impl<'p> PageLoader<'p> {
-    /// For at most `most_bytes` of pages; `progress` is told after each piece how many are here.
+    /// Loads at most `most_bytes` of pages. After each read `progress` receives how many bytes are in memory so far.
     pub fn new(cache: &Arc<PageCache>, reason: Reason, most_bytes: u64, progress: Progress<'p>) -> Self {
         Self {
             session: Session::new(cache, reason, Admit::Keep),
             piece_bytes: PIECE_BYTES.min(cache.budget_bytes() / 16),
             most_bytes,
             bytes: 0,
-            has_passed_over: false,
+            has_skipped: false,
             progress,
         }
     }
 
-    /// Lets it bring `more` bytes on top of what it has.
+    /// Lets it load `more_bytes` on top of what it has loaded so far.
     pub fn allow(&mut self, more_bytes: u64) {
         self.most_bytes = self.bytes + more_bytes;
     }
 
-    /// Brings what of `files` lies within `keys`: nodes of all trees that reads of newest versions go through, then their
-    /// data pages. False if it had to stop before the end.
+    /// Loads the pages of `files` within `keys`: the nodes of all trees that reads of newest versions go through, then the data
+    /// pages. False if it had to leave out pages.
+    ///
+    /// # Errors
+    ///
+    /// A page that cannot be read.
     pub fn files(&mut self, files: &[Arc<DbFile>], keys: &KeyRange) -> Result<bool> {
         for part in [TreePart::Nodes, TreePart::Data] {
             for file in files.iter().filter(|file| file.sst.bounds().meets(keys)) {
@@ -92,7 +97,7 @@ impl<'p> PageLoader<'p> {
                 }
             }
         }
-        Ok(!self.has_passed_over)
+        Ok(!self.has_skipped)
     }
 
     fn file(&mut self, sst: &Sst, keys: &KeyRange, part: TreePart) -> Result<bool> {
@@ -114,7 +119,7 @@ impl<'p> PageLoader<'p> {
         Ok(true)
     }
 
-    /// Rows of the main tree with keys in `keys`, with others that share pages with them.
+    /// The rows of the main tree with keys in `keys`, and other rows that share pages with them.
     fn rows(&mut self, sst: &Sst, keys: &KeyRange) -> Result<Range<u64>> {
         let Some(top) = sst.top(TreeKind::Main) else { return Ok(0..0) };
         let (mut first, mut last) = (top.clone(), top);
@@ -137,15 +142,15 @@ impl<'p> PageLoader<'p> {
 
     fn tree(&mut self, sst: &Sst, tree: TreeKind, wanted: &WantedPages<'_>, part: TreePart) -> Result<bool> {
         let Some(top) = sst.top(tree).filter(|top| wanted.has(top)) else { return Ok(true) };
-        // A page of a tree of one page counts as what it is.
+        // The top of a tree may be a data page: then the tree is this page.
         let is_part = (top.subtree.level == 0) == (part == TreePart::Data);
-        if is_part && !self.bring(&sst.file, [(top.subtree.address, top.kind)])? {
+        if is_part && !self.load(&sst.file, [(top.subtree.address, top.kind)])? {
             return Ok(false);
         }
         self.under(sst, tree, &top, wanted, part)
     }
 
-    /// Brings what lies under `branch`, nodes before what is below them.
+    /// Loads the pages under `branch`, nodes before the pages below them.
     fn under(
         &mut self,
         sst: &Sst,
@@ -163,7 +168,7 @@ impl<'p> PageLoader<'p> {
         if no_nodes_below || part == TreePart::Nodes {
             let pages: Vec<(Address, PageKind)> =
                 below.iter().map(|branch| (branch.subtree.address, branch.kind)).collect();
-            if !self.bring(&sst.file, pages)? {
+            if !self.load(&sst.file, pages)? {
                 return Ok(false);
             }
         }
@@ -175,15 +180,23 @@ impl<'p> PageLoader<'p> {
         Ok(true)
     }
 
-    /// What is right below a node, which is brought if it is not here.
+    /// The children of a node, which is loaded if it is not in memory.
+    ///
+    /// # Errors
+    ///
+    /// The node cannot be read.
     pub fn below(&self, sst: &Sst, tree: TreeKind, branch: &Branch) -> Result<Vec<Branch>> {
         let page = retry(&self.session, || self.session.page(sst.file.at(&branch.subtree.address, branch.kind)))?;
         Ok(sst.branches(tree, branch, &page)?)
     }
 
-    /// Brings pages of `file` in their order, passing over those that are too large for the cache; false if there was no
-    /// room for all others, or nobody wants to go on.
-    pub fn bring(
+    /// Loads pages of `file` in their order, and skips pages that are too large for the cache. False if there was no room for
+    /// all others, or if `progress` has ended it.
+    ///
+    /// # Errors
+    ///
+    /// A page that cannot be read.
+    pub fn load(
         &mut self,
         file: &Arc<PagedFile>,
         pages: impl IntoIterator<Item = (Address, PageKind)>,
@@ -201,16 +214,18 @@ impl<'p> PageLoader<'p> {
                 stored_bytes += u64::from(at.bytes);
                 piece.extend(pages.next());
             }
-            // One page may be more than a piece; more than a quarter of the cache is not worth what goes for it.
+            // A single page may exceed `piece_bytes`. A page of more than a quarter of the cache is not worth the pages that
+            // would be evicted for it.
             if piece_bytes > self.session.cache().budget_bytes() / 4 {
-                self.has_passed_over = true;
+                self.has_skipped = true;
                 continue;
             }
-            // What a packed page takes shows when it is here: the limit is exceeded by what a piece unpacks to at most.
+            // The memory of a compressed page is known only once it is loaded. So the limit can be exceeded, by no more than the
+            // memory of the pages that are read together.
             if self.bytes + stored_bytes > self.most_bytes {
                 return Ok(false);
             }
-            self.bring_piece(file, &piece)?;
+            self.load_piece(file, &piece)?;
             if !(self.progress)(self.bytes) {
                 return Ok(false);
             }
@@ -218,7 +233,7 @@ impl<'p> PageLoader<'p> {
         Ok(true)
     }
 
-    fn bring_piece(&mut self, file: &Arc<PagedFile>, piece: &[(Address, PageKind)]) -> Result<()> {
+    fn load_piece(&mut self, file: &Arc<PagedFile>, piece: &[(Address, PageKind)]) -> Result<()> {
         let session = &self.session;
         let mut here: Vec<PageRef> = Vec::with_capacity(piece.len());
         retry(session, || {
@@ -232,14 +247,14 @@ impl<'p> PageLoader<'p> {
             if file.is_kept() {
                 session.cache().keep(&page);
             }
-            // What serves many waits longer for its next use.
+            // Pages that serve many reads may stay longer without a use.
             session.cache().prove(&page, if page.kind().serves_many() { 2 } else { 0 });
             self.bytes += page.cost_bytes();
         }
         Ok(())
     }
 
-    /// Pages read from disk so far.
+    /// How many pages it has read from disk so far.
     pub fn page_reads(&self) -> u64 {
         self.session.page_reads()
     }

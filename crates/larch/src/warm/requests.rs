@@ -1,45 +1,47 @@
-//! What is to be brought to memory in the background, and counts of what was brought.
+//! Requests to load pages in the background, and counts of what was loaded. It does not know how pages are loaded.
+//!
+//! Thread safe.
 
 use super::state::Restored;
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicU64, Ordering};
 
-/// What is left to do, and what was done.
+/// What is still to be loaded, and how much was loaded.
 #[derive(Debug, Default)]
 pub struct Warmth {
-    left: Mutex<WarmRequests>,
-    /// Memory brought back after the last open, in bytes.
+    requests: Mutex<WarmRequests>,
+    /// Memory of the pages that were loaded from the warm state after the open, in bytes.
     pub restored_bytes: AtomicU64,
     /// Warm states that could not be used.
     pub refused: AtomicU64,
 }
 
-/// What is wanted.
+/// What is to be loaded.
 #[derive(Debug, Default)]
 pub struct WarmRequests {
-    /// Pages of tables that are to be in memory.
+    /// The tables that are to be in memory.
     pub tables: bool,
-    /// What was in memory when the database was closed last.
+    /// The pages that were in memory at the last close.
     pub state: bool,
 }
 
 impl Warmth {
-    /// Asks for pages of tables that are to be in memory.
-    pub fn want_tables(&self) {
-        self.left.lock().tables = true;
+    /// Requests the tables that are to be in memory.
+    pub fn request_tables(&self) {
+        self.requests.lock().tables = true;
     }
 
-    /// Asks for what was in memory when the database was closed last.
-    pub fn want_state(&self) {
-        self.left.lock().state = true;
+    /// Requests the pages that were in memory at the last close.
+    pub fn request_state(&self) {
+        self.requests.lock().state = true;
     }
 
-    /// Takes what is wanted now.
+    /// Takes all requests.
     pub fn take(&self) -> WarmRequests {
-        std::mem::take(&mut *self.left.lock())
+        std::mem::take(&mut *self.requests.lock())
     }
 
-    /// Counts a restored state.
+    /// Counts what was loaded from a warm state.
     pub fn count(&self, restored: &Restored) {
         self.restored_bytes.fetch_add(restored.warmed.bytes, Ordering::Relaxed);
         self.refused.fetch_add(u64::from(restored.is_refused), Ordering::Relaxed);

@@ -1,9 +1,11 @@
-//! Which pages were in memory when the database was closed: written then, and brought back after the next open, as many as
-//! have room. It holds addresses, no bytes of pages; see `docs/format/warm.md`.
+//! The warm state: which pages were in memory when the database was closed. It is written by the close and used by the next
+//! open, which loads as many of these pages as there is room for. It holds addresses and no bytes of pages, see
+//! `docs/format/warm.md`. It does not know what the pages hold.
 //!
-//! * Best effort: losing it costs only time. It is not synced, a torn or foreign one is removed and counted in a metric, and
-//!   nothing fails without it.
-//! * A page is read at its address as any other: checksum and kind must be right, so what is wrong here brings no wrong page.
+//! * Best effort: losing it costs only time. It is not synced. If it is torn, or of another database, it is removed and counted
+//!   in a metric. Nothing fails without it.
+//! * Each page is read and verified like any other: its checksum and kind must be right. So wrong bytes in the warm state cannot
+//!   bring a wrong page into memory.
 
 use super::loader::{PageLoader, Warmed};
 use crate::core::environment::Environment;
@@ -17,23 +19,23 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
 const NAME: &str = "WARM";
-/// Written under this name, and then renamed.
+/// It is written under this name and then renamed.
 const NEW_NAME: &str = "WARM.new";
 const MAGIC: &[u8; 8] = b"LARCHWRM";
 const FORMAT_VERSION: u32 = 1;
 const HEAD_BYTES: usize = 24;
 const CRC_BYTES: usize = 4;
 
-/// Pages at most: with 8 to 12 bytes for one some 700 KiB, and 1 GiB of pages of 16 KiB.
+/// Most pages in it. With 8 to 12 bytes for each it takes about 700 KiB, for 1 GiB of pages of 16 KiB.
 const MAX_PAGES: usize = 1 << 16;
 
-/// Pages that are given up together when one of them is damaged.
+/// How many pages are loaded together. If one of them is damaged, the others may be left out.
 const CHUNK_PAGES: usize = 16;
 
-/// A longer file is none of ours: no page takes more than 32 bytes with its share of its file.
+/// A longer file is not a warm state: no page takes more than 32 bytes with its share of the entry of its file.
 const MAX_BYTES: u64 = 32 * MAX_PAGES as u64;
 
-/// Pages of one file.
+/// The pages of one file.
 #[derive(Debug, PartialEq, Eq)]
 struct FilePages {
     number: u64,
@@ -49,11 +51,11 @@ struct Saved {
     heat: u8,
 }
 
-/// What came of a saved state.
+/// What was loaded from a warm state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Restored {
     pub warmed: Warmed,
-    /// There was one, and it could not be used.
+    /// Whether there was a warm state that could not be used.
     pub is_refused: bool,
 }
 
@@ -96,7 +98,7 @@ fn encode(database: u64, files: &[FilePages]) -> Vec<u8> {
     out
 }
 
-/// `None` if they are not what [`encode`] writes for this database.
+/// `None` if `bytes` are not what [`encode`] writes for this database.
 fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
     let (body, crc) = bytes.split_at_checked(bytes.len().checked_sub(CRC_BYTES)?)?;
     let (head, mut left) = body.split_at_checked(HEAD_BYTES)?;
@@ -105,7 +107,7 @@ fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
     if crc32c::crc32c(body).to_le_bytes() != crc || &format[..8] != MAGIC || of != database.to_le_bytes() {
         return None;
     }
-    // A state that only a newer release can read is worth as little as a torn one: the pages come as they are asked for.
+    // A warm state that only a newer release can read is treated like a torn one.
     features::check_version(number(8), FORMAT_VERSION).ok()?;
     features::check(number(12), 0).ok()?;
     let left = &mut left;
@@ -133,7 +135,12 @@ fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
     Some(files)
 }
 
-/// Writes down which pages of the database's files are in memory: nodes first, then what was used most.
+/// Writes which pages of the database's files are in memory. If there are more than [`MAX_PAGES`], it takes nodes first, then the
+/// pages that were used most.
+///
+/// # Errors
+///
+/// The file could not be written.
 pub fn save(env: &Environment, view: &View) -> std::io::Result<()> {
     let files: HashMap<u32, &Arc<DbFile>> = view
         .files
@@ -167,8 +174,8 @@ fn path(env: &Environment) -> PathBuf {
     env.directory.join(NAME)
 }
 
-/// Reads what was saved; `None` if there is nothing.
-fn load(env: &Environment, database: u64) -> Option<Option<Vec<FilePages>>> {
+/// Reads the warm state. `None` if there is none; `Some(None)` if it cannot be used, in which case it is removed.
+fn read_state(env: &Environment, database: u64) -> Option<Option<Vec<FilePages>>> {
     let disk = &env.machine.disk;
     let path = path(env);
     if !disk.exists(&path).ok()? {
@@ -180,15 +187,15 @@ fn load(env: &Environment, database: u64) -> Option<Option<Vec<FilePages>>> {
     };
     let decoded = read().ok().and_then(|bytes: Vec<u8>| decode(&bytes, database));
     if decoded.is_none() && !env.options.read_only {
-        // One that cannot be removed is refused again.
+        // If it cannot be removed, the next open refuses it again.
         disk.remove(&path).ok();
     }
     Some(decoded)
 }
 
-/// Brings back what was in memory when the database was closed last, as far as the cache has room that nobody uses.
+/// Loads the pages that were in memory at the last close, as many as the cache has free room for.
 pub fn restore(env: &Environment, view: &View, progress: &mut dyn FnMut(u64) -> bool) -> Restored {
-    let Some(state) = load(env, view.files.database) else { return Restored::default() };
+    let Some(state) = read_state(env, view.files.database) else { return Restored::default() };
     let Some(state) = state else { return Restored { is_refused: true, ..Restored::default() } };
     let files: HashMap<(u64, u64), &Arc<DbFile>> = view
         .files
@@ -200,19 +207,19 @@ pub fn restore(env: &Environment, view: &View, progress: &mut dyn FnMut(u64) -> 
     let budget_bytes = env.cache.budget_bytes();
     let room_bytes = budget_bytes.saturating_sub(env.cache.used_bytes()).saturating_sub(budget_bytes / 16);
     let mut loader = PageLoader::new(&env.cache, Reason::Warm, room_bytes, progress);
-    let is_whole = bring(&mut loader, &state, &files);
+    let is_whole = load_pages(&mut loader, &state, &files);
     let warmed = Warmed { bytes: loader.bytes, page_reads: loader.page_reads(), is_whole };
     Restored { warmed, is_refused: false }
 }
 
-/// Nodes of all files first, then the other pages, the warmest first.
-fn bring(loader: &mut PageLoader<'_>, state: &[FilePages], files: &HashMap<(u64, u64), &Arc<DbFile>>) -> bool {
+/// Loads the nodes of all files first, then the other pages, the hottest first. Returns whether all pages were loaded.
+fn load_pages(loader: &mut PageLoader<'_>, state: &[FilePages], files: &HashMap<(u64, u64), &Arc<DbFile>>) -> bool {
     let mut is_whole = true;
     let heats: BTreeSet<u8> = state.iter().flat_map(|of| &of.pages).map(|page| page.heat).collect();
     let ranks = std::iter::once(None).chain(heats.into_iter().rev().map(Some));
     for rank in ranks {
         for FilePages { number, epoch, pages } in state {
-            // Those of files that were compacted since are gone with them.
+            // The file may be gone, for example if a compaction has replaced it since.
             let Some(file) = files.get(&(*number, *epoch)) else { continue };
             let is_wanted = |page: &&Saved| match rank {
                 None => page.kind.serves_many(),
@@ -221,16 +228,16 @@ fn bring(loader: &mut PageLoader<'_>, state: &[FilePages], files: &HashMap<(u64,
             let wanted: Vec<(Address, PageKind)> =
                 pages.iter().filter(is_wanted).map(|page| (page.at, page.kind)).collect();
             for some in wanted.chunks(CHUNK_PAGES) {
-                match loader.bring(&file.sst.file, some.iter().copied()) {
+                match loader.load(&file.sst.file, some.iter().copied()) {
                     Ok(true) => {}
                     Ok(false) => return false,
-                    // The next ones may be sound.
+                    // The next pages may be readable.
                     Err(_) => is_whole = false,
                 }
             }
         }
     }
-    is_whole && !loader.has_passed_over
+    is_whole && !loader.has_skipped
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The operations of one commit as bytes, the same in memory and in the log. It knows neither versions nor tables
-//! beyond their ids, and compares keys only as bytes.
+//! The operations of one commit as bytes, which are the same in memory and in the log. It knows no versions, knows tables only
+//! by their ids, and compares keys as bytes.
 //!
 //! ```text
 //! batch:  op | op | …
@@ -14,11 +14,11 @@
 //!
 //! varint: seven bits a byte, low ones first, the high bit set on all but the last; at most five bytes.
 //!
-//! Invariants: the bytes of a [`BatchOps`] always decode; those that come from a file are checked on the way in. Order
+//! Invariants: the bytes of a [`BatchOps`] always decode, because bytes from a file are checked before they are taken. Order
 //! matters: a later op on the same key wins, and a range erase hides the earlier ops in its range.
 //!
-//! All ops of a batch get one version, and at equal versions a put wins over a range erase. [`BatchOps::resolve`] makes
-//! that rule give what the order says.
+//! All ops of a batch get one version, and at equal versions a put wins over a range erase. [`BatchOps::resolve`] removes the
+//! puts for which this rule would contradict the order.
 
 use crate::parts;
 use std::collections::BTreeMap;
@@ -27,23 +27,23 @@ use std::ops::{Bound, Range};
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op<'a> {
-    /// The key has this value.
+    /// From this op on the key has this value.
     Put {
-        /// Its key.
+        /// The key.
         key: &'a [u8],
-        /// Its value.
+        /// The value.
         value: &'a [u8],
     },
-    /// The key has no value.
+    /// From this op on the key has no value.
     Erase {
-        /// Its key.
+        /// The key.
         key: &'a [u8],
     },
-    /// No key in the range has a value.
+    /// From this op on no key in the range has a value.
     RangeErase {
-        /// First key.
+        /// The first key of the range.
         start: &'a [u8],
-        /// First key after the range; empty: the range has no end.
+        /// The first key after the range. If it is empty, the range has no end.
         end: &'a [u8],
     },
 }
@@ -53,7 +53,7 @@ const ERASE: u8 = 1;
 const MERGE: u8 = 2;
 const RANGE_ERASE: u8 = 3;
 
-/// Bytes that are not ops.
+/// Bytes that do not decode as ops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the op at byte {at} of the batch {why}")]
 pub struct OpsError {
@@ -68,7 +68,7 @@ pub struct OpsError {
 pub struct BatchOps {
     bytes: Vec<u8>,
     count: u32,
-    /// A range erase came after other ops and `resolve` has not run since.
+    /// Whether a range erase came after other ops, and `resolve` was not called since.
     is_unresolved: bool,
 }
 
@@ -78,8 +78,12 @@ impl BatchOps {
         Self::default()
     }
 
-    /// Takes over the encoded `bytes` of `count` ops in place of its own, after checking them. Keeps its memory, so that
-    /// a reader of many batches allocates once. Empty after an error.
+    /// Replaces its ops by the `count` ops that `bytes` encode, after checking them. It uses its memory again, so that a reader
+    /// of many batches allocates once. After an error it has no ops.
+    ///
+    /// # Errors
+    ///
+    /// Where and why the bytes do not decode.
     pub fn decode(&mut self, bytes: &[u8], count: u32) -> Result<(), OpsError> {
         self.clear();
         let mut found = 0u32;
@@ -103,7 +107,7 @@ impl BatchOps {
         self.push_bytes(value);
     }
 
-    /// Appends a put of a value in parts; see [`parts::encode`] for what becomes of them.
+    /// Appends a put of a value in parts, which [`parts::encode`] joins.
     pub fn put_parts(&mut self, table: u32, key: &[u8], parts: &[impl AsRef<[u8]>]) {
         self.begin(PUT, table, key);
         let bytes = parts::encoded_bytes(parts);
@@ -117,7 +121,7 @@ impl BatchOps {
         self.begin(ERASE, table, key);
     }
 
-    /// Appends an erase of the keys in `start..end`, all from `start` if `end` is empty.
+    /// Appends an erase of the keys in `start..end`; if `end` is empty, of all keys from `start` on.
     pub fn range_erase(&mut self, table: u32, start: &[u8], end: &[u8]) {
         self.is_unresolved |= self.count > 0;
         self.begin(RANGE_ERASE, table, start);
@@ -145,7 +149,7 @@ impl BatchOps {
         self.bytes.push(length as u8);
     }
 
-    /// Whether no op puts anything.
+    /// Whether there are no puts.
     pub fn is_erases_only(&self) -> bool {
         self.iter().all(|(_, op)| !matches!(op, Op::Put { .. }))
     }
@@ -170,27 +174,27 @@ impl BatchOps {
         &self.bytes
     }
 
-    /// Removes all ops and keeps the memory.
+    /// Removes all ops. The memory is used again.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.count = 0;
         self.is_unresolved = false;
     }
 
-    /// Whether the ops mean the same when all of them get one version: no range erase comes after an op that it hides.
+    /// Whether the ops mean the same if all of them get one version, because no range erase comes after an op that it hides.
     pub fn is_resolved(&self) -> bool {
         !self.is_unresolved
     }
 
-    /// Drops the point ops that a later range erase hides. Does nothing unless a range erase came after other ops.
+    /// Removes the puts and erases that a later range erase hides. Does nothing unless a range erase came after other ops.
     pub fn resolve(&mut self) {
         if !self.is_unresolved {
             return;
         }
-        let kept = visible_ops(&self.bytes);
+        let visible = visible_ops(&self.bytes);
         let mut end = 0;
-        self.count = kept.len() as u32;
-        for place in kept {
+        self.count = visible.len() as u32;
+        for place in visible {
             let length = place.len();
             self.bytes.copy_within(place, end);
             end += length;
@@ -209,7 +213,7 @@ impl<'a> IntoIterator for &'a BatchOps {
     }
 }
 
-/// Ops of a batch with their tables.
+/// Gives the ops of a batch with their tables, in order.
 #[derive(Clone, Debug)]
 pub struct Ops<'a> {
     rest: &'a [u8],
@@ -234,7 +238,8 @@ impl<'a> Iterator for Ops<'a> {
 
 impl ExactSizeIterator for Ops<'_> {}
 
-/// Places of the ops that no later range erase hides. From the last op to the first, with the union of the ranges seen.
+/// The places of the ops that no later range erase hides. It goes from the last op to the first, with the union of the ranges
+/// that it has met.
 fn visible_ops(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let mut rest = bytes;
@@ -244,7 +249,7 @@ fn visible_ops(bytes: &[u8]) -> Vec<Range<usize>> {
         places.push((start..bytes.len() - rest.len(), op));
     }
     let mut erased = Spans::default();
-    let mut kept: Vec<Range<usize>> = Vec::with_capacity(places.len());
+    let mut visible: Vec<Range<usize>> = Vec::with_capacity(places.len());
     for (place, (table, op)) in places.into_iter().rev() {
         let is_visible = match op {
             Op::Put { key, .. } | Op::Erase { key } => !erased.contains(table, key),
@@ -254,14 +259,14 @@ fn visible_ops(bytes: &[u8]) -> Vec<Range<usize>> {
             }
         };
         if is_visible {
-            kept.push(place);
+            visible.push(place);
         }
     }
-    kept.reverse();
-    kept
+    visible.reverse();
+    visible
 }
 
-/// A union of key ranges: start → end, not overlapping; an empty end is the end of the table.
+/// A union of key ranges, from start to end. They do not overlap. An empty end is the end of the table.
 #[derive(Default)]
 struct Spans<'a>(BTreeMap<(u32, &'a [u8]), &'a [u8]>);
 
@@ -277,7 +282,7 @@ impl<'a> Spans<'a> {
             return;
         }
         let (mut start, mut end) = (start, end);
-        // The span before may reach into this one; spans that start inside are swallowed.
+        // The span before may reach into this one. Spans that start inside become part of it.
         let before = self.0.range((table, [].as_slice())..=(table, start)).next_back();
         if let Some((&(_, before_start), &before_end)) = before
             && (before_end.is_empty() || start <= before_end)
@@ -301,7 +306,7 @@ fn later_end<'a>(a: &'a [u8], b: &'a [u8]) -> &'a [u8] {
     if a.is_empty() || b.is_empty() { &[] } else { a.max(b) }
 }
 
-/// Takes the first op off `rest`.
+/// Takes the first op off `rest`, or returns what is wrong with it.
 fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
     let (&[kind, a, b, c, d], after) = rest.split_first_chunk().ok_or("ends within its kind and table")?;
     *rest = after;
@@ -319,7 +324,7 @@ fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
     Ok((table, op))
 }
 
-/// Takes a length and as many bytes off `rest`.
+/// Takes a length and as many bytes off `rest`; `None` if they do not decode.
 fn split_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let mut length = 0u64;
     for shift in [0, 7, 14, 21, 28] {

@@ -1,13 +1,17 @@
-//! Committing: a version, a record in the log, rows in the memtables, and, if asked, a sync.
+//! Commits a batch: it gets a version, a record in the log, rows in the memtables and, if the durability asks for one, a sync.
+//! It does not know how rows get into files.
 //!
-//! One short lock orders commits: under it a batch gets its version, is appended to the log, applied and published, so
-//! that version order, log order and memory order are the same. The sync happens outside it and is shared by all commits that
-//! wait. Reads may see a commit before it is durable; but a thread that has read it and commits something durable waits for a
-//! sync of everything before, since a log is synced as a whole and a log is complete before the next one is begun.
+//! One short lock, the writer's, orders commits. Under it a batch gets its version, is appended to the log, applied and
+//! published, so that version order, log order and memory order are the same. The sync happens outside this lock and is shared
+//! by all commits that wait. Reads may see a commit before it is durable. But a thread that has read it and then commits
+//! something durable waits for a sync of everything before, because a log is synced as a whole, and is synced before the next
+//! one begins.
+//!
+//! Any thread may call it.
 
 use super::batch::BatchOps;
 use super::pace;
-use super::room::{self, Room, check_tables, memory_bytes, rotate, wait_for, wait_for_flushes};
+use super::room::{self, Room, check_tables, memory_bytes, note_stall, rotate, wait_for_flushes};
 use super::stall::StalledCommit;
 use super::writer::{NotAppended, Unsynced};
 use crate::core::{Core, StopOnPanic};
@@ -19,7 +23,11 @@ use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use sst::Version;
 
-/// Makes every commit so far durable, if asked, and returns the version of the newest.
+/// Makes every commit so far durable if `durability` asks for it, and returns the version of the newest commit.
+///
+/// # Errors
+///
+/// Why writes are refused; [`Error::ReadOnly`]; [`Error::OutcomeUnknown`] if the sync failed.
 pub fn sync(core: &Core, durability: Durability) -> Result<Version> {
     core.check_writable()?;
     let (unsynced, newest) = {
@@ -33,7 +41,12 @@ pub fn sync(core: &Core, durability: Durability) -> Result<Version> {
     Ok(newest)
 }
 
-/// Commits `ops`, which are of `tables`, and returns their version. No ops are a sync of what was committed before.
+/// Commits `ops` on `tables` and returns their version. Without ops it is a [`sync`].
+///
+/// # Errors
+///
+/// [`Error::BatchTooLarge`]; [`Error::Full`] with the cause, if there is no room and background work fails; that a table was
+/// dropped; as [`sync`].
 pub fn commit(core: &Core, ops: &mut BatchOps, tables: &[Arc<TableInfo>], durability: Durability) -> Result<Version> {
     if ops.is_empty() {
         return sync(core, durability);
@@ -55,7 +68,7 @@ pub fn commit(core: &Core, ops: &mut BatchOps, tables: &[Arc<TableInfo>], durabi
     Ok(version)
 }
 
-/// Makes a commit of `bytes` wait if background work has fallen behind.
+/// Makes a commit of `bytes` wait if background work is behind.
 fn slow_down(core: &Core, bytes: u64) {
     let options = &core.env.options;
     let view = core.views.newest();
@@ -67,13 +80,13 @@ fn slow_down(core: &Core, bytes: u64) {
     clock.sleep(wait);
 }
 
-/// Puts a commit into log and memtables. One of erases alone that finds the disk full takes from the reserve.
+/// Puts a commit into log and memtables. If the disk is full, a commit that only erases takes space from the reserve.
 fn append(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<(Unsynced, Version)> {
     loop {
         match append_once(core, ops, tables) {
             Err(error) if error.is_disk_full() && ops.is_erases_only() && core.writes.reserve.give_back() => {
                 if matches!(error, Error::Full { .. }) {
-                    // The room lets the flush that failed succeed.
+                    // With this space the flush that failed can succeed.
                     wait_for_flushes(core)?;
                 }
             }
@@ -84,9 +97,9 @@ fn append(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<(Uns
 
 fn append_once(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<(Unsynced, Version)> {
     let bytes = memory_bytes(ops);
-    // A panic on the way leaves open what log and memtables hold of the commit.
+    // After a panic in here it is unknown what log and memtables hold of the commit.
     let _guard = StopOnPanic(core);
-    let mut waiting: Option<StalledCommit<'_>> = None;
+    let mut stalled: Option<StalledCommit<'_>> = None;
     loop {
         let seen = core.background.progress_seen();
         let mut guard = core.writes.writer.lock();
@@ -95,7 +108,7 @@ fn append_once(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result
         let view = core.views.newest();
         check_tables(core, &view, tables)?;
         if !core.writes.reserve.is_full() && !ops.is_erases_only() {
-            // Else puts would take what erases gave back.
+            // Otherwise puts would take the space that erases have freed.
             core.writes.reserve.fill()?;
         }
         match room::room(core, &view, writer, bytes) {
@@ -106,14 +119,14 @@ fn append_once(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result
                 if let Some(cause) = core.background.troubles.flush_cause() {
                     return Err(Error::Full { what: "the write buffer is full", cause: Box::new(cause) });
                 }
-                wait_for(core, &mut waiting, StallReason::WriteBuffer);
+                note_stall(core, &mut stalled, StallReason::WriteBuffer);
                 core.background.wake_flush();
                 core.wait_progress(seen);
                 continue;
             }
             Room::AfterCompaction => {
                 drop(guard);
-                wait_for(core, &mut waiting, StallReason::Level0);
+                note_stall(core, &mut stalled, StallReason::Level0);
                 core.background.wake_compact_first();
                 core.wait_progress(seen);
                 continue;

@@ -1,4 +1,6 @@
-//! From memtables to files of level 0. Knows no levels below.
+//! Flushes: writes memtables to files of level 0 and removes their log. It knows no deeper levels.
+//!
+//! The job flushes one set of memtables at a time, the oldest one. Other threads only wait for it.
 
 use super::room::{rotate, wait_for_flushes, wait_for_level0};
 use super::writer::log_path;
@@ -48,7 +50,7 @@ impl Job for FlushJob {
                 core.background.tell_progress();
                 Polled::Worked
             }
-            // Without the table that was dropped meanwhile, again.
+            // A table was dropped meanwhile: the next poll writes the files without it.
             Err(Error::NoSuchTable(_)) => Polled::Worked,
             Err(error) => {
                 let trouble = troubles.flush_failed(&error, core.env.machine.clock.now());
@@ -61,7 +63,11 @@ impl Job for FlushJob {
     }
 }
 
-/// Writes `memory`, the oldest memtables, to level 0 and gives up their log.
+/// Writes `memory`, the oldest memtables, to level 0, and removes their log.
+///
+/// # Errors
+///
+/// A file could not be written; as [`Core::install`].
 pub fn flush(core: &Arc<Core>, memory: &Arc<MemSet>) -> Result<()> {
     let begin = core.env.machine.clock.now();
     core.env.report(|| Event::FlushStarted { bytes: memory.bytes() });
@@ -79,16 +85,20 @@ pub fn flush(core: &Arc<Core>, memory: &Arc<MemSet>) -> Result<()> {
     Ok(())
 }
 
-/// The newest version such that no commit up to it is in memory other than `memory`.
+/// The newest version such that every commit up to it is in files or in `memory`.
 fn flushed_with(core: &Core, memory: &MemSet) -> Version {
-    // The version first: then every commit up to it is in the view.
+    // It reads the version before the view, so that the view has every commit up to this version.
     let visible = core.views.visible();
     let view = core.views.newest();
     let others = view.memory.iter().filter(|other| other.log != memory.log);
     others.map(|other| Version(other.oldest().0 - 1)).fold(visible, Version::min)
 }
 
-/// Writes a file for every table with rows, for level 0.
+/// Writes a file for level 0 for every table that has rows in `memory`.
+///
+/// # Errors
+///
+/// A file could not be written.
 pub fn write_files(core: &Arc<Core>, memory: &MemSet) -> Result<NewFiles> {
     let boundaries = core.views.boundaries();
     let mut all = NewFiles::none(&core.env);
@@ -138,10 +148,14 @@ fn write_table(
     Ok(new)
 }
 
-/// Freezes what is in memory and waits until all of it is in files.
+/// Freezes the memtables and waits until all rows are in files.
+///
+/// # Errors
+///
+/// Why writes are refused; why a flush or a compaction failed.
 pub fn flush_all(core: &Arc<Core>) -> Result<()> {
     core.check_writable()?;
-    // What is frozen already goes first, so that no more than the write buffer is in memory.
+    // It first waits for memtables that are frozen already, so that memory stays within the write buffer.
     wait_for_flushes(core)?;
     wait_for_level0(core, None)?;
     {

@@ -1,4 +1,5 @@
-//! Which rows a table takes: lengths of keys and values, and values whole or in parts.
+//! Which rows a table takes: the lengths of keys and values, and whether values are whole or in parts. It knows no rows that
+//! are there already.
 
 use crate::error::{Error, Result};
 use crate::manifest::TableInfo;
@@ -6,7 +7,7 @@ use crate::options::Options;
 use crate::parts;
 use sst::MAX_KEY_BYTES;
 
-/// The longest value a write buffer of this size takes.
+/// The longest value that a write buffer of this size takes, in bytes.
 pub fn max_value_bytes(write_buffer_bytes: u64) -> u64 {
     write_buffer_bytes / 4
 }
@@ -37,7 +38,7 @@ fn check_lengths(options: &Options, key: &[u8], value_bytes: usize) -> Result<()
 ///
 /// # Errors
 ///
-/// [`Error::Grouped`] where values are split; [`Error::KeyTooLong`], [`Error::ValueTooLong`].
+/// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`], [`Error::ValueTooLong`].
 pub fn check_row(options: &Options, table: &TableInfo, key: &[u8], value: &[u8]) -> Result<()> {
     let groups = &table.options.groups;
     if groups.len() > 1 {

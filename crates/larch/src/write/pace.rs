@@ -1,28 +1,33 @@
-//! Slowing commits down before they have to wait: the rate falls as background work falls behind.
+//! Slows commits down before they have to wait: the rate falls as background work falls behind. It neither waits nor knows
+//! what background work does.
+//!
+//! Thread safe.
 
 use crate::options::LevelOptions;
 use crate::read::View;
 use os::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Fastest rate at which slowed writes go on, and slowest, in bytes a second.
+/// The fastest rate of slowed commits, in bytes a second.
 const FAST: u64 = 64 << 20;
+
+/// The slowest rate of slowed commits, in bytes a second.
 const SLOW: u64 = 1 << 20;
 
-/// Longest wait of one commit: what a large batch does not wait for itself, those after it do.
+/// Longest wait of one commit. If a large batch would have to wait longer, the commits after it wait for the rest.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-/// The moment from which the next slowed commit may go on; one for all writers, however many there are.
+/// The moment from which the next slowed commit may go on. All writers share it.
 #[derive(Debug, Default)]
 pub struct Pace {
     next_micros: AtomicU64,
 }
 
 impl Pace {
-    /// Takes the next `time` of the pace and says how long to wait for its end.
+    /// Reserves the next `time` for the caller and returns how long to wait for its end.
     pub fn reserve(&self, now: Duration, time: Duration) -> Duration {
         let now = now.as_micros() as u64;
-        // A pace that is far ahead is forgotten: writers were held up for other reasons, or gave up.
+        // The moment may be far ahead if many writers came at once. Beyond this limit it is forgotten.
         let farthest = now + 10 * LONGEST_WAIT.as_micros() as u64;
         let step = time.as_micros() as u64;
         let update = |next: u64| Some((next.max(now) + step).min(farthest));
@@ -31,9 +36,9 @@ impl Pace {
     }
 }
 
-/// How long a commit of `bytes` takes at the rate that `view` allows; `None` while background work keeps up. The rate falls
-/// from [`FAST`] to [`SLOW`] as level 0 grows from its limit to three times that, or as the second half of the write buffer
-/// (`half_bytes`) fills while the first is being flushed.
+/// How long a commit of `bytes` takes at the rate that `view` allows; `None` if background work is not behind. The rate falls
+/// from [`FAST`] to [`SLOW`] as level 0 grows from `slow_files` to three times as many files, or as one half of the write buffer
+/// (`half_bytes`) fills while the other half is flushed.
 pub fn slowed(view: &View, levels: &LevelOptions, half_bytes: u64, bytes: u64) -> Option<Duration> {
     let limit = levels.slow_files as u64;
     let files = share(view.files.tables.most_level0_files() as u64, limit, 3 * limit);
@@ -46,7 +51,7 @@ pub fn slowed(view: &View, levels: &LevelOptions, half_bytes: u64, bytes: u64) -
     (behind > 0).then(|| Duration::from_micros(bytes * 1_000_000 / rate))
 }
 
-/// How far `value` is from `low` to `high`, in thousandths.
+/// Where `value` is between `low` and `high`, in thousandths.
 fn share(value: u64, low: u64, high: u64) -> u64 {
     value.saturating_sub(low).saturating_mul(1000).checked_div(high - low).unwrap_or(0).min(1000)
 }
@@ -71,7 +76,7 @@ mod tests {
             "a large batch leaves the rest to those after it"
         );
         assert_eq!(pace.reserve(millis(1100), millis(1)), LONGEST_WAIT);
-        assert_eq!(pace.reserve(millis(1600), millis(1)), millis(1), "what nobody used is not saved up");
+        assert_eq!(pace.reserve(millis(1600), millis(1)), millis(1), "unused time is not saved up");
         for _ in 0..100 {
             pace.reserve(millis(2000), millis(1000));
         }

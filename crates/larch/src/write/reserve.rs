@@ -1,7 +1,8 @@
-//! Disk space kept back for erases: a file that nobody reads, given back to the disk when an erase finds it full, and made
-//! again before the next put (`docs/decisions/0026-erases-find-room-on-a-full-disk.md`).
+//! The reserve: disk space kept back for erases, as a file without content. The file is removed when an erase finds the disk
+//! full, and is made again before the next put (`docs/decisions/0026-erases-find-room-on-a-full-disk.md`). It does not know
+//! what a commit holds.
 //!
-//! Thread safety: used under the writer's lock.
+//! Thread safe.
 
 use crate::error::{Error, Result, is_disk_full};
 use os::sync::Arc;
@@ -23,12 +24,12 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// A reserve of `bytes`, none if that is 0. The file is not looked for yet.
+    /// A reserve of `bytes`; none if that is 0. This does not look for the file yet.
     pub fn new(disk: Arc<dyn Disk>, directory: &Path, bytes: u64) -> Self {
         Self { disk, path: directory.join(NAME), bytes, is_full: AtomicBool::new(bytes == 0) }
     }
 
-    /// Whether all of it is kept back.
+    /// Whether all of the space is kept back.
     pub fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
@@ -36,7 +37,8 @@ impl Reserve {
     /// Makes the file, if it is not there with all its bytes.
     ///
     /// # Errors
-    /// The disk is full. If the file cannot be made for another reason there is no reserve, and nothing else is wrong.
+    ///
+    /// The disk is full. If the file cannot be made for another reason, there is no reserve, and that is no error.
     pub fn fill(&self) -> Result<()> {
         if self.is_full.load(Ordering::Relaxed) {
             return Ok(());
@@ -59,11 +61,11 @@ impl Reserve {
         }
         let made = file.set_len(0).and_then(|()| file.allocate(self.bytes));
         drop(file);
-        // A part of it would take room that nobody gives back.
+        // A file of a part of the bytes would take space that `give_back` does not return.
         made.inspect_err(|_| self.disk.remove(&self.path).unwrap_or_default())
     }
 
-    /// Gives the room back to the disk; whether there was any.
+    /// Gives the space back to the disk, and returns whether there was any.
     pub fn give_back(&self) -> bool {
         self.bytes > 0 && self.is_full.swap(false, Ordering::Relaxed) && self.disk.remove(&self.path).is_ok()
     }

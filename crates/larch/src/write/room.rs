@@ -1,4 +1,7 @@
-//! Room for commits: when memtables are frozen and a new log is begun, and what commits and flushes wait for.
+//! Room for commits: decides when memtables are frozen and a new log begins, and what commits and flushes wait for. It does
+//! not know how a flush or a compaction is done.
+//!
+//! A function that takes a [`Writer`] is called under the writer's lock.
 
 use super::batch::BatchOps;
 use super::stall::StalledCommit;
@@ -12,13 +15,13 @@ use crate::memtable::set::MemSet;
 use crate::read::View;
 use os::sync::Arc;
 
-/// About the memory that a batch will take in memtables: a row has an allocation and a node besides its bytes.
+/// About how much memory a batch will take in memtables, in bytes. A row has an allocation and a node besides its bytes.
 pub fn memory_bytes(ops: &BatchOps) -> u64 {
     const ROW_BYTES: u64 = 112;
     ops.bytes().len() as u64 + u64::from(ops.count()) * ROW_BYTES
 }
 
-/// An error if compactions of `table` fail, for who would wait for one.
+/// Returns the cause if compactions of `table` fail, because a caller that waits for one would wait for ever.
 fn check_compaction(core: &Core, table: TableId) -> Result<()> {
     match core.background.troubles.compaction_cause(table) {
         Some(cause) => Err(Error::Full { what: "level 0 of a table is full", cause: Box::new(cause) }),
@@ -26,7 +29,11 @@ fn check_compaction(core: &Core, table: TableId) -> Result<()> {
     }
 }
 
-/// Refuses tables that were dropped, and tables whose level 0 is full and stays so because compactions fail.
+/// Refuses tables that were dropped, and tables whose level 0 is full and stays full because compactions fail.
+///
+/// # Errors
+///
+/// [`Error::TableDropped`]; [`Error::Full`] with the cause.
 pub fn check_tables(core: &Core, view: &View, tables: &[Arc<TableInfo>]) -> Result<()> {
     let stop = pick::stop_files(&core.env.options.levels);
     for table in tables {
@@ -38,19 +45,19 @@ pub fn check_tables(core: &Core, view: &View, tables: &[Arc<TableInfo>]) -> Resu
     Ok(())
 }
 
-/// Counts a commit that is about to wait, if it does not wait for this reason already.
-pub fn wait_for<'c>(core: &'c Core, waiting: &mut Option<StalledCommit<'c>>, reason: StallReason) {
-    if waiting.as_ref().is_none_or(|waiting| waiting.reason() != reason) {
-        *waiting = None;
-        *waiting = Some(StalledCommit::begin(&core.env, &core.background.stalls, reason));
+/// Counts a commit that is about to wait, unless it is counted for this reason already.
+pub fn note_stall<'c>(core: &'c Core, stalled: &mut Option<StalledCommit<'c>>, reason: StallReason) {
+    if stalled.as_ref().is_none_or(|stalled| stalled.reason() != reason) {
+        *stalled = None;
+        *stalled = Some(StalledCommit::begin(&core.env, &core.background.stalls, reason));
     }
 }
 
 /// When a commit has room in the write buffer.
 pub enum Room {
-    /// Now.
+    /// Now, in the memtables that take writes.
     Here,
-    /// With new memtables and a new log.
+    /// Now, once these memtables are frozen and a new log has begun.
     AfterRotation,
     /// Once a flush has ended.
     AfterFlush,
@@ -63,8 +70,9 @@ fn is_level0_full(view: &View, table: TableId, stop: usize) -> bool {
     view.files.tables.get(&table).is_some_and(|files| files.levels[0].len() >= stop)
 }
 
-/// Whether a flush of `memory` has to wait for a compaction: level 0 of one of its tables has `stop` files or more. A table
-/// whose compactions fail takes no writes then, see [`check_tables`], and what is in memory of it keeps nobody waiting.
+/// Whether a flush of `memory` has to wait for a compaction, because level 0 of one of its tables has `stop` files or more. A
+/// table whose compactions fail does not count: it takes no more writes, see [`check_tables`], and its rows in memory must not
+/// make other tables wait.
 fn must_wait(core: &Core, view: &View, memory: &MemSet, stop: usize) -> bool {
     let troubles = &core.background.troubles;
     let tables = memory.all().into_iter().filter(|(_, memtable)| !memtable.is_empty()).map(|(table, _)| table);
@@ -72,11 +80,15 @@ fn must_wait(core: &Core, view: &View, memory: &MemSet, stop: usize) -> bool {
     full.any(|table| troubles.compaction_cause(table).is_none())
 }
 
-/// Waits until what is in memory may become files of level 0, for who asks for that without being a writer, and holds no
-/// lock. `also` is a table that gets a file besides.
+/// Waits until level 0 has room for files of the rows in memory, and for one more file of the table `also`. It is for callers
+/// that ask for such files without a commit. They hold no lock.
+///
+/// # Errors
+///
+/// Why writes are refused; [`Error::Full`] with the cause, if compactions of the table `also` fail.
 pub fn wait_for_level0(core: &Core, also: Option<TableId>) -> Result<()> {
     let stop = pick::asked_stop_files(&core.env.options.levels);
-    let mut waiting = None;
+    let mut stalled = None;
     loop {
         let seen = core.background.progress_seen();
         core.check_writable()?;
@@ -86,13 +98,13 @@ pub fn wait_for_level0(core: &Core, also: Option<TableId>) -> Result<()> {
         } else if !view.memory.iter().any(|memory| must_wait(core, &view, memory, stop)) {
             return Ok(());
         }
-        wait_for(core, &mut waiting, StallReason::Level0);
+        note_stall(core, &mut stalled, StallReason::Level0);
         core.background.wake_compact_first();
         core.wait_progress(seen);
     }
 }
 
-/// Half of the write buffer fills while the other half is flushed.
+/// When a commit of `bytes` has room. One half of the write buffer fills while the other half is flushed.
 pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
     let half = core.env.options.write_buffer_bytes / 2;
     let active = writer.memory().bytes();
@@ -101,17 +113,19 @@ pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
     } else if view.memory.len() > 1 {
         Room::AfterFlush
     } else {
-        // Each place in level 0 lets writers fill one half more.
+        // If level 0 has room for one more file, writers may fill the other half.
         let stop = pick::stop_files(&core.env.options.levels);
         if must_wait(core, view, writer.memory(), stop) { Room::AfterCompaction } else { Room::AfterRotation }
     }
 }
 
-/// Freezes the memtables that take writes and begins a new log with new ones. The old log is synced first: what comes
-/// after it can then be acknowledged without looking back.
+/// Freezes the memtables that take writes, and begins a new log with new memtables. It syncs the old log first, so that a sync
+/// of the new log is enough to make later commits durable.
 ///
-/// After an error nothing is lost, and the next commit tries again. It does not go to the old log: a crash may leave a new
-/// one that says where the old one ended.
+/// # Errors
+///
+/// The sync failed, or the new log could not be made. Nothing is lost, and the next commit tries again. It must not go to the
+/// old log, because a crash may leave a new one that says where the old one ended.
 pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     core.sync(writer.unsynced())?;
     let (env, memory) = (&core.env, Arc::new(MemSet::new(core.writes.new_number())));
@@ -126,6 +140,10 @@ pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
 /// Freezes the memtables if they hold many erased rows, so that background work removes these: in an idle database no other
 /// flush would. It does nothing if the flush would have to wait, or if the disk is full, because a full disk may still take a
 /// small commit in the old log when it has no room for a new one.
+///
+/// # Errors
+///
+/// As [`rotate`].
 pub fn freeze_erased(core: &Core, writer: &mut Writer) -> Result<()> {
     let view = core.views.newest();
     let has_many = writer.memory().all().iter().any(|(_, memtable)| memtable.erases() >= pick::MIN_ERASED);
@@ -135,11 +153,11 @@ pub fn freeze_erased(core: &Core, writer: &mut Writer) -> Result<()> {
     if has_many && is_free && core.writes.reserve.fill().is_ok() { rotate(core, writer) } else { Ok(()) }
 }
 
-/// Waits until everything frozen is in files. A flush that failed is tried at once.
+/// Waits until all frozen memtables are in files. If the last flush failed, the next try begins at once.
 ///
 /// # Errors
 ///
-/// Why a flush failed meanwhile; it is tried again in the background.
+/// Why writes are refused; why a flush failed meanwhile, which is tried again in the background.
 pub fn wait_for_flushes(core: &Core) -> Result<()> {
     let troubles = &core.background.troubles;
     let failed_before = troubles.failed_flushes();
@@ -160,7 +178,12 @@ pub fn wait_for_flushes(core: &Core) -> Result<()> {
     }
 }
 
-/// Waits until no row of `table` is in memory, for who holds the writer: no commit comes meanwhile, and flushes do not need it.
+/// Waits until no row of `table` is in memory. The caller holds the writer, so that no commit comes meanwhile; flushes do not
+/// need it.
+///
+/// # Errors
+///
+/// As [`rotate`] and [`wait_for_flushes`].
 pub fn table_to_files(core: &Core, writer: &mut Writer, table: TableId) -> Result<()> {
     let has_rows = |memory: &Arc<MemSet>| memory.table(table).is_some_and(|memtable| !memtable.is_empty());
     if core.views.newest().memory.iter().any(has_rows) {

@@ -1,6 +1,6 @@
-//! Commits that wait for background work: why, how many did, and for how long. It does not decide who waits.
+//! Counts commits that wait for background work: why, how many, and for how long. It does not decide which commits wait.
 //!
-//! Thread safe. Events are reported without a lock.
+//! Thread safe. No lock is held while an event is reported.
 
 use crate::core::environment::Environment;
 use crate::event::{Event, StallReason};
@@ -8,17 +8,17 @@ use os::sync::Mutex;
 use os::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Commits that wait, by reason.
+/// The commits that wait, by reason.
 #[derive(Debug, Default)]
 pub struct Stalls {
     write_buffer: Stall,
     level0: Stall,
 }
 
-/// Commits that wait for one reason.
+/// The commits that wait for one reason.
 #[derive(Debug, Default)]
 struct Stall {
-    /// How many wait now, and since when there is one.
+    /// How many wait now, and since when at least one has waited.
     waiting: Mutex<(usize, Duration)>,
     commits: AtomicU64,
     micros: AtomicU64,
@@ -32,7 +32,7 @@ impl Stalls {
         }
     }
 
-    /// Commits that waited so far for this reason, and the sum of their times in microseconds.
+    /// How many commits have waited for this reason so far, and the sum of their times in microseconds.
     pub fn totals(&self, reason: StallReason) -> (u64, u64) {
         let stall = self.of(reason);
         (stall.commits.load(Ordering::Relaxed), stall.micros.load(Ordering::Relaxed))
@@ -66,7 +66,7 @@ impl<'c> StalledCommit<'c> {
         Self { env, stalls, reason, since }
     }
 
-    /// What it waits for.
+    /// Why it waits.
     pub fn reason(&self) -> StallReason {
         self.reason
     }

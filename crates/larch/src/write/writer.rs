@@ -1,6 +1,6 @@
-//! The log and the memtables that take commits, and the next version. It knows no files, no readers and no waiting.
+//! The log and the memtables that take commits, and the next version. It knows no SSTs and no readers, and waits for nothing.
 //!
-//! One thread commits at a time, so that the order of versions, of the log and of memory is the same.
+//! One thread commits at a time, so that version order, log order and memory order are the same.
 
 use super::batch::{BatchOps, Op};
 use crate::log::record::{LogError, Previous};
@@ -13,18 +13,18 @@ use os::sync::Arc;
 use sst::{RowKind, Version};
 use std::path::{Path, PathBuf};
 
-/// Takes commits.
+/// Takes commits: the log and the memtables that are not frozen.
 #[derive(Debug)]
 pub struct Writer {
     log: LogWriter,
     sync: Arc<SyncPoint>,
     memory: Arc<MemSet>,
     next_version: Version,
-    /// Whether another log may say where this one ends, because a rotation failed. Commits go to the log after it only.
+    /// Whether another log may say where this one ends, because a rotation failed. Then no more commits may go to this log.
     is_ended: bool,
 }
 
-/// The end of what was appended to a log, to be made durable without the writer.
+/// The end of what was appended to a log. It can be made durable without the writer.
 #[derive(Debug)]
 pub struct Unsynced {
     sync: Arc<SyncPoint>,
@@ -36,7 +36,7 @@ impl Unsynced {
     ///
     /// # Errors
     ///
-    /// The sync failed, now or before; which commits are durable is unknown then, and the log takes no more.
+    /// The sync failed, now or before. Then it is unknown which commits are durable, and the log takes no more.
     pub fn sync(self) -> Result<(), LogError> {
         self.sync.durable(self.end)
     }
@@ -45,24 +45,24 @@ impl Unsynced {
 /// Why a commit is not in the log.
 #[derive(Debug)]
 pub enum NotAppended {
-    /// The log could not take it and is as it was before.
+    /// The log could not take it, and is as it was before.
     Refused(LogError),
     /// An earlier sync failed, so that the log takes no more.
     SyncFailed(LogError),
 }
 
-/// Name of a log.
+/// The file name of log `number`.
 pub fn log_name(number: u64) -> String {
     format!("{number:08}.log")
 }
 
-/// Path of a log.
+/// The path of log `number`.
 pub fn log_path(directory: &Path, number: u64) -> PathBuf {
     directory.join(log_name(number))
 }
 
 impl Writer {
-    /// A writer that begins log `memory.log`; `next_version` is the first it gives.
+    /// A writer that begins the log with the number of `memory`. The first commit gets `next_version`.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// See [`NotAppended`]; neither the log nor the memtables have the commit then.
+    /// See [`NotAppended`]. Then neither the log nor the memtables have the commit.
     pub fn append(&mut self, ops: &BatchOps) -> Result<Version, NotAppended> {
         let version = self.next_version;
         if let Err(error) = self.log.append_commit(version, ops) {
@@ -98,7 +98,7 @@ impl Writer {
         Ok(version)
     }
 
-    /// What makes every commit so far durable.
+    /// What has to be synced so that every commit so far is durable.
     pub fn unsynced(&self) -> Unsynced {
         Unsynced { sync: self.sync.clone(), end: self.log.end() }
     }
@@ -108,27 +108,27 @@ impl Writer {
         self.next_version
     }
 
-    /// Takes the next version, also for a change that does not go through the log, once it is installed.
+    /// Uses up the next version. A change that does not go through the log calls it once it is installed.
     pub fn take_version(&mut self) {
         self.next_version = Version(self.next_version.0 + 1);
     }
 
-    /// Ends this log: from here on another one may say where it ends. Returns what that one says.
+    /// Ends this log, and returns what the next log says about it: its number, and where it ends.
     pub fn end(&mut self) -> Previous {
         self.is_ended = true;
         Previous { number: self.memory.log, end: self.log.end() }
     }
 
-    /// Whether the log was ended, so that commits need another one.
+    /// Whether the log was ended, so that commits need a new one.
     pub fn is_ended(&self) -> bool {
         self.is_ended
     }
 
-    /// Notes in the log how much of it is durable, at the end of all writing.
+    /// Notes in the log how much of it is durable, when no more commits will come.
     ///
     /// # Errors
     ///
-    /// The log could not take it; nothing is lost.
+    /// The note could not be written. No commit is lost.
     pub fn append_proof(&mut self) -> Result<(), LogError> {
         if !self.is_ended {
             self.log.append_proof()?;
