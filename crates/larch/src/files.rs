@@ -4,5 +4,6 @@
 pub mod fresh;
 pub mod install;
 pub mod leftovers;
+pub mod listing;
 pub mod origin;
 pub mod output;

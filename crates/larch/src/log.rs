@@ -1,4 +1,5 @@
-//! Logs on disk: their framing, the write-ahead log of commits, and the disk that closes them while nothing is written.
+//! Logs on disk: their records, the write-ahead log of commits, and a disk that closes them while nothing is written. It does
+//! not know what becomes of commits.
 
 pub mod record;
 pub mod resting;

@@ -1,6 +1,5 @@
-//! Framing shared by the write-ahead log and the manifest: a file is a header and records, every record carries its
-//! checksum, its log's id and how much of the log was known to be durable when it was written. It does not know what
-//! the payloads mean.
+//! The records of the write-ahead log and of the manifest: a file is a header and records, and each record has a checksum, the
+//! id of its log, and how much of the log was known to be durable when it was written. It does not know what the payloads mean.
 //!
 //! ```text
 //! file:    header (64 bytes) | record | record | …                 records start at multiples of 8
@@ -9,12 +8,12 @@
 //! ```
 //!
 //! Invariants:
-//! - A record never claims a synced end past its own offset: it was known before the record was written.
+//! - The synced end in a record is never past the record's own offset, because it was known before the record was written.
 //! - The header is durable before the first record is written, so a bad header before records is corruption.
-//! - A reader gives a prefix of what was appended, byte for byte. It ends early in silence only where nothing proves that
-//!   the missing bytes were ever durable; with such a proof it answers [`LogError::Corrupt`] and stays there.
+//! - A reader gives a prefix of what was appended, byte for byte. It ends early without an error only if nothing proves that the
+//!   missing bytes were ever durable. With such a proof it returns [`LogError::Corrupt`], and returns it again when asked again.
 //!
-//! Thread safety: one thread appends, any thread syncs through [`LogFile`]; a reader belongs to one thread.
+//! Thread safety: one thread appends, and any thread syncs through [`LogFile`]. A reader belongs to one thread.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,44 +29,44 @@ pub use header::{EDIT_FIELDS, HEADER_BYTES, Header, LogKind, Previous};
 pub use reader::{RecordReader, Tear};
 pub use writer::{LogFile, RecordWriter};
 
-/// Bytes of a record before its payload.
+/// The length of a record's header in bytes. The payload comes after it.
 pub const RECORD_HEADER_BYTES: usize = 24;
 
 /// Records start at multiples of this.
 pub const RECORD_ALIGN_BYTES: usize = 8;
 
-/// Result of the log layer.
+/// The result of functions on logs.
 pub type Result<T, E = LogError> = std::result::Result<T, E>;
 
-/// Something about a log file broke.
+/// What went wrong with a log or a manifest.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LogError {
-    /// The system refused an operation.
+    /// The operating system refused an operation.
     #[error("{}; mend the cause, then try again", os::failure::describe(action, file, source))]
     Io {
         /// What was tried: "read", "append to", "sync", …
         action: &'static str,
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// The system's words.
+        /// The error of the operating system.
         source: Arc<io::Error>,
     },
-    /// Bytes that were durable once are not there any more, or are not what was written.
+    /// Bytes that were durable are missing, or are not what was written.
     #[error("{} is corrupt at offset {offset}: {why}; restore the database from a backup", file.display())]
     Corrupt {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// Where the first bad thing starts.
+        /// Where the damage starts, in bytes from the start of the file.
         offset: u64,
-        /// What is wrong, and how we know that it is not just an unfinished write.
+        /// What is wrong, and what proves that it is not just an unfinished write.
         why: String,
     },
-    /// The file is whole, but only a newer release can read it.
+    /// The file is not damaged, but only a newer release can read it.
     #[error("{} was made by a newer Larch: {what}; open it with that release or a later one", file.display())]
     Newer {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// What is not known: "feature 23", "edit 40".
+        /// What this release does not know: "feature 23", "edit 40".
         what: String,
     },
 }
@@ -77,12 +76,12 @@ impl LogError {
         Self::Io { action, file: file.to_owned(), source: Arc::new(source) }
     }
 
-    /// Corruption found by whoever reads the payloads.
+    /// The error about damage at `offset` of `file`.
     pub fn corrupt(file: &Path, offset: u64, why: impl Into<String>) -> Self {
         Self::Corrupt { file: file.to_owned(), offset, why: why.into() }
     }
 
-    /// What `file` has at `offset` cannot be read.
+    /// The error about bytes at `offset` of `file` that cannot be read: damage, or something of a newer release.
     pub fn unreadable(file: &Path, offset: u64, unreadable: Unreadable) -> Self {
         match unreadable {
             Unreadable::Corrupt(why) => Self::corrupt(file, offset, why),
@@ -91,7 +90,7 @@ impl LogError {
     }
 }
 
-/// Length of a record with its header and padding.
+/// The length of a record with its header and padding, in bytes.
 fn padded_record_bytes(payload_bytes: usize) -> usize {
     (RECORD_HEADER_BYTES + payload_bytes).next_multiple_of(RECORD_ALIGN_BYTES)
 }

@@ -1,5 +1,5 @@
-//! Files that are closed while nobody writes to them: the log and the manifest of an idle database take no descriptor. It does
-//! not know what is in them.
+//! Files that are closed while nothing is written to them, so that the log and the manifest of an idle database use no file
+//! descriptor. It does not know what is in them.
 //!
 //! ```text
 //! create ──► open ──► (rest) ──► synced, closed
@@ -7,12 +7,12 @@
 //!              └── write, read, cut ◄─┘
 //! ```
 //!
-//! * A file is closed only when every byte written to it was synced, and nobody is in a call of it. So a sync of a closed file has
-//!   nothing to do.
-//! * Once a sync has failed, every later write and sync of the file fails with its error, whether it was closed in between or
-//!   not: the system may have dropped what it could not write, and a file that is opened again would not say so.
+//! * A file is closed only if every byte that was written to it was synced, and no call of it is under way. So a sync of a closed
+//!   file has nothing to do.
+//! * Once a sync has failed, every later write and sync of the file fails with the same error, even if the file was closed in
+//!   between: the system may have dropped bytes that it could not write, and a file that is opened again would not report it.
 //!
-//! Thread safe. The lock of a file is held for bookkeeping and for opening, not while bytes are written or synced.
+//! Thread safe. The lock of a file is held while it is opened, but not while bytes are written or synced.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock, Weak};
@@ -20,7 +20,7 @@ use os::{Access, DirectoryEntry, Disk, File, Lock};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A disk whose files can be closed behind the backs of who has them.
+/// A disk whose files can be closed while others have them; the next call opens them again.
 #[derive(Debug)]
 pub struct RestingDisk {
     disk: Arc<dyn Disk>,
@@ -28,12 +28,12 @@ pub struct RestingDisk {
     activity: Arc<Activity>,
 }
 
-/// What is done with the files of a disk.
+/// How the files of a disk are used.
 #[derive(Default)]
 struct Activity {
-    /// Calls that needed an open file.
+    /// How many calls have needed an open file.
     uses: AtomicU64,
-    /// Called when a file is opened: from then on there is something to close.
+    /// Called when a file is opened, because from then on there is a file to close.
     opened: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -44,12 +44,12 @@ impl std::fmt::Debug for Activity {
 }
 
 impl RestingDisk {
-    /// Files of `disk`.
+    /// Gives files of `disk`.
     pub fn new(disk: Arc<dyn Disk>) -> Self {
         Self { disk, files: Mutex::default(), activity: Arc::default() }
     }
 
-    /// Has `opened` called each time a file is opened; at once if one is open already.
+    /// From now on calls `opened` each time a file is opened, and calls it once now, because a file may be open already.
     pub fn on_open(&self, opened: impl Fn() + Send + Sync + 'static) {
         self.activity.opened.set(Box::new(opened)).ok();
         self.activity.opened();
@@ -60,11 +60,11 @@ impl RestingDisk {
         self.activity.uses.load(Ordering::Relaxed)
     }
 
-    /// Closes all files that nobody is in a call of. What was written to them is made durable first.
+    /// Syncs all open files, and closes those of which no call is under way.
     ///
     /// # Errors
     ///
-    /// The first sync that fails; that file fails from then on.
+    /// The error of the first sync that failed. The file fails from then on.
     pub fn rest(&self) -> io::Result<()> {
         let files: Vec<Arc<RestingFile>> = self.files.lock().iter().filter_map(Weak::upgrade).collect();
         files.iter().map(|file| file.rest()).fold(Ok(()), Result::and)
@@ -140,19 +140,20 @@ struct RestingFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     state: Mutex<FileState>,
-    /// The sync that failed: its kind, and its words.
+    /// The kind and the message of the error, if a sync failed.
     failed: OnceLock<(io::ErrorKind, String)>,
     activity: Arc<Activity>,
 }
 
 #[derive(Debug)]
 struct FileState {
-    /// `None` while it rests.
+    /// `None` while it is closed.
     file: Option<Arc<dyn File>>,
-    /// Calls that have the file now.
+    /// How many calls are using the file.
     users: usize,
-    /// Changes of the file that have begun, and how many of them a sync has made durable.
+    /// How many changes of the file have begun.
     writes: u64,
+    /// How many of them were made durable by a sync.
     synced: u64,
 }
 
@@ -169,7 +170,7 @@ impl RestingFile {
         error
     }
 
-    /// Calls `act` with the open file, which is opened if it rests. `changes` says whether it writes.
+    /// Calls `act` with the file, which is opened if it is closed. `changes` says whether `act` changes the file.
     fn with<T>(&self, changes: bool, act: impl FnOnce(&dyn File) -> io::Result<T>) -> io::Result<T> {
         if changes {
             self.check()?;
@@ -199,7 +200,7 @@ impl RestingFile {
         outcome
     }
 
-    /// Syncs, unless there is nothing to sync, and then closes the file, unless somebody is in a call of it.
+    /// Syncs the file, and then closes it unless a call of it is under way.
     fn rest(&self) -> io::Result<()> {
         if self.state.lock().file.is_some() && self.check().is_ok() {
             self.sync()?;
@@ -213,7 +214,7 @@ impl RestingFile {
     }
 }
 
-/// A call that has the file.
+/// A call that uses the file.
 struct User<'f>(&'f RestingFile);
 
 impl Drop for User<'_> {
@@ -239,9 +240,9 @@ impl File for RestingFile {
         self.check()?;
         let (file, writes) = {
             let mut state = self.state.lock();
-            // Closed, hence synced.
+            // It is closed, so it was synced before.
             let Some(file) = state.file.clone() else { return Ok(()) };
-            // A write that is under way may come after what the system saves: it is for the next sync.
+            // A write that is under way may end after this sync has begun, so it counts for the next sync.
             let others = state.users;
             state.users += 1;
             (file, if others == 0 { state.writes } else { state.synced })

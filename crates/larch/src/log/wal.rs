@@ -1,5 +1,5 @@
-//! The write-ahead log: one record a commit, in commit order, and the protocol that makes them durable. It does not know
-//! what tables are or where commits are applied.
+//! The write-ahead log: one record for each commit, in commit order, and the protocol that makes them durable. It does not know
+//! what tables are, or where commits are applied.
 //!
 //! ```text
 //! payload of a record:  version u64 | op count u32 | ops (see `batch`)
@@ -16,7 +16,7 @@ pub use reader::LogReader;
 pub use sync::SyncPoint;
 pub use writer::LogWriter;
 
-/// Bytes of a payload before the ops.
+/// How many bytes of a payload come before the ops.
 const COMMIT_HEADER_BYTES: usize = 12;
 
 #[cfg(test)]

@@ -1,51 +1,18 @@
-//! The rows of one file that can be read, by key. A page that cannot be read is noted and passed over with what is below it.
+//! Gives the rows of one file that can be read, by key. A page that cannot be read is noted and skipped with the rows below it.
+//! It does not know other files.
 
+use super::report::Loss;
 use crate::manifest::DbFile;
 use os::sync::Arc;
 use pages::{Admit, PageCache, PageSource, Reason, Session, retry};
 use sst::{Branch, Groups, RangeErase, Row, RowKind, Sst, SstCursor, TreeKind, Version};
 use std::ops::Range;
-use std::path::PathBuf;
 
-/// Something that could not be read.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Loss {
-    /// The file.
-    pub file: PathBuf,
-    /// The table, if it is known.
-    pub table: Option<String>,
-    /// Keys among which rows are lost: from the first to before the second, which is absent where nothing is known to be
-    /// greater. `None` where nothing is known of keys.
-    pub keys: Option<(Vec<u8>, Option<Vec<u8>>)>,
-    /// Rows that were there, by the totals of the file; other files may have newer or older versions of them.
-    pub rows: u64,
-    /// What is wrong, with page and offset.
-    pub why: String,
-}
-
-impl std::fmt::Display for Loss {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Some(table) = &self.table {
-            write!(f, "table {table:?}: ")?;
-        }
-        write!(f, "{} rows", self.rows)?;
-        if let Some((low, high)) = &self.keys {
-            write!(f, " from {}", low.escape_ascii())?;
-            match high {
-                Some(high) => write!(f, " to before {}", high.escape_ascii())?,
-                None => f.write_str(" on")?,
-            }
-        }
-        write!(f, ": {}", self.why)
-    }
-}
-
-/// A version of a row: the newest of one source.
+/// The newest version of a row in one file, or in the logs.
 pub struct SalvagedRow {
     pub key: Vec<u8>,
     pub version: Version,
-    /// Its parts; `None` for an erase.
+    /// The parts of its value; `None` for an erase.
     pub parts: Option<Vec<Vec<u8>>>,
 }
 
@@ -54,16 +21,16 @@ pub struct Salvage {
     file: Arc<DbFile>,
     sst: Arc<Sst>,
     cache: Arc<PageCache>,
-    /// Parts of a row.
+    /// How many parts a row has.
     groups: usize,
-    /// What is left of the tree, the next last.
+    /// The subtrees that are not read yet. The next one is the last.
     branches: Vec<Branch>,
-    /// Rows of the data page that is being read, the next one last.
+    /// The rows of the data page that is being read. The next range is the last.
     ranges: Vec<Range<u64>>,
     cursor: Option<SstCursor>,
-    /// Rows below this one were given or are lost.
+    /// Rows with smaller ids were given or are lost.
     done_rows: u64,
-    /// Whether the other index of the file was taken after a node could not be read.
+    /// Whether it uses the second index of the file, because a node of the first one could not be read.
     is_second_index: bool,
     /// What could not be read.
     pub lost: Vec<Loss>,
@@ -77,7 +44,7 @@ impl Salvage {
         Self { file, sst, cache, groups, branches, ranges, cursor: None, done_rows: 0, is_second_index: false, lost }
     }
 
-    /// A session that failed is not asked again, so each piece has one of its own.
+    /// A new session, because a session that failed cannot be used again.
     fn session(&self) -> Session {
         Session::new(&self.cache, Reason::Check, Admit::Keep)
     }
@@ -87,7 +54,7 @@ impl Salvage {
         self.lost.push(Loss { file, table: None, keys: Some(keys), rows, why: error.to_string() });
     }
 
-    /// Range erases that can be read. Where some cannot, what they hid may show again.
+    /// The range erases that can be read. If some cannot, the rows that they hid may show again.
     pub fn range_erases(&mut self) -> Vec<RangeErase> {
         let count = self.sst.meta.range_erases.map_or(0, |tree| tree.totals.rows);
         let mut erases = Vec::new();
@@ -129,7 +96,7 @@ impl Salvage {
                         }
                     }
                     Ok(false) => {}
-                    // The page was read a moment ago; what is left of it is lost with the rest of the range.
+                    // The page was read a moment ago. The rest of the range is lost.
                     Err(error) => self.lose((cursor.key().to_vec(), None), 0, &error),
                 }
                 continue;
@@ -145,7 +112,7 @@ impl Salvage {
         }
     }
 
-    /// Goes to what is below `branch`, or to its rows.
+    /// Goes to the children of `branch`, or to its rows if it is a data page.
     fn descend(&mut self, branch: Branch) {
         let session = self.session();
         let page = retry(&session, || session.page(self.sst.file.at(&branch.subtree.address, branch.kind)));
@@ -179,7 +146,7 @@ impl Salvage {
         }
     }
 
-    /// The row where the cursor is; `None` if its value cannot be read, which is noted.
+    /// The row at the cursor. `None` if its value cannot be read, which is noted as a loss.
     fn row(&mut self, cursor: &mut SstCursor) -> Option<SalvagedRow> {
         let row = cursor.newest()?;
         let key = cursor.key().to_vec();

@@ -1,4 +1,4 @@
-//! The first 64 bytes of a log file. It does not read or write files.
+//! The header of a log file: its first 64 bytes. It does not read or write files.
 //!
 //! ```text
 //!  0  magic "LARCHLOG"              8
@@ -13,28 +13,28 @@
 //! 60  crc32c of bytes 0..60         u32
 //! ```
 //!
-//! Little-endian. Length and place of the checksum are the same in every format version, so that a damaged header is
-//! told apart from a newer one.
+//! Numbers are little-endian. The length and the place of the checksum are the same in every format version, so that a damaged
+//! header can be told apart from a newer one.
 
 use sst::format::features::{self, Unreadable};
 
-/// Length of the header, where the first record starts.
+/// The length of the header in bytes. The first record starts there.
 pub const HEADER_BYTES: usize = 64;
 
 const MAGIC: &[u8; 8] = b"LARCHLOG";
 const FORMAT_VERSION: u32 = 1;
 const CRC_AT: usize = 60;
 
-/// Edits of a manifest are numbered fields with their lengths.
+/// The feature bit of a manifest whose edits are numbered fields with their lengths.
 pub const EDIT_FIELDS: u32 = 1 << 16;
 
-/// What the records of a file are.
+/// What the records of a log file are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum LogKind {
     /// Commits.
     WriteAhead = 1,
-    /// Edits of the set of files.
+    /// Edits of the file set.
     Manifest = 2,
 }
 
@@ -56,13 +56,13 @@ impl LogKind {
     }
 }
 
-/// Where the log before this one ended. Whoever writes it has synced that file up to `end`: a reader of it treats
-/// everything below as durable and everything above as never written.
+/// Where the log before this one ended. A writer stores it only after it has synced that log up to `end`. So a reader of that
+/// log treats everything below `end` as durable, and everything above it as never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Previous {
-    /// File number, not 0.
+    /// The number of its file, not 0.
     pub number: u64,
-    /// Its synced end.
+    /// Its synced end, in bytes from the start of its file.
     pub end: u64,
 }
 
@@ -71,13 +71,13 @@ pub struct Previous {
 pub struct Header {
     /// What the records are.
     pub kind: LogKind,
-    /// Random, not 0: a record that belongs to another file does not pass for one of this file.
+    /// A random number, not 0. All records have it too, so that a record of another file is not taken for one of this file.
     pub log_id: u64,
-    /// File number, not 0.
+    /// The number of the file, not 0.
     pub number: u64,
     /// The log that this one continues.
     pub previous: Option<Previous>,
-    /// Feature bits; unknown ones among the low 16 are kept here and otherwise ignored.
+    /// The feature bits. Unknown bits among the low 16 are ignored.
     pub features: u32,
 }
 

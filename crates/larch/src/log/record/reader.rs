@@ -1,12 +1,14 @@
-//! Reads the records of a log file and decides, at the first bad one, between a torn tail and corruption. It does not
+//! Reads the records of a log file. At the first bad record it decides whether this is a torn tail or corruption. It does not
 //! know what the payloads mean.
 //!
-//! A crash may leave anything in what was not synced: missing bytes, zeros, later records without earlier ones. So a bad
-//! record at offset `o` ends the log in silence, unless something proves that bytes at or past `o` had been durable: the
-//! caller's `known_end`, or a valid record found anywhere after `o`. (Records before `o` prove nothing: none claims more
-//! than its own offset.) One byte of proof makes it corruption.
+//! A crash may leave anything in the part that was not synced: missing bytes, zeros, later records without earlier ones. So a
+//! bad record at offset `o` ends the log without an error, unless something proves that bytes at or past `o` were durable: the
+//! caller's `known_end`, or a valid record after `o`. (Records before `o` prove nothing, because the synced end in a record is
+//! not past its own offset.) If even one such byte was durable, the bad record is corruption.
 //!
-//! Memory: one chunk, or one record where that is larger; the search for proof uses two chunks.
+//! Memory: one chunk, or one record if it is longer. The search for a proof uses two chunks.
+//!
+//! A reader belongs to one thread.
 
 use std::io;
 use std::ops::Range;
@@ -19,7 +21,7 @@ use super::{
     HEADER_BYTES, Header, LogError, LogKind, RECORD_ALIGN_BYTES, RECORD_HEADER_BYTES, Result, padded_record_bytes,
 };
 
-/// How much is read at once.
+/// How many bytes are read at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// One record.
@@ -34,20 +36,20 @@ pub struct Record<'a> {
 /// Why a log ended before its file did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tear {
-    /// Where the unfinished write starts: the end of what is left of the log.
+    /// Where the unfinished write starts, which is the end of the log.
     pub offset: u64,
     /// What is wrong with it.
     pub why: &'static str,
 }
 
-/// Streams the records of a file. Stays failed after an error.
+/// Gives the records of a file one by one. After an error it returns the same error again.
 #[derive(Debug)]
 pub struct RecordReader {
     file: Arc<dyn File>,
     path: PathBuf,
-    /// `None`: the creation of the file was torn, there are no records.
+    /// `None` if the creation of the file was torn. Then there are no records.
     header: Option<Header>,
-    /// Nothing is read from here on: the file's length at open, or the caller's `known_end`.
+    /// Nothing is read from this offset on: it is the caller's `known_end`, or else the length of the file at the open.
     limit: u64,
     known_end: Option<u64>,
     /// Where the next record starts.
@@ -55,7 +57,8 @@ pub struct RecordReader {
     /// See [`RecordReader::proven_end`].
     proven_end: u64,
     window: Window,
-    outcome: Option<LogEnd>,
+    /// How the log has ended, once it has.
+    log_end: Option<LogEnd>,
 }
 
 #[derive(Clone, Debug)]
@@ -65,7 +68,7 @@ enum LogEnd {
     Failed(LogError),
 }
 
-/// A stretch of the file in memory.
+/// A part of the file in memory.
 #[derive(Debug, Default)]
 struct Window {
     start: u64,
@@ -73,7 +76,7 @@ struct Window {
 }
 
 impl Window {
-    /// Place of `range` in the window, if it holds all of it.
+    /// The place of `range` in the window, if the window holds all of it.
     fn find(&self, range: &Range<u64>) -> Option<Range<usize>> {
         let start = usize::try_from(range.start.checked_sub(self.start)?).ok()?;
         let end = usize::try_from(range.end.checked_sub(self.start)?).ok()?;
@@ -82,8 +85,13 @@ impl Window {
 }
 
 impl RecordReader {
-    /// Opens a log of the given kind. `known_end` is where its successor says that it ended: everything below must be
-    /// there and valid, and nothing above is looked at. `None` if nobody knows.
+    /// Opens a log of the given kind. `known_end` is where the next log says that this one ended: everything below it must be
+    /// there and valid, and nothing above it is read. It is `None` if there is no next log.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened or read, ends before `known_end`, is of another kind, or has a bad header that is no torn
+    /// creation.
     pub fn open(disk: &dyn Disk, path: &Path, kind: LogKind, known_end: Option<u64>) -> Result<Self> {
         assert!(known_end.is_none_or(|end| end >= HEADER_BYTES as u64), "a log ends after its header");
         let file = disk.open(path, Access::Read).map_err(|error| LogError::io("open", path, error))?;
@@ -103,14 +111,14 @@ impl RecordReader {
             offset: HEADER_BYTES as u64,
             proven_end: known_end.unwrap_or(0),
             window: Window::default(),
-            outcome: None,
+            log_end: None,
         };
         reader.read_header(file_bytes, kind)?;
         Ok(reader)
     }
 
-    /// The header was durable before the first record was written, so a bad one is a torn creation only in a file that
-    /// has no records: one shorter than the header, or one of its length with the checksum not yet written.
+    /// Reads the header. It was durable before the first record was written, so a bad header is a torn creation only in a file
+    /// without records: a file that is shorter than the header, or as long as the header without its checksum.
     fn read_header(&mut self, file_bytes: u64, kind: LogKind) -> Result<()> {
         let mut bytes = [0; HEADER_BYTES];
         let present = file_bytes.min(HEADER_BYTES as u64) as usize;
@@ -125,18 +133,18 @@ impl RecordReader {
             Err(fault) => fault,
         };
         if is_unfinished && self.known_end.is_none() {
-            self.outcome = Some(LogEnd::Torn(Tear { offset: 0, why: "the file's creation was not finished" }));
+            self.log_end = Some(LogEnd::Torn(Tear { offset: 0, why: "the file's creation was not finished" }));
             return Ok(());
         }
         Err(LogError::unreadable(&self.path, 0, fault))
     }
 
-    /// What the file says about itself; `None` if its creation was torn, in which case nothing was ever in it.
+    /// The header of the file; `None` if its creation was torn. Then nothing was ever in it.
     pub fn header(&self) -> Option<&Header> {
         self.header.as_ref()
     }
 
-    /// The file's name.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -146,23 +154,27 @@ impl RecordReader {
         self.offset
     }
 
-    /// Everything below was durable when something that was read so far was written: `known_end`, or the highest synced
-    /// end of the records. What lies beyond can be read now, but an earlier process may have failed to sync it.
+    /// Everything below this offset was durable, as `known_end` or the greatest synced end of the records read so far proves.
+    /// What lies beyond can be read now, but an earlier process may have failed to sync it.
     pub fn proven_end(&self) -> u64 {
         self.proven_end
     }
 
     /// After the last record: the unfinished write that was cut off, if there was one.
     pub fn tear(&self) -> Option<&Tear> {
-        match &self.outcome {
+        match &self.log_end {
             Some(LogEnd::Torn(tear)) => Some(tear),
             _ => None,
         }
     }
 
-    /// The next record, `None` after the last.
+    /// The next record; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is corrupt. A torn tail is no error, see [`RecordReader::tear`].
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>> {
-        match &self.outcome {
+        match &self.log_end {
             Some(LogEnd::Ended | LogEnd::Torn(_)) => return Ok(None),
             Some(LogEnd::Failed(error)) => return Err(error.clone()),
             None => {}
@@ -174,26 +186,26 @@ impl RecordReader {
                     LogEnd::Failed(error) => Err(error.clone()),
                     LogEnd::Ended | LogEnd::Torn(_) => Ok(None),
                 };
-                self.outcome = Some(outcome);
+                self.log_end = Some(outcome);
                 answer
             }
             Err(error) => {
-                self.outcome = Some(LogEnd::Failed(error.clone()));
+                self.log_end = Some(LogEnd::Failed(error.clone()));
                 Err(error)
             }
         }
     }
 
-    /// Reads the record at `offset` and moves past it, or says how the log ends.
+    /// Reads the record at `offset` and goes to the next one, or returns how the log ends.
     fn step(&mut self) -> Result<Result<(u64, Range<usize>), LogEnd>> {
         let offset = self.offset;
         if offset == self.limit {
             return Ok(Err(LogEnd::Ended));
         }
         let why = match self.record_at(offset)? {
-            Ok((frame, payload)) => {
-                self.offset = offset + frame.record_bytes();
-                self.proven_end = self.proven_end.max(frame.synced_end);
+            Ok((header, payload)) => {
+                self.offset = offset + header.record_bytes();
+                self.proven_end = self.proven_end.max(header.synced_end);
                 return Ok(Ok((offset, payload)));
             }
             Err(why) => why,
@@ -208,30 +220,30 @@ impl RecordReader {
         }))
     }
 
-    /// The record at `offset` with the place of its payload in the window, or what is wrong with it.
+    /// The header of the record at `offset` and the place of its payload in the window, or what is wrong with the record.
     fn record_at(&mut self, offset: u64) -> Result<Result<(RecordHeader, Range<usize>), &'static str>> {
         if self.limit - offset < RECORD_HEADER_BYTES as u64 {
             return Ok(Err("the file ends within a record's header"));
         }
         let at = self.load(offset..offset + RECORD_HEADER_BYTES as u64)?;
-        let frame = RecordHeader::decode(&self.window.bytes[at]);
-        if let Err(why) = frame.check(self.log_id(), offset, self.limit) {
+        let header = RecordHeader::decode(&self.window.bytes[at]);
+        if let Err(why) = header.check(self.log_id(), offset, self.limit) {
             return Ok(Err(why));
         }
-        let at = self.load(offset..offset + frame.record_bytes())?;
+        let at = self.load(offset..offset + header.record_bytes())?;
         let record = &self.window.bytes[at.clone()];
-        if crc32c::crc32c(&record[4..]) != frame.crc {
+        if crc32c::crc32c(&record[4..]) != header.crc {
             return Ok(Err("a record's checksum does not match"));
         }
         let payload = at.start + RECORD_HEADER_BYTES;
-        Ok(Ok((frame, payload..payload + frame.payload_bytes as usize)))
+        Ok(Ok((header, payload..payload + header.payload_bytes as usize)))
     }
 
-    /// A valid record after the bad one at `bad` that shows bytes past `bad` to have been durable.
+    /// Looks for a valid record after the bad one at `bad` which proves that bytes past `bad` were durable, and returns the proof.
     ///
-    /// Records start at multiples of 8, so every such place is tried. A candidate must first say something that would
-    /// be proof, and only then is its checksum computed: whatever lies in the tail, the search reads it about once.
-    /// A copy of an older record inside a value proves nothing, because its synced end lies before `bad`.
+    /// Records start at multiples of 8, so it tries every such place. It computes the checksum of a candidate only if the
+    /// candidate would be a proof, so that the search reads the tail about once, whatever lies there. A copy of an older record
+    /// inside a value proves nothing, because its synced end lies before `bad`.
     fn proof_after(&mut self, bad: u64) -> Result<Option<String>> {
         let log_id = self.log_id();
         let mut offset = bad + RECORD_ALIGN_BYTES as u64;
@@ -242,16 +254,16 @@ impl RecordReader {
             let chunk = &self.window.bytes[at];
             let mut place = 0;
             while place + RECORD_HEADER_BYTES <= chunk.len() {
-                let frame = RecordHeader::decode(&chunk[place..place + RECORD_HEADER_BYTES]);
+                let header = RecordHeader::decode(&chunk[place..place + RECORD_HEADER_BYTES]);
                 let record = offset + place as u64;
-                if frame.synced_end > bad && frame.check(log_id, record, self.limit).is_ok() {
-                    candidates.push((record, frame));
+                if header.synced_end > bad && header.check(log_id, record, self.limit).is_ok() {
+                    candidates.push((record, header));
                 }
                 place += RECORD_ALIGN_BYTES;
             }
-            for (record, frame) in candidates {
-                if self.crc_of(record + 4..record + frame.record_bytes())? == frame.crc {
-                    let synced_end = frame.synced_end;
+            for (record, header) in candidates {
+                if self.crc_of(record + 4..record + header.record_bytes())? == header.crc {
+                    let synced_end = header.synced_end;
                     return Ok(Some(format!(
                         "the record at offset {record} says that everything up to {synced_end} was durable"
                     )));
@@ -262,7 +274,7 @@ impl RecordReader {
         Ok(None)
     }
 
-    /// Checksum of a stretch of the file, read in chunks beside the window.
+    /// The checksum of a part of the file, which is read in chunks without changing the window.
     fn crc_of(&self, range: Range<u64>) -> Result<u32> {
         let mut bytes = vec![0; CHUNK_BYTES.min((range.end - range.start) as usize)];
         let mut crc = 0;
@@ -276,18 +288,18 @@ impl RecordReader {
         Ok(crc)
     }
 
-    /// Has `range`, which ends at or before the limit, in the window and returns its place there.
+    /// Brings `range`, which ends at or before the limit, into the window, and returns its place there.
     fn load(&mut self, range: Range<u64>) -> Result<Range<usize>> {
         if let Some(at) = self.window.find(&range) {
             return Ok(at);
         }
-        let wanted = (range.end - range.start).max(CHUNK_BYTES as u64).min(self.limit - range.start) as usize;
+        let length = (range.end - range.start).max(CHUNK_BYTES as u64).min(self.limit - range.start) as usize;
         self.window.bytes.clear();
-        self.window.bytes.shrink_to(wanted.max(CHUNK_BYTES));
-        // A record says how long it is, and may be as long as the file.
+        self.window.bytes.shrink_to(length.max(CHUNK_BYTES));
+        // The length comes from the record's header, and may be as great as that of the file.
         let no_memory = |_| LogError::io("read", &self.path, io::ErrorKind::OutOfMemory.into());
-        self.window.bytes.try_reserve_exact(wanted).map_err(no_memory)?;
-        self.window.bytes.resize(wanted, 0);
+        self.window.bytes.try_reserve_exact(length).map_err(no_memory)?;
+        self.window.bytes.resize(length, 0);
         self.window.start = range.start;
         read_exactly(&*self.file, &self.path, &mut self.window.bytes, range.start)?;
         Ok(0..(range.end - range.start) as usize)
@@ -298,7 +310,7 @@ impl RecordReader {
     }
 }
 
-/// A record's header.
+/// The header of a record.
 #[derive(Clone, Copy, Debug)]
 struct RecordHeader {
     crc: u32,
@@ -324,7 +336,7 @@ impl RecordHeader {
         padded_record_bytes(self.payload_bytes as usize) as u64
     }
 
-    /// Everything that can be said about the record at `offset` without its payload.
+    /// Checks the record at `offset` as well as possible without its payload.
     fn check(&self, log_id: u64, offset: u64, limit: u64) -> Result<(), &'static str> {
         if self.log_id != log_id {
             return Err("there is no record of this log");
@@ -339,7 +351,7 @@ impl RecordHeader {
     }
 }
 
-/// Fills `bytes`; the file was long enough when it was opened.
+/// Fills `bytes` from `offset` on. The file was long enough when it was opened.
 fn read_exactly(file: &dyn File, path: &Path, bytes: &mut [u8], offset: u64) -> Result<()> {
     let mut done = 0;
     while done < bytes.len() {

@@ -1,10 +1,10 @@
-//! Appends records to a new file. Which thread makes them durable, and when, is not decided here.
+//! Appends records to a new file. It does not decide which thread makes them durable, and when.
 //!
-//! Invariants: `appended_end` is stored after the bytes below it were written, `synced_end` after a sync that began when
-//! they had been; both only grow. After an append that failed, the file is cut back to the last whole record, durably,
-//! before the next one is written. After a failed sync every append and sync is refused.
+//! Invariants: `appended_end` is stored after the bytes below it were written. `synced_end` is stored after a sync that began
+//! after these bytes were written. Both only grow. If an append fails, the file is cut back to the last whole record, and this
+//! is made durable before the next record is written. After a failed sync every append and sync is refused.
 //!
-//! Thread safety: a [`RecordWriter`] belongs to one thread, its [`LogFile`] is shared.
+//! Thread safety: a [`RecordWriter`] belongs to one thread. Its [`LogFile`] is shared.
 
 use std::path::{Path, PathBuf};
 
@@ -14,43 +14,47 @@ use os::{Access, Disk, File};
 
 use super::{HEADER_BYTES, Header, LogError, RECORD_HEADER_BYTES, Result, padded_record_bytes};
 
-/// Longest payload: its length is a u32 and the padded record's too.
+/// The length of the longest payload: its own length and that of the padded record must fit in a u32.
 pub const MAX_PAYLOAD_BYTES: usize = u32::MAX as usize - 64;
 
-/// A scratch buffer that grew beyond this for one record is given back.
-const KEPT_SCRATCH_BYTES: usize = 1 << 20;
+/// If the scratch buffer grows beyond this for a record, the memory is returned after it.
+const MAX_SCRATCH_BYTES: usize = 1 << 20;
 
-/// A log file that is being written, for those who make it durable.
+/// A log file that is being written, as the threads see it that make it durable.
 #[derive(Debug)]
 pub struct LogFile {
     file: Arc<dyn File>,
     path: PathBuf,
     appended_end: AtomicU64,
     synced_end: AtomicU64,
-    /// Held during a sync. The system reports a failure to one sync only: of two at a time the other would succeed.
+    /// Held during a sync. The system reports a failure to one sync only: if two ran at a time, the other one would succeed.
     syncing: Mutex<()>,
     /// The error of the sync that failed.
     failed: OnceLock<LogError>,
 }
 
 impl LogFile {
-    /// Its path.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Everything below was handed to the operating system.
+    /// Everything below this offset was handed to the operating system.
     pub fn appended_end(&self) -> u64 {
         self.appended_end.load(Ordering::Acquire)
     }
 
-    /// Everything below is durable.
+    /// Everything below this offset is durable.
     pub fn synced_end(&self) -> u64 {
         self.synced_end.load(Ordering::Acquire)
     }
 
-    /// Makes everything appended so far durable and returns its end. An error is final, for every sync and append after it:
-    /// the system may have dropped the pages it could not write, and a second sync would not say so.
+    /// Makes everything appended so far durable, and returns its end.
+    ///
+    /// # Errors
+    ///
+    /// The sync failed, now or before. This is final for all later syncs and appends: the system may have dropped the bytes that
+    /// it could not write, and a second sync would not report it.
     pub fn sync(&self) -> Result<u64> {
         let _syncing = self.syncing.lock();
         self.check()?;
@@ -62,7 +66,11 @@ impl LogFile {
         Ok(end)
     }
 
-    /// The error of the sync that failed, if one has.
+    /// Checks that no sync has failed.
+    ///
+    /// # Errors
+    ///
+    /// The error of the sync that failed.
     pub fn check(&self) -> Result<()> {
         match self.failed.get() {
             Some(error) => Err(error.clone()),
@@ -78,12 +86,16 @@ pub struct RecordWriter {
     log_id: u64,
     end: u64,
     scratch: Vec<u8>,
-    /// Whether an append failed, so that a part of a record may lie behind `end`.
+    /// Whether an append failed, so that a part of a record may lie after `end`.
     is_torn: bool,
 }
 
 impl RecordWriter {
-    /// Creates the file with its header and makes both durable, name included.
+    /// Creates the file with its header, and makes the header and the name durable.
+    ///
+    /// # Errors
+    ///
+    /// The file exists already, or cannot be written or synced.
     pub fn create(disk: &dyn Disk, path: &Path, header: &Header) -> Result<Self> {
         let io = |action| move |error| LogError::io(action, path, error);
         let file = disk.open(path, Access::Create).map_err(io("create"))?;
@@ -94,7 +106,7 @@ impl RecordWriter {
         Ok(Self::after_header(file, path, header.log_id))
     }
 
-    /// A writer of the first record of `file`, whose header is durable.
+    /// A writer for `file`, which has only a header, and this header is durable.
     pub(crate) fn after_header(file: Arc<dyn File>, path: &Path, log_id: u64) -> Self {
         let end = HEADER_BYTES as u64;
         let file = Arc::new(LogFile {
@@ -108,8 +120,12 @@ impl RecordWriter {
         Self { file, log_id, end, scratch: Vec::new(), is_torn: false }
     }
 
-    /// Appends one record whose payload is `parts` joined, with one write, and returns its end. It is durable once the
-    /// file is synced past that end. After an error the record is not in the file, and may be appended again.
+    /// Appends one record with one write, and returns its end. The payload is `parts`, one after the other. The record is durable
+    /// once the file is synced up to this end.
+    ///
+    /// # Errors
+    ///
+    /// A sync failed before, or the file cannot be written. Then the record is not in the file, and may be appended again.
     pub fn append(&mut self, parts: &[&[u8]]) -> Result<u64> {
         self.file.check()?;
         if self.is_torn {
@@ -118,46 +134,51 @@ impl RecordWriter {
             self.is_torn = false;
         }
         let synced_end = self.file.synced_end();
-        frame(&mut self.scratch, self.log_id, synced_end, parts);
-        // A panic in the write tears the file as an error does.
+        encode(&mut self.scratch, self.log_id, synced_end, parts);
+        // A panic in the write may leave a part of the record, as an error does.
         self.is_torn = true;
         if let Err(error) = self.file.file.write_at(&self.scratch, self.end) {
-            // At once, since what was written takes room on a full disk. If that fails it is done before the next append.
+            // It is cut off at once, because it takes space on a disk that may be full. If this fails, the next append tries
+            // again.
             self.cut().ok();
             return Err(LogError::io("append to", &self.file.path, error));
         }
         self.is_torn = false;
         self.end += self.scratch.len() as u64;
         self.file.appended_end.store(self.end, Ordering::Release);
-        if self.scratch.capacity() > KEPT_SCRATCH_BYTES {
+        if self.scratch.capacity() > MAX_SCRATCH_BYTES {
             self.scratch.clear();
-            self.scratch.shrink_to(KEPT_SCRATCH_BYTES);
+            self.scratch.shrink_to(MAX_SCRATCH_BYTES);
         }
         Ok(self.end)
     }
 
-    /// Cuts off what lies behind the last whole record.
+    /// Cuts off what lies after the last whole record.
     fn cut(&self) -> Result<()> {
         self.file.file.set_len(self.end).map_err(|error| LogError::io("cut", &self.file.path, error))
     }
 
-    /// Appends a record without a payload, which says how much of the log is durable: from now on a reader tells damage
-    /// to the last durable record from a write that was never finished.
+    /// Appends a record without a payload, which proves how much of the log is durable. From then on a reader can tell damage of
+    /// the last durable record from a write that was never finished.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordWriter::append`].
     pub fn append_proof(&mut self) -> Result<u64> {
         self.append(&[])
     }
 
-    /// Releases the buffer that it lays out records in.
+    /// Releases the buffer in which it encodes records.
     pub fn give_back(&mut self) {
         self.scratch = Vec::new();
     }
 
-    /// What it keeps to lay out records in.
+    /// The memory of this buffer, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.scratch.capacity() as u64
     }
 
-    /// The file, for those who sync it.
+    /// The file, for a thread that syncs it.
     pub fn file(&self) -> &Arc<LogFile> {
         &self.file
     }
@@ -168,12 +189,12 @@ impl RecordWriter {
     }
 }
 
-/// Lays out a record in `record`, whatever was there.
+/// Encodes a record into `record`, in place of what was there.
 ///
 /// ```text
 /// crc u32 | payload bytes u32 | log id u64 | synced end u64 | payload | zeros to a multiple of 8
 /// ```
-fn frame(record: &mut Vec<u8>, log_id: u64, synced_end: u64, parts: &[&[u8]]) {
+fn encode(record: &mut Vec<u8>, log_id: u64, synced_end: u64, parts: &[&[u8]]) {
     let payload_bytes: usize = parts.iter().map(|part| part.len()).sum();
     assert!(payload_bytes <= MAX_PAYLOAD_BYTES, "the caller keeps a record below {MAX_PAYLOAD_BYTES} bytes");
     let padded_bytes = padded_record_bytes(payload_bytes);

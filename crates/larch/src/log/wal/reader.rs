@@ -1,7 +1,9 @@
-//! Reads the commits of a log file in order. Where a log ends, and what is a torn tail, is decided by `record`.
+//! Reads the commits of a log file in order. It does not decide where a log ends and what a torn tail is; `record` does.
 //!
-//! A record whose checksum holds and whose payload is not a commit was written so, or belongs elsewhere: that is
-//! corruption wherever it lies, never a torn tail.
+//! A record with the right checksum whose payload is no commit cannot come from an unfinished write. So it is corruption
+//! wherever it lies, and never a torn tail.
+//!
+//! A reader belongs to one thread.
 
 use std::path::Path;
 
@@ -17,13 +19,13 @@ use crate::write::batch::BatchOps;
 pub struct Commit<'a> {
     /// Where its record starts.
     pub offset: u64,
-    /// The version that all its rows have.
+    /// The version of all its rows.
     pub version: Version,
-    /// What it did.
+    /// Its operations.
     pub ops: &'a BatchOps,
 }
 
-/// Streams the commits of a log file. Stays failed after an error.
+/// Gives the commits of a log file one by one. After an error it returns the same error again.
 #[derive(Debug)]
 pub struct LogReader {
     records: RecordReader,
@@ -33,18 +35,26 @@ pub struct LogReader {
 }
 
 impl LogReader {
-    /// Opens a log. `known_end` is where its successor says that it ended (see [`RecordReader::open`]).
+    /// Opens a log. `known_end` is where the next log says that this one ended, see [`RecordReader::open`].
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordReader::open`].
     pub fn open(disk: &dyn Disk, path: &Path, known_end: Option<u64>) -> Result<Self> {
         let records = RecordReader::open(disk, path, LogKind::WriteAhead, known_end)?;
         Ok(Self { records, last: None, ops: BatchOps::new(), failed: None })
     }
 
-    /// What the file says about itself; `None` if its creation was torn, in which case nothing was ever in it.
+    /// The header of the file; `None` if its creation was torn. Then nothing was ever in it.
     pub fn header(&self) -> Option<&Header> {
         self.records.header()
     }
 
-    /// The next commit, `None` after the last.
+    /// The next commit; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is corrupt. A torn tail is no error, see [`LogReader::tear`].
     pub fn next_commit(&mut self) -> Result<Option<Commit<'_>>> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -59,12 +69,12 @@ impl LogReader {
         }
     }
 
-    /// Reads the next commit into `ops` and returns its place and version.
+    /// Reads the next commit into `ops`, and returns its offset and version.
     fn step(&mut self) -> Result<Option<(u64, Version)>> {
         let (offset, outcome) = loop {
             match self.records.next_record()? {
                 None => return Ok(None),
-                // A proof of what is durable.
+                // It only proves what is durable.
                 Some(record) if record.payload.is_empty() => {}
                 Some(record) => break (record.offset, decode(record.payload, self.last, &mut self.ops)),
             }
@@ -84,13 +94,12 @@ impl LogReader {
         self.last
     }
 
-    /// After the last commit: the end of the log, which is what a successor names as this log's end once the file is
-    /// synced.
+    /// After the last commit: the end of the log. Once the file is synced, the next log may store it as the end of this one.
     pub fn end(&self) -> u64 {
         self.records.end()
     }
 
-    /// Up to where the log is known to have been durable (see [`RecordReader::proven_end`]).
+    /// Everything below this offset is known to have been durable, see [`RecordReader::proven_end`].
     pub fn proven_end(&self) -> u64 {
         self.records.proven_end()
     }

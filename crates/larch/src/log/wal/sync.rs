@@ -1,19 +1,20 @@
-//! One sync for everybody who waits. It knows offsets in a log file, not what lies between them.
+//! One sync for all threads that wait. It knows offsets in a log file, not what lies between them.
 //!
-//! Whoever finds no sync running runs one, for everything appended up to then; those who come meanwhile wait for it and
-//! then find themselves covered, or one of them runs the next. So a hundred commits that wait together cost two syncs.
+//! A thread that finds no sync running runs one, for everything that was appended up to then. Threads that come meanwhile wait
+//! for it. After it their bytes are durable, or one of them runs the next sync. So a hundred commits that wait together cost
+//! two syncs.
 //!
-//! Invariants: at most one sync runs at a time. Once a sync has failed no call succeeds any more, not even for bytes
-//! that were durable before: the caller must stop taking writes at once.
+//! Invariants: at most one sync runs at a time. Once a sync has failed no call succeeds any more, not even for bytes that were
+//! durable before, so that the caller takes no more writes.
 //!
-//! Thread safety: shared by all committers. Nobody waits but for a sync that another thread is running, so on a machine
-//! without threads nobody waits.
+//! Thread safety: all threads that commit share it. A thread waits only for a sync that another thread is running, so on a
+//! machine without threads it never waits.
 
 use os::sync::{Arc, Condvar, Mutex};
 
 use crate::log::record::{LogFile, Result};
 
-/// Makes a log file durable on behalf of many.
+/// Makes a log file durable for many threads.
 #[derive(Debug)]
 pub struct SyncPoint {
     file: Arc<LogFile>,
@@ -27,7 +28,7 @@ enum SyncState {
     Syncing,
 }
 
-/// Ends a sync, also one that panics, and wakes all who wait for it.
+/// Ends a sync when dropped, even after a panic, and wakes the threads that wait for it.
 struct EndSync<'a>(&'a SyncPoint);
 
 impl Drop for EndSync<'_> {
@@ -43,7 +44,11 @@ impl SyncPoint {
         Self { file, state: Mutex::new(SyncState::Idle), changed: Condvar::new() }
     }
 
-    /// Returns once everything below `end` is durable; `end` is the end of a record that was appended.
+    /// Returns once everything below `end` is durable. `end` is the end of a record that was appended.
+    ///
+    /// # Errors
+    ///
+    /// A sync failed, now or before.
     pub fn durable(&self, end: u64) -> Result<()> {
         assert!(end <= self.file.appended_end(), "only what was appended can become durable");
         let mut state = self.state.lock();

@@ -1,7 +1,7 @@
-//! Appends commits to a log file. It does not sync and does not rotate: a log that is long enough is synced by its
-//! owner and followed by a new one that names it as its previous.
+//! Appends commits to a log file. It neither syncs nor begins a new log: its owner syncs a log that is long enough, and begins
+//! a new one that continues it.
 //!
-//! Thread safety: belongs to one thread at a time.
+//! Thread safety: it belongs to one thread at a time.
 
 use std::path::Path;
 
@@ -21,15 +21,22 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    /// Creates the file and makes its name and header durable. `log_id` is random; `previous` is the log that this one
-    /// continues, already synced up to the end given.
+    /// Creates the file, and makes its name and header durable. `log_id` is random. `previous` is the log that this one continues,
+    /// which was synced up to its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordWriter::create`].
     pub fn create(disk: &dyn Disk, path: &Path, log_id: u64, number: u64, previous: Option<Previous>) -> Result<Self> {
         let header = Header::new(LogKind::WriteAhead, log_id, number, previous);
         Ok(Self { records: RecordWriter::create(disk, path, &header)?, last: None })
     }
 
-    /// Appends a commit and returns the end of its record, to be given to [`super::SyncPoint::durable`]. After an error
-    /// every later append fails as well.
+    /// Appends a commit, and returns the end of its record for [`super::SyncPoint::durable`].
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordWriter::append`].
     pub fn append_commit(&mut self, version: Version, ops: &BatchOps) -> Result<u64> {
         assert!(self.last.is_none_or(|last| last < version), "commits are appended in version order");
         assert!(ops.is_resolved(), "the caller resolves a batch before it gets a version");
@@ -47,17 +54,21 @@ impl LogWriter {
         self.last
     }
 
-    /// Says in the log how much of it is durable, for a log that nobody will write to for a while.
+    /// Notes in the log how much of it is durable. It is for a log to which nothing will be written for some time.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordWriter::append`].
     pub fn append_proof(&mut self) -> Result<u64> {
         self.records.append_proof()
     }
 
-    /// Releases the buffer that it lays out records in.
+    /// Releases the buffer in which it encodes records.
     pub fn give_back(&mut self) {
         self.records.give_back();
     }
 
-    /// What it keeps to lay out records in.
+    /// The memory of this buffer, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.records.memory_bytes()
     }

@@ -1,0 +1,46 @@
+//! The files in the directory of a database, by their names. It opens none of them, and does not know which of them count.
+
+use crate::error::{Error, Result};
+use os::Machine;
+use std::path::Path;
+
+/// A file of a database, by its name.
+pub enum ListedFile {
+    /// An SST, with its name and its number.
+    Sst(String, u64),
+    /// A log, with its number.
+    Log(u64),
+    /// A manifest, with its number.
+    Manifest(u64),
+}
+
+impl ListedFile {
+    /// The number in its name.
+    pub fn number(&self) -> Option<u64> {
+        match self {
+            Self::Sst(_, number) | Self::Log(number) | Self::Manifest(number) => Some(*number),
+        }
+    }
+}
+
+/// The SSTs, logs and manifests in `directory`, sorted by their numbers.
+///
+/// # Errors
+///
+/// The directory cannot be listed.
+pub fn list(machine: &Machine, directory: &Path) -> Result<Vec<ListedFile>> {
+    let entries = machine.disk.list(directory).map_err(|error| Error::io("list", directory, error))?;
+    let parse = |name: String| {
+        if let Some(number) = name.strip_suffix(".log") {
+            return number.parse().ok().map(ListedFile::Log);
+        }
+        if let Some(number) = name.strip_prefix("MANIFEST-") {
+            return number.parse().ok().map(ListedFile::Manifest);
+        }
+        let number = name.strip_suffix(".sst")?.split('-').next()?.parse().ok()?;
+        Some(ListedFile::Sst(name, number))
+    };
+    let mut listed: Vec<ListedFile> = entries.into_iter().filter_map(|entry| parse(entry.name)).collect();
+    listed.sort_by_key(ListedFile::number);
+    Ok(listed)
+}

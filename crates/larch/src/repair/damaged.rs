@@ -1,0 +1,251 @@
+//! Finds out what a damaged database has: its tables, the files of each, and the rows in its logs. It reads no pages of rows.
+
+use super::report::{Loss, RepairReport};
+use crate::error::{Error, Result};
+use crate::files::leftovers::Leftovers;
+use crate::files::listing::{ListedFile, list};
+use crate::files::origin::{self, FileOrigin};
+use crate::log::wal::LogReader;
+use crate::manifest::db_file::{EarlyFiles, FileOpener, sst_name};
+use crate::manifest::log::manifest_name;
+use crate::manifest::{DbFile, FileSet, ManifestLog, TableId};
+use crate::memtable::set::MemSet;
+use crate::options::TableOptions;
+use crate::write::writer::{apply, log_path};
+use os::sync::Arc;
+use os::{Access, Machine};
+use pages::PageCache;
+use sst::Version;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Memory for pages of the damaged database, in bytes: for index nodes of many files, and the pages being read.
+const CACHE_BYTES: u64 = 64 << 20;
+
+/// Most files of the damaged database that are open at a time.
+const OPEN_FILES: usize = 256;
+
+/// A table of the damaged database, with its files.
+pub struct DamagedTable {
+    pub name: String,
+    pub options: TableOptions,
+    pub files: Vec<Arc<DbFile>>,
+}
+
+/// The tables, files and logs of the damaged database.
+pub struct DamagedDatabase {
+    pub tables: BTreeMap<TableId, DamagedTable>,
+    /// Whether the manifest is undamaged. Then tables and files that it does not name do not count.
+    is_whole: bool,
+    /// The rows of logs with smaller numbers are in files.
+    oldest_log: u64,
+    /// The rows of the logs.
+    pub memory: MemSet,
+    /// The cache for pages of the damaged database.
+    pub cache: Arc<PageCache>,
+    logs: Vec<u64>,
+}
+
+impl DamagedDatabase {
+    /// Finds out which tables and files there are. It reads the manifest and, if that is damaged, the footers of SSTs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotADatabase`] if `damaged` has no file of a database; the directory cannot be listed.
+    pub fn gather(machine: &Machine, damaged: &Path, report: &mut RepairReport) -> Result<Self> {
+        if !machine.disk.exists(damaged).map_err(|error| Error::io("look for", damaged, error))? {
+            return Err(Error::NotADatabase(damaged.to_owned()));
+        }
+        let listed = list(machine, damaged)?;
+        if listed.is_empty() {
+            return Err(Error::NotADatabase(damaged.to_owned()));
+        }
+        let cache = PageCache::new(CACHE_BYTES, OPEN_FILES, sst::validate);
+        let opener = FileOpener {
+            directory: damaged.to_owned(),
+            machine: machine.clone(),
+            cache: cache.clone(),
+            prefer_flat: false,
+            early: EarlyFiles::default(),
+            known: Arc::default(),
+            leftovers: Leftovers::new(machine.disk.clone()),
+        };
+        let (set, is_whole) = manifest(machine, damaged, &listed, &opener, report);
+        let mut tables = BTreeMap::new();
+        for table in set.tables.values() {
+            let mut files = Vec::new();
+            for (_, file) in table.files() {
+                if machine.disk.exists(file.path()).unwrap_or(false) {
+                    files.push(file.clone());
+                } else if is_whole {
+                    report.lost.push(lost_file(file, &table.info.name, "it is missing"));
+                }
+            }
+            let (name, options) = (table.info.name.clone(), table.info.options.clone());
+            tables.insert(table.info.id, DamagedTable { name, options, files });
+        }
+        let logs = listed.iter().filter_map(|name| match name {
+            ListedFile::Log(number) => Some(*number),
+            _ => None,
+        });
+        let mut found =
+            Self { tables, is_whole, oldest_log: set.oldest_log, memory: MemSet::new(0), cache, logs: logs.collect() };
+        if !is_whole {
+            found.adopt(machine, &listed, &set, &opener, report);
+        }
+        Ok(found)
+    }
+
+    /// Adds the SSTs that the manifest does not name, each to the table that its footer names.
+    fn adopt(
+        &mut self,
+        machine: &Machine,
+        listed: &[ListedFile],
+        set: &FileSet,
+        opener: &FileOpener,
+        report: &mut RepairReport,
+    ) {
+        let named: BTreeSet<String> = set
+            .tables
+            .values()
+            .flat_map(|table| table.files())
+            .map(|(_, file)| sst_name(file.number, file.epoch))
+            .collect();
+        let mut newest_before = 0;
+        for name in listed {
+            let ListedFile::Sst(name, number) = name else { continue };
+            if named.contains(name) {
+                continue;
+            }
+            let path = opener.directory.join(name);
+            let file = machine.disk.open(&path, Access::Read).map_err(|error| Error::io("open", &path, error));
+            let read = file.and_then(|file| Ok(sst::read_origin(&*file, &path)?));
+            let (meta, origin) = match read {
+                Ok(read) => read,
+                Err(error) => {
+                    let (keys, rows) = (None, 0);
+                    report.lost.push(Loss { file: path, table: None, keys, rows, why: error.to_string() });
+                    continue;
+                }
+            };
+            let FileOrigin { table, name: table_name, groups } = origin::decode(&origin);
+            let id = TableId(table.unwrap_or(0));
+            // All rows of an import have version 0; the manifest had its version. The import came after the commits in files
+            // with smaller numbers.
+            let is_import = meta.newest == Version(0) && meta.rows() > 0;
+            let offset = if is_import { newest_before } else { 0 };
+            if is_import {
+                report.guesses.push(format!(
+                    "{name} was imported; it is taken as newer than files with smaller numbers, and older than the others"
+                ));
+            }
+            newest_before = newest_before.max(if meta.newest == Version::MAX { 0 } else { meta.newest.0 });
+            let epoch = name.trim_end_matches(".sst").split('-').nth(1).and_then(|epoch| epoch.parse().ok());
+            let group_count = meta.groups.len();
+            let source = self.tables.entry(id).or_insert_with(|| {
+                let name = table_name.unwrap_or_else(|| format!("table-{}", id.0));
+                let groups = groups.unwrap_or_else(|| match group_count {
+                    0 => Vec::new(),
+                    more => (0..=more).map(|group| format!("group-{group}")).collect(),
+                });
+                report
+                    .guesses
+                    .push(format!("table {name:?} is known from the footers of its files; its options are not"));
+                let options = TableOptions { groups, ..TableOptions::default() };
+                let options = if options.check().is_ok() { options } else { TableOptions::default() };
+                DamagedTable { name, options, files: Vec::new() }
+            });
+            if source.options.groups.len().max(1) != 1 + group_count {
+                let why = format!(
+                    "its rows have {} parts, those of the table {}",
+                    1 + group_count,
+                    source.options.groups.len()
+                );
+                let (table, keys, rows) = (Some(source.name.clone()), None, meta.rows());
+                report.lost.push(Loss { file: path, table, keys, rows, why });
+                continue;
+            }
+            source.files.push(opener.open(*number, epoch.unwrap_or(0), offset, meta));
+        }
+    }
+
+    /// Applies the commits of all logs that are still needed to `memory`, each log up to its first damage.
+    pub fn replay_logs(&mut self, machine: &Machine, damaged: &Path, report: &mut RepairReport) {
+        for &number in self.logs.iter().filter(|number| **number >= self.oldest_log) {
+            let path = log_path(damaged, number);
+            let mut last = None;
+            let outcome = LogReader::open(&*machine.disk, &path, None).and_then(|mut reader| {
+                while let Some(commit) = reader.next_commit()? {
+                    last = Some(commit.version);
+                    report.commits += 1;
+                    apply(&self.memory, commit.version, commit.ops);
+                }
+                Ok(())
+            });
+            if let Err(error) = outcome {
+                let after = last
+                    .map_or("all its commits".to_owned(), |version: Version| format!("commits after {}", version.0));
+                let why = format!("{after} are lost: {error}");
+                report.lost.push(Loss { file: path, table: None, keys: None, rows: 0, why });
+            }
+        }
+        for (id, _) in self.memory.all() {
+            // An undamaged manifest does not name tables that were dropped.
+            if !self.is_whole && !self.tables.contains_key(&id) {
+                let name = format!("table-{}", id.0);
+                report
+                    .guesses
+                    .push(format!("table {name:?} is known from the log alone; neither name nor options are"));
+                self.tables.insert(id, DamagedTable { name, options: TableOptions::default(), files: Vec::new() });
+            }
+        }
+    }
+}
+
+/// Reads the manifest up to its first damage. Returns its file set, and whether it is undamaged. Damage of the manifest alone
+/// loses no rows, because the files are still there. So the report lists it as a guess and not as a loss.
+fn manifest(
+    machine: &Machine,
+    damaged: &Path,
+    listed: &[ListedFile],
+    opener: &FileOpener,
+    report: &mut RepairReport,
+) -> (FileSet, bool) {
+    let newest = listed.iter().filter_map(|name| match name {
+        ListedFile::Manifest(number) => Some(*number),
+        _ => None,
+    });
+    let named = ManifestLog::current(machine, damaged);
+    let path = match (&named, newest.max()) {
+        (Ok(path), _) => path.clone(),
+        (Err(error), Some(number)) => {
+            report.guesses.push(format!("{error}; the manifest with the greatest number is read"));
+            damaged.join(manifest_name(number))
+        }
+        (Err(error), None) => {
+            report.guesses.push(format!("{error}; files are found by their footers"));
+            return (FileSet::default(), false);
+        }
+    };
+    let (set, damage) = ManifestLog::read_to_damage(machine, &path, opener);
+    match damage {
+        None => (set, named.is_ok()),
+        Some(error) => {
+            report.guesses.push(format!(
+                "{error}; every SST in the directory is read: rows that were erased or cut off after this may be back"
+            ));
+            (set, false)
+        }
+    }
+}
+
+fn lost_file(file: &DbFile, table: &str, why: &str) -> Loss {
+    let bounds = file.sst.bounds();
+    Loss {
+        file: file.path().to_owned(),
+        table: Some(table.to_owned()),
+        keys: Some((bounds.low.clone(), bounds.high.clone())),
+        rows: file.sst.rows().count(),
+        why: format!("{}: {why}", file.path().display()),
+    }
+}

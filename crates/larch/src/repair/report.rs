@@ -1,0 +1,55 @@
+//! What a repair reports. It does not know how anything is read.
+
+use std::path::PathBuf;
+
+/// What a repair saved, and what it could not save.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RepairReport {
+    /// Tables that were made in the new database.
+    pub tables: u64,
+    /// Rows that were saved into the new database.
+    pub rows: u64,
+    /// SSTs that were read.
+    pub files: u64,
+    /// Commits that were replayed from logs.
+    pub commits: u64,
+    /// What could not be read; empty if nothing was lost.
+    pub lost: Vec<Loss>,
+    /// What the repair had to guess, as sentences: names, places in the order of commits, rows that may have been erased.
+    pub guesses: Vec<String>,
+}
+
+/// Rows that could not be read, or something else that was lost.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Loss {
+    /// The file; empty for a value that the new database cannot take.
+    pub file: PathBuf,
+    /// The table, if it is known.
+    pub table: Option<String>,
+    /// The range of keys in which rows are lost: from the first key to before the second. The second is `None` if the end is not
+    /// known. `None` if nothing is known about the keys.
+    pub keys: Option<(Vec<u8>, Option<Vec<u8>>)>,
+    /// How many rows were lost, by the totals of the file. Other files may have newer or older versions of them.
+    pub rows: u64,
+    /// What is wrong, with the page and its offset.
+    pub why: String,
+}
+
+impl std::fmt::Display for Loss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(table) = &self.table {
+            write!(f, "table {table:?}: ")?;
+        }
+        write!(f, "{} rows", self.rows)?;
+        if let Some((low, high)) = &self.keys {
+            write!(f, " from {}", low.escape_ascii())?;
+            match high {
+                Some(high) => write!(f, " to before {}", high.escape_ascii())?,
+                None => f.write_str(" on")?,
+            }
+        }
+        write!(f, ": {}", self.why)
+    }
+}
