@@ -1,6 +1,6 @@
-//! Ends long work early: by a call, or when its time is over. It does not know the work; the work asks the limit from time to
-//! time. Work that is cancelled undoes what it has not finished: new files that no table sees are removed, and the files that
-//! they were to replace stay.
+//! Ends long work early: by a call, or when its time is over. It does not know the work; the work asks the limit from
+//! time to time. Work that is cancelled undoes what it has not finished: new files that no table sees are removed, and
+//! the files that they were to replace stay.
 //!
 //! Thread safety: a [`Cancel`] may be used from any thread, also in a signal handler.
 
@@ -41,8 +41,8 @@ impl Cancel {
         Self { asked: Arc::default(), within: Some(time) }
     }
 
-    /// Ends all work that is under way with this handle or a clone of it, and all work that begins with one later. The work
-    /// ends at its next page or row, with [`Error::Cancelled`].
+    /// Ends all work that is under way with this handle or a clone of it, and all work that begins with one later. The
+    /// work ends at its next page or row, with [`Error::Cancelled`].
     pub fn cancel(&self) {
         self.asked.store(true, Ordering::Release);
     }

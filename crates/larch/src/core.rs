@@ -1,9 +1,10 @@
 //! What the handles, the committer and the background jobs of one open database share.
 //!
-//! The locks are those of [`writes`], in the order named there, and after them the lock of the newest view. Code of the program
-//! (progress callbacks, the change of an alter) runs under `compacting` or `altering` only, and a panic in it does no harm to
-//! what these locks protect. Nothing waits for background work while it holds a lock, with one exception: an import waits for
-//! flushes under `compacting` and `writer`. This is safe because a flush takes only `manifest` and `numbering`.
+//! The locks are those of [`writes`], in the order named there, and after them the lock of the newest view. Code of the
+//! program (progress callbacks, the change of an alter) runs under `compacting` or `altering` only, and a panic in it
+//! does no harm to what these locks protect. Nothing waits for background work while it holds a lock, with one
+//! exception: an import waits for flushes under `compacting` and `writer`. This is safe because a flush takes only
+//! `manifest` and `numbering`.
 
 pub mod environment;
 pub mod handle;
@@ -44,8 +45,8 @@ pub struct Core {
     pub closing: Mutex<Option<BackgroundClose>>,
 }
 
-/// Refuses writes when the thread that holds it panics. Otherwise writers could wait forever for background work that this thread
-/// no longer does, or meet a change of the log or the manifest that is half done.
+/// Refuses writes when the thread that holds it panics. Otherwise writers could wait forever for background work that
+/// this thread no longer does, or meet a change of the log or the manifest that is half done.
 pub struct StopOnPanic<'a>(pub &'a Core);
 
 impl Drop for StopOnPanic<'_> {
@@ -99,7 +100,8 @@ impl Core {
     ///
     /// # Errors
     ///
-    /// [`Error::Forked`] in a child process, [`Error::WritesStopped`] with the cause after an error that is final for writes.
+    /// [`Error::Forked`] in a child process, [`Error::WritesStopped`] with the cause after an error that is final for
+    /// writes.
     pub fn check_writable(&self) -> Result<()> {
         self.env.check_origin()?;
         self.writes.check()

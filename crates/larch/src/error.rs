@@ -1,5 +1,5 @@
-//! Everything that can go wrong in a database, with messages that say what to do. Ordinary results, such as a missing key, are
-//! not here.
+//! Everything that can go wrong in a database, with messages that say what to do. Ordinary results, such as a missing
+//! key, are not here.
 
 use crate::log::record::LogError;
 use sst::Version;
@@ -100,7 +100,8 @@ pub enum Error {
     /// There is no such table.
     #[error("there is no table {0:?}; create it by opening the database for writing")]
     NoSuchTable(String),
-    /// The table was dropped after the handle of it was made. A table that was created later under its name is another table.
+    /// The table was dropped after the handle of it was made. A table that was created later under its name is another
+    /// table.
     #[error("the table {0:?} was dropped; ask the database for a table of this name again, if there is a new one")]
     TableDropped(String),
     /// A read of a database opened read-only needs files that a writer has replaced, and the newest files show another

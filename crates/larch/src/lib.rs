@@ -38,25 +38,27 @@
 //!
 //! # Memory
 //!
-//! [`Builder::cache_bytes`] is the memory for pages of every kind, and [`Builder::write_buffer_bytes`] that for rows that are
-//! not in files yet. Besides these, the engine uses at most 16 MiB for building, merging and reading ahead, and a few hundred
-//! bytes a file.
+//! [`Builder::cache_bytes`] is the memory for pages of every kind, and [`Builder::write_buffer_bytes`] that for rows
+//! that are not in files yet. Besides these, the engine uses at most 16 MiB for building, merging and reading ahead,
+//! and a few hundred bytes a file.
 //!
-//! A compaction does not make the cache cold: if pages of the old files were in use, the pages of the new files that replace
-//! them are loaded. [`Table::warm`] loads pages before the first read. The engine does so by itself for tables that are
-//! [to be in memory](TableOptions::in_memory), and after a restart with [`Builder::warm_from_last`].
+//! A compaction does not make the cache cold: if pages of the old files were in use, the pages of the new files that
+//! replace them are loaded. [`Table::warm`] loads pages before the first read. The engine does so by itself for tables
+//! that are [to be in memory](TableOptions::in_memory), and after a restart with [`Builder::warm_from_last`].
 //!
 //! # Durability
 //!
-//! A commit returns when it is on stable storage ([`Durability::Synced`], the default), or when the operating system has it
-//! ([`Durability::Buffered`]). After a crash the database has a prefix of all commits in their order, which contains every
-//! synced commit that has returned. After a failed sync the database refuses writes until it is opened again.
+//! A commit returns when it is on stable storage ([`Durability::Synced`], the default), or when the operating system
+//! has it ([`Durability::Buffered`]). After a crash the database has a prefix of all commits in their order, which
+//! contains every synced commit that has returned. After a failed sync the database refuses writes until it is opened
+//! again.
 //!
 //! # Trouble
 //!
 //! If a flush or a compaction fails, for example because the disk is full, the engine tries it again by itself.
 //! [`Metrics::troubles`] says what fails and why. Writes go on until the write buffer is full. Then they fail with
-//! [`Error::Full`], which names the cause, until the cause is gone. A corrupt file stops only the compactions of its table.
+//! [`Error::Full`], which names the cause, until the cause is gone. A corrupt file stops only the compactions of its
+//! table.
 #![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
 
 mod background;

@@ -1,5 +1,5 @@
-//! The options of a database, which are chosen when it is opened, and of a table, which are chosen when it is created. They
-//! are values: what uses them is elsewhere.
+//! The options of a database, which are chosen when it is opened, and of a table, which are chosen when it is created.
+//! They are values: what uses them is elsewhere.
 
 use crate::error::{Error, Result};
 use crate::event::EventHook;
@@ -102,7 +102,8 @@ impl Options {
 pub struct LevelOptions {
     /// The number of files in level 0 that starts a compaction.
     pub level0_files: usize,
-    /// The number of files in level 0 from which writes are slowed. At 48, or at twice `level0_files` if that is more, they wait.
+    /// The number of files in level 0 from which writes are slowed. At 48, or at twice `level0_files` if that is more,
+    /// they wait.
     pub slow_files: usize,
     /// Size of the uppermost level below 0, in bytes.
     pub base_bytes: u64,
@@ -120,12 +121,13 @@ impl Default for LevelOptions {
 
 /// Which filters the files of a table get.
 ///
-/// A filter says for nearly every key that is absent from a file that it is absent, without reading rows. Filters are pages
-/// in the cache like others. They are read only where reads often look for absent keys, and no read waits for them.
+/// A filter says for nearly every key that is absent from a file that it is absent, without reading rows. Filters are
+/// pages in the cache like others. They are read only where reads often look for absent keys, and no read waits for
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filters {
-    /// The filter of files with other files below them, which lack most keys that are looked for: files of flushes, and of all
-    /// compactions except those to the deepest level that has files.
+    /// The filter of files with other files below them, which lack most keys that are looked for: files of flushes, and
+    /// of all compactions except those to the deepest level that has files.
     pub upper: FilterKind,
     /// The filter of files with nothing below them, and of imports.
     pub deepest: FilterKind,
@@ -174,17 +176,17 @@ pub struct TableOptions {
     pub compression: Compression,
     /// Bytes that the application keeps with the table; the engine does not look at them.
     pub metadata: Vec<u8>,
-    /// Names of the column groups that the values of the table are split into, in order; none if values are whole. There are at
-    /// most 16, each of 1 to 64 letters, digits, `_`, `-` and `.` of ASCII. They cannot be changed later.
+    /// Names of the column groups that the values of the table are split into, in order; none if values are whole.
+    /// There are at most 16, each of 1 to 64 letters, digits, `_`, `-` and `.` of ASCII. They cannot be changed later.
     pub groups: Vec<String>,
     /// Filters over keys. Default 16 bits in upper files, 8 in the deepest.
     pub filters: Filters,
-    /// The first so many bytes of each key go into filters, too. A range of keys that all begin with the same bytes of this
-    /// number then opens no file that lacks such keys. At most 1,024; 0, the default, for none.
+    /// The first so many bytes of each key go into filters, too. A range of keys that all begin with the same bytes of
+    /// this number then opens no file that lacks such keys. At most 1,024; 0, the default, for none.
     pub filter_prefix_bytes: u16,
-    /// Whether the table is to be in memory. Its pages are loaded after open and when files are written. They stay as long as
-    /// the pages of all such tables together are within [their share](crate::Builder::in_memory_bytes) of the cache. If the
-    /// table is larger, its index nodes and some of its rows are in memory. Default false.
+    /// Whether the table is to be in memory. Its pages are loaded after open and when files are written. They stay as
+    /// long as the pages of all such tables together are within [their share](crate::Builder::in_memory_bytes) of the
+    /// cache. If the table is larger, its index nodes and some of its rows are in memory. Default false.
     pub in_memory: bool,
 }
 
@@ -299,8 +301,8 @@ impl TableOptions {
         varint::put(out, self.filter_prefix_bytes.into());
     }
 
-    /// Takes an encoding off the front of `bytes`. The bytes around it have a checksum, so an unknown choice is one of a newer
-    /// release.
+    /// Takes an encoding off the front of `bytes`. The bytes around it have a checksum, so an unknown choice is one of
+    /// a newer release.
     pub(crate) fn decode(bytes: &mut &[u8]) -> Result<Self, Unreadable> {
         let malformed = || Unreadable::from("the options do not decode");
         let numbers = take_numbers(bytes).ok_or_else(malformed)?;

@@ -1,5 +1,5 @@
-//! The parts of a row in one value. The log, the memtables and the sort buffers of imports hold rows of tables with column
-//! groups in this form; files hold the parts apart. It does not know which group is which.
+//! The parts of a row in one value. The log, the memtables and the sort buffers of imports hold rows of tables with
+//! column groups in this form; files hold the parts apart. It does not know which group is which.
 //!
 //! ```text
 //! length of each part but the last, varint | parts, back to back        with one group or none: the value itself

@@ -1,5 +1,5 @@
-//! Reading: takes a view of memory and files of one moment, and finds keys and ranges in it as of a version. It knows nothing of
-//! writing and compaction.
+//! Reading: takes a view of memory and files of one moment, and finds keys and ranges in it as of a version. It knows
+//! nothing of writing and compaction.
 
 pub mod again;
 pub mod ahead;

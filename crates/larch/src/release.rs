@@ -1,9 +1,10 @@
-//! The releases of Larch, and which features of the formats each of them reads. With [`Builder::compat`](crate::Builder::compat)
-//! a database writes only what an older release can read, so that going back to that release stays possible.
+//! The releases of Larch, and which features of the formats each of them reads. With
+//! [`Builder::compat`](crate::Builder::compat) a database writes only what an older release can read, so that going
+//! back to that release stays possible.
 //!
-//! Code that wants to use a feature asks [`Release::features`] first, and does without the feature if its bit is missing. A
-//! new feature bit gets a line in [`FEATURES`] with the release that brings it; a test compares the table with the bits
-//! that the decoders know.
+//! Code that wants to use a feature asks [`Release::features`] first, and does without the feature if its bit is
+//! missing. A new feature bit gets a line in [`FEATURES`] with the release that brings it; a test compares the table
+//! with the bits that the decoders know.
 
 use crate::log::record::LogKind;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Where a database lives and how it was opened: machine, directory, options, cache; and its counters. It does not know what
-//! the database does.
+//! Where a database lives and how it was opened: machine, directory, options, cache; and its counters. It does not know
+//! what the database does.
 
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -65,8 +65,8 @@ impl Environment {
         self.options.events.report(event);
     }
 
-    /// Refuses a forked child. It is called before any lock is taken: another thread may have held the lock when the process
-    /// was forked, and no thread of the child releases it.
+    /// Refuses a forked child. It is called before any lock is taken: another thread may have held the lock when the
+    /// process was forked, and no thread of the child releases it.
     ///
     /// # Errors
     ///

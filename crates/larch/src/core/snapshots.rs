@@ -39,7 +39,8 @@ pub struct PinnedVersion {
 }
 
 impl Snapshots {
-    /// Keeps the version that `newest` returns. `newest` is called under the lock, so that no list that is made meanwhile lacks it.
+    /// Keeps the version that `newest` returns. `newest` is called under the lock, so that no list that is made
+    /// meanwhile lacks it.
     pub fn pin(self: &Arc<Self>, newest: impl FnOnce() -> Version) -> PinnedVersion {
         self.pin_with(None, newest)
     }
@@ -71,14 +72,14 @@ impl Snapshots {
         self.pinned.lock().counts.values().sum()
     }
 
-    /// Calls `gone` from now on each time when the watched readers are gone. The thread that drops the last of them calls it,
-    /// under no lock of this file.
+    /// Calls `gone` from now on each time when the watched readers are gone. The thread that drops the last of them
+    /// calls it, under no lock of this file.
     pub fn on_gone(&self, gone: impl Fn() + Send + Sync + 'static) {
         self.gone.set(Box::new(gone)).ok();
     }
 
-    /// Watches the readers at `oldest` and before, or no readers any more. If there are none already, nothing is called later, so
-    /// the caller looks at [`Snapshots::boundaries`] again after this.
+    /// Watches the readers at `oldest` and before, or no readers any more. If there are none already, nothing is called
+    /// later, so the caller looks at [`Snapshots::boundaries`] again after this.
     pub fn watch(&self, oldest: Option<Version>) {
         let mut pinned = self.pinned.lock();
         let first = pinned.counts.first_key_value().map(|(version, _)| *version);

@@ -16,7 +16,8 @@ use sst::Version;
 #[derive(Debug)]
 pub struct Views {
     newest: RwLock<Arc<View>>,
-    /// The generation of the newest view. In a database opened read-only it never changes, because ranges go on in older files.
+    /// The generation of the newest view. In a database opened read-only it never changes, because ranges go on in
+    /// older files.
     generation: AtomicU64,
     /// The newest version that reads may see.
     visible: AtomicU64,
@@ -124,8 +125,9 @@ impl Views {
         self.publish(version);
     }
 
-    /// Takes views before the newest away from ranges that are not in use, so that files and memory that are no longer in it
-    /// are freed. It looks at every open range, so it is not called under the locks of the manifest or the writers.
+    /// Takes views before the newest away from ranges that are not in use, so that files and memory that are no longer
+    /// in it are freed. It looks at every open range, so it is not called under the locks of the manifest or the
+    /// writers.
     pub fn free_old(&self) {
         self.ranges.let_go(self.generation());
     }

@@ -1,7 +1,7 @@
 //! What changes an open database: the writer, the manifest, and the locks that order changes of tables and levels.
 //!
-//! Locks, in the order in which they may be taken: `compacting`, `altering`, `writer`, `manifest`, `numbering`. No lock is
-//! poisoned: what can panic under `writer` or `manifest`, the disk and the memtables, is guarded by
+//! Locks, in the order in which they may be taken: `compacting`, `altering`, `writer`, `manifest`, `numbering`. No lock
+//! is poisoned: what can panic under `writer` or `manifest`, the disk and the memtables, is guarded by
 //! [`StopOnPanic`](super::StopOnPanic).
 
 use crate::compact::picks::Picks;
@@ -24,8 +24,8 @@ pub struct Writes {
     next_number: AtomicU64,
     /// One alter at a time, from reading the options to changing them.
     pub altering: Mutex<()>,
-    /// Held while a file gets a number and the options it is written with are read; exclusively by an alter, from taking the
-    /// number that separates old files from new to showing the new options.
+    /// Held while a file gets a number and the options it is written with are read; exclusively by an alter, from
+    /// taking the number that separates old files from new to showing the new options.
     pub numbering: RwLock<()>,
     /// Held while levels change: one compaction at a time.
     pub compacting: Mutex<()>,

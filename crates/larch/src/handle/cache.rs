@@ -1,4 +1,5 @@
-//! The cache of pages as users see it: a handle, for databases that share a cache. It does not know how pages come and go.
+//! The cache of pages as users see it: a handle, for databases that share a cache. It does not know how pages come and
+//! go.
 
 use crate::options::Options;
 use os::sync::Arc;
@@ -22,14 +23,14 @@ use pages::{CacheUsage, PageCache};
 pub struct Cache(Arc<PageCache>);
 
 impl Cache {
-    /// A cache of `budget_bytes`. Its databases together have at most 512 files open for reading at a time, which is the default
-    /// of [`Builder::open_files`](crate::Builder::open_files).
+    /// A cache of `budget_bytes`. Its databases together have at most 512 files open for reading at a time, which is
+    /// the default of [`Builder::open_files`](crate::Builder::open_files).
     pub fn new(budget_bytes: u64) -> Self {
         Self::with_open_files(budget_bytes, Options::default().open_files)
     }
 
-    /// A cache of `budget_bytes`. Its databases together have at most `open_files` files open for reading at a time, and at
-    /// least one.
+    /// A cache of `budget_bytes`. Its databases together have at most `open_files` files open for reading at a time,
+    /// and at least one.
     pub fn with_open_files(budget_bytes: u64, open_files: usize) -> Self {
         Self(PageCache::new(budget_bytes, open_files, sst::validate))
     }
@@ -39,14 +40,14 @@ impl Cache {
         self.0.budget_bytes()
     }
 
-    /// Changes what the pages may use. Pages beyond the new budget are evicted at once unless they are pinned; those are evicted
-    /// when memory is needed.
+    /// Changes what the pages may use. Pages beyond the new budget are evicted at once unless they are pinned; those
+    /// are evicted when memory is needed.
     pub fn set_budget_bytes(&self, bytes: u64) {
         self.0.set_budget(bytes);
     }
 
-    /// Sets the share of tables that are [to be in memory](crate::TableOptions::in_memory), in bytes; at most half of the budget.
-    /// Without it their share is a quarter of the budget.
+    /// Sets the share of tables that are [to be in memory](crate::TableOptions::in_memory), in bytes; at most half of
+    /// the budget. Without it their share is a quarter of the budget.
     pub fn set_in_memory_bytes(&self, bytes: u64) {
         self.0.set_kept_bytes(bytes);
     }

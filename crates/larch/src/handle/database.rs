@@ -1,5 +1,5 @@
-//! The database as its users see it: opening it, its tables, batches, snapshots and maintenance. It only calls what does the
-//! work.
+//! The database as its users see it: opening it, its tables, batches, snapshots and maintenance. It only calls what
+//! does the work.
 
 use super::batch::Batch;
 use super::cache::Cache;

@@ -156,9 +156,9 @@ impl Table {
     /// The value of `key`, or `None` if the key has no value.
     ///
     /// If all pages are in memory, the call takes no lock of the cache, allocates nothing and usually copies nothing:
-    /// the [`Value`] refers to its page. Otherwise the call waits for the disk. It reads at most one page of each level of
-    /// the index and one data page in each file that may have the key, and one more page if the value is large. Filters
-    /// spare most files that do not have the key.
+    /// the [`Value`] refers to its page. Otherwise the call waits for the disk. It reads at most one page of each level
+    /// of the index and one data page in each file that may have the key, and one more page if the value is large.
+    /// Filters spare most files that do not have the key.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -125,8 +125,8 @@ impl Until<'_, Table> {
         if warmed.is_whole { Ok(warmed) } else { limit.check("loading pages").map(|()| warmed) }
     }
 
-    /// As [`Table::import`]. Once the import is cancelled, adding rows and finishing it fail, and dropping it leaves neither
-    /// rows nor files. The time of [`Cancel::after`] begins with this call.
+    /// As [`Table::import`]. Once the import is cancelled, adding rows and finishing it fail, and dropping it leaves
+    /// neither rows nor files. The time of [`Cancel::after`] begins with this call.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
 //! Repeats reads of a database opened read-only when a writer in another process has replaced and removed their files.
 //!
-//! Such a database has no lock, so no writer knows which versions its reads use. A read that misses a file takes the newest
-//! manifest, which becomes the view of the database. A read that began with this call starts again and sees the new view. A read
-//! at a version that was chosen before, by a snapshot or a range, goes on in the new files only if they show the same version:
-//! older versions may be missing from them.
+//! Such a database has no lock, so no writer knows which versions its reads use. A read that misses a file takes the
+//! newest manifest, which becomes the view of the database. A read that began with this call starts again and sees the
+//! new view. A read at a version that was chosen before, by a snapshot or a range, goes on in the new files only if
+//! they show the same version: older versions may be missing from them.
 
 use crate::core::Core;
 use crate::core::snapshots::PinnedVersion;
@@ -51,8 +51,8 @@ impl<'r> Again<'r> {
     ///
     /// # Errors
     ///
-    /// [`Error::Outdated`] if the newest files do not show the version, `error` itself if it has another cause, and the error of
-    /// reading the newest manifest.
+    /// [`Error::Outdated`] if the newest files do not show the version, `error` itself if it has another cause, and the
+    /// error of reading the newest manifest.
     #[cold]
     pub fn after(&mut self, error: Error, at: Version) -> Result<()> {
         let whose = if self.pin.is_some() { Whose::Pinned } else { Whose::Newest };
@@ -67,12 +67,12 @@ impl<'r> Again<'r> {
 }
 
 impl Core {
-    /// Takes the newest manifest if `error` says that a file is missing, and this manifest does not name the file any more. False
-    /// if the error has another cause.
+    /// Takes the newest manifest if `error` says that a file is missing, and this manifest does not name the file any
+    /// more. False if the error has another cause.
     fn renew_after(&self, error: &Error, whose: Whose) -> Result<bool> {
         let Some(missing) = error.missing_file().filter(|_| self.env.options.read_only) else { return Ok(false) };
-        // One reader reads the manifest. Readers that wait for the lock find its view, which is enough for them unless they have
-        // to know the newest version.
+        // One reader reads the manifest. Readers that wait for the lock find its view, which is enough for them unless
+        // they have to know the newest version.
         let _turn = self.writes.manifest.lock();
         let view = self.views.newest();
         if whose == Whose::Pinned || view.files.has_file_at(missing) {

@@ -4,8 +4,8 @@ use os::sync::Arc;
 use pages::{Admit, PageCache, Reason, Session};
 use sst::Readahead;
 
-/// The most bytes that the files of a range ask for ahead together, besides the limit of an eighth of the cache. It is enough for
-/// a scan to use the full bandwidth of a disk.
+/// The most bytes that the files of a range ask for ahead together, besides the limit of an eighth of the cache. It is
+/// enough for a scan to use the full bandwidth of a disk.
 const MAX_AHEAD_BYTES: u64 = 128 << 20;
 
 /// How far a range reads ahead in `cache`.

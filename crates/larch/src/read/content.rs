@@ -1,4 +1,5 @@
-//! The two forms in which a read gives rows: with whole values, or with parts of them. It does not know how rows are found.
+//! The two forms in which a read gives rows: with whole values, or with parts of them. It does not know how rows are
+//! found.
 
 use super::part_list::PartList;
 use super::point::PointRead;
@@ -8,8 +9,8 @@ use crate::core::handle::TableHandle;
 use crate::error::Result;
 use pages::{PageCache, PageSource, Stop};
 
-/// The form in which a read gives rows: with their whole [`Value`], or with some [`Parts`] of it. No other type can implement
-/// this trait.
+/// The form in which a read gives rows: with their whole [`Value`], or with some [`Parts`] of it. No other type can
+/// implement this trait.
 pub trait Content: GivesRows {}
 
 impl Content for Value {}

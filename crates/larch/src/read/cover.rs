@@ -7,9 +7,10 @@
 //!                      ├─────── place ──────▶│edge
 //! ```
 //!
-//! For each source that has range erases, the fragment or the gap around the place is kept. The nearest of their ends is the
-//! edge. Up to the edge no source has to be asked: a row is hidden if it is older than the newest erase of its source and of the
-//! newer sources. So a row costs one comparison with the edge, and an index is read only where a fragment begins or ends.
+//! For each source that has range erases, the fragment or the gap around the place is kept. The nearest of their ends
+//! is the edge. Up to the edge no source has to be asked: a row is hidden if it is older than the newest erase of its
+//! source and of the newer sources. So a row costs one comparison with the edge, and an index is read only where a
+//! fragment begins or ends.
 
 use super::level::LevelCursor;
 use crate::manifest::Level;
@@ -29,8 +30,8 @@ pub struct MergeCovers {
     sources: usize,
     /// The sources that have range erases, newest first.
     erased: Vec<Erased>,
-    /// For each source of the merge: the newest erase of the keys up to the edge, by this source or a newer one. Empty until a
-    /// source was asked.
+    /// For each source of the merge: the newest erase of the keys up to the edge, by this source or a newer one. Empty
+    /// until a source was asked.
     through: Vec<Option<Version>>,
     /// `None` until a key was reached.
     edge: Option<Bound<Vec<u8>>>,
@@ -91,7 +92,8 @@ impl MergeCovers {
         self.edge.is_some() || self.erased.is_empty()
     }
 
-    /// Goes to `key`, which the merge has reached. A composite step: after a fault, sources that have looked do not look again.
+    /// Goes to `key`, which the merge has reached. A composite step: after a fault, sources that have looked do not
+    /// look again.
     #[inline]
     pub fn reach<S: PageSource + ?Sized>(&mut self, reader: &S, key: &[u8]) -> Result<(), Stop> {
         let is_inside = self.edge.as_ref().is_some_and(|edge| comes_before(key, edge, self.direction));
@@ -135,8 +137,8 @@ impl MergeCovers {
         self.through.get(source).copied().flatten()
     }
 
-    /// Where the keys end, at or after the edge, that newer sources erased in source number `source`; `None` if they erased nothing
-    /// at the place.
+    /// Where the keys end, at or after the edge, that newer sources erased in source number `source`; `None` if they
+    /// erased nothing at the place.
     pub fn hidden_until(&self, source: usize) -> Option<&Bound<Vec<u8>>> {
         let newer = self.erased.iter().take_while(|erased| erased.source < source);
         let covers = newer.filter_map(|erased| erased.here.as_ref()).filter(|here| here.cover.is_some());

@@ -1,5 +1,5 @@
-//! Several sorted cursors as one. The frontier is the place between the keys that a walk has passed and those that it has not
-//! reached.
+//! Several sorted cursors as one. The frontier is the place between the keys that a walk has passed and those that it
+//! has not reached.
 //!
 //! ```text
 //!            passed   | next
@@ -9,9 +9,9 @@
 //!                     ^ the frontier, in the direction of the walk
 //! ```
 //!
-//! Cursors are moved together: all cursors that have to move do so before a fault is returned, and cursors that have arrived are
-//! not moved again. So a step that faults can be run again. It does not know what the rows say: a read asks the newest cursor
-//! that shows a version, a compaction takes all versions.
+//! Cursors are moved together: all cursors that have to move do so before a fault is returned, and cursors that have
+//! arrived are not moved again. So a step that faults can be run again. It does not know what the rows say: a read asks
+//! the newest cursor that shows a version, a compaction takes all versions.
 
 use pages::Stop;
 use sst::Direction;
@@ -59,8 +59,8 @@ impl<C: Sorted, M> Frontier<C, M> {
         self.has_arrived
     }
 
-    /// Moves each source that has to move. `go` makes the move and returns whether the cursor reached a key. All sources fault
-    /// together, and with pages that the caller misses already (`is_missing`). A step.
+    /// Moves each source that has to move. `go` makes the move and returns whether the cursor reached a key. All
+    /// sources fault together, and with pages that the caller misses already (`is_missing`). A step.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! A cursor over a sorted level, which reads its files one after the other. It hands versions on and does not look at them.
+//! A cursor over a sorted level, which reads its files one after the other. It hands versions on and does not look at
+//! them.
 
 use crate::manifest::Level;
 use crate::manifest::db_file::DbFile;
@@ -44,8 +45,8 @@ pub fn files_between(files: &[Arc<DbFile>], low: Bound<&[u8]>, high: Bound<&[u8]
     start..end
 }
 
-/// As [`files_between`], without files at both ends that are known to have no such key, without reading anything. A file whose
-/// range erases may cover some of the keys stays.
+/// As [`files_between`], without files at both ends that are known to have no such key, without reading anything. A
+/// file whose range erases may cover some of the keys stays.
 pub fn files_asked_between<S: PageSource + ?Sized>(
     source: &S,
     files: &[Arc<DbFile>],
@@ -75,8 +76,8 @@ impl LevelCursor {
         Self { at: 0, prefix, files, walked, cursor, ready, direction: Direction::Forward, readahead, far }
     }
 
-    /// A cursor over those of `files` that may have keys from `low` to `high`. It may stop at a key outside of them, but it opens no
-    /// file whose keys are all outside.
+    /// A cursor over those of `files` that may have keys from `low` to `high`. It may stop at a key outside of them,
+    /// but it opens no file whose keys are all outside.
     pub fn within<S: PageSource + ?Sized>(
         source: &S,
         files: Level,
@@ -195,8 +196,8 @@ impl LevelCursor {
         Ok(false)
     }
 
-    /// Moves the cursor over file `at` with `seek`; false if it finds no row. A fault leaves the place as it was, so that the move
-    /// can be made again: the file has a cursor of its own.
+    /// Moves the cursor over file `at` with `seek`; false if it finds no row. A fault leaves the place as it was, so
+    /// that the move can be made again: the file has a cursor of its own.
     fn enter(&mut self, at: usize, seek: impl FnOnce(&mut SstCursor) -> Result<bool, Stop>) -> Result<bool, Stop> {
         let mut cursor = match self.ready.pop_front() {
             Some((ready, cursor)) if ready == at => cursor,
@@ -311,8 +312,8 @@ impl LevelCursor {
         self.cursor.as_ref().expect("the last move found a row").visible(source, at)
     }
 
-    /// Appends to `parts` the parts of the row at `place` in all of `groups` but the main one, in order. A step: nothing is appended
-    /// if it faults.
+    /// Appends to `parts` the parts of the row at `place` in all of `groups` but the main one, in order. A step:
+    /// nothing is appended if it faults.
     pub fn parts<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -325,13 +326,14 @@ impl LevelCursor {
         read
     }
 
-    /// Asks for the parts in `groups` that lie outside their pages, of the row at `place`, which was found last, and of the rows
-    /// after it as of `at`. The caller is going to load them. The place does not change.
+    /// Asks for the parts in `groups` that lie outside their pages, of the row at `place`, which was found last, and of
+    /// the rows after it as of `at`. The caller is going to load them. The place does not change.
     pub fn load_ahead<S: PageSource + ?Sized>(&mut self, source: &S, groups: Groups, place: RowPlace, at: Version) {
         self.cursor.as_mut().expect("the last move found a row").load_ahead(source, groups, place, Some(at));
     }
 
-    /// The rows that come next in the page of the place, as of `at`, without rows older than `erased`. The place does not change.
+    /// The rows that come next in the page of the place, as of `at`, without rows older than `erased`. The place does
+    /// not change.
     pub fn streak(&self, direction: Direction, at: Version, erased: Option<Version>) -> Option<Streak> {
         self.cursor.as_ref()?.streak(direction, at, erased)
     }

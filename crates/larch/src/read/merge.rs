@@ -8,10 +8,11 @@
 //!                                                               c=2 is hidden by the range, and c=9 is newer
 //! ```
 //!
-//! The sources are a [`Frontier`]: all sources that have to move do so before a fault is returned. The newest source that has a
-//! visible version of a key decides, unless a range erase in this source or a newer one hides the row. State is kept between
-//! steps, so skipping a hundred thousand erased rows pins one page of each source. Older sources step over a few rows that a
-//! range erase hides, one by one; if there are more, they seek the end of the range erase. It does not know who reads.
+//! The sources are a [`Frontier`]: all sources that have to move do so before a fault is returned. The newest source
+//! that has a visible version of a key decides, unless a range erase in this source or a newer one hides the row. State
+//! is kept between steps, so skipping a hundred thousand erased rows pins one page of each source. Older sources step
+//! over a few rows that a range erase hides, one by one; if there are more, they seek the end of the range erase. It
+//! does not know who reads.
 
 use super::cover::{MergeCovers, comes_before};
 use super::found::FoundRow;
@@ -57,8 +58,8 @@ struct MergeSource {
     hidden: usize,
 }
 
-/// So many rows that newer sources erased are stepped over one by one, before the source seeks the end of the range erase: a seek
-/// goes down from the root, while a step mostly stays in its page.
+/// So many rows that newer sources erased are stepped over one by one, before the source seeks the end of the range
+/// erase: a seek goes down from the root, while a step mostly stays in its page.
 const HIDDEN_ROWS: usize = 8;
 
 #[derive(Debug)]
@@ -90,8 +91,8 @@ pub enum Loads {
 pub type Start<'a> = Bound<&'a [u8]>;
 
 impl Merge {
-    /// A merge of all sources of `table` with keys from `low` to `high`. A file is left out if its bounds, or filters in memory, show
-    /// that it has no such key.
+    /// A merge of all sources of `table` with keys from `low` to `high`. A file is left out if its bounds, or filters
+    /// in memory, show that it has no such key.
     pub fn new<S: PageSource + ?Sized>(
         source: &S,
         table: TableView<'_>,
@@ -138,13 +139,14 @@ impl Merge {
         }
     }
 
-    /// The next visible row before `far`; the same row again until it was [left](Self::leave). The search begins at `start`, which
-    /// matters only until a row was found. Only keys are read of rows beyond `far`. If the row is in a file, `parts` are replaced
-    /// with its parts in all of `groups` but the main one. If the reader loads the parts of row after row, parts that lie outside
-    /// their pages are asked for ahead.
+    /// The next visible row before `far`; the same row again until it was [left](Self::leave). The search begins at
+    /// `start`, which matters only until a row was found. Only keys are read of rows beyond `far`. If the row is in a
+    /// file, `parts` are replaced with its parts in all of `groups` but the main one. If the reader loads the parts of
+    /// row after row, parts that lie outside their pages are asked for ahead.
     ///
-    /// It consists of steps that keep their results, so that it goes on where it was when it is run again after a fault: sources
-    /// that have arrived stay, rows that are not visible are left, and the pages pinned for them are released.
+    /// It consists of steps that keep their results, so that it goes on where it was when it is run again after a
+    /// fault: sources that have arrived stay, rows that are not visible are left, and the pages pinned for them are
+    /// released.
     pub fn find<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
@@ -182,7 +184,8 @@ impl Merge {
         }
     }
 
-    /// Moves every source that has to move, and releases the pages pinned for this. A step. It does nothing if no row was left since.
+    /// Moves every source that has to move, and releases the pages pinned for this. A step. It does nothing if no row
+    /// was left since.
     pub fn arrive<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
@@ -267,8 +270,9 @@ impl Merge {
         self.is_steady
     }
 
-    /// The rows before `far` that come after the row that was left and need no merging: rows of one page between which no other source
-    /// has a row. The same range erases cover all of them. The merge stays where it is until [`Merge::resume`].
+    /// The rows before `far` that come after the row that was left and need no merging: rows of one page between which
+    /// no other source has a row. The same range erases cover all of them. The merge stays where it is until
+    /// [`Merge::resume`].
     pub fn streak(&self, far: Bound<&[u8]>) -> Option<Streak> {
         let giver = self.giver?;
         let Cursor::Level(cursor) = &self.sources.cursor(giver).cursor else { return None };

@@ -1,8 +1,10 @@
-//! Looks up many keys in a view, as of a version. They are looked up together: a round fetches the missing pages of all keys in all
-//! files where they may be, so there are as many rounds as the longest way down has pages. It does not know who reads.
+//! Looks up many keys in a view, as of a version. They are looked up together: a round fetches the missing pages of all
+//! keys in all files where they may be, so there are as many rounds as the longest way down has pages. It does not know
+//! who reads.
 //!
 //! * An answer is kept when a step is run again, and a key that a newer source has answered asks no older source.
-//! * Keys are looked up in batches, so that their pins stay within a quarter of the cache; a batch of one key may take more.
+//! * Keys are looked up in batches, so that their pins stay within a quarter of the cache; a batch of one key may take
+//!   more.
 
 use super::found::FoundRow;
 use super::part_list::PartList;
@@ -55,8 +57,8 @@ impl<'v, 'k, K: AsRef<[u8]>> MultiRead<'v, 'k, K> {
         Self { table, keys, wanted, most_bytes, answers: Vec::with_capacity(keys.len()), stage: Stage::Begin }
     }
 
-    /// The parts of all rows, in the order of the keys. It keeps its results, so that it goes on where it was when it is run again
-    /// after a fault.
+    /// The parts of all rows, in the order of the keys. It keeps its results, so that it goes on where it was when it
+    /// is run again after a fault.
     pub fn get<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<Vec<Option<Parts>>, Stop> {
         while self.answers.len() < self.keys.len() {
             let keys = &self.keys[self.answers.len()..];
@@ -126,7 +128,8 @@ impl<'v> KeyBatch<'v> {
         batch
     }
 
-    /// The rows of the keys of the batch, which are the first of `keys`. A composite step: it is run until it does not fault.
+    /// The rows of the keys of the batch, which are the first of `keys`. A composite step: it is run until it does not
+    /// fault.
     fn find<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -195,8 +198,8 @@ impl SoughtPart<'_> {
     }
 }
 
-/// Loading the parts of rows. The parts in groups beside the main one are found in one step. Then parts that lie outside their pages
-/// are loaded, in one step for as many as there is room for.
+/// Loading the parts of rows. The parts in groups beside the main one are found in one step. Then parts that lie
+/// outside their pages are loaded, in one step for as many as there is room for.
 struct PartLoads<'v> {
     rows: Vec<Option<FoundRow<&'v DbFile>>>,
     parts: Vec<SoughtPart<'v>>,

@@ -66,7 +66,8 @@ impl PartList {
         Parts::of((0..self.len()).map(|i| Value::from_memory(row.clone(), self.place(i, row.value()))))
     }
 
-    /// Part `i` of a row in a file; `beside_main` are its parts in the groups of the set without the main one, in their order.
+    /// Part `i` of a row in a file; `beside_main` are its parts in the groups of the set without the main one, in their
+    /// order.
     pub fn stored<'s>(&self, i: usize, row: &'s Row, beside_main: &'s [StoredValue]) -> &'s StoredValue {
         match self.group(i) {
             0 => &row.value,

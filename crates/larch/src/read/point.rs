@@ -1,5 +1,5 @@
-//! Looks up one key in a view, as of a version. Sources are asked from the newest to the oldest, and the first answer counts,
-//! because for one key each source as a whole is newer than the sources after it. It does not know who reads.
+//! Looks up one key in a view, as of a version. Sources are asked from the newest to the oldest, and the first answer
+//! counts, because for one key each source as a whole is newer than the sources after it. It does not know who reads.
 
 use super::found::FoundRow;
 use super::part_list::PartList;
@@ -22,8 +22,8 @@ pub enum Answer<'v> {
     Row(FoundRow<&'v DbFile>),
 }
 
-/// A search for a key. Its functions are steps that keep their results, so that a step goes on where it was when it is run again
-/// after a fault.
+/// A search for a key. Its functions are steps that keep their results, so that a step goes on where it was when it is
+/// run again after a fault.
 pub struct PointRead<'v, 'k> {
     table: TableView<'v>,
     key: &'k [u8],
@@ -98,7 +98,8 @@ impl<'v, 'k> PointRead<'v, 'k> {
         }
     }
 
-    /// The row. If it was found by this call and has `more` pages that may be missing, the pages on the way to it are released.
+    /// The row. If it was found by this call and has `more` pages that may be missing, the pages on the way to it are
+    /// released.
     #[inline]
     fn row_with_more<S: PageSource + ?Sized>(
         &mut self,

@@ -1,9 +1,9 @@
-//! Precharge of a key range over all files of a table: loads everything that reading the range will need, in one round for each
-//! level of the index, for all files, groups and values together. See [`sst::precharge`] for one file.
+//! Precharge of a key range over all files of a table: loads everything that reading the range will need, in one round
+//! for each level of the index, for all files, groups and values together. See [`sst::precharge`] for one file.
 //!
-//! Files of a level follow each other. How far into a level a limit of rows reaches shows only on the way: the next file is asked
-//! when it is certain that the reader comes to it. Each level is taken to give all rows up to the limit, because only the merge
-//! shows how many rows each level gives.
+//! Files of a level follow each other. How far into a level a limit of rows reaches shows only on the way: the next
+//! file is asked when it is certain that the reader reaches it. Each level is taken to give all rows up to the limit,
+//! because only the merge shows how many rows each level gives.
 
 use super::level::files_asked_between;
 use super::view::TableView;
@@ -25,7 +25,8 @@ pub struct Prefetched {
     pub rounds: u64,
 }
 
-/// Loads what `reading` needs of `table`, up to a quarter of the cache, and waits for it. The row ids of `reading` are ignored.
+/// Loads what `reading` needs of `table`, up to a quarter of the cache, and waits for it. The row ids of `reading` are
+/// ignored.
 pub fn precharge(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>) -> Result<Prefetched> {
     let (reads, rounds) = (session.page_reads(), session.rounds());
     let mut precharge = Precharge::new(session, table, reading);
@@ -76,8 +77,8 @@ impl Precharge {
     }
 }
 
-/// A pass over the files of a run, which follow each other, up to the last file that the reader certainly reads. Each tree of them
-/// has `memory_bytes`.
+/// A pass over the files of a run, which follow each other, up to the last file that the reader certainly reads. Each
+/// tree of them has `memory_bytes`.
 pub fn pass<S: PageSource + ?Sized>(
     source: &S,
     run: &[Arc<DbFile>],

@@ -20,8 +20,9 @@ use std::marker::PhantomData;
 /// Rows of a key range in order, as of one version: a double-ended iterator over `Result<(Key, V)>`.
 ///
 /// `V` is [`Value`] in a range of a [`Table`](crate::Table), and [`Parts`](crate::Parts) in one of a
-/// [`Selection`](crate::Selection), which is called [`PartRange`](crate::PartRange). After an error the range has failed: it
-/// answers every call with this error. What a range keeps while it lives is described at [`Table::range`](crate::Table::range).
+/// [`Selection`](crate::Selection), which is called [`PartRange`](crate::PartRange). After an error the range has
+/// failed: it answers every call with this error. What a range keeps while it lives is described at
+/// [`Table::range`](crate::Table::range).
 #[must_use = "a range reads nothing until it is iterated"]
 pub struct Range<V = Value> {
     rows: RangeRows,
@@ -42,15 +43,29 @@ impl<V: Content> Range<V> {
         self.rows
     }
 
-    /// At most `rows` of the rows, from both ends together. With a limit it is known how far the range will be read. So as soon as
-    /// the first page is missing, all missing pages are read from disk together, in one round for each level of the index.
+    /// At most `rows` of the rows, from both ends together. With a limit it is known how far the range will be read. So
+    /// as soon as the first page is missing, all missing pages are read from disk together, in one round for each level
+    /// of the index.
     pub fn limit(self, rows: u64) -> Self {
         Self::new(self.rows.limit(rows))
     }
 
-    /// The rest of the range in at most `parts` ranges of about equal stored bytes, in order: each row is in one of them.
-    /// They see what this one sees, and each can go to a thread of its own. There are fewer where there are too few pages
-    /// to tell apart, and one if the range has a limit. Reads index nodes only; what is in memory is not kept.
+    /// Splits the rest of the range into at most `parts` ranges of about equal stored bytes, in order. Each row is in
+    /// one of them. They see the version that this range sees, and each can be read by a thread of its own. There are
+    /// fewer ranges if there are too few pages, and one if the range has a limit. Only index nodes are read.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// fruit.insert("banana", "yellow")?;
+    /// let parts = fruit.range(..).split(4)?;
+    /// assert_eq!(parts.into_iter().map(Iterator::count).sum::<usize>(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -59,12 +74,27 @@ impl<V: Content> Range<V> {
         Ok(self.rows.split(parts)?.into_iter().map(Self::new).collect())
     }
 
-    /// The next row from the front, borrowed: nothing is allocated for it, and no part of it is loaded that lies outside its
-    /// page.
+    /// The next row from the front, borrowed. Nothing is allocated for it, and its parts that lie outside their pages
+    /// are not loaded.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = larch::Database::open(&directory)?;
+    /// # let fruit = db.table("fruit")?;
+    /// fruit.insert("apple", "red")?;
+    /// let mut rows = fruit.iter();
+    /// while let Some(row) = rows.next_row()? {
+    ///     println!("{} has {} bytes", row.key().escape_ascii(), row.value_len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// [`Error::Page`] if a page cannot be read; the range has failed then.
+    /// [`Error::Page`] if a page cannot be read, or if its bytes are not those that were written; otherwise as
+    /// [`Table::range`](crate::Table::range). The range has failed then.
     pub fn next_row(&mut self) -> Result<Option<RowRef<'_>>> {
         self.rows.next(Direction::Forward)
     }
@@ -78,8 +108,8 @@ impl<V: Content> Range<V> {
         self.rows.next(Direction::Backward)
     }
 
-    /// The next row from the front if all that it needs is in memory. Touches no disk and waits for nothing; where the row
-    /// would fault the range stays where it is.
+    /// The next row from the front, if all its pages are in memory. It reads nothing from disk and waits for nothing.
+    /// If a page is missing, the range stays where it is.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -90,7 +120,7 @@ impl<V: Content> Range<V> {
     /// let mut rows = fruit.iter();
     /// let row = match rows.try_next()? {
     ///     larch::Tried::Ready(row) => row,
-    ///     // For another thread, if this one has better things to do.
+    ///     // Another thread could wait in place of this one.
     ///     larch::Tried::WouldFault => rows.next().transpose()?,
     /// };
     /// assert_eq!(row.expect("there is one").0[..], *b"apple");

@@ -1,5 +1,5 @@
-//! One table as one reader sees it: as of now or at a pinned version, whole values or some parts of them. Every read of rows
-//! goes through it, in the form that the caller chose: it waits for pages, it never waits, or it is a future.
+//! One table as one reader sees it: as of now or at a pinned version, whole values or some parts of them. Every read of
+//! rows goes through it, in the form that the caller chose: it waits for pages, it never waits, or it is a future.
 
 use super::again::Again;
 use super::content::Content;

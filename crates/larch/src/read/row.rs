@@ -55,8 +55,8 @@ pub(crate) enum Spot<'r> {
     InPage(&'r PageRef, Range<usize>),
 }
 
-/// A row of a [`Range`](super::Range), borrowed until the next row is asked for. Parts that lie outside their pages are not loaded
-/// yet.
+/// A row of a [`Range`](super::Range), borrowed until the next row is asked for. Parts that lie outside their pages are
+/// not loaded yet.
 pub struct RowRef<'r> {
     pub(super) loader: &'r RowLoader,
     /// Its parts in the groups that were asked for, without the main one, in their order, if the row is in a file.

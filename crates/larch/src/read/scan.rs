@@ -1,7 +1,8 @@
-//! Iterating over a range of keys as futures, so that no thread waits for pages. It knows no executor: the task that polls is woken.
+//! Iterating over a range of keys as futures, so that no thread waits for pages. It knows no executor: the task that
+//! polls is woken.
 //!
-//! A row counts as given when a future or a stream has given it. A future that is dropped before takes no row along, leaves
-//! nothing pinned and waits for no page any more.
+//! A row counts as given when a future or a stream has given it. A future that is dropped before takes no row along,
+//! leaves nothing pinned and waits for no page any more.
 
 use super::content::{self, Content};
 use super::range::{Range, RangeRows};
@@ -15,9 +16,9 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Rows of a key range in order, as of one version, for futures; made by [`Table::scan_async`](crate::Table::scan_async), or
-/// from any [`Range`]. It reads ahead as a range does, and gives rows from both ends. After an error the scan has failed: it
-/// answers every call with this error.
+/// Rows of a key range in order, as of one version, for futures; made by
+/// [`Table::scan_async`](crate::Table::scan_async), or from any [`Range`]. It reads ahead as a range does, and gives
+/// rows from both ends. After an error the scan has failed: it answers every call with this error.
 ///
 /// It is also a [`Stream`] of the rows from the front.
 ///
@@ -58,12 +59,20 @@ impl<V: Content> Scan<V> {
         Self { rows: self.rows.limit(rows), ..self }
     }
 
-    /// The next row from the front.
+    /// The next row from the front. The future can be dropped at any time; then no row is lost.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::range`](crate::Table::range).
     pub async fn next(&mut self) -> Option<Result<(Key, V)>> {
         self.wait(Direction::Forward).await
     }
 
     /// The next row from the back.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scan::next`].
     pub async fn next_back(&mut self) -> Option<Result<(Key, V)>> {
         self.wait(Direction::Backward).await
     }

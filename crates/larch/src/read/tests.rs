@@ -1,5 +1,5 @@
-//! Reads of tables with column groups against a model, through every kind of selection, source and size of cache, and what
-//! they cost.
+//! Reads of tables with column groups against a model, through every kind of selection, source and size of cache, and
+//! what they cost.
 //!
 //! Files are written here, level by level: how the engine itself writes them is tested with its writers.
 
@@ -57,8 +57,8 @@ fn put(table: &Table, key: &[u8], row: &[impl AsRef<[u8]>]) {
     commit(table, |ops, id| ops.put(id, key, &value));
 }
 
-/// Writes what the table has in memory to files of `level`, with at most `rows` keys each; range erases to the last. There
-/// is no other table with rows in memory.
+/// Writes what the table has in memory to files of `level`, with at most `rows` keys each; range erases to the last.
+/// There is no other table with rows in memory.
 fn flush(table: &Table, level: u8, rows: u64) {
     let core = table.core();
     let old = {

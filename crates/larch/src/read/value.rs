@@ -11,8 +11,8 @@ use std::ops::{Deref, Range};
 /// A key, owned.
 pub type Key = Box<[u8]>;
 
-/// The bytes of a value. Usually they are not copied: a page of the cache stays pinned while the value lives. If values pin a
-/// quarter of the cache already, the value is a copy.
+/// The bytes of a value. Usually they are not copied: a page of the cache stays pinned while the value lives. If values
+/// pin a quarter of the cache already, the value is a copy.
 pub struct Value(ValueBytes);
 
 enum ValueBytes {
@@ -89,8 +89,8 @@ impl fmt::Debug for Value {
     }
 }
 
-/// Parts of the value of a row, in the order in which the [`Selection`](crate::Selection) names their groups. One or two parts
-/// need no allocation.
+/// Parts of the value of a row, in the order in which the [`Selection`](crate::Selection) names their groups. One or
+/// two parts need no allocation.
 pub struct Parts(Few);
 
 enum Few {

@@ -1,5 +1,5 @@
-//! The memtables and the file set of one moment, which readers see together. Views are immutable: a change of memory or files makes
-//! a new view, and readers take it between two steps.
+//! The memtables and the file set of one moment, which readers see together. Views are immutable: a change of memory or
+//! files makes a new view, and readers take it between two steps.
 
 use crate::error::{Error, Result};
 use crate::manifest::{FileSet, TableFiles, TableInfo};

@@ -1,11 +1,11 @@
-//! How much a range contains, as intervals: from memory, from the manifest for files that lie in the range as a whole, and from
-//! index nodes for the other files. No data page is read.
+//! How much a range contains, as intervals: from memory, from the manifest for files that lie in the range as a whole,
+//! and from index nodes for the other files. No data page is read.
 //!
-//! Where there is only one source, a reader sees its rows without its erases. Where there are several sources, a reader sees at
-//! most all their puts together. It sees at least the puts of any one source, without those that newer sources erase. Both
-//! limits hold for a cluster of stretches as a whole, and for each stretch of it. The stretches give the better limits where
-//! sources only touch. The whole gives the better limits where sources lie over each other, because each cut makes the rows of
-//! the page that it falls in uncertain.
+//! Where there is only one source, a reader sees its rows without its erases. Where there are several sources, a reader
+//! sees at most all their puts together. It sees at least the puts of any one source, without those that newer sources
+//! erase. Both limits hold for a cluster of stretches as a whole, and for each stretch of it. The stretches give the
+//! better limits where sources only touch. The whole gives the better limits where sources lie over each other, because
+//! each cut makes the rows of the page that it falls in uncertain.
 
 use super::memory::{self, MemoryRows};
 use super::stretches::{MEMORY, Placed, Sight, Stretches, files_in};
@@ -21,7 +21,8 @@ use std::ops::Range;
 /// The largest number of stretches of a cluster that are looked at one by one: each may cost a way down in every file.
 const MAX_STRETCHES: usize = 32;
 
-/// Ways down that are taken together, so that their missing pages are read in one round. Their pages are pinned meanwhile.
+/// Ways down that are taken together, so that their missing pages are read in one round. Their pages are pinned
+/// meanwhile.
 const WAYS_TOGETHER: usize = 32;
 
 /// What a source has in some stretches.
@@ -157,7 +158,8 @@ fn count_in(session: &Session, table: TableView<'_>, stretches: &Stretches<'_>) 
     Ok(total)
 }
 
-/// The questions to each file in these stretches. Neighbouring stretches in which its rows are seen alike are one question.
+/// The questions to each file in these stretches. Neighbouring stretches in which its rows are seen alike are one
+/// question.
 fn terms(stretches: &Stretches<'_>, numbers: Range<usize>, questions: &mut Questions) -> Vec<(usize, Sight, usize)> {
     let mut terms = Vec::new();
     // Pieces that may go on in the next stretch.

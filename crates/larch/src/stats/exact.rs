@@ -1,7 +1,8 @@
 //! How many rows a reader sees in a range, exactly, and which row is number `n`.
 //!
-//! Where only one file has keys, its index and two of its data pages are enough. Where several files have keys, or range erases
-//! hide some, their keys are merged; values are not read. A few rows in memory over a file cut it into pieces between them.
+//! Where only one file has keys, its index and two of its data pages are enough. Where several files have keys, or
+//! range erases hide some, their keys are merged; values are not read. A few rows in memory over a file cut it into
+//! pieces between them.
 
 use super::memory::MemoryRows;
 use super::stretches::{Sight, Stretch, Stretches};
@@ -13,8 +14,8 @@ use pages::{PageKind, Session, retry};
 use sst::{Direction, Groups, Readahead, RowKind};
 use sst::{KeyRange, next_string};
 
-/// Up to this number of rows in memory over a file, each row ends a piece of the file, which costs up to two data pages. If there
-/// are more rows, the keys between the first and the last of them are merged.
+/// Up to this number of rows in memory over a file, each row ends a piece of the file, which costs up to two data
+/// pages. If there are more rows, the keys between the first and the last of them are merged.
 const MEMORY_ROWS: usize = 16;
 
 /// Keys that are counted in one way.

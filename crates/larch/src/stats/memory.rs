@@ -1,5 +1,5 @@
-//! The memtables of a table as one source. What they say about each key is known exactly, because they are walked row by row.
-//! The write buffer limits that work. No page is read, and it does not know files.
+//! The memtables of a table as one source. What they say about each key is known exactly, because they are walked row
+//! by row. The write buffer limits that work. No page is read, and it does not know files.
 
 use crate::memtable::{MemCursor, MemRow, Memtable};
 use crate::read::view::TableView;
@@ -56,7 +56,8 @@ impl MemoryRows {
         last.max()
     }
 
-    /// The next row before the end of `span`, and whether a reader sees it. A row that no reader sees is an erase or was erased.
+    /// The next row before the end of `span`, and whether a reader sees it. A row that no reader sees is an erase or
+    /// was erased.
     pub fn next_in(&mut self, span: &KeyRange) -> Option<(MemRow, bool)> {
         let nearest = self.cursors.iter().filter_map(|(cursor, _)| cursor.key()).min()?;
         if !span.ends_after(nearest) {

@@ -1,5 +1,5 @@
-//! How a range is spread over its keys: histograms, cut points, samples of its rows. It counts what is stored, in files and in
-//! memory: a key that is stored in several places counts in each.
+//! How a range is spread over its keys: histograms, cut points, samples of its rows. It counts what is stored, in files
+//! and in memory: a key that is stored in several places counts in each.
 
 use super::estimate;
 use super::memory::{self, InMemory};
@@ -15,8 +15,8 @@ use sst::KeyRange;
 use sst::stats::{self, CutPoint, Estimate, Histogram, HistogramSource, MemoryRun, Metric};
 use std::collections::BTreeSet;
 
-/// The buckets for each part of a histogram from which split points are chosen. The size of a part is then wrong by at most a
-/// sixteenth of a part on either side, and by a data page of each file.
+/// The buckets for each part of a histogram from which split points are chosen. The size of a part is then wrong by at
+/// most a sixteenth of a part on either side, and by a data page of each file.
 const BUCKETS_A_PART: u64 = 8;
 
 /// The runs of rows in memory for each bucket of a histogram.
@@ -133,8 +133,8 @@ pub fn split_points(session: &Session, table: TableView<'_>, span: &KeyRange, pa
     Ok(points)
 }
 
-/// Cut points of `span` between which row `n` of those that a reader sees is, if there are more than `n`: it is not before
-/// the first and before the second. `None`: the end of the range on that side.
+/// Cut points of `span` between which row `n` of those that a reader sees is, if there are more than `n`: it is not
+/// before the first and before the second. `None`: the end of the range on that side.
 pub fn nth_between(
     session: &Session,
     table: TableView<'_>,
@@ -172,14 +172,15 @@ pub fn nth_between(
     Ok((low.map(|i| points[i].clone()), high.map(|i| points[i].clone())))
 }
 
-/// Keys of up to `count` rows that a reader sees, sorted, each once. One row is drawn at random from each of `count` equal pieces
-/// of all stored rows.
+/// Keys of up to `count` rows that a reader sees, sorted, each once. One row is drawn at random from each of `count`
+/// equal pieces of all stored rows.
 pub fn sample(session: &Session, table: TableView<'_>, span: &KeyRange, count: u64, seed: u64) -> Result<Vec<Key>> {
     /// The number of draws for a key that a reader sees.
     const DRAWS: u64 = 4;
     let files = files_in(table, span);
     let memtables: Vec<_> = table.memtables().collect();
-    // All stored rows have one numbering: file after file, then the runs in memory. These are the first numbers of each file.
+    // All stored rows have one numbering: file after file, then the runs in memory. These are the first numbers of each
+    // file.
     let mut places = Vec::with_capacity(files.len());
     let mut total = 0_u64;
     for placed in &files {

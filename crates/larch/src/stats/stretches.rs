@@ -1,5 +1,5 @@
-//! Which sources of a table have keys where. A key range is cut at the edges of its files and of its range erases, so that the
-//! same sources are there from end to end of each stretch. It reads range erases and no other page.
+//! Which sources of a table have keys where. A key range is cut at the edges of its files and of its range erases, so
+//! that the same sources are there from end to end of each stretch. It reads range erases and no other page.
 //!
 //! ```text
 //! level 0      ├────── f1 ──────┤
@@ -9,8 +9,9 @@
 //! clusters  └──────────────────────────┘    └────────┘     connected by files
 //! ```
 //!
-//! Sources are numbered from the newest to the oldest: 0 is memory, then every file of level 0, then every deeper level.
-//! A range erase hides everything that sources of greater numbers have there. It may or may not hide rows of its own source.
+//! Sources are numbered from the newest to the oldest: 0 is memory, then every file of level 0, then every deeper
+//! level. A range erase hides everything that sources of greater numbers have there. It may or may not hide rows of its
+//! own source.
 
 use super::memory;
 use crate::error::Result;
@@ -21,8 +22,8 @@ use pages::{Session, retry};
 use sst::KeyRange;
 use sst::{EraseCursor, Version};
 
-/// The largest number of range erases of a source that are looked at in one range. If there are more, everything there counts as
-/// perhaps hidden.
+/// The largest number of range erases of a source that are looked at in one range. If there are more, everything there
+/// counts as perhaps hidden.
 const MAX_ERASES: u64 = 64;
 
 /// The number of the source that consists of all memtables.

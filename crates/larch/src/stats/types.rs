@@ -17,7 +17,8 @@ pub struct RangeStats {
     pub file_bytes: Estimate,
     /// The part of [`RangeStats::file_bytes`] in data pages of the main tree: keys, and values or the first column group.
     pub data_bytes: Estimate,
-    /// [`RangeStats::file_bytes`] by column group; empty if values are whole. Large values of the first group are not counted.
+    /// [`RangeStats::file_bytes`] by column group; empty if values are whole. Large values of the first group are not
+    /// counted.
     pub groups: Vec<RangeGroup>,
     /// The part of [`RangeStats::file_bytes`] for older versions, in all groups.
     pub history_bytes: Estimate,

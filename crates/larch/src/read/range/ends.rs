@@ -1,12 +1,13 @@
 //! The two places of a range, where merges go on, and the registry of all ranges that have places. It does not know rows.
 //!
-//! * A range enters the registry when it is first asked for a row, and leaves it when it ends or is dropped. So the registry has
-//!   only ranges that are open.
-//! * A new view takes the places in older views away from ranges that no thread asks for a row at that moment. A range finds
-//!   its place again by the last key that it gave.
+//! * A range enters the registry when it is first asked for a row, and leaves it when it ends or is dropped. So the
+//!   registry has only ranges that are open.
+//! * A new view takes the places in older views away from ranges that no thread asks for a row at that moment. A range
+//!   finds its place again by the last key that it gave.
 //! * The pins of all places together are limited: places that were not used lately are taken away.
 //!
-//! Thread safe. Places are dropped outside of the locks in this file, because dropping one may free memory and remove files.
+//! Thread safe. Places are dropped outside of the locks in this file, because dropping one may free memory and remove
+//! files.
 
 use super::super::merge::Merge;
 use super::super::precharge::Precharge;
@@ -37,8 +38,8 @@ impl RangeEnds {
         self.front.take_if(old).into_iter().chain(self.back.take_if(old))
     }
 
-    /// The range begins to look for a row. Takes the places in views before `generation`, unless the range waited for pages: then it
-    /// goes on in its old view.
+    /// The range begins to look for a row. Takes the places in views before `generation`, unless the range waited for
+    /// pages: then it goes on in its old view.
     #[inline]
     pub fn begin(&mut self, generation: u64) -> Vec<End> {
         let goes_on = std::mem::take(&mut self.is_asked);
@@ -114,8 +115,9 @@ pub(super) fn is_crowded(cache: &PageCache, own_bytes: u64, share: u64) -> bool 
     cache.cursors().bytes().saturating_sub(own_bytes) > cache.budget_bytes() / share
 }
 
-/// If the places of all ranges pin more than one part in so many of the cache, places that were not used lately are taken away, and
-/// a range keeps its own places only while it looks for a row. A single range keeps its places, whatever they pin.
+/// If the places of all ranges pin more than one part in so many of the cache, places that were not used lately are
+/// taken away, and a range keeps its own places only while it looks for a row. A single range keeps its places,
+/// whatever they pin.
 pub(super) const PLACES_SHARE: u64 = 8;
 
 /// Beyond this share a range also gives up the page that it follows, and keeps only its key.
@@ -163,8 +165,8 @@ impl Ranges {
         self.0.lock().open.len()
     }
 
-    /// Takes views before `generation` away from ranges that no thread asks for a row at this moment; a range in use releases its old
-    /// view by itself. The caller must hold no lock: memory is freed here, and files are removed.
+    /// Takes views before `generation` away from ranges that no thread asks for a row at this moment; a range in use
+    /// releases its old view by itself. The caller must hold no lock: memory is freed here, and files are removed.
     pub fn let_go(&self, generation: u64) {
         let (mut next, end) = (0, self.0.lock().next);
         while next < end {
@@ -191,8 +193,9 @@ impl Registered {
         self.ends.lock().take_old(generation).collect()
     }
 
-    /// Takes the places of some other ranges that were not asked for a row since the hand passed them last, while `goes_on` returns
-    /// true. These ranges find their places again by their keys. The caller must not have locked its own places.
+    /// Takes the places of some other ranges that were not asked for a row since the hand passed them last, while
+    /// `goes_on` returns true. These ranges find their places again by their keys. The caller must not have locked its
+    /// own places.
     pub fn take_unused(&self, goes_on: impl Fn() -> bool) {
         let some: Vec<(u64, Arc<Mutex<RangeEnds>>)> = {
             let mut registry = self.ranges.0.lock();

@@ -1,6 +1,6 @@
-//! Rows that are taken one after the other from the page of the last row, because no other source has a row between them. They
-//! are taken without the lock of the [ends](super::ends): they pin a page and hold no file, and they are the rows of the version
-//! of the range in every later view.
+//! Rows that are taken one after the other from the page of the last row, because no other source has a row between
+//! them. They are taken without the lock of the [ends](super::ends): they pin a page and hold no file, and they are the
+//! rows of the version of the range in every later view.
 
 use pages::PageRef;
 use sst::{Direction, Streak};
@@ -56,7 +56,8 @@ impl Following {
         self.value.clone()
     }
 
-    /// The next row: its key, the page, and where its value lies there. The same one again until it was [given](Self::give).
+    /// The next row: its key, the page, and where its value lies there. The same one again until it was
+    /// [given](Self::give).
     #[inline]
     pub fn next(&mut self) -> Option<(&[u8], &PageRef, Range<usize>)> {
         let place = self.streak.next(&mut self.key)?;

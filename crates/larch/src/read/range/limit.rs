@@ -1,9 +1,10 @@
-//! How many rows a range still gives, and when to load all that these rows need together. It does not know how that is done.
+//! How many rows a range still gives, and when to load all that these rows need together. It does not know how that is
+//! done.
 
 use pages::Admit;
 
-/// A range with at most this limit uses a precharge instead of readahead, because readahead would also read pages beyond the
-/// limit. The pages of a larger precharge may not fit in the cache together.
+/// A range with at most this limit uses a precharge instead of readahead, because readahead would also read pages
+/// beyond the limit. The pages of a larger precharge may not fit in the cache together.
 const PRECHARGED_ROWS: u64 = 1000;
 
 /// The rows that a range still gives at most.

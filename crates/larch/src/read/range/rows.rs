@@ -1,9 +1,9 @@
-//! The rows of a range, taken one by one from either end in any form. They keep their version and hold neither old files nor old
-//! memtables: between two rows a range takes the newest view and finds its place again, and while no thread asks it for a row, a
-//! new view takes the old view away from it.
+//! The rows of a range, taken one by one from either end in any form. They keep their version and hold neither old
+//! files nor old memtables: between two rows a range takes the newest view and finds its place again, and while no
+//! thread asks it for a row, a new view takes the old view away from it.
 //!
-//! All forms of taking a row are one function, `attempt`, which never waits. A bound moves to a row when the row is given, not
-//! before: a try that would fault, or a future that is dropped, takes no row along.
+//! All forms of taking a row are one function, `attempt`, which never waits. A bound moves to a row when the row is
+//! given, not before: a try that would fault, or a future that is dropped, takes no row along.
 
 use super::super::again::Again;
 use super::super::ahead::{readahead, session};
@@ -44,7 +44,8 @@ pub(crate) struct RangeRows {
     /// The bytes of the cache that these rows pin.
     followed_pins: Holding,
     limit: RowLimit,
-    /// The parts of the row that was found last, if it is in a file: those that were asked for without the main one, in their order.
+    /// The parts of the row that was found last, if it is in a file: those that were asked for without the main one, in
+    /// their order.
     beside_main: Vec<StoredValue>,
     ended: bool,
     /// A poll is waiting for pages.
@@ -235,7 +236,8 @@ impl RangeRows {
         }
     }
 
-    /// No future waits for pages any more: releases the pages that were fetched for the row, and the view if there is a newer one.
+    /// No future waits for pages any more: releases the pages that were fetched for the row, and the view if there is a
+    /// newer one.
     pub fn abandon(&mut self) {
         if !std::mem::take(&mut self.is_fetching) {
             return;
@@ -247,8 +249,9 @@ impl RangeRows {
         }
     }
 
-    /// The try form. It looks for the next row with the pages that are in memory. If a page is missing, a session that waits notes
-    /// it, and the caller calls this again after a fetch; it goes on where it was. The row counts as given when `take` succeeds.
+    /// The try form. It looks for the next row with the pages that are in memory. If a page is missing, a session that
+    /// waits notes it, and the caller calls this again after a fetch; it goes on where it was. The row counts as given
+    /// when `take` succeeds.
     #[inline]
     fn attempt<T>(
         &mut self,
@@ -396,8 +399,8 @@ impl RangeRows {
         let is_asked = places.is_asked;
         drop(places);
         drop(gone);
-        // The thread that made a newer view may have found the ends in use. The range asks after the lock, so that one of the
-        // two sees the other.
+        // The thread that made a newer view may have found the ends in use. The range asks after the lock, so that one
+        // of the two sees the other.
         if !is_asked && generation != core.views.generation() {
             drop(ends.take_old(core.views.generation()));
         }
@@ -407,8 +410,8 @@ impl RangeRows {
         Tried::of(outcome)
     }
 
-    /// Is called when other ranges pin much of the cache. It takes their unused places away. If that is not enough, this range gives
-    /// up its own places, which it finds again by its keys, and if necessary the page that it follows.
+    /// Is called when other ranges pin much of the cache. It takes their unused places away. If that is not enough,
+    /// this range gives up its own places, which it finds again by its keys, and if necessary the page that it follows.
     #[cold]
     fn make_room(&mut self) {
         let Some(ends) = &self.ends else { return };
