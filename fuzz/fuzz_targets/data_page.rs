@@ -3,8 +3,8 @@
 
 use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
-use sst::format::PageRows;
-use sst::format::data_page::{DataPageBuilder, Layout, OutsideValue, validate};
+use sst::format::{OutsideValue, PageRows};
+use sst::format::data_page::{DataPageBuilder, Layout, validate};
 use sst::format::group_page::{self, GroupLayout, GroupPageBuilder};
 use sst::{RowKind, Version};
 use std::collections::BTreeMap;

@@ -76,7 +76,7 @@ pub fn owned(range: &impl IntoKeyRange) -> Owned {
 
 /// The bounds of all keys that begin with `prefix`.
 pub fn of_prefix(prefix: &[u8]) -> Owned {
-    let high = sst::format::meta::successor(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+    let high = sst::successor(prefix).map_or(Bound::Unbounded, Bound::Excluded);
     (Bound::Included(prefix.to_vec()), high)
 }
 

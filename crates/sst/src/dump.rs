@@ -4,13 +4,13 @@
 //! A page must have the level and the rows that its parent says. So no way down an index meets a page twice, whatever a
 //! damaged file says.
 
-use crate::format::PageRows;
-use crate::format::data_page::{Layout, OutsideValue, RowRecord};
+use crate::format::data_page::{Layout, RowRecord};
 use crate::format::features::Unreadable;
 use crate::format::filter::FilterLayout;
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::{FilterTree, Meta, Root, Tree, TreeKind};
 use crate::format::node::{IndexNode, Totals};
+use crate::format::{OutsideValue, PageRows};
 use crate::read::{Sst, Subtree, Whole, WholeTree, decode_range_erase};
 use crate::row::RowKind;
 use os::{BLOCK_BYTES, Buffer, File};

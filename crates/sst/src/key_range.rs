@@ -9,7 +9,6 @@
 //! have a high end that may be a key of the file; [`KeyBounds::to_range`](crate::KeyBounds::to_range) leads from one to
 //! the other.
 
-use crate::format::meta::successor;
 use crate::row::MAX_KEY_BYTES;
 use std::ops::Bound;
 
@@ -155,6 +154,14 @@ pub fn next_string(string: &[u8]) -> Vec<u8> {
     next
 }
 
+/// The shortest string greater than every string that starts with `prefix`; `None` if there is none.
+pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut next = prefix[..=last].to_vec();
+    next[last] += 1;
+    Some(next)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,5 +227,10 @@ mod tests {
         assert_eq!(next_key(&longest), Some([vec![b'a'; MAX_KEY_BYTES - 2], vec![b'b']].concat()));
         assert_eq!(next_key(&vec![0xff; MAX_KEY_BYTES]), None);
         assert_eq!(KeyRange::between(Bound::Excluded(&vec![0xff; MAX_KEY_BYTES]), Bound::Unbounded), None);
+    }
+    #[test]
+    fn a_successor_is_greater_than_every_string_that_begins_with_the_prefix() {
+        assert_eq!(successor(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!(successor(b"\xff"), None);
     }
 }

@@ -28,7 +28,7 @@ pub use format::meta::{
 };
 pub use format::node::Totals;
 pub use format::validate;
-pub use key_range::{KeyRange, next_string};
+pub use key_range::{KeyRange, next_string, successor};
 pub use precharge::Limits;
 pub use read::{
     Branch, CoverAround, EraseCursor, FilterUse, GroupCursor, Groups, KnownGap, LoadedValue, PartCursor, RangeErase,

@@ -31,11 +31,11 @@ pub use tree::{PartCursor, Seek, TreeCursor};
 pub(crate) use whole::{Whole, WholeTree};
 
 use crate::KeyRange;
-use crate::format::PageRows;
-use crate::format::data_page::{Layout, OutsideValue, RowRecord};
+use crate::format::data_page::{Layout, RowRecord};
 use crate::format::group_page::StoredPart;
 use crate::format::meta::{KeyBounds, Meta, TreeKind};
 use crate::format::varint;
+use crate::format::{OutsideValue, PageRows};
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use crate::slice::{RowRanges, Slice};
 use crate::write::history_key;

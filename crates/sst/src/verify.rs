@@ -12,9 +12,9 @@ mod groups;
 mod tree_walk;
 
 use crate::KeyRange;
-use crate::format::PageRows;
-use crate::format::data_page::{Layout, OutsideValue, RowRecord};
+use crate::format::data_page::{Layout, RowRecord};
 use crate::format::meta::{Meta, Tree, TreeKind};
+use crate::format::{OutsideValue, PageRows};
 use crate::read::{RowPlace, Sst, Whole};
 use crate::row::{RowKind, Version};
 use filter::FilterWalk;

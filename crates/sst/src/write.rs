@@ -4,10 +4,12 @@
 mod builder;
 mod file_writer;
 mod filter;
+mod options;
 mod rows;
 mod tree;
 
-pub use builder::{BuildOptions, Compression, SstBuilder, history_key};
+pub use builder::{SstBuilder, history_key};
+pub use options::{BuildOptions, Compression};
 
 #[cfg(test)]
 mod tests;

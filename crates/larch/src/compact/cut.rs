@@ -13,8 +13,8 @@ use crate::manifest::edit::MAX_RANGES;
 use crate::manifest::{DbFile, Edit, TableFiles};
 use os::sync::atomic::Ordering;
 use pages::{Admit, PageKind, Reason, Session, retry};
-use sst::format::meta::{MAX_BOUND_BYTES, successor};
-use sst::{EraseCursor, KeyRange, RangeErase, RowRanges, Slice, Version};
+use sst::format::meta::MAX_BOUND_BYTES;
+use sst::{EraseCursor, KeyRange, RangeErase, RowRanges, Slice, Version, successor};
 use std::ops::Bound;
 
 /// Most range erases that one call of [`cut`] reads: each may cost a few page reads in each file.

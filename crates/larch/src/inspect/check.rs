@@ -8,8 +8,8 @@ use crate::manifest::{TableFiles, TableInfo};
 use crate::read::ahead::ahead_bytes;
 use os::sync::Arc;
 use pages::{Admit, PageAt, PageRef, PageSource, Reason, Session, Stop};
-use sst::KeyBounds;
-use sst::format::meta::{MAX_BOUND_BYTES, successor};
+use sst::format::meta::MAX_BOUND_BYTES;
+use sst::{KeyBounds, successor};
 use std::io::ErrorKind;
 
 /// How far a check is.

@@ -19,9 +19,12 @@
 //! runs to the next record. A value that lies outside is a reference, see [`OutsideValue`].
 
 use super::key::{self, Suffix};
-use super::{MAX_CHUNK_BYTES, PageRows, Seen, u32_at, u64_at, varint};
+use super::little_endian::{u32_at, u64_at};
+use super::outside_value::OutsideValue;
+use super::page_rows::{PageRows, Seen};
+use super::varint;
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
-use pages::{Address, page::HEADER_BYTES};
+use pages::page::HEADER_BYTES;
 
 const ROWS_AT: usize = HEADER_BYTES;
 const HEADS_AT: usize = HEADER_BYTES + 24;
@@ -506,67 +509,6 @@ impl DataPageBuilder {
         self.base_version = u64::MAX;
         self.top_version = 0;
         (self.key_bytes, self.value_bytes, self.longest_key, self.shortest_key) = (0, 0, 0, usize::MAX);
-    }
-}
-
-/// A byte of LZ4 unpacks to no more: it adds at most 255 to the length of a match.
-const MOST_UNPACKED: u64 = 255;
-
-/// Reference to a value kept in value pages.
-///
-/// ```text
-/// value bytes varint | (address 16 bytes) x chunks
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct OutsideValue<'a> {
-    /// Length of the whole value.
-    pub bytes: u64,
-    chunks: &'a [u8],
-}
-
-impl<'a> OutsideValue<'a> {
-    /// Reads a reference; `None` if it is malformed.
-    pub fn new(mut bytes: &'a [u8]) -> Option<Self> {
-        let len = varint::take(&mut bytes)?;
-        (!bytes.is_empty() && bytes.len().is_multiple_of(Address::ENCODED_BYTES))
-            .then_some(Self { bytes: len, chunks: bytes })
-    }
-
-    /// Checks a reference: that a file can hold a value of the length it gives, in chunks that lie one after the other.
-    /// So no chunk is named twice, and the memory for loading the value is bounded by the length of the file.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it.
-    pub fn check(bytes: &'a [u8]) -> Result<(), String> {
-        let value = Self::new(bytes).ok_or("does not decode")?;
-        let (mut chunks, mut stored_bytes, mut end) = (0, 0u64, 0);
-        for address in value.chunks() {
-            if address.bytes == 0 || address.offset < end {
-                return Err(format!("names a chunk of {} bytes at {}, before {end}", address.bytes, address.offset));
-            }
-            end = address.offset.checked_add(u64::from(address.bytes)).ok_or("names a chunk at no place of a file")?;
-            chunks += 1;
-            stored_bytes = stored_bytes.saturating_add(address.bytes.into());
-        }
-        let most = (chunks * MAX_CHUNK_BYTES as u64).min(stored_bytes.saturating_mul(MOST_UNPACKED));
-        if !(chunks..=most).contains(&value.bytes) {
-            return Err(format!("says {} bytes of {chunks} chunks of {stored_bytes} stored bytes", value.bytes));
-        }
-        Ok(())
-    }
-
-    /// Addresses of the chunks, in order.
-    pub fn chunks(&self) -> impl Iterator<Item = Address> + use<'a> {
-        self.chunks.chunks_exact(Address::ENCODED_BYTES).map(|chunk| Address::decode(chunk).expect("whole addresses"))
-    }
-
-    /// Appends a reference.
-    pub fn encode(out: &mut Vec<u8>, value_bytes: u64, chunks: &[Address]) {
-        varint::put(out, value_bytes);
-        for chunk in chunks {
-            out.extend_from_slice(&chunk.encode());
-        }
     }
 }
 

@@ -25,7 +25,8 @@
 //!
 //! The hash of a key is fixed for ever, see [`hash_key`].
 
-use super::{PageRows, u32_at, u64_at};
+use super::little_endian::{u32_at, u64_at};
+use super::page_rows::PageRows;
 use pages::page::HEADER_BYTES;
 
 const FIRST_ROW_AT: usize = HEADER_BYTES;

@@ -10,8 +10,9 @@
 //!     parts     back to back
 //! ```
 
-use super::data_page::OutsideValue;
-use super::{PageRows, Seen, u32_at, u64_at};
+use super::little_endian::{u32_at, u64_at};
+use super::outside_value::OutsideValue;
+use super::page_rows::{PageRows, Seen};
 use pages::page::HEADER_BYTES;
 
 const ROWS_AT: usize = HEADER_BYTES;

@@ -20,7 +20,7 @@ use super::field;
 use super::node::Totals;
 use super::varint;
 use crate::KeyRange;
-use crate::key_range::next_string;
+use crate::key_range::{next_string, successor};
 use crate::row::Version;
 use os::BLOCK_BYTES;
 use pages::Address;
@@ -219,14 +219,6 @@ impl KeyBounds {
         };
         Self { low: self.low.as_slice().min(&other.low).to_vec(), high }
     }
-}
-
-/// The shortest string greater than every string that starts with `prefix`; `None` if there is none.
-pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|&byte| byte != 0xff)?;
-    let mut next = prefix[..=last].to_vec();
-    next[last] += 1;
-    Some(next)
 }
 
 /// The trees of a column group other than the main one, whose parts lie beside the keys. Row `i` of `newest` belongs to
@@ -887,7 +879,5 @@ mod tests {
         assert!(bounds.high.as_deref().is_some_and(|high| high.len() <= MAX_BOUND_BYTES && high >= last.as_slice()));
         assert!(bounds.contains(&first) && bounds.contains(&last));
         assert_eq!(KeyBounds::cut(b"", &[0xff; 65]).high, None, "nothing short is greater");
-        assert_eq!(successor(b"a\xff\xff"), Some(b"b".to_vec()));
-        assert_eq!(successor(b"\xff"), None);
     }
 }

@@ -29,7 +29,7 @@
 
 use super::column::Column;
 use super::key::{self, Suffix};
-use super::{u32_at, u64_at};
+use super::little_endian::{u32_at, u64_at};
 use crate::KeyRange;
 use pages::{Address, page::HEADER_BYTES};
 

@@ -3,10 +3,10 @@
 //! that were evicted again.
 
 use super::{Pass, ReadPlan, Shares, Trees};
-use crate::format::PageRows;
-use crate::format::data_page::{Layout, OutsideValue};
+use crate::format::data_page::Layout;
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::TreeKind;
+use crate::format::{OutsideValue, PageRows};
 use crate::read::Descent;
 use crate::row::{RowKind, Version};
 use crate::write::history_key;

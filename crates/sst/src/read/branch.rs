@@ -3,10 +3,10 @@
 
 use super::{Sst, Subtree};
 use crate::KeyRange;
-use crate::format::PageRows;
-use crate::format::data_page::{Layout, OutsideValue};
+use crate::format::data_page::Layout;
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::TreeKind;
+use crate::format::{OutsideValue, PageRows};
 use pages::{Address, Error, PageKind, PageRef};
 
 /// A subtree with the keys under it.

@@ -18,7 +18,8 @@
 use super::{Descent, LookUp, Row, Sst};
 use crate::format::PageRows;
 use crate::format::filter::{FilterLayout, hash_key, hash_prefix};
-use crate::format::meta::{FilterTree, Tree, TreeKind, successor};
+use crate::format::meta::{FilterTree, Tree, TreeKind};
+use crate::key_range::successor;
 use crate::row::Version;
 use os::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use pages::{Address, PageKind, PageSource, Stop};

@@ -4,8 +4,8 @@
 //! Closed partitions wait in memory and are written together, as closed leaf nodes are. So pages of rows lie beside
 //! each other, and a file of less than about 800,000 keys has its filter at its end.
 
-use super::builder::BuildOptions;
 use super::file_writer::FileWriter;
+use super::options::BuildOptions;
 use super::tree::{ClosingPage, TreeBuilder};
 use crate::format::filter::{self, FilterKind, hash_key, hash_prefix};
 use crate::format::key;

@@ -1,8 +1,8 @@
 //! Pages of one tree, built as its rows arrive: a page is closed when the next row does not fit. Rows come with keys,
 //! or, as parts of a column group, without them. It does not know what the rows mean.
 
-use super::builder::BuildOptions;
 use super::file_writer::FileWriter;
+use super::options::BuildOptions;
 use super::tree::{ClosingPage, TreeBuilder};
 use crate::format::data_page::DataPageBuilder;
 use crate::format::group_page::GroupPageBuilder;

@@ -5,8 +5,8 @@
 //! Closed leaf nodes wait in memory and are written together, as an extent, so that the index of a file lies in one
 //! place. Everything above a leaf is written with the extent that completes it.
 
-use super::builder::BuildOptions;
 use super::file_writer::FileWriter;
+use super::options::BuildOptions;
 use crate::format::MAX_NODE_BYTES;
 use crate::format::meta::{Root, Tree, TreeKind};
 use crate::format::node::{Child, NodeBuilder, Totals};

@@ -1,6 +1,8 @@
 //! Data pages hold what was added, find it, and refuse malformed bytes.
 
 use super::*;
+use crate::format::MAX_CHUNK_BYTES;
+use pages::Address;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::collections::BTreeMap;
 

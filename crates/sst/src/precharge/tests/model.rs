@@ -3,12 +3,12 @@
 use super::super::{Direction, Limits, ReadPlan};
 use super::touch::Touch;
 use crate::fixture::Built;
-use crate::format::PageRows;
-use crate::format::data_page::{Layout, OutsideValue};
+use crate::format::data_page::Layout;
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::TreeKind;
 use crate::format::node::IndexNode;
 use crate::format::validate;
+use crate::format::{OutsideValue, PageRows};
 use crate::read::{Seek, Sst, SstCursor, TreeCursor};
 use crate::row::{RowKind, Version};
 use crate::write::history_key;
