@@ -16,121 +16,25 @@
 //! * Rounds: [`rounds_at_most`], and one more for each [`PASS_PAGES`] pages.
 
 mod asked;
+mod found;
+mod plan;
+mod present_page;
+mod trees;
 mod versions;
 mod walk;
 
 pub use asked::{AskedPages, PASS_PAGES, Share, Shares};
+pub use found::Pass;
+pub use plan::{Limits, ReadPlan};
 
 use crate::Direction;
 use crate::format::meta::TreeKind;
-use crate::read::{Groups, Sst};
-use crate::row::Version;
+use crate::read::Sst;
 use pages::{PageSource, Result, Stop, retry};
 use std::ops::{Bound, Range};
-use versions::{PresentPage, Versions};
+use trees::Trees;
+use versions::Versions;
 use walk::{PrechargeWalk, RangeSide};
-
-/// How much of a range will be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Rows that are not erased.
-    pub rows: u64,
-    /// Stored bytes of data pages, for each tree of a file. The first page is free.
-    pub bytes: u64,
-}
-
-impl Limits {
-    /// All of the range.
-    pub const NONE: Self = Self { rows: u64::MAX, bytes: u64::MAX };
-
-    /// This many rows.
-    pub fn rows(rows: u64) -> Self {
-        Self { rows, ..Self::NONE }
-    }
-
-    /// This many bytes.
-    pub fn bytes(bytes: u64) -> Self {
-        Self { bytes, ..Self::NONE }
-    }
-}
-
-/// What will be read of a file.
-#[derive(Clone, Debug)]
-pub struct ReadPlan<'k> {
-    /// Where keys begin.
-    pub low: Bound<&'k [u8]>,
-    /// Where they end. A reader sees that they do by looking at the row after.
-    pub high: Bound<&'k [u8]>,
-    /// Row ids within which it stays.
-    pub rows: Range<u64>,
-    /// Which end it starts from.
-    pub direction: Direction,
-    /// When it stops.
-    pub limits: Limits,
-    /// Column groups whose parts it reads.
-    pub groups: Groups,
-    /// Version it reads at.
-    pub at: Version,
-    /// Whether it reads values that lie outside their pages.
-    pub values: bool,
-}
-
-impl ReadPlan<'_> {
-    /// Everything, from the start, as of now, of the main group.
-    pub const ALL: Self = Self {
-        low: Bound::Unbounded,
-        high: Bound::Unbounded,
-        rows: 0..u64::MAX,
-        direction: Direction::Forward,
-        limits: Limits::NONE,
-        groups: Groups::MAIN,
-        at: Version::MAX,
-        values: true,
-    };
-
-    /// Whether newer versions than the one that is read may stand in the file's main tree.
-    fn is_old(&self, sst: &Sst) -> bool {
-        self.at.0 < sst.meta.newest.0.saturating_add(sst.version_offset)
-    }
-
-    fn reads_values(&self, sst: &Sst) -> bool {
-        self.values && sst.meta.value_bytes > 0
-    }
-
-    /// Whether anything but keys, versions and kinds is read, so that it matters which rows exactly are.
-    fn needs_rows(&self, sst: &Sst) -> bool {
-        self.groups.any_beside_main() || self.is_old(sst) && sst.meta.history.is_some() || self.reads_values(sst)
-    }
-}
-
-/// What a pass found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pass {
-    /// Pages are missing that decide what else is needed: after the next round there is more to ask for.
-    pub missing: bool,
-    /// Pages were asked for, or are left for the next pass.
-    pub noted: bool,
-    /// Every page of the main tree that decides what is needed was in memory.
-    pub is_known: bool,
-    /// Main rows that will be read: those known so far. The row after the end of a key range, which is looked at, is
-    /// not among them.
-    pub rows: Range<u64>,
-    /// At most this many rows of the file are read that count against a limit; exactly so if the main tree is known.
-    pub items: u64,
-    /// The reader comes to the end of the file before it has what it wants, and will go on in the next one. Not before
-    /// the main tree is known.
-    pub overshot: bool,
-    /// The reader comes further than there is room for.
-    pub is_cut: bool,
-}
-
-impl Pass {
-    fn add(&mut self, other: &Self) {
-        self.missing |= other.missing;
-        self.noted |= other.noted;
-        self.is_cut |= other.is_cut;
-    }
-}
 
 /// Rounds that a precharge of `sst` takes at most while nothing is evicted: the way down the main tree, the page beside
 /// the edge of a key range if that is where its end shows, then the tallest group, the history, its groups, and values.
@@ -253,7 +157,7 @@ pub fn pass<S: PageSource + ?Sized>(
     let mut reading = reading.clone();
     for rows in order {
         reading.rows = rows;
-        let found = trees.main(&reading, shares)?;
+        let found = main_rows(&mut trees, &reading, shares)?;
         sum.add(&found);
         sum.rows = if sum.rows.is_empty() {
             found.rows
@@ -280,98 +184,38 @@ pub fn pass<S: PageSource + ?Sized>(
     Ok(sum)
 }
 
+/// The main rows of `reading` that are seen, and what belongs to them in other trees.
+fn main_rows<S: PageSource + ?Sized>(
+    trees: &mut Trees<'_, S>,
+    reading: &ReadPlan<'_>,
+    shares: &mut Shares,
+) -> Result<Pass> {
+    let sst = trees.sst;
+    let Some(descent) = sst.descent(TreeKind::Main) else {
+        return Ok(Pass { overshot: true, is_known: true, ..Pass::default() });
+    };
+    let rows = &reading.rows;
+    let sides = (RangeSide { row: rows.start, key: reading.low }, RangeSide { row: rows.end, key: reading.high });
+    let mut walk = PrechargeWalk::new(trees.source, trees.asked, descent, sides, reading.direction, &mut shares.main);
+    walk.rows_left = reading.limits.rows;
+    walk.counts_erased = reading.is_old(sst);
+    walk.needs_last_row = reading.needs_rows(sst);
+    walk.is_piece = sst.rows().iter().nth(1).is_some();
+    let main = walk.walk()?;
+    let mut sum = Pass { is_known: !main.missing, ..main };
+    if !sum.rows.is_empty() && reading.needs_rows(sst) {
+        let found = Versions::new(trees, reading, shares, sum.rows.clone()).run()?;
+        sum.add(&found);
+    }
+    Ok(sum)
+}
+
 /// Whether no key can lie between the bounds.
 pub fn is_empty(low: &Bound<&[u8]>, high: &Bound<&[u8]>) -> bool {
     match (low, high) {
         (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
         (Bound::Included(low), Bound::Included(high)) => low > high,
         (Bound::Included(low) | Bound::Excluded(low), Bound::Included(high) | Bound::Excluded(high)) => low >= high,
-    }
-}
-
-/// The trees of a file, to be walked.
-struct Trees<'a, S: ?Sized> {
-    sst: &'a Sst,
-    source: &'a S,
-    asked: &'a AskedPages,
-    direction: Direction,
-}
-
-impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
-    /// The main rows of `reading` that are seen, and what belongs to them in other trees.
-    fn main(&mut self, reading: &ReadPlan<'_>, shares: &mut Shares) -> Result<Pass> {
-        let sst = self.sst;
-        let Some(descent) = sst.descent(TreeKind::Main) else {
-            return Ok(Pass { overshot: true, is_known: true, ..Pass::default() });
-        };
-        let rows = &reading.rows;
-        let sides = (RangeSide { row: rows.start, key: reading.low }, RangeSide { row: rows.end, key: reading.high });
-        let mut walk = PrechargeWalk::new(self.source, self.asked, descent, sides, reading.direction, &mut shares.main);
-        walk.rows_left = reading.limits.rows;
-        walk.counts_erased = reading.is_old(sst);
-        walk.needs_last_row = reading.needs_rows(sst);
-        walk.is_piece = sst.rows().iter().nth(1).is_some();
-        let main = walk.walk()?;
-        let mut sum = Pass { is_known: !main.missing, ..main };
-        if !sum.rows.is_empty() && reading.needs_rows(sst) {
-            let found = Versions::new(self, reading, shares, sum.rows.clone()).run()?;
-            sum.add(&found);
-        }
-        Ok(sum)
-    }
-
-    /// The range erases that begin among the keys, and the one before, which may reach into them.
-    fn range_erases(&mut self, low: Bound<&'a [u8]>, high: Bound<&'a [u8]>, share: &mut Share) -> Result<Pass> {
-        let Some(descent) = self.sst.descent(TreeKind::RangeErases) else { return Ok(Pass::default()) };
-        let mut walk = |low, high, direction| {
-            let sides = (RangeSide { row: 0, key: low }, RangeSide { row: descent.rows(), key: high });
-            PrechargeWalk::new(self.source, self.asked, descent, sides, direction, share).walk()
-        };
-        let mut sum = Pass::default();
-        // Going backward a walk ends with a look at the row before: going forward that is another walk.
-        if self.direction == Direction::Forward
-            && let Bound::Included(low) | Bound::Excluded(low) = low
-        {
-            sum.add(&walk(Bound::Included(low), Bound::Included(low), Direction::Backward)?);
-        }
-        sum.add(&walk(low, high, self.direction)?);
-        Ok(sum)
-    }
-
-    /// The pages of a tree that hold `rows`.
-    fn rows(&mut self, kind: TreeKind, rows: Range<u64>, share: &mut Share) -> Result<Pass> {
-        let Some(descent) = self.sst.descent(kind) else { return Ok(Pass::default()) };
-        let side = |row: u64| RangeSide { row: row.min(descent.rows()), key: Bound::Unbounded };
-        let sides = (side(rows.start), side(rows.end));
-        let found = PrechargeWalk::new(self.source, self.asked, descent, sides, self.direction, share).walk()?;
-        Ok(Pass { rows: 0..0, ..found })
-    }
-
-    /// Shows every page of a tree that holds some of `rows` and is in memory, nearest first, with those of its rows.
-    fn pages(
-        &self,
-        kind: TreeKind,
-        rows: Range<u64>,
-        mut show: impl FnMut(PresentPage<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let Some(descent) = self.sst.descent(kind) else { return Ok(()) };
-        let mut left = rows.start..rows.end.min(descent.rows());
-        while !left.is_empty() {
-            let next = if self.direction == Direction::Forward { left.start } else { left.end - 1 };
-            let (page, span) = descent.peek_row(self.source, next);
-            if let Some(page) = page {
-                // Its parent says which rows it holds; if it holds others, the read that needs it reports that.
-                let here = left.start.max(span.start)..left.end.min(span.end);
-                if let Some(found) = PresentPage::new(kind, &page, &span, here) {
-                    show(found)?;
-                }
-            }
-            match self.direction {
-                Direction::Forward => left.start = span.end.max(next + 1),
-                Direction::Backward => left.end = span.start.min(next),
-            }
-        }
-        Ok(())
     }
 }
 

@@ -2,56 +2,18 @@
 //! that are read instead of them, and values that lie outside. It knows the pages that are in memory and skips those
 //! that were evicted again.
 
-use super::{Pass, ReadPlan, Shares, Trees};
+use super::asked::Shares;
+use super::found::Pass;
+use super::plan::ReadPlan;
+use super::trees::Trees;
+use crate::format::PageRows;
 use crate::format::data_page::Layout;
-use crate::format::group_page::GroupLayout;
 use crate::format::meta::TreeKind;
-use crate::format::{OutsideValue, PageRows};
 use crate::read::Descent;
 use crate::row::{RowKind, Version};
 use crate::write::history_key;
 use pages::{Address, PageKind, PageRef, PageSource, Result, Stop};
 use std::ops::Range;
-
-/// A page in memory and those of its rows that are of interest.
-pub(super) struct PresentPage<'p> {
-    kind: TreeKind,
-    page: &'p PageRef,
-    first_row: u64,
-    rows: Range<u64>,
-}
-
-impl<'p> PresentPage<'p> {
-    /// `None` if the page does not hold the rows `span`.
-    pub fn new(kind: TreeKind, page: &'p PageRef, span: &Range<u64>, rows: Range<u64>) -> Option<Self> {
-        let (first_row, count) = if kind.is_by_row() {
-            let layout = GroupLayout::of(page);
-            (layout.first_row(), layout.rows())
-        } else {
-            let layout = Layout::of(page);
-            (layout.first_row(), layout.rows())
-        };
-        let holds = first_row == span.start && first_row.checked_add(count as u64) == Some(span.end);
-        holds.then_some(Self { kind, page, first_row, rows })
-    }
-
-    /// The references to values outside, of the rows.
-    fn references(&self) -> impl Iterator<Item = OutsideValue<'p>> {
-        let Self { kind, page, first_row, .. } = *self;
-        self.rows.clone().filter_map(move |row| {
-            let i = (row - first_row) as usize;
-            let (at, bytes, outside) = if kind.is_by_row() {
-                let part = GroupLayout::of(page).part(page, i);
-                (part.at, part.bytes, part.outside)
-            } else {
-                let record = Layout::of(page).record(page, i);
-                (record.value_at, record.value_bytes, record.outside)
-            };
-            let reference = || OutsideValue::new(&page[at..at + bytes]).expect("a validated page's references decode");
-            outside.then(reference)
-        })
-    }
-}
 
 /// What a read takes beside the main tree.
 pub(super) struct Versions<'a, 't, 'k, S: ?Sized> {

@@ -10,7 +10,8 @@
 //! The page at the near edge is read whatever the limits. Going on, a child is taken if it is needed even if the page
 //! at the near edge gave everything it could; when that page is in memory, what it gives is known.
 
-use super::{AskedPages, Pass, Share};
+use super::asked::{AskedPages, Share};
+use super::found::Pass;
 use crate::Direction;
 use crate::format::PageRows;
 use crate::format::data_page::Layout;

@@ -1,0 +1,76 @@
+//! The trees of a file as a precharge goes over them: the range erases of some keys, and the pages of some rows of any
+//! tree. It does not know why these rows are read.
+
+use super::asked::{AskedPages, Share};
+use super::found::Pass;
+use super::present_page::PresentPage;
+use super::walk::{PrechargeWalk, RangeSide};
+use crate::Direction;
+use crate::format::meta::TreeKind;
+use crate::read::Sst;
+use pages::{PageSource, Result};
+use std::ops::{Bound, Range};
+
+/// The trees of a file, to be walked.
+pub(super) struct Trees<'a, S: ?Sized> {
+    pub sst: &'a Sst,
+    pub source: &'a S,
+    pub asked: &'a AskedPages,
+    pub direction: Direction,
+}
+
+impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
+    /// The range erases that begin among the keys, and the one before, which may reach into them.
+    pub fn range_erases(&mut self, low: Bound<&'a [u8]>, high: Bound<&'a [u8]>, share: &mut Share) -> Result<Pass> {
+        let Some(descent) = self.sst.descent(TreeKind::RangeErases) else { return Ok(Pass::default()) };
+        let mut walk = |low, high, direction| {
+            let sides = (RangeSide { row: 0, key: low }, RangeSide { row: descent.rows(), key: high });
+            PrechargeWalk::new(self.source, self.asked, descent, sides, direction, share).walk()
+        };
+        let mut sum = Pass::default();
+        // Going backward a walk ends with a look at the row before: going forward that is another walk.
+        if self.direction == Direction::Forward
+            && let Bound::Included(low) | Bound::Excluded(low) = low
+        {
+            sum.add(&walk(Bound::Included(low), Bound::Included(low), Direction::Backward)?);
+        }
+        sum.add(&walk(low, high, self.direction)?);
+        Ok(sum)
+    }
+
+    /// The pages of a tree that hold `rows`.
+    pub fn rows(&mut self, kind: TreeKind, rows: Range<u64>, share: &mut Share) -> Result<Pass> {
+        let Some(descent) = self.sst.descent(kind) else { return Ok(Pass::default()) };
+        let side = |row: u64| RangeSide { row: row.min(descent.rows()), key: Bound::Unbounded };
+        let sides = (side(rows.start), side(rows.end));
+        let found = PrechargeWalk::new(self.source, self.asked, descent, sides, self.direction, share).walk()?;
+        Ok(Pass { rows: 0..0, ..found })
+    }
+
+    /// Shows every page of a tree that holds some of `rows` and is in memory, nearest first, with those of its rows.
+    pub fn pages(
+        &self,
+        kind: TreeKind,
+        rows: Range<u64>,
+        mut show: impl FnMut(PresentPage<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Some(descent) = self.sst.descent(kind) else { return Ok(()) };
+        let mut left = rows.start..rows.end.min(descent.rows());
+        while !left.is_empty() {
+            let next = if self.direction == Direction::Forward { left.start } else { left.end - 1 };
+            let (page, span) = descent.peek_row(self.source, next);
+            if let Some(page) = page {
+                // Its parent says which rows it holds; if it holds others, the read that needs it reports that.
+                let here = left.start.max(span.start)..left.end.min(span.end);
+                if let Some(found) = PresentPage::new(kind, &page, &span, here) {
+                    show(found)?;
+                }
+            }
+            match self.direction {
+                Direction::Forward => left.start = span.end.max(next + 1),
+                Direction::Backward => left.end = span.start.min(next),
+            }
+        }
+        Ok(())
+    }
+}
