@@ -7,63 +7,30 @@
 //!   partition of the filter, and 16 bytes for each page of the file, 32 for those of column groups; where there are
 //!   groups, a bit for each row and each older version too.
 
+mod check;
 mod filter;
 mod groups;
+mod history;
+mod report;
 mod tree_walk;
+mod values;
+
+pub use report::{FileReport, PageTotals};
 
 use crate::KeyRange;
+use crate::format::PageRows;
 use crate::format::data_page::{Layout, RowRecord};
-use crate::format::meta::{Meta, Tree, TreeKind};
-use crate::format::{OutsideValue, PageRows};
+use crate::format::meta::{Meta, TreeKind};
 use crate::read::{RowPlace, Sst, Whole};
 use crate::row::{RowKind, Version};
+use check::{Check, RowFacts};
 use filter::FilterWalk;
 use groups::Beside;
+use history::History;
 use os::{BLOCK_BYTES, Buffer, File};
-use pages::{Address, Error, HEADER_BYTES, PageKind, PageRef, PageSource, Result, retry};
-use tree_walk::{DataPage, TreeWalk, check_level};
-
-/// What a file holds, as [`verify`] counted it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FileReport {
-    pages: [PageTotals; PageKind::ALL.len()],
-    /// Rows of the main tree.
-    pub rows: u64,
-    /// Rows of the main tree that are erases.
-    pub erased: u64,
-    /// Older versions.
-    pub older_versions: u64,
-    /// Range erases.
-    pub range_erases: u64,
-    /// Zeros between pages.
-    pub padding_bytes: u64,
-    /// Length of the file, footer included.
-    pub file_bytes: u64,
-}
-
-/// Pages of one kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PageTotals {
-    /// How many.
-    pub pages: u64,
-    /// Their stored bytes.
-    pub bytes: u64,
-}
-
-impl FileReport {
-    /// Pages of one kind.
-    pub fn pages_of(&self, kind: PageKind) -> PageTotals {
-        self.pages[kind.index()]
-    }
-
-    /// Pages of all kinds, the footer not among them.
-    pub fn all_pages(&self) -> PageTotals {
-        self.pages.iter().fold(PageTotals::default(), |sum, kind| PageTotals {
-            pages: sum.pages + kind.pages,
-            bytes: sum.bytes + kind.bytes,
-        })
-    }
-}
+use pages::{Address, Error, PageKind, PageSource, Result, retry};
+use tree_walk::DataPage;
+use values::{Values, chunks_of};
 
 /// Reads all of `sst` through `source` and says what it holds, or what is wrong with it first.
 ///
@@ -97,34 +64,7 @@ pub fn verify<S: PageSource + ?Sized>(
     Ok(check.report)
 }
 
-/// A check in progress.
-struct Check<'a, S: ?Sized> {
-    sst: &'a Sst,
-    whole: Whole<'a, S>,
-    progress: &'a mut dyn FnMut(u64),
-    /// Offset, length and kind of every page.
-    extents: Vec<(u64, u32, PageKind)>,
-    report: FileReport,
-    found: RowFacts,
-}
-
-/// What the rows add up to, to be compared with the meta.
-#[derive(Default)]
-struct RowFacts {
-    versions: Option<(Version, Version)>,
-    value_bytes: u64,
-    user_bytes: u64,
-}
-
 impl<S: PageSource + ?Sized> Check<'_, S> {
-    fn corrupt(&self, kind: PageKind, offset: u64, why: impl Into<String>) -> Error {
-        self.sst.file.corrupt(kind, offset, why)
-    }
-
-    fn footer_offset(&self) -> u64 {
-        self.sst.meta.file_bytes.saturating_sub(BLOCK_BYTES as u64)
-    }
-
     /// The footer, and with it the length of the file.
     fn footer(&mut self, raw: &dyn File) -> Result<()> {
         let expected = &self.sst.meta;
@@ -142,27 +82,6 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         }
         self.report.file_bytes = len;
         Ok(())
-    }
-
-    /// A page of no tree, verified by being read.
-    fn page(&mut self, at: &Address, kind: PageKind) -> Result<PageRef> {
-        let page = self.whole.page_at(at, kind)?;
-        self.count(at, kind);
-        Ok(page)
-    }
-
-    /// Counts a page as a part of the file.
-    fn count(&mut self, at: &Address, kind: PageKind) {
-        self.extents.push((at.offset, at.bytes, kind));
-        let totals = &mut self.report.pages[kind.index()];
-        totals.pages += 1;
-        totals.bytes += u64::from(at.bytes);
-        (self.progress)(self.report.all_pages().bytes);
-    }
-
-    /// A walk over a tree that is read beside others, which have `all_bytes` of data pages with it.
-    fn walk(&self, kind: TreeKind, tree: Tree, all_bytes: u64) -> TreeWalk {
-        TreeWalk::new(kind, tree, self.whole.readahead().share(tree.totals.bytes, all_bytes))
     }
 
     /// The main tree and, in step with it, the filter over its keys and the history: an older version belongs to a row
@@ -283,35 +202,6 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         Ok(records.flat_map(|record| chunks_of(stored(&record), record.outside)).collect())
     }
 
-    /// Reads the chunks of the value that `page` has `stored`, if it lies outside; says how many bytes they take.
-    fn value(&mut self, page: &PageRef, stored: &[u8], outside: bool, values: &mut Values<'_>) -> Result<u64> {
-        if !outside {
-            self.found.user_bytes += stored.len() as u64;
-            return Ok(0);
-        }
-        let reference = OutsideValue::new(stored).expect("a validated page's references decode");
-        let (mut bytes, mut stored_bytes) = (0, 0);
-        for at in reference.chunks() {
-            if values.next >= values.asked {
-                // The first is read in this round anyway.
-                let next = values.chunks.get(values.next + 1..).unwrap_or_default();
-                values.asked = values.next + 1 + self.whole.ask_next(PageKind::Value, next);
-            }
-            values.next += 1;
-            let chunk = self.page(&at, PageKind::Value)?;
-            check_level(self, &chunk, &at, 0)?;
-            bytes += (chunk.len() - HEADER_BYTES) as u64;
-            stored_bytes += u64::from(at.bytes);
-        }
-        if bytes != reference.bytes {
-            let why = format!("a value of {} bytes has chunks of {bytes}", reference.bytes);
-            return Err(self.corrupt(page.kind(), page.address().offset, why));
-        }
-        self.found.value_bytes += stored_bytes;
-        self.found.user_bytes += bytes;
-        Ok(stored_bytes)
-    }
-
     fn range_erases(&mut self) -> Result<()> {
         let Some(tree) = self.sst.meta.range_erases else { return Ok(()) };
         let mut walk = self.walk(TreeKind::RangeErases, tree, tree.totals.bytes);
@@ -407,103 +297,6 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         self.report.padding_bytes += end - start;
         Ok(())
     }
-}
-
-/// Addresses of the chunks of a value that a page has `stored`; none if it lies in the page.
-fn chunks_of(stored: &[u8], outside: bool) -> Vec<Address> {
-    if !outside {
-        return Vec::new();
-    }
-    OutsideValue::new(stored).expect("a validated page's references decode").chunks().collect()
-}
-
-/// Chunks to be read one after the other.
-struct Values<'c> {
-    chunks: &'c [Address],
-    next: usize,
-    /// The first not asked for ahead.
-    asked: usize,
-}
-
-impl<'c> Values<'c> {
-    fn new(chunks: &'c [Address]) -> Self {
-        Self { chunks, next: 0, asked: 0 }
-    }
-}
-
-/// The rows of the history, one after the other.
-struct History {
-    walk: Option<TreeWalk>,
-    here: Option<DataPage>,
-    next: usize,
-    /// Stored bytes of the pages before the one whose row was taken last: what the main rows so far had closed when
-    /// they were written.
-    closed_bytes: u64,
-}
-
-impl History {
-    fn new(walk: Option<TreeWalk>) -> Self {
-        Self { walk, here: None, next: 0, closed_bytes: 0 }
-    }
-
-    /// Main row of the next older version and the page it is in; loads that page.
-    fn next_row<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<Option<(u64, Address)>> {
-        let Some(walk) = &mut self.walk else { return Ok(None) };
-        if self.here.as_ref().is_none_or(|data| self.next == data.layout.rows()) {
-            self.here = walk.next(check)?;
-            self.next = 0;
-        }
-        let Some(data) = &self.here else { return Ok(None) };
-        if self.next == 0 {
-            for i in 0..data.layout.rows() {
-                let suffix = data.layout.suffix(&data.page, i);
-                let bytes = data.layout.prefix(&data.page).len() + usize::from(suffix.head_bytes) + suffix.tail.len();
-                if bytes != 16 {
-                    let why = format!("key {i} has {bytes} bytes, a row and a version have 16");
-                    return Err(check.corrupt(PageKind::History, data.at.offset, why));
-                }
-            }
-        }
-        Ok(Some((u64::from_be_bytes(key_of(data, self.next)[0]), data.at)))
-    }
-
-    /// Takes the row that [`History::next_row`] found: its page, its place there, and the halves of its key.
-    fn take(&mut self) -> (&DataPage, usize, [[u8; 8]; 2]) {
-        let data = self.here.as_ref().expect("the caller has seen that there is a row");
-        let i = self.next;
-        self.next += 1;
-        let through = self.walk.as_ref().expect("a row comes from a tree").totals.bytes;
-        self.closed_bytes = through - u64::from(data.at.bytes);
-        (data, i, key_of(data, i))
-    }
-
-    /// Counts the row taken last, whose value takes `elsewhere` bytes of value pages.
-    fn counted(&mut self, is_erase: bool, elsewhere: u64) {
-        let walk = self.walk.as_mut().expect("a row comes from a tree");
-        walk.totals.erased += u64::from(is_erase);
-        walk.totals.group_bytes += elsewhere;
-    }
-
-    /// After the last main row: every page is closed. The next call that asks for a row checks that there is none.
-    fn end<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<()> {
-        if self.next_row(check)?.is_none()
-            && let Some(walk) = &self.walk
-        {
-            self.closed_bytes = walk.totals.bytes;
-        }
-        Ok(())
-    }
-
-    /// Where it was looked for last.
-    fn offset(&self) -> u64 {
-        self.here.as_ref().map_or(0, |data| data.at.offset)
-    }
-}
-
-fn key_of(data: &DataPage, i: usize) -> [[u8; 8]; 2] {
-    let mut key = [[0; 8]; 2];
-    data.layout.copy_key(&data.page, i, key.as_flattened_mut());
-    key
 }
 
 /// `bytes` bytes at `offset`, read in whole blocks as direct I/O wants them.

@@ -1,7 +1,7 @@
 //! The filter of a file, walked in step with the main tree: it denies no key and no prefix, and each is found in the
 //! partition that covers its row. It does not know the values of rows.
 
-use super::Check;
+use super::check::Check;
 use super::tree_walk::{DataPage, TreeWalk};
 use crate::format::PageRows;
 use crate::format::filter::{FilterLayout, hash_key, hash_prefix};

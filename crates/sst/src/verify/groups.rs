@@ -2,8 +2,9 @@
 //! counted, and that an erase has no parts. It does not know which rows are erases: the main tree and the history say
 //! that later.
 
+use super::check::Check;
 use super::tree_walk::DataPage;
-use super::{Check, Values, chunks_of};
+use super::values::{Values, chunks_of};
 use crate::format::PageRows;
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::{Tree, TreeKind};

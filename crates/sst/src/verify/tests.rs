@@ -7,13 +7,13 @@ use crate::format::filter::FilterKind;
 use crate::format::group_page::GroupPageBuilder;
 use crate::format::meta::{IndexKind, KeyBounds, Tree};
 use crate::format::node::{Child, IndexNode, NodeBuilder};
-use crate::format::validate;
+use crate::format::{OutsideValue, validate};
 use crate::read::{EraseCursor, RangeErase};
 use crate::slice::Slice;
 use crate::write::{BuildOptions, Compression};
 use os::sync::Arc;
 use os::{Access, Disk};
-use pages::{Admit, Codec, Packing, PageCache, Reason, Resident, Session, encode_page};
+use pages::{Admit, Codec, HEADER_BYTES, Packing, PageCache, Reason, Resident, Session, encode_page};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::path::Path;
 

@@ -8,14 +8,14 @@
 //! the next. So keys are in order across pages too, and, as every page has rows, separators lie between those of the
 //! node above.
 
-use super::Check;
+use super::check::{Check, check_level};
 use crate::KeyRange;
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::meta::{Root, Tree, TreeKind};
 use crate::format::node::{IndexNode, Totals};
 use crate::read::{Readahead, WholeTree};
-use pages::{Address, PageHeader, PageKind, PageRef, PageSource, Result};
+use pages::{Address, PageKind, PageRef, PageSource, Result};
 
 /// A walk in progress.
 pub(super) struct TreeWalk {
@@ -280,6 +280,13 @@ impl TreeWalk {
     }
 }
 
+impl<S: PageSource + ?Sized> Check<'_, S> {
+    /// A walk over a tree that is read beside others, which have `all_bytes` of data pages with it.
+    pub fn walk(&self, kind: TreeKind, tree: Tree, all_bytes: u64) -> TreeWalk {
+        TreeWalk::new(kind, tree, self.whole.readahead().share(tree.totals.bytes, all_bytes))
+    }
+}
+
 /// Whether the first and the last key of a page lie in `keys`.
 fn holds_page(keys: &KeyRange, page: &PageRef) -> bool {
     let layout = Layout::of(page);
@@ -288,18 +295,4 @@ fn holds_page(keys: &KeyRange, page: &PageRef) -> bool {
         layout.read_row(page, i, &mut key);
         keys.contains(&key)
     })
-}
-
-/// A page knows its height above the data pages.
-pub(super) fn check_level<S: PageSource + ?Sized>(
-    check: &Check<'_, S>,
-    page: &PageRef,
-    at: &Address,
-    level: usize,
-) -> Result<()> {
-    let header = PageHeader::decode(page).expect("a page in memory has been decoded");
-    if usize::from(header.level) == level {
-        return Ok(());
-    }
-    Err(check.corrupt(page.kind(), at.offset, format!("it is of level {} where {level} belongs", header.level)))
 }

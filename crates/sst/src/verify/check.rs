@@ -1,0 +1,67 @@
+//! A check in progress: what is checked, and what was found so far. It does not know in which order the parts of a file
+//! are checked.
+
+use super::report::FileReport;
+use crate::read::{Sst, Whole};
+use crate::row::Version;
+use os::BLOCK_BYTES;
+use pages::{Address, Error, PageHeader, PageKind, PageRef, PageSource, Result};
+
+/// A check in progress.
+pub(super) struct Check<'a, S: ?Sized> {
+    pub sst: &'a Sst,
+    pub whole: Whole<'a, S>,
+    pub progress: &'a mut dyn FnMut(u64),
+    /// Offset, length and kind of every page.
+    pub extents: Vec<(u64, u32, PageKind)>,
+    pub report: FileReport,
+    pub found: RowFacts,
+}
+
+/// What the rows add up to, to be compared with the meta.
+#[derive(Default)]
+pub(super) struct RowFacts {
+    pub versions: Option<(Version, Version)>,
+    pub value_bytes: u64,
+    pub user_bytes: u64,
+}
+
+impl<S: PageSource + ?Sized> Check<'_, S> {
+    pub fn corrupt(&self, kind: PageKind, offset: u64, why: impl Into<String>) -> Error {
+        self.sst.file.corrupt(kind, offset, why)
+    }
+
+    pub fn footer_offset(&self) -> u64 {
+        self.sst.meta.file_bytes.saturating_sub(BLOCK_BYTES as u64)
+    }
+
+    /// A page of no tree, verified by being read.
+    pub fn page(&mut self, at: &Address, kind: PageKind) -> Result<PageRef> {
+        let page = self.whole.page_at(at, kind)?;
+        self.count(at, kind);
+        Ok(page)
+    }
+
+    /// Counts a page as a part of the file.
+    pub fn count(&mut self, at: &Address, kind: PageKind) {
+        self.extents.push((at.offset, at.bytes, kind));
+        let totals = &mut self.report.pages[kind.index()];
+        totals.pages += 1;
+        totals.bytes += u64::from(at.bytes);
+        (self.progress)(self.report.all_pages().bytes);
+    }
+}
+
+/// A page knows its height above the data pages.
+pub(super) fn check_level<S: PageSource + ?Sized>(
+    check: &Check<'_, S>,
+    page: &PageRef,
+    at: &Address,
+    level: usize,
+) -> Result<()> {
+    let header = PageHeader::decode(page).expect("a page in memory has been decoded");
+    if usize::from(header.level) == level {
+        return Ok(());
+    }
+    Err(check.corrupt(page.kind(), at.offset, format!("it is of level {} where {level} belongs", header.level)))
+}

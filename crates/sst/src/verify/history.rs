@@ -1,0 +1,82 @@
+//! The older versions of a file, one after the other, as the main rows ask for theirs. It does not know which main rows
+//! have some.
+
+use super::check::Check;
+use super::tree_walk::{DataPage, TreeWalk};
+use crate::format::PageRows;
+use pages::{Address, PageKind, PageSource, Result};
+
+/// The rows of the history, one after the other.
+pub(super) struct History {
+    walk: Option<TreeWalk>,
+    here: Option<DataPage>,
+    next: usize,
+    /// Stored bytes of the pages before the one whose row was taken last: what the main rows so far had closed when
+    /// they were written.
+    pub closed_bytes: u64,
+}
+
+impl History {
+    pub fn new(walk: Option<TreeWalk>) -> Self {
+        Self { walk, here: None, next: 0, closed_bytes: 0 }
+    }
+
+    /// Main row of the next older version and the page it is in; loads that page.
+    pub fn next_row<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<Option<(u64, Address)>> {
+        let Some(walk) = &mut self.walk else { return Ok(None) };
+        if self.here.as_ref().is_none_or(|data| self.next == data.layout.rows()) {
+            self.here = walk.next(check)?;
+            self.next = 0;
+        }
+        let Some(data) = &self.here else { return Ok(None) };
+        if self.next == 0 {
+            for i in 0..data.layout.rows() {
+                let suffix = data.layout.suffix(&data.page, i);
+                let bytes = data.layout.prefix(&data.page).len() + usize::from(suffix.head_bytes) + suffix.tail.len();
+                if bytes != 16 {
+                    let why = format!("key {i} has {bytes} bytes, a row and a version have 16");
+                    return Err(check.corrupt(PageKind::History, data.at.offset, why));
+                }
+            }
+        }
+        Ok(Some((u64::from_be_bytes(key_of(data, self.next)[0]), data.at)))
+    }
+
+    /// Takes the row that [`History::next_row`] found: its page, its place there, and the halves of its key.
+    pub fn take(&mut self) -> (&DataPage, usize, [[u8; 8]; 2]) {
+        let data = self.here.as_ref().expect("the caller has seen that there is a row");
+        let i = self.next;
+        self.next += 1;
+        let through = self.walk.as_ref().expect("a row comes from a tree").totals.bytes;
+        self.closed_bytes = through - u64::from(data.at.bytes);
+        (data, i, key_of(data, i))
+    }
+
+    /// Counts the row taken last, whose value takes `elsewhere` bytes of value pages.
+    pub fn counted(&mut self, is_erase: bool, elsewhere: u64) {
+        let walk = self.walk.as_mut().expect("a row comes from a tree");
+        walk.totals.erased += u64::from(is_erase);
+        walk.totals.group_bytes += elsewhere;
+    }
+
+    /// After the last main row: every page is closed. The next call that asks for a row checks that there is none.
+    pub fn end<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<()> {
+        if self.next_row(check)?.is_none()
+            && let Some(walk) = &self.walk
+        {
+            self.closed_bytes = walk.totals.bytes;
+        }
+        Ok(())
+    }
+
+    /// Where it was looked for last.
+    pub fn offset(&self) -> u64 {
+        self.here.as_ref().map_or(0, |data| data.at.offset)
+    }
+}
+
+fn key_of(data: &DataPage, i: usize) -> [[u8; 8]; 2] {
+    let mut key = [[0; 8]; 2];
+    data.layout.copy_key(&data.page, i, key.as_flattened_mut());
+    key
+}
