@@ -1,7 +1,8 @@
 //! What lies under the pages of a tree, by what the nodes above them say: for walks that choose pages by keys or rows
 //! and read no rows. It brings no page to memory.
 
-use super::{Sst, Subtree};
+use super::descent::Subtree;
+use super::sst::Sst;
 use crate::KeyRange;
 use crate::format::data_page::Layout;
 use crate::format::group_page::GroupLayout;

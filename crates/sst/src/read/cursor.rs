@@ -3,9 +3,12 @@
 
 use super::parts::{GroupCursor, Groups};
 use super::readahead::{Far, Readahead};
+use super::row::{Row, RowPlace};
+use super::scan_end::ScanEnd;
+use super::sst::{Sst, main_row};
+use super::stored_value::StoredValue;
 use super::streak::Streak;
-use super::tree::{ScanEnd, Seek, TreeCursor};
-use super::{Row, RowPlace, Sst, StoredValue, main_row};
+use super::tree::{Seek, TreeCursor};
 use crate::Direction;
 use crate::format::meta::TreeKind;
 use crate::format::{PageRows, Seen};

@@ -1,7 +1,6 @@
 //! The way from the root of a tree to one of its data pages, by a key or by a row. Knows no versions and keeps no
 //! place.
 
-use super::corrupt;
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::format::meta::{Root, Tree, TreeKind};
@@ -457,7 +456,7 @@ impl<'a> Descent<'a> {
         if row >= self.totals.rows {
             // A page that says it begins after the tree's end sends us here.
             let why = format!("row {row} is beyond the {} rows of the tree", self.totals.rows);
-            return Err(corrupt(self.file, self.kind.page_kind(), self.root.address.offset, why));
+            return Err(self.file.corrupt(self.kind.page_kind(), self.root.address.offset, why).into());
         }
         let way = self.way_to(source, WayTarget::Row(row))?;
         let page = self.page_at(source, &way)?;
@@ -473,7 +472,7 @@ impl<'a> Descent<'a> {
             return Ok(());
         }
         let why = format!("row {row} is not among its {} rows from {}", layout.rows(), layout.first_row());
-        Err(corrupt(self.file, self.kind.page_kind(), address.offset, why))
+        Err(self.file.corrupt(self.kind.page_kind(), address.offset, why).into())
     }
 
     /// The row before row `row`.

@@ -1,9 +1,10 @@
 //! A cursor over the range erases of a file; it gives what a table sees of them. It keeps the page of its place, so
 //! that erases that lie together are read from one page. It knows no rows.
 
+use super::range_erase::RangeErase;
 use super::readahead::Readahead;
+use super::sst::Sst;
 use super::tree::{Seek, TreeCursor};
-use super::{RangeErase, Sst};
 use crate::format::PageRows;
 use crate::format::meta::TreeKind;
 use crate::row::Version;

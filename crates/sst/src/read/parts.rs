@@ -2,8 +2,11 @@
 //! a look into the main tree or the history gives the row id.
 
 use super::readahead::Readahead;
-use super::tree::{PartCursor, ScanEnd, TreeCursor};
-use super::{RowPlace, Sst, StoredValue, corrupt};
+use super::row::RowPlace;
+use super::scan_end::ScanEnd;
+use super::sst::Sst;
+use super::stored_value::StoredValue;
+use super::tree::{PartCursor, TreeCursor};
 use crate::Direction;
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::{MAX_GROUPS, TreeKind};
@@ -100,7 +103,7 @@ impl Sst {
 
     fn no_tree(&self, kind: TreeKind) -> Stop {
         let at = self.meta.file_bytes.saturating_sub(os::BLOCK_BYTES as u64);
-        corrupt(&self.file, PageKind::Footer, at, format!("the file has rows and no tree for {kind}"))
+        self.file.corrupt(PageKind::Footer, at, format!("the file has rows and no tree for {kind}")).into()
     }
 }
 
@@ -218,7 +221,7 @@ impl GroupCursor {
         if !cursor.seek_row(source, row)? {
             let at = self.sst.meta.file_bytes.saturating_sub(os::BLOCK_BYTES as u64);
             let why = format!("{kind} ends before row {row}");
-            return Err(corrupt(&self.sst.file, PageKind::Footer, at, why));
+            return Err(self.sst.file.corrupt(PageKind::Footer, at, why).into());
         }
         let (page, layout, i) = cursor.place().expect("the row was found");
         Ok(StoredValue::of_part(page, layout.part(page, i)))

@@ -4,11 +4,11 @@
 //! A merge takes a row by comparing all that it reads from. Most rows come from the page of the row before, with
 //! nothing in between; those need no comparison, no reference to a page or a file, and no lock.
 
-use super::{TreeCursor, Version};
+use super::tree::TreeCursor;
 use crate::Direction;
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
-use crate::row::RowKind;
+use crate::row::{RowKind, Version};
 use pages::PageRef;
 use std::ops::{Bound, Range};
 

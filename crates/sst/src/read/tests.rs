@@ -10,8 +10,10 @@ use super::*;
 use crate::Direction;
 use crate::KeyRange;
 use crate::fixture::{Built, Content, Reader, Written, part, shapes, tiny};
-use crate::format::meta::IndexKind;
+use crate::format::meta::{IndexKind, TreeKind};
+use crate::row::{RowKind, Version};
 use crate::write::{BuildOptions, Compression};
+use os::sync::Arc;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::ops::{Bound, RangeBounds};
 

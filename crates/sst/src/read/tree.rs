@@ -4,18 +4,16 @@
 //! is found there, any other page by its row id from the root. So there is no stack to repair after a fault, and nodes
 //! higher up are pinned only while a step runs.
 
-use super::Sst;
 use super::descent::{Descent, Leaf, TreePlace, Under};
-use super::readahead::{Ahead, Far, Readahead, WantedRows};
+use super::readahead::{Ahead, Readahead, WantedRows};
+use super::scan_end::ScanEnd;
 use super::values::{LoadedRows, ValuesAhead};
 use crate::Direction;
 use crate::format::data_page::{Layout, RowRecord};
 use crate::format::group_page::GroupLayout;
 use crate::format::meta::{Tree, TreeKind};
 use crate::format::{PageRows, Seen};
-use crate::row::Version;
 use crate::slice::RowRanges;
-use crate::write::history_key;
 use os::sync::Arc;
 use pages::{Address, PageRef, PageSource, PagedFile, Stop};
 use std::ops::Range;
@@ -29,30 +27,6 @@ pub enum Seek {
     Lower,
     /// Forward: the first row greater than the key. Backward: the last row less.
     Upper,
-}
-
-/// Where a scan ends, for trees that do not know keys.
-#[derive(Clone, Debug)]
-pub(crate) struct ScanEnd {
-    pub sst: Arc<Sst>,
-    pub far: Far,
-}
-
-impl ScanEnd {
-    /// Where the rows of tree `kind` end that the scan is known to visit, seen from its start.
-    pub(super) fn row<S: PageSource + ?Sized>(&self, source: &S, kind: TreeKind, direction: Direction) -> Option<u64> {
-        let main = self.sst.descent(TreeKind::Main)?;
-        // Forward they end before the first row beyond the far key; backward they begin at the first not beyond it.
-        let after = self.far.is_included() == direction.is_forward();
-        let row = main.peek_rank(source, self.far.key(), after, !direction.is_forward());
-        match kind {
-            TreeKind::History | TreeKind::GroupHistory(_) => {
-                let history = self.sst.descent(TreeKind::History)?;
-                Some(history.peek_rank(source, &history_key(row, Version::MAX), false, !direction.is_forward()))
-            }
-            TreeKind::Main | TreeKind::RangeErases | TreeKind::Filter | TreeKind::Group(_) => Some(row),
-        }
-    }
 }
 
 /// A place in one tree with pages of layout `L`, bounded by row ids. Creating one allocates nothing.

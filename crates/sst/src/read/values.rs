@@ -18,7 +18,7 @@
 
 use super::descent::Descent;
 use super::readahead::{FIRST_BYTES, Readahead, next_position};
-use super::tree::ScanEnd;
+use super::scan_end::ScanEnd;
 use crate::Direction;
 use crate::format::meta::TreeKind;
 use crate::format::{PageRows, Seen};

@@ -6,9 +6,9 @@
 //!   read.
 //! * Nodes that the window has looked into are held here until the walk has left them: a source may forget them.
 
-use super::Sst;
 use super::descent::Descent;
 use super::readahead::{Ahead, Readahead, WantedRows};
+use super::sst::Sst;
 use crate::Direction;
 use crate::format::meta::{Tree, TreeKind};
 use crate::slice::RowRanges;

@@ -1,8 +1,9 @@
 //! How many pages a read takes from the disk.
 
 use super::*;
+use crate::format::PageRows;
 use crate::format::node::IndexNode;
-use pages::{Admit, PageCache, PageKind, Reason, Session, retry};
+use pages::{Admit, PageCache, PageKind, PageSource, Reason, Session, retry};
 
 fn session(cache: &os::sync::Arc<PageCache>) -> Session {
     Session::new(cache, Reason::Point, Admit::Keep)

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::slice::{RowRanges, Slice};
-use pages::{Admit, PageAt, PageCache, PageKind, PageRef, Reason, Resident, Result, Session, retry};
+use pages::{Admit, PageAt, PageCache, PageKind, PageRef, PageSource, Reason, Resident, Result, Session, Stop, retry};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Bound;

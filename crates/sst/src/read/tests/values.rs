@@ -3,7 +3,7 @@
 use super::scan::Counted;
 use super::*;
 use crate::slice::{RowRanges, Slice};
-use pages::{Admit, PageCache, PageKind, Reason, Session, retry};
+use pages::{Admit, PageCache, PageKind, PageSource, Reason, Session, retry};
 use std::ops::Bound;
 
 /// Memory that a value of `VALUE_BYTES` is expected to take at most while it is read.

@@ -1,0 +1,77 @@
+//! A filter is read where enough look-ups find nothing, and no more often than it saves.
+
+use super::*;
+
+#[test]
+fn a_filter_is_worth_reading_where_more_than_one_look_up_in_eight_finds_nothing() {
+    let after = |outcomes: &str| {
+        outcomes.chars().fold(Looks::default(), |looks, outcome| match outcome {
+            '+' => looks.found(),
+            '-' => looks.found_none(),
+            'd' => looks.denied(),
+            _ => unreachable!("no such outcome"),
+        })
+    };
+    assert!(!after(&"-".repeat(23)).is_worth_reading());
+    assert!(after(&"-".repeat(24)).is_worth_reading());
+    assert!(after(&"d".repeat(300)).is_worth_reading());
+    assert!(!after(&"-+++++++".repeat(50)).is_worth_reading(), "one in eight");
+    assert!(after(&"-++++++".repeat(50)).is_worth_reading());
+    assert!(!after(&format!("{}{}", "-".repeat(300), "+".repeat(72))).is_worth_reading(), "times change");
+    assert_eq!(after(&"+".repeat(300)), Looks::default(), "where all is found nothing is written");
+    let full = after(&"-".repeat(300));
+    assert_eq!(full, full.found_none(), "nor where nothing is");
+    assert!(full.is_worth_reading() && !full.is_first(), "it was never in memory");
+    assert_eq!((full.denied().is_first(), full.denied()), (true, full.denied().denied()));
+    for word in [0, u64::MAX, 0x0123_4567_89ab_cdef] {
+        assert_eq!(Looks::of(word).word(), word);
+    }
+}
+
+#[test]
+fn every_page_of_a_filter_is_paid_for_by_pages_read_for_absent_keys() {
+    let zone = ZoneSize { data_pages: 20, partitions: 2, nodes: 1 };
+    let full = (0..300).fold(Looks::default(), |looks, _| looks.found_none());
+    let mut looks = full;
+    assert!(!looks.may_ask(zone), "nothing was read for absent keys");
+    // How many pages are read for absent keys before each page that is asked for.
+    let mut next = |is_node: bool| {
+        let mut read = 0;
+        while !looks.may_ask(zone) {
+            looks = looks.read_for_none();
+            read += 1;
+        }
+        looks = looks.asked(zone, is_node);
+        assert!(looks.is_first());
+        read
+    };
+    let asked: Vec<u32> = [true, false, false].map(&mut next).into_iter().chain((0..6).map(|_| next(false))).collect();
+    assert_eq!(asked, [21, 0, 0, 81, 0, 321, 0, 321, 0]);
+    let mut lost = Looks { read: 21, doubt: 0, ..full }.asked(zone, true);
+    assert!(lost.may_ask(zone) && lost.has_lost_node(zone), "the only node is asked for once");
+    lost = full.asked(ZoneSize { nodes: 2, ..zone }, true);
+    assert!(!lost.has_lost_node(ZoneSize { nodes: 2, ..zone }), "there is another");
+    for _ in 0..128 {
+        looks = looks.denied();
+    }
+    looks.read = 21;
+    assert!(looks.may_ask(zone), "it was of use");
+    let one_in = |looks: Looks, count: usize| {
+        let found = (1..count).fold(looks, |looks, i| if i % 2 == 0 { looks.found() } else { looks.found_none() });
+        found.read_for_none()
+    };
+    looks = Looks { read: 0, left: 0, ..looks };
+    for _ in 0..1_000 {
+        looks = one_in(looks, 30);
+    }
+    assert!(looks.is_worth_reading() && !looks.may_ask(zone), "one page in 30 looks is no reason");
+    for _ in 0..1_000 {
+        looks = one_in(looks, 15);
+    }
+    assert!(looks.may_ask(zone), "one in 15 is, some time");
+    looks.read = u32::MAX;
+    assert_eq!(full.read_for_none().read, 1);
+    assert_eq!(Looks { read: u32::MAX, ..full }.read_for_none().read, u32::MAX);
+    let huge = ZoneSize { data_pages: u32::MAX, partitions: u8::MAX, nodes: u8::MAX };
+    assert!(!Looks { left: 0, ..looks }.may_ask(huge), "and no more than counters hold");
+}

@@ -1,0 +1,34 @@
+//! Where a scan ends, as rows of trees that do not know keys. It knows the far key of the scan and the index of one file.
+
+use super::readahead::Far;
+use super::sst::Sst;
+use crate::Direction;
+use crate::format::meta::TreeKind;
+use crate::row::Version;
+use crate::write::history_key;
+use os::sync::Arc;
+use pages::PageSource;
+
+/// Where a scan ends, for trees that do not know keys.
+#[derive(Clone, Debug)]
+pub(crate) struct ScanEnd {
+    pub sst: Arc<Sst>,
+    pub far: Far,
+}
+
+impl ScanEnd {
+    /// Where the rows of tree `kind` end that the scan is known to visit, seen from its start.
+    pub(super) fn row<S: PageSource + ?Sized>(&self, source: &S, kind: TreeKind, direction: Direction) -> Option<u64> {
+        let main = self.sst.descent(TreeKind::Main)?;
+        // Forward they end before the first row beyond the far key; backward they begin at the first not beyond it.
+        let after = self.far.is_included() == direction.is_forward();
+        let row = main.peek_rank(source, self.far.key(), after, !direction.is_forward());
+        match kind {
+            TreeKind::History | TreeKind::GroupHistory(_) => {
+                let history = self.sst.descent(TreeKind::History)?;
+                Some(history.peek_rank(source, &history_key(row, Version::MAX), false, !direction.is_forward()))
+            }
+            TreeKind::Main | TreeKind::RangeErases | TreeKind::Filter | TreeKind::Group(_) => Some(row),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! An immutable file with what is seen of it, and the look-up of a key in its rows. It knows no other file.
+
+use super::descent::{Descent, Under};
+use super::filter_use::FilterUse;
+use super::gap::KnownGap;
+use super::row::{Row, RowPlace};
+use super::stored_value::StoredValue;
+use crate::format::PageRows;
+use crate::format::data_page::{Layout, RowRecord};
+use crate::format::meta::{KeyBounds, Meta, TreeKind};
+use crate::row::Version;
+use crate::slice::{RowRanges, Slice};
+use crate::write::history_key;
+use os::sync::Arc;
+use pages::{PageRef, PageSource, PagedFile, Stop};
+
+/// An immutable file, open or not: its bytes are first touched by the first read that needs them.
+#[derive(Debug)]
+pub struct Sst {
+    /// Where its pages come from.
+    pub file: Arc<PagedFile>,
+    /// What is known without reading it.
+    pub meta: Meta,
+    /// Added to every version in the file: a file built outside gets its place in the commit order when it is taken in.
+    pub version_offset: u64,
+    /// Whether the flat index is read where the file has both.
+    pub prefer_flat: bool,
+    /// What is seen of it; `None`: all.
+    pub slice: Option<Box<Slice>>,
+    /// Where its filter is of use; default at first.
+    pub filter_use: FilterUse,
+    /// A range of keys without range erases that reads have found; `None` if the file has no range erases at all.
+    pub known_gap: Option<Box<KnownGap>>,
+}
+
+/// What a look-up of a key met in a page of the main tree.
+pub(super) enum LookUp<'p> {
+    /// The row with this id has the key.
+    Found(u64),
+    /// This page, whose first row is given, would have the key, and has not.
+    Absent(u64, &'p PageRef),
+}
+
+impl Sst {
+    /// All of `file`.
+    pub fn new(file: Arc<PagedFile>, meta: Meta, version_offset: u64, prefer_flat: bool) -> Self {
+        let known_gap = meta.range_erases.map(|_| Box::default());
+        Self { file, meta, version_offset, prefer_flat, slice: None, filter_use: FilterUse::default(), known_gap }
+    }
+
+    /// The same file, of which `slice` is seen; `None`: all.
+    #[must_use]
+    pub fn sliced(&self, slice: Option<Slice>) -> Self {
+        Self {
+            slice: slice.map(Box::new),
+            ..Self::new(self.file.clone(), self.meta.clone(), self.version_offset, self.prefer_flat)
+        }
+    }
+
+    /// The main rows that are seen.
+    pub fn rows(&self) -> RowRanges {
+        match &self.slice {
+            None => (0..self.meta.rows()).into(),
+            Some(slice) => slice.rows.clone(),
+        }
+    }
+
+    /// Bounds of the keys of what is seen, cut outward.
+    #[inline]
+    pub fn bounds(&self) -> &KeyBounds {
+        self.slice.as_ref().map_or(&self.meta.bounds, |slice| &slice.bounds)
+    }
+
+    /// Stored bytes of what is seen, about.
+    pub fn visible_bytes(&self) -> u64 {
+        self.slice.as_ref().map_or(self.meta.file_bytes, |slice| slice.bytes)
+    }
+
+    #[inline]
+    pub(crate) fn descent(&self, kind: TreeKind) -> Option<Descent<'_>> {
+        let tree = self.meta.tree(kind)?;
+        Some(Descent::new(&self.file, kind, tree, self.prefer_flat))
+    }
+
+    #[inline]
+    pub(crate) fn version(&self, record: &RowRecord) -> Version {
+        Version(record.version.0.saturating_add(self.version_offset))
+    }
+
+    #[inline]
+    pub(super) fn row(&self, page: &PageRef, record: &RowRecord, place: RowPlace) -> Row {
+        Row { version: self.version(record), kind: record.kind, value: StoredValue::new(page, record), place }
+    }
+
+    /// The newest version of `key` that is not newer than `at`. A step; allocates nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    pub fn get<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Row>, Stop> {
+        self.find(source, key, at, |_| {})
+    }
+
+    /// As [`Sst::get`]. `note` is called when the step has its answer from a page of rows.
+    #[inline]
+    pub(super) fn find<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        key: &[u8],
+        at: Version,
+        note: impl FnOnce(LookUp<'_>),
+    ) -> Result<Option<Row>, Stop> {
+        let Some(descent) = self.descent(TreeKind::Main) else { return Ok(None) };
+        let Some((page, layout)) = self.page_of_key(&descent, source, key)? else { return Ok(None) };
+        let Ok(i) = layout.search(&page, key) else {
+            note(LookUp::Absent(layout.first_row(), &page));
+            return Ok(None);
+        };
+        let row = layout.first_row() + i as u64;
+        if self.hides(row) {
+            return Ok(None);
+        }
+        let found = self.visible(&page, &layout, i, at, |version| {
+            let Some(history) = self.descent(TreeKind::History) else { return Ok(None) };
+            let older = history.lower(source, &history_key(row, version))?;
+            Ok(older.and_then(|(page, layout, i)| self.older_version(row, (&page, &layout, i))))
+        })?;
+        note(LookUp::Found(row));
+        Ok(found)
+    }
+
+    /// The main page under which `key` lies if it exists; `None` if none of its rows is seen.
+    #[inline]
+    fn page_of_key<S: PageSource + ?Sized>(
+        &self,
+        main: &Descent<'_>,
+        source: &S,
+        key: &[u8],
+    ) -> Result<Option<(PageRef, Layout)>, Stop> {
+        match &self.slice {
+            None => main.page_of_key(source, key).map(Some),
+            // What is seen goes by row ids, so the page must have those that its parent says.
+            Some(slice) => Ok(match main.page_among(source, key, &slice.rows)? {
+                Under::Page(page, layout) => Some((page, layout)),
+                Under::Hidden(_) => None,
+            }),
+        }
+    }
+
+    /// Whether main row `row` is not seen.
+    #[inline]
+    fn hides(&self, row: u64) -> bool {
+        self.slice.as_ref().is_some_and(|slice| !slice.rows.contains(row))
+    }
+
+    /// The newest version of row `i` of a main page that is not newer than `at`. If that is not the newest of all,
+    /// `older` looks in the history for the newest one that is not newer than a version of the file.
+    #[inline]
+    pub(super) fn visible(
+        &self,
+        page: &PageRef,
+        layout: &Layout,
+        i: usize,
+        at: Version,
+        older: impl FnOnce(Version) -> Result<Option<Row>, Stop>,
+    ) -> Result<Option<Row>, Stop> {
+        let record = layout.record(page, i);
+        if self.version(&record) <= at {
+            let place = RowPlace::Newest(layout.first_row() + i as u64);
+            return Ok(Some(self.row(page, &record, place)));
+        }
+        match at.0.checked_sub(self.version_offset) {
+            Some(version) if record.has_history => older(Version(version)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The version at a place in the history, if it is one of main row `row`.
+    pub(super) fn older_version(&self, row: u64, (page, layout, i): (&PageRef, &Layout, usize)) -> Option<Row> {
+        let place = RowPlace::Older(layout.first_row() + i as u64);
+        (main_row(page, layout, i) == row).then(|| self.row(page, &layout.record(page, i), place))
+    }
+}
+
+/// Id of the main row to which row `i` of a page of the history belongs.
+pub(super) fn main_row(page: &PageRef, layout: &Layout, i: usize) -> u64 {
+    let mut key = [0; 16];
+    layout.copy_key(page, i, &mut key);
+    u64::from_be_bytes(*key.first_chunk().expect("eight bytes"))
+}

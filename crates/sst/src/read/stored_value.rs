@@ -1,0 +1,116 @@
+//! The value of a row as its page has it, and in memory. It does not know its row.
+
+use crate::format::OutsideValue;
+use crate::format::data_page::RowRecord;
+use crate::format::group_page::StoredPart;
+use os::sync::Arc;
+use pages::{Error, HEADER_BYTES, PageKind, PageRef, PageSource, PagedFile, Stop};
+use std::io;
+use std::ops::Range;
+
+/// A value as the data page has it.
+#[derive(Clone, Debug)]
+pub struct StoredValue {
+    page: PageRef,
+    at: u32,
+    bytes: u32,
+    outside: bool,
+}
+
+/// A value in memory.
+#[derive(Clone, Debug)]
+pub enum LoadedValue {
+    /// A part of a page, which stays pinned.
+    InPage(PageRef, Range<usize>),
+    /// Put together from several pages.
+    Owned(Arc<[u8]>),
+}
+
+impl LoadedValue {
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::InPage(page, range) => &page[range.clone()],
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl StoredValue {
+    #[inline]
+    pub(super) fn new(page: &PageRef, record: &RowRecord) -> Self {
+        let (at, bytes) = (record.value_at as u32, record.value_bytes as u32);
+        Self { page: page.clone(), at, bytes, outside: record.outside }
+    }
+
+    #[inline]
+    pub(super) fn of_part(page: &PageRef, part: StoredPart) -> Self {
+        Self { page: page.clone(), at: part.at as u32, bytes: part.bytes as u32, outside: part.outside }
+    }
+
+    fn stored(&self) -> &[u8] {
+        &self.page[self.at as usize..(self.at + self.bytes) as usize]
+    }
+
+    /// Length of the value in bytes, without loading it.
+    pub fn len(&self) -> u64 {
+        if self.outside { self.reference().bytes } else { u64::from(self.bytes) }
+    }
+
+    /// Whether the value has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes, if they lie in the row's own page.
+    pub fn inline(&self) -> Option<&[u8]> {
+        (!self.outside).then(|| self.stored())
+    }
+
+    fn reference(&self) -> OutsideValue<'_> {
+        OutsideValue::new(self.stored()).expect("a validated page's references decode")
+    }
+
+    /// The value, loading its chunks together if it lies outside. A step.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Fault`] if a chunk is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written,
+    /// and if there is no memory for the value.
+    pub fn load<S: PageSource + ?Sized>(&self, source: &S, file: &Arc<PagedFile>) -> Result<LoadedValue, Stop> {
+        if !self.outside {
+            return Ok(LoadedValue::InPage(self.page.clone(), self.at as usize..(self.at + self.bytes) as usize));
+        }
+        let reference = self.reference();
+        let mut chunks = Vec::new();
+        let mut missing = false;
+        for address in reference.chunks() {
+            match source.page(file.at(&address, PageKind::Value)) {
+                Ok(page) => chunks.push(page),
+                Err(Stop::Fault) => missing = true,
+                Err(stop) => return Err(stop),
+            }
+        }
+        if missing {
+            return Err(Stop::Fault);
+        }
+        let bytes: usize = chunks.iter().map(|chunk| chunk.len() - HEADER_BYTES).sum();
+        if bytes as u64 != reference.bytes {
+            let why = format!("a value of {} bytes has chunks of {bytes}", reference.bytes);
+            let first = reference.chunks().next().map_or(0, |address| address.offset);
+            return Err(file.corrupt(PageKind::Value, first, why).into());
+        }
+        if let [only] = chunks.as_slice() {
+            return Ok(LoadedValue::InPage(only.clone(), HEADER_BYTES..only.len()));
+        }
+        let mut value = Vec::new();
+        if value.try_reserve_exact(bytes).is_err() {
+            let why = io::Error::new(io::ErrorKind::OutOfMemory, format!("no memory for a value of {bytes} bytes"));
+            return Err(Error::io("read", file.path(), why).into());
+        }
+        for chunk in chunks {
+            value.extend_from_slice(&chunk[HEADER_BYTES..]);
+        }
+        Ok(LoadedValue::Owned(value.into()))
+    }
+}
