@@ -1,4 +1,5 @@
-//! Looking at a database: counters, checks, dumps, and what a read did. Nothing here changes what a read shows.
+//! Inspects a database: counters, checks, dumps, and explanations of reads. Nothing in here changes what a read returns, and it
+//! does not know how data is written.
 
 pub mod check;
 pub mod damage;

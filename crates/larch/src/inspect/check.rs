@@ -1,4 +1,5 @@
-//! Reading everything and comparing it: every byte of every file, files with the manifest, levels with their order.
+//! Checks a database: reads every byte of every file, and compares files with the manifest and levels with their order. It does
+//! not know how the bytes of a file are laid out.
 
 use super::problem::Problem;
 use crate::cancel::Limit;
@@ -12,12 +13,12 @@ use sst::format::meta::MAX_BOUND_BYTES;
 use sst::{KeyBounds, successor};
 use std::io::ErrorKind;
 
-/// How far a check is.
+/// How far a check is. [`Database::check`](crate::Database::check) reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckProgress {
-    /// Bytes checked.
+    /// Bytes that were checked so far.
     pub done_bytes: u64,
-    /// Bytes to check.
+    /// Bytes to check in all.
     pub total_bytes: u64,
 }
 
@@ -25,19 +26,25 @@ pub struct CheckProgress {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CheckReport {
-    /// Files read.
+    /// Files that were read.
     pub files: u64,
-    /// Pages read.
+    /// Pages that were read.
     pub pages: u64,
-    /// Rows read, older versions not counted.
+    /// Rows that were read. Older versions are not counted.
     pub rows: u64,
-    /// Bytes read.
+    /// Bytes that were read.
     pub bytes: u64,
-    /// What is wrong; empty if nothing is. One entry a file at most, each naming file, page and offset.
+    /// What is wrong; empty if nothing is wrong. Each entry names the file, the page and its offset. The check of a file ends at
+    /// its first problem.
     pub problems: Vec<Problem>,
 }
 
-/// Checks one table, or all, until `limit` says otherwise.
+/// Checks one table, or all tables, unless `limit` ends it before. Damage is no error: the report lists it.
+///
+/// # Errors
+///
+/// [`Error::TableDropped`]; [`Error::Outdated`] in a database opened read-only, if the writer has removed a file; the error of
+/// the limit.
 pub fn check(
     core: &Arc<Core>,
     table: Option<&TableInfo>,
@@ -59,12 +66,12 @@ pub fn check(
             }
             let done_before = report.bytes;
             let tell = &mut |done: u64| progress(CheckProgress { done_bytes: done_before + done, total_bytes });
-            // A session of its own for each file: one that failed is not asked again.
+            // Each file gets a session of its own, because a session that failed cannot be used again.
             let session = Session::new(&core.env.cache, Reason::Check, Admit::Pass)
                 .with_ahead_bytes(ahead_bytes(&core.env.cache));
             let source = Limited { session: &session, limit };
             let found = sst::verify(&file.sst, &source, &*file.sst.file.around_cache(), tell);
-            // What went wrong after that is that it was given up.
+            // If the limit is over, the error of the session only says that it has ended the check.
             limit.check("the check")?;
             report.files += 1;
             report.bytes += file.bytes();
@@ -87,7 +94,7 @@ pub fn check(
     Ok(report)
 }
 
-/// A session that gives no page any more once the work is to be given up.
+/// A session that gives no more pages once the limit is over.
 struct Limited<'a> {
     session: &'a Session,
     limit: &'a Limit,
@@ -104,7 +111,7 @@ impl PageSource for Limited<'_> {
     pages::pass_on!(session: peek, glance, ahead, ahead_bytes, fetch, take_read, release);
 }
 
-/// Files of a sorted level lie one after the other.
+/// Checks that the files of each sorted level do not overlap.
 fn check_order(table: &TableFiles, report: &mut CheckReport) {
     for (level, files) in table.levels.iter().enumerate().skip(1) {
         for pair in files.windows(2) {
@@ -119,7 +126,7 @@ fn check_order(table: &TableFiles, report: &mut CheckReport) {
     }
 }
 
-/// Whether `a` ends and `b` begins with the same bytes as far as bounds go: the keys themselves are longer.
+/// Whether the end of `a` and the beginning of `b` were cut to the same bytes, because the keys are longer than bounds.
 fn is_cut_tie(a: &KeyBounds, b: &KeyBounds) -> bool {
     b.low.len() == MAX_BOUND_BYTES && a.high == successor(&b.low)
 }

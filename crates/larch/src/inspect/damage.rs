@@ -1,4 +1,6 @@
-//! What the background scrub has read and found. Knows nothing of how it reads.
+//! Counts what the background scrub has read, and remembers the damage that it found. It does not know how the scrub reads.
+//!
+//! Thread safe.
 
 use super::problem::Problem;
 use crate::core::environment::Environment;
@@ -6,23 +8,23 @@ use crate::event::Event;
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicU64, Ordering};
 
-/// Damage that is kept to be listed; all of it is counted.
+/// Most problems that are remembered. All of them are counted.
 const MAX_PROBLEMS: usize = 64;
 
 /// What the scrub of a database found.
 #[derive(Debug, Default)]
 pub struct Damage {
     problems: Mutex<Vec<Problem>>,
-    /// Bytes that were read and compared.
+    /// Bytes of pages that were read and verified.
     pub bytes: AtomicU64,
-    /// Rounds through all files that were completed.
+    /// Completed rounds through all files.
     pub rounds: AtomicU64,
-    /// Pages that were not what was written, or could not be read.
+    /// Pages that are damaged or could not be read.
     pub damaged_pages: AtomicU64,
 }
 
 impl Damage {
-    /// The first problems that were found since the database was opened.
+    /// The first problems that the scrub has found since the database was opened, at most 64.
     pub fn problems(&self) -> Vec<Problem> {
         self.problems.lock().clone()
     }

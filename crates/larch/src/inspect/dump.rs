@@ -1,4 +1,5 @@
-//! SSTs, logs and manifests as text for people: by their files, or all SSTs of a table.
+//! Prints SSTs, logs and manifests as text for people: one file, or all SSTs of a table. It changes nothing, and does not know
+//! how an SST is printed.
 
 use crate::error::{Error, Result};
 use crate::files::origin::{self, FileOrigin};
@@ -17,12 +18,39 @@ use sst::{DumpDetail, Sst};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Prints the SST, log or manifest at `path` to `out`.
+/// Prints the SST, log or manifest at `path` to `out`, as text for people. No database is opened, and a writer may have the file
+/// open meanwhile. It uses at most 32 MiB for pages, and one record of a log or manifest at a time.
+///
+/// ```
+/// # fn main() -> larch::Result<()> {
+/// # let directory = larch::doc::directory("dump");
+/// # let db = larch::Database::open(&directory)?;
+/// db.table("fruit")?.insert("apple", "red")?;
+/// db.flush()?;
+/// let mut text = Vec::new();
+/// for file in std::fs::read_dir(&directory).expect("the directory is there").flatten() {
+///     if file.path().extension().is_some_and(|extension| extension == "sst") {
+///         larch::dump(file.path(), larch::DumpDetail::Rows, &mut text)?;
+///     }
+/// }
+/// assert!(String::from_utf8_lossy(&text).contains("apple"));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Io`] if the file cannot be read or `out` cannot be written; an error with page and offset if the file is damaged.
+/// What was printed before the damage is in `out`.
 pub fn dump(path: impl AsRef<Path>, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     dump_on(&Machine::real(), path.as_ref(), detail, out)
 }
 
-/// As [`dump`], on any machine.
+/// As [`dump`], on any machine, for example a simulated one.
+///
+/// # Errors
+///
+/// As [`dump`].
 pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     let file = machine.disk.open(path, Access::Read).map_err(|error| Error::io("open", path, error))?;
     let mut magic = [0; 8];
@@ -45,18 +73,22 @@ pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn
     let cache = PageCache::new(CACHE_BYTES, 1, sst::validate);
     let file = cache.register_on(path, meta.file_id, machine);
     let sst = Sst::new(file, meta, 0, false);
-    Ok(sst::dump(&sst, &passing(&cache), detail, out)?)
+    Ok(sst::dump(&sst, &one_time_session(&cache), detail, out)?)
 }
 
-/// Room for the largest page, unpacked, beside a node of each level and what is read ahead.
+/// Memory for pages, in bytes: for the largest page, uncompressed, a node of each level, and the readahead.
 const CACHE_BYTES: u64 = 32 << 20;
 
-/// A session that leaves nothing in `cache` and asks ahead as a range does.
-fn passing(cache: &Arc<PageCache>) -> Session {
+/// A session that leaves nothing in `cache`, and reads ahead as a range does.
+fn one_time_session(cache: &Arc<PageCache>) -> Session {
     Session::new(cache, Reason::Check, Admit::Pass).with_ahead_bytes(ahead_bytes(cache))
 }
 
 /// Prints the files of a table, from the newest to the oldest.
+///
+/// # Errors
+///
+/// A file cannot be read or is damaged, or `out` cannot be written.
 pub fn dump_table(files: &TableFiles, cache: &Arc<PageCache>, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     let groups = &files.info.options.groups;
     if !groups.is_empty() {
@@ -71,7 +103,7 @@ pub fn dump_table(files: &TableFiles, cache: &Arc<PageCache>, detail: DumpDetail
         match detail {
             DumpDetail::Loaded => sst::dump(&file.sst, &Loaded::new(cache), detail, out)?,
             DumpDetail::Pages | DumpDetail::Rows => {
-                sst::dump(&file.sst, &passing(cache), detail, out)?;
+                sst::dump(&file.sst, &one_time_session(cache), detail, out)?;
             }
         }
         line(out, format_args!(""))?;

@@ -1,7 +1,8 @@
-//! What a read did: which files it visited and why, and what of them it found in memory, read and waited for.
+//! Explains a read: which files it visited and why, which pages it found in memory, which it read, and how often it waited. It
+//! does not know how a read works.
 //!
-//! A read is explained by doing it: the code of [`Table::get`] and [`Table::range`] runs over a session that takes notes.
-//! What is told here beside its notes is which files it left out, from their bounds.
+//! A read is explained by doing it: the code of [`Table::get`] and [`Table::range`] runs on a session that takes notes. This
+//! file adds to the notes which files were left out because of their bounds.
 
 use crate::bounds::{self, IntoKeyRange};
 use crate::core::snapshots::PinnedVersion;
@@ -26,48 +27,48 @@ mod text;
 
 pub use pages::notes::PageFound;
 
-/// What a read did. Printed, it is a table for people.
+/// What a read did, from [`Table::explain_get`] and [`Table::explain_scan`]. It can be printed as a table for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// Version it read at.
+    /// The version at which it read.
     pub version: Version,
-    /// What came of it.
+    /// What it found.
     pub answer: Explained,
-    /// Memtables it asked.
+    /// How many memtables it searched.
     pub memtables: u64,
-    /// Rows of the answer that were in memtables.
+    /// How many rows of the answer were in memtables.
     pub memory_rows: u64,
-    /// Files it touched pages of, in the order in which it came to them.
+    /// The files of which it used pages, in the order of their first use.
     pub files: Vec<ExplainedFile>,
-    /// Every level that has files, from the top: how many were visited and why the others were not.
+    /// Every level that has files, from level 0 down: how many files were visited, and why the others were not.
     pub levels: Vec<ExplainedLevel>,
-    /// Rounds of waiting for the disk.
+    /// How often it waited for the disk.
     pub rounds: u64,
-    /// The first thousand pages it was given, in order.
+    /// The first thousand pages that it used, in order.
     pub visits: Vec<PageVisit>,
-    /// Pages it was given after those.
+    /// How many pages it used after those.
     pub visits_left_out: u64,
 }
 
-/// What came of a read.
+/// What a read found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Explained {
-    /// The key has a row, of this many bytes in the parts that were wanted.
+    /// The key has a row.
     Found {
-        /// Bytes of the value, or of its parts.
+        /// Bytes of the value, or of the parts that were read.
         value_bytes: u64,
     },
-    /// Nothing is known of the key.
+    /// No version of the key was found.
     Absent,
-    /// The newest that is known of the key is that it was erased, by itself or with a range.
+    /// The newest version of the key is an erase, or a range erase hides it.
     Erased,
-    /// A scan gave rows.
+    /// A scan found rows.
     Rows {
         /// How many.
         rows: u64,
-        /// Bytes of their values, or of the parts that were wanted.
+        /// Bytes of their values, or of the parts that were read.
         value_bytes: u64,
     },
 }
@@ -76,115 +77,115 @@ pub enum Explained {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedFile {
-    /// Its level; `None` if it came and went while a scan ran, too fast to tell. Then its rows and bytes are 0.
+    /// Its level. `None` if the file was created and replaced again while a scan ran. Then its rows and bytes are 0.
     pub level: Option<usize>,
     /// Its number.
     pub number: u64,
-    /// Its rows, newest versions.
+    /// How many rows it has. Older versions are not counted.
     pub rows: u64,
-    /// Its bytes.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// What the visit came to.
+    /// The outcome of the visit.
     pub verdict: Verdict,
-    /// The pages touched, by kind.
+    /// The pages that were used, by kind.
     pub pages: Vec<ExplainedPages>,
 }
 
-/// What a visit of a file came to.
+/// The outcome of a visit of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// It has the row that is the answer.
+    /// The file has the row that is the answer.
     Row,
-    /// It says that the key was erased.
+    /// The file has the erase or range erase that is the answer.
     Erased,
-    /// By its bounds it might have had the key; it says nothing of it.
+    /// The key is within the bounds of the file, but the file has no version of it.
     Nothing,
-    /// By its bounds it might have had the key; its filter says that it has not, and none of its data pages was asked for.
+    /// The key is within the bounds of the file, but its filter tells that the file does not have it. No data page was used.
     SavedByFilter,
-    /// A scan went through it.
+    /// A scan went through the file.
     Walked,
 }
 
-/// Pages of one kind, of one file.
+/// The pages of one kind that were used in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedPages {
-    /// What they are for.
+    /// The kind.
     pub kind: PageKind,
-    /// Found in memory. A page counts once a step, however often the step had to be run again; one that this read brought
-    /// itself is no hit when it is first used.
+    /// Pages that were found in memory. A page counts once in each step, even if the step ran several times. The first use of a
+    /// page that this read has loaded itself is no hit.
     pub hits: u64,
-    /// Missing, and read from disk.
+    /// Pages that were missing and were read from disk.
     pub faults: u64,
-    /// Read from disk in the same rounds, before they were needed.
+    /// Pages that were read from disk in the same rounds, before they were needed.
     pub ahead: u64,
-    /// Missing, and brought by another reader meanwhile.
+    /// Pages that were missing and were loaded by another reader meanwhile.
     pub shared: u64,
-    /// Stored bytes of the pages read, faults and those ahead.
+    /// Stored bytes of the pages that were read: of `faults` and `ahead`.
     pub read_bytes: u64,
 }
 
-/// Files of a level.
+/// The files of one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedLevel {
-    /// Its number.
+    /// The number of the level.
     pub level: usize,
     /// Files in it.
     pub files: u64,
-    /// Of these, visited.
+    /// Files that were visited.
     pub visited: u64,
-    /// Of these, left out because by their bounds they have none of the keys.
+    /// Files that were left out because the keys are outside their bounds.
     pub outside_bounds: u64,
-    /// Of these, left out because the answer was complete before.
+    /// Files that were left out because the answer was complete before.
     pub not_reached: u64,
 }
 
-/// A page that a read was given.
+/// A page that a read used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageVisit {
-    /// Number of its file.
+    /// The number of its file.
     pub file: u64,
-    /// What it is for.
+    /// Its kind.
     pub kind: PageKind,
-    /// Of an index node, its height above the lowest pages of its tree; 0 for other pages.
+    /// The height of an index node above the lowest pages of its tree; 0 for other pages.
     pub level: u8,
-    /// Where it lies in the file.
+    /// Where it lies in the file, in bytes from its start.
     pub offset: u64,
     /// Its stored bytes.
     pub bytes: u64,
-    /// How it was found.
+    /// Whether it was found in memory or read from disk.
     pub found: PageFound,
-    /// Rounds of waiting that there were before.
+    /// How often the read had waited for the disk before.
     pub round: u64,
 }
 
 impl Explanation {
-    /// All pages that were touched, of every kind.
+    /// All pages that were used, by file and kind.
     pub fn pages(&self) -> impl Iterator<Item = &ExplainedPages> {
         self.files.iter().flat_map(|file| &file.pages)
     }
 
-    /// Pages read from disk.
+    /// How many pages were read from disk.
     pub fn page_reads(&self) -> u64 {
         self.pages().map(|pages| pages.faults + pages.ahead).sum()
     }
 
-    /// Stored bytes of those.
+    /// The stored bytes of the pages that were read from disk.
     pub fn read_bytes(&self) -> u64 {
         self.pages().map(|pages| pages.read_bytes).sum()
     }
 
-    /// Pages found in memory.
+    /// How many pages were found in memory.
     pub fn page_hits(&self) -> u64 {
         self.pages().map(|pages| pages.hits).sum()
     }
 }
 
 impl Table {
-    /// Gets `key` and says what that took; the value goes. See [`Table::get`].
+    /// Gets `key` as [`Table::get`] does, and returns what this took instead of the value.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -200,13 +201,21 @@ impl Table {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::get`].
     pub fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<Explanation> {
         self.inner().check_whole()?;
         self.explain_get_of(key.as_ref(), &PartList::whole(), None)
     }
 
-    /// Reads the rows in `range`, at most `limit` of them, and says what that took; the rows go. See [`Table::range`] and
-    /// [`Range::limit`](crate::Range::limit).
+    /// Reads the rows in `range`, at most `limit` of them, and returns what this took instead of the rows. See [`Table::range`]
+    /// and [`Range::limit`](crate::Range::limit).
+    ///
+    /// # Errors
+    ///
+    /// As the rows of [`Table::range`].
     pub fn explain_scan(
         &self,
         range: impl IntoKeyRange,
@@ -243,7 +252,7 @@ impl Table {
             .count() as u64;
         let known = Known::new(table, |files| files_of(files, key).map(|file| file.number).collect());
         let visited = session.notes().map_or(0, |notes| notes.files().len());
-        // Sources are asked until one decides: that is the last.
+        // Sources are searched until one decides, so the last one visited has decided.
         let verdict = |i: usize| if i + 1 == visited { decided } else { Verdict::Nothing };
         Ok(known.explain(&session, verdict, ReadOutcome { version: at, answer, memtables, memory_rows }))
     }
@@ -257,7 +266,7 @@ impl Table {
         pin: Arc<PinnedVersion>,
     ) -> Result<Explanation> {
         let version = pin.version();
-        // As a range does, this holds no view: what it has to know of one it takes down.
+        // Like a range it holds no view. It notes what it has to know of each.
         let (memtables, mut generation, mut known) = {
             let view = self.core().views.of_pin(&pin);
             let table = view.table(self.identity(), version)?;
@@ -284,7 +293,7 @@ impl Table {
     }
 }
 
-/// Files that a scan from `low` to `high` may come to, as far as their bounds tell.
+/// The files that a scan from `low` to `high` may visit, by their bounds.
 fn numbers_between(files: &TableFiles, low: Bound<&[u8]>, high: Bound<&[u8]>) -> HashSet<u64> {
     let (level0, deeper) = files.levels.split_first().expect("a table has levels");
     let runs = level0.chunks(1).chain(deeper.iter().map(|level| level.as_slice()));
@@ -292,12 +301,21 @@ fn numbers_between(files: &TableFiles, low: Bound<&[u8]>, high: Bound<&[u8]>) ->
 }
 
 impl Selection {
-    /// Gets the parts of the row `key` and says what that took. See [`Selection::get`].
+    /// Gets parts of the row `key` as [`Selection::get`] does, and returns what this took instead of the parts.
+    ///
+    /// # Errors
+    ///
+    /// As [`Selection::get`].
     pub fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<Explanation> {
         self.table().explain_get_of(key.as_ref(), self.wanted(), self.pinned())
     }
 
-    /// Reads the rows in `range`, at most `limit` of them, and says what that took. See [`Selection::range`].
+    /// Reads the rows in `range`, at most `limit` of them, and returns what this took instead of the rows. See
+    /// [`Selection::range`].
+    ///
+    /// # Errors
+    ///
+    /// As the rows of [`Selection::range`].
     pub fn explain_scan(
         &self,
         range: impl IntoKeyRange,
@@ -309,14 +327,22 @@ impl Selection {
 }
 
 impl Snapshot {
-    /// As [`Table::explain_get`], at this snapshot. For groups see [`Selection::at`].
+    /// As [`Table::explain_get`], at this snapshot. For column groups see [`Selection::at`].
+    ///
+    /// # Errors
+    ///
+    /// As a get at this snapshot.
     pub fn explain_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Explanation> {
         let pin = self.pin_of(table)?;
         table.inner().check_whole()?;
         table.explain_get_of(key.as_ref(), &PartList::whole(), Some(pin))
     }
 
-    /// As [`Table::explain_scan`], at this snapshot. For groups see [`Selection::at`].
+    /// As [`Table::explain_scan`], at this snapshot. For column groups see [`Selection::at`].
+    ///
+    /// # Errors
+    ///
+    /// As the rows of a range at this snapshot.
     pub fn explain_scan(
         &self,
         table: &Table,
@@ -330,7 +356,7 @@ impl Snapshot {
     }
 }
 
-/// What came of a read, beside its pages.
+/// What a read found, besides its pages.
 struct ReadOutcome {
     version: Version,
     answer: Explained,
@@ -338,11 +364,11 @@ struct ReadOutcome {
     memory_rows: u64,
 }
 
-/// Files that a read may have come to, as numbers: it keeps none of them.
+/// What is known of the files that a read may have visited. It holds no references to the files.
 struct Known {
-    /// By id.
+    /// All files, by id.
     files: HashMap<u64, KnownFile>,
-    /// Those of the view that the read began with: level, number, and whether by their bounds they are of concern.
+    /// The files of the view with which the read began: level, number, and whether its keys are within their bounds.
     first: Vec<(usize, u64, bool)>,
 }
 
@@ -355,7 +381,7 @@ struct KnownFile {
 }
 
 impl Known {
-    /// The files of a table; `candidates` says the numbers of those that by their bounds are of concern.
+    /// The files of a table. `candidates` returns the numbers of those within whose bounds the keys of the read are.
     fn new(table: TableView<'_>, candidates: impl FnOnce(&TableFiles) -> HashSet<u64>) -> Self {
         let mut known = Self { files: HashMap::new(), first: Vec::new() };
         let files = table.files;
@@ -366,7 +392,7 @@ impl Known {
         known
     }
 
-    /// Takes in the files that are not known yet.
+    /// Adds the files that are not known yet.
     fn learn(&mut self, table: TableView<'_>) {
         for (level, file) in table.files.files() {
             let (number, rows, bytes) = (file.number, file.sst.meta.rows(), file.bytes());
@@ -384,14 +410,14 @@ impl Known {
         })
     }
 
-    /// Puts together what the reader noted and what the read came to: `verdict` is that of the file visited at a place in the
-    /// order, unless its filter had it.
+    /// Makes the explanation from the notes of the session and from what the read found. `verdict` gives the outcome for the
+    /// file at a place in the order of visits; that the filter saved the visit is decided here.
     fn explain(&self, session: &Session, verdict: impl Fn(usize) -> Verdict, read: ReadOutcome) -> Explanation {
         let notes = &*session.notes().expect("a read that is explained takes notes");
         let files = notes.files().iter().enumerate().map(|(i, file)| {
             let KnownFile { level, number, rows, bytes } = self.file(file);
             let verdict = match verdict(i) {
-                // One that says an erase by its range erases said something, whatever its filter did.
+                // `Row` and `Erased` stay: a range erase of the file can be the answer even if its filter does not have the key.
                 Verdict::Nothing | Verdict::Walked if saved_by_filter(|kind| file.of(kind)) => Verdict::SavedByFilter,
                 verdict => verdict,
             };
@@ -440,7 +466,7 @@ fn is_touched(pages: Touched) -> bool {
     pages != Touched::default()
 }
 
-/// Whether the file was asked no further than its filter.
+/// Whether the filter of the file was used, but none of its data pages.
 fn saved_by_filter(touched: impl Fn(PageKind) -> Touched) -> bool {
     is_touched(touched(PageKind::Filter)) && !is_touched(touched(PageKind::Data))
 }

@@ -1,4 +1,4 @@
-//! Counters and sizes as plain values. What they cost to keep is a relaxed addition here and there.
+//! Counters and sizes as plain values. They are counted elsewhere, with a relaxed addition for each event.
 
 use crate::background::trouble::Trouble;
 use crate::core::Core;
@@ -19,42 +19,44 @@ mod memory;
 
 pub use memory::Memory;
 
-/// A database's counters since it was opened, and its sizes now.
+/// Counters of a database since it was opened, and its present sizes, from [`Database::metrics`](crate::Database::metrics). It
+/// takes time in proportion to the number of files and of pages in memory, and reads nothing from disk.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Pages read from disk, of all kinds, for all reasons.
+    /// Pages that were read from disk, of all kinds and for all reasons.
     pub page_reads: u64,
-    /// Pages found in memory.
+    /// Pages that were found in memory.
     pub page_hits: u64,
-    /// Bytes of the pages read from disk.
+    /// Bytes of the pages that were read from disk.
     pub page_read_bytes: u64,
-    /// Of the pages read, index nodes and flat indexes.
+    /// Index nodes and flat indexes among the pages that were read.
     pub index_page_reads: u64,
-    /// Of the pages read, those that hold rows and values.
+    /// Pages with rows and values among the pages that were read.
     pub data_page_reads: u64,
-    /// Pages by reason and kind.
+    /// The counts of pages, by reason and kind.
     pub pages: CounterSnapshot,
-    /// The page cache.
+    /// The present use of the page cache.
     pub cache: CacheUsage,
-    /// Memory of index nodes and flat indexes. As the three below it counts what all users of the cache have in memory;
-    /// together they are its pages.
+    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes count the pages of all databases that
+    /// share the cache. Together they are all pages in it.
     pub cached_index_bytes: u64,
-    /// Memory of data pages, of pages of column groups, of values outside them and of range erases.
+    /// Memory of data pages, pages of column groups, values outside pages and range erases, in bytes.
     pub cached_data_bytes: u64,
-    /// Memory of pages of older versions.
+    /// Memory of pages of older versions, in bytes.
     pub cached_history_bytes: u64,
-    /// Memory of filters.
+    /// Memory of filters, in bytes.
     pub cached_filter_bytes: u64,
-    /// Memory of rows not yet in files, in bytes.
+    /// Memory of rows that are not in files yet, in bytes.
     pub memtable_bytes: u64,
     memory: Memory,
-    /// Of the pages in memory, those that stay because their tables are [to be in memory](crate::TableOptions::in_memory), of
-    /// all users of the cache.
+    /// Memory of pages that stay because their tables are [to be in memory](crate::TableOptions::in_memory), of all databases
+    /// that share the cache, in bytes.
     pub kept_bytes: u64,
-    /// Memory brought back from what was saved at the last close, see [`crate::Builder::warm_from_last`].
+    /// Memory of pages that were loaded after the open because they were in memory at the last close, in bytes, see
+    /// [`crate::Builder::warm_from_last`].
     pub restored_bytes: u64,
-    /// Saved states that could not be used: torn, damaged, or of another database.
+    /// Warm states that could not be used, because they were torn, damaged, or of another database.
     pub refused_states: u64,
     /// Bytes appended to the log.
     pub log_bytes: u64,
@@ -64,18 +66,18 @@ pub struct Metrics {
     pub compaction_bytes: u64,
     /// Bytes of files written by imports.
     pub import_bytes: u64,
-    /// Flushes done.
+    /// Flushes that succeeded.
     pub flushes: u64,
-    /// Compactions done, files moved without rewriting not among them.
+    /// Compactions that succeeded. Files that were moved without rewriting them do not count.
     pub compactions: u64,
-    /// Files moved to a deeper level without rewriting.
+    /// Files that were moved to a deeper level without rewriting them.
     pub trivial_moves: u64,
     /// Files that nothing needs any more and that could not be removed yet. Later installs try again, and so does the next
     /// open.
     pub leftover_files: u64,
-    /// Attempts to remove such files, and to renew a manifest that has grown, that failed and are made again.
+    /// Failed attempts to remove such files, or to renew a manifest that has grown. They are made again.
     pub failed_cleanups: u64,
-    /// Time commits were slowed because background work was behind, in microseconds.
+    /// How long commits were slowed down because background work was behind, in microseconds.
     pub slowed_micros: u64,
     /// Commits, flushes and imports that waited because level 0 of a table had too many files.
     pub level0_stalls: u64,
@@ -97,11 +99,11 @@ pub struct Metrics {
     pub scrub_rounds: u64,
     /// Pages that the scrub found damaged.
     pub damaged_pages: u64,
-    /// Snapshots and ranges that keep a version.
+    /// Snapshots and ranges that pin a version.
     pub pinned_versions: usize,
-    /// Files in all tables.
+    /// Files of all tables.
     pub files: u64,
-    /// Their bytes.
+    /// The length of these files, in bytes.
     pub file_bytes: u64,
 }
 
@@ -163,77 +165,77 @@ impl Metrics {
         }
     }
 
-    /// Memory by owner: what the process has grown by for this database, and for those that share its cache.
+    /// Memory by owner: how much more memory the process uses for this database, and for those that share its cache.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// Bytes of pages of one kind in memory.
+    /// Memory of the pages of one kind, in bytes.
     pub fn cached_bytes(&self, kind: PageKind) -> u64 {
         self.cache.bytes_of(kind)
     }
 }
 
-/// Sizes of a table: of its files from the manifest, of its pages in memory from the cache. Rows in memory are not counted
-/// but where it says so; a key in several files is counted in each.
+/// Sizes of a table, from [`Table::stats`](crate::Table::stats): of its files, as the manifest has them, and of its pages in
+/// memory. Only the fields about memtables count rows in memory. A key in several files counts in each of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableStats {
-    /// Newest versions in files.
+    /// Rows in files. Older versions are not counted.
     pub rows: u64,
-    /// Of these, erases.
+    /// Erases among these rows.
     pub erased_rows: u64,
-    /// Of the bytes of files, about those that belong to rows the table does not see: cut off by a removed range, or another
-    /// table's. A compaction leaves them behind. All other sizes here are of whole files.
+    /// About how many bytes of the files belong to rows that the table does not see, because a removed range has cut them off,
+    /// or because another table has them. A compaction does not copy them. All other sizes are those of whole files.
     pub unseen_bytes: u64,
     /// Older versions in files.
     pub history_rows: u64,
-    /// Data pages, of the main column group where there are several.
+    /// Data pages; of the main column group if there are several.
     pub data_pages: u64,
     /// Stored bytes of data pages.
     pub data_bytes: u64,
-    /// Stored bytes of pages of the other column groups, newest versions.
+    /// Stored bytes of pages of the other column groups with newest versions.
     pub group_bytes: u64,
-    /// Stored bytes of pages of the other column groups, older versions.
+    /// Stored bytes of pages of the other column groups with older versions.
     pub group_history_bytes: u64,
-    /// Column groups, the main one first; none if values are whole.
+    /// The column groups, the main one first; empty if values are whole.
     pub groups: Vec<GroupStats>,
-    /// Stored bytes of all indexes, of both kinds where files have both.
+    /// Stored bytes of all indexes. If a file has both kinds, both count.
     pub index_bytes: u64,
-    /// Of these, B-trees.
+    /// Stored bytes of B-trees.
     pub btree_bytes: u64,
-    /// Of these, flat lists.
+    /// Stored bytes of flat indexes.
     pub flat_bytes: u64,
-    /// Stored bytes of filters; the nodes above them count with the indexes.
+    /// Stored bytes of filters. The nodes above them count as indexes.
     pub filter_bytes: u64,
-    /// Stored bytes of older versions, those in pages of other column groups not among them.
+    /// Stored bytes of older versions, without those in pages of other column groups.
     pub history_bytes: u64,
     /// Stored bytes of values outside data pages.
     pub value_bytes: u64,
     /// Stored bytes of range erases.
     pub range_erase_bytes: u64,
-    /// Bytes of keys and values as they were given.
+    /// Bytes of keys and values, before compression.
     pub user_bytes: u64,
-    /// Files.
+    /// Files of the table.
     pub files: u64,
-    /// Bytes of files.
+    /// The length of these files, in bytes.
     pub file_bytes: u64,
-    /// Levels with files, from the top.
+    /// The levels that have files, from level 0 down.
     pub levels: Vec<LevelStats>,
-    /// Index pages between the manifest and a data page, in the tallest file.
+    /// How many index pages lie between the manifest and a data page, in the tallest file.
     pub index_height: u8,
-    /// Rows not yet in files, all versions counted.
+    /// Rows that are not in files yet, all versions counted.
     pub memtable_rows: u64,
-    /// Their memory in bytes.
+    /// The memory of these rows, in bytes.
     pub memtable_bytes: u64,
-    /// Memory of index nodes and flat indexes. As the three below it counts what the cache keeps of the table's files;
-    /// together they are all of its pages.
+    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes count the pages of the table's files that
+    /// are in memory. Together they are all of them.
     pub cached_index_bytes: u64,
-    /// Memory of data pages, of pages of column groups, of values outside them and of range erases.
+    /// Memory of data pages, pages of column groups, values outside pages and range erases, in bytes.
     pub cached_data_bytes: u64,
-    /// Memory of pages of older versions.
+    /// Memory of pages of older versions, in bytes.
     pub cached_history_bytes: u64,
-    /// Memory of filters.
+    /// Memory of filters, in bytes.
     pub cached_filter_bytes: u64,
 }
 
@@ -242,7 +244,7 @@ pub struct TableStats {
 pub struct GroupStats {
     /// Its name.
     pub name: String,
-    /// Stored bytes of its pages with newest versions; of the main group these are the data pages, with the keys.
+    /// Stored bytes of its pages with newest versions. For the main group these are the data pages, which also have the keys.
     pub data_bytes: u64,
     /// Stored bytes of its pages with older versions.
     pub history_bytes: u64,
@@ -251,11 +253,11 @@ pub struct GroupStats {
 /// Sizes of a level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LevelStats {
-    /// Its number.
+    /// The number of the level.
     pub level: usize,
     /// Files in it.
     pub files: u64,
-    /// Their bytes.
+    /// The length of these files, in bytes.
     pub bytes: u64,
     /// Rows in them.
     pub rows: u64,
@@ -280,7 +282,7 @@ impl TableStats {
                 here.rows += file.sst.rows().count();
                 stats.unseen_bytes += file.bytes() - file.sst.visible_bytes().min(file.bytes());
                 if let Some(main) = meta.main {
-                    // Of a file seen in part, a share.
+                    // If the table sees a part of the file, it counts the same share of the erases.
                     let erased = u128::from(main.totals.erased) * u128::from(file.sst.rows().count());
                     stats.erased_rows += (erased / u128::from(main.totals.rows.max(1))) as u64;
                     stats.data_pages += main.data_pages;

@@ -1,16 +1,16 @@
-//! Something wrong that a check or a scrub found.
+//! A problem that a check or a scrub found. It does not know how it was found.
 
 use crate::error::Error;
 use std::path::PathBuf;
 
-/// Something a check found wrong.
+/// Damage that a check or the background scrub found.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// Whose file it is.
+    /// The name of a table that sees the file.
     pub table: String,
     /// The file.
     pub file: PathBuf,
-    /// What is wrong.
+    /// What is wrong, with page and offset.
     pub error: Error,
 }
 

@@ -1,10 +1,10 @@
-//! A background scrub: every page of every file is read from disk and compared with its checksum, at a stated rate, again
-//! and again. Pages in memory are read from disk all the same, so that damage shows before they are needed, and none is
-//! brought to memory or kept there but index nodes that are on the way. It does not compare pages with one another; `check`
-//! does.
+//! The background scrub: reads every page of every file from disk, again and again, at a given rate, and verifies its checksum.
+//! It also reads pages that are in memory, so that damage on disk is found before they are needed. It loads nothing into the
+//! cache except the pages that tell it what is below them, and these are not admitted. It does not compare pages with each
+//! other; `check` does.
 //!
-//! A round goes through the files in the order of their numbers, and through the trees of each. A round is begun at most once
-//! an hour. Between two pieces of work, which are small, the job is not running and has no thread.
+//! A round goes through the files in the order of their numbers, and through all trees of each file. At most one round begins
+//! in an hour. The job works in small pieces. Between them it does not run and has no thread.
 
 use super::problem::Problem;
 use crate::core::Core;
@@ -17,24 +17,24 @@ use pages::{Address, Admit, PageKind, PageSource, Reason, Session, retry};
 use sst::{Branch, TreeKind};
 use std::time::Duration;
 
-/// Bytes of a piece of work at most, beside its last page.
+/// A piece of work ends when it has read this many bytes.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// From the beginning of a round to that of the next, at least.
+/// The shortest time from the beginning of a round to the beginning of the next.
 const ROUND: Duration = Duration::from_secs(3_600);
 
-/// Between two looks at a database that has no files yet.
+/// If a database has no files yet, the scrub looks again after this time.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Where a scrub is.
+/// How far a scrub is.
 #[derive(Debug, Default)]
 struct ScrubProgress {
     /// When the round began; `None` between two rounds.
     began: Option<Duration>,
-    /// When the last one began.
+    /// When the last round began.
     last_began: Option<Duration>,
-    /// The file that was done last.
-    done: Option<u64>,
+    /// The number of the last file that the round has begun.
+    last_file: Option<u64>,
     walk: Option<Walk>,
 }
 
@@ -43,13 +43,13 @@ struct Walk {
     table: String,
     file: Arc<DbFile>,
     raw: Arc<dyn File>,
-    /// What is left, the next last.
-    left: Vec<UnreadPage>,
+    /// The pages that are known and not read yet. The next one is the last.
+    unread: Vec<UnreadPage>,
 }
 
 impl std::fmt::Debug for Walk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Walk").field("file", &self.file.number).field("left", &self.left.len()).finish()
+        f.debug_struct("Walk").field("file", &self.file.number).field("unread", &self.unread.len()).finish()
     }
 }
 
@@ -64,13 +64,13 @@ enum UnreadPage {
 #[derive(Debug)]
 pub struct ScrubJob {
     core: Weak<Core>,
-    place: Mutex<ScrubProgress>,
+    progress: Mutex<ScrubProgress>,
 }
 
 impl ScrubJob {
     /// For this database.
     pub fn new(core: Weak<Core>) -> Self {
-        Self { core, place: Mutex::default() }
+        Self { core, progress: Mutex::default() }
     }
 }
 
@@ -81,7 +81,7 @@ impl Job for ScrubJob {
         if rate == 0 || core.background.is_closing() {
             return Polled::Idle;
         }
-        let read = piece(&core, &mut self.place.lock(), PIECE_BYTES.min(rate));
+        let read = piece(&core, &mut self.progress.lock(), PIECE_BYTES.min(rate));
         let wait = match read {
             ScrubPiece::Read(bytes) => {
                 Duration::from_nanos((u128::from(bytes) * 1_000_000_000 / u128::from(rate)) as u64)
@@ -100,32 +100,32 @@ enum ScrubPiece {
     RoundIsOver(Duration),
 }
 
-/// Reads some pages, until they are `most_bytes` together.
-fn piece(core: &Core, place: &mut ScrubProgress, most_bytes: u64) -> ScrubPiece {
+/// Reads pages until they have `most_bytes` together, or the round is over.
+fn piece(core: &Core, progress: &mut ScrubProgress, most_bytes: u64) -> ScrubPiece {
     let damage = &core.background.damage;
     let now = core.env.machine.clock.now();
-    if place.began.is_none() {
-        let next = place.last_began.map_or(now, |last| last + ROUND);
+    if progress.began.is_none() {
+        let next = progress.last_began.map_or(now, |last| last + ROUND);
         if next > now {
             return ScrubPiece::RoundIsOver(next - now);
         }
         if next_file(core, None).is_none() {
             return ScrubPiece::RoundIsOver(LOOK);
         }
-        (place.began, place.last_began, place.done) = (Some(now), Some(now), None);
+        (progress.began, progress.last_began, progress.last_file) = (Some(now), Some(now), None);
     }
     let mut bytes = 0;
     while bytes < most_bytes {
-        let mut walk = match place.walk.take() {
+        let mut walk = match progress.walk.take() {
             Some(walk) => walk,
-            None => match next_file(core, place.done) {
+            None => match next_file(core, progress.last_file) {
                 Some((table, file)) => {
-                    place.done = Some(file.number);
-                    // Looks whether it is there.
+                    progress.last_file = Some(file.number);
+                    // This finds out whether the file exists.
                     match file.sst.file.len() {
                         Ok(_) => begin(table, file),
                         Err(error) => {
-                            // One that a compaction has removed meanwhile is none of the database any more.
+                            // If a compaction has removed it meanwhile, this is no damage.
                             if !file.sst.file.is_dead() {
                                 let problem = Problem { table, file: file.path().to_owned(), error: error.into() };
                                 damage.add(&core.env, problem);
@@ -135,54 +135,54 @@ fn piece(core: &Core, place: &mut ScrubProgress, most_bytes: u64) -> ScrubPiece 
                     }
                 }
                 None => {
-                    place.began = None;
+                    progress.began = None;
                     damage.rounds.fetch_add(1, Ordering::Relaxed);
                     break;
                 }
             },
         };
-        let Some(left) = walk.left.pop() else { continue };
+        let Some(page) = walk.unread.pop() else { continue };
         if walk.file.sst.file.is_dead() {
             continue;
         }
-        bytes += walk.step(core, left);
-        place.walk = Some(walk);
+        bytes += walk.step(core, page);
+        progress.walk = Some(walk);
     }
     damage.bytes.fetch_add(bytes, Ordering::Relaxed);
     ScrubPiece::Read(bytes)
 }
 
-/// The file with the least number above `done`.
-fn next_file(core: &Core, done: Option<u64>) -> Option<(String, Arc<DbFile>)> {
+/// The file with the least number above `last`, and the name of its table.
+fn next_file(core: &Core, last: Option<u64>) -> Option<(String, Arc<DbFile>)> {
     let view = core.views.newest();
     let files = view.files.tables.values().flat_map(|table| table.files().map(move |(_, file)| (table, file)));
-    let next = files.filter(|(_, file)| done.is_none_or(|done| file.number > done));
+    let next = files.filter(|(_, file)| last.is_none_or(|last| file.number > last));
     next.min_by_key(|(_, file)| file.number).map(|(table, file)| (table.info.name.clone(), file.clone()))
 }
 
 fn begin(table: String, file: Arc<DbFile>) -> Walk {
     let trees: Vec<TreeKind> = file.sst.meta.trees().map(|(kind, _)| kind).collect();
     let tops = trees.into_iter().filter_map(|kind| Some(UnreadPage::Branch(kind, file.sst.top(kind)?)));
-    let left = tops.collect();
+    let unread = tops.collect();
     let raw = file.sst.file.around_cache();
-    Walk { table, file, raw, left }
+    Walk { table, file, raw, unread }
 }
 
 impl Walk {
-    /// Reads a page and notes what is below it; how many bytes that took.
-    fn step(&mut self, core: &Core, left: UnreadPage) -> u64 {
-        let (at, kind) = match &left {
+    /// Reads a page, notes the pages below it, and returns how many bytes it has read.
+    fn step(&mut self, core: &Core, page: UnreadPage) -> u64 {
+        let (at, kind) = match &page {
             UnreadPage::Branch(_, branch) => (branch.subtree.address, branch.kind),
             UnreadPage::Value(at) => (*at, PageKind::Value),
         };
-        if let Err(error) = self.compare(&at, kind).and_then(|()| self.go_below(core, left)) {
+        if let Err(error) = self.compare(&at, kind).and_then(|()| self.go_below(core, page)) {
             let file = self.file.path().to_owned();
             core.background.damage.add(&core.env, Problem { table: self.table.clone(), file, error: error.into() });
         }
         u64::from(at.bytes)
     }
 
-    /// Reads the page from disk, whatever is in memory.
+    /// Reads a page from disk, even if it is in memory, and verifies it.
     fn compare(&self, at: &Address, kind: PageKind) -> pages::Result<()> {
         let sst = &self.file.sst;
         let start = at.offset / os::BLOCK_BYTES as u64 * os::BLOCK_BYTES as u64;
@@ -197,9 +197,9 @@ impl Walk {
         decoded.map(|_| ()).map_err(|why| sst.file.corrupt(kind, at.offset, why))
     }
 
-    /// Notes the pages below a node and the values outside a page of rows.
-    fn go_below(&mut self, core: &Core, left: UnreadPage) -> pages::Result<()> {
-        let UnreadPage::Branch(tree, branch) = left else { return Ok(()) };
+    /// Notes the pages below a node, or the values outside pages to which a page of rows refers.
+    fn go_below(&mut self, core: &Core, page: UnreadPage) -> pages::Result<()> {
+        let UnreadPage::Branch(tree, branch) = page else { return Ok(()) };
         // Filters and range erases refer to nothing.
         if branch.subtree.level == 0 && matches!(tree, TreeKind::Filter | TreeKind::RangeErases) {
             return Ok(());
@@ -208,10 +208,10 @@ impl Walk {
         let session = Session::new(&core.env.cache, Reason::Check, Admit::Pass);
         let page = retry(&session, || session.page(sst.file.at(&branch.subtree.address, branch.kind)))?;
         if branch.subtree.level == 0 {
-            self.left.extend(sst.values_outside(tree, &page).into_iter().map(UnreadPage::Value));
+            self.unread.extend(sst.values_outside(tree, &page).into_iter().map(UnreadPage::Value));
         } else {
             let below = sst.branches(tree, &branch, &page)?;
-            self.left.extend(below.into_iter().rev().map(|branch| UnreadPage::Branch(tree, branch)));
+            self.unread.extend(below.into_iter().rev().map(|branch| UnreadPage::Branch(tree, branch)));
         }
         Ok(())
     }

@@ -10,12 +10,13 @@ use super::table_files::TableFiles;
 use super::table_info::{TableId, TableInfo};
 use super::tables::Tables;
 use crate::error::{Error, Result};
+use crate::options::TableOptions;
 use crate::release::{Format, Release};
 use os::sync::Arc;
 use pages::PagedFile;
 use rpds::RedBlackTreeMap;
 use sst::format::features;
-use sst::{KeyBounds, Version};
+use sst::{KeyBounds, Slice, Version};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::Display;
@@ -84,85 +85,20 @@ impl FileSet {
         match edit {
             Edit::Database(id) => self.database = *id,
             Edit::Epoch(epoch) => self.epoch = *epoch,
-            Edit::Table { id, name, options } => {
-                self.next_table = self.next_table.max(not_last(id.0, u32::MAX, "table id")? + 1);
-                let info = Arc::new(TableInfo { id: *id, name: name.clone(), options: options.clone(), since: 0 });
-                if self.tables.contains_key(id) || self.tables.named(name).is_some() {
-                    return Err(format!("table {}, {name:?}, is created twice", id.0).into());
-                }
-                self.tables.insert(TableFiles { info, levels: Default::default() });
-            }
-            Edit::AlterTable { id, since, options } => {
-                self.next_number = self.next_number.max(not_last(*since, u64::MAX, "file number")?);
-                let table = self.table(*id)?;
-                if table.info.options.groups != options.groups {
-                    return Err(format!("the groups of table {} change", id.0).into());
-                }
-                if table.info.options.in_memory != options.in_memory {
-                    table.files().for_each(|(_, file)| file.sst.file.keep(options.in_memory));
-                }
-                let (name, options) = (table.info.name.clone(), options.clone());
-                let info = Arc::new(TableInfo { id: *id, name, options, since: *since });
-                self.change(*id, |table| table.info = info)?;
-            }
+            Edit::Table { id, name, options } => self.add_table(*id, name, options)?,
+            Edit::AlterTable { id, since, options } => self.alter_table(*id, *since, options)?,
             Edit::DropTable(id) => {
                 let table = self.tables.remove(id).ok_or(EditRefusal::NoTable(*id))?;
                 table.files().for_each(|(_, file)| self.hide(file, removed));
             }
-            Edit::AddFile(NewFile { table, level, number, epoch, version_offset, meta }) => {
-                let next_number = not_last(number.saturating_add(1), u64::MAX, "file number")?;
-                self.next_number = self.next_number.max(next_number);
-                let newest = meta.newest.0.checked_add(*version_offset);
-                let newest = newest.ok_or_else(|| "the versions of a file overflow".to_owned())?;
-                not_last(newest, u64::MAX, "version")?;
-                let info = &self.table(*table)?.info;
-                let (expected, found) = (info.options.groups.len().max(1), 1 + meta.groups.len());
-                if found != expected {
-                    let file = sst_name(*number, *epoch);
-                    let why =
-                        format!("rows of {file} have {found} parts, those of table {} have {expected}", info.name);
-                    return Err(why.into());
-                }
-                let in_memory = info.options.in_memory;
-                let file = opener.open(*number, *epoch, *version_offset, meta.clone());
-                if in_memory {
-                    file.sst.file.keep(true);
-                }
-                self.add_file(*table, *level, file)?;
-            }
+            Edit::AddFile(new) => self.add_new_file(new, opener)?,
             Edit::RemoveFile { table, level, number } => {
                 let file = self.take_file(*table, *level, *number)?;
                 self.hide(&file, removed);
             }
-            Edit::ShareFile { table, level, number, to } => {
-                let file = self.find_file(*table, *level, *number)?.clone();
-                let (from, to_groups) = (self.table(*table)?, self.table(*to)?);
-                if from.info.options.groups != to_groups.info.options.groups {
-                    return Err(format!("tables {} and {} have other groups, they share no file", table.0, to.0).into());
-                }
-                if to_groups.info.options.in_memory {
-                    file.sst.file.keep(true);
-                }
-                let slice = file.sst.slice.as_deref().cloned();
-                self.add_file(*to, *level, Arc::new(file.sliced(slice)))?;
-                let others = self.shared.get(number).map_or(0, |others| *others);
-                self.shared.insert_mut(*number, others + 1);
-            }
+            Edit::ShareFile { table, level, number, to } => self.share_file((*table, *level, *number), *to)?,
             Edit::SliceFile { table, level, number, slice } => {
-                let file = self.find_file(*table, *level, *number)?;
-                if let Some(slice) = slice {
-                    let rows = file.sst.meta.rows();
-                    if slice.rows.last().is_some_and(|last| last >= rows) {
-                        return Err(format!("a slice of file {number} has rows beyond its {rows}").into());
-                    }
-                    if slice.bounds.high.as_ref().is_some_and(|high| *high < slice.bounds.low) {
-                        return Err(format!("a slice of file {number} ends before it begins").into());
-                    }
-                }
-                let sliced = Arc::new(file.sliced(slice.clone()));
-                // A bound has moved inward, so the place of the file in its level may have changed.
-                self.take_file(*table, *level, *number)?;
-                self.add_file(*table, *level, sliced)?;
+                self.slice_file((*table, *level, *number), slice.as_ref())?;
             }
             Edit::MoveFile { table, level, number, to } => {
                 let file = self.take_file(*table, *level, *number)?;
@@ -181,6 +117,89 @@ impl FileSet {
             Edit::WrittenFor(release) => self.written_for = Some(release.clone()),
         }
         Ok(())
+    }
+
+    fn add_table(&mut self, id: TableId, name: &str, options: &TableOptions) -> Result<(), EditRefusal> {
+        self.next_table = self.next_table.max(not_last(id.0, u32::MAX, "table id")? + 1);
+        let info = Arc::new(TableInfo { id, name: name.to_owned(), options: options.clone(), since: 0 });
+        if self.tables.contains_key(&id) || self.tables.named(name).is_some() {
+            return Err(format!("table {}, {name:?}, is created twice", id.0).into());
+        }
+        self.tables.insert(TableFiles { info, levels: Default::default() });
+        Ok(())
+    }
+
+    fn alter_table(&mut self, id: TableId, since: u64, options: &TableOptions) -> Result<(), EditRefusal> {
+        self.next_number = self.next_number.max(not_last(since, u64::MAX, "file number")?);
+        let table = self.table(id)?;
+        if table.info.options.groups != options.groups {
+            return Err(format!("the groups of table {} change", id.0).into());
+        }
+        if table.info.options.in_memory != options.in_memory {
+            table.files().for_each(|(_, file)| file.sst.file.keep(options.in_memory));
+        }
+        let info = Arc::new(TableInfo { id, name: table.info.name.clone(), options: options.clone(), since });
+        self.change(id, |table| table.info = info)
+    }
+
+    fn add_new_file(&mut self, new: &NewFile, opener: &FileOpener) -> Result<(), EditRefusal> {
+        let NewFile { table, level, number, epoch, version_offset, meta } = new;
+        let next_number = not_last(number.saturating_add(1), u64::MAX, "file number")?;
+        self.next_number = self.next_number.max(next_number);
+        let newest = meta.newest.0.checked_add(*version_offset);
+        let newest = newest.ok_or_else(|| "the versions of a file overflow".to_owned())?;
+        not_last(newest, u64::MAX, "version")?;
+        let info = &self.table(*table)?.info;
+        let (expected, found) = (info.options.groups.len().max(1), 1 + meta.groups.len());
+        if found != expected {
+            let file = sst_name(*number, *epoch);
+            let why = format!("rows of {file} have {found} parts, those of table {} have {expected}", info.name);
+            return Err(why.into());
+        }
+        let in_memory = info.options.in_memory;
+        let file = opener.open(*number, *epoch, *version_offset, meta.clone());
+        if in_memory {
+            file.sst.file.keep(true);
+        }
+        self.add_file(*table, *level, file)
+    }
+
+    /// Lets the table `to` see a file that a table sees already: the part that this one sees, in the same level.
+    fn share_file(&mut self, (table, level, number): (TableId, u8, u64), to: TableId) -> Result<(), EditRefusal> {
+        let file = self.find_file(table, level, number)?.clone();
+        let (from, to_table) = (self.table(table)?, self.table(to)?);
+        if from.info.options.groups != to_table.info.options.groups {
+            return Err(format!("tables {} and {} have other groups, they share no file", table.0, to.0).into());
+        }
+        if to_table.info.options.in_memory {
+            file.sst.file.keep(true);
+        }
+        let slice = file.sst.slice.as_deref().cloned();
+        self.add_file(to, level, Arc::new(file.sliced(slice)))?;
+        let others = self.shared.get(&number).map_or(0, |others| *others);
+        self.shared.insert_mut(number, others + 1);
+        Ok(())
+    }
+
+    fn slice_file(
+        &mut self,
+        (table, level, number): (TableId, u8, u64),
+        slice: Option<&Slice>,
+    ) -> Result<(), EditRefusal> {
+        let file = self.find_file(table, level, number)?;
+        if let Some(slice) = slice {
+            let rows = file.sst.meta.rows();
+            if slice.rows.last().is_some_and(|last| last >= rows) {
+                return Err(format!("a slice of file {number} has rows beyond its {rows}").into());
+            }
+            if slice.bounds.high.as_ref().is_some_and(|high| *high < slice.bounds.low) {
+                return Err(format!("a slice of file {number} ends before it begins").into());
+            }
+        }
+        let sliced = Arc::new(file.sliced(slice.cloned()));
+        // A bound has moved inward, so the place of the file in its level may have changed.
+        self.take_file(table, level, number)?;
+        self.add_file(table, level, sliced)
     }
 
     /// Refuses a database that already has a file that `release` cannot read: nothing that is written from now on would make the

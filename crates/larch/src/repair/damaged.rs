@@ -142,19 +142,8 @@ impl DamagedDatabase {
             newest_before = newest_before.max(if meta.newest == Version::MAX { 0 } else { meta.newest.0 });
             let epoch = name.trim_end_matches(".sst").split('-').nth(1).and_then(|epoch| epoch.parse().ok());
             let group_count = meta.groups.len();
-            let source = self.tables.entry(id).or_insert_with(|| {
-                let name = table_name.unwrap_or_else(|| format!("table-{}", id.0));
-                let groups = groups.unwrap_or_else(|| match group_count {
-                    0 => Vec::new(),
-                    more => (0..=more).map(|group| format!("group-{group}")).collect(),
-                });
-                report
-                    .guesses
-                    .push(format!("table {name:?} is known from the footers of its files; its options are not"));
-                let options = TableOptions { groups, ..TableOptions::default() };
-                let options = if options.check().is_ok() { options } else { TableOptions::default() };
-                DamagedTable { name, options, files: Vec::new() }
-            });
+            let source =
+                self.tables.entry(id).or_insert_with(|| from_footer(id, table_name, groups, group_count, report));
             if source.options.groups.len().max(1) != 1 + group_count {
                 let why = format!(
                     "its rows have {} parts, those of the table {}",
@@ -200,6 +189,25 @@ impl DamagedDatabase {
             }
         }
     }
+}
+
+/// A table that is known only from the footer of a file, without files so far.
+fn from_footer(
+    id: TableId,
+    name: Option<String>,
+    groups: Option<Vec<String>>,
+    group_count: usize,
+    report: &mut RepairReport,
+) -> DamagedTable {
+    let name = name.unwrap_or_else(|| format!("table-{}", id.0));
+    let groups = groups.unwrap_or_else(|| match group_count {
+        0 => Vec::new(),
+        more => (0..=more).map(|group| format!("group-{group}")).collect(),
+    });
+    report.guesses.push(format!("table {name:?} is known from the footers of its files; its options are not"));
+    let options = TableOptions { groups, ..TableOptions::default() };
+    let options = if options.check().is_ok() { options } else { TableOptions::default() };
+    DamagedTable { name, options, files: Vec::new() }
 }
 
 /// Reads the manifest up to its first damage. Returns its file set, and whether it is undamaged. Damage of the manifest alone

@@ -1,4 +1,4 @@
-//! An explanation as text for people.
+//! Prints an explanation as text for people. It does not know how the explanation was made.
 
 use super::{Explained, ExplainedFile, ExplainedPages, Explanation, PageVisit, Verdict};
 use std::fmt;
@@ -28,7 +28,7 @@ impl fmt::Display for Explanation {
         writeln!(
             f,
             "{:>5} {:>6} {:>10} {:>12}  {:<15} {:<13} {:>6} {:>6} {:>6} {:>11}",
-            "level", "file", "rows", "bytes", "came to", "pages", "hits", "faults", "ahead", "bytes read"
+            "level", "file", "rows", "bytes", "outcome", "pages", "hits", "faults", "ahead", "bytes read"
         )?;
         self.files.iter().try_for_each(|file| write_file(file, f))?;
         let shared: u64 = self.pages().map(|pages| pages.shared).sum();

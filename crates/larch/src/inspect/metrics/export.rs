@@ -1,17 +1,17 @@
-//! Metrics as text for other programs: JSON, and the exposition format of Prometheus. It knows names, not how anything is
-//! counted.
+//! Metrics as text for other programs: JSON, and the exposition format of Prometheus. It knows names, and does not know how
+//! anything is counted.
 //!
-//! Both are written from one list, so that they say the same: a name, what it is, and its values, of which there are several
-//! where a label tells them apart.
+//! Both are written from one list, so that they agree. An entry has a name, a description and its values. If it has several
+//! values, labels tell them apart.
 
 use super::Metrics;
 use pages::PageKind;
 use pages::counters::{Pages, Reason};
 use std::fmt::Write;
 
-/// One number by its names, and by labels where there are several.
+/// A metric with its values. If there are several, labels tell them apart.
 struct Family {
-    /// Without the engine's name before it and the unit of counters behind it.
+    /// Its name, without `larch_` before it and `_total` after it.
     name: &'static str,
     help: &'static str,
     kind: MetricKind,
@@ -20,9 +20,9 @@ struct Family {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MetricKind {
-    /// Only grows.
+    /// It only grows.
     Counter,
-    /// Is what it is now.
+    /// It grows and shrinks.
     Gauge,
 }
 
@@ -33,16 +33,16 @@ struct Sample {
 
 impl Sample {
     fn labelled(labels: &[(&'static str, &str)], value: u64) -> Self {
-        // Names of kinds are for people and may have spaces.
+        // The names of kinds are made for people and may have spaces.
         let labels = labels.iter().map(|&(name, value)| (name, value.replace(' ', "_")));
         Self { labels: labels.collect(), value }
     }
 }
 
 impl Metrics {
-    /// The numbers as a JSON object: a member for each metric of [`Metrics::to_prometheus`], without `larch_` before its
-    /// name and `_total` behind it. Its value is a number, or for a metric with labels an array of objects with the labels and
-    /// `value`. All numbers are whole and below 2^64; readers that take them for floating point lose what is beyond 2^53.
+    /// The metrics as a JSON object. It has a member for each metric of [`Metrics::to_prometheus`], without `larch_` before its
+    /// name and `_total` after it. Its value is a number or, if the metric has labels, an array of objects with the labels and
+    /// `value`. All numbers are whole and below 2^64. A reader that takes them as floating point numbers rounds those above 2^53.
     pub fn to_json(&self) -> String {
         let mut out = String::from("{");
         for (i, family) in self.families().iter().enumerate() {
@@ -67,8 +67,9 @@ impl Metrics {
         out
     }
 
-    /// The numbers in the text format of Prometheus, version 0.0.4: to be served as `text/plain; version=0.0.4`. Names
-    /// begin with `larch_`; those of counters end with `_total`. Labels: `owner` of memory, `kind` and `reason` of pages.
+    /// The metrics in the text format of Prometheus, version 0.0.4, which is served as `text/plain; version=0.0.4`. All names
+    /// begin with `larch_`, and those of counters end with `_total`. The labels are `owner` of memory, `kind` and `reason` of
+    /// pages, `reason` of written bytes and stalls, and `work` that failed.
     pub fn to_prometheus(&self) -> String {
         let mut out = String::new();
         for Family { name, help, kind, samples } in self.families() {
@@ -90,15 +91,20 @@ impl Metrics {
     }
 
     fn families(&self) -> Vec<Family> {
-        let one = |value| vec![Sample { labels: Vec::new(), value }];
-        let gauge = |name, help, value| Family { name, help, kind: MetricKind::Gauge, samples: one(value) };
-        let counter = |name, help, value| Family { name, help, kind: MetricKind::Counter, samples: one(value) };
+        let mut families = self.memory_families();
+        families.extend(self.read_families());
+        families.extend(self.write_families());
+        families.extend(self.state_families());
+        families
+    }
+
+    fn memory_families(&self) -> Vec<Family> {
         let owners = self.memory.owners();
         let kinds = PageKind::ALL.map(|kind| Sample::labelled(&[("kind", kind.name())], self.cached_bytes(kind)));
         vec![
             Family {
                 name: "memory_bytes",
-                help: "Memory by owner, the cache's of all databases that share it.",
+                help: "Memory by owner. The cache counts for all databases that share it.",
                 kind: MetricKind::Gauge,
                 samples: owners.map(|(owner, bytes)| Sample::labelled(&[("owner", owner)], bytes)).into(),
             },
@@ -109,17 +115,26 @@ impl Metrics {
                 kind: MetricKind::Gauge,
                 samples: kinds.into(),
             },
-            gauge("cache_budget_bytes", "What the cache may use.", self.cache.budget_bytes),
-            gauge("cache_used_bytes", "What the cache uses, pages being read among it.", self.cache.used_bytes),
-            gauge("cache_pinned_bytes", "Pages in memory that somebody refers to.", self.cache.pinned_bytes),
+            gauge("cache_budget_bytes", "Memory that the cache may use.", self.cache.budget_bytes),
+            gauge("cache_used_bytes", "Memory that the cache uses, with pages being read.", self.cache.used_bytes),
+            gauge("cache_pinned_bytes", "Pages in memory that are pinned.", self.cache.pinned_bytes),
             gauge("cache_held_bytes", "Pages kept for values that callers have.", self.cache.held_bytes),
             gauge("cache_cursor_bytes", "Pages kept by ranges that are being read.", self.cache.cursor_bytes),
             gauge("cache_kept_bytes", "Pages that stay because their tables are to be in memory.", self.kept_bytes),
             gauge("cache_in_flight_bytes", "Reserved for pages being read.", self.cache.in_flight_bytes),
-            gauge("cache_backed_bytes", "What the system has given for pages.", self.cache.backed_bytes),
+            gauge(
+                "cache_backed_bytes",
+                "Memory that the cache has from the system for pages.",
+                self.cache.backed_bytes,
+            ),
             gauge("cache_pages", "Pages in memory.", self.cache.frames),
+        ]
+    }
+
+    fn read_families(&self) -> Vec<Family> {
+        vec![
             gauge("cache_queued_sessions", "Readers that wait for room.", self.cache.queued as u64),
-            gauge("open_files", "Files open, kept or in use.", self.cache.open_files as u64),
+            gauge("open_files", "Files that are open, in use or not.", self.cache.open_files as u64),
             self.pages("page_hits", "Pages found in memory.", |pages| pages.hits),
             self.pages("page_reads", "Pages read from disk.", |pages| pages.faults),
             self.pages("page_read_bytes", "Bytes of the pages read from disk.", |pages| pages.read_bytes),
@@ -131,9 +146,14 @@ impl Metrics {
                     .map(|reason| Sample::labelled(&[("reason", reason.name())], self.pages.rounds(reason)))
                     .into(),
             },
+        ]
+    }
+
+    fn write_families(&self) -> Vec<Family> {
+        vec![
             Family {
                 name: "written_bytes",
-                help: "Bytes written by what wrote them.",
+                help: "Bytes written, by the work that wrote them.",
                 kind: MetricKind::Counter,
                 samples: [
                     ("log", self.log_bytes),
@@ -144,19 +164,15 @@ impl Metrics {
                 .map(|(reason, bytes)| Sample::labelled(&[("reason", reason)], bytes))
                 .into(),
             },
-            counter("flushes", "Flushes done.", self.flushes),
-            counter("compactions", "Compactions done.", self.compactions),
+            counter("flushes", "Flushes that succeeded.", self.flushes),
+            counter("compactions", "Compactions that succeeded.", self.compactions),
             counter("trivial_moves", "Files moved to a deeper level as they are.", self.trivial_moves),
             gauge("leftover_files", "Files that nothing needs and that could not be removed yet.", self.leftover_files),
-            counter(
-                "failed_cleanups",
-                "Attempts to remove a file or renew a manifest that are made again.",
-                self.failed_cleanups,
-            ),
-            counter("slowed_micros", "Time that commits were slowed, in microseconds.", self.slowed_micros),
+            counter("failed_cleanups", "Failed attempts to remove a file or renew a manifest.", self.failed_cleanups),
+            counter("slowed_micros", "How long commits were slowed down, in microseconds.", self.slowed_micros),
             Family {
                 name: "stalls",
-                help: "Commits that waited for background work, by what they waited for.",
+                help: "Commits that waited for background work, by the reason.",
                 kind: MetricKind::Counter,
                 samples: [("level0", self.level0_stalls), ("write_buffer", self.write_buffer_stalls)]
                     .map(|(reason, commits)| Sample::labelled(&[("reason", reason)], commits))
@@ -164,7 +180,7 @@ impl Metrics {
             },
             Family {
                 name: "stall_micros",
-                help: "How long they waited, in microseconds.",
+                help: "How long commits waited for background work, in microseconds.",
                 kind: MetricKind::Counter,
                 samples: [("level0", self.level0_stall_micros), ("write_buffer", self.write_buffer_stall_micros)]
                     .map(|(reason, micros)| Sample::labelled(&[("reason", reason)], micros))
@@ -178,19 +194,28 @@ impl Metrics {
                     .map(|(work, tries)| Sample::labelled(&[("work", work)], tries))
                     .into(),
             },
-            gauge("troubles", "Background work that failed and has not succeeded since.", self.troubles.len() as u64),
-            counter("restored_bytes", "Memory brought back as it was at the last close.", self.restored_bytes),
-            counter("refused_states", "Saved states of memory that could not be used.", self.refused_states),
-            counter("scrubbed_bytes", "Bytes read by the background scrub.", self.scrubbed_bytes),
-            counter("scrub_rounds", "Rounds of the background scrub through all files.", self.scrub_rounds),
-            counter("damaged_pages", "Pages that the background scrub found damaged.", self.damaged_pages),
-            gauge("pinned_versions", "Snapshots and ranges that keep a version.", self.pinned_versions as u64),
-            gauge("files", "Files of all tables.", self.files),
-            gauge("file_bytes", "Their bytes.", self.file_bytes),
         ]
     }
 
-    /// A count of pages by reason and kind; of those that never occurred nothing is said.
+    fn state_families(&self) -> Vec<Family> {
+        vec![
+            gauge("troubles", "Background work that failed and has not succeeded since.", self.troubles.len() as u64),
+            counter(
+                "restored_bytes",
+                "Memory of pages loaded because they were in memory at the last close.",
+                self.restored_bytes,
+            ),
+            counter("refused_states", "Warm states that could not be used.", self.refused_states),
+            counter("scrubbed_bytes", "Bytes read by the background scrub.", self.scrubbed_bytes),
+            counter("scrub_rounds", "Rounds of the background scrub through all files.", self.scrub_rounds),
+            counter("damaged_pages", "Pages that the background scrub found damaged.", self.damaged_pages),
+            gauge("pinned_versions", "Snapshots and ranges that pin a version.", self.pinned_versions as u64),
+            gauge("files", "Files of all tables.", self.files),
+            gauge("file_bytes", "Bytes of the files of all tables.", self.file_bytes),
+        ]
+    }
+
+    /// A count of pages by reason and kind, without the zeros.
     fn pages(&self, name: &'static str, help: &'static str, count: impl Fn(Pages) -> u64) -> Family {
         let both = Reason::ALL.into_iter().flat_map(|reason| PageKind::ALL.map(|kind| (reason, kind)));
         let counted = both.map(|(reason, kind)| (reason, kind, count(self.pages.pages(reason, kind))));
@@ -199,6 +224,14 @@ impl Metrics {
             .map(|(reason, kind, value)| Sample::labelled(&[("reason", reason.name()), ("kind", kind.name())], value));
         Family { name, help, kind: MetricKind::Counter, samples: samples.collect() }
     }
+}
+
+fn gauge(name: &'static str, help: &'static str, value: u64) -> Family {
+    Family { name, help, kind: MetricKind::Gauge, samples: vec![Sample { labels: Vec::new(), value }] }
+}
+
+fn counter(name: &'static str, help: &'static str, value: u64) -> Family {
+    Family { name, help, kind: MetricKind::Counter, samples: vec![Sample { labels: Vec::new(), value }] }
 }
 
 /// Appends to a string, which cannot fail.

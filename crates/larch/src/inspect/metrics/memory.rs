@@ -1,5 +1,5 @@
-//! Memory by owner. Whatever the engine keeps belongs to one owner, so that the sum is what the process grew by when the
-//! database was opened and worked with, but for what takes a few KiB however much there is to do.
+//! Memory by owner. All memory that the engine uses has one owner. So the sum is what the process has grown by since the database
+//! was opened, except for things that always take only a few KiB. It does not know how the memory is used.
 
 use super::cached::Cached;
 use crate::core::Core;
@@ -7,43 +7,44 @@ use crate::manifest::TableFiles;
 use os::sync::atomic::Ordering;
 use pages::cache::CacheUsage;
 
-/// What a range that is being read takes besides its pages: cursors, keys, and what its session notes. 2.4 KiB over one level.
+/// The memory of a range that is being read, without its pages, in bytes: cursors, keys, and what its session notes. Measured
+/// were 2.4 KiB with files in one level.
 const RANGE_BYTES: u64 = 3 << 10;
 
-/// Memory of a database at one moment, by owner, in bytes. What is in the cache is that of all databases that share it.
+/// The memory of a database at one moment, by owner, in bytes. The sizes of the cache count all databases that share it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Memory {
-    /// Pages in memory: index nodes and flat indexes. What stands around a page in the cache's tables counts with it,
-    /// here and in the three below.
+    /// Index nodes and flat indexes in memory. Here and in the next three sizes each page counts with its entries in the tables
+    /// of the cache.
     pub cached_index_bytes: u64,
-    /// Pages in memory: data, parts of column groups, values outside them, range erases.
+    /// Data pages, parts of column groups, values outside pages and range erases in memory.
     pub cached_data_bytes: u64,
-    /// Pages in memory: older versions.
+    /// Pages of older versions in memory.
     pub cached_history_bytes: u64,
-    /// Pages in memory: filters.
+    /// Filters in memory.
     pub cached_filter_bytes: u64,
-    /// Reserved for pages that are being read.
+    /// Memory reserved for pages that are being read.
     pub in_flight_bytes: u64,
-    /// What the cache has and no page fills: memory of pages that went, tables with room for more. At least so much: pages
-    /// beyond 1 MiB and beyond the budget, whose memory is not the cache's own, hide as much of it.
+    /// Memory that the cache has and that no page uses: of evicted pages, and in tables that have room for more entries. It is
+    /// a lower bound: pages of more than 1 MiB, and pages beyond the budget, have other memory and hide as much of this.
     pub cache_spare_bytes: u64,
-    /// Rows not yet in files, with the lists that they stand in.
+    /// Rows that are not in files yet, with the lists that hold them.
     pub memtable_bytes: u64,
-    /// What the log keeps to lay out records in.
+    /// The buffers in which the log encodes records.
     pub log_buffer_bytes: u64,
-    /// Files being written by flushes, compactions and imports: open pages, closed index nodes, filters, range erases that
-    /// are being merged, and what is gathered for the disk. To 64 KiB a file or so.
+    /// Files that flushes, compactions and imports are writing: open pages, closed index nodes, filters, range erases that are
+    /// being merged, and bytes that are gathered for the disk. It is exact to about 64 KiB for each file.
     pub builder_bytes: u64,
-    /// Pages that compactions and merges of imports read, outside the cache.
+    /// Pages that compactions and merges of imports have read around the cache.
     pub compaction_bytes: u64,
-    /// Rows of imports that wait to be sorted, and what is known of their files.
+    /// Rows of imports that are to be sorted, and what is known of the files of imports.
     pub import_bytes: u64,
-    /// What is known of files and tables, and what the manifest keeps to lay out records in.
+    /// What is known of files and tables, and the buffers in which the manifest encodes records.
     pub manifest_bytes: u64,
-    /// Ranges being read, about, without their pages.
+    /// Ranges that are being read, without their pages, as an estimate.
     pub session_bytes: u64,
-    /// Of the pages in memory, those that somebody refers to. Not an owner.
+    /// Pages in memory that are pinned. They count above too, so this is no owner.
     pub pinned_bytes: u64,
 }
 
@@ -54,7 +55,7 @@ impl Memory {
         let load = |bytes: &os::sync::atomic::AtomicU64| bytes.load(Ordering::Relaxed);
         let files = view.files.tables.values().flat_map(|table| table.files());
         let files: u64 = files.map(|(_, file)| file.memory_bytes()).sum();
-        // A table is in two trees, with its name in one of them; a node is about 64 bytes besides.
+        // A table is in two trees, and its name in one of them. A node of a tree takes about 64 bytes more.
         let table =
             |table: &TableFiles| size_of_val(table) + size_of_val(&*table.info) + 2 * table.info.name.len() + 2 * 64;
         let tables: usize = view.files.tables.values().map(table).sum();
@@ -77,7 +78,7 @@ impl Memory {
     }
 
     /// Every owner with its bytes, named as in [`Metrics::to_json`](super::Metrics::to_json) and
-    /// [`Metrics::to_prometheus`](super::Metrics::to_prometheus). Nothing is in two of them.
+    /// [`Metrics::to_prometheus`](super::Metrics::to_prometheus). No memory counts for two owners.
     pub fn owners(&self) -> [(&'static str, u64); 13] {
         [
             ("cached_index", self.cached_index_bytes),
