@@ -1,7 +1,7 @@
 //! Any bytes as a log: a prefix of what was written, or an error that stays.
 #![no_main]
 
-use larch::fuzz::{BatchOps, HEADER_BYTES, Kind, LogReader, LogWriter, RECORD_HEADER_BYTES, RecordReader};
+use larch::fuzz::{BatchOps, HEADER_BYTES, LogKind, LogReader, LogWriter, RECORD_HEADER_BYTES, RecordReader};
 use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 use os::sim::SimDisk;
@@ -99,7 +99,7 @@ fn read(log: &[u8], known_end: Option<u64>) -> (Vec<u64>, bool) {
     let disk = SimDisk::new(0);
     let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
     file.write_at(log, 0).expect("the disk has room");
-    if let Ok(mut records) = RecordReader::open(&*disk, Path::new(PATH), Kind::WriteAhead, known_end) {
+    if let Ok(mut records) = RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, known_end) {
         let mut end = HEADER_BYTES as u64;
         while let Ok(Some(record)) = records.next_record() {
             assert_eq!(record.offset, end);

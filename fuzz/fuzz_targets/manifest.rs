@@ -2,7 +2,7 @@
 #![no_main]
 
 use larch::fuzz::{
-    EDIT_FIELDS, Edit, FileOpener, Framing, HEADER_BYTES, Header, Kind, Leftovers, ManifestLog, NewFile,
+    EDIT_FIELDS, Edit, FileOpener, Framing, HEADER_BYTES, Header, Leftovers, LogKind, ManifestLog, NewFile,
     RECORD_HEADER_BYTES, RecordWriter, TableId,
 };
 use larch::{FilterKind, Filters, TableOptions};
@@ -47,7 +47,7 @@ fuzz_target!(|bytes: &[u8]| {
 /// A manifest of these records.
 fn written(payloads: &[Vec<u8>]) -> Vec<u8> {
     let (machine, _) = Machine::simulated(0);
-    let header = Header { features: EDIT_FIELDS, ..Header::new(Kind::Manifest, LOG_ID, 1, None) };
+    let header = Header { features: EDIT_FIELDS, ..Header::new(LogKind::Manifest, LOG_ID, 1, None) };
     let mut writer = RecordWriter::create(&*machine.disk, Path::new(PATH), &header).expect("the disk works");
     for payload in payloads {
         writer.append(&[payload]).expect("the disk works");
