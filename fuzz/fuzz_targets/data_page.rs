@@ -3,9 +3,9 @@
 
 use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
-use sst::format::{OutsideValue, PageRows};
 use sst::format::data_page::{DataPageBuilder, Layout, validate};
 use sst::format::group_page::{self, GroupLayout, GroupPageBuilder};
+use sst::format::{OutsideValue, PageRows};
 use sst::{RowKind, Version};
 use std::collections::BTreeMap;
 

@@ -8,15 +8,15 @@ use os::sync::Arc;
 use os::{Access, BLOCK_BYTES, Disk};
 use pages::page::checksum;
 use pages::{Address, Flaky, PageKind, PagedFile, Resident, retry};
-use sst::format::{OutsideValue, PageRows};
 use sst::format::data_page::{self, Layout};
 use sst::format::group_page::{self, GroupLayout};
 use sst::format::node::{self, IndexNode};
+use sst::format::{OutsideValue, PageRows};
 use sst::precharge::{self, ReadPlan, Shares};
-use sst::stats::{self, Histogram, Metric, HistogramSource};
+use sst::stats::{self, Histogram, HistogramSource, Metric};
 use sst::{
-    BuildOptions, SstBuilder, Compression, Direction, DumpDetail, EraseCursor, FilterKind, GroupTrees, Groups, IndexKind, KeyRange,
-    Limits, Meta, Root, RowKind, RowRanges, Seek, Slice, Sst, SstCursor, Version,
+    BuildOptions, Compression, Direction, DumpDetail, EraseCursor, FilterKind, GroupTrees, Groups, IndexKind, KeyRange,
+    Limits, Meta, Root, RowKind, RowRanges, Seek, Slice, Sst, SstBuilder, SstCursor, Version,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -91,7 +91,9 @@ fn built(input: &mut Input<'_>) -> (Vec<u8>, Meta) {
     }
     let ends = starts.iter().skip(1).map(|end| Some(end.as_slice())).chain([None]);
     for (start, end) in starts.iter().zip(ends) {
-        builder.add_range_erase(&KeyRange { start: start.as_slice(), end }, &[Version(9), Version(4)]).expect("the disk has room");
+        builder
+            .add_range_erase(&KeyRange { start: start.as_slice(), end }, &[Version(9), Version(4)])
+            .expect("the disk has room");
     }
     let meta = builder.finish().expect("the disk has room");
     (disk.read_all(Path::new(PATH)).expect("the disk works"), meta)
