@@ -9,6 +9,9 @@ const STEPS: usize = 397;
 
 const SEEDS: u64 = 30;
 
+/// A table with files of different indexes is rare.
+const MIXED_SEEDS: u64 = 45;
+
 #[test]
 fn trees_and_flat_indexes_give_the_same_bytes() {
     let mut all = [Touched::default(); 2];
@@ -28,7 +31,7 @@ fn trees_and_flat_indexes_give_the_same_bytes() {
 #[test]
 fn tables_altered_from_index_to_index_give_the_same_bytes() {
     let mut mixed = [0, 0];
-    for seed in 0..SEEDS {
+    for seed in 0..MIXED_SEEDS {
         println!("seed {seed}");
         let mut options = TinyOptions::of(seed);
         // So that even small files have an index.
