@@ -22,13 +22,13 @@ use std::path::Path;
 /// open meanwhile. It uses at most 32 MiB for pages, and one record of a log or manifest at a time.
 ///
 /// ```
-/// # fn main() -> larch::Result<()> {
-/// # let directory = larch::doc::directory("dump");
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
 /// # let db = larch::Database::open(&directory)?;
 /// db.table("fruit")?.insert("apple", "red")?;
 /// db.flush()?;
 /// let mut text = Vec::new();
-/// for file in std::fs::read_dir(&directory).expect("the directory is there").flatten() {
+/// for file in std::fs::read_dir(&directory)?.flatten() {
 ///     if file.path().extension().is_some_and(|extension| extension == "sst") {
 ///         larch::dump(file.path(), larch::DumpDetail::Rows, &mut text)?;
 ///     }
