@@ -64,7 +64,7 @@ pub struct Allocated {
     pub bytes: u64,
     /// Bytes that were freed, perhaps allocated by another thread.
     pub freed_bytes: u64,
-    /// Bytes of the heap that the allocations take, as [`heap_bytes`] says.
+    /// Bytes of the heap that the allocations take, with what the allocator adds to each.
     pub heap_bytes: u64,
     /// Bytes of the heap that were freed.
     pub freed_heap_bytes: u64,

@@ -40,8 +40,8 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// [`Error::Io`] if the file cannot be read or `out` cannot be written; an error with page and offset if the file is damaged.
-/// What was printed before the damage is in `out`.
+/// [`Error::Page`] if the file cannot be read, if `out` cannot be written, or if an SST is damaged; [`Error::Log`] if a log or
+/// a manifest is damaged. What was printed before the damage is in `out`.
 pub fn dump(path: impl AsRef<Path>, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     dump_on(&Machine::real(), path.as_ref(), detail, out)
 }
