@@ -95,10 +95,10 @@ impl Streak {
     }
 
     /// The next row that is visible, and the same one again until the streak [advances](Self::advance): where in the
-    /// page its value lies. Its key replaces what is in `key`. Rows that are not visible are skipped. `None` at the
+    /// page its value lies, in 32 bits each so that it stays in registers. Its key replaces what is in `key`. Rows that are not visible are skipped. `None` at the
     /// end, and before a row whose value, or whose visible version, lies elsewhere; then `key` means nothing.
     #[inline]
-    pub fn next(&mut self, key: &mut Vec<u8>) -> Option<Range<usize>> {
+    pub fn next(&mut self, key: &mut Vec<u8>) -> Option<Range<u32>> {
         while !self.rows.is_empty() {
             let i = match self.direction {
                 Direction::Forward => self.rows.start,
@@ -112,7 +112,7 @@ impl Streak {
             }
             let is_erased = self.erased.is_some_and(|erased| version < erased);
             if is_visible && !is_erased && record.kind == RowKind::Put {
-                return Some(record.value_at..record.value_at + record.value_bytes);
+                return Some(record.value_at as u32..(record.value_at + record.value_bytes) as u32);
             }
             self.advance();
         }

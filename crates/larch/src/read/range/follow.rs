@@ -6,6 +6,12 @@ use pages::PageRef;
 use sst::{Direction, Streak};
 use std::ops::{Bound, Range};
 
+/// Where a value lies in its page, as a slice wants it.
+#[inline]
+pub(super) fn in_page(place: &Range<u32>) -> Range<usize> {
+    place.start as usize..place.end as usize
+}
+
 /// The next rows at one end of a range.
 pub(super) struct Following {
     streak: Streak,
@@ -14,7 +20,7 @@ pub(super) struct Following {
     /// The key of the next row. It becomes the bound of the end when the row is given.
     key: Vec<u8>,
     /// Where in the page the value of the row given last lies.
-    value: Range<usize>,
+    value: Range<u32>,
 }
 
 impl Following {
@@ -53,20 +59,20 @@ impl Following {
     /// Where in the page the value of the row given last lies.
     #[inline]
     pub fn value(&self) -> Range<usize> {
-        self.value.clone()
+        in_page(&self.value)
     }
 
     /// The next row: its key, the page, and where its value lies there. The same one again until it was
     /// [given](Self::give).
     #[inline]
-    pub fn next(&mut self) -> Option<(&[u8], &PageRef, Range<usize>)> {
+    pub fn next(&mut self) -> Option<(&[u8], &PageRef, Range<u32>)> {
         let place = self.streak.next(&mut self.key)?;
         Some((&self.key, self.streak.page(), place))
     }
 
     /// The next row, whose value lies at `place`, was given: `near`, the bound of this end, closes in on it.
     #[inline]
-    pub fn give(&mut self, place: Range<usize>, near: &mut Bound<Vec<u8>>) {
+    pub fn give(&mut self, place: Range<u32>, near: &mut Bound<Vec<u8>>) {
         self.streak.advance();
         self.value = place;
         match near {

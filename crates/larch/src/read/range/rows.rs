@@ -14,7 +14,7 @@ use super::super::row::{RowLoader, RowRef, Spot};
 use super::super::view::{TableView, View};
 use super::super::{PartList, Tried};
 use super::ends::{End, PAGES_SHARE, PLACES_SHARE, Registered, is_crowded};
-use super::follow::Following;
+use super::follow::{Following, in_page};
 use super::limit::RowLimit;
 use crate::bounds;
 use crate::core::handle::TableHandle;
@@ -164,17 +164,20 @@ impl RangeRows {
             Spot::InPage(..) => Ok(Given::Followed),
         })?;
         let Some(given) = given else { return Ok(None) };
-        let spot = match given {
-            Given::Found(found) => Spot::Found(found),
+        let (loader, beside_main, key) = (&self.loader, &*self.beside_main, self.last_key(direction));
+        match given {
             Given::Followed => {
+                // Rows that are followed have no part outside their page.
                 let following = self.following.as_ref().expect("no row was taken since");
-                Spot::InPage(following.page(), following.value())
+                let spot = Spot::InPage(following.page(), following.value());
+                Ok(Some(RowRef { loader, beside_main, key, spot }))
             }
-        };
-        let (loader, beside_main) = (&self.loader, &*self.beside_main);
-        let row = RowRef { loader, beside_main, key: self.last_key(direction), spot };
-        loader.offers_outside.set(row.has_parts_outside());
-        Ok(Some(row))
+            Given::Found(found) => {
+                let row = RowRef { loader, beside_main, key, spot: Spot::Found(found) };
+                loader.offers_outside.set(row.has_parts_outside());
+                Ok(Some(row))
+            }
+        }
     }
 
     /// What `take`, which loads parts, makes of the next row. It waits for pages.
@@ -339,7 +342,7 @@ impl RangeRows {
             }
         }
         let (key, page, place) = following.next()?;
-        let taken = take(RowRef { loader, beside_main: &[], key, spot: Spot::InPage(page, place.clone()) });
+        let taken = take(RowRef { loader, beside_main: &[], key, spot: Spot::InPage(page, in_page(&place)) });
         if taken.is_ok() {
             following.give(place, direction.near_far((low, high)).0);
         }

@@ -77,6 +77,7 @@ impl Walk<'_> {
                 for _ in 0..most {
                     let Some(place) = streak.next(&mut key) else { break };
                     assert_eq!(streak.next(&mut key), Some(place.clone()), "it is the same one until it was passed");
+                    let place = place.start as usize..place.end as usize;
                     given.push((key.clone(), streak.page()[place].to_vec()));
                     streak.advance();
                     followed += 1;
