@@ -181,8 +181,8 @@ pub struct TableOptions {
     pub groups: Vec<String>,
     /// Filters over keys. Default 16 bits in upper files, 8 in the deepest.
     pub filters: Filters,
-    /// The first so many bytes of each key go into filters, too. A range of keys that all begin with the same bytes of
-    /// this number then opens no file that lacks such keys. At most 1,024; 0, the default, for none.
+    /// Length of a prefix in bytes: filters hold the prefix of each key as well. A range whose keys all have the same prefix
+    /// then opens no file without such keys. At most 1,024; 0, the default, for none.
     pub filter_prefix_bytes: u16,
     /// Whether the table is to be in memory. Its pages are loaded after open and when files are written. They stay as
     /// long as the pages of all such tables together are within [their share](crate::Builder::in_memory_bytes) of the

@@ -73,7 +73,7 @@ pub fn asked_stop_files(options: &LevelOptions) -> usize {
     stop_files(options) + ASKED_FILES
 }
 
-/// Whether level 0 has so many files that writers will soon have to wait. Then its compaction goes before all others.
+/// Whether level 0 has at least half of the files at which writers stop. Its compaction is then done before all others.
 pub fn is_urgent(level0_files: usize, options: &LevelOptions) -> bool {
     level0_files >= stop_files(options) / 2
 }

@@ -94,7 +94,7 @@ impl Job for ScrubJob {
 }
 
 enum ScrubPiece {
-    /// So many bytes were read.
+    /// How many bytes were read.
     Read(u64),
     /// Nothing is to be read before this time has passed.
     RoundIsOver(Duration),

@@ -58,8 +58,8 @@ struct MergeSource {
     hidden: usize,
 }
 
-/// So many rows that newer sources erased are stepped over one by one, before the source seeks the end of the range
-/// erase: a seek goes down from the root, while a step mostly stays in its page.
+/// A source steps over this many rows in succession that newer sources erased. Then it seeks the end of the range erase. A
+/// seek starts at the root, while a step mostly stays in its page.
 const HIDDEN_ROWS: usize = 8;
 
 #[derive(Debug)]

@@ -205,9 +205,9 @@ struct PartLoads<'v> {
     parts: Vec<SoughtPart<'v>>,
     /// All parts are found.
     is_found: bool,
-    /// So many of the first parts are loaded.
+    /// Number of parts that are loaded, from the first on.
     loaded: usize,
-    /// So many of the parts after them are being loaded.
+    /// Number of parts after them that are being loaded.
     loading: usize,
 }
 

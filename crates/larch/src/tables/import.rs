@@ -470,8 +470,8 @@ impl SortBuffer {
     fn write_run(&mut self, table: &TableHandle) -> Result<SortedRun> {
         let arena = &self.arena;
         let key = |row: &SortRow| &arena[row.at as usize..row.value_at as usize];
-        // Among equal keys the row that was given last comes first. Rows that start at the same place are told apart by their
-        // ends: all but the last of them are empty.
+        // The newest of several rows with one key comes first: the one that starts last in the arena. Of rows that start at
+        // the same place, only the last can have bytes, so it ends last.
         self.rows.sort_unstable_by(|a, b| {
             a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| (b.at, b.end).cmp(&(a.at, a.end)))
         });

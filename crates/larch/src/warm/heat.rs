@@ -158,8 +158,9 @@ pub struct Rest {
     data_bytes: u64,
 }
 
-/// Loads the pages that the `new` files inherit from `runs`, each of files that do not overlap, as far as this is done before
-/// the install. The new files are opened early for that. Returns what is to be loaded after the install.
+/// Loads pages of the `new` files that inherit heat from `runs`. The files of one run do not overlap. The new files are
+/// opened early. Index pages, and the hottest data pages that have room, are loaded before the install. Returns the data
+/// pages that are to be loaded after it.
 pub fn inherit(core: &Core, runs: Vec<Level>, new: &[NewFile]) -> Rest {
     let heat = InputHeat::of(core, &runs);
     // A file that was removed leaves the disk when the last reference to it is dropped.

@@ -41,8 +41,8 @@ pub(crate) struct QueueLimits {
     pub(crate) bytes: [usize; Urgency::ALL.len()],
     /// Bytes by urgency while a thread waits for reads: its next read waits behind them in the disk.
     pub(crate) strained_bytes: [usize; Urgency::ALL.len()],
-    /// No thread counts as waiting any more when so many bytes that are not needed were begun since the last read that
-    /// was needed.
+    /// Threads count as waiting at least until reads of this many bytes, none of them needed, have begun since the last
+    /// needed read.
     pub(crate) calm_bytes: usize,
 }
 

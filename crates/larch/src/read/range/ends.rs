@@ -115,8 +115,8 @@ pub(super) fn is_crowded(cache: &PageCache, own_bytes: u64, share: u64) -> bool 
     cache.cursors().bytes().saturating_sub(own_bytes) > cache.budget_bytes() / share
 }
 
-/// If the places of all ranges pin more than one part in so many of the cache, places that were not used lately are
-/// taken away, and a range keeps its own places only while it looks for a row. A single range keeps its places,
+/// The other ranges together may pin the cache divided by this number. If they pin more, places that were not used lately
+/// are taken away, and a range keeps its own places only while it looks for a row. A single range keeps its places,
 /// whatever they pin.
 pub(super) const PLACES_SHARE: u64 = 8;
 
