@@ -33,14 +33,21 @@ impl Core {
             let mut manifest = self.writes.manifest.lock();
             self.install_in(&mut manifest, edits, fresh, change)
         };
+        self.clean_up_after(edits);
+        outcome
+    }
+
+    /// Removes what `edits`, installed or not, have left without use. It looks at every open range, so it is not called under
+    /// the lock of the manifest or of the writer.
+    pub fn clean_up_after(&self, edits: &[Edit]) {
         self.env.opener.leftovers.retry();
         if edits.iter().any(Edit::frees) {
             self.views.free_old();
         }
-        outcome
     }
 
-    /// As [`Core::install`], for a caller that holds the lock of the manifest already.
+    /// As [`Core::install`], for a caller that holds the lock of the manifest already. Once that is released, it may call
+    /// [`Core::clean_up_after`].
     ///
     /// # Errors
     ///

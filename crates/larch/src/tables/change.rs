@@ -110,16 +110,13 @@ impl<'c> TableChange<'c> {
 
     fn finish(mut self, edits: &[Edit], fresh: FreshFiles, version: Option<Version>) -> Result<()> {
         let core = self.core;
-        core.install_in(&mut core.writes.manifest.lock(), edits, fresh, |_| {})?;
-        if let Some(version) = version {
+        let outcome = core.install_in(&mut core.writes.manifest.lock(), edits, fresh, |_| {});
+        if let (Ok(()), Some(version)) = (&outcome, version) {
             self.writer().take_version();
             core.views.publish(version);
         }
         drop(self);
-        core.env.opener.leftovers.retry();
-        if edits.iter().any(Edit::frees) {
-            core.views.free_old();
-        }
-        Ok(())
+        core.clean_up_after(edits);
+        outcome
     }
 }
