@@ -34,9 +34,11 @@
 
 mod give;
 mod longest;
+mod prefetch;
 mod slab;
 mod system;
 
+pub use prefetch::prefetch;
 pub(crate) use system::{map, unmap};
 
 use crate::BLOCK_BYTES;

@@ -1,10 +1,10 @@
 //! Pages in memory within a budget: found by file and offset, admitted, evicted. It does not know which sessions read,
 //! in which order, or what the pages mean (a page's structure is checked by a function the format layer supplies).
 //!
-//! * The used bytes — resident, pinned and in-flight pages, each with [its cost](PageRef::cost_bytes) — stay within
-//!   the budget, but for one step of a thread and one of a task at a time, which may exceed it by their own pages, and
-//!   for pages that unpack to more than four times their stored bytes and find no room for the difference. The cache
-//!   keeps neither, so it is within its budget when nothing is pinned.
+//! * The used bytes — resident, pinned and in-flight pages, each with [its cost](PageRef::cost_bytes), and the hints of
+//!   nodes — stay within the budget, but for one step of a thread and one of a task at a time, which may exceed it by
+//!   their own pages, and for pages that unpack to more than four times their stored bytes and find no room for the
+//!   difference. The cache keeps neither, so it is within its budget when nothing is pinned.
 //! * A missing page is read once, however many sessions ask for it; all of them get the page or the error. Only a step
 //!   that exceeds the budget reads for itself alone: no other step can pin its pages, so they are gone when it is done.
 //! * A session that has marked a page as in flight waits for nothing but the disk until the page has landed. It
@@ -54,6 +54,10 @@ pub use usage::{CacheUsage, FilesUsage, ResidentPage};
 const SHARD_BYTES: u64 = 4 << 20;
 
 const MAX_SHARDS: u64 = 16;
+
+/// What a reader needs of a page before it knows where in the page to look: the header, the heads of the keys and the
+/// offsets of the rows. Those of 110 rows in 16 KiB take 700 bytes.
+const FIRST_BYTES: usize = 768;
 
 /// Bytes of budget for which the table has a chain at first.
 const CHAIN_BYTES: u64 = 16 << 10;
@@ -260,17 +264,20 @@ impl PageCache {
 
     /// As [`PageCache::find`], for child `i` of `parent`: looks first where it was last.
     pub(crate) fn find_child(&self, parent: &PageRef, i: usize, key: PageKey, warm: bool) -> Option<PageRef> {
-        if let Some(frame) = self.frames.get(parent.hint(i))
-            && frame.is_named(key)
-            && let Some(page) = frame.find(key)
-        {
-            if warm {
-                page.count_use();
+        let hint = parent.hint(i);
+        if let Some(frame) = self.frames.get(hint.number()) {
+            hint.prefetch(FIRST_BYTES);
+            if frame.is_named(key)
+                && let Some(page) = frame.find(key)
+            {
+                if warm {
+                    page.count_use();
+                }
+                return Some(page);
             }
-            return Some(page);
         }
         let page = self.find(key, warm)?;
-        parent.set_hint(i, page.number());
+        parent.set_hint(i, &page);
         Some(page)
     }
 

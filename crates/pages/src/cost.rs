@@ -2,15 +2,17 @@
 
 use crate::page::MAX_PAGE_BYTES;
 use crate::{Address, PageKind};
-use os::{BLOCK_BYTES, Buffer};
+use os::BLOCK_BYTES;
 
-/// What a page in memory costs besides its buffer: a frame 192, its share of the table 4 to 8, the policy's node 24, the
-/// ghost's entries 16, rounded up.
-pub(crate) const FRAME_BYTES: u64 = 240;
+/// What a page in memory costs besides its buffer: a frame 64, the rest of it 128, its share of the table 4 to 8, the policy's
+/// node 24, the ghost's entries 16, rounded up.
+pub(crate) const FRAME_BYTES: u64 = 248;
 
-/// The numbers of the frames of a page's children take one byte for so many bytes of the page: 4 bytes for 32, and a
-/// child with its separator takes more than these as a rule.
-const HINT_SHARE: u64 = 8;
+/// Bytes of a page for one hint: a child with its separator takes more as a rule.
+const HINTED_BYTES: u64 = 12;
+
+/// Bytes of a hint.
+const HINT_BYTES: u64 = 8;
 
 /// What a page is expected to unpack to, for the reservation: LZ4 seldom does better on rows.
 const UNPACKED_TIMES: u64 = 4;
@@ -31,18 +33,19 @@ impl Address {
     }
 }
 
-/// Memory a page in `buffer` takes.
+/// Memory a page takes whose buffer has a capacity of `buffer_bytes`, without hints.
 #[inline]
-pub(crate) fn cost_bytes(buffer: &Buffer, kind: PageKind) -> u64 {
-    let bytes = buffer.capacity() as u64;
-    bytes + FRAME_BYTES + hint_bytes(bytes, kind)
+pub(crate) fn cost_bytes(buffer_bytes: u64) -> u64 {
+    buffer_bytes + FRAME_BYTES
 }
 
-/// Memory for the places of the children of a page of so many bytes.
+/// Memory for hints of where the children of a page of so many bytes are in memory. A page gets them once a child was looked
+/// for, if the budget has room: where it has none, a look in the table of all frames is nothing beside what is read from
+/// the disk.
 #[inline]
 pub(crate) fn hint_bytes(bytes: u64, kind: PageKind) -> u64 {
     match kind {
-        PageKind::Index | PageKind::Flat => bytes / HINT_SHARE / 4 * 4,
+        PageKind::Index | PageKind::Flat => bytes / HINTED_BYTES * HINT_BYTES,
         _ => 0,
     }
 }

@@ -22,14 +22,20 @@
 //! * Looking adds to an empty frame's word too, so a page comes into a frame by adding LIVE and the first pin.
 //! * What is in a live frame is written before LIVE is added (release) and read after LIVE was seen (acquire). The
 //!   thread that set the word to 0 takes it out, after all holders of the page have released it (release, acquire).
+//!
+//! A frame is one line of memory, which has all that a reader needs to recognize a page and to reach its bytes. The rest
+//! of what belongs to a page lies apart: only nodes, and pages that come and go, touch it. A node remembers of each child
+//! the frame where it was last seen and where its bytes were, so that a reader can ask the memory for the frame and for
+//! the page at the same time.
 
 use crate::cache::budget::Charge;
 use crate::cache::key::PageKey;
 use crate::cost::{cost_bytes, hint_bytes};
-use crate::{Address, PageHeader, PageKind};
-use os::Buffer;
+use crate::{Address, PACK_BYTES, PageHeader, PageKind};
+use os::memory::prefetch;
 use os::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock};
+use os::{BLOCK_BYTES, Buffer};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::ops::Deref;
@@ -56,51 +62,122 @@ unsafe impl Send for PageRef {}
 unsafe impl Sync for PageRef {}
 
 /// A place for a page.
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(crate) struct Frame {
     word: AtomicU32,
     /// Number of the next frame in the table's chain, 0 for none. Written under the lock of the chain's shard.
     next: AtomicU32,
-    /// The name of the page: what is read before it is known that it is this page.
+    /// The name of the page, slot and unit: what is read before it is known that it is this page.
     slot: AtomicU32,
     /// Where the policy has it. Under the lock of the shard.
     place: AtomicU32,
     unit: AtomicU64,
-    uses: AtomicU8,
     /// Own number; 0 of a frame that is alone.
     number: u32,
-    page: UnsafeCell<Option<FramePage>>,
+    uses: AtomicU8,
+    /// What readers need of a live frame's page. The offset of its address is that of the name.
+    face: UnsafeCell<Face>,
+    /// The rest of what a live frame holds. It lives as long as the frame does.
+    rest: NonNull<RestCell>,
 }
 
-// SAFETY: `page` is reached only through a pin of a live frame, for reading, or, alone, by the thread that set the word
-// to 0 or took the frame's number from the list of free ones; see the top of the file.
-unsafe impl Sync for Frame {}
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Frame>() == 64, "a reader takes one line of memory to reach a page");
 
-/// What a live frame holds. Fields drop in this order: the memory is freed before the budget is credited, and the
-/// frames go last.
-struct FramePage {
-    buffer: Buffer,
-    address: Address,
+// SAFETY: `face` and `rest` are reached only through a pin of a live frame, for reading, or, alone, by the thread that
+// set the word to 0 or took the frame's number from the list of free ones; see the top of the file.
+unsafe impl Sync for Frame {}
+// SAFETY: as above; what they hold is Send.
+unsafe impl Send for Frame {}
+
+/// What readers need of a page: its bytes, and what shows that it is the page which its parent means.
+#[derive(Clone, Copy)]
+struct Face {
+    start: NonNull<u8>,
+    /// Bytes of the page in memory.
+    len: u32,
+    /// Of the page's address.
+    stored_bytes: u32,
+    crc: u32,
+    /// Blocks of the buffer.
+    blocks: u16,
     kind: PageKind,
-    /// Frames where children of the page were last seen, by their place modulo the length; made when first wanted.
-    hints: OnceLock<Box<[AtomicU32]>>,
+}
+
+impl Face {
+    /// Of a frame without a page.
+    const NONE: Self =
+        Self { start: NonNull::dangling(), len: 0, stored_bytes: 0, crc: 0, blocks: 0, kind: PageKind::Data };
+}
+
+type RestCell = UnsafeCell<Option<Rest>>;
+
+/// The rest of what a live frame holds. Fields drop in this order: the memory is freed before the budget is credited,
+/// and the frames go last.
+struct Rest {
+    /// The bytes that the face points to.
+    buffer: Buffer,
+    hints: OnceLock<Hints>,
     charge: Charge,
     /// `None` for a frame that is alone.
     frames: Option<Arc<Frames>>,
 }
 
+/// Where children of a page were last seen, by their place modulo the length. Each is a [`Hint`] as a number.
+struct Hints {
+    cells: Box<[AtomicU64]>,
+    charge: Charge,
+}
+
+/// Where a page was last seen: the number of its frame, 0 if it was not seen, and the block of memory in which its bytes
+/// began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hint(u64);
+
+impl Hint {
+    /// Bits for the number of a frame: those of 1 TiB of pages of 4 KiB. The other bits are for the number of a block, which
+    /// is enough for addresses of 48 bits.
+    const NUMBER_BITS: u32 = 28;
+
+    /// Where `page` is; as if it was not seen if the numbers are too large.
+    fn of(page: &PageRef) -> Self {
+        let (number, block) = (page.number(), (page.as_ptr().addr() / BLOCK_BYTES) as u64);
+        let fits = number >> Self::NUMBER_BITS == 0 && block >> (u64::BITS - Self::NUMBER_BITS) == 0;
+        Self(if fits { block << Self::NUMBER_BITS | u64::from(number) } else { 0 })
+    }
+
+    /// Number of the frame, 0 if the page was not seen.
+    #[inline]
+    pub fn number(self) -> u32 {
+        (self.0 & ((1 << Self::NUMBER_BITS) - 1)) as u32
+    }
+
+    /// Asks the memory for the first `bytes` bytes of the page.
+    #[inline]
+    pub fn prefetch(self, bytes: usize) {
+        prefetch((self.0 >> Self::NUMBER_BITS) as usize * BLOCK_BYTES, bytes);
+    }
+}
+
 impl Frame {
-    fn new(number: u32) -> Self {
+    fn new(number: u32, rest: NonNull<RestCell>) -> Self {
         Self {
             word: AtomicU32::new(0),
             next: AtomicU32::new(0),
             slot: AtomicU32::new(0),
             place: AtomicU32::new(0),
             unit: AtomicU64::new(0),
-            uses: AtomicU8::new(0),
             number,
-            page: UnsafeCell::new(None),
+            uses: AtomicU8::new(0),
+            face: UnsafeCell::new(Face::NONE),
+            rest,
         }
+    }
+
+    /// Takes a name. The frame is not live.
+    fn set_name(&self, key: PageKey) {
+        self.slot.store(key.slot, Ordering::Relaxed);
+        self.unit.store(key.unit, Ordering::Relaxed);
     }
 
     /// Number of the next frame in the chain.
@@ -211,7 +288,7 @@ impl Frame {
     unsafe fn empty(&self) -> Evicted {
         // SAFETY: by setting the word the caller became the only thread that may reach the page, until it is in the
         // list.
-        let page = unsafe { &mut *self.page.get() }.take().expect("a live frame holds a page");
+        let page = unsafe { &mut *self.rest.as_ref().get() }.take().expect("a live frame holds a page");
         Evicted { page, number: self.number }
     }
 }
@@ -219,14 +296,14 @@ impl Frame {
 /// What was in a frame, on its way out. The frame is used again once this is dropped, and not before it has left its chain:
 /// the next page in it may come into a chain of another shard, under another lock.
 pub(crate) struct Evicted {
-    page: FramePage,
+    page: Rest,
     number: u32,
 }
 
 impl Evicted {
-    /// What it cost.
-    pub fn cost_bytes(&self) -> u64 {
-        cost_bytes(&self.page.buffer, self.page.kind)
+    /// The memory that it took, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.page.memory_bytes()
     }
 }
 
@@ -238,10 +315,16 @@ impl Drop for Evicted {
     }
 }
 
+impl Rest {
+    fn memory_bytes(&self) -> u64 {
+        cost_bytes(self.buffer.capacity() as u64) + self.hints.get().map_or(0, |hints| hints.charge.bytes())
+    }
+}
+
 /// The frames of a cache. Thread safe.
 pub(crate) struct Frames {
     /// Segment `i` has `FIRST << i` frames, made when the first of them is wanted.
-    segments: [OnceLock<Box<[Frame]>>; SEGMENTS],
+    segments: [OnceLock<Segment>; SEGMENTS],
     free: Mutex<Free>,
 }
 
@@ -258,6 +341,41 @@ struct Free {
     made: u32,
 }
 
+/// Frames that are made together.
+struct Segment {
+    frames: Box<[Frame]>,
+    /// What the frames point to. It came from a box.
+    rests: NonNull<[RestCell]>,
+}
+
+// SAFETY: the rests are reached through the frames only, which are Send and Sync.
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+impl Segment {
+    /// `count` frames, numbered from `first`.
+    fn new(first: u32, count: u32) -> Self {
+        let rests: Box<[RestCell]> = (0..count).map(|_| RestCell::new(None)).collect();
+        let rests = NonNull::from(Box::leak(rests));
+        // SAFETY: there are `count` of them.
+        let rest = |i: u32| unsafe { rests.cast::<RestCell>().add(i as usize) };
+        let frames = (0..count).map(|i| Frame::new(first + i, rest(i))).collect();
+        Self { frames, rests }
+    }
+
+    fn bytes(&self) -> u64 {
+        (size_of_val(&*self.frames) + self.rests.len() * size_of::<RestCell>()) as u64
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: they came from a box, and the frames that point to them go with this.
+        drop(unsafe { Box::from_raw(self.rests.as_ptr()) });
+    }
+}
+
 impl Frames {
     pub fn new() -> Arc<Self> {
         Arc::new(Self { segments: [const { OnceLock::new() }; SEGMENTS], free: Mutex::default() })
@@ -268,12 +386,12 @@ impl Frames {
     pub fn get(&self, number: u32) -> Option<&Frame> {
         let place = (number.checked_sub(1)?).checked_add(FIRST)?;
         let segment = place.ilog2() - FIRST.ilog2();
-        self.segments[segment as usize].get()?.get((place - (FIRST << segment)) as usize)
+        self.segments[segment as usize].get()?.frames.get((place - (FIRST << segment)) as usize)
     }
 
     /// Memory of all frames made so far, which stay.
     pub fn bytes(&self) -> u64 {
-        self.segments.iter().filter_map(OnceLock::get).map(|frames| size_of_val(&**frames) as u64).sum()
+        self.segments.iter().filter_map(OnceLock::get).map(Segment::bytes).sum()
     }
 
     /// A frame that is not in use.
@@ -286,9 +404,8 @@ impl Frames {
             })
         };
         let segment = (number - 1 + FIRST).ilog2() - FIRST.ilog2();
-        let first = (FIRST << segment) - FIRST + 1;
-        let frames = || (first..first + (FIRST << segment)).map(Frame::new).collect();
-        self.segments[segment as usize].get_or_init(frames);
+        let (first, count) = ((FIRST << segment) - FIRST + 1, FIRST << segment);
+        self.segments[segment as usize].get_or_init(|| Segment::new(first, count));
         self.get(number).expect("its segment was made")
     }
 }
@@ -297,9 +414,11 @@ impl PageRef {
     /// A page that belongs to no cache and no budget; `buffer` holds a decoded page, as
     /// [`decode_page`](crate::page::decode_page) returns it.
     pub fn detached(buffer: Buffer, header: &PageHeader, at: Address) -> Self {
-        let frame = NonNull::from(Box::leak(Box::new(Frame::new(0))));
+        let rest = NonNull::from(Box::leak(Box::new(RestCell::new(None))));
+        let frame = Box::leak(Box::new(Frame::new(0, rest)));
+        frame.set_name(PageKey::new(0, &at));
         // SAFETY: the frame was made here and is not known elsewhere.
-        unsafe { Self::begin(frame, buffer, header, at, Charge::none(), None) }
+        unsafe { Self::begin(NonNull::from(frame), buffer, header, &at, Charge::none(), None) }
     }
 
     /// A page of this name, whose memory is paid for by `charge`. The cache does not have it yet.
@@ -308,12 +427,11 @@ impl PageRef {
         key: PageKey,
         buffer: Buffer,
         header: &PageHeader,
-        at: Address,
+        at: &Address,
         charge: Charge,
     ) -> Self {
         let frame = frames.take();
-        frame.slot.store(key.slot, Ordering::Relaxed);
-        frame.unit.store(key.unit, Ordering::Relaxed);
+        frame.set_name(key);
         frame.uses.store(0, Ordering::Relaxed);
         // SAFETY: the frame came out of the list of free ones.
         unsafe { Self::begin(NonNull::from(frame), buffer, header, at, charge, Some(Arc::clone(frames))) }
@@ -321,21 +439,30 @@ impl PageRef {
 
     /// # Safety
     ///
-    /// The frame is not live, and no other thread is putting a page into it.
+    /// The frame is not live, and no other thread is putting a page into it. It has the name of the page.
     unsafe fn begin(
         frame: NonNull<Frame>,
         mut buffer: Buffer,
         header: &PageHeader,
-        address: Address,
+        address: &Address,
         charge: Charge,
         frames: Option<Arc<Frames>>,
     ) -> Self {
         buffer.set_len_within_capacity(header.memory_bytes as usize);
-        let page = FramePage { buffer, address, kind: header.kind, hints: OnceLock::new(), charge, frames };
+        let face = Face {
+            start: NonNull::from(&mut *buffer).cast(),
+            len: header.memory_bytes,
+            stored_bytes: address.bytes,
+            crc: address.crc,
+            blocks: u16::try_from(buffer.capacity() / BLOCK_BYTES).expect("a page is at most 8 MiB"),
+            kind: header.kind,
+        };
+        let rest = Rest { buffer, hints: OnceLock::new(), charge, frames };
         // SAFETY: it is not live, so a thread that looks at it does not look at the page; and the caller alone fills
         // it.
         unsafe {
-            *frame.as_ref().page.get() = Some(page);
+            *frame.as_ref().face.get() = face;
+            *frame.as_ref().rest.as_ref().get() = Some(rest);
             frame.as_ref().word.fetch_add(LIVE | 1, Ordering::Release);
         }
         Self(frame)
@@ -349,10 +476,15 @@ impl PageRef {
     }
 
     #[inline]
-    fn page(&self) -> &FramePage {
+    fn face(&self) -> &Face {
         // SAFETY: while it is pinned a live frame's page is not changed, and there is no mutable reference to it. The
         // thread that made the first reference saw with acquire that it is live.
-        unsafe { &*self.frame().page.get() }.as_ref().expect("a live frame holds a page")
+        unsafe { &*self.frame().face.get() }
+    }
+
+    fn rest(&self) -> &Rest {
+        // SAFETY: as for the face. The rest lives as long as the frame.
+        unsafe { &*self.frame().rest.as_ref().get() }.as_ref().expect("a live frame holds a page")
     }
 
     /// Number of the frame.
@@ -368,26 +500,38 @@ impl PageRef {
     /// What the page is for.
     #[inline]
     pub fn kind(&self) -> PageKind {
-        self.page().kind
+        self.face().kind
     }
 
     /// Where the page was read.
     #[inline]
     pub fn address(&self) -> Address {
-        self.page().address
+        let Face { stored_bytes, crc, .. } = *self.face();
+        // A pinned frame keeps its name.
+        let offset = self.frame().unit.load(Ordering::Relaxed) * PACK_BYTES;
+        Address { offset, bytes: stored_bytes, crc }
     }
 
     /// Whether this is the page that a parent means. It was verified for the address and kind it was read with; a
     /// damaged parent may mean another.
     #[inline]
     pub(crate) fn is(&self, at: &Address, kind: PageKind) -> bool {
-        let page = self.page();
-        page.kind == kind && page.address == *at
+        self.kind() == kind && self.address() == *at
     }
 
-    /// Memory the page takes, in bytes: its buffer and what stands around it.
+    /// What the page costs the cache, in bytes: its buffer and what stands around it, without hints.
     pub fn cost_bytes(&self) -> u64 {
-        cost_bytes(&self.page().buffer, self.kind())
+        cost_bytes(self.buffer_bytes())
+    }
+
+    /// Bytes of the page's buffer.
+    fn buffer_bytes(&self) -> u64 {
+        u64::from(self.face().blocks) * BLOCK_BYTES as u64
+    }
+
+    /// Memory the page takes now, in bytes: its cost, and its hints if it has any.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.rest().memory_bytes()
     }
 
     /// Whether only this reference and the cache have the page.
@@ -406,25 +550,32 @@ impl PageRef {
         self.frame().uses.load(Ordering::Relaxed)
     }
 
-    /// Number of the frame in which child `i` of the page was last seen, 0 if it was not.
-    pub(crate) fn hint(&self, i: usize) -> u32 {
-        self.hint_cell(i).map_or(0, |hint| hint.load(Ordering::Relaxed))
+    /// Where child `i` of the page was last seen.
+    #[inline]
+    pub(crate) fn hint(&self, i: usize) -> Hint {
+        Hint(self.rest().hints.get().map_or(0, |hints| hints.cell(i).load(Ordering::Relaxed)))
     }
 
-    /// Remembers where child `i` of the page was seen.
-    pub(crate) fn set_hint(&self, i: usize, number: u32) {
-        if let Some(hint) = self.hint_cell(i) {
-            hint.store(number, Ordering::Relaxed);
-        }
+    /// Remembers where child `i` of the page was seen, if the page has hints or there is room for them.
+    pub(crate) fn set_hint(&self, i: usize, child: &PageRef) {
+        let rest = self.rest();
+        let hints = match rest.hints.get() {
+            Some(hints) => hints,
+            None => {
+                let bytes = hint_bytes(self.buffer_bytes(), self.kind());
+                let Some(charge) = rest.charge.for_hints(bytes) else { return };
+                let cells = (0..bytes as usize / size_of::<AtomicU64>()).map(|_| AtomicU64::new(0)).collect();
+                rest.hints.get_or_init(|| Hints { cells, charge })
+            }
+        };
+        hints.cell(i).store(Hint::of(child).0, Ordering::Relaxed);
     }
+}
 
-    fn hint_cell(&self, i: usize) -> Option<&AtomicU32> {
-        let page = self.page();
-        let hints = page.hints.get_or_init(|| {
-            let hints = hint_bytes(page.buffer.capacity() as u64, page.kind) as usize / size_of::<AtomicU32>();
-            (0..hints).map(|_| AtomicU32::new(0)).collect()
-        });
-        if hints.is_empty() { None } else { hints.get(i % hints.len()) }
+impl Hints {
+    #[inline]
+    fn cell(&self, i: usize) -> &AtomicU64 {
+        self.cells.get(i).unwrap_or_else(|| &self.cells[i % self.cells.len()])
     }
 }
 
@@ -452,9 +603,12 @@ impl Drop for PageRef {
         // SAFETY: the word was set to 0 here, from live and this pin.
         let evicted = unsafe { frame.empty() };
         if evicted.page.frames.is_none() {
-            // SAFETY: a frame that is alone was leaked from a box when its page was put in, cannot be found, and this
-            // was the last reference to it.
-            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+            // SAFETY: a frame that is alone and its rest were leaked from boxes when the page was put in, it cannot be
+            // found, and this was the last reference to it.
+            unsafe {
+                drop(Box::from_raw(frame.rest.as_ptr()));
+                drop(Box::from_raw(self.0.as_ptr()));
+            }
         }
         drop(evicted);
     }
@@ -465,18 +619,19 @@ impl Deref for PageRef {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        &self.page().buffer
+        let Face { start, len, .. } = *self.face();
+        // SAFETY: the face points to the bytes of the buffer in the rest, which stay there while the page is pinned.
+        unsafe { std::slice::from_raw_parts(start.as_ptr(), len as usize) }
     }
 }
 
 impl fmt::Debug for PageRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let page = self.page();
         f.debug_struct("PageRef")
-            .field("kind", &page.kind)
-            .field("address", &page.address)
-            .field("bytes", &page.buffer.len())
-            .field("charge", &page.charge)
+            .field("kind", &self.kind())
+            .field("address", &self.address())
+            .field("bytes", &self.len())
+            .field("charge", &self.rest().charge)
             .finish()
     }
 }

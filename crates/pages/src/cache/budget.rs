@@ -111,7 +111,7 @@ impl Budget {
 
     fn charge(self: &Arc<Self>, bytes: u64) -> Charge {
         self.in_flight.fetch_add(bytes, Ordering::Relaxed);
-        Charge { budget: Some(Arc::clone(self)), bytes, kind: None }
+        Charge { budget: Some(Arc::clone(self)), bytes, purpose: Purpose::Flight }
     }
 
     /// Counts `bytes` of memory already charged as held by a caller, within a quarter of the limit.
@@ -238,14 +238,24 @@ pub(crate) struct Charge {
     /// `None` for pages outside every cache.
     budget: Option<Arc<Budget>>,
     bytes: u64,
-    /// The kind of the page in memory that is paid for; `None` while the page is in flight.
-    kind: Option<PageKind>,
+    purpose: Purpose,
+}
+
+/// What a charge pays for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// A page that is not in memory yet.
+    Flight,
+    /// A page in memory.
+    Page(PageKind),
+    /// What a page in memory knows of its children.
+    Hints(PageKind),
 }
 
 impl Charge {
     /// A charge of nothing, to no budget.
     pub fn none() -> Self {
-        Self { budget: None, bytes: 0, kind: None }
+        Self { budget: None, bytes: 0, purpose: Purpose::Flight }
     }
 
     /// The bytes charged.
@@ -255,9 +265,12 @@ impl Charge {
 
     /// Takes `bytes` out of a reservation.
     pub fn split(&mut self, bytes: u64) -> Self {
-        assert!(bytes <= self.bytes && self.kind.is_none(), "the caller reserved the sum of what it splits off");
+        assert!(
+            bytes <= self.bytes && self.purpose == Purpose::Flight,
+            "the caller reserved the sum of what it splits off"
+        );
         self.bytes -= bytes;
-        Self { budget: self.budget.clone(), bytes, kind: None }
+        Self { budget: self.budget.clone(), bytes, purpose: Purpose::Flight }
     }
 
     /// Whether `budget` was charged.
@@ -275,7 +288,7 @@ impl Charge {
 
     /// Adds another reservation of the same budget.
     pub fn join(&mut self, mut other: Self) {
-        assert!(self.kind.is_none() && other.kind.is_none(), "both are reservations");
+        assert!(self.purpose == Purpose::Flight && other.purpose == Purpose::Flight, "both are reservations");
         self.bytes += other.bytes;
         other.bytes = 0;
     }
@@ -288,20 +301,35 @@ impl Charge {
             budget.frames.fetch_add(1, Ordering::Relaxed);
             budget.by_kind[kind.index()].fetch_add(bytes, Ordering::Relaxed);
         }
-        self.kind = Some(kind);
+        self.purpose = Purpose::Page(kind);
         self
+    }
+
+    /// A charge of `bytes` to the same budget for hints of the page that this charge pays for; `None` if they do not fit.
+    pub fn for_hints(&self, bytes: u64) -> Option<Self> {
+        let (Some(budget), Purpose::Page(kind)) = (&self.budget, self.purpose) else { return None };
+        // Most calls end here once the budget is full.
+        if bytes == 0 || budget.used().saturating_add(bytes) > budget.limit() {
+            return None;
+        }
+        let mut charge = budget.try_charge(bytes).ok()?;
+        budget.in_flight.fetch_sub(bytes, Ordering::Relaxed);
+        budget.by_kind[kind.index()].fetch_add(bytes, Ordering::Relaxed);
+        charge.purpose = Purpose::Hints(kind);
+        Some(charge)
     }
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
         let Some(budget) = &self.budget else { return };
-        match self.kind {
-            None => budget.in_flight.fetch_sub(self.bytes, Ordering::Relaxed),
-            Some(kind) => {
+        match self.purpose {
+            Purpose::Flight => budget.in_flight.fetch_sub(self.bytes, Ordering::Relaxed),
+            Purpose::Page(kind) => {
                 budget.frames.fetch_sub(1, Ordering::Relaxed);
                 budget.by_kind[kind.index()].fetch_sub(self.bytes, Ordering::Relaxed)
             }
+            Purpose::Hints(kind) => budget.by_kind[kind.index()].fetch_sub(self.bytes, Ordering::Relaxed),
         };
         budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
         if self.bytes > 0 {
@@ -312,6 +340,6 @@ impl Drop for Charge {
 
 impl fmt::Debug for Charge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Charge").field("bytes", &self.bytes).field("kind", &self.kind).finish()
+        f.debug_struct("Charge").field("bytes", &self.bytes).field("purpose", &self.purpose).finish()
     }
 }

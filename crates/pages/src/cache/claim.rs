@@ -71,7 +71,7 @@ impl PageCache {
         is_needed: bool,
     ) -> Result<Made, String> {
         (self.validate)(header.kind, &buffer[..header.memory_bytes as usize])?;
-        let cost = crate::cost::cost_bytes(&buffer, header.kind);
+        let cost = crate::cost::cost_bytes(buffer.capacity() as u64);
         let mut fits = true;
         let more = cost.saturating_sub(charge.bytes());
         if more > 0 && !charge.is_of(&self.budget) {
@@ -83,7 +83,7 @@ impl PageCache {
             charge.join(room.unwrap_or_else(|| self.budget.overdraw(more)));
         }
         let charge = charge.convert_to_page(cost, header.kind);
-        let page = PageRef::charged(&self.frames, key, buffer, &header, at, charge);
+        let page = PageRef::charged(&self.frames, key, buffer, &header, &at, charge);
         Ok(if fits { Made::Fits(page) } else { Made::Exceeds(page) })
     }
 }

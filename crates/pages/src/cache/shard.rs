@@ -197,7 +197,7 @@ impl Shard {
             match victim.evict() {
                 Some(evicted) => {
                     table.remove(frames, key, number);
-                    freed += evicted.cost_bytes();
+                    freed += evicted.memory_bytes();
                     out.push(evicted);
                 }
                 None => {

@@ -280,9 +280,7 @@ fn pages_in_memory_are_counted_by_file_and_kind() {
 
     let [first, second, third] = files.each_ref().map(|file| cache.usage_of([file]));
     assert_eq!((first.pages_of(PageKind::Data), first.bytes_of(PageKind::Data)), (4, 4 * BLOCK_COST));
-    // Nodes take more: they remember where their children are.
-    let hint_bytes = crate::cost::hint_bytes(os::BLOCK_BYTES as u64, PageKind::Index);
-    let all_bytes = 35 * BLOCK_COST + 7 * hint_bytes;
+    let all_bytes = 35 * BLOCK_COST;
     assert_eq!((first.pages_of(PageKind::GroupHistory), first.all_pages(), first.all_bytes()), (3, 35, all_bytes));
     assert_eq!((second.pages_of(PageKind::GroupHistory), second.all_pages()), (4, 40));
     assert_eq!(third, FilesUsage::default());

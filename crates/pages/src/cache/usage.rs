@@ -92,7 +92,7 @@ impl FilesUsage {
     }
 
     fn add(&mut self, page: PageRef) {
-        self.kind_bytes[page.kind().index()] += page.cost_bytes();
+        self.kind_bytes[page.kind().index()] += page.memory_bytes();
         self.kind_pages[page.kind().index()] += 1;
     }
 }
@@ -101,7 +101,7 @@ impl PageCache {
     /// Memory now. Looks at every page; for metrics, not for decisions.
     pub fn usage(&self) -> CacheUsage {
         let mut unpinned = 0;
-        self.for_each_page(|_, page| unpinned += if page.is_last() { page.cost_bytes() } else { 0 });
+        self.for_each_page(|_, page| unpinned += if page.is_last() { page.memory_bytes() } else { 0 });
         let in_flight_bytes = self.budget.in_flight();
         let used_bytes = self.budget.used();
         CacheUsage {

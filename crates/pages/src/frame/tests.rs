@@ -2,6 +2,8 @@
 #![allow(clippy::disallowed_methods, reason = "these tests are about threads that meet in a frame")]
 
 use super::*;
+#[cfg(not(loom))]
+use crate::cache::budget::Budget;
 use crate::{Codec, HEADER_BYTES};
 #[cfg(loom)]
 use os::sync::loom::{model, thread};
@@ -27,7 +29,7 @@ fn page(frames: &Arc<Frames>, number: u64) -> PageRef {
     let (memory_bytes, stored_bytes) = (bytes as u32, bytes as u32);
     let header = PageHeader { kind: PageKind::Data, codec: Codec::None, level: 0, memory_bytes, stored_bytes };
     let at = Address { offset: number * 64, bytes: bytes as u32, crc: 0 };
-    PageRef::charged(frames, key(number), buffer, &header, at, Charge::none())
+    PageRef::charged(frames, key(number), buffer, &header, &at, Charge::none())
 }
 
 fn check(page: &PageRef, number: u64) {
@@ -165,24 +167,44 @@ fn frames_are_numbered_from_one_without_gaps_and_stay_where_they_are() {
         check(page, i as u64);
     }
     assert!(frames.get(0).is_none() && frames.get(u32::MAX).is_none());
-    assert_eq!(frames.bytes(), (64 + 128 + 256) * size_of::<Frame>() as u64);
-    assert_eq!(size_of::<Frame>(), 192, "what a page is said to cost counts on it");
+    let (frame_bytes, rest_bytes) = (size_of::<Frame>() as u64, size_of::<RestCell>() as u64);
+    assert_eq!(frames.bytes(), (64 + 128 + 256) * (frame_bytes + rest_bytes));
+    assert!(frame_bytes == 64 && rest_bytes <= 136, "what a page is said to cost counts on it: {rest_bytes}");
+}
+
+/// A page of this kind that is paid for out of `budget`.
+#[cfg(not(loom))]
+fn paid_page(frames: &Arc<Frames>, budget: &Arc<Budget>, kind: PageKind) -> PageRef {
+    let header = PageHeader { kind, codec: Codec::None, level: 1, memory_bytes: 4096, stored_bytes: 4096 };
+    let at = Address { offset: 128, bytes: 4096, crc: 0 };
+    let cost = cost_bytes(4096);
+    let charge = budget.try_charge(cost).expect("there is room").convert_to_page(cost, kind);
+    PageRef::charged(frames, key(2), Buffer::zeroed(4096), &header, &at, charge)
 }
 
 #[cfg(not(loom))]
 #[test]
-fn children_are_remembered_where_there_are_any() {
-    let frames = Frames::new();
-    let data = page(&frames, 1);
-    data.set_hint(3, 9);
-    assert_eq!(data.hint(3), 0, "rows have no children");
-    let header =
-        PageHeader { kind: PageKind::Index, codec: Codec::None, level: 1, memory_bytes: 4096, stored_bytes: 4096 };
-    let at = Address { offset: 0, bytes: 4096, crc: 0 };
-    let node = PageRef::charged(&frames, key(2), Buffer::zeroed(4096), &header, at, Charge::none());
-    node.set_hint(3, 9);
-    assert_eq!((node.hint(3), node.hint(4)), (9, 0));
-    assert_eq!(node.cost_bytes(), 4096 + crate::cost::FRAME_BYTES + 512);
+fn children_are_remembered_where_there_are_any_while_there_is_room() {
+    let (frames, budget) = (Frames::new(), Arc::new(Budget::new(18_000)));
+    let child = page(&frames, 1);
+    let data = paid_page(&frames, &budget, PageKind::Data);
+    data.set_hint(3, &child);
+    assert_eq!(data.hint(3).number(), 0, "rows have no children");
+    let node = paid_page(&frames, &budget, PageKind::Index);
+    assert_eq!(node.hint(3).number(), 0);
+    node.set_hint(3, &child);
+    assert_eq!((node.hint(3).number(), node.hint(4).number()), (child.number(), 0));
+    let hint_bytes = hint_bytes(4096, PageKind::Index);
+    assert_eq!(node.hint(3 + hint_bytes as usize / 8), node.hint(3), "more children than hints share them");
+    assert_eq!(node.memory_bytes(), node.cost_bytes() + hint_bytes);
+    assert_eq!(budget.of_kind(PageKind::Index), node.memory_bytes());
+    let second = paid_page(&frames, &budget, PageKind::Index);
+    let used = budget.used();
+    assert!(used + hint_bytes > budget.limit());
+    second.set_hint(3, &child);
+    assert_eq!((second.hint(3).number(), budget.used()), (0, used));
+    drop((data, node, second));
+    assert_eq!((budget.used(), budget.of_kind(PageKind::Index), budget.frames()), (0, 0, 0));
 }
 
 #[cfg(not(loom))]

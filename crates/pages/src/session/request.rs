@@ -1,7 +1,6 @@
 //! A page that a session was asked for. It does not know how the page is read.
 
 use crate::cache::key::PageKey;
-use crate::cost::hint_bytes;
 use crate::{Address, PageKind, PagedFile};
 use os::sync::Arc;
 
@@ -21,6 +20,6 @@ pub(super) struct Request {
 impl Request {
     /// Memory to reserve for the page.
     pub fn memory_bytes(&self) -> u64 {
-        self.at.memory_bytes() + hint_bytes(u64::from(self.at.bytes), self.kind)
+        self.at.memory_bytes()
     }
 }
