@@ -11,14 +11,21 @@ use std::ops::{Deref, Range};
 /// A key, owned.
 pub type Key = Box<[u8]>;
 
-/// The bytes of a value. Usually they are not copied: a page of the cache stays pinned while the value lives. If values
-/// pin a quarter of the cache already, the value is a copy.
+/// The bytes of a value. Those of a short value are copied. For a longer one a page of the cache stays pinned while the value
+/// lives; if values pin a quarter of the cache already, the value is a copy.
 pub struct Value(ValueBytes);
 
 enum ValueBytes {
+    Short(u8, [u8; SHORT_BYTES]),
     Page(HeldPage, Range<usize>),
     Shared(Arc<[u8]>, Range<usize>),
 }
+
+/// Bytes of a value that are copied. A value that keeps a page changes three shared counters, and again when it is dropped,
+/// which takes longer than to copy so many bytes. With these a [`Value`] takes two lines of memory.
+const SHORT_BYTES: usize = 126;
+
+const _: () = assert!(size_of::<Value>() == 128, "the length of a short value counts on it");
 
 impl Value {
     /// A row's value.
@@ -40,8 +47,20 @@ impl Value {
         }
     }
 
+    /// A copy of `bytes`, if they are few.
+    #[inline]
+    fn short(bytes: &[u8]) -> Option<Self> {
+        let mut copy = [0; SHORT_BYTES];
+        copy.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(Self(ValueBytes::Short(bytes.len() as u8, copy)))
+    }
+
     /// The bytes at `place` of a page.
+    #[inline]
     pub(crate) fn from_page(cache: &PageCache, page: &PageRef, place: Range<usize>) -> Self {
+        if let Some(short) = Self::short(&page[place.clone()]) {
+            return short;
+        }
         match cache.hold(page) {
             Some(held) => Self(ValueBytes::Page(held, place)),
             None => Self::owned(page[place].into()),
@@ -59,6 +78,7 @@ impl Deref for Value {
 
     fn deref(&self) -> &[u8] {
         match &self.0 {
+            ValueBytes::Short(bytes, copy) => &copy[..usize::from(*bytes)],
             ValueBytes::Page(held, range) => &held[range.clone()],
             ValueBytes::Shared(bytes, range) => &bytes[range.clone()],
         }
