@@ -55,10 +55,6 @@ const SHARD_BYTES: u64 = 4 << 20;
 
 const MAX_SHARDS: u64 = 16;
 
-/// What a reader needs of a page before it knows where in the page to look: the header, the heads of the keys and the
-/// offsets of the rows. Those of 110 rows in 16 KiB take 700 bytes.
-const FIRST_BYTES: usize = 768;
-
 /// Bytes of budget for which the table has a chain at first.
 const CHAIN_BYTES: u64 = 16 << 10;
 
@@ -266,7 +262,7 @@ impl PageCache {
     pub(crate) fn find_child(&self, parent: &PageRef, i: usize, key: PageKey, warm: bool) -> Option<PageRef> {
         let hint = parent.hint(i);
         if let Some(frame) = self.frames.get(hint.number()) {
-            hint.prefetch(FIRST_BYTES);
+            hint.prefetch();
             if frame.is_named(key)
                 && let Some(page) = frame.find(key)
             {

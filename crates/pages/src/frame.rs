@@ -51,6 +51,10 @@ const MAX_PINS: u32 = PINS / 2;
 /// The most uses that are counted from one look of the policy to the next: the policy does not distinguish more.
 const MAX_USES: u8 = 3;
 
+/// What a reader needs of a page before it knows where in the page to look: the header, the heads of the keys and the
+/// offsets of the rows. Those of 110 rows in 16 KiB take 700 bytes.
+const FIRST_BYTES: usize = 768;
+
 /// A page in memory, header and payload. Cloning costs one atomic addition; it panics when half a billion references
 /// were leaked, which is the only way to have as many.
 pub struct PageRef(NonNull<Frame>);
@@ -152,10 +156,10 @@ impl Hint {
         (self.0 & ((1 << Self::NUMBER_BITS) - 1)) as u32
     }
 
-    /// Asks the memory for the first `bytes` bytes of the page.
+    /// Asks the memory for the bytes of the page that a reader looks at first.
     #[inline]
-    pub fn prefetch(self, bytes: usize) {
-        prefetch((self.0 >> Self::NUMBER_BITS) as usize * BLOCK_BYTES, bytes);
+    pub fn prefetch(self) {
+        prefetch((self.0 >> Self::NUMBER_BITS) as usize * BLOCK_BYTES, FIRST_BYTES);
     }
 }
 
@@ -553,22 +557,40 @@ impl PageRef {
     /// Where child `i` of the page was last seen.
     #[inline]
     pub(crate) fn hint(&self, i: usize) -> Hint {
-        Hint(self.rest().hints.get().map_or(0, |hints| hints.cell(i).load(Ordering::Relaxed)))
+        Hint(self.hints().map_or(0, |hints| hints.cell(i).load(Ordering::Relaxed)))
     }
 
-    /// Remembers where child `i` of the page was seen, if the page has hints or there is room for them.
+    /// Asks the memory for child `i` of the page and for its frame, if it is known where they were.
+    #[inline]
+    pub fn prefetch_child(&self, i: usize) {
+        let hint = self.hint(i);
+        let Some(frames) = &self.rest().frames else { return };
+        if let Some(frame) = frames.get(hint.number()) {
+            hint.prefetch();
+            prefetch(std::ptr::from_ref(frame).addr(), size_of::<Frame>());
+        }
+    }
+
+    /// Remembers where child `i` of the page was seen, if the page has hints.
     pub(crate) fn set_hint(&self, i: usize, child: &PageRef) {
+        if let Some(hints) = self.hints() {
+            hints.cell(i).store(Hint::of(child).0, Ordering::Relaxed);
+        }
+    }
+
+    /// The hints of the page, which are made when they are first wanted and there is room for them.
+    #[inline]
+    fn hints(&self) -> Option<&Hints> {
         let rest = self.rest();
-        let hints = match rest.hints.get() {
-            Some(hints) => hints,
-            None => {
-                let bytes = hint_bytes(self.buffer_bytes(), self.kind());
-                let Some(charge) = rest.charge.for_hints(bytes) else { return };
-                let cells = (0..bytes as usize / size_of::<AtomicU64>()).map(|_| AtomicU64::new(0)).collect();
-                rest.hints.get_or_init(|| Hints { cells, charge })
-            }
-        };
-        hints.cell(i).store(Hint::of(child).0, Ordering::Relaxed);
+        rest.hints.get().or_else(|| self.make_hints(rest))
+    }
+
+    #[cold]
+    fn make_hints<'r>(&self, rest: &'r Rest) -> Option<&'r Hints> {
+        let bytes = hint_bytes(self.buffer_bytes(), self.kind());
+        let charge = rest.charge.for_hints(bytes)?;
+        let cells = (0..bytes as usize / size_of::<AtomicU64>()).map(|_| AtomicU64::new(0)).collect();
+        Some(rest.hints.get_or_init(|| Hints { cells, charge }))
     }
 }
 
