@@ -31,8 +31,8 @@ pub use format::validate;
 pub use key_range::{KeyRange, next_string, successor};
 pub use precharge::Limits;
 pub use read::{
-    Branch, CoverAround, EraseCursor, FilterUse, GroupCursor, Groups, KnownGap, LoadedValue, PartCursor, RangeErase,
-    Readahead, Row, RowPlace, Seek, Sst, SstCursor, StoredValue, Streak, Subtree, TreeCursor,
+    Approach, Branch, CoverAround, EraseCursor, FilterUse, GroupCursor, Groups, KnownGap, LoadedValue, PartCursor,
+    RangeErase, Readahead, Row, RowPlace, Seek, Sst, SstCursor, StoredValue, Streak, Subtree, TreeCursor,
 };
 pub use row::{MAX_KEY_BYTES, RowKind, Version};
 pub use slice::{RowRanges, Slice};

@@ -3,6 +3,7 @@
 //! Every call that may answer [`Stop`](pages::Stop) is a *step*: it has no effect before its last page is in hand. After a fault its
 //! caller fetches what is missing and makes the same call again.
 
+mod approach;
 mod branch;
 mod cursor;
 mod descent;
@@ -22,6 +23,7 @@ mod tree;
 mod values;
 mod whole;
 
+pub use approach::Approach;
 pub use branch::Branch;
 pub use cursor::SstCursor;
 pub(crate) use descent::Descent;

@@ -14,10 +14,14 @@ use super::{Parts, Value};
 use crate::error::Result;
 use crate::manifest::db_file::DbFile;
 use pages::{PageCache, PageSource, Stop, retry, together};
-use sst::{RowPlace, StoredValue};
+use sst::{Approach, RowPlace, StoredValue};
 
 /// The largest number of keys in a batch: their pages keep a disk busy, and their answers take some ten KiB.
 const MAX_BATCH_KEYS: usize = 256;
+
+/// How many look-ups wait for the memory together. What they ask for, the first lines of a page and a record, has to stay in
+/// the first-level cache of a processor, which has 32 KiB.
+const INTERLEAVED: usize = 16;
 
 /// The parts in `wanted` of the rows of `keys`, in the order of the keys. It waits for pages.
 pub fn get_parts<S: PageSource + ?Sized>(
@@ -96,6 +100,8 @@ struct Asked<'v> {
     key: usize,
     file: &'v DbFile,
     answer: Option<Answer<'v>>,
+    /// Only within a step.
+    approach: Approach,
 }
 
 impl<'v> KeyBatch<'v> {
@@ -115,7 +121,12 @@ impl<'v> KeyBatch<'v> {
                 Answer::Row(row) => (Some(row), None),
             };
             let before = batch.asked.len();
-            batch.asked.extend(files.into_iter().flatten().map(|file| Asked { key: i, file, answer: None }));
+            batch.asked.extend(files.into_iter().flatten().map(|file| Asked {
+                key: i,
+                file,
+                answer: None,
+                approach: Approach::default(),
+            }));
             if batch.asked.len() > before {
                 ways += batch.asked.len() - before + group_ways;
                 if i > 0 && ways as u64 * way_bytes > most_bytes {
@@ -136,8 +147,11 @@ impl<'v> KeyBatch<'v> {
         table: TableView<'_>,
         keys: &[impl AsRef<[u8]>],
     ) -> Result<Vec<Option<FoundRow<&'v DbFile>>>, Stop> {
-        together(self.asked.chunk_by_mut(|a, b| a.key == b.key), |files| {
-            ask_files(source, table, files, keys[files[0].key].as_ref())
+        together(interleaved(&mut self.asked), |asked| {
+            approach(source, asked, keys);
+            together(asked.chunk_by_mut(|a, b| a.key == b.key), |files| {
+                ask_files(source, table, files, keys[files[0].key].as_ref())
+            })
         })?;
         for Asked { key, answer, .. } in std::mem::take(&mut self.asked).into_iter().rev() {
             // The answers of newer files come later and replace those of older files. A missing answer was not needed.
@@ -151,6 +165,36 @@ impl<'v> KeyBatch<'v> {
     }
 }
 
+/// The look-ups that wait for the memory together: all files of a key, and as many keys as there is room for.
+fn interleaved<'a, 'v>(mut asked: &'a mut [Asked<'v>]) -> impl Iterator<Item = &'a mut [Asked<'v>]> {
+    std::iter::from_fn(move || {
+        let mut end = 0;
+        for files in asked.chunk_by(|a, b| a.key == b.key) {
+            if end > 0 && end + files.len() > INTERLEAVED {
+                break;
+            }
+            end += files.len();
+        }
+        if end == 0 {
+            return None;
+        }
+        let (now, later) = std::mem::take(&mut asked).split_at_mut(end);
+        asked = later;
+        Some(now)
+    })
+}
+
+/// Goes towards the rows that have not been found, with all keys together.
+fn approach<S: PageSource + ?Sized>(source: &S, asked: &mut [Asked<'_>], keys: &[impl AsRef<[u8]>]) {
+    let is_open = |asked: &&mut Asked<'_>| asked.answer.is_none();
+    for Asked { key, file, approach, .. } in asked.iter_mut().filter(is_open) {
+        *approach = file.sst.approach(source, keys[*key].as_ref());
+    }
+    for Asked { key, file, approach, .. } in asked.iter_mut().filter(is_open) {
+        file.sst.approach_row(source, keys[*key].as_ref(), approach);
+    }
+}
+
 /// Asks all files that have not answered about a key, up to the first file that decides. A composite step.
 fn ask_files<S: PageSource + ?Sized>(
     source: &S,
@@ -159,9 +203,9 @@ fn ask_files<S: PageSource + ?Sized>(
     key: &[u8],
 ) -> Result<(), Stop> {
     let mut missing = false;
-    for Asked { file, answer, .. } in files {
+    for Asked { file, answer, approach, .. } in files {
         if answer.is_none() {
-            match ask_file(source, table, file, key) {
+            match ask_file(source, table, file, key, std::mem::take(approach)) {
                 Ok(said) => *answer = Some(said),
                 Err(Stop::Fault) => missing = true,
                 Err(stop) => return Err(stop),

@@ -10,7 +10,7 @@ use crate::manifest::db_file::DbFile;
 use crate::manifest::table_files::{TableFiles, files_with_key};
 use crate::memtable::Memtable;
 use pages::{PageCache, PageSource, Stop, retry};
-use sst::{Row, RowKind, Version};
+use sst::{Approach, Row, RowKind, Version};
 
 /// What a source says about a key.
 pub enum Answer<'v> {
@@ -48,7 +48,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
             }
         }
         for file in files_of(self.table.files, self.key).skip(self.silent - 1) {
-            match ask_file(source, self.table, file, self.key)? {
+            match ask_file(source, self.table, file, self.key, Approach::default())? {
                 Answer::Silent => {
                     self.silent += 1;
                     source.release();
@@ -179,15 +179,16 @@ pub fn files_of<'v>(files: &'v TableFiles, key: &[u8]) -> impl Iterator<Item = &
     level0.chain(deeper.iter().flat_map(move |level| files_with_key(level, key))).map(|file| &**file)
 }
 
-/// What a file says. A step.
+/// What a file says, from where `approach` has stopped. A step.
 pub fn ask_file<'v, S: PageSource + ?Sized>(
     source: &S,
     table: TableView<'_>,
     file: &'v DbFile,
     key: &[u8],
+    approach: Approach,
 ) -> Result<Answer<'v>, Stop> {
     // Both parts run before a fault is returned, so that they fault together.
-    let row = file.sst.get_filtered(source, key, table.at);
+    let row = file.sst.get_filtered(source, key, table.at, approach);
     let cover = file.sst.cover(source, key, table.at);
     let (row, cover) = (row?, cover?);
     Ok(match row {

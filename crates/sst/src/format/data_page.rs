@@ -222,6 +222,15 @@ impl Layout {
         prefetch(page.as_ptr().addr() + self.records_at + start, (end - start).min(MAX_PREFETCH_BYTES));
     }
 
+    /// Asks the memory for the record of the row that has the head of `key`, if one has.
+    pub fn prefetch(&self, page: &[u8], key: &[u8]) {
+        let Ok(suffix) = key::strip_prefix(key, page, self.prefix_at..self.records_at) else { return };
+        let (low, high) = key::equal_heads(self.heads(page), suffix.head);
+        if low < high {
+            self.prefetch_record(page, low);
+        }
+    }
+
     /// Position of `key`: `Ok(i)` if row `i` has this key, else `Err(i)` with the first row whose key is greater.
     #[inline]
     pub fn search(&self, page: &[u8], key: &[u8]) -> Result<usize, usize> {

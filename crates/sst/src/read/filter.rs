@@ -7,6 +7,7 @@
 //! * Where the filter was asked for it is asked before the rows. Elsewhere a look-up costs one load more than without a
 //!   filter, and the filter is asked only once a page of rows is missing, when that costs nothing beside reading.
 
+use super::approach::Approach;
 use super::descent::Descent;
 use super::filter_use::{Looks, ZoneSize, zone_of};
 use super::row::Row;
@@ -30,7 +31,8 @@ enum Said {
 }
 
 impl Sst {
-    /// As [`Sst::get`], which it spares if the filter is in memory and denies the key. A step; allocates nothing.
+    /// As [`Sst::get`], which it spares if the filter is in memory and denies the key. It goes on from where `approach` has
+    /// stopped. A step; allocates nothing.
     ///
     /// # Errors
     ///
@@ -40,13 +42,16 @@ impl Sst {
         source: &S,
         key: &[u8],
         at: Version,
+        approach: Approach,
     ) -> Result<Option<Row>, Stop> {
-        let Some(filter) = &self.meta.filter else { return self.get(source, key, at) };
+        let Some(filter) = &self.meta.filter else {
+            return self.find(source, key, at, approach, |_| {});
+        };
         let is_first = self.filter_use.is_first_anywhere();
         if is_first && self.denies(source, filter, key) {
             return Ok(None);
         }
-        let found = self.find(source, key, at, |look_up| match look_up {
+        let found = self.find(source, key, at, approach, |look_up| match look_up {
             LookUp::Absent(first_row, page) => self.count_absent(source, zone_of(filter, first_row), &page.address()),
             LookUp::Found(row) if self.filter_use.summary() != 0 => {
                 self.filter_use.count(zone_of(filter, row), Looks::found);
@@ -60,6 +65,23 @@ impl Sst {
             self.ask_for_filter(source, filter, key);
         }
         found
+    }
+
+    /// The first stage of the look-up of `key`: goes down to the node above its data page. It does not begin where a filter or a
+    /// slice may spare the way.
+    pub fn approach<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Approach {
+        let asks_filter_first = self.meta.filter.is_some() && self.filter_use.is_first_anywhere();
+        match self.descent(TreeKind::Main) {
+            Some(main) if self.slice.is_none() && !asks_filter_first => Approach::begin(&main, source, key),
+            _ => Approach::default(),
+        }
+    }
+
+    /// The second stage: takes the data page of `key`, and finds the row by its head.
+    pub fn approach_row<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], approach: &mut Approach) {
+        if let Some(main) = self.descent(TreeKind::Main) {
+            approach.find_row(&main, source, key);
+        }
     }
 
     /// Rows in the page at `at`, of this zone, do not have a key that was looked up.

@@ -1,5 +1,6 @@
 //! An immutable file with what is seen of it, and the look-up of a key in its rows. It knows no other file.
 
+use super::approach::Approach;
 use super::descent::{Descent, Under};
 use super::filter_use::FilterUse;
 use super::gap::KnownGap;
@@ -98,20 +99,21 @@ impl Sst {
     ///
     /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn get<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Row>, Stop> {
-        self.find(source, key, at, |_| {})
+        self.find(source, key, at, Approach::default(), |_| {})
     }
 
-    /// As [`Sst::get`]. `note` is called when the step has its answer from a page of rows.
+    /// As [`Sst::get`], from where `approach` has stopped. `note` is called when the step has its answer from a page of rows.
     #[inline]
     pub(super) fn find<S: PageSource + ?Sized>(
         &self,
         source: &S,
         key: &[u8],
         at: Version,
+        approach: Approach,
         note: impl FnOnce(LookUp<'_>),
     ) -> Result<Option<Row>, Stop> {
         let Some(descent) = self.descent(TreeKind::Main) else { return Ok(None) };
-        let Some((page, layout)) = self.page_of_key(&descent, source, key)? else { return Ok(None) };
+        let Some((page, layout)) = self.page_of_key(&descent, source, key, approach)? else { return Ok(None) };
         let Ok(i) = layout.search(&page, key) else {
             note(LookUp::Absent(layout.first_row(), &page));
             return Ok(None);
@@ -136,9 +138,10 @@ impl Sst {
         main: &Descent<'_>,
         source: &S,
         key: &[u8],
+        approach: Approach,
     ) -> Result<Option<(PageRef, Layout)>, Stop> {
         match &self.slice {
-            None => main.page_of_key(source, key).map(Some),
+            None => approach.page(main, source, key).map(Some),
             // What is seen goes by row ids, so the page must have those that its parent says.
             Some(slice) => Ok(match main.page_among(source, key, &slice.rows)? {
                 Under::Page(page, layout) => Some((page, layout)),
