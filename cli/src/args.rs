@@ -109,7 +109,7 @@ const ALTER_EXAMPLES: &str = "\
 Examples:
   larch alter db people --compression lz4
   larch alter db people --index flat --page 32KiB && larch compact db people
-  larch alter db people --filters 16,none";
+  larch alter db people --filters 20,none";
 
 /// Import, read, write, inspect and check a Larch database.
 ///
@@ -408,7 +408,7 @@ pub struct TableArgs {
     /// Compression of pages
     #[arg(long, value_name = "METHOD")]
     pub compression: Option<CompressionArg>,
-    /// Filters, which save most reads of absent keys: none, 8 or 16 bits a fingerprint; or two with a comma between them, for
+    /// Filters, which save most reads of absent keys: none, 12 or 20 bits a key; or two with a comma between them, for
     /// upper files and for the deepest
     #[arg(long, value_name = "BITS[,BITS]", value_parser = filters)]
     pub filters: Option<Filters>,
@@ -425,9 +425,9 @@ pub struct TableArgs {
 fn filters(text: &str) -> std::result::Result<Filters, String> {
     let kind = |text: &str| match text {
         "none" => Ok(FilterKind::None),
-        "8" => Ok(FilterKind::Bits8),
-        "16" => Ok(FilterKind::Bits16),
-        other => Err(format!("{other:?} is not none, 8 or 16")),
+        "12" => Ok(FilterKind::Bits12),
+        "20" => Ok(FilterKind::Bits20),
+        other => Err(format!("{other:?} is not none, 12 or 20")),
     };
     match text.split_once(',') {
         None => Ok(Filters::all(kind(text)?)),

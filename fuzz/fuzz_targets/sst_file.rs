@@ -67,7 +67,7 @@ fn built(input: &mut Input<'_>) -> (Vec<u8>, Meta) {
         max_node_children: 3 + usize::from(shape >> 6),
         max_page_rows: if shape & 16 == 0 { usize::MAX } else { 2 },
         groups: if shape & 32 == 0 { 0 } else { 2 },
-        filter: [FilterKind::None, FilterKind::Bits8, FilterKind::Bits16][usize::from(input.byte()) % 3],
+        filter: [FilterKind::None, FilterKind::Bits12, FilterKind::Bits20][usize::from(input.byte()) % 3],
         filter_prefix_bytes: u16::from(input.byte() & 3),
         features: sst::FEATURES,
     };

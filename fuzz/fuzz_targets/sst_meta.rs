@@ -7,6 +7,7 @@ use os::BLOCK_BYTES;
 use pages::Address;
 use sst::format::field;
 use sst::format::meta::Unknown;
+use sst::format::filter::FilterForm;
 use sst::{FilterTree, GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, Meta, Root, Totals, Tree, Version};
 
 const META_AT: usize = 32;
@@ -94,6 +95,7 @@ fn built(input: &mut Input<'_>) -> Meta {
             tree: tree_of(input, main.totals.rows, data_pages),
             partition_rows,
             prefix_bytes: input.number() as u16,
+            form: input.choose(&[FilterForm::Fuse, FilterForm::Blocks]),
         }
     });
     Meta {

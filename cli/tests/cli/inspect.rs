@@ -101,8 +101,8 @@ fn an_altered_table_is_written_anew_by_compacting() {
     let session = Session::with(&["--format", "tsv"], &rows);
     assert_eq!(
         session.run(&["alter", "db", "t", "--index", "flat", "--compression", "lz4"]).ok(),
-        "t: was pages of 16.0 KiB, nodes of 16.0 KiB, index btree, compression none, filters 16,8\n\
-         t: now pages of 16.0 KiB, nodes of 16.0 KiB, index flat, compression lz4, filters 16,8\n"
+        "t: was pages of 16.0 KiB, nodes of 16.0 KiB, index btree, compression none, filters 20,12\n\
+         t: now pages of 16.0 KiB, nodes of 16.0 KiB, index flat, compression lz4, filters 20,12\n"
     );
     let has = |parts: [&str; 2]| {
         let stats = session.run(&["stats", "db", "t", "--json"]).ok();
@@ -115,7 +115,7 @@ fn an_altered_table_is_written_anew_by_compacting() {
 
     let report = session.run(&["alter", "db", "t", "--page", "8KiB", "--node", "4KiB", "--json"]).ok();
     let kept =
-        "\"index\":\"flat\",\"compression\":\"lz4\",\"filters\":\"16,8\",\"filter_prefix_bytes\":0,\"in_memory\":false";
+        "\"index\":\"flat\",\"compression\":\"lz4\",\"filters\":\"20,12\",\"filter_prefix_bytes\":0,\"in_memory\":false";
     let before = format!("{{\"page_bytes\":16384,\"node_bytes\":16384,{kept}}}");
     let after = format!("{{\"page_bytes\":8192,\"node_bytes\":4096,{kept}}}");
     assert_eq!(report, format!("{{\"table\":\"t\",\"before\":{before},\"after\":{after}}}\n"));
@@ -127,12 +127,12 @@ fn an_altered_table_is_written_anew_by_compacting() {
         assert!(stats.contains(&format!("\"filter_bytes\":{expected},")), "{stats}");
     };
     filter_bytes("8192");
-    let report = session.run(&["alter", "db", "t", "--filters", "8,none", "--filter-prefix", "3"]).ok();
-    assert!(report.ends_with("index flat, compression lz4, filters 8,none with prefixes of 3 B\n"), "{report}");
+    let report = session.run(&["alter", "db", "t", "--filters", "12,none", "--filter-prefix", "3"]).ok();
+    assert!(report.ends_with("index flat, compression lz4, filters 12,none with prefixes of 3 B\n"), "{report}");
     session.run(&["compact", "db", "t"]).ok();
     filter_bytes("0");
     assert_eq!(session.scan(&[]), rows);
-    session.run(&["alter", "db", "t", "--filters", "9"]).fails(2, &["\"9\" is not none, 8 or 16"]);
+    session.run(&["alter", "db", "t", "--filters", "9"]).fails(2, &["\"9\" is not none, 12 or 20"]);
     let report = session.run(&["alter", "db", "t", "--in-memory", "true"]).ok();
     assert!(report.contains(" with prefixes of 3 B, in memory\n"), "{report}");
     session.run(&["alter", "db", "t", "--in-memory", "false"]).ok();

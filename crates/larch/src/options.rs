@@ -142,17 +142,17 @@ impl Filters {
 
 impl Default for Filters {
     fn default() -> Self {
-        Self { upper: FilterKind::Bits16, deepest: FilterKind::Bits8 }
+        Self { upper: FilterKind::Bits20, deepest: FilterKind::Bits12 }
     }
 }
 
-/// As one of `none`, `8` and `16`, or two with a comma between them: upper and deepest.
+/// As one of `none`, `12` and `20`, or two with a comma between them: upper and deepest.
 impl fmt::Display for Filters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |kind: FilterKind| match kind {
             FilterKind::None => "none",
-            FilterKind::Bits8 => "8",
-            FilterKind::Bits16 => "16",
+            FilterKind::Bits12 => "12",
+            FilterKind::Bits20 => "20",
         };
         f.write_str(name(self.upper))?;
         if self.upper == self.deepest { Ok(()) } else { write!(f, ",{}", name(self.deepest)) }
@@ -179,7 +179,7 @@ pub struct TableOptions {
     /// Names of the column groups that the values of the table are split into, in order; none if values are whole.
     /// There are at most 16, each of 1 to 64 letters, digits, `_`, `-` and `.` of ASCII. They cannot be changed later.
     pub groups: Vec<String>,
-    /// Filters over keys. Default 16 bits in upper files, 8 in the deepest.
+    /// Filters over keys. Default 20 bits a key in upper files, 12 in the deepest.
     pub filters: Filters,
     /// Length of a prefix in bytes: filters hold the prefix of each key as well. A range whose keys all have the same prefix
     /// then opens no file without such keys. At most 1,024; 0, the default, for none.
@@ -271,7 +271,7 @@ impl TableOptions {
     /// ```text
     /// page bytes | node bytes | index | compression | 0, ignored | metadata              varints, length-prefixed
     /// group count | names                                                               varint, each length-prefixed
-    /// filters: bits 0-1 upper, 2-3 deepest; each 0 none, 1 of 8 bits, 2 of 16 bits;
+    /// filters: bits 0-1 upper, 2-3 deepest; each 0 none, 1 of 12 bits, 2 of 20 bits;
     /// bit 4 whether the table is to be in memory | prefix bytes                                              varints
     /// ```
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {

@@ -16,6 +16,8 @@ use std::str::FromStr;
 pub enum Release {
     /// 0.1, the first one.
     V0_1,
+    /// 0.2. Filters are made of blocks.
+    V0_2,
     /// A release with a feature that no real release has, for tests that older releases do not get it.
     #[cfg(test)]
     Later,
@@ -32,7 +34,8 @@ pub(crate) enum Format {
 
 /// Feature bits, and the first release that reads files with them.
 const FEATURES: &[(Format, u32, Release)] = &[
-    (Format::Sst, sst::FEATURES, Release::V0_1),
+    (Format::Sst, sst::FEATURES & !sst::BLOCK_FILTER, Release::V0_1),
+    (Format::Sst, sst::BLOCK_FILTER, Release::V0_2),
     (Format::Manifest, crate::log::record::EDIT_FIELDS, Release::V0_1),
     #[cfg(test)]
     (Format::Manifest, tests::LATER, Release::Later),
@@ -42,10 +45,10 @@ const FEATURES: &[(Format, u32, Release)] = &[
 
 impl Release {
     /// Every release, the oldest first.
-    pub const ALL: &[Self] = &[Self::V0_1];
+    pub const ALL: &[Self] = &[Self::V0_1, Self::V0_2];
 
     /// The newest one: this one.
-    pub const NEWEST: Self = Self::V0_1;
+    pub const NEWEST: Self = Self::V0_2;
 
     /// The features that a file may have if this release must read it.
     pub(crate) fn features(self, format: Format) -> u32 {
@@ -64,11 +67,12 @@ impl LogKind {
     }
 }
 
-/// `0.1`.
+/// `0.2`.
 impl fmt::Display for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::V0_1 => "0.1",
+            Self::V0_2 => "0.2",
             #[cfg(test)]
             Self::Later => "later",
         })

@@ -262,7 +262,7 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
     }
 
     fn filter(&mut self, filter: &FilterTree) -> Result<()> {
-        let FilterTree { tree, partition_rows, prefix_bytes } = filter;
+        let FilterTree { tree, partition_rows, prefix_bytes, .. } = filter;
         let (totals, pages) = (Printed(&tree.totals), tree.data_pages);
         let prefixes = match prefix_bytes {
             0 => String::new(),
@@ -277,8 +277,8 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         let Some((page, _)) = self.read(at, kind, 0, rows.start, depth)? else { return Ok(()) };
         let layout = FilterLayout::of(&page);
         self.check_rows(&layout, rows, kind, at)?;
-        let (rows, count, bits) = (RowSpan(&layout), layout.fingerprints(), layout.fingerprint_bits());
-        self.line(depth, format_args!("filter page at {}: {rows}, {count} fingerprints of {bits} bits", Printed(at)))
+        let (rows, shape) = (RowSpan(&layout), layout.shape(&page));
+        self.line(depth, format_args!("filter page at {}: {rows}, {shape}", Printed(at)))
     }
 
     /// A page of a column group.

@@ -23,7 +23,7 @@ pub use direction::Direction;
 pub use dump::{DumpDetail, dump, read_footer, read_origin};
 pub use format::filter::FilterKind;
 pub use format::meta::{
-    FEATURES, FORMAT_VERSION, FilterTree, GroupTrees, IndexKind, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, Meta, Root,
+    BLOCK_FILTER, FEATURES, FORMAT_VERSION, FilterTree, GroupTrees, IndexKind, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, Meta, Root,
     Tree, TreeKind,
 };
 pub use format::node::Totals;

@@ -104,7 +104,7 @@ pub fn write(machine: &Machine, folder: &Path, release: Release) -> larch::Resul
     let db = builder.levels(levels).warm_from_last(true).cache_bytes(1 << 20).open()?;
     let mut of = SpecimenWriter { db, rows: ExpectedRows::new() };
     let usual = TableOptions::default();
-    let plain = of.table("plain", TableOptions { filters: Filters::all(FilterKind::Bits16), ..usual.clone() })?;
+    let plain = of.table("plain", TableOptions { filters: Filters::all(FilterKind::Bits20), ..usual.clone() })?;
     let flat = of.table(
         "flat",
         TableOptions { index: IndexKind::Flat, filters: Filters::all(FilterKind::None), ..usual.clone() },

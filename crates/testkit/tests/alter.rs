@@ -128,10 +128,10 @@ fn a_dump_of_the_manifest_shows_groups_and_alters() {
     let mut text = Vec::new();
     larch::dump_on(&machine, &manifest, DumpDetail::default(), &mut text).expect("the disk works");
     let text = String::from_utf8(text).expect("a dump is text");
-    let made = "  table 0 \"t\" page 256 node 256 index Btree compression None filters 16,8 metadata 0 bytes groups hot cold\n";
+    let made = "  table 0 \"t\" page 256 node 256 index Btree compression None filters 20,12 metadata 0 bytes groups hot cold\n";
     assert!(text.contains(made), "{text}");
     let altered =
-        "node 256 index Both compression None filters 16,8 with prefixes of 9 metadata 0 bytes groups hot cold\n";
+        "node 256 index Both compression None filters 20,12 with prefixes of 9 metadata 0 bytes groups hot cold\n";
     let line = text.lines().find(|line| line.starts_with("  alter table 0 since file ")).expect("it was altered");
     assert!(format!("{line}\n").ends_with(altered), "{text}");
 }
@@ -140,7 +140,7 @@ fn a_dump_of_the_manifest_shows_groups_and_alters() {
 fn files_get_the_filters_of_their_level_and_lose_them_when_rewritten() {
     let disk = SimDisk::new(1);
     let db = open(&disk);
-    let filters = Filters { upper: FilterKind::Bits16, deepest: FilterKind::None };
+    let filters = Filters { upper: FilterKind::Bits20, deepest: FilterKind::None };
     let table = db.table_with("t", TableOptions { filters, ..options() }).expect("the disk works");
     let filter_bytes = || table.stats().expect("the table is there").filter_bytes;
     let fill = || {
@@ -152,7 +152,7 @@ fn files_get_the_filters_of_their_level_and_lose_them_when_rewritten() {
     assert!(upper > 0, "a flush is not the deepest");
     table.compact().expect("the disk works");
     assert_eq!(filter_bytes(), 0, "what is merged into the deepest level is");
-    table.alter(|options| options.filters = Filters::all(FilterKind::Bits8)).expect("the disk works");
+    table.alter(|options| options.filters = Filters::all(FilterKind::Bits12)).expect("the disk works");
     assert_eq!(filter_bytes(), 0, "files stay as they are");
     table.compact().expect("the disk works");
     assert!(0 < filter_bytes() && filter_bytes() < upper, "as they are rewritten");

@@ -65,7 +65,7 @@ fn read(db: &Database, table: &Table, rng: &mut Xoshiro256PlusPlus, count: u32, 
 
 #[test]
 fn absent_keys_read_next_to_nothing_once_filters_are_there() {
-    for filters in [Filters::default(), Filters::all(FilterKind::Bits8), Filters::all(FilterKind::Bits16)] {
+    for filters in [Filters::default(), Filters::all(FilterKind::Bits12), Filters::all(FilterKind::Bits20)] {
         let db = builder(&layered(filters), 640 << 10).open().expect("the disk works");
         let table = db.table("t").expect("the disk works");
         let shape = levels(&table);
@@ -136,7 +136,7 @@ fn in_one_run_present_keys_read_the_same_with_filters_and_without() {
 fn ranges_of_absent_prefixes_open_no_file_once_filters_are_there() {
     // Every other group of rows is there, so that neighbours are near.
     let prefix = |i: u32| format!("{i:08}");
-    let counts = [Filters::all(FilterKind::Bits16), none()].map(|filters| {
+    let counts = [Filters::all(FilterKind::Bits20), none()].map(|filters| {
         let disk = SimDisk::new(1);
         let db = builder(&disk, 800 << 10).open().expect("the disk works");
         let options = TableOptions { filters, filter_prefix_bytes: 8, page_bytes: 4 << 10, ..TableOptions::default() };

@@ -39,7 +39,7 @@ pub const SCHEME: Scheme = Scheme {
         ("index", "btree, flat or both, of a new table: btree"),
         ("read_index", "btree or flat: which is read of a table that has both: btree"),
         ("groups", "groups, 16 at most, that fields of a row are kept in, apart, of a new table, 0: none [0]"),
-        ("filters", "bits a key in upper and deepest files of a new table, none, 8 or 16 each: 16,8"),
+        ("filters", "bits a key in upper and deepest files of a new table, none, 12 or 20 each: 20,12"),
         ("flights", "requests under way on each thread, 0: one, and the thread waits for it [0]"),
         ("read_only", "1: without a lock, beside others that have it open, 0: alone [0]"),
         ("compat", "write nothing that this release of Larch does not read: this one"),
@@ -185,15 +185,15 @@ impl TableForm {
             Some(text) => {
                 let bits = |bits| match bits {
                     "none" => Some(FilterKind::None),
-                    "8" => Some(FilterKind::Bits8),
-                    "16" => Some(FilterKind::Bits16),
+                    "12" => Some(FilterKind::Bits12),
+                    "20" => Some(FilterKind::Bits20),
                     _ => None,
                 };
                 let (upper, deepest) = text.split_once(',').unwrap_or((&text, &text));
                 let filters = bits(upper).zip(bits(deepest)).map(|(upper, deepest)| Filters { upper, deepest });
                 Some(
                     filters
-                        .ok_or_else(|| options.bad("filters", &text, "none, 8 or 16, or two of them with a comma"))?,
+                        .ok_or_else(|| options.bad("filters", &text, "none, 12 or 20, or two of them with a comma"))?,
                 )
             }
         };

@@ -473,7 +473,7 @@ mod tests {
         let table = TableId(1);
         let options = TableOptions { metadata: b"m".to_vec(), ..TableOptions::default() };
         let groups = vec!["hot".to_owned(), "b.2".to_owned()];
-        let filters = crate::options::Filters { upper: sst::FilterKind::None, deepest: sst::FilterKind::Bits8 };
+        let filters = crate::options::Filters { upper: sst::FilterKind::None, deepest: sst::FilterKind::Bits12 };
         let altered = TableOptions {
             index: sst::IndexKind::Both,
             groups,

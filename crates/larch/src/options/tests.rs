@@ -66,7 +66,7 @@ fn filters_come_back_and_have_names() {
             }
         }
     }
-    assert_eq!(names, ["none", "none,8", "none,16", "8,none", "8", "8,16", "16,none", "16,8", "16"]);
+    assert_eq!(names, ["none", "none,12", "none,20", "12,none", "12", "12,20", "20,none", "20,12", "20"]);
     let error = TableOptions { filter_prefix_bytes: 1025, ..TableOptions::default() }.check();
     let expected = "the options cannot be used: a prefix of 1025 bytes in filters is more than 1024";
     assert_eq!(error.expect_err("it is refused").to_string(), expected);
@@ -82,7 +82,7 @@ fn metadata_and_where_pages_stay_have_no_part_in_how_files_are_written() {
         TableOptions { node_bytes: 512, ..usual.clone() },
         TableOptions { index: IndexKind::Flat, ..usual.clone() },
         TableOptions { compression: Compression::Lz4, ..usual.clone() },
-        TableOptions { filters: Filters::all(FilterKind::Bits8), ..usual.clone() },
+        TableOptions { filters: Filters::all(FilterKind::Bits12), ..usual.clone() },
         TableOptions { filter_prefix_bytes: 1, ..usual.clone() },
         split(&["hot"]),
     ] {

@@ -90,7 +90,7 @@ fn a_dump_reads_every_page_once_however_little_may_be_read_ahead() {
         println!("seed {seed}");
         let mut content = Content::random(&mut StdRng::seed_from_u64(seed), 80);
         content.groups = 3;
-        let built = content.build(BuildOptions { filter: FilterKind::Bits16, ..options });
+        let built = content.build(BuildOptions { filter: FilterKind::Bits20, ..options });
         let whole = dumped(&built).expect("it is whole");
         let report = crate::verify(&built.sst(), &Resident::new(validate), &*built.raw(), &mut |_| {});
         let report = report.expect("it is whole");

@@ -17,6 +17,7 @@
 
 use super::features::{self, Unreadable};
 use super::field;
+use super::filter::FilterForm;
 use super::node::Totals;
 use super::varint;
 use crate::KeyRange;
@@ -35,10 +36,12 @@ pub(crate) const ORIGIN: u32 = 1 << 1;
 const GROUPS: u32 = 1 << 16;
 /// Some tree has a flat index only.
 const FLAT_ALONE: u32 = 1 << 17;
-/// There is a filter.
-const FILTER: u32 = 1 << 18;
+/// There is a filter of fingerprints.
+const FUSE_FILTER: u32 = 1 << 18;
+/// There is a filter of blocks.
+pub const BLOCK_FILTER: u32 = 1 << 19;
 /// Every feature bit of files that this code knows.
-pub const FEATURES: u32 = FLAT_BESIDE | ORIGIN | GROUPS | FLAT_ALONE | FILTER;
+pub const FEATURES: u32 = FLAT_BESIDE | ORIGIN | GROUPS | FLAT_ALONE | FUSE_FILTER | BLOCK_FILTER;
 
 /// Most column groups beside the main one: the footer holds two trees of about 100 bytes each for every one.
 pub const MAX_GROUPS: usize = 15;
@@ -240,6 +243,23 @@ pub struct FilterTree {
     pub partition_rows: u32,
     /// The first bytes of keys this long are in the filter too; 0 if none are.
     pub prefix_bytes: u16,
+    /// The form of its partitions, as the features say.
+    pub form: FilterForm,
+}
+
+impl FilterForm {
+    /// The form of a filter in a file with these features.
+    fn of(features: u32) -> Self {
+        if features & BLOCK_FILTER != 0 { Self::Blocks } else { Self::Fuse }
+    }
+
+    /// The feature of a file with a filter of this form.
+    fn feature(self) -> u32 {
+        match self {
+            Self::Fuse => FUSE_FILTER,
+            Self::Blocks => BLOCK_FILTER,
+        }
+    }
 }
 
 impl FilterTree {
@@ -346,7 +366,7 @@ impl Meta {
         let flat = |alone: bool| self.trees().any(|(_, tree)| tree.flat.is_some() && tree.btree.is_none() == alone);
         bit(!self.groups.is_empty(), GROUPS)
             | bit(self.has_origin, ORIGIN)
-            | bit(self.filter.is_some(), FILTER)
+            | self.filter.map_or(0, |filter| filter.form.feature())
             | bit(flat(true), FLAT_ALONE)
             | bit(flat(false), FLAT_BESIDE)
             | self.unknown.features
@@ -404,7 +424,7 @@ impl Meta {
         let (id, features) = head.split_at(8);
         let features = u32::from_le_bytes(features.try_into().expect("four bytes"));
         features::check(features, FEATURES)?;
-        let mut meta = Self::decode_fields(bytes).ok_or_else(malformed)?;
+        let mut meta = Self::decode_fields(bytes, features).ok_or_else(malformed)?;
         meta.file_id = u64::from_le_bytes(id.try_into().expect("eight bytes"));
         meta.unknown.features = features & !FEATURES;
         meta.has_origin = features & ORIGIN != 0;
@@ -447,7 +467,7 @@ impl Meta {
         Ok(())
     }
 
-    fn decode_fields(bytes: &mut &[u8]) -> Option<Self> {
+    fn decode_fields(bytes: &mut &[u8], features: u32) -> Option<Self> {
         let mut numbers = [0; 5];
         for number in &mut numbers {
             *number = varint::take(bytes)?;
@@ -461,6 +481,7 @@ impl Meta {
                 tree,
                 partition_rows: varint::take(bytes)?.try_into().ok()?,
                 prefix_bytes: varint::take(bytes)?.try_into().ok()?,
+                form: FilterForm::of(features),
             }),
         };
         let count = usize::from(take_u8(bytes)?);
@@ -687,6 +708,7 @@ mod tests {
                 tree: Tree { totals, data_pages: 2, btree: Some(list), flat: None },
                 partition_rows: 6,
                 prefix_bytes: 300,
+                form: FilterForm::Blocks,
             }),
             groups: vec![
                 GroupTrees { newest: Some(Tree { totals, data_pages: 2, btree: None, flat: Some(list) }), older: None },
@@ -740,7 +762,7 @@ mod tests {
 
     #[test]
     fn features_say_what_a_reader_must_know() {
-        assert_eq!(meta().features(), FLAT_BESIDE | GROUPS | FLAT_ALONE | FILTER | 1 << 9);
+        assert_eq!(meta().features(), FLAT_BESIDE | GROUPS | FLAT_ALONE | BLOCK_FILTER | 1 << 9);
         let plain =
             Meta { range_erases: None, filter: None, groups: Vec::new(), unknown: Unknown::default(), ..meta() };
         assert_eq!(plain.features(), 0);
@@ -847,7 +869,12 @@ mod tests {
         let tree = Some(Tree { totals, data_pages: u64::MAX >> 20, btree: Some(root), flat: Some(list) });
         let groups = vec![GroupTrees { newest: tree, older: tree }; MAX_GROUPS];
         let pages = tree.map(|tree| Tree { data_pages: tree.totals.rows.div_ceil(3), ..tree });
-        let filter = pages.map(|tree| FilterTree { tree, partition_rows: 3, prefix_bytes: u16::MAX });
+        let filter = pages.map(|tree| FilterTree {
+            tree,
+            partition_rows: 3,
+            prefix_bytes: u16::MAX,
+            form: FilterForm::Blocks,
+        });
         let largest = Meta {
             main: tree,
             history: tree,

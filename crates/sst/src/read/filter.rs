@@ -109,8 +109,11 @@ impl Sst {
             Ok(None) => return Said::Perhaps,
             Err((at, kind)) => return Said::Missing(at, kind),
         };
-        let layout = FilterLayout::of(&page);
-        if layout.may_contain(&page, hash) { Said::Perhaps } else { Said::Absent(zone_of(filter, layout.first_row())) }
+        if filter.form.may_contain(&page, hash) {
+            Said::Perhaps
+        } else {
+            Said::Absent(zone_of(filter, FilterLayout::of(&page).first_row()))
+        }
     }
 
     /// Asks for the page of the filter that is missing on the way to `place`, if it is worth reading there. Only after

@@ -100,9 +100,12 @@ fn check_content(bytes: &[u8]) {
 /// The files that are compared byte for byte, and their column groups beside the main one.
 const PLAIN: [(&str, usize); 2] = [("golden-v1.sst", 0), ("golden-v1-groups.sst", 2)];
 
-/// Those with filters, compared likewise.
+/// Those with filters of blocks, compared likewise.
 const FILTERS: [(&str, FilterKind); 2] =
-    [("golden-v1-filter8.sst", FilterKind::Bits8), ("golden-v1-filter16.sst", FilterKind::Bits16)];
+    [("golden-v1-blocks12.sst", FilterKind::Bits12), ("golden-v1-blocks20.sst", FilterKind::Bits20)];
+
+/// Those with filters of fingerprints, which are no longer written.
+const FUSE_FILTERS: [&str; 2] = ["golden-v1-filter8.sst", "golden-v1-filter16.sst"];
 
 /// One whose footer says where it comes from, and what that says.
 const ORIGIN: (&str, &[u8]) = ("golden-v1-origin.sst", b"a table of a database");
@@ -135,13 +138,27 @@ fn with_filter(filter: FilterKind) -> Vec<u8> {
 }
 
 #[test]
-fn a_filter_of_version_1_is_written_byte_for_byte_and_read() {
+fn a_filter_of_blocks_is_written_byte_for_byte_and_read() {
     for (name, filter) in FILTERS {
         write_missing(name, || with_filter(filter));
         let golden = golden(name);
         assert!(with_filter(filter) == golden, "{name} differs");
         check_content(&golden);
     }
+}
+
+#[test]
+fn a_filter_of_fingerprints_is_read() {
+    for name in FUSE_FILTERS {
+        check_content(&golden(name));
+    }
+}
+
+#[test]
+fn a_file_for_a_reader_that_does_not_know_filters_of_blocks_has_no_filter() {
+    let features = crate::FEATURES & !crate::BLOCK_FILTER;
+    let options = BuildOptions { features, filter: FilterKind::Bits20, ..options(Compression::None) };
+    assert!(content(0).build(options).bytes() == golden("golden-v1.sst"));
 }
 
 #[test]
@@ -196,7 +213,7 @@ fn a_file_of_another_version_or_with_unknown_features_is_refused_by_name() {
     assert!(
         changed(&[(8, &2u32.to_le_bytes())]).is_err_and(|why| why == Unreadable::Newer("format version 2".to_owned()))
     );
-    assert!(with_features(0x8_0000).is_err_and(|why| why == Unreadable::Newer("feature 19".to_owned())));
+    assert!(with_features(0x80_0000).is_err_and(|why| why == Unreadable::Newer("feature 23".to_owned())));
     let known = with_features(1).expect("this is how it was written: a list beside each tree");
     let newer = with_features(1 | 1 << 7).expect("a low feature bit is a hint");
     assert_eq!((newer.file_id, newer.unknown.features, newer.features()), (ID, 1 << 7, 1 | 1 << 7));

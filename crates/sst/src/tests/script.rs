@@ -82,8 +82,8 @@ fn build(case: &mut TestCase) -> Built {
     }
     options.filter = match number(case, "filter") {
         None => FilterKind::None,
-        Some(8) => FilterKind::Bits8,
-        Some(16) => FilterKind::Bits16,
+        Some(12) => FilterKind::Bits12,
+        Some(20) => FilterKind::Bits20,
         Some(other) => panic!("there is no filter of {other} bits"),
     };
     options.filter_prefix_bytes = number(case, "filter-prefix").unwrap_or(0) as u16;

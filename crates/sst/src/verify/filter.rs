@@ -39,17 +39,20 @@ impl FilterWalk {
         let prefix_bytes = usize::from(walk.filter.prefix_bytes);
         let prefix = key.get(..prefix_bytes).filter(|prefix| !prefix.is_empty()).unwrap_or_default();
         let is_new = prefix != walk.prefix;
-        let why = if !(layout.first_row()..layout.first_row() + layout.rows() as u64).contains(&row) {
+        let form = walk.filter.form;
+        let why = if layout.form() != form {
+            "its form is not the one that the features of the file name".to_owned()
+        } else if !(layout.first_row()..layout.first_row() + layout.rows() as u64).contains(&row) {
             format!("it covers {} rows from {}, and not row {row}", layout.rows(), layout.first_row())
         } else if !keys.contains(key) {
             format!("the key of row {row} is not between its parent's separators")
-        } else if !layout.may_contain(page, hash_key(key)) {
+        } else if !form.may_contain(page, hash_key(key)) {
             format!("it denies the key of row {row}")
         } else if prefix.is_empty() {
             String::new()
         } else if is_new && prefix < keys.start.as_slice() {
             format!("the prefix of row {row} is looked for in a partition before it")
-        } else if (is_first || is_new) && !layout.may_contain(page, hash_prefix(prefix)) {
+        } else if (is_first || is_new) && !form.may_contain(page, hash_prefix(prefix)) {
             format!("it denies the prefix of row {row}")
         } else {
             String::new()

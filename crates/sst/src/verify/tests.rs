@@ -84,7 +84,7 @@ fn a_check_reads_every_page_once_however_little_may_be_read_ahead() {
         println!("seed {seed}");
         let mut content = Content::random(&mut StdRng::seed_from_u64(seed), 80);
         content.groups = 3;
-        let built = content.build(BuildOptions { filter: FilterKind::Bits16, ..options });
+        let built = content.build(BuildOptions { filter: FilterKind::Bits20, ..options });
         let pages = verified(&built).expect("it is whole").all_pages().pages;
         let mut rounds_before = u64::MAX;
         for room_bytes in [0, 1, 5 << 10, 9 << 10, 14 << 10, 50 << 10, 200 << 10, 1 << 20, 8 << 20] {
@@ -115,7 +115,7 @@ fn a_check_takes_as_many_rounds_as_windows() {
     };
     let content = Content { rows: (0..12_000).map(row).collect(), groups: 2, ..Content::default() };
     let options =
-        BuildOptions { page_bytes: 4096, node_bytes: 4096, filter: FilterKind::Bits16, ..BuildOptions::default() };
+        BuildOptions { page_bytes: 4096, node_bytes: 4096, filter: FilterKind::Bits20, ..BuildOptions::default() };
     let built = content.build(options);
     let window: u64 = 1 << 20;
     let cache = PageCache::new(64 << 20, 2, crate::validate);
@@ -141,7 +141,7 @@ fn small(index: IndexKind, compression: Compression) -> (Content, Built) {
         keys: KeyRange { start: b"b".to_vec(), end: Some(b"bb".to_vec()) },
         versions: vec![Version(7), Version(6)],
     }];
-    let (filter, filter_prefix_bytes) = (FilterKind::Bits16, 1);
+    let (filter, filter_prefix_bytes) = (FilterKind::Bits20, 1);
     let options = BuildOptions { index, compression, filter, filter_prefix_bytes, max_page_rows: 4, ..tiny() };
     let built = content.build(options);
     (content, built)
@@ -734,9 +734,9 @@ fn an_erase_with_a_part_in_a_group_is_noticed() {
 }
 
 /// What a check says of a file of 6 rows, two to a partition, whose filter is written again with what `change` makes of
-/// the fingerprints of partition `which`.
+/// partition `which`.
 fn complaint_of_filter(which: usize, change: impl FnOnce(&mut [u8])) -> String {
-    let options = BuildOptions { filter: FilterKind::Bits8, filter_prefix_bytes: 1, max_page_rows: 2, ..tiny() };
+    let options = BuildOptions { filter: FilterKind::Bits12, filter_prefix_bytes: 1, max_page_rows: 2, ..tiny() };
     let built = Content::of_keys(["a1", "a2", "a3", "b1", "c1", "c2"]).build(options);
     let filter = built.meta.filter.expect("it has one");
     assert_eq!((filter.tree.data_pages, filter.tree.root(false).height), (3, 1));
@@ -778,8 +778,8 @@ fn complaint_of_filter(which: usize, change: impl FnOnce(&mut [u8])) -> String {
 #[test]
 fn a_filter_that_denies_a_key_is_found() {
     assert_eq!(complaint_of_filter(0, |_| {}), "");
-    // Other fingerprints.
-    let why = complaint_of_filter(1, |page| page[48..].iter_mut().for_each(|byte| *byte ^= 0x55));
+    // Other blocks.
+    let why = complaint_of_filter(1, |page| page[64..].fill(0));
     assert!(why.contains("it denies the key of row 2"), "{why}");
     // Rows that it does not cover.
     let why = complaint_of_filter(2, |page| page[16] = 3);

@@ -7,9 +7,9 @@
 use super::file_writer::FileWriter;
 use super::options::BuildOptions;
 use super::tree::{ClosingPage, TreeBuilder};
-use crate::format::filter::{self, FilterKind, hash_key, hash_prefix};
+use crate::format::filter::{self, FilterForm, FilterKind, hash_key, hash_prefix};
 use crate::format::key;
-use crate::format::meta::{FilterTree, TreeKind};
+use crate::format::meta::{BLOCK_FILTER, FilterTree, TreeKind};
 use pages::Result;
 
 /// Partitions that wait for their extent, in bytes.
@@ -46,9 +46,9 @@ struct Closed {
 }
 
 impl FilterRows {
-    /// The filter that `options` want, if any.
+    /// The filter that `options` want, if any. A file for a reader that does not know its form has none.
     pub fn new(options: &BuildOptions) -> Option<Self> {
-        if options.filter == FilterKind::None {
+        if options.filter == FilterKind::None || options.features & BLOCK_FILTER == 0 {
             return None;
         }
         Some(Self {
@@ -114,7 +114,7 @@ impl FilterRows {
 
     fn close(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
         let mut page = Vec::new();
-        filter::build(self.kind, (self.rows, self.open_rows), &mut self.hashes, &mut page);
+        filter::build(self.kind, (self.rows, self.open_rows), &self.hashes, &mut page);
         self.hashes.clear();
         self.rows += u64::from(std::mem::take(&mut self.open_rows));
         self.closed_bytes += page.len() + self.separator.len();
@@ -139,6 +139,6 @@ impl FilterRows {
         self.write_extent(writer, options)?;
         let (partition_rows, prefix_bytes) = (self.partition_rows, self.prefix_bytes);
         let tree = self.tree.finish(writer, options)?;
-        Ok(tree.map(|tree| FilterTree { tree, partition_rows, prefix_bytes }))
+        Ok(tree.map(|tree| FilterTree { tree, partition_rows, prefix_bytes, form: FilterForm::Blocks }))
     }
 }

@@ -120,7 +120,7 @@ impl TreeBuilder {
         separator: &[u8],
         rows: ClosingPage,
     ) -> Result<()> {
-        // Fingerprints do not get smaller.
+        // A filter does not get smaller.
         let codec = if self.kind == TreeKind::Filter { Codec::None } else { options.codec() };
         let address = writer.write_page(page, self.kind.page_kind(), 0, codec, Packing::Block)?;
         self.data_pages += 1;

@@ -25,7 +25,7 @@ pub fn amount(part: &[u8]) -> u64 {
 /// Changes how `table` is stored, except for its groups.
 pub fn alter(table: &Table, rng: &mut impl Rng) -> Result<()> {
     let kinds = [IndexKind::Btree, IndexKind::Flat, IndexKind::Both];
-    let filters = [FilterKind::None, FilterKind::Bits8, FilterKind::Bits16];
+    let filters = [FilterKind::None, FilterKind::Bits12, FilterKind::Bits20];
     let index = kinds[rng.random_range(0..kinds.len())];
     let filter = filters[rng.random_range(0..filters.len())];
     let (page_bytes, node_bytes) = (256 << rng.random_range(0..=5), 256 << rng.random_range(0..=5));

@@ -11,7 +11,7 @@ use crate::write::BuildOptions;
 use pages::{Admit, Flaky, PageCache, Reason, Resident, Session, retry};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
-const KINDS: [FilterKind; 2] = [FilterKind::Bits8, FilterKind::Bits16];
+const KINDS: [FilterKind; 2] = [FilterKind::Bits12, FilterKind::Bits20];
 
 fn with_filter(filter: FilterKind, filter_prefix_bytes: u16, options: BuildOptions) -> BuildOptions {
     BuildOptions { filter, filter_prefix_bytes, ..options }
@@ -106,7 +106,7 @@ fn a_prefix_is_looked_for_in_the_first_partition_that_has_it() {
         let content = Content::of_keys(keys.iter().filter(|_| rng.random_bool(share)).cloned());
         for prefix_bytes in 1..4 {
             let shape = BuildOptions { max_page_rows: rng.random_range(1..4), index: IndexKind::Both, ..tiny() };
-            let built = content.build(with_filter(FilterKind::Bits16, prefix_bytes, shape));
+            let built = content.build(with_filter(FilterKind::Bits20, prefix_bytes, shape));
             let Some(filter) = built.meta.filter else { continue };
             let (sst, source) = (built.sst(), Resident::new(validate));
             for prefix in keys.iter().filter(|key| key.len() == usize::from(prefix_bytes)) {
@@ -118,7 +118,7 @@ fn a_prefix_is_looked_for_in_the_first_partition_that_has_it() {
                     layout.first_row(),
                     first as u64 / u64::from(filter.partition_rows) * u64::from(filter.partition_rows)
                 );
-                assert!(layout.may_contain(&page, hash_prefix(prefix)), "{prefix:?}");
+                assert!(filter.form.may_contain(&page, hash_prefix(prefix)), "{prefix:?}");
             }
         }
     }
@@ -157,7 +157,7 @@ fn numbered(i: u32) -> Vec<u8> {
 
 /// 4,000 even numbers in a tree of three levels, with a filter of several partitions under a node.
 fn even() -> Built {
-    even_as(FilterKind::Bits16)
+    even_as(FilterKind::Bits20)
 }
 
 /// The same without it.
