@@ -58,6 +58,10 @@ const MAX_SHARDS: u64 = 16;
 /// Bytes of budget for which the table has a chain at first.
 const CHAIN_BYTES: u64 = 16 << 10;
 
+/// A cache that still fills has memory to spare until it is full. Readers that miss one page in some hundred, which is
+/// what is missing of their data in the end, hardly ever miss none in so many reads.
+const QUIET_ASKS: u32 = 1024;
+
 /// A table is not made for more than this at first: a cache may be given more than it will ever use.
 const MAX_TABLE_BUDGET: u64 = 1 << 30;
 
@@ -85,6 +89,8 @@ pub struct PageCache {
     cursors: Arc<Gauge>,
     next_slot: AtomicU32,
     next_ticket: AtomicU64,
+    /// How often spare memory was asked for since a reader last missed a page, up to [`QUIET_ASKS`].
+    quiet_asks: AtomicU32,
     counters: Counters,
     trace: Trace,
 }
@@ -111,6 +117,7 @@ impl PageCache {
             cursors: Arc::default(),
             next_slot: AtomicU32::new(1),
             next_ticket: AtomicU64::new(1),
+            quiet_asks: AtomicU32::new(0),
             counters: Counters::default(),
             trace: Trace::default(),
         })
@@ -162,6 +169,29 @@ impl PageCache {
     #[inline]
     pub fn budget_bytes(&self) -> u64 {
         self.budget.limit()
+    }
+
+    /// Whether `bytes` more would come into memory that nothing uses, and nothing is about to use: readers missed no page
+    /// while this was asked [`QUIET_ASKS`] times. A full cache has some spare bytes now and then, where a page makes room
+    /// for a shorter one: a sixteenth of the budget does not count.
+    pub(crate) fn has_spare(&self, bytes: u64) -> bool {
+        let limit = self.budget.limit();
+        if self.budget.used().saturating_add(bytes) > limit - limit / 16 {
+            return false;
+        }
+        let asks = self.quiet_asks.load(Ordering::Relaxed);
+        if asks < QUIET_ASKS {
+            // Two at once may count as one, or outlive a miss: it is an estimate.
+            self.quiet_asks.store(asks + 1, Ordering::Relaxed);
+        }
+        asks >= QUIET_ASKS
+    }
+
+    /// A reader misses a page.
+    pub(crate) fn note_miss(&self) {
+        if self.quiet_asks.load(Ordering::Relaxed) > 0 {
+            self.quiet_asks.store(0, Ordering::Relaxed);
+        }
     }
 
     /// What it uses, in bytes.

@@ -140,7 +140,7 @@ impl<S: PageSource> PageSource for Flaky<S> {
         self.source.release();
     }
 
-    crate::pass_on!(source: ahead, ahead_bytes, take_read);
+    crate::pass_on!(source: ahead, ahead_if_spare, ahead_bytes, take_read);
 }
 
 /// Steele, Lea and Flood's SplitMix64.

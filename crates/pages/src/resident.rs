@@ -71,6 +71,10 @@ impl PageSource for Resident {
         false
     }
 
+    fn ahead_if_spare(&self, _: PageAt<'_>) -> bool {
+        false
+    }
+
     fn ahead_bytes(&self) -> u64 {
         0
     }

@@ -242,6 +242,9 @@ impl Session {
                 notebook.borrow_mut().read(read);
             }
         }
+        if self.admit == Admit::Keep && round.reads.iter().any(|read| read.needed) {
+            self.cache.note_miss();
+        }
         if round.waits() {
             self.rounds.set(self.rounds.get() + 1);
             step.tally.rounds += 1;
@@ -413,6 +416,14 @@ impl PageSource for Session {
             notebook.borrow_mut().meet(at.file);
         }
         true
+    }
+
+    fn ahead_if_spare(&self, at: PageAt<'_>) -> bool {
+        // Where this thread made the read, the step that asks would wait for it.
+        self.admit.admits(at.kind)
+            && at.file.reads().overlap()
+            && self.cache.has_spare(at.address.memory_bytes())
+            && self.ahead(at)
     }
 
     fn ahead_bytes(&self) -> u64 {

@@ -98,6 +98,10 @@ pub trait PageSource {
     /// any more may never end.
     fn ahead(&self, at: PageAt<'_>) -> bool;
 
+    /// As [`PageSource::ahead`], for a page that spares work and no reads, so that it is not worth the memory of another page:
+    /// it is noted only if the source would keep it in memory that nothing uses, and others would read it meanwhile.
+    fn ahead_if_spare(&self, at: PageAt<'_>) -> bool;
+
     /// Memory for pages that were asked for ahead and not needed yet, in bytes: a caller that asks for no more gets them all.
     /// 0 if the source does not read ahead.
     fn ahead_bytes(&self) -> u64;
@@ -141,6 +145,11 @@ macro_rules! pass_on {
     (@ahead $source:ident) => {
         fn ahead(&self, at: $crate::PageAt<'_>) -> bool {
             self.$source.ahead(at)
+        }
+    };
+    (@ahead_if_spare $source:ident) => {
+        fn ahead_if_spare(&self, at: $crate::PageAt<'_>) -> bool {
+            self.$source.ahead_if_spare(at)
         }
     };
     (@ahead_bytes $source:ident) => {

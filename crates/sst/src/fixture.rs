@@ -282,7 +282,7 @@ impl PageSource for Rounds<'_> {
         self.source.fetch()
     }
 
-    pages::pass_on!(source: page, peek, glance, ahead, ahead_bytes, take_read, release);
+    pages::pass_on!(source: page, peek, glance, ahead, ahead_if_spare, ahead_bytes, take_read, release);
 }
 
 /// A node of a file's index.

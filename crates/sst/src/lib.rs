@@ -23,8 +23,8 @@ pub use direction::Direction;
 pub use dump::{DumpDetail, dump, read_footer, read_origin};
 pub use format::filter::FilterKind;
 pub use format::meta::{
-    BLOCK_FILTER, FEATURES, FORMAT_VERSION, FilterTree, GroupTrees, IndexKind, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, Meta, Root,
-    Tree, TreeKind,
+    BLOCK_FILTER, FEATURES, FORMAT_VERSION, FilterTree, GroupTrees, IndexKind, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES,
+    Meta, Root, Tree, TreeKind,
 };
 pub use format::node::Totals;
 pub use format::validate;
@@ -32,7 +32,7 @@ pub use key_range::{KeyRange, next_string, successor};
 pub use precharge::Limits;
 pub use read::{
     Approach, Branch, CoverAround, EraseCursor, FilterUse, GroupCursor, Groups, KnownGap, LoadedValue, PartCursor,
-    RangeErase, Readahead, Row, RowPlace, Seek, Sst, SstCursor, StoredValue, Streak, Subtree, TreeCursor,
+    RangeErase, Readahead, Row, RowPlace, Seek, SoughtKey, Sst, SstCursor, StoredValue, Streak, Subtree, TreeCursor,
 };
 pub use row::{MAX_KEY_BYTES, RowKind, Version};
 pub use slice::{RowRanges, Slice};

@@ -29,6 +29,7 @@ pub use cursor::SstCursor;
 pub(crate) use descent::Descent;
 pub use descent::Subtree;
 pub use erases::{CoverAround, EraseCursor};
+pub use filter::SoughtKey;
 pub use filter_use::FilterUse;
 pub use gap::KnownGap;
 pub use parts::{GroupCursor, Groups};

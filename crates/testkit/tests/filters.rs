@@ -164,10 +164,47 @@ fn ranges_of_absent_prefixes_open_no_file_once_filters_are_there() {
             }
             db.metrics().page_reads - before
         };
-        [scan(2_000, false), scan(3_000, true), scan(5_000, true)]
+        [scan(2_000, false), scan(4_000, true), scan(5_000, true)]
     });
     println!("{counts:?}");
     let [with, without] = counts;
     assert!(with[2] <= 50 && without[2] > 1_000, "{with:?} with filters, {without:?} without");
     assert!(with[0] <= without[0] && with[1] <= without[1], "{with:?} with filters, {without:?} without");
+}
+
+#[test]
+fn in_memory_absent_keys_bring_filters_and_use_no_rows_after_that() {
+    let disk = layered(Filters::default());
+    let stats = {
+        let db = builder(&disk, 4 << 20).open().expect("the disk works");
+        db.table("t").expect("the disk works").stats().expect("the table is there")
+    };
+    // There is room for all; for all rows and hardly more.
+    for (cache_bytes, has_room) in [(16 << 20, true), (stats.data_bytes + (500 << 10), false)] {
+        let (machine, _, reads) = Machine::simulated_with_reads(1);
+        let machine = Machine { disk: disk.clone(), ..machine };
+        let db = builder(&disk, cache_bytes).machine(machine).open().expect("the disk works");
+        let table = db.table("t").expect("the disk works");
+        assert!(table.range(..).count() > 30_000, "and all rows are in memory now");
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
+        let mut look = |count: u32| {
+            let before = db.metrics().pages;
+            for _ in 0..count {
+                let key = key(2 * rng.random_range(7..ROWS) + 1);
+                assert!(table.get(key).expect("the disk works").is_none());
+                while reads.step() {}
+            }
+            let used = db.metrics().pages.since(&before);
+            (used.of_kind(PageKind::Data), used.of_kind(PageKind::Filter).faults)
+        };
+        let (rows, filters) = look(20_000);
+        println!("{cache_bytes} bytes: {rows:?}, {filters} pages of filters");
+        assert_eq!(filters > 0, has_room);
+        let (rows, filters) = look(20_000);
+        println!("then {rows:?}, {filters} pages of filters");
+        if has_room {
+            assert_eq!((rows.faults, filters), (0, 0));
+            assert!(rows.hits < 20_000 / 100, "{} pages of rows for 20,000 absent keys", rows.hits);
+        }
+    }
 }

@@ -108,7 +108,7 @@ impl PageSource for Limited<'_> {
         self.session.page(at)
     }
 
-    pages::pass_on!(session: peek, glance, ahead, ahead_bytes, fetch, take_read, release);
+    pages::pass_on!(session: peek, glance, ahead, ahead_if_spare, ahead_bytes, fetch, take_read, release);
 }
 
 /// Checks that the files of each sorted level do not overlap.

@@ -14,7 +14,7 @@ use super::{Parts, Value};
 use crate::error::Result;
 use crate::manifest::db_file::DbFile;
 use pages::{PageCache, PageSource, Stop, retry, together};
-use sst::{Approach, RowPlace, StoredValue};
+use sst::{Approach, RowPlace, SoughtKey, StoredValue};
 
 /// The largest number of keys in a batch: their pages keep a disk busy, and their answers take some ten KiB.
 const MAX_BATCH_KEYS: usize = 256;
@@ -202,10 +202,10 @@ fn ask_files<S: PageSource + ?Sized>(
     files: &mut [Asked<'_>],
     key: &[u8],
 ) -> Result<(), Stop> {
-    let mut missing = false;
+    let (mut missing, key) = (false, SoughtKey::new(key));
     for Asked { file, answer, approach, .. } in files {
         if answer.is_none() {
-            match ask_file(source, table, file, key, std::mem::take(approach)) {
+            match ask_file(source, table, file, &key, std::mem::take(approach)) {
                 Ok(said) => *answer = Some(said),
                 Err(Stop::Fault) => missing = true,
                 Err(stop) => return Err(stop),

@@ -10,7 +10,7 @@ use crate::manifest::db_file::DbFile;
 use crate::manifest::table_files::{TableFiles, files_with_key};
 use crate::memtable::Memtable;
 use pages::{PageCache, PageSource, Stop, retry};
-use sst::{Approach, Row, RowKind, Version};
+use sst::{Approach, Row, RowKind, SoughtKey, Version};
 
 /// What a source says about a key.
 pub enum Answer<'v> {
@@ -26,7 +26,7 @@ pub enum Answer<'v> {
 /// run again after a fault.
 pub struct PointRead<'v, 'k> {
     table: TableView<'v>,
-    key: &'k [u8],
+    key: SoughtKey<'k>,
     /// How many sources have said nothing. All memtables together are the first source.
     silent: usize,
     /// The row, if it is known and something of it is missing.
@@ -36,19 +36,19 @@ pub struct PointRead<'v, 'k> {
 impl<'v, 'k> PointRead<'v, 'k> {
     /// A search that has asked nothing yet.
     pub fn new(table: TableView<'v>, key: &'k [u8]) -> Self {
-        Self { table, key, silent: 0, row: None }
+        Self { table, key: SoughtKey::new(key), silent: 0, row: None }
     }
 
     /// The answer of the first source that decides.
     pub fn answer<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Answer<'v>, Stop> {
         if self.silent == 0 {
-            match ask_memory(self.table, self.key) {
+            match ask_memory(self.table, self.key.bytes()) {
                 Answer::Silent => self.silent = 1,
                 decided => return Ok(decided),
             }
         }
-        for file in files_of(self.table.files, self.key).skip(self.silent - 1) {
-            match ask_file(source, self.table, file, self.key, Approach::default())? {
+        for file in files_of(self.table.files, self.key.bytes()).skip(self.silent - 1) {
+            match ask_file(source, self.table, file, &self.key, Approach::default())? {
                 Answer::Silent => {
                     self.silent += 1;
                     source.release();
@@ -184,12 +184,12 @@ pub fn ask_file<'v, S: PageSource + ?Sized>(
     source: &S,
     table: TableView<'_>,
     file: &'v DbFile,
-    key: &[u8],
+    key: &SoughtKey<'_>,
     approach: Approach,
 ) -> Result<Answer<'v>, Stop> {
     // Both parts run before a fault is returned, so that they fault together.
     let row = file.sst.get_filtered(source, key, table.at, approach);
-    let cover = file.sst.cover(source, key, table.at);
+    let cover = file.sst.cover(source, key.bytes(), table.at);
     let (row, cover) = (row?, cover?);
     Ok(match row {
         Some(row) if row.kind == RowKind::Put && cover.is_none_or(|cover| cover <= row.version) => {

@@ -605,7 +605,7 @@ impl PageSource for Watched {
         Ok(())
     }
 
-    pages::pass_on!(session: page, peek, glance, ahead, ahead_bytes, take_read, release);
+    pages::pass_on!(session: page, peek, glance, ahead, ahead_if_spare, ahead_bytes, take_read, release);
 }
 
 #[test]

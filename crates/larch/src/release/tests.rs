@@ -48,7 +48,11 @@ fn a_later_feature_is_not_written_under_compat_of_an_older_release() {
     assert_eq!(manifest(&disk), (crate::log::record::EDIT_FIELDS | LATER, Some("later".to_owned())));
     for compat in [Some(Release::V0_1), None] {
         drop(open(&disk, compat).expect("the disk works"));
-        assert_eq!(manifest(&disk), (crate::log::record::EDIT_FIELDS, Some(compat.unwrap_or(Release::NEWEST).to_string())), "{compat:?}");
+        assert_eq!(
+            manifest(&disk),
+            (crate::log::record::EDIT_FIELDS, Some(compat.unwrap_or(Release::NEWEST).to_string())),
+            "{compat:?}"
+        );
     }
     drop(open(&disk, Some(Release::Later)).expect("an open under compat binds no later one"));
     assert_eq!(manifest(&disk).0 & LATER, LATER);

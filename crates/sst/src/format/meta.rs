@@ -869,12 +869,8 @@ mod tests {
         let tree = Some(Tree { totals, data_pages: u64::MAX >> 20, btree: Some(root), flat: Some(list) });
         let groups = vec![GroupTrees { newest: tree, older: tree }; MAX_GROUPS];
         let pages = tree.map(|tree| Tree { data_pages: tree.totals.rows.div_ceil(3), ..tree });
-        let filter = pages.map(|tree| FilterTree {
-            tree,
-            partition_rows: 3,
-            prefix_bytes: u16::MAX,
-            form: FilterForm::Blocks,
-        });
+        let filter =
+            pages.map(|tree| FilterTree { tree, partition_rows: 3, prefix_bytes: u16::MAX, form: FilterForm::Blocks });
         let largest = Meta {
             main: tree,
             history: tree,

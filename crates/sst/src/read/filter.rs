@@ -2,14 +2,15 @@
 //! went to [`FilterUse`](super::FilterUse), which judges that. It knows no levels.
 //!
 //! * A page of the filter is never waited for. It is asked if it is in memory; if it is not, the key may be there.
-//! * Where the filter is worth reading, the pages of it that are missing are asked for, each once, in the round that
-//!   brings a missing page of rows.
-//! * Where the filter was asked for it is asked before the rows. Elsewhere a look-up costs one load more than without a
+//! * Where the filter is of use it is asked before the rows. Elsewhere a look-up costs one load more than without a
 //!   filter, and the filter is asked only once a page of rows is missing, when that costs nothing beside reading.
+//! * Where the filter is of use and readers miss no pages, a page of it that is missing is asked for if the cache has
+//!   memory that nothing uses. Where it is worth reading, the pages of it that are missing are asked for, each once, in
+//!   the round that brings a missing page of rows.
 
 use super::approach::Approach;
 use super::descent::Descent;
-use super::filter_use::{Looks, ZoneSize, zone_of};
+use super::filter_use::{Looks, Summary, ZoneSize, zone_of};
 use super::row::Row;
 use super::sst::{LookUp, Sst};
 use crate::format::PageRows;
@@ -17,13 +18,40 @@ use crate::format::filter::{FilterLayout, hash_key, hash_prefix};
 use crate::format::meta::{FilterTree, TreeKind};
 use crate::key_range::successor;
 use crate::row::Version;
-use pages::{Address, PageKind, PageSource, Stop};
+use pages::{Address, PageKind, PageRef, PageSource, Stop};
+use std::cell::OnceCell;
 use std::ops::Bound;
+
+/// A key that is looked up in several files. Its hash is computed when the first filter is asked.
+#[derive(Debug)]
+pub struct SoughtKey<'k> {
+    key: &'k [u8],
+    hash: OnceCell<u64>,
+}
+
+impl<'k> SoughtKey<'k> {
+    /// A key of which no filter was asked yet.
+    #[inline]
+    pub fn new(key: &'k [u8]) -> Self {
+        Self { key, hash: OnceCell::new() }
+    }
+
+    /// Its bytes.
+    #[inline]
+    pub fn bytes(&self) -> &'k [u8] {
+        self.key
+    }
+
+    #[inline]
+    fn hash(&self) -> u64 {
+        *self.hash.get_or_init(|| hash_key(self.key))
+    }
+}
 
 /// What the filter says of a key.
 enum Said {
-    /// It is not in the file; the zone that it would be in.
-    Absent(usize),
+    /// It is not in the file, by what this partition says.
+    Absent(PageRef),
     /// It may be.
     Perhaps,
     /// It would say if this page were in memory.
@@ -40,29 +68,29 @@ impl Sst {
     pub fn get_filtered<S: PageSource + ?Sized>(
         &self,
         source: &S,
-        key: &[u8],
+        key: &SoughtKey<'_>,
         at: Version,
         approach: Approach,
     ) -> Result<Option<Row>, Stop> {
+        let bytes = key.bytes();
         let Some(filter) = &self.meta.filter else {
-            return self.find(source, key, at, approach, |_| {});
+            return self.find(source, bytes, at, approach, |_| {});
         };
-        let is_first = self.filter_use.is_first_anywhere();
-        if is_first && self.denies(source, filter, key) {
+        let summary = self.filter_use.summary();
+        let is_denied = || self.denies(source, filter, summary, bytes, key.hash());
+        if summary.asks_first() && is_denied() {
             return Ok(None);
         }
-        let found = self.find(source, key, at, approach, |look_up| match look_up {
+        let found = self.find(source, bytes, at, approach, |look_up| match look_up {
             LookUp::Absent(first_row, page) => self.count_absent(source, zone_of(filter, first_row), &page.address()),
-            LookUp::Found(row) if self.filter_use.summary() != 0 => {
-                self.filter_use.count(zone_of(filter, row), Looks::found);
-            }
-            LookUp::Found(_) => {}
+            LookUp::Found(_) if summary.is_all_found() => {}
+            LookUp::Found(row) => self.filter_use.count(zone_of(filter, row), Looks::found),
         });
         if let Err(Stop::Fault) = found {
-            if !is_first && self.denies(source, filter, key) {
+            if !summary.asks_first() && is_denied() {
                 return Ok(None);
             }
-            self.ask_for_filter(source, filter, key);
+            self.ask_for_filter(source, filter, bytes);
         }
         found
     }
@@ -70,7 +98,7 @@ impl Sst {
     /// The first stage of the look-up of `key`: goes down to the node above its data page. It does not begin where a filter or a
     /// slice may spare the way.
     pub fn approach<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Approach {
-        let asks_filter_first = self.meta.filter.is_some() && self.filter_use.is_first_anywhere();
+        let asks_filter_first = self.meta.filter.is_some() && self.filter_use.summary().asks_first();
         match self.descent(TreeKind::Main) {
             Some(main) if self.slice.is_none() && !asks_filter_first => Approach::begin(&main, source, key),
             _ => Approach::default(),
@@ -90,12 +118,27 @@ impl Sst {
         self.filter_use.count(zone, if was_read { Looks::read_for_none } else { Looks::found_none });
     }
 
-    /// Whether the filter is in memory and says that `key` is not in the file.
-    fn denies<S: PageSource + ?Sized>(&self, source: &S, filter: &FilterTree, key: &[u8]) -> bool {
-        match self.filter_says(source, filter, key, hash_key(key)) {
-            Said::Absent(zone) => {
-                self.filter_use.count(zone, Looks::denied);
+    /// Whether the filter is in memory and says that `hash`, of a key or prefix under `place`, is not in the file. If it
+    /// is of use, a page of it that is missing is asked for where that costs no other page its memory.
+    fn denies<S: PageSource + ?Sized>(
+        &self,
+        source: &S,
+        filter: &FilterTree,
+        summary: Summary,
+        place: &[u8],
+        hash: u64,
+    ) -> bool {
+        match self.filter_says(source, filter, place, hash) {
+            Said::Absent(partition) => {
+                if !summary.is_all_denied(filter) {
+                    let zone = zone_of(filter, FilterLayout::of(&partition).first_row());
+                    self.filter_use.count(zone, Looks::denied);
+                }
                 true
+            }
+            Said::Missing(at, kind) if summary.asks_first() => {
+                source.ahead_if_spare(self.file.at(&at, kind));
+                false
             }
             Said::Perhaps | Said::Missing(..) => false,
         }
@@ -104,22 +147,17 @@ impl Sst {
     /// What the partition under which `place` lies says of `hash`.
     fn filter_says<S: PageSource + ?Sized>(&self, source: &S, filter: &FilterTree, place: &[u8], hash: u64) -> Said {
         let descent = self.descent(TreeKind::Filter).expect("the caller has its tree");
-        let page = match descent.peek_key(source, place) {
-            Ok(Some(page)) => page,
-            Ok(None) => return Said::Perhaps,
-            Err((at, kind)) => return Said::Missing(at, kind),
-        };
-        if filter.form.may_contain(&page, hash) {
-            Said::Perhaps
-        } else {
-            Said::Absent(zone_of(filter, FilterLayout::of(&page).first_row()))
+        match descent.peek_key(source, place) {
+            Ok(Some(page)) if !filter.form.may_contain(&page, hash) => Said::Absent(page),
+            Ok(_) => Said::Perhaps,
+            Err((at, kind)) => Said::Missing(at, kind),
         }
     }
 
-    /// Asks for the page of the filter that is missing on the way to `place`, if it is worth reading there. Only after
-    /// a fault: it comes in the same round.
+    /// Asks for the page of the filter that is missing on the way to `place`, if it is worth the memory of others there.
+    /// Only after a fault: it comes in the same round.
     fn ask_for_filter<S: PageSource + ?Sized>(&self, source: &S, filter: &FilterTree, place: &[u8]) {
-        if self.filter_use.summary() == 0 {
+        if !self.filter_use.summary().asks_first() {
             return;
         }
         // Where a key would be, by the nodes in memory.
@@ -152,9 +190,7 @@ impl Sst {
         let Some((filter, prefix)) = self.meta.filter.as_ref().zip(self.filtered_prefix(low, high)) else {
             return false;
         };
-        let Said::Absent(zone) = self.filter_says(source, filter, prefix, hash_prefix(prefix)) else { return false };
-        self.filter_use.count(zone, Looks::denied);
-        true
+        self.denies(source, filter, self.filter_use.summary(), prefix, hash_prefix(prefix))
     }
 
     /// Notes how a seek for keys with `prefix` went, which has come to `row` in the page at `page`, or is beyond the
@@ -174,9 +210,10 @@ impl Sst {
                 Some(page) => self.count_absent(source, zone_of(filter, row), page),
                 None => self.filter_use.count(zone_of(filter, row), Looks::found_none),
             },
-            Ok(true) if self.filter_use.summary() != 0 => self.filter_use.count(zone_of(filter, row), Looks::found),
+            Ok(true) if self.filter_use.summary().is_all_found() => {}
+            Ok(true) => self.filter_use.count(zone_of(filter, row), Looks::found),
             Err(Stop::Fault) => self.ask_for_filter(source, filter, prefix),
-            Ok(true) | Err(Stop::Failed(_)) => {}
+            Err(Stop::Failed(_)) => {}
         }
     }
 }

@@ -3,9 +3,10 @@
 //!
 //! * The rows of a file lie in [`ZONES`] zones. Each zone counts its last look-ups, how many of them found nothing, and
 //!   the pages of rows that were read from disk for those.
-//! * The filter of a zone is worth reading if more than one in eight of the last look-ups found nothing, and if more
-//!   pages of rows were read for them than the zone has. Where these pages stay in memory they are not read again, so
-//!   there the filter is never read.
+//! * The filter is *of use* in a zone where more than one in eight of the last look-ups found nothing. Where it is of use
+//!   in some zone it is asked before the rows if it is in memory, and read into memory that nothing uses.
+//! * Elsewhere the filter of a zone is worth reading if it is of use there and more pages of rows were read for look-ups
+//!   that found nothing than the zone has. Pages that stay in memory are not read again.
 //! * When the filter pages of the zone that are missing are asked for, the count of pages starts at zero again.
 //! * If these filter pages are evicted before they denied enough keys, four times as many pages of rows must be read
 //!   before the next time. So a cache that is too small for filters reads few of them.
@@ -13,7 +14,7 @@
 //! Thread safe: counters are relaxed. A lost update only loses one sample.
 
 use crate::format::meta::{FilterTree, Tree};
-use os::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use os::sync::atomic::{AtomicU64, Ordering};
 
 /// Zones of a file. Partition `i` of the filter belongs to zone `i % ZONES`.
 const ZONES: usize = 16;
@@ -32,9 +33,45 @@ const MAX_DOUBT: u8 = 128;
 #[derive(Debug, Default)]
 pub struct FilterUse {
     zones: [AtomicU64; ZONES],
-    /// A bit for each zone where the filter is asked first; above them, a bit for each where some of the last look-ups
-    /// found nothing.
-    summary: AtomicU32,
+    summary: AtomicU64,
+}
+
+/// What a look-up must know of the zones, without reading their counters.
+///
+/// ```text
+/// bits  0-15   zones where the filter is of use
+/// bits 16-31   zones where some of the last look-ups found nothing
+/// bits 32-47   zones where one more key that the filter denies changes nothing
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Summary(u64);
+
+impl Summary {
+    fn of(looks: Looks, zone: usize) -> Self {
+        let bits = u64::from(looks.is_filter_of_use())
+            | u64::from(looks.absent > 0) << ZONES
+            | u64::from(looks.denied() == looks) << (2 * ZONES);
+        Self(bits << zone)
+    }
+
+    /// Whether a key that is found changes nothing: as long as every key is, none is counted.
+    #[inline]
+    pub fn is_all_found(self) -> bool {
+        self.0 >> ZONES & 0xffff == 0
+    }
+
+    /// Whether the filter is asked before the rows.
+    #[inline]
+    pub fn asks_first(self) -> bool {
+        self.0 & 0xffff != 0
+    }
+
+    /// Whether a key that is denied changes nothing in any zone of `filter`.
+    #[inline]
+    pub fn is_all_denied(self, filter: &FilterTree) -> bool {
+        let zones = (1 << filter.tree.data_pages.min(ZONES as u64)) - 1;
+        self.0 >> (2 * ZONES) & zones == zones
+    }
 }
 
 /// The last look-ups in a zone.
@@ -85,19 +122,15 @@ impl Looks {
         u64::from(u32::from_le_bytes([self.looks, self.absent, self.doubt, self.left])) | u64::from(self.read) << 32
     }
 
-    pub fn is_worth_reading(self) -> bool {
+    /// Whether so many look-ups find nothing that asking the filter of each key costs less than what it saves.
+    pub fn is_filter_of_use(self) -> bool {
         self.looks >= MIN_LOOKS && u32::from(self.absent) * 8 > u32::from(self.looks)
     }
 
-    /// Whether the filter is looked at before the rows: it has been in memory, or was asked for.
-    pub fn is_first(self) -> bool {
-        self.is_worth_reading() && self.doubt > 0
-    }
-
-    /// Whether a page of the filter may be asked for.
+    /// Whether a page of the filter may be asked for where it takes the memory of others.
     pub fn may_ask(self, size: ZoneSize) -> bool {
         let times = self.doubt.max(MIN_DOUBT) / MIN_DOUBT;
-        self.is_worth_reading() && (self.left > 0 || self.read > size.data_pages.saturating_mul(times.into()))
+        self.is_filter_of_use() && (self.left > 0 || self.read > size.data_pages.saturating_mul(times.into()))
     }
 
     pub fn one_more(self) -> Self {
@@ -128,7 +161,7 @@ impl Looks {
 
     /// The filter denied the key, which shows that it is worth its pages.
     pub fn denied(self) -> Self {
-        Self { doubt: self.doubt.saturating_sub(1).max(MIN_DOUBT), ..self.found_none() }
+        Self { doubt: self.doubt.min(self.doubt.saturating_sub(1).max(MIN_DOUBT)), ..self.found_none() }
     }
 
     /// A page of the filter is asked for, or a node. The next ones are asked for after four times as many pages of
@@ -157,13 +190,8 @@ impl Looks {
 
 impl FilterUse {
     #[inline]
-    pub(super) fn summary(&self) -> u32 {
-        self.summary.load(Ordering::Relaxed)
-    }
-
-    #[inline]
-    pub(super) fn is_first_anywhere(&self) -> bool {
-        self.summary() & 0xffff != 0
+    pub(super) fn summary(&self) -> Summary {
+        Summary(self.summary.load(Ordering::Relaxed))
     }
 
     pub(super) fn of(&self, zone: usize) -> Looks {
@@ -177,13 +205,12 @@ impl FilterUse {
             return;
         }
         self.zones[zone].store(after.word(), Ordering::Relaxed);
-        let bits = |looks: Looks| u32::from(looks.is_first()) | u32::from(looks.absent > 0) << ZONES;
-        let (had, has) = (bits(before), bits(after));
+        let (Summary(had), Summary(has)) = (Summary::of(before, zone), Summary::of(after, zone));
         if had & !has != 0 {
-            self.summary.fetch_and(!((had & !has) << zone), Ordering::Relaxed);
+            self.summary.fetch_and(!(had & !has), Ordering::Relaxed);
         }
         if has & !had != 0 {
-            self.summary.fetch_or((has & !had) << zone, Ordering::Relaxed);
+            self.summary.fetch_or(has & !had, Ordering::Relaxed);
         }
     }
 }

@@ -127,6 +127,10 @@ impl<S: PageSource + ?Sized> PageSource for Whole<'_, S> {
         noted
     }
 
+    fn ahead_if_spare(&self, _: PageAt<'_>) -> bool {
+        false
+    }
+
     fn ahead_bytes(&self) -> u64 {
         self.room_bytes
     }

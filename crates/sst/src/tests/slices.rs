@@ -100,7 +100,7 @@ impl PageSource for Noting<'_> {
         Ok(page)
     }
 
-    pages::pass_on!(session: peek, glance, ahead, ahead_bytes, fetch, take_read, release);
+    pages::pass_on!(session: peek, glance, ahead, ahead_if_spare, ahead_bytes, fetch, take_read, release);
 }
 
 #[test]

@@ -140,6 +140,10 @@ impl PageSource for Touch {
         missing
     }
 
+    fn ahead_if_spare(&self, _: PageAt<'_>) -> bool {
+        false
+    }
+
     fn ahead_bytes(&self) -> u64 {
         0
     }

@@ -91,6 +91,10 @@ impl PageSource for Touch {
         true
     }
 
+    fn ahead_if_spare(&self, _: PageAt<'_>) -> bool {
+        false
+    }
+
     fn ahead_bytes(&self) -> u64 {
         0
     }

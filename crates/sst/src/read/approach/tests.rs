@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixture::{Content, shapes};
+use crate::read::SoughtKey;
 use crate::row::Version;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
@@ -31,7 +32,7 @@ fn answers_are_the_same_after_each_stage_from_every_source() {
                             Reached::Node(_) => 1,
                             Reached::Page(..) => 2,
                         }] += 1;
-                        sst.get_filtered(source, key, Version::MAX, approach)
+                        sst.get_filtered(source, &SoughtKey::new(key), Version::MAX, approach)
                     });
                     assert_eq!(row.map(|row| (row.version.0, row.kind)), expected, "{key:?} after {stages} stages");
                 }

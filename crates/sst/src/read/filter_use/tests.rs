@@ -1,9 +1,11 @@
 //! A filter is read where enough look-ups find nothing, and no more often than it saves.
 
 use super::*;
+use crate::format::filter::FilterForm;
+use crate::format::node::Totals;
 
 #[test]
-fn a_filter_is_worth_reading_where_more_than_one_look_up_in_eight_finds_nothing() {
+fn a_filter_is_of_use_where_more_than_one_look_up_in_eight_finds_nothing() {
     let after = |outcomes: &str| {
         outcomes.chars().fold(Looks::default(), |looks, outcome| match outcome {
             '+' => looks.found(),
@@ -12,17 +14,16 @@ fn a_filter_is_worth_reading_where_more_than_one_look_up_in_eight_finds_nothing(
             _ => unreachable!("no such outcome"),
         })
     };
-    assert!(!after(&"-".repeat(23)).is_worth_reading());
-    assert!(after(&"-".repeat(24)).is_worth_reading());
-    assert!(after(&"d".repeat(300)).is_worth_reading());
-    assert!(!after(&"-+++++++".repeat(50)).is_worth_reading(), "one in eight");
-    assert!(after(&"-++++++".repeat(50)).is_worth_reading());
-    assert!(!after(&format!("{}{}", "-".repeat(300), "+".repeat(72))).is_worth_reading(), "times change");
+    assert!(!after(&"-".repeat(23)).is_filter_of_use());
+    assert!(after(&"-".repeat(24)).is_filter_of_use());
+    assert!(after(&"d".repeat(300)).is_filter_of_use());
+    assert!(!after(&"-+++++++".repeat(50)).is_filter_of_use(), "one in eight");
+    assert!(after(&"-++++++".repeat(50)).is_filter_of_use());
+    assert!(!after(&format!("{}{}", "-".repeat(300), "+".repeat(72))).is_filter_of_use(), "times change");
     assert_eq!(after(&"+".repeat(300)), Looks::default(), "where all is found nothing is written");
     let full = after(&"-".repeat(300));
     assert_eq!(full, full.found_none(), "nor where nothing is");
-    assert!(full.is_worth_reading() && !full.is_first(), "it was never in memory");
-    assert_eq!((full.denied().is_first(), full.denied()), (true, full.denied().denied()));
+    assert_eq!(full, full.denied(), "however it is known");
     for word in [0, u64::MAX, 0x0123_4567_89ab_cdef] {
         assert_eq!(Looks::of(word).word(), word);
     }
@@ -42,7 +43,6 @@ fn every_page_of_a_filter_is_paid_for_by_pages_read_for_absent_keys() {
             read += 1;
         }
         looks = looks.asked(zone, is_node);
-        assert!(looks.is_first());
         read
     };
     let asked: Vec<u32> = [true, false, false].map(&mut next).into_iter().chain((0..6).map(|_| next(false))).collect();
@@ -64,7 +64,7 @@ fn every_page_of_a_filter_is_paid_for_by_pages_read_for_absent_keys() {
     for _ in 0..1_000 {
         looks = one_in(looks, 30);
     }
-    assert!(looks.is_worth_reading() && !looks.may_ask(zone), "one page in 30 looks is no reason");
+    assert!(looks.is_filter_of_use() && !looks.may_ask(zone), "one page in 30 looks is no reason");
     for _ in 0..1_000 {
         looks = one_in(looks, 15);
     }
@@ -74,4 +74,27 @@ fn every_page_of_a_filter_is_paid_for_by_pages_read_for_absent_keys() {
     assert_eq!(Looks { read: u32::MAX, ..full }.read_for_none().read, u32::MAX);
     let huge = ZoneSize { data_pages: u32::MAX, partitions: u8::MAX, nodes: u8::MAX };
     assert!(!Looks { left: 0, ..looks }.may_ask(huge), "and no more than counters hold");
+}
+
+#[test]
+fn the_summary_says_what_the_zones_do() {
+    let tree = |pages: u64| FilterTree {
+        tree: Tree { totals: Totals::default(), data_pages: pages, btree: None, flat: None },
+        partition_rows: 1,
+        prefix_bytes: 0,
+        form: FilterForm::Blocks,
+    };
+    let filter_use = FilterUse::default();
+    let summary = || filter_use.summary();
+    assert!(summary().is_all_found() && !summary().asks_first() && !summary().is_all_denied(&tree(1)));
+    filter_use.count(0, Looks::found_none);
+    assert!(!summary().is_all_found() && !summary().asks_first());
+    for zone in 0..3 {
+        (0..24).for_each(|_| filter_use.count(zone, Looks::denied));
+        assert!(summary().asks_first());
+        assert_eq!((summary().is_all_denied(&tree(zone as u64 + 1)), summary().is_all_denied(&tree(4))), (true, false));
+    }
+    (0..400).for_each(|i| filter_use.count(i % 3, Looks::found));
+    assert!(summary().is_all_found() && !summary().asks_first() && !summary().is_all_denied(&tree(1)));
+    (0..3).for_each(|zone| assert_eq!(summary(), Summary::of(filter_use.of(zone), zone)));
 }

@@ -73,6 +73,10 @@ impl PageSource for Counted {
         missing
     }
 
+    fn ahead_if_spare(&self, _: PageAt<'_>) -> bool {
+        false
+    }
+
     fn ahead_bytes(&self) -> u64 {
         0
     }
@@ -340,6 +344,10 @@ impl PageSource for Slow {
 
     fn ahead(&self, at: PageAt<'_>) -> bool {
         !self.pages.is_here(at) && self.on_the_way.borrow_mut().insert(at.address.offset)
+    }
+
+    fn ahead_if_spare(&self, _: PageAt<'_>) -> bool {
+        false
     }
 
     fn ahead_bytes(&self) -> u64 {

@@ -549,6 +549,10 @@ impl PageSource for Forging {
         false
     }
 
+    fn ahead_if_spare(&self, _: PageAt<'_>) -> bool {
+        false
+    }
+
     fn ahead_bytes(&self) -> u64 {
         0
     }

@@ -193,5 +193,5 @@ impl<S: PageSource> PageSource for Counting<S> {
         self.source.page(at)
     }
 
-    pages::pass_on!(source: peek, glance, ahead, ahead_bytes, fetch, take_read, release);
+    pages::pass_on!(source: peek, glance, ahead, ahead_if_spare, ahead_bytes, fetch, take_read, release);
 }
