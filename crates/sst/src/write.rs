@@ -1,6 +1,7 @@
 //! Writing a file: rows come in, in order; data pages, index nodes and a footer are written. Memory is bounded by the
 //! height of the tree and the megabyte of closed nodes that wait for their extent. It reads nothing.
 
+mod behind;
 mod builder;
 mod file_writer;
 mod filter;

@@ -28,6 +28,8 @@ pub struct Outputs {
     /// Whether no deeper level has keys in the range, so that an erase that hides nothing is left out. It also decides which
     /// filter the files get.
     bottom: bool,
+    /// Whether other threads write to the disk while rows are added.
+    writes_behind: bool,
     /// Erases of the current key, which are written only if an older version follows.
     held_back: Vec<Version>,
     held_key: Vec<u8>,
@@ -82,6 +84,7 @@ impl Outputs {
             file_bytes,
             erase: None,
             bottom,
+            writes_behind: false,
             held_back: Vec::new(),
             held_key: Vec::new(),
             open: None,
@@ -89,6 +92,11 @@ impl Outputs {
             fresh: FreshFiles::new(&core.env.opener.leftovers),
             memory: core.env.held.builders.holding(),
         }
+    }
+
+    /// Has other threads write to the disk while rows are added, for a caller that is none of them.
+    pub fn with_writes_behind(self) -> Self {
+        Self { writes_behind: true, ..self }
     }
 
     /// Adds a version whose value is in one piece, as log and memory have it. The order is that of [`Outputs::add`].
@@ -198,7 +206,10 @@ impl Outputs {
         let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
         let options = options.build(filter, self.core.env.options.compat);
         let builder = SstBuilder::new(file, path, self.core.env.machine.random.next_u64(), options);
-        let builder = builder.with_origin(origin::encode(&self.table));
+        let mut builder = builder.with_origin(origin::encode(&self.table));
+        if self.writes_behind {
+            builder = builder.with_writes_behind(Arc::clone(&self.core.env.machine.threads));
+        }
         Ok(OpenFile { builder, number, measure_at: 0 })
     }
 

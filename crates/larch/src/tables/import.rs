@@ -407,7 +407,8 @@ impl RunWriter {
     fn new(table: &TableHandle, file_bytes: u64) -> Self {
         let core = table.core().clone();
         // The run holds no erases and mostly goes to the deepest level, so it is written as if it were at the bottom.
-        Self { outputs: Outputs::new(&core, &table.info(), file_bytes, true), core }
+        let outputs = Outputs::new(&core, &table.info(), file_bytes, true).with_writes_behind();
+        Self { outputs, core }
     }
 
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {

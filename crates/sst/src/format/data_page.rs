@@ -380,6 +380,8 @@ pub struct DataPageBuilder {
     rows: Vec<PendingRow>,
     /// Keys and values, back to back.
     arena: Vec<u8>,
+    /// Ends of the records of a page that is being written; kept for its memory.
+    ends: Vec<u32>,
     first_row: u64,
     base_version: u64,
     top_version: u64,
@@ -401,7 +403,7 @@ struct PendingRow {
 impl DataPageBuilder {
     /// Memory of the open page.
     pub fn memory_bytes(&self) -> usize {
-        self.rows.capacity() * size_of::<PendingRow>() + self.arena.capacity()
+        self.rows.capacity() * size_of::<PendingRow>() + self.arena.capacity() + self.ends.capacity() * size_of::<u32>()
     }
 
     /// A page whose first row has id `first_row`.
@@ -481,49 +483,54 @@ impl DataPageBuilder {
         let rows = self.rows.len();
         assert!(rows > 0, "a page has at least one row");
         let prefix = key::common_prefix(self.key(0), self.key(rows - 1)).min(u16::MAX.into());
-        // Record lengths first: they decide the width of the offsets.
-        let record_bytes = |row: &PendingRow| {
+        // Ends of the records first: the last one decides the width of the offsets.
+        self.ends.clear();
+        let mut total = 0;
+        for row in &self.rows {
             let suffix = row.value_at - row.key_at - prefix;
             let delta = row.version - self.base_version;
-            1 + varint::encoded_len(suffix as u64)
+            total += 1
+                + varint::encoded_len(suffix as u64)
                 + if delta == 0 { 0 } else { varint::encoded_len(delta) }
                 + suffix.saturating_sub(key::HEAD_BYTES)
-                + (row.end - row.value_at)
-        };
-        let total: usize = self.rows.iter().map(record_bytes).sum();
+                + (row.end - row.value_at);
+            self.ends.push(total as u32);
+        }
         let wide = total > usize::from(u16::MAX);
 
         out.clear();
+        out.reserve(HEADS_AT + rows * 4 + (rows + 1) * 4 + prefix + total);
         out.resize(HEADER_BYTES, 0);
         out.extend_from_slice(&(rows as u32).to_le_bytes());
         out.extend_from_slice(&(prefix as u16).to_le_bytes());
         out.extend_from_slice(&[if wide { WIDE_OFFSETS } else { 0 }, 0]);
         out.extend_from_slice(&self.base_version.to_le_bytes());
         out.extend_from_slice(&self.first_row.to_le_bytes());
-        for row in &self.rows {
-            let head = Suffix::new(&self.arena[row.key_at + prefix..row.value_at]).head;
-            out.extend_from_slice(&head.to_le_bytes());
+        debug_assert_eq!(out.len(), HEADS_AT, "the picture and the code agree");
+        out.resize(HEADS_AT + rows * 4 + (rows + 1) * if wide { 4 } else { 2 }, 0);
+        let (heads, offsets) = out[HEADS_AT..].split_at_mut(rows * 4);
+        for (slot, row) in heads.as_chunks_mut::<4>().0.iter_mut().zip(&self.rows) {
+            *slot = Suffix::new(&self.arena[row.key_at + prefix..row.value_at]).head.to_le_bytes();
         }
-        let mut at = 0;
-        for row in self.rows.iter().map(Some).chain([None]) {
-            if wide {
-                out.extend_from_slice(&(at as u32).to_le_bytes());
-            } else {
-                out.extend_from_slice(&(at as u16).to_le_bytes());
-            }
-            at += row.map_or(0, record_bytes);
+        // The first record starts at 0.
+        if wide {
+            let ends = offsets.as_chunks_mut::<4>().0.iter_mut().skip(1);
+            ends.zip(&self.ends).for_each(|(slot, end)| *slot = end.to_le_bytes());
+        } else {
+            let ends = offsets.as_chunks_mut::<2>().0.iter_mut().skip(1);
+            ends.zip(&self.ends).for_each(|(slot, end)| *slot = (*end as u16).to_le_bytes());
         }
         out.extend_from_slice(&self.arena[self.rows[0].key_at..self.rows[0].key_at + prefix]);
         for row in &self.rows {
-            let suffix = &self.arena[row.key_at + prefix..row.value_at];
+            let suffix_at = row.key_at + prefix;
             let delta = row.version - self.base_version;
             out.push(row.tag | if delta == 0 { TAG_BASE_VERSION } else { 0 });
-            varint::put(out, suffix.len() as u64);
+            varint::put(out, (row.value_at - suffix_at) as u64);
             if delta != 0 {
                 varint::put(out, delta);
             }
-            out.extend_from_slice(suffix.get(key::HEAD_BYTES..).unwrap_or_default());
-            out.extend_from_slice(&self.arena[row.value_at..row.end]);
+            // The tail of the key and the value lie together.
+            out.extend_from_slice(&self.arena[(suffix_at + key::HEAD_BYTES).min(row.value_at)..row.end]);
         }
 
         self.first_row += rows as u64;

@@ -107,9 +107,12 @@ fn hash(bytes: &[u8], seed: u64) -> u64 {
         x = fold(x ^ u64::from_le_bytes(*chunk));
     }
     if !rest.is_empty() {
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        x = fold(x ^ u64::from_le_bytes(last));
+        let last = match bytes.last_chunk::<8>() {
+            // The last eight bytes, without those before the rest.
+            Some(last) => u64::from_le_bytes(*last) >> (64 - 8 * rest.len()),
+            None => rest.iter().rev().fold(0, |last, &byte| last << 8 | u64::from(byte)),
+        };
+        x = fold(x ^ last);
     }
     fold(x ^ LAST)
 }

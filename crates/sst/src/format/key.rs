@@ -104,7 +104,23 @@ fn equal(a: &[u8], b: &[u8]) -> bool {
 
 /// Length of the longest common prefix.
 pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(x, y)| x == y).count()
+    let mut words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0).enumerate();
+    let differs = |(i, (a, b)): (usize, (&[u8; 8], &[u8; 8]))| {
+        let bits = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        (bits != 0).then(|| 8 * i + bits.trailing_zeros() as usize / 8)
+    };
+    if let Some(len) = words.find_map(differs) {
+        return len;
+    }
+    let shorter = a.len().min(b.len());
+    match shorter.checked_sub(8).and_then(|at| a[at..].first_chunk::<8>().zip(b[at..].first_chunk::<8>())) {
+        // What is not a whole word, with bytes before it that are the same.
+        Some((a, b)) => {
+            let bits = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+            shorter - 8 + bits.trailing_zeros() as usize / 8
+        }
+        None => a.iter().zip(b).take_while(|(x, y)| x == y).count(),
+    }
 }
 
 /// The shortest string that is greater than `last` and at most `first`, where `last < first`. It is a prefix of

@@ -4,11 +4,16 @@
 pub const MAX_BYTES: usize = 10;
 
 /// Encoded length of `value` in bytes.
+#[inline]
 pub fn encoded_len(value: u64) -> usize {
+    if value < 0x80 {
+        return 1;
+    }
     ((64 - (value | 1).leading_zeros()) as usize).div_ceil(7)
 }
 
 /// Appends `value`.
+#[inline]
 pub fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);

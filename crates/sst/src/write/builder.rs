@@ -11,9 +11,10 @@ use crate::format::meta::{GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, M
 use crate::format::{MAX_CHUNK_BYTES, MAX_NODE_BYTES, OutsideValue, varint};
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use os::sync::Arc;
-use os::{BLOCK_BYTES, File};
+use os::{BLOCK_BYTES, File, Threads};
 use pages::page::Packing;
 use pages::{HEADER_BYTES, PageKind, Result};
+use std::cmp::Ordering;
 use std::path::PathBuf;
 
 /// Writes one file. Rows are added by key ascending and version descending, range erases by start ascending, in any
@@ -21,6 +22,8 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub struct SstBuilder {
     options: BuildOptions,
+    /// As the options have it.
+    inline_bytes: usize,
     writer: FileWriter,
     file_id: u64,
     main: KeyedRows,
@@ -29,7 +32,6 @@ pub struct SstBuilder {
     filter: Option<FilterRows>,
     groups: Vec<Group>,
     first_key: Vec<u8>,
-    last_key: Vec<u8>,
     /// The version that was added last.
     last_version: Version,
     /// From the first start to the greatest end of the range erases.
@@ -62,6 +64,7 @@ impl SstBuilder {
         };
         Self {
             options,
+            inline_bytes: options.inline_bytes(),
             writer: FileWriter::new(file, path, file_id),
             file_id,
             main: KeyedRows::new(TreeKind::Main, &options),
@@ -70,7 +73,6 @@ impl SstBuilder {
             filter: FilterRows::new(&options),
             groups: (1..=options.groups).map(group).collect(),
             first_key: Vec::new(),
-            last_key: Vec::new(),
             last_version: Version::MAX,
             erased: None,
             oldest: Version::MAX,
@@ -81,6 +83,12 @@ impl SstBuilder {
             chunk: Vec::new(),
             origin: Vec::new(),
         }
+    }
+
+    /// Has `threads` write to the disk while rows are added. It takes 128 KiB more.
+    pub fn with_writes_behind(mut self, threads: Arc<dyn Threads>) -> Self {
+        self.writer.write_behind(threads);
+        self
     }
 
     /// Has the file say in its footer where it comes from, in at most [`MAX_ORIGIN_BYTES`] that only the caller reads.
@@ -105,10 +113,15 @@ impl SstBuilder {
 
     /// Length of the file if it were finished now, to a page or so.
     pub fn file_bytes(&self) -> u64 {
-        let groups = self.groups.iter().flat_map(|group| [group.newest.tree(), group.older.tree()]);
-        let trees = groups.chain([self.main.tree(), self.history.tree(), self.range_erases.tree()]);
-        let filter = self.filter.as_ref().map_or(0, FilterRows::waiting_bytes);
-        self.writer.offset() + filter + trees.map(|tree| tree.waiting_bytes()).sum::<u64>() + BLOCK_BYTES as u64
+        // For each row: plain sums, where chained iterators took a tenth of a row's time.
+        let mut bytes = self.writer.offset() + self.filter.as_ref().map_or(0, FilterRows::waiting_bytes);
+        for rows in [&self.main, &self.history, &self.range_erases] {
+            bytes += rows.tree().waiting_bytes();
+        }
+        for Group { newest, older } in &self.groups {
+            bytes += newest.tree().waiting_bytes() + older.tree().waiting_bytes();
+        }
+        bytes + BLOCK_BYTES as u64
     }
 
     /// Memory the builder takes: the writer's buffer, open pages, closed nodes and partitions that wait for their
@@ -117,14 +130,14 @@ impl SstBuilder {
         let trees = [&self.main, &self.history, &self.range_erases].map(KeyedRows::memory_bytes);
         let groups = self.groups.iter().flat_map(|group| [group.newest.memory_bytes(), group.older.memory_bytes()]);
         let filter = self.filter.as_ref().map_or(0, FilterRows::memory_bytes);
-        let scratch = [&self.first_key, &self.last_key, &self.reference, &self.chunk].map(Vec::capacity);
+        let scratch = [&self.first_key, &self.reference, &self.chunk].map(Vec::capacity);
         let all = trees.into_iter().chain(groups).chain(scratch).sum::<usize>() + filter + self.writer.memory_bytes();
         (size_of::<Self>() + self.groups.capacity() * size_of::<Group>() + all) as u64
     }
 
-    /// Key of the last row.
+    /// Key of the last row; empty if there is none.
     pub fn last_key(&self) -> &[u8] {
-        &self.last_key
+        self.main.last_key()
     }
 
     /// Adds a version of a row: its parts, one for each column group with the main one first; those of an erase are
@@ -141,7 +154,9 @@ impl SstBuilder {
         self.oldest = self.oldest.min(version);
         self.newest = self.newest.max(version);
         self.user_bytes += (key.len() + parts.iter().map(|part| part.len()).sum::<usize>()) as u64;
-        let is_older = self.main.rows() > 0 && key == self.last_key;
+        let order = if self.main.rows() > 0 { self.last_key().cmp(key) } else { Ordering::Less };
+        assert!(order != Ordering::Greater, "keys arrive in order");
+        let is_older = order == Ordering::Equal;
         let before = self.value_bytes;
         if !is_older {
             // If this row closes a page, the page's total covers the rows before it, not this one's value.
@@ -157,16 +172,13 @@ impl SstBuilder {
             self.history.add(&mut self.writer, &self.options, &key, version, kind, stored)?;
             self.history.elsewhere += self.value_bytes - before;
         } else {
-            assert!(self.main.rows() == 0 || self.last_key.as_slice() < key, "keys arrive in order");
             if let Some(filter) = &mut self.filter {
-                filter.add(&mut self.writer, &self.options, &self.last_key, key)?;
+                filter.add(&mut self.writer, &self.options, self.main.last_key(), key)?;
             }
             self.main.add(&mut self.writer, &self.options, key, version, kind, stored)?;
             if self.main.rows() == 1 {
                 self.first_key.extend_from_slice(key);
             }
-            self.last_key.clear();
-            self.last_key.extend_from_slice(key);
         }
         self.last_version = version;
         for group in 0..self.groups.len() {
@@ -184,14 +196,16 @@ impl SstBuilder {
 
     /// Stored bytes of closed pages that belong to main rows and are not of the main tree.
     fn bytes_beside_main(&self) -> u64 {
-        let groups = self.groups.iter().flat_map(|group| [group.newest.tree(), group.older.tree()]);
-        let trees = groups.chain([self.history.tree()]);
-        self.value_bytes + trees.map(|tree| tree.page_bytes()).sum::<u64>()
+        let mut bytes = self.value_bytes + self.history.tree().page_bytes();
+        for Group { newest, older } in &self.groups {
+            bytes += newest.tree().page_bytes() + older.tree().page_bytes();
+        }
+        bytes
     }
 
     /// What a page is to hold of `value`, which may go to pages of its own, named in `reference`.
     fn store<'v>(&mut self, value: &'v [u8], reference: &'v mut Vec<u8>) -> Result<StoredBytes<'v>> {
-        let outside = value.len() > self.options.inline_bytes();
+        let outside = value.len() > self.inline_bytes;
         if outside {
             self.write_outside(value, reference)?;
         }
@@ -282,7 +296,7 @@ impl SstBuilder {
         let main = self.main.finish_index(writer, options)?;
         writer.align(BLOCK_BYTES as u64)?;
 
-        let rows = main.is_some().then(|| KeyBounds::cut(&self.first_key, &self.last_key));
+        let rows = main.is_some().then(|| KeyBounds::cut(&self.first_key, self.main.last_key()));
         let erased = self.erased.map(|KeyRange { start, end }| match end {
             Some(end) => KeyBounds::cut(&start, &end),
             None => KeyBounds { high: None, ..KeyBounds::cut(&start, &start) },

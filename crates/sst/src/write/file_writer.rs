@@ -1,7 +1,8 @@
 //! Pages to bytes in a file: alignment, checksums, and large writes around the system's page cache. It knows no rows.
 
+use super::behind::WritesBehind;
 use os::sync::Arc;
-use os::{BLOCK_BYTES, Buffer, File};
+use os::{BLOCK_BYTES, Buffer, File, Threads};
 use pages::page::{Packing, pack_page, seal_page};
 use pages::{Address, Codec, Error, PACK_BYTES, PageKind, Result};
 use std::path::PathBuf;
@@ -24,12 +25,19 @@ pub struct FileWriter {
     filled: usize,
     /// Offset of the buffer's first byte.
     flushed: u64,
+    /// Who writes full buffers; `None` if this thread does.
+    behind: Option<WritesBehind>,
 }
 
 impl FileWriter {
     /// Writes to `file`, which is new and empty.
     pub fn new(file: Arc<dyn File>, path: PathBuf, file_id: u64) -> Self {
-        Self { file, path, file_id, buffer: Buffer::zeroed(FIRST_BUFFER_BYTES), filled: 0, flushed: 0 }
+        Self { file, path, file_id, buffer: Buffer::zeroed(FIRST_BUFFER_BYTES), filled: 0, flushed: 0, behind: None }
+    }
+
+    /// Has `threads` write full buffers while the next ones fill. It takes a second buffer.
+    pub fn write_behind(&mut self, threads: Arc<dyn Threads>) {
+        self.behind = Some(WritesBehind::new(threads, Arc::clone(&self.file)));
     }
 
     /// Where the next byte goes.
@@ -39,7 +47,8 @@ impl FileWriter {
 
     /// Memory of what is gathered.
     pub fn memory_bytes(&self) -> usize {
-        self.buffer.capacity()
+        let buffers = if self.behind.is_some() && self.flushed > 0 { 2 } else { 1 };
+        buffers * self.buffer.capacity()
     }
 
     /// Stores `page` (its header reserved) and leaves it with the bytes as stored.
@@ -84,10 +93,16 @@ impl FileWriter {
         Ok(())
     }
 
+    /// Writes what is gathered.
     fn flush(&mut self) -> Result<()> {
-        self.file
-            .write_at(&self.buffer[..self.filled], self.flushed)
-            .map_err(|error| Error::io("write", &self.path, error))?;
+        let outcome = match &self.behind {
+            Some(behind) => behind.finish().map(|free| {
+                let free = free.unwrap_or_else(|| Buffer::zeroed(BUFFER_BYTES));
+                behind.begin(std::mem::replace(&mut self.buffer, free), self.filled, self.flushed);
+            }),
+            None => self.file.write_at(&self.buffer[..self.filled], self.flushed),
+        };
+        outcome.map_err(|error| Error::io("write", &self.path, error))?;
         self.flushed += self.filled as u64;
         self.filled = 0;
         Ok(())
@@ -97,6 +112,9 @@ impl FileWriter {
     pub fn finish(&mut self) -> Result<()> {
         if self.filled > 0 {
             self.flush()?;
+        }
+        if let Some(behind) = &self.behind {
+            behind.finish().map_err(|error| Error::io("write", &self.path, error))?;
         }
         self.file.sync().map_err(|error| Error::io("sync", &self.path, error))
     }

@@ -26,7 +26,8 @@ pub struct KeyedRows {
     page: DataPageBuilder,
     /// Erased rows in the open page.
     erased: u64,
-    last_key: Vec<u8>,
+    /// Key of the last row of the page that was closed last.
+    closed_key: Vec<u8>,
     /// Separator before the open page.
     separator: Vec<u8>,
     tree: TreeBuilder,
@@ -41,7 +42,7 @@ impl KeyedRows {
         Self {
             page: DataPageBuilder::new(0),
             erased: 0,
-            last_key: Vec::new(),
+            closed_key: Vec::new(),
             separator: Vec::new(),
             tree: TreeBuilder::new(kind, options),
             elsewhere: 0,
@@ -54,6 +55,11 @@ impl KeyedRows {
         self.page.next_row()
     }
 
+    /// Key of the last row; empty if there is none.
+    pub fn last_key(&self) -> &[u8] {
+        self.page.last_key().unwrap_or(&self.closed_key)
+    }
+
     /// The index over the closed pages.
     pub fn tree(&self) -> &TreeBuilder {
         &self.tree
@@ -61,7 +67,7 @@ impl KeyedRows {
 
     /// Memory of the open page and of the index.
     pub fn memory_bytes(&self) -> usize {
-        let keys = self.last_key.capacity() + self.separator.capacity();
+        let keys = self.closed_key.capacity() + self.separator.capacity();
         self.page.memory_bytes() + keys + self.scratch.capacity() + self.tree.memory_bytes()
     }
 
@@ -81,7 +87,7 @@ impl KeyedRows {
         if full {
             self.close_page(writer, options)?;
             self.separator.clear();
-            self.separator.extend_from_slice(key::separator(&self.last_key, key));
+            self.separator.extend_from_slice(key::separator(&self.closed_key, key));
         }
         self.page.add(key, version, kind, value.outside, value.bytes);
         self.erased += u64::from(kind == RowKind::Erase);
@@ -94,8 +100,8 @@ impl KeyedRows {
     }
 
     fn close_page(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
-        self.last_key.clear();
-        self.last_key.extend_from_slice(self.page.last_key().expect("the page has rows"));
+        self.closed_key.clear();
+        self.closed_key.extend_from_slice(self.page.last_key().expect("the page has rows"));
         self.page.finish(&mut self.scratch);
         let rows = ClosingPage {
             rows: self.page.next_row(),

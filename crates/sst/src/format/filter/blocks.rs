@@ -101,5 +101,8 @@ pub(super) fn append(count: usize, hashes: &[u64], out: &mut Vec<u8>) {
             *word |= 1 << bit_of(hash, i);
         }
     }
-    out.extend(blocks.iter().flatten().flat_map(|word| word.to_le_bytes()));
+    out.reserve(count * BLOCK_BYTES);
+    for word in blocks.iter().flatten() {
+        out.extend_from_slice(&word.to_le_bytes());
+    }
 }

@@ -1,0 +1,117 @@
+//! One write of a file at a time on another thread, while the caller fills the next buffer. It knows no pages.
+//!
+//! * A write that no thread has begun when the caller needs its buffer is made by the caller. So the caller waits only
+//!   for a write that is under way, and threads that are busy, or none, do no harm.
+//! * An error of a write is returned by the next call. Nothing is written after it.
+//!
+//! A value that is dropped leaves a write that is under way to end by itself.
+
+use os::sync::{Arc, Condvar, Mutex};
+use os::{Buffer, File, Threads};
+use std::fmt;
+use std::io;
+
+/// Writes to one file.
+pub struct WritesBehind {
+    threads: Arc<dyn Threads>,
+    slot: Arc<Slot>,
+}
+
+struct Slot {
+    file: Arc<dyn File>,
+    write: Mutex<Write>,
+    ended: Condvar,
+}
+
+/// The write that was handed over last.
+enum Write {
+    /// There is none.
+    None,
+    /// No thread has begun it.
+    Waiting(FullBuffer),
+    /// A thread makes it.
+    UnderWay,
+    /// It has ended; the buffer can be filled again.
+    Ended(Buffer, io::Result<()>),
+    /// A write failed, and the caller knows.
+    Failed,
+}
+
+/// What is to be written.
+struct FullBuffer {
+    buffer: Buffer,
+    filled: usize,
+    offset: u64,
+}
+
+impl WritesBehind {
+    /// Writes to `file` by `threads`.
+    pub fn new(threads: Arc<dyn Threads>, file: Arc<dyn File>) -> Self {
+        Self { threads, slot: Arc::new(Slot { file, write: Mutex::new(Write::None), ended: Condvar::new() }) }
+    }
+
+    /// Has the first `filled` bytes of `buffer` written at `offset`. The write before has [ended](Self::finish).
+    pub fn begin(&self, buffer: Buffer, filled: usize, offset: u64) {
+        *self.slot.write.lock() = Write::Waiting(FullBuffer { buffer, filled, offset });
+        let slot = Arc::clone(&self.slot);
+        self.threads.hand_over(Box::new(move || slot.run()));
+    }
+
+    /// Sees the last write to its end, and gives its buffer; `None` if there was none.
+    ///
+    /// # Errors
+    ///
+    /// Why it failed.
+    pub fn finish(&self) -> io::Result<Option<Buffer>> {
+        self.slot.finish()
+    }
+}
+
+impl Slot {
+    /// Makes the write that waits, if the caller has not made it.
+    fn run(&self) {
+        let mut write = self.write.lock();
+        if !matches!(*write, Write::Waiting(_)) {
+            return;
+        }
+        let Write::Waiting(full) = std::mem::replace(&mut *write, Write::UnderWay) else { return };
+        drop(write);
+        let outcome = full.write_to(&*self.file);
+        *self.write.lock() = Write::Ended(full.buffer, outcome);
+        self.ended.notify_one();
+    }
+
+    fn finish(&self) -> io::Result<Option<Buffer>> {
+        let mut write = self.write.lock();
+        while matches!(*write, Write::UnderWay) {
+            write = self.ended.wait(write);
+        }
+        let last = std::mem::replace(&mut *write, Write::None);
+        drop(write);
+        let outcome = match last {
+            Write::None | Write::UnderWay => Ok(None),
+            Write::Waiting(full) => full.write_to(&*self.file).map(|()| Some(full.buffer)),
+            Write::Ended(buffer, outcome) => outcome.map(|()| Some(buffer)),
+            Write::Failed => Err(io::Error::other("a write before it failed")),
+        };
+        if outcome.is_err() {
+            *self.write.lock() = Write::Failed;
+        }
+        outcome
+    }
+}
+
+impl FullBuffer {
+    fn write_to(&self, file: &dyn File) -> io::Result<()> {
+        file.write_at(&self.buffer[..self.filled], self.offset)
+    }
+}
+
+impl fmt::Debug for WritesBehind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WritesBehind").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;
