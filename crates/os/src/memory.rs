@@ -48,6 +48,7 @@ use slab::{Blocks, SLAB_BLOCKS};
 use std::fmt;
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use system::HugePages;
 
 const SLAB_BYTES: usize = SLAB_BLOCKS * BLOCK_BYTES;
@@ -60,6 +61,10 @@ pub const HUGE_LIMIT_BYTES: u64 = 32 << 20;
 
 /// What [`Arena::set_limit`] gives back before it lets others have the lock.
 const STEP_BLOCKS: usize = 2 * SLAB_BLOCKS;
+
+/// What all arenas alive have asked the system for and not given back. Relaxed everywhere: a statistic, nothing is ordered by it.
+/// It outlives every model of a model checker, and is std's for that reason.
+static BACKED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// Memory for buffers, up to a limit.
 pub struct Arena {
@@ -105,6 +110,11 @@ impl Arena {
     /// What the system was asked for and has not got back, in buffers or not.
     pub fn backed_bytes(&self) -> u64 {
         (self.state.lock().backed * BLOCK_BYTES) as u64
+    }
+
+    /// The same of all arenas of the process that are alive.
+    pub fn all_backed_bytes() -> usize {
+        BACKED_BYTES.load(Ordering::Relaxed)
     }
 
     /// What is in buffers, in whole blocks.
@@ -192,6 +202,12 @@ impl ArenaState {
         }
     }
 
+    fn set_backed(&mut self, blocks: usize) {
+        let more = blocks.wrapping_sub(self.backed).wrapping_mul(BLOCK_BYTES);
+        BACKED_BYTES.fetch_add(more, Ordering::Relaxed);
+        self.backed = blocks;
+    }
+
     /// In blocks.
     fn limit(&self) -> usize {
         usize::try_from(self.limit_bytes / BLOCK_BYTES as u64).unwrap_or(usize::MAX)
@@ -260,7 +276,7 @@ impl ArenaState {
             return None;
         }
         self.slabs[number].backed.insert(run.clone());
-        self.backed += missing;
+        self.set_backed(self.backed + missing);
         Some(RunStart { slab: number as u32, first: run.start as u16 })
     }
 
@@ -293,7 +309,7 @@ impl ArenaState {
         } else {
             self.slabs.push(slab);
         }
-        self.backed += if whole { SLAB_BLOCKS } else { 0 };
+        self.set_backed(self.backed + if whole { SLAB_BLOCKS } else { 0 });
         self.note(number);
         Some(number)
     }
@@ -358,7 +374,7 @@ impl ArenaState {
     fn give_back_run(&mut self, most: usize) -> usize {
         let whole = most >= SLAB_BLOCKS || !self.discards_blocks;
         if whole && let Some(number) = self.backed_runs.first(SLAB_BLOCKS as u16) {
-            self.backed -= SLAB_BLOCKS;
+            self.set_backed(self.backed - SLAB_BLOCKS);
             self.slabs[number].backed = Blocks::NONE;
             self.close_if_empty(number);
             return SLAB_BLOCKS;
@@ -390,7 +406,7 @@ impl ArenaState {
             return 0;
         }
         slab.backed.remove(run.clone());
-        self.backed -= run.len();
+        self.set_backed(self.backed - run.len());
         self.note(number);
         self.close_if_empty(number);
         run.len()
@@ -423,6 +439,7 @@ impl ArenaState {
 
 impl Drop for ArenaState {
     fn drop(&mut self) {
+        self.set_backed(0);
         for start in self.slabs.iter().filter_map(|slab| slab.start) {
             // SAFETY: `open` mapped it so, and every buffer keeps the arena, so there is none any more.
             unsafe { unmap(start, SLAB_BYTES, SLAB_BYTES) };
