@@ -19,12 +19,17 @@ const SHUTTLE: Library = Library {
         "--package larch-pages --lib file::open_files::schedules",
         "--package larch-pages --test shuttle",
         "--package larch-db --lib wal::sync::schedules",
+        "--package larch-db --lib memtable::skip_list::schedules",
     ],
 };
 
 const LOOM: Library = Library {
     name: "loom",
-    tests: &["--package larch-db --lib wal::sync::schedules", "--release --package larch-pages --lib frame::tests"],
+    tests: &[
+        "--package larch-db --lib wal::sync::schedules",
+        "--package larch-db --lib memtable::skip_list::schedules",
+        "--release --package larch-pages --lib frame::tests",
+    ],
 };
 
 /// Random schedules.

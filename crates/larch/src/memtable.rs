@@ -1,37 +1,39 @@
 //! Rows of one table in memory, ordered by key and version. It does not know which versions a reader should see, which
 //! commits are durable, or when it is flushed.
 //!
-//! Rows lie in a lock-free skip list, ordered by key and then from the newest version to the oldest, so that "newest
+//! Rows lie in a skip list in an arena (decision 47), ordered by key and then from the newest version to the oldest, so that "newest
 //! version at or before `at`" is one search. Range erases lie beside it, cut into fragments that do not overlap.
 //!
 //! Invariants:
-//! - Nothing is removed. But a row replaces an earlier one with the same key and version, because one batch may write a key
-//!   twice.
+//! - Nothing is removed. But a row hides an earlier one with the same key and version, because one batch may write a key twice.
 //! - When a reader asks at a version, every commit up to this version has been applied. So what a reader sees at a version does
 //!   not change, even if more commits are applied meanwhile.
 //! - At equal versions a put wins over a range erase; see [`crate::write::batch::BatchOps::resolve`].
 //!
-//! Thread safety: one thread applies at a time, and any number of threads reads meanwhile. Looking up a row takes no lock and
-//! allocates nothing. Asking for range erases takes a read lock if there are any.
+//! Thread safety: any number of threads applies batches, each batch by one thread, and any number of threads reads meanwhile.
+//! Looking up a row takes no lock and allocates nothing. Asking for range erases takes a read lock if there are any.
 
-use std::ops::Bound;
-
-use crossbeam_skiplist::SkipMap;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, RwLock};
 use sst::{CoverAround, Direction, RangeErase, RowKind, Version};
 
 mod allocated;
+mod arena;
 mod cursor;
 mod fragments;
+mod node;
 mod row;
+pub mod row_memory;
 pub mod set;
+mod skip_list;
 
 pub use cursor::MemCursor;
 pub use row::MemRow;
 
+use arena::Arena;
 use fragments::Fragments;
-use row::{Lookup, Probe};
+use node::{Content, Node};
+use skip_list::{Probe, SkipList};
 
 /// How many range erases are listed under one lock.
 const LISTED_ERASES: usize = 64;
@@ -39,17 +41,29 @@ const LISTED_ERASES: usize = 64;
 /// Rows of one table in memory.
 #[derive(Debug)]
 pub struct Memtable {
-    rows: SkipMap<MemRow, ()>,
+    rows: SkipList,
     range_erases: RwLock<Fragments>,
+    /// Rows that were applied and not replaced.
+    row_count: AtomicU64,
     /// Erases of single rows that were applied.
     erase_count: AtomicU64,
     /// Range erases that were applied. While it is 0, readers need not take the lock.
     range_erase_count: AtomicU64,
-    /// The estimated memory of the rows.
+    /// The memory of the rows in the arena.
     row_bytes: AtomicU64,
     /// The estimated memory of the range erases; a copy of what `range_erases` knows.
     range_erase_bytes: AtomicU64,
 }
+
+/// Applies the rows of one batch to a memtable.
+#[derive(Debug)]
+pub struct Rows<'m> {
+    memtable: &'m Memtable,
+    inserter: skip_list::Inserter<'m>,
+}
+
+/// The memory that most rows take besides key and value, in bytes: a header and a link.
+pub const ROW_BYTES: u64 = node::SMALLEST_BYTES as u64;
 
 impl Default for Memtable {
     fn default() -> Self {
@@ -58,11 +72,12 @@ impl Default for Memtable {
 }
 
 impl Memtable {
-    /// An empty memtable.
-    pub fn new() -> Self {
+    /// An empty memtable, whose rows will lie in `arena`.
+    fn in_arena(arena: Arc<Arena>) -> Self {
         Self {
-            rows: SkipMap::new(),
+            rows: SkipList::new(arena),
             range_erases: RwLock::new(Fragments::default()),
+            row_count: AtomicU64::new(0),
             erase_count: AtomicU64::new(0),
             range_erase_count: AtomicU64::new(0),
             row_bytes: AtomicU64::new(0),
@@ -70,32 +85,40 @@ impl Memtable {
         }
     }
 
-    /// Adds a row. `value` is empty for an erase.
-    pub fn apply(&self, key: &[u8], version: Version, kind: RowKind, value: &[u8]) {
-        let row = MemRow::new(key, version, kind, value);
-        if kind == RowKind::Erase {
-            self.erase_count.fetch_add(1, Ordering::Relaxed);
-        }
-        self.row_bytes.fetch_add(row.memory_bytes(), Ordering::Relaxed);
-        self.rows.insert(row, ());
+    /// An empty memtable that belongs to no set.
+    pub fn new() -> Self {
+        Self::in_arena(Arc::new(Arena::new(Arc::default())))
     }
 
-    /// Erases the keys in `start..end` as of `version`; if `end` is empty, all keys from `start` on.
-    pub fn remove_range(&self, start: &[u8], end: &[u8], version: Version) {
-        if !end.is_empty() && start >= end {
-            return;
-        }
+    /// Adds a row. `value` is empty for an erase.
+    #[cfg(test)]
+    pub fn apply(&self, key: &[u8], version: Version, kind: RowKind, value: &[u8]) {
+        self.batch().apply(key, version, kind, value);
+    }
+
+    /// What adds rows, one after the other. Rows in ascending order cost less.
+    pub fn batch(&self) -> Rows<'_> {
+        Rows { memtable: self, inserter: self.rows.inserter() }
+    }
+
+    /// Erases the keys in `start..end` as of `version`; if `end` is empty, all keys from `start` on. Returns the bytes of all range
+    /// erases before and after it.
+    pub fn remove_range(&self, start: &[u8], end: &[u8], version: Version) -> (u64, u64) {
         let mut fragments = self.range_erases.write();
-        fragments.insert(start, end, version);
-        self.range_erase_bytes.store(fragments.memory_bytes(), Ordering::Relaxed);
-        self.range_erase_count.fetch_add(1, Ordering::Release);
+        let before = fragments.memory_bytes();
+        if end.is_empty() || start < end {
+            fragments.insert(start, end, version);
+            self.range_erase_bytes.store(fragments.memory_bytes(), Ordering::Relaxed);
+            self.range_erase_count.fetch_add(1, Ordering::Release);
+        }
+        (before, fragments.memory_bytes())
     }
 
     /// The newest version of `key` at or before `at`. [`Memtable::cover`] tells whether a range erase hides it.
+    #[inline]
     pub fn get(&self, key: &[u8], at: Version) -> Option<MemRow> {
-        let entry = self.rows.lower_bound(Bound::Included(&Probe::new(key, at) as &dyn Lookup))?;
-        let row = entry.key();
-        (row.key() == key).then(|| row.clone())
+        let node = self.rows.first_from(&Probe::new(key, at))?;
+        (node.key() == key).then(|| self.rows.row(node))
     }
 
     /// The newest range erase at or before `at` that covers `key`.
@@ -135,32 +158,35 @@ impl Memtable {
 
     /// Every row, sorted by key and from the newest to the oldest version. It is for a flush, when no more rows are applied.
     pub fn all_versions(&self) -> impl Iterator<Item = MemRow> + '_ {
-        self.rows.iter().map(|entry| entry.key().clone())
+        self.rows_from(self.rows.first())
     }
 
     /// Every row from `start` on, in the same order. Rows may be added meanwhile.
     pub fn versions_from<'m>(&'m self, start: &[u8]) -> impl Iterator<Item = MemRow> + use<'m> {
-        let mut entry = self.rows.lower_bound(Bound::Included(&Probe::before(start) as &dyn Lookup));
+        self.rows_from(self.rows.first_from(&Probe::before(start)))
+    }
+
+    fn rows_from<'m>(&'m self, mut next: Option<Node<'m>>) -> impl Iterator<Item = MemRow> + use<'m> {
         std::iter::from_fn(move || {
-            let here = entry.take()?;
-            let row = here.key().clone();
-            entry = here.next();
-            Some(row)
+            let here = next?;
+            next = self.rows.following(here);
+            // A row of the same batch that a later one has replaced.
+            while let Some(replaced) = next.filter(|next| next.version() == here.version() && next.has_key_of(here)) {
+                next = self.rows.following(replaced);
+            }
+            Some(self.rows.row(here))
         })
     }
 
-    /// How much memory this takes in bytes, with the overhead of the allocator and of the skip list; `row` and `fragments` show
-    /// the arithmetic. The estimate is never much too small. It may be too large, because rows that were replaced are counted
-    /// even after they are freed.
+    /// How much memory its rows and its range erases take, in bytes. That of the rows is exact; `fragments` shows the arithmetic
+    /// of the rest.
     pub fn bytes(&self) -> u64 {
-        size_of::<Self>() as u64
-            + self.row_bytes.load(Ordering::Relaxed)
-            + self.range_erase_bytes.load(Ordering::Relaxed)
+        self.row_bytes.load(Ordering::Relaxed) + self.range_erase_bytes.load(Ordering::Relaxed)
     }
 
     /// How many rows there are, all versions counted.
     pub fn rows(&self) -> u64 {
-        self.rows.len() as u64
+        self.row_count.load(Ordering::Relaxed)
     }
 
     /// How many erases of single rows were applied.
@@ -170,9 +196,24 @@ impl Memtable {
 
     /// Whether nothing was applied.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty() && !self.has_range_erases()
+        self.rows.first().is_none() && !self.has_range_erases()
     }
 }
 
-#[cfg(test)]
+impl Rows<'_> {
+    /// Adds a row. `value` is empty for an erase.
+    pub fn apply(&mut self, key: &[u8], version: Version, kind: RowKind, value: &[u8]) {
+        let (bytes, is_new) = self.inserter.insert(&Content { key, version, kind, value });
+        let memtable = self.memtable;
+        memtable.row_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if is_new {
+            memtable.row_count.fetch_add(1, Ordering::Relaxed);
+        }
+        if kind == RowKind::Erase {
+            memtable.erase_count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

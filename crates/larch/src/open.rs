@@ -152,7 +152,7 @@ fn begin(core: &Arc<Core>, recovered: Recovered) -> Result<(u64, u64)> {
     let newest = recovered.newest.max(files.last_version);
     let compat = core.env.options.compat;
     let manifest = ManifestLog::create(&core.env.log_machine, &core.env.directory, manifest_number, &files, compat)?;
-    let active = Arc::new(MemSet::new(log_number));
+    let active = Arc::new(MemSet::new(log_number, core.env.held.rows.clone()));
     let (previous, next) = (recovered.previous, Version(newest.0 + 1));
     let writer = Writer::create(&core.env.log_machine, &core.env.directory, active.clone(), previous, next)?;
     *core.writes.manifest.lock() = Some(manifest);

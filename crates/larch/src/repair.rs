@@ -76,8 +76,8 @@ pub fn repair_on(machine: &Machine, damaged: &Path, new: &Path, progress: &mut d
             report.guesses.push(format!("a second table {:?} is named {name:?}", table.name));
             table.name = name;
         }
-        let memtable = source.memory.table(*id);
-        save_table(&db, table, memtable.as_deref(), &source.cache, &mut report, progress)?;
+        let memtable = source.memory.table(*id).map(|memtable| &**memtable);
+        save_table(&db, table, memtable, &source.cache, &mut report, progress)?;
         report.tables += 1;
     }
     db.close()?;

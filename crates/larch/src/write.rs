@@ -3,6 +3,7 @@
 
 pub mod batch;
 pub mod commit;
+pub mod fill;
 pub mod flush;
 pub mod limits;
 pub mod pace;

@@ -62,6 +62,7 @@ impl IdleJob {
             }
             writer.give_back();
             core.env.held.log.store(0, Ordering::Relaxed);
+            core.env.held.rows.give_back();
         }
         let Some(mut manifest) = core.writes.manifest.try_lock() else { return false };
         if let Some(manifest) = manifest.as_mut() {

@@ -6,6 +6,7 @@ use crate::event::Event;
 use crate::gauge::Gauge;
 use crate::log::resting::RestingDisk;
 use crate::manifest::db_file::FileOpener;
+use crate::memtable::row_memory::RowMemory;
 use crate::options::Options;
 use os::Machine;
 use os::process::ProcessOrigin;
@@ -50,7 +51,7 @@ impl Environment {
             log_disk,
             machine,
             directory,
-            held: WorkMemory::new(options.work_bytes),
+            held: WorkMemory::new(&options),
             options,
             cache: opener.cache.clone(),
             opener,
@@ -102,6 +103,8 @@ pub struct WorkMemory {
     pub compactions: OwnMemory,
     /// Rows of imports that have to be sorted.
     pub imports: Arc<Gauge>,
+    /// Rows that are not in files yet, and those that values keep.
+    pub rows: Arc<RowMemory>,
     /// The buffer in which the log lays out records.
     pub log: AtomicU64,
     /// The buffer in which the manifest lays out records.
@@ -109,12 +112,13 @@ pub struct WorkMemory {
 }
 
 impl WorkMemory {
-    /// No memory yet. Half of `work_bytes` is for reading.
-    fn new(work_bytes: u64) -> Self {
+    /// No memory yet. Half of the working memory is for reading.
+    fn new(options: &Options) -> Self {
         Self {
             builders: Arc::default(),
-            compactions: OwnMemory::new(work_bytes / 2),
+            compactions: OwnMemory::new(options.work_bytes / 2),
             imports: Arc::default(),
+            rows: Arc::new(RowMemory::new(options.write_buffer_bytes)),
             log: AtomicU64::new(0),
             manifest: AtomicU64::new(0),
         }

@@ -8,6 +8,7 @@ use crate::compact::picks::Picks;
 use crate::error::{Error, Result};
 use crate::manifest::ManifestLog;
 use crate::read::View;
+use crate::write::fill::Fill;
 use crate::write::pace::Pace;
 use crate::write::reserve::Reserve;
 use crate::write::writer::Writer;
@@ -35,6 +36,8 @@ pub struct Writes {
     pub picks: Picks,
     /// The rate of slowed commits.
     pub pace: Pace,
+    /// How full memtables get.
+    pub fill: Fill,
     /// Why writes are refused, if they are.
     stopped: OnceLock<String>,
 }
@@ -52,6 +55,7 @@ impl Writes {
             reserve,
             picks: Picks::of(&view.files),
             pace: Pace::default(),
+            fill: Fill::default(),
             stopped: OnceLock::new(),
         }
     }

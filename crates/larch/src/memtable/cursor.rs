@@ -1,27 +1,22 @@
 //! Walks the keys of a memtable as of a version, in both directions. It does not hide erased keys, because the merge above needs
 //! them, and does not know range erases, because the merge asks the memtable for them.
 //!
-//! The cursor owns its memtable and borrows nothing from the skip list. It copies rows in chunks, whose size doubles from 1 to
-//! 64: a seek pays for one row, and a scan pays one search for 64 rows. Going forward costs one search for each chunk. Going
+//! The cursor keeps its memtable and stands on a row of the skip list. Going forward follows the links of the lowest level. Going
 //! back costs two searches for each row, because the skip list is linked in one direction only.
 //!
 //! Invariants:
-//! - The chunk holds neighbouring visible rows in ascending order, one for each key. Which rows are visible as of a version does
-//!   not change, so a chunk stays right, and is used again when the direction changes.
-//! - `Before` and `After` are the two ends of the table, where the chunk is empty.
+//! - A row at which the cursor stands is the newest visible version of its key. Which rows are visible as of a version does not
+//!   change, and no row leaves the list, so the cursor can go on from there at any time.
+//! - `Before` and `After` are the two ends of the table.
 //!
 //! Thread safety: belongs to one thread; others may apply newer versions meanwhile.
 
-use std::ops::Bound;
-
-use os::sync::Arc;
-use sst::{Direction, Version};
-
-use super::row::{Lookup, Probe};
+use super::node::Node;
+use super::skip_list::{Probe, SkipList};
 use super::{MemRow, Memtable};
-
-/// Most rows in a chunk.
-const CHUNK_ROWS: usize = 64;
+use os::sync::Arc;
+use sst::Version;
+use std::ops::Bound;
 
 /// After skipping this many rows one by one, another search is cheaper: a key may have thousands of versions.
 const SKIPPED_ROWS: usize = 8;
@@ -31,24 +26,20 @@ const SKIPPED_ROWS: usize = 8;
 pub struct MemCursor {
     table: Arc<Memtable>,
     at: Version,
-    chunk: Vec<MemRow>,
     place: CursorPlace,
-    /// How many rows the next chunk has, if the direction stays the same.
-    next_rows: usize,
-    direction: Direction,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum CursorPlace {
     Before,
-    On(usize),
+    On(MemRow),
     After,
 }
 
 impl MemCursor {
     /// A cursor before the first key, which sees versions up to `at`.
     pub fn new(table: Arc<Memtable>, at: Version) -> Self {
-        Self { table, at, chunk: Vec::new(), place: CursorPlace::Before, next_rows: 1, direction: Direction::Forward }
+        Self { table, at, place: CursorPlace::Before }
     }
 
     /// The version that the cursor sees.
@@ -59,25 +50,37 @@ impl MemCursor {
 
     /// Goes to the first key at or after the bound, or after it if the bound is excluded.
     pub fn seek(&mut self, bound: Bound<&[u8]>) {
-        self.next_rows = 1;
-        self.take_forward(bound);
+        let rows = &self.table.rows;
+        let first = match bound {
+            Bound::Included(key) => rows.first_from(&Probe::new(key, self.at)),
+            Bound::Excluded(key) => rows.first_from(&Probe::after(key)),
+            Bound::Unbounded => rows.first(),
+        };
+        let visible = first_visible(rows, first, self.at);
+        self.place.set(rows, visible, CursorPlace::After);
     }
 
     /// Goes to the last key at or before the bound, or before it if the bound is excluded.
     pub fn seek_back(&mut self, bound: Bound<&[u8]>) {
-        self.next_rows = 1;
-        self.take_back(bound);
+        let rows = &self.table.rows;
+        let last = match bound {
+            Bound::Included(key) => rows.last_before(&Probe::after(key)),
+            Bound::Excluded(key) => rows.last_before(&Probe::before(key)),
+            Bound::Unbounded => rows.last(),
+        };
+        let visible = last_visible(rows, last, self.at);
+        self.place.set(rows, visible, CursorPlace::Before);
     }
 
     /// Goes to the next key. From before the first key it goes to the first, and from the last key to after it, where it stays.
     pub fn next(&mut self) {
-        match self.place {
+        match &self.place {
             CursorPlace::After => {}
-            CursorPlace::Before => self.take_forward(Bound::Unbounded),
-            CursorPlace::On(index) if index + 1 < self.chunk.len() => self.place = CursorPlace::On(index + 1),
-            CursorPlace::On(index) => {
-                let last = self.chunk.swap_remove(index);
-                self.take_forward(Bound::Excluded(last.key()));
+            CursorPlace::Before => self.seek(Bound::Unbounded),
+            CursorPlace::On(row) => {
+                let rows = &self.table.rows;
+                let visible = first_visible(rows, after_key(rows, row.node()), self.at);
+                self.place.set(rows, visible, CursorPlace::After);
             }
         }
     }
@@ -85,21 +88,22 @@ impl MemCursor {
     /// Goes to the previous key. From after the last key it goes to the last, and from the first key to before it, where it
     /// stays.
     pub fn prev(&mut self) {
-        match self.place {
+        match &self.place {
             CursorPlace::Before => {}
-            CursorPlace::After => self.take_back(Bound::Unbounded),
-            CursorPlace::On(index @ 1..) => self.place = CursorPlace::On(index - 1),
-            CursorPlace::On(index) => {
-                let first = self.chunk.swap_remove(index);
-                self.take_back(Bound::Excluded(first.key()));
+            CursorPlace::After => self.seek_back(Bound::Unbounded),
+            CursorPlace::On(row) => {
+                let rows = &self.table.rows;
+                let last = rows.last_before(&Probe::before(row.key()));
+                let visible = last_visible(rows, last, self.at);
+                self.place.set(rows, visible, CursorPlace::Before);
             }
         }
     }
 
     /// The key at the position; `None` before the first and after the last.
     pub fn key(&self) -> Option<&[u8]> {
-        match self.place {
-            CursorPlace::On(index) => Some(self.chunk[index].key()),
+        match &self.place {
+            CursorPlace::On(row) => Some(row.key()),
             CursorPlace::Before | CursorPlace::After => None,
         }
     }
@@ -110,91 +114,61 @@ impl MemCursor {
     ///
     /// If there is no key at the position.
     pub fn row(&self) -> &MemRow {
-        match self.place {
-            CursorPlace::On(index) => &self.chunk[index],
+        match &self.place {
+            CursorPlace::On(row) => row,
             CursorPlace::Before | CursorPlace::After => panic!("the caller has seen a key at the position"),
         }
     }
+}
 
-    /// Fills the chunk with the visible rows from `bound` on, and goes to the first of them.
-    fn take_forward(&mut self, bound: Bound<&[u8]>) {
-        self.chunk.clear();
-        self.fill_forward(bound);
-        self.place = if self.chunk.is_empty() { CursorPlace::After } else { CursorPlace::On(0) };
-    }
-
-    /// Fills the chunk with the visible rows up to `bound`, and goes to the last of them.
-    fn take_back(&mut self, bound: Bound<&[u8]>) {
-        self.chunk.clear();
-        self.fill_back(bound);
-        self.chunk.reverse();
-        self.place = self.chunk.len().checked_sub(1).map_or(CursorPlace::Before, CursorPlace::On);
-    }
-
-    fn fill_forward(&mut self, bound: Bound<&[u8]>) {
-        let chunk_rows = self.next_chunk_rows(Direction::Forward);
-        let rows = &self.table.rows;
-        let after = |key: &[u8]| rows.lower_bound(Bound::Excluded(&Probe::after(key) as &dyn Lookup));
-        let visible = |key: &[u8]| rows.lower_bound(Bound::Included(&Probe::new(key, self.at) as &dyn Lookup));
-        let mut entry = match bound {
-            Bound::Included(key) => visible(key),
-            Bound::Excluded(key) => after(key),
-            Bound::Unbounded => rows.front(),
-        };
-        let mut skipped = 0;
-        while let Some(here) = entry {
-            let row = here.key();
-            let is_newer = row.version() > self.at;
-            let is_older = !is_newer && self.chunk.last().is_some_and(|taken| taken.key() == row.key());
-            if !is_newer && !is_older {
-                self.chunk.push(row.clone());
-                if self.chunk.len() == chunk_rows {
-                    return;
-                }
-                skipped = 0;
-                entry = here.next();
-            } else if skipped < SKIPPED_ROWS {
-                skipped += 1;
-                entry = here.next();
-            } else {
-                skipped = 0;
-                entry = if is_newer { visible(row.key()) } else { after(row.key()) };
-            }
+impl CursorPlace {
+    /// Goes to a row of `rows`, whose rows it had before; to `end` if there is none.
+    fn set(&mut self, rows: &SkipList, row: Option<Node<'_>>, end: Self) {
+        match (row, self) {
+            (Some(node), Self::On(row)) => row.set(node),
+            (Some(node), place) => *place = Self::On(rows.row(node)),
+            (None, place) => *place = end,
         }
     }
+}
 
-    /// Going back, the first row of a key is its oldest version. If this version is visible, the key has a newest visible one,
-    /// and another search finds it.
-    fn fill_back(&mut self, bound: Bound<&[u8]>) {
-        let chunk_rows = self.next_chunk_rows(Direction::Backward);
-        let rows = &self.table.rows;
-        let before = |key: &[u8]| rows.upper_bound(Bound::Excluded(&Probe::before(key) as &dyn Lookup));
-        let mut entry = match bound {
-            Bound::Included(key) => rows.upper_bound(Bound::Included(&Probe::after(key) as &dyn Lookup)),
-            Bound::Excluded(key) => before(key),
-            Bound::Unbounded => rows.back(),
-        };
-        while let Some(here) = entry {
-            let key = here.key().key();
-            if here.key().version() <= self.at {
-                let row = self.table.get(key, self.at).expect("a visible version stays");
-                self.chunk.push(row);
-                if self.chunk.len() == chunk_rows {
-                    return;
-                }
-            }
-            entry = before(key);
+/// The first row after all versions of the key of `node`.
+fn after_key<'l>(rows: &'l SkipList, node: Node<'_>) -> Option<Node<'l>> {
+    let mut next = rows.following(node);
+    for _ in 0..SKIPPED_ROWS {
+        match next {
+            Some(here) if here.has_key_of(node) => next = rows.following(here),
+            other => return other,
         }
     }
+    rows.first_from(&Probe::after(node.key()))
+}
 
-    /// How many rows to take now. The number doubles as long as the direction stays the same.
-    fn next_chunk_rows(&mut self, direction: Direction) -> usize {
-        if self.direction != direction {
-            self.direction = direction;
-            self.next_rows = 1;
+/// The first row from `node` on that is visible as of `at`, where `node` is the newest version of its key, or newer than `at`.
+fn first_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version) -> Option<Node<'l>> {
+    let mut skipped = 0;
+    loop {
+        let here = node?;
+        if here.version() <= at {
+            return node;
         }
-        let chunk_rows = self.next_rows;
-        self.next_rows = (chunk_rows * 2).min(CHUNK_ROWS);
-        chunk_rows
+        skipped += 1;
+        if skipped % SKIPPED_ROWS == 0 {
+            node = rows.first_from(&Probe::new(here.key(), at));
+        } else {
+            node = rows.following(here);
+        }
+    }
+}
+
+/// The newest visible row of the key of `node`, or else of the nearest key before it. Going back, the first row of a key is its
+/// oldest version. If this version is visible, the key has a newest visible one, and another search finds it.
+fn last_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version) -> Option<Node<'l>> {
+    loop {
+        let here = node?;
+        if here.version() <= at {
+            return rows.first_from(&Probe::new(here.key(), at));
+        }
+        node = rows.last_before(&Probe::before(here.key()));
     }
 }

@@ -1,62 +1,111 @@
 //! The memtables of all tables that belong to one log. It does not know how the log is written.
 //!
-//! Thread safety: one commit at a time changes it, and any number of threads reads meanwhile.
+//! The rows of all memtables lie in one arena, so that the memory of a set is exact, and ten thousand tables take no more memory
+//! than one with as many rows. The memtables are the nodes of a tree, each under a node whose number ends in the same bits, two
+//! for each level. Nodes are only added, so a reader finds its memtable without a lock or a reference count.
+//!
+//! Thread safe. Any number of threads adds memtables and reads.
 
 use super::Memtable;
+use super::arena::Arena;
+use super::row_memory::RowMemory;
 use crate::manifest::TableId;
 use os::sync::atomic::{AtomicU64, Ordering};
-use os::sync::{Arc, RwLock};
+use os::sync::{Arc, OnceLock};
 use sst::Version;
-use std::collections::BTreeMap;
 
 /// The memtables that are filled while one log is written: one for each table, made by the first write to the table.
 #[derive(Debug)]
 pub struct MemSet {
     /// The number of the log that holds the same rows.
     pub log: u64,
-    tables: RwLock<BTreeMap<TableId, Arc<Memtable>>>,
-    /// The memory of all memtables, as of the last commit.
-    bytes: AtomicU64,
+    arena: Arc<Arena>,
+    tables: OnceLock<Box<TableNode>>,
+    /// The memory of the memtables outside the arena: of the tree and of range erases.
+    other_bytes: AtomicU64,
     /// The oldest version in any memtable.
     oldest: AtomicU64,
 }
 
+/// A memtable in the tree.
+#[derive(Debug)]
+struct TableNode {
+    table: TableId,
+    memtable: Arc<Memtable>,
+    below: [OnceLock<Box<TableNode>>; 4],
+}
+
 impl MemSet {
-    /// No memtables yet.
-    pub fn new(log: u64) -> Self {
-        Self { log, tables: RwLock::new(BTreeMap::new()), bytes: AtomicU64::new(0), oldest: AtomicU64::new(u64::MAX) }
+    /// No memtables yet. The memory of their rows comes from `memory`.
+    pub fn new(log: u64, memory: Arc<RowMemory>) -> Self {
+        Self {
+            log,
+            arena: Arc::new(Arena::new(memory)),
+            tables: OnceLock::new(),
+            other_bytes: AtomicU64::new(0),
+            oldest: AtomicU64::new(u64::MAX),
+        }
     }
 
     /// The memtable of a table, if it has one.
-    pub fn table(&self, table: TableId) -> Option<Arc<Memtable>> {
-        self.tables.read().get(&table).cloned()
-    }
-
-    /// The memtable of a table, which is made if there is none. One commit at a time calls it.
-    pub fn table_or_new(&self, table: TableId) -> Arc<Memtable> {
-        if let Some(found) = self.table(table) {
-            return found;
+    #[inline]
+    pub fn table(&self, table: TableId) -> Option<&Arc<Memtable>> {
+        let mut place = &self.tables;
+        let mut bits = spread(table);
+        loop {
+            let node = place.get()?;
+            if node.table == table {
+                return Some(&node.memtable);
+            }
+            place = &node.below[(bits & 3) as usize];
+            bits >>= 2;
         }
-        let memtable = Arc::new(Memtable::new());
-        self.note_bytes(0, memtable.bytes());
-        self.tables.write().insert(table, memtable.clone());
-        memtable
     }
 
-    /// All memtables.
+    /// The memtable of a table, which is made if there is none.
+    pub fn table_or_new(&self, table: TableId) -> &Arc<Memtable> {
+        let mut place = &self.tables;
+        let mut bits = spread(table);
+        loop {
+            let node = place.get_or_init(|| {
+                self.other_bytes.fetch_add(size_of::<TableNode>() as u64 + TABLE_BYTES, Ordering::Relaxed);
+                let memtable = Arc::new(Memtable::in_arena(self.arena.clone()));
+                Box::new(TableNode { table, memtable, below: Default::default() })
+            });
+            if node.table == table {
+                return &node.memtable;
+            }
+            place = &node.below[(bits & 3) as usize];
+            bits >>= 2;
+        }
+    }
+
+    /// All memtables, sorted by table.
     pub fn all(&self) -> Vec<(TableId, Arc<Memtable>)> {
-        self.tables.read().iter().map(|(table, memtable)| (*table, memtable.clone())).collect()
+        let mut all = Vec::new();
+        let mut open: Vec<&TableNode> = self.tables.get().map(|node| &**node).into_iter().collect();
+        while let Some(node) = open.pop() {
+            all.push((node.table, node.memtable.clone()));
+            open.extend(node.below.iter().filter_map(|place| place.get().map(|node| &**node)));
+        }
+        all.sort_unstable_by_key(|(table, _)| *table);
+        all
     }
 
-    /// The memory of all memtables in bytes, as of the last commit.
+    /// The memory of all memtables, in bytes.
     pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+        self.arena.bytes() + self.other_bytes.load(Ordering::Relaxed)
     }
 
-    /// Notes that a memtable that had `before` bytes has `now` bytes. One commit at a time calls it.
-    pub fn note_bytes(&self, before: u64, now: u64) {
+    /// The same without the memory that the arena has and that no row uses yet.
+    pub fn used_bytes(&self) -> u64 {
+        self.arena.used_bytes() + self.other_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the range erases of a memtable took `before` bytes and take `now` bytes.
+    pub fn note_range_erases(&self, (before, now): (u64, u64)) {
         // The difference may be negative: range erases that meet become one.
-        self.bytes.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
+        self.other_bytes.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
     }
 
     /// Notes that rows of `version` are about to be added.
@@ -74,3 +123,20 @@ impl MemSet {
         self.oldest() == Version(u64::MAX)
     }
 }
+
+impl Drop for MemSet {
+    fn drop(&mut self) {
+        self.arena.note_flushed();
+    }
+}
+
+/// The memory of a memtable beside its rows: itself, the counts of its `Arc`, and the headers of the allocator.
+const TABLE_BYTES: u64 = size_of::<Memtable>() as u64 + 2 * 8 + 2 * 16;
+
+/// The number of a table with its bits spread, so that the tree is balanced: an odd multiplier makes no two numbers equal.
+fn spread(table: TableId) -> u32 {
+    table.0.wrapping_mul(0x9e37_79b1).reverse_bits()
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -76,7 +76,7 @@ pub fn replay(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered> {
                 return Err(LogError::corrupt(&path, 0, why).into());
             }
         }
-        let mut memory = MemSet::new(number);
+        let mut memory = MemSet::new(number, Arc::default());
         while let Some(commit) = reader.next_commit()? {
             let (version, ops) = (commit.version, commit.ops);
             if version <= recovered.newest {
@@ -86,9 +86,9 @@ pub fn replay(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered> {
             recovered.newest = version;
             recovered.commits += 1;
             apply(&memory, version, &known_tables(ops, files));
-            if memory.bytes() > core.env.options.write_buffer_bytes / 2 {
+            if memory.used_bytes() > core.env.options.write_buffer_bytes / 2 {
                 recovered.files.append(flush::write_files(core, &memory)?);
-                memory = MemSet::new(number);
+                memory = MemSet::new(number, Arc::default());
             }
         }
         rewrite_tail(machine, &path, reader.proven_end()..reader.end())?;

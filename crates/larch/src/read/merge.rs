@@ -104,8 +104,8 @@ impl Merge {
         let mut sources = Vec::new();
         let mut covers = MergeCovers::new(direction, at);
         for memtable in table.memtables() {
-            covers.add_memtable(&memtable);
-            sources.push(Cursor::Memory(MemCursor::new(memtable, at)));
+            covers.add_memtable(memtable);
+            sources.push(Cursor::Memory(MemCursor::new(memtable.clone(), at)));
         }
         let (level0, deeper) = table.files.levels.split_first().expect("a table has levels");
         let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));

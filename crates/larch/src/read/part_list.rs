@@ -63,7 +63,7 @@ impl PartList {
 
     /// The parts of a row in memory.
     pub fn of_memory(&self, row: &MemRow) -> Parts {
-        Parts::of((0..self.len()).map(|i| Value::from_memory(row.clone(), self.place(i, row.value()))))
+        Parts::of((0..self.len()).map(|i| Value::from_memory(row, self.place(i, row.value()))))
     }
 
     /// Part `i` of a row in a file; `beside_main` are its parts in the groups of the set without the main one, in their

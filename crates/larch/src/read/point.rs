@@ -71,7 +71,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
     pub fn get<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<Option<Value>, Stop> {
         let (row, file) = match self.row_with_more(source, |row| row.value.inline().is_none())? {
             None => return Ok(None),
-            Some(FoundRow::Memory(row)) => return Ok(Some(Value::from_memory_whole(row))),
+            Some(FoundRow::Memory(row)) => return Ok(Some(Value::from_memory_whole(&row))),
             Some(FoundRow::File(row, file)) => (row, file),
         };
         match row.value.load(source, &file.sst.file) {
@@ -156,7 +156,7 @@ pub fn load<S: PageSource + ?Sized>(
 
 /// What the memtables say.
 pub fn ask_memory(table: TableView<'_>, key: &[u8]) -> Answer<'static> {
-    let mut answers = table.memtables().map(|memtable| ask_memtable(&memtable, table.at, key));
+    let mut answers = table.memtables().map(|memtable| ask_memtable(memtable, table.at, key));
     answers.find(|answer| !matches!(answer, Answer::Silent)).unwrap_or(Answer::Silent)
 }
 

@@ -204,7 +204,7 @@ impl RowRef<'_> {
                 let (page, place) = self.in_page(i);
                 Ok(Value::from_page(cache, page, place))
             }
-            Spot::Found(FoundRow::Memory(row)) => Ok(Value::from_memory(row.clone(), wanted.place(i, row.value()))),
+            Spot::Found(FoundRow::Memory(row)) => Ok(Value::from_memory(row, wanted.place(i, row.value()))),
             Spot::Found(FoundRow::File(row, file)) => {
                 Ok(Value::from_file(cache, self.stored(i, row).load(session, &file.sst.file)?))
             }

@@ -11,14 +11,16 @@ use std::ops::{Deref, Range};
 /// A key, owned.
 pub type Key = Box<[u8]>;
 
-/// The bytes of a value. Those of a short value are copied. For a longer one a page of the cache stays pinned while the value
-/// lives; if values pin a quarter of the cache already, the value is a copy.
+/// The bytes of a value. Those of a short value are copied. For a longer one a page of the cache, or the memory of rows that were
+/// not in files yet, is kept while the value lives. If values keep a quarter of the cache already, or flushed rows of a quarter of
+/// the write buffer, the value is a copy.
 pub struct Value(ValueBytes);
 
 enum ValueBytes {
     Short(u8, [u8; SHORT_BYTES]),
     Page(HeldPage, Range<usize>),
-    Shared(Arc<[u8]>, Range<usize>),
+    Memory(MemRow, Range<usize>),
+    Owned(Arc<[u8]>),
 }
 
 /// Bytes of a value that are copied. A value that keeps a page changes three shared counters, and again when it is dropped,
@@ -29,15 +31,20 @@ const _: () = assert!(size_of::<Value>() == 128, "the length of a short value co
 
 impl Value {
     /// A row's value.
-    pub(crate) fn from_memory_whole(row: MemRow) -> Self {
-        let all = 0..row.value().len();
-        Self::from_memory(row, all)
+    #[inline]
+    pub(crate) fn from_memory_whole(row: &MemRow) -> Self {
+        Self::from_memory(row, 0..row.value().len())
     }
 
     /// The bytes at `place` of a row's value.
-    pub(crate) fn from_memory(row: MemRow, place: Range<usize>) -> Self {
-        let (bytes, start) = row.into_bytes();
-        Self(ValueBytes::Shared(bytes, start + place.start..start + place.end))
+    #[inline]
+    pub(crate) fn from_memory(row: &MemRow, place: Range<usize>) -> Self {
+        let bytes = &row.value()[place.clone()];
+        match Self::short(bytes) {
+            Some(short) => short,
+            None if row.may_be_kept() => Self(ValueBytes::Memory(row.clone(), place)),
+            None => Self::owned(bytes.into()),
+        }
     }
 
     pub(crate) fn from_file(cache: &PageCache, value: LoadedValue) -> Self {
@@ -68,8 +75,7 @@ impl Value {
     }
 
     fn owned(bytes: Arc<[u8]>) -> Self {
-        let all = 0..bytes.len();
-        Self(ValueBytes::Shared(bytes, all))
+        Self(ValueBytes::Owned(bytes))
     }
 }
 
@@ -80,7 +86,8 @@ impl Deref for Value {
         match &self.0 {
             ValueBytes::Short(bytes, copy) => &copy[..usize::from(*bytes)],
             ValueBytes::Page(held, range) => &held[range.clone()],
-            ValueBytes::Shared(bytes, range) => &bytes[range.clone()],
+            ValueBytes::Memory(row, range) => &row.value()[range.clone()],
+            ValueBytes::Owned(bytes) => bytes,
         }
     }
 }

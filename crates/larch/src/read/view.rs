@@ -20,6 +20,12 @@ pub struct View {
 }
 
 impl View {
+    /// The bytes of a write buffer of `buffer_bytes` that memory sets leave which are being flushed.
+    pub fn left_bytes(&self, buffer_bytes: u64) -> u64 {
+        let frozen = self.memory.iter().skip(1).map(|memory| memory.used_bytes());
+        buffer_bytes.saturating_sub(frozen.sum())
+    }
+
     /// The files of `table`. Every read and write learns here that a table was dropped.
     ///
     /// # Errors
@@ -48,7 +54,7 @@ pub struct TableView<'v> {
 
 impl<'v> TableView<'v> {
     /// Its memtables, newest first.
-    pub fn memtables(self) -> impl Iterator<Item = Arc<Memtable>> + use<'v> {
+    pub fn memtables(self) -> impl Iterator<Item = &'v Arc<Memtable>> + use<'v> {
         self.view.memory.iter().filter_map(move |memory| memory.table(self.files.info.id))
     }
 }

@@ -88,8 +88,14 @@ impl DamagedDatabase {
             ListedFile::Log(number) => Some(*number),
             _ => None,
         });
-        let mut found =
-            Self { tables, is_whole, oldest_log: set.oldest_log, memory: MemSet::new(0), cache, logs: logs.collect() };
+        let mut found = Self {
+            tables,
+            is_whole,
+            oldest_log: set.oldest_log,
+            memory: MemSet::new(0, Arc::default()),
+            cache,
+            logs: logs.collect(),
+        };
         if !is_whole {
             found.adopt(machine, &listed, &set, &opener, report);
         }

@@ -41,7 +41,7 @@ impl MemoryRows {
     pub fn from(table: TableView<'_>, low: Bound<&[u8]>) -> Self {
         let at = table.at;
         let mut cursors: Vec<_> =
-            table.memtables().map(|memtable| (MemCursor::new(memtable.clone(), at), memtable)).collect();
+            table.memtables().map(|memtable| (MemCursor::new(memtable.clone(), at), memtable.clone())).collect();
         cursors.iter_mut().for_each(|(cursor, _)| cursor.seek(low));
         Self { cursors, at }
     }
@@ -49,7 +49,7 @@ impl MemoryRows {
     /// The last key in `span`, if there is one.
     pub fn last_in(table: TableView<'_>, span: &KeyRange) -> Option<Vec<u8>> {
         let last = table.memtables().filter_map(|memtable| {
-            let mut cursor = MemCursor::new(memtable, table.at);
+            let mut cursor = MemCursor::new(memtable.clone(), table.at);
             cursor.seek_back(span.high());
             cursor.key().filter(|&key| key >= span.start.as_slice()).map(<[u8]>::to_vec)
         });
@@ -95,7 +95,7 @@ pub struct InMemory {
 
 /// How much memory has of `span`.
 pub fn held(table: TableView<'_>, span: &KeyRange) -> InMemory {
-    let runs = table.memtables().flat_map(|memtable| runs(&memtable, span, u64::MAX, u64::MAX));
+    let runs = table.memtables().flat_map(|memtable| runs(memtable, span, u64::MAX, u64::MAX));
     runs.fold(InMemory::default(), |sum, run| InMemory { rows: sum.rows + run.rows, bytes: sum.bytes + run.bytes })
 }
 

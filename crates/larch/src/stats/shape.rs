@@ -57,7 +57,7 @@ pub fn histogram(
         Metric::Bytes => (u64::MAX, resolution.div_ceil(RUNS_A_BUCKET)),
     };
     let in_memory: Vec<Vec<MemoryRun>> =
-        table.memtables().map(|memtable| memory::runs(&memtable, span, run.0, run.1)).collect();
+        table.memtables().map(|memtable| memory::runs(memtable, span, run.0, run.1)).collect();
     let sources: Vec<HistogramSource<'_>> = in_memory
         .iter()
         .map(|runs| HistogramSource::Memory(runs))

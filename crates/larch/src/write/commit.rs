@@ -72,7 +72,7 @@ pub fn commit(core: &Core, ops: &mut BatchOps, tables: &[Arc<TableInfo>], durabi
 fn slow_down(core: &Core, bytes: u64) {
     let options = &core.env.options;
     let view = core.views.newest();
-    let Some(time) = pace::slowed(&view, &options.levels, options.write_buffer_bytes / 2, bytes) else { return };
+    let Some(time) = pace::slowed(&view, &options.levels, options.write_buffer_bytes, bytes) else { return };
     drop(view);
     let clock = &core.env.machine.clock;
     let wait = core.writes.pace.reserve(clock.now(), time);

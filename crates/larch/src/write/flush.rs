@@ -73,7 +73,10 @@ pub fn flush(core: &Arc<Core>, memory: &Arc<MemSet>) -> Result<()> {
     core.env.report(|| Event::FlushStarted { bytes: memory.bytes() });
     let new = write_files(core, memory)?;
     let (files, bytes) = (new.files.len() as u64, new.bytes());
-    let next_log = core.views.newest().memory.iter().rev().nth(1).expect("frozen memtables have successors").log;
+    let view = core.views.newest();
+    core.writes.fill.note_flush(memory.used_bytes(), view.memory[0].used_bytes());
+    let next_log = view.memory.iter().rev().nth(1).expect("frozen memtables have successors").log;
+    drop(view);
     let flushed = flushed_with(core, memory);
     let state = [Edit::OldestLog(next_log), Edit::LastVersion(flushed), Edit::FlushedVersion(flushed)];
     let edits = |added: Vec<Edit>| added.into_iter().chain(state).collect();

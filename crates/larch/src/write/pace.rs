@@ -37,13 +37,16 @@ impl Pace {
 }
 
 /// How long a commit of `bytes` takes at the rate that `view` allows; `None` if background work is not behind. The rate falls
-/// from [`FAST`] to [`SLOW`] as level 0 grows from `slow_files` to three times as many files, or as one half of the write buffer
-/// (`half_bytes`) fills while the other half is flushed.
-pub fn slowed(view: &View, levels: &LevelOptions, half_bytes: u64, bytes: u64) -> Option<Duration> {
+/// from [`FAST`] to [`SLOW`] as level 0 grows from `slow_files` to three times as many files, or, during a flush, as the second
+/// half of what it leaves of the write buffer fills.
+pub fn slowed(view: &View, levels: &LevelOptions, buffer_bytes: u64, bytes: u64) -> Option<Duration> {
     let limit = levels.slow_files as u64;
     let files = share(view.files.tables.most_level0_files() as u64, limit, 3 * limit);
     let memory = match view.memory.as_slice() {
-        [active, _, ..] => share(active.bytes(), half_bytes / 2, half_bytes),
+        [active, _, ..] => {
+            let left = view.left_bytes(buffer_bytes);
+            share(active.used_bytes(), left / 2, left)
+        }
         _ => 0,
     };
     let behind = files.max(memory);

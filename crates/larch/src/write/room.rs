@@ -11,13 +11,14 @@ use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::event::StallReason;
 use crate::manifest::{TableId, TableInfo};
+use crate::memtable::ROW_BYTES;
 use crate::memtable::set::MemSet;
 use crate::read::View;
 use os::sync::Arc;
 
-/// About how much memory a batch will take in memtables, in bytes. A row has an allocation and a node besides its bytes.
+/// About how much memory a batch will take in memtables, in bytes. The links and the padding of a row that `ROW_BYTES` does not count
+/// are 6 bytes on average, and an op has 7 bytes or more besides its key and its value.
 pub fn memory_bytes(ops: &BatchOps) -> u64 {
-    const ROW_BYTES: u64 = 112;
     ops.bytes().len() as u64 + u64::from(ops.count()) * ROW_BYTES
 }
 
@@ -104,16 +105,17 @@ pub fn wait_for_level0(core: &Core, also: Option<TableId>) -> Result<()> {
     }
 }
 
-/// When a commit of `bytes` has room. One half of the write buffer fills while the other half is flushed.
+/// When a commit of `bytes` has room. While memtables are flushed, commits have the rest of the write buffer.
 pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
-    let half = core.env.options.write_buffer_bytes / 2;
-    let active = writer.memory().bytes();
-    if !writer.is_ended() && (active + bytes <= half || active == 0) {
+    let buffer_bytes = core.env.options.write_buffer_bytes;
+    let is_flushing = view.memory.len() > 1;
+    let limit = if is_flushing { view.left_bytes(buffer_bytes) } else { core.writes.fill.limit(buffer_bytes) };
+    if !writer.is_ended() && writer.memory().used_bytes() + bytes <= limit {
         Room::Here
-    } else if view.memory.len() > 1 {
+    } else if is_flushing {
         Room::AfterFlush
     } else {
-        // If level 0 has room for one more file, writers may fill the other half.
+        // If level 0 has room for one more file, writers may fill the rest.
         let stop = pick::stop_files(&core.env.options.levels);
         if must_wait(core, view, writer.memory(), stop) { Room::AfterCompaction } else { Room::AfterRotation }
     }
@@ -128,7 +130,7 @@ pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
 /// old log, because a crash may leave a new one that says where the old one ended.
 pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     core.sync(writer.unsynced())?;
-    let (env, memory) = (&core.env, Arc::new(MemSet::new(core.writes.new_number())));
+    let (env, memory) = (&core.env, Arc::new(MemSet::new(core.writes.new_number(), core.env.held.rows.clone())));
     let previous = writer.end();
     let next = Writer::create(&env.log_machine, &env.directory, memory.clone(), Some(previous), writer.next_version());
     *writer = next.inspect_err(|_| env.opener.leftovers.remove(&log_path(&env.directory, memory.log)))?;

@@ -6,8 +6,8 @@ use super::batch::{BatchOps, Op};
 use crate::log::record::{LogError, Previous};
 use crate::log::wal::{LogWriter, SyncPoint};
 use crate::manifest::TableId;
-use crate::memtable::Memtable;
 use crate::memtable::set::MemSet;
+use crate::memtable::{Memtable, Rows};
 use os::Machine;
 use os::sync::Arc;
 use sst::{RowKind, Version};
@@ -155,20 +155,21 @@ impl Writer {
 /// Puts a commit into memtables.
 pub fn apply(memory: &MemSet, version: Version, ops: &BatchOps) {
     memory.note_version(version);
-    let mut last: Option<(TableId, Arc<Memtable>)> = None;
+    let mut last: Option<(TableId, &Memtable, Rows<'_>)> = None;
     for (table, op) in ops.iter() {
         let table = TableId(table);
-        let memtable = match &last {
-            Some((id, memtable)) if *id == table => memtable,
-            _ => &last.insert((table, memory.table_or_new(table))).1,
+        let (_, memtable, rows) = match &mut last {
+            Some(last) if last.0 == table => last,
+            _ => {
+                let memtable = memory.table_or_new(table);
+                last.insert((table, memtable, memtable.batch()))
+            }
         };
-        let before = memtable.bytes();
         match op {
-            Op::Put { key, value } => memtable.apply(key, version, RowKind::Put, value),
-            Op::Erase { key } => memtable.apply(key, version, RowKind::Erase, &[]),
-            Op::RangeErase { start, end } => memtable.remove_range(start, end, version),
+            Op::Put { key, value } => rows.apply(key, version, RowKind::Put, value),
+            Op::Erase { key } => rows.apply(key, version, RowKind::Erase, &[]),
+            Op::RangeErase { start, end } => memory.note_range_erases(memtable.remove_range(start, end, version)),
         }
-        memory.note_bytes(before, memtable.bytes());
     }
 }
 

@@ -29,7 +29,8 @@ pub struct Memory {
     /// Memory that the cache has and that no page uses: of evicted pages, and in tables that have room for more entries. It is
     /// a lower bound: pages of more than 1 MiB, and pages beyond the budget, have other memory and hide as much of this.
     pub cache_spare_bytes: u64,
-    /// Rows that are not in files yet, with the lists that hold them.
+    /// Rows that are not in files yet, with the lists that hold them; rows in files that values keep; and memory that is ready
+    /// for further rows.
     pub memtable_bytes: u64,
     /// The buffers in which the log encodes records.
     pub log_buffer_bytes: u64,
@@ -66,7 +67,8 @@ impl Memory {
             cached_filter_bytes: cached.filter,
             in_flight_bytes: cache.in_flight_bytes,
             cache_spare_bytes: (cache.backed_bytes + cache.overhead_bytes).saturating_sub(cache.used_bytes),
-            memtable_bytes: view.memory.iter().map(|memory| memory.bytes()).sum(),
+            memtable_bytes: view.memory.iter().map(|memory| memory.bytes()).sum::<u64>()
+                + core.env.held.rows.other_bytes(),
             log_buffer_bytes: load(&core.env.held.log),
             builder_bytes: core.env.held.builders.bytes(),
             compaction_bytes: core.env.held.compactions.used_bytes(),

@@ -1,0 +1,181 @@
+//! Memory that is handed out in pieces and freed as a whole. It does not know what lies in a piece.
+//!
+//! ```text
+//! chunk    4 KiB | 4 KiB | … | an eighth of what there is | … | 1 MiB | 1 MiB      and one for each large piece
+//!                                                                  ▲ current: pieces come from here, one after the other
+//! ```
+//!
+//! A chunk is an eighth of the memory before it, from 4 KiB on, and 1 MiB once that would be 256 KiB. So a thousand small arenas
+//! stay small, and a large arena has few chunks. A piece of more than a quarter of the current chunk has a chunk of its own, so
+//! that few bytes are lost at the end of a chunk.
+//!
+//! Invariants:
+//! - A piece stays where it is as long as the arena lives, and no two pieces share a byte.
+//! - If one thread allocates the same sizes in the same order, the arena uses as many bytes: a simulated run can be repeated.
+//!
+//! Thread safe. A piece costs one atomic addition; a chunk takes a lock.
+
+use super::row_memory::{POOL_CHUNK_BYTES, RowMemory};
+use os::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use os::sync::{Arc, Mutex};
+use os::{BLOCK_BYTES, Buffer};
+use std::ptr::{self, NonNull};
+
+/// Pieces begin at multiples of this.
+pub(super) const ALIGNMENT: usize = 8;
+
+/// Where chunks stop growing little by little.
+const LARGE_CHUNK: usize = 256 << 10;
+
+/// Memory for pieces.
+#[derive(Debug)]
+pub struct Arena {
+    /// The chunk that pieces come from; null before the first piece.
+    current: AtomicPtr<Chunk>,
+    /// The bytes of all chunks.
+    bytes: AtomicU64,
+    /// All chunks, made by `Box::leak`. Locked while a chunk is added.
+    chunks: Mutex<Vec<NonNull<Chunk>>>,
+    /// Where the chunks come from.
+    memory: Arc<RowMemory>,
+    is_flushed: AtomicBool,
+}
+
+/// A run of memory of which a prefix is handed out.
+#[derive(Debug)]
+struct Chunk {
+    /// Start of the bytes of the buffer, which is aligned to blocks.
+    start: NonNull<u8>,
+    capacity: usize,
+    /// How many bytes were asked for. More than `capacity` once the chunk is full.
+    asked: AtomicUsize,
+    /// Not touched while the chunk lives.
+    #[expect(dead_code, reason = "it frees the memory when it is dropped")]
+    buffer: Buffer,
+}
+
+// SAFETY: the chunks belong to the arena alone. They are not changed but for their atomic counter, and the arena hands out each
+// byte once.
+unsafe impl Send for Arena {}
+// SAFETY: as above.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// An arena that gets its chunks from `memory`, and has none yet.
+    pub fn new(memory: Arc<RowMemory>) -> Self {
+        Self {
+            current: AtomicPtr::new(ptr::null_mut()),
+            bytes: AtomicU64::new(0),
+            chunks: Mutex::new(Vec::new()),
+            memory,
+            is_flushed: AtomicBool::new(false),
+        }
+    }
+
+    /// A piece of `bytes` bytes with any content, aligned to [`ALIGNMENT`]. It belongs to the caller as long as the arena lives.
+    #[inline]
+    pub(super) fn allocate(&self, bytes: usize) -> NonNull<u8> {
+        let bytes = bytes.next_multiple_of(ALIGNMENT);
+        loop {
+            let seen = self.current.load(Ordering::Acquire);
+            // SAFETY: a current chunk was made by `add` before it was stored with release, and lives as long as the arena.
+            let chunk = unsafe { seen.as_ref() };
+            if let Some(chunk) = chunk.filter(|chunk| bytes <= chunk.capacity / 4)
+                && let Some(piece) = chunk.take(bytes)
+            {
+                return piece;
+            }
+            if let Some(piece) = self.grow(seen, bytes) {
+                return piece;
+            }
+        }
+    }
+
+    /// Adds a chunk, unless another thread has added one after `seen`. Returns the piece if it has a chunk of its own.
+    #[cold]
+    fn grow(&self, seen: *mut Chunk, bytes: usize) -> Option<NonNull<u8>> {
+        let mut chunks = self.chunks.lock();
+        if self.current.load(Ordering::Acquire) != seen {
+            return None;
+        }
+        let eighth = (self.bytes.load(Ordering::Relaxed) / 8) as usize;
+        let capacity = if eighth < LARGE_CHUNK { eighth.max(BLOCK_BYTES) } else { POOL_CHUNK_BYTES };
+        if bytes > capacity / 4 {
+            // SAFETY: the chunk was just made and lives as long as the arena.
+            return unsafe { self.add(&mut chunks, bytes).as_ref() }.take(bytes);
+        }
+        let chunk = self.add(&mut chunks, capacity);
+        self.current.store(chunk.as_ptr(), Ordering::Release);
+        None
+    }
+
+    /// Adds a chunk of at least `bytes` bytes.
+    fn add(&self, chunks: &mut Vec<NonNull<Chunk>>, bytes: usize) -> NonNull<Chunk> {
+        let chunk = Box::new(Chunk::new(self.memory.chunk(bytes.next_multiple_of(BLOCK_BYTES))));
+        self.bytes.fetch_add(chunk.capacity as u64, Ordering::Relaxed);
+        let chunk = NonNull::from(Box::leak(chunk));
+        chunks.push(chunk);
+        chunk
+    }
+
+    /// The memory of all chunks, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The memory without the rest of the current chunk. It grows with each piece.
+    pub fn used_bytes(&self) -> u64 {
+        // SAFETY: as in `allocate`.
+        let chunk = unsafe { self.current.load(Ordering::Acquire).as_ref() };
+        let rest = chunk.map_or(0, |chunk| chunk.capacity.saturating_sub(chunk.asked.load(Ordering::Relaxed)));
+        // The bytes of a chunk were added before the chunk became the current one, so this is not negative.
+        self.bytes() - rest as u64
+    }
+
+    /// Notes that no view has the rows any more, so that only readers keep the arena. No more pieces are asked for.
+    pub(super) fn note_flushed(&self) {
+        if !self.is_flushed.swap(true, Ordering::Relaxed) {
+            self.memory.keep(self.bytes());
+        }
+    }
+
+    /// Whether a value may keep the arena for any time.
+    #[inline]
+    pub(super) fn may_be_kept(&self) -> bool {
+        self.memory.may_lend()
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        if self.is_flushed.load(Ordering::Relaxed) {
+            self.memory.free(self.bytes());
+        }
+        for chunk in self.chunks.get_mut().drain(..) {
+            // SAFETY: the chunk was leaked by `add`, and the arena is gone, so nothing else refers to it.
+            drop(unsafe { Box::from_raw(chunk.as_ptr()) });
+        }
+    }
+}
+
+impl Chunk {
+    fn new(mut buffer: Buffer) -> Self {
+        let (start, capacity) = (NonNull::from(&mut *buffer).cast(), buffer.len());
+        Self { start, capacity, asked: AtomicUsize::new(0), buffer }
+    }
+
+    /// The next `bytes` bytes, a multiple of [`ALIGNMENT`], if the chunk has as many.
+    #[inline]
+    fn take(&self, bytes: usize) -> Option<NonNull<u8>> {
+        // Relaxed: the number alone decides to which thread the bytes belong.
+        let before = self.asked.fetch_add(bytes, Ordering::Relaxed);
+        if before + bytes > self.capacity {
+            return None;
+        }
+        // SAFETY: `before + bytes` is at most `capacity`, and so many bytes from `start` on are the buffer's.
+        Some(unsafe { self.start.add(before) })
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -1,0 +1,231 @@
+//! How a row lies in the arena. It does not know the order of rows, or which of them are linked.
+//!
+//! ```text
+//! link n-1 | … | link 1 | link 0 | version u64 | value bytes u32 | key bytes, height, kind u32 | key | value
+//!                                 ▲ a node's address; all of it is one piece              at least 8 ◀─▶
+//! ```
+//!
+//! The *head* is the first eight bytes of the key as a number. Most comparisons on the way down a skip list end there, and read
+//! one number 16 bytes after the lowest links. So a key of fewer than eight bytes is filled with zeros. A node takes 24 bytes
+//! and the key and the value, 8 bytes for each link after the first (a third of a link on average), and what is missing to a
+//! multiple of 8.
+//!
+//! Invariants: nothing of a node changes after it was written, but its links. A link is null or leads to a node of the same
+//! arena that was written before it was linked.
+
+use super::arena::{ALIGNMENT, Arena};
+use os::sync::atomic::AtomicPtr;
+use sst::{MAX_KEY_BYTES, RowKind, Version};
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+use std::slice;
+
+/// Most links of a node. Among 4^12 (16 million) rows the top level has one node on average.
+pub(super) const MAX_HEIGHT: usize = 12;
+
+const HEAD_BYTES: usize = size_of::<u64>();
+const LINK_BYTES: usize = size_of::<Link>();
+const HEADER_BYTES: usize = size_of::<Header>();
+
+/// The memory of a node with one link, an empty key and an empty value.
+pub(super) const SMALLEST_BYTES: usize = LINK_BYTES + HEADER_BYTES;
+
+/// The bits of the length of a key, and those of the height, in their common number.
+const KEY_BITS: u32 = 17;
+const HEIGHT_BITS: u32 = 4;
+
+const _: () = assert!(MAX_KEY_BYTES < 1 << KEY_BITS && MAX_HEIGHT < 1 << HEIGHT_BITS);
+const _: () = assert!(align_of::<Header>() <= ALIGNMENT && align_of::<Link>() <= ALIGNMENT);
+const _: () = assert!(LINK_BYTES.is_multiple_of(align_of::<Header>()));
+
+/// Leads to the next node of a level.
+pub(super) type Link = AtomicPtr<Header>;
+
+/// What all nodes have. The links lie before it, the key and the value after it.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Header {
+    version: u64,
+    value_bytes: u32,
+    /// `KEY_BITS` bits for the length of the key, `HEIGHT_BITS` for the height, then the kind.
+    key_height_kind: u32,
+}
+
+/// A node in an arena that lives at least as long as `'a`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node<'a>(NonNull<Header>, PhantomData<&'a Arena>);
+
+// SAFETY: a node does not change, but for its links, which are atomic.
+unsafe impl Send for Node<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Node<'_> {}
+
+/// What a node holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Content<'c> {
+    pub key: &'c [u8],
+    pub version: Version,
+    pub kind: RowKind,
+    pub value: &'c [u8],
+}
+
+impl<'a> Node<'a> {
+    /// Writes a node with `height` empty links into `arena`.
+    pub(super) fn write(arena: &'a Arena, height: usize, content: &Content<'_>) -> Self {
+        let Content { key, version, kind, value } = *content;
+        assert!((1..=MAX_HEIGHT).contains(&height) && key.len() <= MAX_KEY_BYTES, "the caller bounds both");
+        let value_bytes = u32::try_from(value.len()).expect("the caller bounds values well below 4 GiB");
+        let key_height_kind =
+            key.len() as u32 | (height as u32) << KEY_BITS | u32::from(kind as u8) << (KEY_BITS + HEIGHT_BITS);
+        let header = Header { version: version.0, value_bytes, key_height_kind };
+        let piece = arena.allocate(node_bytes(height, key.len(), value.len()));
+        // SAFETY: the piece is aligned for links and headers, belongs to this function alone, and has room for `height` links,
+        // the header, the key and the value, one after the other.
+        unsafe {
+            let links = piece.cast::<Link>();
+            for level in 0..height {
+                links.add(level).write(Link::new(ptr::null_mut()));
+            }
+            let place = piece.add(height * LINK_BYTES).cast::<Header>();
+            place.write(header);
+            let bytes = place.cast::<u8>().add(HEADER_BYTES);
+            bytes.cast::<[u8; HEAD_BYTES]>().write([0; HEAD_BYTES]);
+            bytes.copy_from_nonoverlapping(NonNull::from(key).cast(), key.len());
+            bytes.add(key_room(key.len())).copy_from_nonoverlapping(NonNull::from(value).cast(), value.len());
+            Self(place, PhantomData)
+        }
+    }
+
+    /// The node at an address that [`Node::address`] gave.
+    ///
+    /// # Safety
+    ///
+    /// The arena of the node lives at least as long as `'a`.
+    #[inline]
+    pub(super) unsafe fn at(address: NonNull<Header>) -> Self {
+        Self(address, PhantomData)
+    }
+
+    /// Where it is.
+    #[inline]
+    pub(super) fn address(self) -> NonNull<Header> {
+        self.0
+    }
+
+    #[inline]
+    fn header(self) -> &'a Header {
+        // SAFETY: the header was written by `write` and does not change while the arena lives.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The first eight bytes of the key.
+    #[inline]
+    pub(super) fn head(self) -> u64 {
+        // SAFETY: a key has room for so many bytes, and `write` has written them. They do not change while the arena lives.
+        u64::from_be_bytes(unsafe { self.bytes().cast::<[u8; HEAD_BYTES]>().read() })
+    }
+
+    /// The commit that wrote the row.
+    #[inline]
+    pub(super) fn version(self) -> Version {
+        Version(self.header().version)
+    }
+
+    /// Whether the row puts a value or erases the key.
+    #[inline]
+    pub(super) fn kind(self) -> RowKind {
+        let kind = self.header().key_height_kind >> (KEY_BITS + HEIGHT_BITS);
+        RowKind::from_u8(kind as u8).expect("it was made of a kind")
+    }
+
+    #[inline]
+    fn key_bytes(self) -> usize {
+        (self.header().key_height_kind & ((1 << KEY_BITS) - 1)) as usize
+    }
+
+    /// How many links it has.
+    #[inline]
+    pub(super) fn height(self) -> usize {
+        (self.header().key_height_kind >> KEY_BITS & ((1 << HEIGHT_BITS) - 1)) as usize
+    }
+
+    /// The key.
+    #[inline]
+    pub(super) fn key(self) -> &'a [u8] {
+        // SAFETY: so many bytes after the header are the key, which `write` has written, in the same piece. They do not change
+        // while the arena lives.
+        unsafe { slice::from_raw_parts(self.bytes(), self.key_bytes()) }
+    }
+
+    /// Whether another node has the same key.
+    #[inline]
+    pub(super) fn has_key_of(self, other: Node<'_>) -> bool {
+        self.head() == other.head() && self.key() == other.key()
+    }
+
+    /// The value; empty for an erase.
+    #[inline]
+    pub(super) fn value(self) -> &'a [u8] {
+        let value_bytes = self.header().value_bytes as usize;
+        // SAFETY: as in `key`: the value comes after it.
+        unsafe { slice::from_raw_parts(self.bytes().add(key_room(self.key_bytes())), value_bytes) }
+    }
+
+    /// The first byte after the header.
+    #[inline]
+    fn bytes(self) -> *const u8 {
+        // SAFETY: the address of the header is that of a place within a piece, which goes on at least to the end of the header.
+        unsafe { self.0.as_ptr().cast::<u8>().add(HEADER_BYTES) }
+    }
+
+    /// The link of a level. Level 0 has all nodes.
+    ///
+    /// # Safety
+    ///
+    /// The level is below the height of the node.
+    #[inline]
+    pub(super) unsafe fn link(self, level: usize) -> &'a Link {
+        debug_assert!(level < self.height(), "a node has links up to its height");
+        // SAFETY: `write` has put `height` links before the header, in the same piece.
+        unsafe { self.0.cast::<Link>().sub(level + 1).as_ref() }
+    }
+
+    /// The memory that it takes in the arena, in bytes.
+    pub(super) fn memory_bytes(self) -> u64 {
+        node_bytes(self.height(), self.key_bytes(), self.header().value_bytes as usize) as u64
+    }
+
+    /// Asks the processor to load it. Nothing depends on whether it does.
+    #[inline]
+    pub(super) fn prefetch(self) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: every processor of this architecture has the instruction, and a prefetch reads nothing that can be seen.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(self.0.as_ptr().cast());
+        }
+    }
+}
+
+fn node_bytes(height: usize, key_bytes: usize, value_bytes: usize) -> usize {
+    (height * LINK_BYTES + HEADER_BYTES + key_room(key_bytes) + value_bytes).next_multiple_of(ALIGNMENT)
+}
+
+/// The bytes from the start of a key to the value.
+#[inline]
+fn key_room(key_bytes: usize) -> usize {
+    key_bytes.max(HEAD_BYTES)
+}
+
+/// The first eight bytes of a key as a number with the same order. A shorter key is filled with zeros, so keys with equal heads
+/// must still be compared.
+#[inline]
+pub(super) fn head(key: &[u8]) -> u64 {
+    match key.first_chunk() {
+        Some(bytes) => u64::from_be_bytes(*bytes),
+        None => {
+            let mut bytes = [0; 8];
+            bytes[..key.len()].copy_from_slice(key);
+            u64::from_be_bytes(bytes)
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a skip list promises whatever the order in which its threads run: under shuttle several threads in random schedules,
+//! under loom two in all of them.
+
+use super::*;
+#[cfg(loom)]
+use os::sync::loom::thread;
+#[cfg(shuttle)]
+use os::sync::shuttle::{self, thread};
+
+fn insert(inserter: &mut Inserter<'_>, key: &[u8], version: u64) {
+    let content = Content { key, version: Version(version), kind: RowKind::Put, value: key };
+    inserter.insert(&content);
+}
+
+/// That rows are in order and whole; how many there are.
+fn check_rows(list: &SkipList) -> usize {
+    let mut count = 0;
+    let mut next = list.first();
+    let mut last: Option<Node<'_>> = None;
+    while let Some(node) = next {
+        assert_eq!(node.key(), node.value(), "a row is whole once it is reached");
+        if let Some(last) = last {
+            assert!((last.key(), node.version()) <= (node.key(), last.version()), "rows are in order");
+        }
+        count += 1;
+        last = next;
+        next = list.following(node);
+    }
+    count
+}
+
+/// Threads that insert between, before and after the same rows, each in one batch, and one that reads.
+fn check(threads: u64, keys: &'static [&'static [u8]]) {
+    let list = Arc::new(SkipList::new(Arc::new(Arena::new(Arc::default()))));
+    insert(&mut list.inserter(), b"m", 1);
+    let writers: Vec<_> = (0..threads)
+        .map(|writer| {
+            let list = list.clone();
+            thread::spawn(move || {
+                let mut inserter = list.inserter();
+                for key in keys {
+                    insert(&mut inserter, key, 10 + writer);
+                    let found = list.first_from(&Probe::new(key, Version(10 + writer))).expect("it was inserted");
+                    assert_eq!((found.key(), found.version()), (*key, Version(10 + writer)));
+                }
+            })
+        })
+        .collect();
+    assert!(check_rows(&list) > 0, "what was there stays");
+    writers.into_iter().for_each(|writer| writer.join().expect("it does not panic"));
+    assert_eq!(check_rows(&list), 1 + threads as usize * keys.len());
+}
+
+#[cfg(shuttle)]
+#[test]
+fn rows_of_all_threads_are_there_and_in_order_in_every_schedule() {
+    let keys: &[&[u8]] = &[b"b", b"m", b"n", b"a", b"z"];
+    shuttle::check_random(move || check(3, keys), 3_000);
+    shuttle::check_pct(move || check(3, keys), 3_000, 3);
+}
+
+#[cfg(loom)]
+#[test]
+fn rows_of_all_threads_are_there_and_in_order_in_every_schedule() {
+    let mut model = os::sync::loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| check(1, &[b"k", b"m"]));
+    model.check(|| check(2, &[b"k"]));
+}
