@@ -4,12 +4,13 @@
 //! database, which merges them.
 
 use crate::data::{DataSet, Opened};
-use crate::instructions::{Counter, counted_region};
+use crate::instructions::Counter;
 use crate::measure::{Timed, in_turns};
 use crate::rows::{Key, Probe, key, probes, stamp, stamp_of};
 use crate::statistics;
 use crate::{Result, Size};
-use kit::Scratch;
+use kit::callgrind::counted_region;
+use kit::{Scratch, callgrind};
 use pages::retry;
 use serde::Serialize;
 use sst::format::node::{Child, IndexNode, NodeBuilder, Totals};
@@ -269,7 +270,7 @@ pub fn measure(data: &DataSet, counter: &Counter, scratch: &Scratch, size: Size)
             Some(counts)
         }
         Counter::Valgrind => {
-            let counts = crate::instructions::count_in_valgrind(data.directory(), scratch)?;
+            let counts = callgrind::count(&["--count".as_ref(), data.directory().as_os_str()], scratch)?;
             if counts.len() != 2 * operations.len() {
                 return Err(format!("{} operations were counted, not {}", counts.len(), 2 * operations.len()).into());
             }

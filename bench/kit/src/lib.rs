@@ -1,5 +1,5 @@
-//! What benchmarks share with the tests that count: an allocator that counts, temporary directories, medians, goals. It
-//! knows nothing of the engine, so that the tests of every crate may use it.
+//! What benchmarks share with the tests that count: an allocator that counts, instructions, temporary directories, medians,
+//! goals. It knows nothing of the engine, so that the tests of every crate may use it.
 
 #![allow(
     clippy::disallowed_types,
@@ -8,6 +8,7 @@
 )]
 
 pub mod allocations;
+pub mod callgrind;
 pub mod goals;
 pub mod median;
 pub mod scratch;

@@ -1,0 +1,76 @@
+//! What the hot paths are expected to take, in a file of this folder. It does not know how they are counted.
+
+use crate::Result;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// How far a count may be from what is expected, in percent. The C library copies bytes in different ways on different
+/// processors, and a hash table is seeded at random.
+const TOLERANCE: u64 = 4;
+
+fn path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("expected.txt")
+}
+
+/// Writes `counted` as what is expected.
+pub fn write(counted: &[(&str, u64)]) -> Result<()> {
+    let lines = counted.iter().map(|(name, count)| format!("{count:>7}  {name}\n"));
+    let head = "# Instructions of an operation; `cargo x instructions --write` writes them.\n";
+    let text: String = std::iter::once(head.to_owned()).chain(lines).collect();
+    fs::write(path(), &text).map_err(|error| format!("cannot write {}: {error}", path().display()))?;
+    print!("{text}");
+    Ok(())
+}
+
+/// Prints `counted` beside what is expected; fails if one is too far from it.
+pub fn compare(counted: &[(&str, u64)]) -> Result<ExitCode> {
+    let text = fs::read_to_string(path()).map_err(|error| format!("cannot read {}: {error}", path().display()))?;
+    let expected = parse(&text)?;
+    let mut wrong = 0;
+    println!("instructions of an operation   counted  expected");
+    for &(name, count) in counted {
+        let said = match expected.get(name) {
+            None => "not in the file",
+            Some(&expected) if count * 100 > expected * (100 + TOLERANCE) => "more than is tolerated",
+            Some(&expected) if count * 100 < expected * (100 - TOLERANCE) => "less: write it down",
+            Some(_) => "",
+        };
+        wrong += u32::from(!said.is_empty());
+        println!("{name:30} {count:8}  {:8}  {said}", expected.get(name).map_or(0, |expected| *expected));
+    }
+    if wrong == 0 && expected.len() == counted.len() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!(
+        "error: {wrong} of {} counts are not within {TOLERANCE} % of {} of {}. If the change is wanted: cargo x \
+         instructions --write",
+        counted.len(),
+        expected.len(),
+        path().display()
+    );
+    Ok(ExitCode::FAILURE)
+}
+
+fn parse(text: &str) -> Result<BTreeMap<&str, u64>> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let parsed = lines.map(|line| {
+        let (count, name) = line.trim().split_once("  ").ok_or_else(|| format!("`{line}` has no count and name"))?;
+        let count = count.parse().map_err(|error| format!("`{count}` is no count: {error}"))?;
+        Ok((name, count))
+    });
+    parsed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_compared_with_its_name() {
+        let expected = parse("# head\n     12  get\n   3456  scan, a row\n").expect("it is well formed");
+        assert_eq!(expected, BTreeMap::from([("get", 12), ("scan, a row", 3456)]));
+        assert!(parse("get 12").is_err() && parse("many  get").is_err());
+    }
+}

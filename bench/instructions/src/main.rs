@@ -1,0 +1,59 @@
+//! Instructions of the hot paths beside those that are expected, `cargo x instructions`: a change that makes one of them longer
+//! fails the check, on a busy machine as on a quiet one.
+//!
+//! The database lies on the simulated machine, where one thread does everything in an order that does not change.
+
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "it measures the machine and is never simulated"
+)]
+
+mod expected;
+mod paths;
+
+use clap::Parser;
+use kit::{Scratch, callgrind};
+use std::process::ExitCode;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// Counts the instructions of the hot paths with valgrind and compares them with those that are expected.
+#[derive(Parser)]
+struct Arguments {
+    /// Writes what is counted as what is expected from now on.
+    #[arg(long)]
+    write: bool,
+    /// Runs every path, for valgrind to count.
+    #[arg(long, hide = true)]
+    count: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if arguments.count {
+        paths::run_all()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let scratch = Scratch::new("instructions");
+    let counts = callgrind::count(&["--count".as_ref()], &scratch)?;
+    if counts.len() != paths::ALL.len() {
+        return Err(format!("{} paths were counted, not {}", counts.len(), paths::ALL.len()).into());
+    }
+    let counted: Vec<(&str, u64)> =
+        paths::ALL.iter().zip(counts).map(|(path, count)| (path.name, count / path.operations)).collect();
+    if arguments.write {
+        return expected::write(&counted).map(|()| ExitCode::SUCCESS);
+    }
+    expected::compare(&counted)
+}

@@ -1,0 +1,218 @@
+//! The hot paths and the data they run on. It does not know what they are expected to take.
+
+use crate::Result;
+use kit::callgrind::counted_region;
+use larch::{Database, LevelOptions, Table, TableOptions};
+use os::Machine;
+use std::hint::black_box;
+
+/// Rows of a table in one file.
+const ROWS: u64 = 100_000;
+/// Rows of each of four files whose keys lie between each other.
+const OVERLAPPING_ROWS: u64 = 10_000;
+/// Rows that are written, and flushed after that.
+const WRITTEN_ROWS: u64 = 20_000;
+/// Looked up or sought in one path.
+const PROBES: u64 = 1_000;
+/// Rows of a short scan.
+const SHORT_ROWS: u64 = 50;
+/// Keys of one `multi_get`, and rows of one batch.
+const TOGETHER: u64 = 16;
+
+/// One path.
+pub struct Path {
+    pub name: &'static str,
+    /// How often its operation is run.
+    pub operations: u64,
+    run: fn(&Tables) -> Result<u64>,
+    /// Whether it leaves everything as it was, so that it runs once before it is counted.
+    repeats: bool,
+}
+
+/// Every path, in the order in which they run.
+pub const ALL: [Path; 13] = [
+    Path { name: "get", operations: PROBES, run: |tables| get(&tables.one, ROWS, 0), repeats: true },
+    Path { name: "get, absent", operations: PROBES, run: |tables| get(&tables.one, ROWS, 1), repeats: true },
+    Path {
+        name: "get, four files",
+        operations: PROBES,
+        run: |tables| get(&tables.four, 4 * OVERLAPPING_ROWS, 0),
+        repeats: true,
+    },
+    Path { name: "multi_get of 16, a key", operations: PROBES / TOGETHER * TOGETHER, run: multi_get, repeats: true },
+    Path { name: "scan of 50 rows", operations: PROBES, run: short_scans, repeats: true },
+    Path { name: "full scan, a row", operations: ROWS, run: |tables| scan(&tables.one), repeats: true },
+    Path {
+        name: "full scan, four files, a row",
+        operations: 4 * OVERLAPPING_ROWS,
+        run: |tables| scan(&tables.four),
+        repeats: true,
+    },
+    Path { name: "insert", operations: WRITTEN_ROWS, run: |tables| insert(tables, 1), repeats: false },
+    Path {
+        name: "batch of 16, a row",
+        operations: WRITTEN_ROWS,
+        run: |tables| insert(tables, TOGETHER),
+        repeats: false,
+    },
+    Path {
+        name: "get, in memory",
+        operations: PROBES,
+        run: |tables| get(&tables.written, WRITTEN_ROWS, 0),
+        repeats: true,
+    },
+    Path { name: "flush, a row", operations: 2 * WRITTEN_ROWS, run: flush, repeats: false },
+    Path { name: "compaction, a row", operations: 4 * OVERLAPPING_ROWS, run: compact, repeats: false },
+    Path { name: "import, a row", operations: ROWS, run: import, repeats: false },
+];
+
+struct Tables {
+    db: Database,
+    /// One file.
+    one: Table,
+    /// Four files of level 0 whose keys lie between each other.
+    four: Table,
+    /// What is inserted.
+    written: Table,
+    /// What is imported.
+    imported: Table,
+}
+
+/// Runs every path once in the region that valgrind counts.
+pub fn run_all() -> Result<()> {
+    let (machine, _) = Machine::simulated(1);
+    // Nothing is compacted or flushed before a path asks for it.
+    let levels = LevelOptions { level0_files: 100, slow_files: 200, ..LevelOptions::default() };
+    let builder = Database::builder("db").machine(machine).cache_bytes(256 << 20).write_buffer_bytes(64 << 20);
+    let db = builder.levels(levels).open()?;
+    let options = || TableOptions { node_bytes: 4 << 10, ..TableOptions::default() };
+    let table = |name| db.table_with(name, options());
+    let tables = Tables {
+        one: table("one")?,
+        four: table("four")?,
+        written: table("written")?,
+        imported: table("imported")?,
+        db: db.clone(),
+    };
+    load(&tables.one)?;
+    for part in 0..4 {
+        for i in 0..OVERLAPPING_ROWS {
+            tables.four.insert(key(4 * scattered(i, OVERLAPPING_ROWS) + part), value(i))?;
+        }
+        db.flush()?;
+    }
+    for path in ALL {
+        if path.repeats {
+            (path.run)(&tables)?;
+        }
+        let mut outcome = Ok(0);
+        counted_region(&mut || outcome = (path.run)(&tables));
+        if outcome? == 0 {
+            return Err(format!("{}: nothing was done", path.name).into());
+        }
+    }
+    Ok(())
+}
+
+/// `i` among `rows`, in an order that looks random. Different numbers stay different.
+fn scattered(i: u64, rows: u64) -> u64 {
+    // A prime that divides no number of rows here.
+    i * 7_368_787 % rows
+}
+
+fn key(i: u64) -> [u8; 20] {
+    let mut key = *b"user0000000000000000";
+    let mut rest = i;
+    for digit in key[4..].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    key
+}
+
+fn value(i: u64) -> [u8; 100] {
+    let mut value = [b'v'; 100];
+    value[..8].copy_from_slice(&i.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes());
+    value
+}
+
+/// `rows` keys, made before anything is counted would be: they take a few instructions each.
+fn load(table: &Table) -> Result<()> {
+    let mut import = table.import()?;
+    for i in 0..ROWS {
+        import.add(&key(i), &value(i))?;
+    }
+    import.finish(&mut |_, _| {})?;
+    Ok(())
+}
+
+fn get(table: &Table, rows: u64, after: u8) -> Result<u64> {
+    let mut bytes = 0;
+    for i in 0..PROBES {
+        let mut key = key(scattered(i, rows));
+        key[19] += 16 * after;
+        bytes += table.get(key)?.map_or(1, |value| value.len() as u64);
+    }
+    Ok(bytes)
+}
+
+fn multi_get(tables: &Tables) -> Result<u64> {
+    let mut bytes = 0;
+    for start in 0..PROBES / TOGETHER {
+        let keys = (0..TOGETHER).map(|i| key(scattered(start * TOGETHER + i, ROWS)));
+        bytes += tables.one.multi_get(keys)?.iter().flatten().map(|value| value.len() as u64).sum::<u64>();
+    }
+    Ok(bytes)
+}
+
+fn short_scans(tables: &Tables) -> Result<u64> {
+    let mut bytes = 0;
+    for i in 0..PROBES {
+        for row in tables.one.range(key(scattered(i, ROWS))..).take(SHORT_ROWS as usize) {
+            bytes += row?.1.len() as u64;
+        }
+    }
+    Ok(bytes)
+}
+
+fn scan(table: &Table) -> Result<u64> {
+    let mut bytes = 0;
+    for row in table.iter() {
+        bytes += black_box(row?).1.len() as u64;
+    }
+    Ok(bytes)
+}
+
+/// Inserts rows in batches of so many; the second time other rows.
+fn insert(tables: &Tables, together: u64) -> Result<u64> {
+    let table = &tables.written;
+    if together == 1 {
+        for i in 0..WRITTEN_ROWS {
+            table.insert(key(scattered(i, WRITTEN_ROWS)), value(i))?;
+        }
+        return Ok(WRITTEN_ROWS);
+    }
+    for start in (0..WRITTEN_ROWS).step_by(together as usize) {
+        let mut batch = tables.db.batch();
+        for i in start..start + together {
+            batch.insert(table, key(WRITTEN_ROWS + scattered(i, WRITTEN_ROWS)), value(i));
+        }
+        batch.commit()?;
+    }
+    Ok(WRITTEN_ROWS)
+}
+
+fn flush(tables: &Tables) -> Result<u64> {
+    tables.db.flush()?;
+    Ok(tables.written.stats()?.data_bytes)
+}
+
+fn compact(tables: &Tables) -> Result<u64> {
+    tables.four.compact()?;
+    Ok(tables.four.stats()?.data_bytes)
+}
+
+fn import(tables: &Tables) -> Result<u64> {
+    load(&tables.imported)?;
+    Ok(ROWS)
+}

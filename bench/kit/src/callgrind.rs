@@ -1,0 +1,58 @@
+//! Instructions, counted by valgrind's callgrind in a run of their own of the program that asks. It does not know what is
+//! counted.
+//!
+//! Counts do not depend on other work of the machine, so that two versions of a program can be compared on any.
+
+use crate::Scratch;
+use std::ffi::OsStr;
+use std::fs;
+use std::process::Command;
+
+/// What is counted. It is never part of its caller, so that valgrind finds it by name.
+#[inline(never)]
+pub fn counted_region(work: &mut dyn FnMut()) {
+    work();
+    std::hint::black_box(&work);
+}
+
+/// Runs this program with `arguments` under callgrind and returns the instructions of each [`counted_region`] that it
+/// enters, in their order.
+///
+/// # Errors
+///
+/// Valgrind is missing, or the program failed under it; a sentence.
+pub fn count(arguments: &[&OsStr], scratch: &Scratch) -> Result<Vec<u64>, String> {
+    const NAME: &str = "callgrind";
+    let region = concat!(module_path!(), "::counted_region");
+    let program = std::env::current_exe().map_err(|error| format!("this program is not found: {error}"))?;
+    // Valgrind 3.19 lets no other thread run while one waits for a ring. What is counted reads nothing from disk.
+    let output = Command::new("valgrind")
+        .env("LARCH_READS", "caller")
+        .arg("--tool=callgrind")
+        .arg("--collect-atstart=no")
+        .arg(format!("--toggle-collect={region}"))
+        .arg(format!("--dump-after={region}"))
+        .arg(format!("--callgrind-out-file={}", scratch.join(NAME).display()))
+        .arg(program)
+        .args(arguments)
+        .output()
+        .map_err(|error| format!("valgrind does not start ({error}); on Debian: sudo apt-get install valgrind"))?;
+    if !output.status.success() {
+        return Err(format!("under valgrind: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    // One file for each time the region was left, numbered from 1.
+    let mut counts = Vec::new();
+    while let Ok(text) = fs::read_to_string(scratch.join(format!("{NAME}.{}", counts.len() + 1))) {
+        let total = text.lines().find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));
+        match total.and_then(|total| total.trim().parse().ok()) {
+            Some(total @ 1..) => counts.push(total),
+            _ => break,
+        }
+    }
+    for i in 1.. {
+        if fs::remove_file(scratch.join(format!("{NAME}.{i}"))).is_err() {
+            break;
+        }
+    }
+    Ok(counts)
+}
