@@ -29,11 +29,13 @@ pub enum Measurement {
     Peers(PeersArgs),
     /// Compare Larch with other engines on rows that do not fit in memory
     Cold(PeersArgs),
+    /// Compare Larch with RocksDB under steady overwrites: rate, longest waits, bytes written
+    Writes(WritesArgs),
     /// Measure the client alone: operations of YCSB in a second of processor time, without a store
     Generator(QuickArgs),
     /// Compare the client with pgbench: point reads of PostgreSQL in a second of processor time
     Pgbench(QuickArgs),
-    /// Hold an engine for `peers` and `cold`
+    /// Hold an engine for `peers`, `cold` and `writes`
     #[command(hide = true)]
     Peer {
         /// The store.
@@ -151,6 +153,29 @@ pub struct PeersArgs {
     #[arg(long)]
     pub dir: Option<PathBuf>,
     /// Writes the table as Markdown too
+    #[arg(long, value_name = "FILE.md")]
+    pub out: Option<PathBuf>,
+}
+
+/// Options of `larch bench writes`.
+#[derive(Debug, Args)]
+pub struct WritesArgs {
+    /// One table of 1 M rows and 20 s, for a first look: not a result to keep
+    #[arg(long)]
+    pub quick: bool,
+    /// Rows of each table [default: 1, 4 and 16 million]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1000..))]
+    pub records: Vec<u64>,
+    /// Time of each of the two loops on each table [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = length)]
+    pub time: Option<Duration>,
+    /// Fails (exit code 1) if an engine, a row or a goal was not measured
+    #[arg(long)]
+    pub require_peers: bool,
+    /// Directory for the databases of the run [default: beside this program's directory]
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+    /// Writes the tables as Markdown too
     #[arg(long, value_name = "FILE.md")]
     pub out: Option<PathBuf>,
 }

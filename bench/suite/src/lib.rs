@@ -11,9 +11,9 @@ mod ycsb_command;
 
 pub use args::Measurement;
 
-use args::PeersArgs;
 use harness::{Failure, Scheme};
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Measures `what`; `schemes` are the stores that can be opened. The exit code is 0 if all was measured, 1 if a goal was
@@ -27,8 +27,15 @@ pub fn run(what: &Measurement, schemes: &[Scheme]) -> ExitCode {
             Ok(ycsb_command::Ending::Failed) => ExitCode::from(3),
             done => ended(done.map(|ending| ending == ycsb_command::Ending::Good)),
         },
-        Measurement::Peers(args) => ended(compared(args, || peers::in_memory(args, schemes))),
-        Measurement::Cold(args) => ended(compared(args, || peers::cold(args, schemes))),
+        Measurement::Peers(args) => {
+            ended(compared(args.out.as_deref(), args.require_peers, || peers::in_memory(args, schemes)))
+        }
+        Measurement::Cold(args) => {
+            ended(compared(args.out.as_deref(), args.require_peers, || peers::cold(args, schemes)))
+        }
+        Measurement::Writes(args) => {
+            ended(compared(args.out.as_deref(), args.require_peers, || peers::writes(args, schemes)))
+        }
         Measurement::Generator(args) => ended(client_cost::generator(args)),
         Measurement::Pgbench(args) => ended(client_cost::pgbench(args)),
         Measurement::Peer { target } => peers::serve(target, schemes),
@@ -47,16 +54,20 @@ pub fn ended(done: Result<bool, Failure>) -> ExitCode {
     }
 }
 
-/// Compares, prints how it ended, and writes it where it is wanted.
-fn compared(args: &PeersArgs, compare: impl FnOnce() -> Result<peers::Ending, String>) -> Result<bool, Failure> {
-    if let Some(out) = &args.out {
+/// Compares, prints how it ended, and writes it to `out`. With `whole`, a side that was not measured is a failure.
+fn compared(
+    out: Option<&Path>,
+    whole: bool,
+    compare: impl FnOnce() -> Result<peers::Ending, String>,
+) -> Result<bool, Failure> {
+    if let Some(out) = out {
         results::check_one("--out", out)?;
     }
     let ending = compare().map_err(|why| Failure::session("peers", why))?;
     let printed = print(&ending.text);
-    let written = args.out.as_ref().map_or(Ok(()), |out| results::write(out, ending.text.as_bytes()));
+    let written = out.map_or(Ok(()), |out| results::write(out, ending.text.as_bytes()));
     printed.and(written)?;
-    let gap = ending.gap().filter(|_| args.require_peers);
+    let gap = ending.gap().filter(|_| whole);
     gap.iter().for_each(|gap| say(&format!("larch: {gap}")));
     Ok(ending.is_good && gap.is_none())
 }

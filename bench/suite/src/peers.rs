@@ -1,4 +1,5 @@
-//! `larch bench peers` and `larch bench cold`: Larch beside the other engines, in turns, row by row, with goals.
+//! `larch bench peers`, `larch bench cold` and `larch bench writes`: Larch beside the other engines, in turns, row by row,
+//! with goals.
 //!
 //! Each engine has a process of its own, which holds its database open and is stopped while others are measured: through
 //! the whole run in memory, for one count of threads in the cold. A row is measured on every engine before it is repeated;
@@ -15,20 +16,22 @@ mod orders;
 mod raw;
 mod table;
 mod tasks;
+mod writes;
 
 pub use child::serve;
 pub use cold::run as cold;
 pub use memory::run as in_memory;
+pub use writes::run as writes;
 
-use crate::args::PeersArgs;
 use herd::Peer;
 use kit::Scratch;
 use orders::{Measure, Order, Sample};
+use std::path::Path;
 use table::{Row, Table};
 
 /// Where the databases of a comparison lie. ^C also removes the memory limits of peers.
-fn place(args: &PeersArgs, name: &str) -> Result<Scratch, String> {
-    Scratch::for_benchmark(args.dir.as_deref(), name, memory_limit::remove_all)
+fn place(directory: Option<&Path>, name: &str) -> Result<Scratch, String> {
+    Scratch::for_benchmark(directory, name, memory_limit::remove_all)
 }
 
 fn check_room(place: &Scratch, needed_bytes: u64) -> Result<(), String> {

@@ -337,6 +337,8 @@ impl Store for Larch {
             Counter::of("point row pages read", point.faults),
             Counter::of("bytes read", metrics.page_read_bytes),
             Counter::of("log bytes", metrics.log_bytes),
+            Counter::of("flush bytes", metrics.flush_bytes),
+            Counter::of("compaction bytes", metrics.compaction_bytes),
             Counter::of("bytes written", written),
             Counter::of("flushes", metrics.flushes),
             Counter::of("compactions", metrics.compactions),

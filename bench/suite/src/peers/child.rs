@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
 mod beside;
+mod overwrites;
 #[cfg(test)]
 mod tests;
 
@@ -100,13 +101,14 @@ impl Held {
             Order::Close => self.close().map(|()| Sample::default()),
             Order::Settle => {
                 self.store()?.settle().map_err(|failure| failure.to_string())?;
-                Ok(Sample::default())
+                Ok(Sample { file_bytes: disk::bytes_under(&self.directory), ..Sample::default() })
             }
             Order::Fill { how, records, limit_millis } => {
                 self.fill(*how, *records, Duration::from_millis(*limit_millis))
             }
             Order::Measure(measure) if self.target.scheme == fio::SCHEME.name => self.measure_with_fio(measure),
             Order::Measure(measure) => self.measure(measure),
+            Order::Overwrite(overwrite) => overwrites::measure(self.store()?, &self.directory, overwrite),
             Order::Shrink { load, cache_bytes } => self.shrink(load, *cache_bytes),
         }
     }
@@ -134,6 +136,7 @@ impl Held {
         // What others wrote before is not counted here, and what is written here is counted here.
         disk::write_back(&self.directory)?;
         let before = DiskCounts::of(&self.directory);
+        let written_before = disk::written_by_this_process();
         let clock = Clock::start();
         let loaded = match how {
             Fill::Sorted => store.bulk_load(&mut SortedRows::new(records)).map_err(|failure| failure.to_string())?,
@@ -161,6 +164,7 @@ impl Held {
         }
         store.settle().map_err(|failure| failure.to_string())?;
         let mut sample = Sample { operations: rows, rows, nanos, settings: told(store), ..Sample::default() };
+        sample.process_bytes = disk::written_since(written_before);
         disk::write_back(&self.directory)?;
         sample.file_bytes = disk::bytes_under(&self.directory);
         since(&mut sample, before, DiskCounts::of(&self.directory));

@@ -56,7 +56,7 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
         false => Scale { records: args.records.unwrap_or(10_000_000), repeats: 3, warmup_millis: 500, millis: 3_000 },
     };
     let engines = engines(schemes);
-    let place = place(args, "bench-peers")?;
+    let place = place(args.dir.as_deref(), "bench-peers")?;
     // Rows and what a compaction or a second copy of pages takes beside them.
     let needed = engines.len() as u64 * scale.records * 120 * 4;
     check_room(&place, needed)?;

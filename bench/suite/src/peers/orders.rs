@@ -20,10 +20,12 @@ pub enum Order {
         /// A random load ends after so long, with what it has.
         limit_millis: u64,
     },
-    /// Waits until nothing goes on behind it.
+    /// Waits until nothing goes on behind it, and answers with the bytes of the files.
     Settle,
     /// Measures.
     Measure(Measure),
+    /// Measures writes of rows that are there already.
+    Overwrite(Overwrite),
     /// Measures, and gives the store another budget for pages in the middle of the window.
     Shrink {
         /// What goes on meanwhile.
@@ -65,6 +67,46 @@ pub struct Measure {
     pub hot_share: Option<f64>,
     /// What another thread does meanwhile.
     pub beside: Option<Beside>,
+}
+
+/// A measurement of overwrites: one client puts another value in the place of a row, again and again, drawn uniformly from all.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Overwrite {
+    /// Rows of the table, which a random load has filled.
+    pub records: u64,
+    /// Left out before.
+    pub warmup_millis: u64,
+    /// Measured.
+    pub millis: u64,
+    /// Operations a second of an open loop; `None`: a closed loop.
+    pub per_second: Option<f64>,
+    /// Decides every operation.
+    pub seed: u64,
+}
+
+/// The result of overwrites. Bytes are those of the window alone; no time is given to work that is left over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overwritten {
+    /// The time that half of the operations took at most, counted from the moment at which each should have begun.
+    pub p50_nanos: u64,
+    /// The same of 99 in 100.
+    pub p99_nanos: u64,
+    /// The same of 999 in 1,000.
+    pub p999_nanos: u64,
+    /// The same of 9,999 in 10,000.
+    pub p9999_nanos: u64,
+    /// The longest time.
+    pub longest_nanos: u64,
+    /// Operations that should have begun in the window and had not when it ended.
+    pub unsent: u64,
+    /// Bytes of the log, as the store counts them; `None` where it does not.
+    pub log_bytes: Option<u64>,
+    /// Bytes of flushes.
+    pub flush_bytes: Option<u64>,
+    /// Bytes of compactions.
+    pub compaction_bytes: Option<u64>,
+    /// Bytes of the database's files at the end of the window.
+    pub file_bytes: u64,
 }
 
 /// What goes on beside what is measured.
@@ -116,6 +158,8 @@ pub struct Sample {
     pub window_read_bytes: u64,
     /// Bytes written to that disk.
     pub disk_written_bytes: u64,
+    /// Bytes that this process wrote in a load or in overwrites, as the system counts them; `None` where it does not.
+    pub process_bytes: Option<u64>,
     /// Memory of the process at the end.
     pub resident_bytes: u64,
     /// Bytes of the database's files at the end.
@@ -131,6 +175,8 @@ pub struct Sample {
     pub point_reads: u64,
     /// How often writes were stopped meanwhile because level 0 was full, as the store counts it; `None` where it does not.
     pub level0_stops: Option<u64>,
+    /// The result of overwrites.
+    pub overwritten: Overwritten,
     /// What went on beside it.
     pub beside: WorkDone,
     /// The result of a new budget.

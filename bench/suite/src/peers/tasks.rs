@@ -6,6 +6,9 @@ use ycsb::{KeyNames, Random, Text};
 /// Keys of 20 bytes in the order of their numbers.
 pub const KEYS: KeyNames = KeyNames { ordered: true, zero_padding: 16 };
 
+/// The keys of a random load.
+const HASHED_KEYS: KeyNames = KeyNames { ordered: false, ..KEYS };
+
 /// Bytes of the one field of a row.
 pub const VALUE_BYTES: usize = 100;
 
@@ -49,6 +52,8 @@ pub enum Single {
     Scan,
     /// An insert of a row behind all others.
     Put,
+    /// Another value for a row of a random load.
+    Overwrite,
 }
 
 /// Clients that do one thing.
@@ -69,6 +74,7 @@ impl Workload for Singles {
             Single::Absent | Single::Many(_) => &["READ"],
             Single::Scan => &["SCAN"],
             Single::Put => &["INSERT"],
+            Single::Overwrite => &["UPDATE"],
         }
     }
 
@@ -82,6 +88,7 @@ impl Workload for Singles {
             key: Vec::new(),
             strings: Strings::new(),
             text: Text::of_client(self.seed, number as u64),
+            value: [0; VALUE_BYTES],
         }
     }
 }
@@ -96,13 +103,14 @@ pub struct One {
     key: Vec<u8>,
     strings: Strings,
     text: Text,
+    value: [u8; VALUE_BYTES],
 }
 
 impl One {
-    fn draw(&mut self) {
+    fn draw(&mut self, names: KeyNames) {
         // The upper bits of a product are uniform enough: 2^64 is far more than there are rows.
         let random = u128::from(self.random.long().cast_unsigned());
-        KEYS.write(((random * u128::from(self.records)) >> 64) as i64, &mut self.key);
+        names.write(((random * u128::from(self.records)) >> 64) as i64, &mut self.key);
     }
 }
 
@@ -110,13 +118,13 @@ impl Client for One {
     fn begin(&mut self) -> bool {
         match self.what {
             Single::Absent => {
-                self.draw();
+                self.draw(KEYS);
                 self.key.push(b'!');
             }
             Single::Many(keys) => {
                 self.strings.clear();
                 for _ in 0..keys {
-                    self.draw();
+                    self.draw(KEYS);
                     self.strings.push(&self.key);
                 }
             }
@@ -124,10 +132,13 @@ impl Client for One {
             Single::Put => {
                 KEYS.write(self.put.cast_signed(), &mut self.key);
                 self.put += self.stride;
-                let mut value = [0; VALUE_BYTES];
-                self.text.fill(&mut value);
+                self.text.fill(&mut self.value);
                 self.strings.clear();
-                self.strings.push(&value);
+                self.strings.push(&self.value);
+            }
+            Single::Overwrite => {
+                self.draw(HASHED_KEYS);
+                self.text.fill(&mut self.value);
             }
         }
         true
@@ -139,6 +150,7 @@ impl Client for One {
             Single::Many(_) => Request::ReadMany { keys: &self.strings, fields: Fields::All },
             Single::Scan => Request::Scan { start: &[], rows: u64::MAX, fields: Fields::All },
             Single::Put => Request::Insert { key: &self.key, record: &self.strings },
+            Single::Overwrite => Request::Update { key: &self.key, field: 0, value: &self.value },
         };
         (Kind(0), request)
     }
@@ -150,7 +162,7 @@ impl Client for One {
             (Single::Many(keys), Ok(_)) => reply.rows() == keys as u64,
             // Rows that were inserted meanwhile come too.
             (Single::Scan, Ok(_)) => reply.rows() >= self.records,
-            (Single::Put, Ok(_)) => true,
+            (Single::Put | Single::Overwrite, Ok(_)) => true,
         };
         if as_wanted { Next::Done } else { Next::Failed }
     }

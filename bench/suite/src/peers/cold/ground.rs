@@ -96,7 +96,7 @@ impl Ground {
         if fio_version.is_none() {
             absent.push("fio, which is not installed: Debian has it in the package fio".to_owned());
         }
-        let place = place(args, "bench-cold")?;
+        let place = place(args.dir.as_deref(), "bench-cold")?;
         // redb takes half again as much as its rows; while one is made, or rewritten, there is a second copy of its rows.
         let databases = engines.iter().filter(|engine| engine.of.is_none()).count() as u64;
         check_room(&place, (databases + 2) * scale.records * 150)?;
