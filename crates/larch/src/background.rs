@@ -1,7 +1,7 @@
 //! The background work of one open database: wakes its jobs in the pool of threads, lets threads wait for their progress, and
 //! ends them. It does not know what the jobs do.
 //!
-//! Flushes have high priority, compactions normal, other work low. The last handle ends the work: it stops the jobs and waits
+//! Flushes and syncs of a growing log have high priority, compactions normal, other work low. The last handle ends the work: it stops the jobs and waits
 //! for those that are running. A thread on [`Duty`] must not wait, because a job may be waiting for this thread. Then the pool
 //! finishes the close in the background, and an open that finds the directory locked waits for such closes in its process.
 //!
@@ -41,6 +41,7 @@ pub struct Background {
 #[derive(Debug)]
 struct Workers {
     flush: Box<dyn Worker>,
+    log: Box<dyn Worker>,
     compact: Arc<dyn Worker>,
     warm: Box<dyn Worker>,
     scrub: Box<dyn Worker>,
@@ -48,8 +49,8 @@ struct Workers {
 }
 
 impl Workers {
-    fn all(&self) -> [&dyn Worker; 5] {
-        [&*self.flush, &*self.compact, &*self.warm, &*self.scrub, &*self.idle]
+    fn all(&self) -> [&dyn Worker; 6] {
+        [&*self.flush, &*self.log, &*self.compact, &*self.warm, &*self.scrub, &*self.idle]
     }
 }
 
@@ -94,6 +95,13 @@ impl Background {
     pub fn wake_flush_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.flush.wake_after(time);
+        }
+    }
+
+    /// Wakes the job that syncs a growing log.
+    pub fn wake_log(&self) {
+        if let Some(workers) = self.workers.get() {
+            workers.log.wake();
         }
     }
 

@@ -19,7 +19,7 @@ use crate::log::record::LogError;
 use crate::read::View;
 use crate::warm::state;
 use crate::write::reserve::Reserve;
-use crate::write::writer::Unsynced;
+use crate::write::writer::{Unsynced, log_path};
 use environment::Environment;
 use os::Lock;
 use os::sync::Mutex;
@@ -64,7 +64,7 @@ impl Core {
     pub fn new(env: Environment, lock: Option<Box<dyn Lock>>, view: View, visible: Version) -> Self {
         let reserve = Reserve::new(env.machine.disk.clone(), &env.directory, env.options.reserve_bytes);
         Self {
-            writes: Writes::new(&view, reserve),
+            writes: Writes::new(&view, reserve, env.options.write_buffer_bytes),
             views: Views::new(view, visible, env.options.read_only),
             env,
             background: Background::default(),
@@ -137,6 +137,9 @@ impl Drop for Core {
         if let Some(writer) = self.writes.writer.lock().as_mut() {
             // The log is complete without the proof, which only helps to recognize later damage.
             writer.append_proof().ok();
+        }
+        if let Some(next) = self.writes.ahead.take_next() {
+            self.env.opener.leftovers.remove(&log_path(&self.env.directory, next.number()));
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The way of writes: batches become commits, commits become rows in memory, and memory becomes files of level 0. It does not
 //! know the levels below.
 
+pub mod ahead;
 pub mod batch;
 pub mod commit;
 pub mod fill;
 pub mod flush;
 pub mod limits;
+pub mod log_job;
 pub mod pace;
 pub mod reserve;
 pub mod room;

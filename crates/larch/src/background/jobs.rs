@@ -7,6 +7,7 @@ use crate::core::Core;
 use crate::inspect::scrub::ScrubJob;
 use crate::warm::job::WarmJob;
 use crate::write::flush::FlushJob;
+use crate::write::log_job::LogJob;
 use os::Priority;
 use os::process::ProcessOrigin;
 use os::sync::Arc;
@@ -17,6 +18,7 @@ pub fn begin(core: &Arc<Core>) {
     let weak = || Arc::downgrade(core);
     let workers = Workers {
         flush: threads.worker(Priority::High, Arc::new(FlushJob(weak()))),
+        log: threads.worker(Priority::High, Arc::new(LogJob(weak()))),
         compact: threads.worker(Priority::Normal, Arc::new(CompactJob(weak()))).into(),
         warm: threads.worker(Priority::Low, Arc::new(WarmJob(weak()))),
         scrub: threads.worker(Priority::Low, Arc::new(ScrubJob::new(weak()))),

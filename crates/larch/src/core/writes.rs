@@ -8,6 +8,7 @@ use crate::compact::picks::Picks;
 use crate::error::{Error, Result};
 use crate::manifest::ManifestLog;
 use crate::read::View;
+use crate::write::ahead::LogAhead;
 use crate::write::fill::Fill;
 use crate::write::pace::Pace;
 use crate::write::reserve::Reserve;
@@ -38,13 +39,15 @@ pub struct Writes {
     pub pace: Pace,
     /// How full memtables get.
     pub fill: Fill,
+    /// What is done ahead of the next rotation of the log.
+    pub ahead: LogAhead,
     /// Why writes are refused, if they are.
     stopped: OnceLock<String>,
 }
 
 impl Writes {
     /// No writer and no manifest yet.
-    pub fn new(view: &View, reserve: Reserve) -> Self {
+    pub fn new(view: &View, reserve: Reserve, write_buffer_bytes: u64) -> Self {
         Self {
             writer: Mutex::new(None),
             manifest: Mutex::new(None),
@@ -56,6 +59,7 @@ impl Writes {
             picks: Picks::of(&view.files),
             pace: Pace::default(),
             fill: Fill::default(),
+            ahead: LogAhead::new(write_buffer_bytes),
             stopped: OnceLock::new(),
         }
     }

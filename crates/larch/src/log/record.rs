@@ -27,7 +27,7 @@ mod writer;
 
 pub use header::{EDIT_FIELDS, HEADER_BYTES, Header, LogKind, Previous};
 pub use reader::{RecordReader, Tear};
-pub use writer::{LogFile, RecordWriter};
+pub use writer::{EmptyLog, LogFile, RecordWriter};
 
 /// The length of a record's header in bytes. The payload comes after it.
 pub const RECORD_HEADER_BYTES: usize = 24;

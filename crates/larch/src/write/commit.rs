@@ -10,6 +10,7 @@
 //! Any thread may call it.
 
 use super::batch::BatchOps;
+use super::log_job;
 use super::pace;
 use super::room::{self, Room, check_tables, memory_bytes, note_stall, rotate, wait_for_flushes};
 use super::stall::StalledCommit;
@@ -138,6 +139,7 @@ fn append_once(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result
         })?;
         core.env.written.log.fetch_add(ops.bytes().len() as u64, Ordering::Relaxed);
         core.env.held.log.store(writer.buffer_bytes(), Ordering::Relaxed);
+        log_job::appended(core, writer);
         core.views.publish(version);
         return Ok((writer.unsynced(), version));
     }

@@ -4,6 +4,7 @@
 //! A function that takes a [`Writer`] is called under the writer's lock.
 
 use super::batch::BatchOps;
+use super::log_job;
 use super::stall::StalledCommit;
 use super::writer::{Writer, log_path};
 use crate::compact::pick;
@@ -130,9 +131,10 @@ pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
 /// old log, because a crash may leave a new one that says where the old one ended.
 pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     core.sync(writer.unsynced())?;
-    let (env, memory) = (&core.env, Arc::new(MemSet::new(core.writes.new_number(), core.env.held.rows.clone())));
-    let previous = writer.end();
-    let next = Writer::create(&env.log_machine, &env.directory, memory.clone(), Some(previous), writer.next_version());
+    let (env, previous) = (&core.env, writer.end());
+    let next = log_job::next_log(core, writer)?;
+    let memory = Arc::new(MemSet::new(next.number(), core.env.held.rows.clone()));
+    let next = Writer::begin(next, memory.clone(), Some(previous), writer.next_version());
     *writer = next.inspect_err(|_| env.opener.leftovers.remove(&log_path(&env.directory, memory.log)))?;
     core.views.change(|view| view.memory.insert(0, memory));
     core.background.wake_flush();

@@ -3,7 +3,7 @@
 //! One thread commits at a time, so that version order, log order and memory order are the same.
 
 use super::batch::{BatchOps, Op};
-use crate::log::record::{LogError, Previous};
+use crate::log::record::{EmptyLog, LogError, Previous};
 use crate::log::wal::{LogWriter, SyncPoint};
 use crate::manifest::TableId;
 use crate::memtable::set::MemSet;
@@ -61,6 +61,31 @@ pub fn log_path(directory: &Path, number: u64) -> PathBuf {
     directory.join(log_name(number))
 }
 
+/// The file of a log that has not begun.
+#[derive(Debug)]
+pub struct NextLog {
+    number: u64,
+    log_id: u64,
+    file: EmptyLog,
+}
+
+impl NextLog {
+    /// Creates the file of log `number`.
+    ///
+    /// # Errors
+    ///
+    /// The file could not be created.
+    pub fn create(machine: &Machine, directory: &Path, number: u64) -> Result<Self, LogError> {
+        let file = EmptyLog::create(&*machine.disk, &log_path(directory, number))?;
+        Ok(Self { number, log_id: machine.random.next_u64() | 1, file })
+    }
+
+    /// The number of the log.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+}
+
 impl Writer {
     /// A writer that begins the log with the number of `memory`. The first commit gets `next_version`.
     ///
@@ -74,8 +99,22 @@ impl Writer {
         previous: Option<Previous>,
         next_version: Version,
     ) -> Result<Self, LogError> {
-        let path = log_path(directory, memory.log);
-        let log = LogWriter::create(&*machine.disk, &path, machine.random.next_u64() | 1, memory.log, previous)?;
+        Self::begin(NextLog::create(machine, directory, memory.log)?, memory, previous, next_version)
+    }
+
+    /// The same with a file that is there already.
+    ///
+    /// # Errors
+    ///
+    /// The header of the log could not be written.
+    pub fn begin(
+        next: NextLog,
+        memory: Arc<MemSet>,
+        previous: Option<Previous>,
+        next_version: Version,
+    ) -> Result<Self, LogError> {
+        assert_eq!(next.number, memory.log, "memtables and their log have one number");
+        let log = LogWriter::begin(next.file, next.log_id, next.number, previous)?;
         let sync = Arc::new(SyncPoint::new(log.file().clone()));
         Ok(Self { log, sync, memory, next_version, is_ended: false })
     }
@@ -101,6 +140,11 @@ impl Writer {
     /// What has to be synced so that every commit so far is durable.
     pub fn unsynced(&self) -> Unsynced {
         Unsynced { sync: self.sync.clone(), end: self.log.end() }
+    }
+
+    /// Where the next record of the log will start.
+    pub fn log_end(&self) -> u64 {
+        self.log.end()
     }
 
     /// The version of the next commit.

@@ -90,20 +90,49 @@ pub struct RecordWriter {
     is_torn: bool,
 }
 
+/// A log file without a header, whose name is durable. A reader takes it for a file whose creation was not finished.
+#[derive(Debug)]
+pub struct EmptyLog {
+    file: Arc<dyn File>,
+    path: PathBuf,
+}
+
+impl EmptyLog {
+    /// Creates the file, and makes its name durable.
+    ///
+    /// # Errors
+    ///
+    /// The file exists already, or the directory cannot be synced.
+    pub fn create(disk: &dyn Disk, path: &Path) -> Result<Self> {
+        let io = |action| move |error| LogError::io(action, path, error);
+        let file = disk.open(path, Access::Create).map_err(io("create"))?;
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        disk.sync_dir(directory).map_err(io("sync the directory of"))?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// Writes the header and makes it durable.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written or synced.
+    pub fn begin(self, header: &Header) -> Result<RecordWriter> {
+        let Self { file, path } = self;
+        let io = |action, error| LogError::io(action, &path, error);
+        file.write_at(&header.encode(), 0).map_err(|error| io("write the header of", error))?;
+        file.sync().map_err(|error| io("sync", error))?;
+        Ok(RecordWriter::after_header(file, &path, header.log_id))
+    }
+}
+
 impl RecordWriter {
     /// Creates the file with its header, and makes the header and the name durable.
     ///
     /// # Errors
     ///
-    /// The file exists already, or cannot be written or synced.
+    /// As [`EmptyLog::create`] and [`EmptyLog::begin`].
     pub fn create(disk: &dyn Disk, path: &Path, header: &Header) -> Result<Self> {
-        let io = |action| move |error| LogError::io(action, path, error);
-        let file = disk.open(path, Access::Create).map_err(io("create"))?;
-        file.write_at(&header.encode(), 0).map_err(io("write the header of"))?;
-        file.sync().map_err(io("sync"))?;
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        disk.sync_dir(directory).map_err(io("sync the directory of"))?;
-        Ok(Self::after_header(file, path, header.log_id))
+        EmptyLog::create(disk, path)?.begin(header)
     }
 
     /// A writer for `file`, which has only a header, and this header is durable.

@@ -16,7 +16,7 @@ use sst::Version;
 
 use super::*;
 use crate::log::record::tests::seeds;
-use crate::log::record::{Header, LogError, LogKind, Previous, RecordWriter};
+use crate::log::record::{EmptyLog, Header, LogError, LogKind, Previous, RecordWriter};
 use crate::write::batch::{BatchOps, Op};
 
 const PATH: &str = "000003.log";
@@ -30,7 +30,8 @@ fn ops_of(number: u64) -> BatchOps {
 }
 
 fn writer(disk: &dyn Disk) -> LogWriter {
-    LogWriter::create(disk, Path::new(PATH), 99, 3, Some(Previous { number: 2, end: 640 })).expect("the disk works")
+    let file = EmptyLog::create(disk, Path::new(PATH)).expect("the disk works");
+    LogWriter::begin(file, 99, 3, Some(Previous { number: 2, end: 640 })).expect("the disk works")
 }
 
 /// The versions in the file, whose ops must be those of [`ops_of`]; and the error, if it ends with one.

@@ -3,14 +3,11 @@
 //!
 //! Thread safety: it belongs to one thread at a time.
 
-use std::path::Path;
-
-use os::Disk;
 use os::sync::Arc;
 use sst::Version;
 
 use super::COMMIT_HEADER_BYTES;
-use crate::log::record::{Header, LogFile, LogKind, Previous, RecordWriter, Result};
+use crate::log::record::{EmptyLog, Header, LogFile, LogKind, Previous, RecordWriter, Result};
 use crate::write::batch::BatchOps;
 
 /// Writes a new write-ahead log.
@@ -21,15 +18,15 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    /// Creates the file, and makes its name and header durable. `log_id` is random. `previous` is the log that this one continues,
-    /// which was synced up to its end.
+    /// Begins the log `number` in an empty file, and makes its header durable. `log_id` is random. `previous` is the log that this
+    /// one continues, which was synced up to its end.
     ///
     /// # Errors
     ///
-    /// As [`RecordWriter::create`].
-    pub fn create(disk: &dyn Disk, path: &Path, log_id: u64, number: u64, previous: Option<Previous>) -> Result<Self> {
+    /// As [`EmptyLog::begin`].
+    pub fn begin(file: EmptyLog, log_id: u64, number: u64, previous: Option<Previous>) -> Result<Self> {
         let header = Header::new(LogKind::WriteAhead, log_id, number, previous);
-        Ok(Self { records: RecordWriter::create(disk, path, &header)?, last: None })
+        Ok(Self { records: file.begin(&header)?, last: None })
     }
 
     /// Appends a commit, and returns the end of its record for [`super::SyncPoint::durable`].

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Database;
+use crate::write::writer::log_path;
 use os::sim::SimDisk;
 use os::{Disk, Machine};
 use std::io::ErrorKind;
@@ -40,10 +41,18 @@ fn before_a_rotation() -> (Arc<SimDisk>, Database, u32) {
 
 #[test]
 fn a_rotation_that_fails_is_the_commits_error_and_is_tried_again() {
-    // A log is created, gets its header, is synced, and its name is.
-    for (n, keeps_the_log) in [(1, false), (2, false), (3, false), (4, false), (4, true)] {
+    // A log is created, its name is synced, it gets its header, and the header is synced. Where the file is there already, only the
+    // header is left to write and to sync.
+    let new = [(1, false), (2, false), (3, false), (4, false), (4, true)].map(|(n, keeps)| (n, keeps, false));
+    for (n, keeps_the_log, has_file) in new.into_iter().chain([(1, false, true), (2, false, true)]) {
         let (disk, db, rows) = before_a_rotation();
         let table = db.table("t").expect("it is there");
+        assert_eq!(logs(&disk), 2, "the job has created the file of the next log");
+        if !has_file {
+            let next = db.core().writes.ahead.take_next().expect("its file is there");
+            disk.remove(&log_path(Path::new("db"), next.number())).expect("the disk works");
+            assert_eq!(logs(&disk), 1);
+        }
         disk.fail_operation(n, ErrorKind::Other);
         if keeps_the_log {
             // The name of the log is on the disk, and it can not be removed.
