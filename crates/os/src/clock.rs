@@ -11,4 +11,8 @@ pub trait Clock: Send + Sync + Debug {
     fn wall(&self) -> Duration;
     /// Waits; a simulated clock moves itself forward instead.
     fn sleep(&self, time: Duration);
+    /// Waits as exactly as it can: a time that is too short to sleep is spent on the processor.
+    fn pause(&self, time: Duration) {
+        self.sleep(time);
+    }
 }

@@ -90,8 +90,8 @@ pub struct WriteCounts {
     pub flushes: AtomicU64,
     /// Attempts to renew an overgrown manifest that failed. Each later install tries again.
     pub failed_renewals: AtomicU64,
-    /// How long commits were slowed, in microseconds.
-    pub slowed_micros: AtomicU64,
+    /// How long commits were slowed, in nanoseconds.
+    pub slowed_nanos: AtomicU64,
 }
 
 /// Memory that writing needs for a while, by purpose. Memory that stays is counted where it is.

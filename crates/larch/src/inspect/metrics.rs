@@ -150,7 +150,7 @@ impl Metrics {
             trivial_moves: load(&written.trivial_moves),
             leftover_files: core.env.opener.leftovers.count(),
             failed_cleanups: core.env.opener.leftovers.failures() + load(&written.failed_renewals),
-            slowed_micros: load(&written.slowed_micros),
+            slowed_micros: load(&written.slowed_nanos) / 1000,
             level0_stalls: level0.0,
             level0_stall_micros: level0.1,
             write_buffer_stalls: write_buffer.0,

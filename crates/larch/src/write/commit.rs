@@ -77,8 +77,10 @@ fn slow_down(core: &Core, bytes: u64) {
     drop(view);
     let clock = &core.env.machine.clock;
     let wait = core.writes.pace.reserve(clock.now(), time);
-    core.env.written.slowed_micros.fetch_add(wait.as_micros() as u64, Ordering::Relaxed);
-    clock.sleep(wait);
+    if !wait.is_zero() {
+        core.env.written.slowed_nanos.fetch_add(wait.as_nanos() as u64, Ordering::Relaxed);
+        clock.pause(wait);
+    }
 }
 
 /// Puts a commit into log and memtables. If the disk is full, a commit that only erases takes space from the reserve.

@@ -4,6 +4,9 @@ use crate::Clock;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// The longest pause that is spent on the processor. A sleep takes about 55 us more than it was asked for.
+const LONGEST_SPIN: Duration = Duration::from_micros(20);
+
 /// The system's clocks; monotonic time starts when this is made.
 #[derive(Clone, Copy, Debug)]
 pub struct RealClock {
@@ -30,5 +33,15 @@ impl Clock for RealClock {
 
     fn sleep(&self, time: Duration) {
         thread::sleep(time);
+    }
+
+    fn pause(&self, time: Duration) {
+        if time > LONGEST_SPIN {
+            return thread::sleep(time);
+        }
+        let start = Instant::now();
+        while start.elapsed() < time {
+            std::hint::spin_loop();
+        }
     }
 }
