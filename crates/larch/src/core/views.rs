@@ -9,13 +9,15 @@ use crate::manifest::{TableId, TableInfo};
 use crate::read::View;
 use crate::read::range::Ranges;
 use os::sync::atomic::{AtomicU64, Ordering};
-use os::sync::{Arc, RwLock};
+use os::sync::{Arc, Mutex, RwLock};
 use sst::Version;
 
 /// The views of one open database.
 #[derive(Debug)]
 pub struct Views {
     newest: RwLock<Arc<View>>,
+    /// The view before it, until [`Views::take_replaced`].
+    replaced: Mutex<Option<Arc<View>>>,
     /// The generation of the newest view. In a database opened read-only it never changes, because ranges go on in
     /// older files.
     generation: AtomicU64,
@@ -35,6 +37,7 @@ impl Views {
         Self {
             generation: AtomicU64::new(view.generation),
             newest: RwLock::new(Arc::new(view)),
+            replaced: Mutex::default(),
             visible: AtomicU64::new(visible.0),
             is_read_only,
             snapshots: Arc::default(),
@@ -115,7 +118,13 @@ impl Views {
         let old = std::mem::replace(&mut *newest, Arc::new(next));
         self.generation.store(generation, Ordering::Release);
         drop(newest);
-        drop(old);
+        let older = self.replaced.lock().replace(old);
+        drop(older);
+    }
+
+    /// The view before the newest, unless it was taken before.
+    pub fn take_replaced(&self) -> Option<Arc<View>> {
+        self.replaced.lock().take()
     }
 
     /// Replaces the view of a database opened read-only, and shows `version`. Open ranges keep their views.

@@ -20,6 +20,11 @@ use crate::manifest::{Edit, FileSet, ManifestLog};
 use crate::read::View;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How often [`Core::release_replaced_view`] looks whether others have let go of a view, and how long it waits in between.
+const RELEASE_LOOKS: u32 = 50;
+const RELEASE_WAIT: Duration = Duration::from_micros(100);
 
 impl Core {
     /// Makes `edits` durable, then visible together with what `change` does to the memtables. `fresh` are the files that
@@ -43,6 +48,20 @@ impl Core {
         self.env.opener.leftovers.retry();
         if edits.iter().any(Edit::frees) {
             self.views.free_old();
+        }
+        self.release_replaced_view();
+    }
+
+    /// Lets go of the view before the newest once no other thread holds it, so that this thread frees its memtables and removes its
+    /// files, which takes milliseconds, and not a commit or a read that happens to be the last to let go. It does not wait for
+    /// a reader that holds the view for long.
+    fn release_replaced_view(&self) {
+        let Some(view) = self.views.take_replaced() else { return };
+        for _ in 0..RELEASE_LOOKS {
+            if Arc::strong_count(&view) == 1 || !self.env.machine.threads.are_real() {
+                break;
+            }
+            self.env.machine.clock.sleep(RELEASE_WAIT);
         }
     }
 

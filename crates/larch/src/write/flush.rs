@@ -28,18 +28,14 @@ pub struct FlushJob(pub Weak<Core>);
 impl Job for FlushJob {
     fn poll(&self) -> Polled {
         let Some(core) = self.0.upgrade() else { return Polled::Idle };
-        let view = core.views.newest();
-        if view.memory.len() < 2 || core.check_writable().is_err() {
-            return Polled::Idle;
-        }
+        let Some(oldest) = oldest_frozen(&core).filter(|_| core.check_writable().is_ok()) else { return Polled::Idle };
         let troubles = &core.background.troubles;
         if let Some(time) = troubles.flush_waits(core.env.machine.clock.now()) {
             core.background.wake_flush_after(time);
             return Polled::Idle;
         }
         let _guard = StopOnPanic(&core);
-        let oldest = view.memory.last().expect("a view has memtables");
-        match flush(&core, oldest) {
+        match flush(&core, &oldest) {
             Ok(()) => {
                 troubles.flush_succeeded();
                 let level0 = core.views.newest().files.tables.most_level0_files();
@@ -61,6 +57,12 @@ impl Job for FlushJob {
             }
         }
     }
+}
+
+/// The oldest memtables, if they are frozen.
+fn oldest_frozen(core: &Core) -> Option<Arc<MemSet>> {
+    let view = core.views.newest();
+    (view.memory.len() > 1).then(|| view.memory.last().cloned()).flatten()
 }
 
 /// Writes `memory`, the oldest memtables, to level 0, and removes their log.
