@@ -105,9 +105,9 @@ pub struct LevelOptions {
     /// The number of files in level 0 from which writes are slowed. At 48, or at twice `level0_files` if that is more,
     /// they wait.
     pub slow_files: usize,
-    /// Size of the uppermost level below 0, in bytes.
+    /// About the size of the uppermost level below 0, in bytes. A table with less than twice as many has one level below 0.
     pub base_bytes: u64,
-    /// How many times as large each level is as the level above it.
+    /// How many times as large a level is as the level above it, at most.
     pub growth: u64,
     /// Size of a file in the uppermost level below 0, in bytes; deeper levels double it up to four times.
     pub file_bytes: u64,

@@ -84,7 +84,8 @@ fn merge(
         table.levels[to + 1..].iter().flat_map(|level| level.iter()).all(|f| !f.sst.bounds().overlaps(&bounds));
     let (base, _) = pick::targets(table, &core.env.options.levels);
     let inputs_in_runs = sources.clone();
-    let plan = MergePlan { sources, bottom, file_bytes: pick::file_bytes(to, base, &core.env.options.levels) };
+    let below = table.levels[to + 1..].iter().find(|level| !level.is_empty()).cloned().unwrap_or_default();
+    let plan = MergePlan { sources, bottom, file_bytes: pick::file_bytes(to, base, &core.env.options.levels), below };
     let boundaries = core.views.boundaries();
     let Some(outputs) = merge_files(core, &table.info, plan, &boundaries, go_on)? else { return Ok(None) };
     let new = outputs.finish(to as u8, 0)?;

@@ -28,6 +28,8 @@ pub struct MergePlan {
     pub bottom: bool,
     /// Target size of an output, in bytes.
     pub file_bytes: u64,
+    /// The next deeper level that has files. Outputs end where its files begin.
+    pub below: Level,
 }
 
 /// Merges all versions of all inputs into files that are not part of a table yet. `None` if `go_on`, which receives the bytes
@@ -55,7 +57,7 @@ pub fn merge_files(
     // A quarter of the rest is for what is read besides the data pages of the window: index nodes further ahead, and parts and
     // values of rows.
     let readahead = Readahead::full(ahead_bytes / 4 * 3);
-    let outputs = Outputs::new(core, table, plan.file_bytes, plan.bottom);
+    let outputs = Outputs::new(core, table, plan.file_bytes, plan.bottom).with_borders(plan.below);
     let mut copier = VersionCopier { session: &session, outputs, groups, others: Vec::new(), parts: Vec::new() };
     let mut progress = MergeProgress::new(core, &plan.sources, go_on);
     let memory = core.env.held.builders.holding();

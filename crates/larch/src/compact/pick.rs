@@ -1,9 +1,9 @@
 //! Picks what to compact next, as a pure function of a table's files, the options and the oldest reader. It does not know how
 //! a compaction is done.
 //!
-//! The sizes of levels follow the data, as with "dynamic level bytes" in RocksDB: the target of the deepest level is the size
-//! of the largest one, and each level above has a target that is smaller by the factor `growth`. The base is the uppermost
-//! level whose target is worth having; files of level 0 are merged into it.
+//! The sizes of levels follow the data: the target of the deepest level is the size of the largest one. The levels above it are
+//! as few as `growth` allows, each smaller than the next by the same factor, so that the uppermost one, the base, has about
+//! `base_bytes`. Files of level 0 are merged into the base.
 
 use crate::event::CompactionReason;
 use crate::manifest::{DbFile, LEVELS, TableFiles};
@@ -81,19 +81,34 @@ pub fn is_urgent(level0_files: usize, options: &LevelOptions) -> bool {
 /// The score of a level 0 that is urgent, to which its files are added: more than the score of any other level.
 const URGENT_SCORE: f64 = 1e12;
 
+/// A table whose largest level has fewer bytes than this many times `base_bytes` has no level between that one and level 0. A
+/// base would be rewritten and emptied with each merge of level 0, which costs more than it saves.
+const LEAST_LEVELS: u64 = 2;
+
+/// A level is at least this many times as large as the level above it, if `growth` allows it: smaller steps rewrite rows as
+/// often, and more levels are read.
+const LEAST_GROWTH: f64 = 4.0;
+
 /// The level into which level 0 is merged (the base), and the target size of each level in bytes.
 pub fn targets(table: &TableFiles, options: &LevelOptions) -> (usize, [u64; LEVELS]) {
     let largest = (1..LEVELS).map(|level| table.level_bytes(level)).max().unwrap_or(0);
+    let (base_bytes, growth) = (options.base_bytes as f64, options.growth as f64);
     let mut targets = [0; LEVELS];
-    let (mut level, mut target) = (DEEPEST, largest.max(options.base_bytes));
-    loop {
-        targets[level] = target;
-        if target <= options.base_bytes || level == 1 {
-            return (level, targets);
-        }
-        level -= 1;
-        target = (target / options.growth).max(1);
+    targets[DEEPEST] = largest.max(options.base_bytes);
+    if largest < options.base_bytes.saturating_mul(LEAST_LEVELS) {
+        return (DEEPEST, targets);
     }
+    // The fewest steps that reach the base, all of the same size.
+    let ratio = largest as f64 / base_bytes;
+    let steps = (ratio.ln() / growth.ln() - 1e-9).ceil().clamp(1.0, (DEEPEST - 1) as f64);
+    let factor = ratio.powf(1.0 / steps).max(LEAST_GROWTH.min(growth));
+    let base = DEEPEST - steps as usize;
+    let mut target = largest as f64;
+    for level in (base..DEEPEST).rev() {
+        target /= factor;
+        targets[level] = (target as u64).max(1);
+    }
+    (base, targets)
 }
 
 /// Target size of a file in `level`, in bytes.

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::files::fresh::FreshFiles;
 use crate::files::origin;
 use crate::gauge::Holding;
-use crate::manifest::{NewFile, TableInfo};
+use crate::manifest::{Level, NewFile, TableInfo};
 use crate::parts::Slices;
 use os::Access;
 use os::sync::Arc;
@@ -17,11 +17,19 @@ use sst::{KeyRange, Meta, RangeErase, RowKind, SstBuilder, Version};
 /// The memory of the builder is measured each time the file has grown by this many bytes.
 const MEASURE_BYTES: u64 = 64 << 10;
 
+/// A file that ends at a border of the deeper level has at least this part of the length of others.
+const LEAST_SHARE: u64 = 4;
+
 /// Files being written for one table.
 pub struct Outputs {
     core: Arc<Core>,
     table: Arc<TableInfo>,
     file_bytes: u64,
+    /// Files of a deeper level, in the order of their keys. A file ends where one of them begins, if it has a fair length by
+    /// then, so that it overlaps few of them when it is merged into that level.
+    below: Level,
+    /// How many of them begin at the last key or before it.
+    passed_below: usize,
     /// The range erase that was added last, or the part of it that is in no file yet. The next range erase may continue it, and
     /// the end of the file may cut it, so it is not written at once.
     erase: Option<RangeErase>,
@@ -82,6 +90,8 @@ impl Outputs {
             core: core.clone(),
             table: table.clone(),
             file_bytes,
+            below: Level::default(),
+            passed_below: 0,
             erase: None,
             bottom,
             writes_behind: false,
@@ -97,6 +107,11 @@ impl Outputs {
     /// Has other threads write to the disk while rows are added, for a caller that is none of them.
     pub fn with_writes_behind(self) -> Self {
         Self { writes_behind: true, ..self }
+    }
+
+    /// The same files, which also end where the files of the deeper level `below` begin.
+    pub fn with_borders(self, below: Level) -> Self {
+        Self { below, ..self }
     }
 
     /// Adds a version whose value is in one piece, as log and memory have it. The order is that of [`Outputs::add`].
@@ -177,7 +192,9 @@ impl Outputs {
     /// which begins at `key`.
     fn builder_at(&mut self, key: &[u8]) -> Result<&mut SstBuilder> {
         let mut bytes = self.open.as_ref().map_or(0, |open| open.builder.file_bytes());
-        if bytes >= self.file_bytes && self.open.as_ref().is_some_and(|open| open.builder.last_key() < key) {
+        if is_long_enough(bytes, self.file_bytes, self.crosses_border(key))
+            && self.open.as_ref().is_some_and(|open| open.builder.last_key() < key)
+        {
             self.close(Some(key))?;
             bytes = 0;
         }
@@ -191,6 +208,15 @@ impl Outputs {
             self.memory.set(open.builder.memory_bytes() + written_bytes(&self.written) + waiting);
         }
         Ok(&mut open.builder)
+    }
+
+    /// Whether a file of the deeper level begins after the last key and not after `key`, the next one.
+    fn crosses_border(&mut self, key: &[u8]) -> bool {
+        let before = self.passed_below;
+        while self.below.get(self.passed_below).is_some_and(|file| file.sst.bounds().low.as_slice() <= key) {
+            self.passed_below += 1;
+        }
+        self.passed_below > before
     }
 
     fn create(&mut self) -> Result<OpenFile> {
@@ -255,6 +281,11 @@ impl Outputs {
     }
 }
 
+/// Whether a file of `bytes` ends before the next key. `at_border` says that a file of the deeper level begins between the two.
+pub fn is_long_enough(bytes: u64, file_bytes: u64, at_border: bool) -> bool {
+    bytes >= file_bytes || (at_border && bytes >= file_bytes / LEAST_SHARE)
+}
+
 /// The memory of a range erase that waits, in bytes.
 fn erase_bytes(erase: &RangeErase) -> u64 {
     (erase.keys.heap_bytes() + erase.versions.capacity() * size_of::<Version>()) as u64
@@ -264,3 +295,6 @@ fn erase_bytes(erase: &RangeErase) -> u64 {
 fn written_bytes(written: &[(u64, Meta)]) -> u64 {
     written.iter().map(|(_, meta)| (size_of::<(u64, Meta)>() + meta.heap_bytes()) as u64).sum()
 }
+
+#[cfg(test)]
+mod tests;

@@ -271,7 +271,7 @@ impl Import {
         let core = self.core();
         // Newest first.
         let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
-        let plan = MergePlan { sources, bottom: true, file_bytes };
+        let plan = MergePlan { sources, bottom: true, file_bytes, below: Level::default() };
         let merged = merge_files(core, &self.table.info(), plan, &[Version(0)], &mut |done, total| {
             progress(done, total);
             !self.limit.is_over()

@@ -1,10 +1,12 @@
 //! What is picked for which files, above all for erased rows.
 
+mod model;
+
 use super::*;
 use crate::files::leftovers::Leftovers;
 use crate::manifest::db_file::FileOpener;
 use crate::manifest::file_set::tests::meta;
-use crate::manifest::{Edit, FileSet, TableId};
+use crate::manifest::{Edit, FileSet, NewFile, TableId};
 use crate::options::TableOptions;
 use os::Machine;
 use pages::PageCache;
@@ -15,7 +17,8 @@ use sst::format::node::Totals;
 /// A file: its level, keys, rows, erased rows among them, and newest version. Files are numbered from 1 in their order.
 type Described = (u8, &'static str, &'static str, u64, u64, u64);
 
-fn table(files: &[Described]) -> TableFiles {
+/// A table without files, and what makes its files.
+fn empty_table() -> (FileSet, FileOpener) {
     let (machine, _) = Machine::simulated(1);
     let cache = PageCache::new(0, 1, sst::validate);
     let opener = FileOpener {
@@ -30,20 +33,26 @@ fn table(files: &[Described]) -> TableFiles {
     let mut set = FileSet::default();
     let table = Edit::Table { id: TableId(1), name: "t".to_owned(), options: TableOptions::default() };
     set.apply(&table, &opener, &mut Vec::new()).expect("it is the first");
+    (set, opener)
+}
+
+/// What is known of a file with these rows.
+fn described(file_bytes: u64, rows: u64, erased: u64, low: Vec<u8>, high: Vec<u8>) -> Meta {
+    let totals = Totals { rows, bytes: file_bytes, group_bytes: 0, erased };
+    let root = Root { address: pages::Address::default(), height: 0, index_bytes: 0 };
+    let main = Tree { totals, data_pages: 1, btree: Some(root), flat: None };
+    Meta { file_bytes, main: Some(main), bounds: KeyBounds { low, high: Some(high) }, ..meta(1) }
+}
+
+fn added(level: u8, number: u64, meta: Meta) -> Edit {
+    Edit::AddFile(NewFile { table: TableId(1), level, number, epoch: 1, version_offset: 0, meta })
+}
+
+fn table(files: &[Described]) -> TableFiles {
+    let (mut set, opener) = empty_table();
     for (number, &(level, low, high, rows, erased, newest)) in (1..).zip(files) {
-        let totals = Totals { rows, bytes: 100 * rows, group_bytes: 0, erased };
-        let root = Root { address: pages::Address::default(), height: 0, index_bytes: 0 };
-        let main = Tree { totals, data_pages: 1, btree: Some(root), flat: None };
-        let bounds = KeyBounds { low: low.into(), high: Some(high.into()) };
-        let meta = Meta { file_bytes: 100 * rows, main: Some(main), bounds, ..meta(newest) };
-        let edit = Edit::AddFile(crate::manifest::NewFile {
-            table: TableId(1),
-            level,
-            number,
-            epoch: 1,
-            version_offset: 0,
-            meta,
-        });
+        let meta = described(100 * rows, rows, erased, low.into(), high.into());
+        let edit = added(level, number, Meta { newest: Version(newest), ..meta });
         set.apply(&edit, &opener, &mut Vec::new()).expect("numbers grow");
     }
     set.tables[&TableId(1)].clone()
@@ -69,11 +78,31 @@ fn a_file_of_erased_rows_goes_to_where_nothing_lies_below_and_there_they_go() {
     let over = [(6, "a", "z", 100_000, 0, 3), (0, "a", "z", 100_000, 100_000, 5)];
     check(&over, 5, Some((vec![(0, 2), (6, 1)], 6)));
     // In a deeper level: down to the next that has some of its keys, or rewritten where it is.
-    let large = (6, "x", "z", 30_000_000, 0, 3);
+    let large = (6, "x", "z", 100_000_000, 0, 3);
     let deeper = [(4, "a", "m", 1000, 900, 5), (6, "a", "k", 5000, 0, 3), (6, "l", "n", 3000, 0, 3), large];
     check(&deeper, 5, Some((vec![(4, 1), (6, 2), (6, 3)], 6)));
     check(&[(4, "a", "m", 1000, 900, 5), large], 5, Some((vec![(4, 1)], 4)));
     check(&[(6, "a", "m", 1000, 900, 5), (6, "n", "z", 5000, 0, 3)], 5, Some((vec![(6, 1)], 6)));
+}
+
+/// The targets of the levels from the base down, in MiB, of a table whose deepest level has so many MiB.
+fn check_targets(mebibytes: u64, expected: &[u64]) {
+    let rows = (mebibytes << 20) / 100;
+    let (base, targets) = targets(&table(&[(6, "a", "z", rows, 0, 1)]), &LevelOptions::default());
+    let found: Vec<u64> = targets[base..].iter().map(|target| (target + (1 << 19)) >> 20).collect();
+    assert_eq!(found, expected, "of {mebibytes} MiB");
+}
+
+#[test]
+fn levels_are_few_and_grow_evenly_from_a_base_of_about_its_size() {
+    check_targets(10, &[256]);
+    check_targets(500, &[500]);
+    check_targets(520, &[130, 520]);
+    check_targets(1200, &[256, 1200]);
+    check_targets(2500, &[256, 2500]);
+    check_targets(3000, &[188, 750, 3000]);
+    check_targets(20_000, &[256, 2263, 20_000]);
+    check_targets(2_000_000, &[256, 2407, 22_627, 212_732, 2_000_000]);
 }
 
 #[test]
