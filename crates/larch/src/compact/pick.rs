@@ -116,34 +116,45 @@ pub fn file_bytes(level: usize, base: usize, options: &LevelOptions) -> u64 {
     options.file_bytes << level.saturating_sub(base).min(2)
 }
 
-/// The compaction with the highest score. `oldest` is the oldest version that a reader may read at.
+/// What is best done next for `table`. `oldest` is the oldest version that a reader may read at.
+///
+/// Of the levels that are too large, the one is taken whose compaction writes the fewest bytes for each byte that it moves down.
+/// As a level grows, its own compactions become cheaper and those into it dearer, so that no level waits without end.
 pub fn pick(table: &TableFiles, options: &LevelOptions, oldest: Version) -> Pick {
     let (base, targets) = targets(table, options);
     let level0_files = table.levels[0].len();
-    let level0 = match is_urgent(level0_files, options) {
-        true => URGENT_SCORE + level0_files as f64,
-        false => level0_files as f64 / options.level0_files as f64,
-    };
+    if is_urgent(level0_files, options) {
+        return from_level0(table, base, URGENT_SCORE + level0_files as f64, CompactionReason::Level0);
+    }
+    let level0 = level0_files as f64 / options.level0_files as f64;
     let score = |level: usize| match table.level_bytes(level) {
         0 => 0.0,
         // The target of a level above the base is 0, so that its files move down.
         bytes => bytes as f64 / targets[level].max(1) as f64,
     };
-    let (level, score) = (1..DEEPEST)
-        .map(|level| (level, score(level)))
-        .filter(|(_, score)| *score > 1.0)
-        .fold((0, if level0 >= 1.0 { level0 } else { 0.0 }), |best, next| if next.1 > best.1 { next } else { best });
-    if score == 0.0 {
+    let deeper = (1..DEEPEST).map(|level| (level, score(level))).filter(|(_, score)| *score > 1.0);
+    let due: Vec<(usize, f64)> = (level0 >= 1.0).then_some((0, level0)).into_iter().chain(deeper).collect();
+    let Some(score) = due.iter().map(|(_, score)| *score).reduce(f64::max) else {
         return match sparse(table, base) {
             Pick::Nothing => erased(table, base, oldest),
             pick => pick,
         };
-    }
-    if level == 0 {
+    };
+    if let [(0, _)] = due[..] {
         return from_level0(table, base, score, CompactionReason::Level0);
     }
-    let to = if level < base { base } else { level + 1 };
-    from_level(table, level, to, score)
+    let from = due.into_iter().map(|(level, _)| match level {
+        0 => (level0_cost(table, base), None),
+        _ => {
+            let to = if level < base { base } else { level + 1 };
+            let (cost, file) = cheapest(table, level, to);
+            (cost, Some((level, to, file)))
+        }
+    });
+    match from.min_by(|(a, _), (b, _)| a.total_cmp(b)).expect("a level is too large").1 {
+        None => from_level0(table, base, score, CompactionReason::Level0),
+        Some((level, to, file)) => from_level(table, level, to, file, score),
+    }
 }
 
 /// Most files that are rewritten together because their tables see little of them.
@@ -217,8 +228,12 @@ fn erased(table: &TableFiles, base: usize, oldest: Version) -> Pick {
     picks.filter(pays).max_by_key(|(erased, _)| *erased).map_or(Pick::Nothing, |(_, pick)| pick)
 }
 
+/// The files of `level`, which is not 0, that may have keys within `bounds`.
 fn overlapping<'a>(table: &'a TableFiles, level: usize, bounds: &KeyBounds) -> Vec<&'a Arc<DbFile>> {
-    table.levels[level].iter().filter(|file| file.sst.bounds().overlaps(bounds)).collect()
+    let files = &table.levels[level];
+    let ends_before = |file: &Arc<DbFile>| file.sst.bounds().high.as_ref().is_some_and(|high| *high < bounds.low);
+    let first = files.partition_point(ends_before);
+    files[first..].iter().take_while(|file| file.sst.bounds().overlaps(bounds)).collect()
 }
 
 fn union<'a>(files: impl Iterator<Item = &'a Arc<DbFile>>) -> Option<KeyBounds> {
@@ -276,18 +291,31 @@ fn add_ties<'a>(level: &'a [Arc<DbFile>], files: &mut Vec<&'a Arc<DbFile>>) {
     }
 }
 
-/// Takes the file of `level` that needs the least rewriting below it for its size. A file with erased rows is taken earlier.
-fn from_level(table: &TableFiles, level: usize, to: usize, score: f64) -> Pick {
+/// How many bytes a merge of level 0 writes for each byte of level 0.
+fn level0_cost(table: &TableFiles, base: usize) -> f64 {
+    let bounds = union(table.levels[0].iter()).expect("level 0 has files");
+    1.0 + bytes_below(table, 0, base, &bounds) as f64 / table.level_bytes(0).max(1) as f64
+}
+
+/// The bytes of all files within `bounds` from the level after `level` to the level `to`.
+fn bytes_below(table: &TableFiles, level: usize, to: usize, bounds: &KeyBounds) -> u64 {
+    (level + 1..=to).flat_map(|level| overlapping(table, level, bounds)).map(|file| file.bytes()).sum()
+}
+
+/// The file of `level`, which is not empty, for which the fewest bytes are written for each of its own, with this number of
+/// bytes: 0 if it can be moved. A file with erased rows counts as cheaper.
+fn cheapest(table: &TableFiles, level: usize, to: usize) -> (f64, &Arc<DbFile>) {
     let cost = |file: &Arc<DbFile>| {
-        let below: u64 = (level + 1..=to)
-            .flat_map(|level| overlapping(table, level, file.sst.bounds()))
-            .map(|file| file.bytes())
-            .sum();
+        let below = bytes_below(table, level, to, file.sst.bounds());
         let erased = file.sst.meta.main.map_or(0.0, |main| main.totals.erased as f64 / main.totals.rows as f64);
-        (below as f64 / file.bytes() as f64) * (1.0 - erased / 2.0)
+        if below == 0 { 0.0 } else { (1.0 + below as f64 / file.bytes() as f64) * (1.0 - erased / 2.0) }
     };
-    let best = table.levels[level].iter().map(|file| (cost(file), file)).min_by(|(a, _), (b, _)| a.total_cmp(b));
-    let Some((_, file)) = best else { return Pick::Nothing };
+    let files = table.levels[level].iter().map(|file| (cost(file), file));
+    files.min_by(|(a, _), (b, _)| a.total_cmp(b)).expect("the level has files")
+}
+
+/// Takes a file of `level` down to the level `to`.
+fn from_level(table: &TableFiles, level: usize, to: usize, file: &Arc<DbFile>, score: f64) -> Pick {
     let bounds = file.sst.bounds();
     if (level + 1..=to).all(|level| overlapping(table, level, bounds).is_empty()) {
         return Pick::Move { from: level, to, number: file.number, score };

@@ -136,3 +136,25 @@ fn levels_that_are_too_large_come_first() {
     };
     assert!(inputs.iter().all(|(level, _)| *level == 0), "{inputs:?}");
 }
+
+#[test]
+fn the_level_that_is_cheapest_to_empty_comes_first_until_level_0_is_urgent() {
+    // The levels below 0 are the same: 2 GB in the deepest level, and 1 GB above it, where 256 MiB are wanted.
+    let deeper = [
+        (5, "a", "m", 5_000_000, 0, 2),
+        (5, "n", "z", 5_000_000, 0, 2),
+        (6, "a", "m", 10_000_000, 0, 1),
+        (6, "n", "z", 10_000_000, 0, 1),
+    ];
+    let reason = |level0_files: usize, rows: u64| {
+        let level0 = std::iter::repeat_n((0, "a", "z", rows, 0, 3), level0_files);
+        let all: Vec<Described> = deeper.into_iter().chain(level0).collect();
+        match pick(&table(&all), &LevelOptions::default(), Version(9)) {
+            Pick::Merge { reason, to, score, .. } => (reason, to, score >= URGENT_SCORE),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(reason(4, 1000), (CompactionReason::LevelSize, 6, false));
+    assert_eq!(reason(4, 5_000_000), (CompactionReason::Level0, 5, false));
+    assert_eq!(reason(24, 1000), (CompactionReason::Level0, 5, true));
+}
