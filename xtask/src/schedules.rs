@@ -20,6 +20,7 @@ const SHUTTLE: Library = Library {
         "--package larch-pages --test shuttle",
         "--package larch-db --lib wal::sync::schedules",
         "--package larch-db --lib memtable::skip_list::schedules",
+        "--package larch-db --lib visible::schedules",
     ],
 };
 
@@ -28,6 +29,7 @@ const LOOM: Library = Library {
     tests: &[
         "--package larch-db --lib wal::sync::schedules",
         "--package larch-db --lib memtable::skip_list::schedules",
+        "--package larch-db --lib visible::schedules",
         "--release --package larch-pages --lib frame::tests",
     ],
 };

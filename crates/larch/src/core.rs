@@ -10,6 +10,7 @@ pub mod environment;
 pub mod handle;
 pub mod snapshots;
 pub mod views;
+pub mod visible;
 pub mod writes;
 
 use crate::background::{Background, BackgroundClose};
@@ -19,12 +20,13 @@ use crate::log::record::LogError;
 use crate::read::View;
 use crate::warm::state;
 use crate::write::reserve::Reserve;
-use crate::write::writer::{Unsynced, log_path};
+use crate::write::writer::{Unsynced, Writer, log_path};
 use environment::Environment;
 use os::Lock;
 use os::sync::Mutex;
 use sst::Version;
 use views::Views;
+use visible::Broken;
 use writes::Writes;
 
 /// An open database.
@@ -45,6 +47,8 @@ pub struct Core {
     pub closing: Mutex<Option<BackgroundClose>>,
 }
 
+const PANICKED: &str = "a write or background job panicked; its message is on standard error";
+
 /// Refuses writes when the thread that holds it panics. Otherwise writers could wait forever for background work that
 /// this thread no longer does, or meet a change of the log or the manifest that is half done.
 pub struct StopOnPanic<'a>(pub &'a Core);
@@ -52,9 +56,7 @@ pub struct StopOnPanic<'a>(pub &'a Core);
 impl Drop for StopOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.stop_writes(Error::WritesStopped(
-                "a write or background job panicked; its message is on standard error".to_owned(),
-            ));
+            self.0.stop_writes(Error::WritesStopped(PANICKED.to_owned()));
         }
     }
 }
@@ -94,6 +96,20 @@ impl Core {
     /// Refuses writes after a sync of the log has failed, and says what that means for the commits that waited for it.
     pub fn sync_failed(&self, cause: LogError) -> Error {
         self.stop_writes(Error::OutcomeUnknown { what: "the latest commits are durable", cause })
+    }
+
+    /// Waits until `writer`, which the caller has locked, has no commit that is still being applied.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::WritesStopped`] if a commit panicked.
+    pub fn wait_for_commits(&self, writer: &Writer) -> Result<()> {
+        self.views.visible_versions().wait(writer.last_version()).map_err(|broken| self.commit_broke(broken))
+    }
+
+    /// Refuses writes, because reads will not see a commit that is in the log.
+    pub fn commit_broke(&self, _: Broken) -> Error {
+        self.stop_writes(Error::WritesStopped(PANICKED.to_owned()))
     }
 
     /// Whether writes are taken.

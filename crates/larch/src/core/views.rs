@@ -5,6 +5,7 @@
 //! Thread safe. A reader takes the lock of the view for the time of one reference count.
 
 use super::snapshots::{PinnedVersion, Snapshots};
+use super::visible::Visible;
 use crate::manifest::{TableId, TableInfo};
 use crate::read::View;
 use crate::read::range::Ranges;
@@ -21,8 +22,8 @@ pub struct Views {
     /// The generation of the newest view. In a database opened read-only it never changes, because ranges go on in
     /// older files.
     generation: AtomicU64,
-    /// The newest version that reads may see.
-    visible: AtomicU64,
+    /// The newest version that reads may see, and the commits that come after it.
+    visible: Visible,
     /// Whether the database was opened read-only. Then reads see what is in files, and no later commits.
     is_read_only: bool,
     /// The versions that readers keep.
@@ -38,7 +39,7 @@ impl Views {
             generation: AtomicU64::new(view.generation),
             newest: RwLock::new(Arc::new(view)),
             replaced: Mutex::default(),
-            visible: AtomicU64::new(visible.0),
+            visible: Visible::new(visible),
             is_read_only,
             snapshots: Arc::default(),
             ranges: Arc::default(),
@@ -58,12 +59,17 @@ impl Views {
 
     /// Newest version that reads may see. A reader takes its view first: then every file in it is older.
     pub fn visible(&self) -> Version {
-        Version(self.visible.load(Ordering::Acquire))
+        self.visible.newest()
     }
 
-    /// Lets reads see up to `version`.
+    /// Lets reads see up to `version`, when no commit is being applied.
     pub fn publish(&self, version: Version) {
-        self.visible.store(version.0, Ordering::Release);
+        self.visible.set(version);
+    }
+
+    /// What commits go through to become visible.
+    pub fn visible_versions(&self) -> &Visible {
+        &self.visible
     }
 
     /// The versions that a reader may read at, ascending: the pinned ones, the newest, what a database opened read-only

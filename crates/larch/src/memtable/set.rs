@@ -23,6 +23,8 @@ pub struct MemSet {
     tables: OnceLock<Box<TableNode>>,
     /// The memory of the memtables outside the arena: of the tree and of range erases.
     other_bytes: AtomicU64,
+    /// What commits that are being applied are going to take, in bytes.
+    reserved_bytes: AtomicU64,
     /// The oldest version in any memtable.
     oldest: AtomicU64,
 }
@@ -43,6 +45,7 @@ impl MemSet {
             arena: Arc::new(Arena::new(memory)),
             tables: OnceLock::new(),
             other_bytes: AtomicU64::new(0),
+            reserved_bytes: AtomicU64::new(0),
             oldest: AtomicU64::new(u64::MAX),
         }
     }
@@ -97,9 +100,22 @@ impl MemSet {
         self.arena.bytes() + self.other_bytes.load(Ordering::Relaxed)
     }
 
-    /// The same without the memory that the arena has and that no row uses yet.
+    /// The same without the memory that the arena has and that no row uses yet, but with what is reserved.
     pub fn used_bytes(&self) -> u64 {
-        self.arena.used_bytes() + self.other_bytes.load(Ordering::Relaxed)
+        let outside = self.other_bytes.load(Ordering::Relaxed) + self.reserved_bytes.load(Ordering::Relaxed);
+        self.arena.used_bytes() + outside
+    }
+
+    /// Notes that a commit of `version` is going to be applied and takes about `bytes`. Commits are noted in the order of their
+    /// versions.
+    pub fn note_commit(&self, version: Version, bytes: u64) {
+        self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.oldest.fetch_min(version.0, Ordering::Relaxed);
+    }
+
+    /// Notes that a commit that was to take `bytes` is applied.
+    pub fn note_applied(&self, bytes: u64) {
+        self.reserved_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Notes that the range erases of a memtable took `before` bytes and take `now` bytes.
@@ -108,12 +124,7 @@ impl MemSet {
         self.other_bytes.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    /// Notes that rows of `version` are about to be added.
-    pub fn note_version(&self, version: Version) {
-        self.oldest.fetch_min(version.0, Ordering::Relaxed);
-    }
-
-    /// The oldest version in any memtable; the greatest possible version if there is none.
+    /// The oldest version that was noted; the greatest possible version if there is none.
     pub fn oldest(&self) -> Version {
         Version(self.oldest.load(Ordering::Relaxed))
     }

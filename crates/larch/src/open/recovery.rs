@@ -85,7 +85,8 @@ pub fn replay(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered> {
             }
             recovered.newest = version;
             recovered.commits += 1;
-            apply(&memory, version, &known_tables(ops, files));
+            memory.note_commit(version, 0);
+            apply(&memory, version, &known_tables(ops, files), 0);
             if memory.used_bytes() > core.env.options.write_buffer_bytes / 2 {
                 recovered.files.append(flush::write_files(core, &memory)?);
                 memory = MemSet::new(number, Arc::default());

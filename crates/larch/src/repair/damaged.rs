@@ -173,7 +173,8 @@ impl DamagedDatabase {
                 while let Some(commit) = reader.next_commit()? {
                     last = Some(commit.version);
                     report.commits += 1;
-                    apply(&self.memory, commit.version, commit.ops);
+                    self.memory.note_commit(commit.version, 0);
+                    apply(&self.memory, commit.version, commit.ops, 0);
                 }
                 Ok(())
             });

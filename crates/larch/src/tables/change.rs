@@ -59,10 +59,9 @@ impl<'c> TableChange<'c> {
 
     fn take(core: &'c Core, compacting: Option<MutexGuard<'c, ()>>) -> Result<Self> {
         let writer = core.writes.writer.lock();
-        if writer.is_none() {
-            return Err(Error::ReadOnly);
-        }
+        let open = writer.as_ref().ok_or(Error::ReadOnly)?;
         core.check_writable()?;
+        core.wait_for_commits(open)?;
         Ok(Self { core, writer, _compacting: compacting })
     }
 

@@ -1,11 +1,11 @@
 //! Commits a batch: it gets a version, a record in the log, rows in the memtables and, if the durability asks for one, a sync.
 //! It does not know how rows get into files.
 //!
-//! One short lock, the writer's, orders commits. Under it a batch gets its version, is appended to the log, applied and
-//! published, so that version order, log order and memory order are the same. The sync happens outside this lock and is shared
-//! by all commits that wait. Reads may see a commit before it is durable. But a thread that has read it and then commits
-//! something durable waits for a sync of everything before, because a log is synced as a whole, and is synced before the next
-//! one begins.
+//! One short lock, the writer's, orders commits. Under it a batch gets its version and is appended to the log, so that version
+//! order and log order are the same. Without it the batch is applied to the memtables, beside other commits, and becomes
+//! visible once all older commits are (decision 48). The sync is shared by all commits that wait. Reads may see a commit before
+//! it is durable. But a thread that has read it and then commits something durable waits for a sync of everything before,
+//! because a log is synced as a whole, and is synced before the next one begins.
 //!
 //! Any thread may call it.
 
@@ -14,11 +14,13 @@ use super::log_job;
 use super::pace;
 use super::room::{self, Room, check_tables, memory_bytes, note_stall, rotate, wait_for_flushes};
 use super::stall::StalledCommit;
-use super::writer::{NotAppended, Unsynced};
+use super::writer::{NotAppended, Unsynced, apply};
+use crate::core::visible::Applying;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
 use crate::event::StallReason;
 use crate::manifest::TableInfo;
+use crate::memtable::set::MemSet;
 use crate::options::Durability;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
@@ -34,8 +36,9 @@ pub fn sync(core: &Core, durability: Durability) -> Result<Version> {
     let (unsynced, newest) = {
         let guard = core.writes.writer.lock();
         let writer = guard.as_ref().ok_or(Error::ReadOnly)?;
-        (writer.unsynced(), core.views.visible())
+        (writer.unsynced(), writer.last_version())
     };
+    core.views.visible_versions().wait(newest).map_err(|broken| core.commit_broke(broken))?;
     if durability == Durability::Synced {
         core.sync(unsynced)?;
     }
@@ -98,17 +101,37 @@ fn append(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<(Uns
     }
 }
 
+/// A commit that is in the log.
+struct Logged<'c> {
+    applying: Applying<'c>,
+    version: Version,
+    memory: Arc<MemSet>,
+    unsynced: Unsynced,
+}
+
 fn append_once(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<(Unsynced, Version)> {
     let bytes = memory_bytes(ops);
     // After a panic in here it is unknown what log and memtables hold of the commit.
     let _guard = StopOnPanic(core);
+    let Logged { applying, version, memory, unsynced } = log(core, ops, bytes, tables)?;
+    apply(&memory, version, ops, bytes);
+    applying.finish().map_err(|broken| core.commit_broke(broken))?;
+    Ok((unsynced, version))
+}
+
+/// Puts a commit into the log, once there is room for it.
+fn log<'c>(core: &'c Core, ops: &BatchOps, bytes: u64, tables: &[Arc<TableInfo>]) -> Result<Logged<'c>> {
     let mut stalled: Option<StalledCommit<'_>> = None;
     loop {
         let seen = core.background.progress_seen();
+        // Mostly it is still the newest one under the lock.
+        let mut view = core.views.newest();
         let mut guard = core.writes.writer.lock();
         let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
         core.check_writable()?;
-        let view = core.views.newest();
+        if view.generation != core.views.generation() {
+            view = core.views.newest();
+        }
         check_tables(core, &view, tables)?;
         if !core.writes.reserve.is_full() && !ops.is_erases_only() {
             // Otherwise puts would take the space that erases have freed.
@@ -135,15 +158,17 @@ fn append_once(core: &Core, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result
                 continue;
             }
         }
-        let version = writer.append(ops).map_err(|error| match error {
+        let visible = core.views.visible_versions();
+        visible.wait_for_slot(writer.next_version()).map_err(|broken| core.commit_broke(broken))?;
+        let version = writer.append(ops, bytes).map_err(|error| match error {
             NotAppended::Refused(error) => error.into(),
             NotAppended::SyncFailed(error) => core.sync_failed(error),
         })?;
         core.env.written.log.fetch_add(ops.bytes().len() as u64, Ordering::Relaxed);
         core.env.held.log.store(writer.buffer_bytes(), Ordering::Relaxed);
         log_job::appended(core, writer);
-        core.views.publish(version);
-        return Ok((writer.unsynced(), version));
+        let (memory, unsynced) = (writer.memory().clone(), writer.unsynced());
+        return Ok(Logged { applying: visible.begin(version), version, memory, unsynced });
     }
 }
 

@@ -123,7 +123,8 @@ pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
 }
 
 /// Freezes the memtables that take writes, and begins a new log with new memtables. It syncs the old log first, so that a sync
-/// of the new log is enough to make later commits durable.
+/// of the new log is enough to make later commits durable, and waits for the commits that are being applied: what is frozen does
+/// not change.
 ///
 /// # Errors
 ///
@@ -131,6 +132,7 @@ pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
 /// old log, because a crash may leave a new one that says where the old one ended.
 pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     core.sync(writer.unsynced())?;
+    core.wait_for_commits(writer)?;
     let (env, previous) = (&core.env, writer.end());
     let next = log_job::next_log(core, writer)?;
     let memory = Arc::new(MemSet::new(next.number(), core.env.held.rows.clone()));
@@ -190,6 +192,7 @@ pub fn wait_for_flushes(core: &Core) -> Result<()> {
 /// As [`rotate`] and [`wait_for_flushes`].
 pub fn table_to_files(core: &Core, writer: &mut Writer, table: TableId) -> Result<()> {
     let has_rows = |memory: &Arc<MemSet>| memory.table(table).is_some_and(|memtable| !memtable.is_empty());
+    core.wait_for_commits(writer)?;
     if core.views.newest().memory.iter().any(has_rows) {
         if !writer.memory().is_empty() {
             rotate(core, writer)?;

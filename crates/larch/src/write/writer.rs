@@ -1,6 +1,7 @@
 //! The log and the memtables that take commits, and the next version. It knows no SSTs and no readers, and waits for nothing.
 //!
-//! One thread commits at a time, so that version order, log order and memory order are the same.
+//! One thread at a time puts a commit into the log, so that version order and log order are the same. Any number of threads applies
+//! commits to the memtables meanwhile.
 
 use super::batch::{BatchOps, Op};
 use crate::log::record::{EmptyLog, LogError, Previous};
@@ -119,12 +120,13 @@ impl Writer {
         Ok(Self { log, sync, memory, next_version, is_ended: false })
     }
 
-    /// Puts a commit into the log and then into the memtables, and returns its version. It is not durable yet.
+    /// Puts a commit into the log, reserves `bytes` of the memtables for it, and returns its version. The caller [applies](apply) it
+    /// to these memtables. It is not durable yet.
     ///
     /// # Errors
     ///
-    /// See [`NotAppended`]. Then neither the log nor the memtables have the commit.
-    pub fn append(&mut self, ops: &BatchOps) -> Result<Version, NotAppended> {
+    /// See [`NotAppended`]. Then the log does not have the commit.
+    pub fn append(&mut self, ops: &BatchOps, bytes: u64) -> Result<Version, NotAppended> {
         let version = self.next_version;
         if let Err(error) = self.log.append_commit(version, ops) {
             return Err(match self.log.file().check() {
@@ -132,7 +134,7 @@ impl Writer {
                 Err(failed_sync) => NotAppended::SyncFailed(failed_sync),
             });
         }
-        apply(&self.memory, version, ops);
+        self.memory.note_commit(version, bytes);
         self.take_version();
         Ok(version)
     }
@@ -150,6 +152,11 @@ impl Writer {
     /// The version of the next commit.
     pub fn next_version(&self) -> Version {
         self.next_version
+    }
+
+    /// The version of the last commit.
+    pub fn last_version(&self) -> Version {
+        Version(self.next_version.0 - 1)
     }
 
     /// Uses up the next version. A change that does not go through the log calls it once it is installed.
@@ -196,9 +203,8 @@ impl Writer {
     }
 }
 
-/// Puts a commit into memtables.
-pub fn apply(memory: &MemSet, version: Version, ops: &BatchOps) {
-    memory.note_version(version);
+/// Puts a commit into memtables, which were given `bytes` as its memory when it was noted.
+pub fn apply(memory: &MemSet, version: Version, ops: &BatchOps, bytes: u64) {
     let mut last: Option<(TableId, &Memtable, Rows<'_>)> = None;
     for (table, op) in ops.iter() {
         let table = TableId(table);
@@ -215,6 +221,7 @@ pub fn apply(memory: &MemSet, version: Version, ops: &BatchOps) {
             Op::RangeErase { start, end } => memory.note_range_erases(memtable.remove_range(start, end, version)),
         }
     }
+    memory.note_applied(bytes);
 }
 
 #[cfg(test)]
