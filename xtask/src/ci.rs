@@ -18,7 +18,7 @@ struct Step {
 }
 
 /// Cheap steps first, so that a small mistake is told in seconds.
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     Step { name: "format", variable: None, arguments: "fmt --all --check" },
     Step { name: "tidy", variable: None, arguments: "x tidy" },
     Step { name: "clippy", variable: None, arguments: "clippy --workspace --all-targets -- -D warnings" },
@@ -30,6 +30,7 @@ const STEPS: [Step; 9] = [
         arguments: "doc --no-deps --workspace --lib",
     },
     Step { name: "benches and examples", variable: None, arguments: "build --workspace --benches --examples" },
+    Step { name: "instructions", variable: None, arguments: "x instructions" },
     Step { name: "packages", variable: None, arguments: "x package" },
     Step { name: "dependencies", variable: None, arguments: "x deny" },
     Step { name: "versions", variable: None, arguments: "x semver" },

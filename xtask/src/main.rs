@@ -8,9 +8,11 @@ mod compat;
 mod deny;
 mod fuzz;
 mod history;
+mod instructions;
 mod miri;
 mod nightly;
 mod package;
+mod packages;
 mod schedules;
 mod semver;
 mod sim;
@@ -40,6 +42,7 @@ The project's own commands.
   cargo x miri    the tests of unsafe code, interpreted by Miri
   cargo x shuttle what threads do together, under random schedules
   cargo x loom    the same of two threads and a little code, under all schedules
+  cargo x instructions  the instructions of hot paths beside those that are expected; --write expects those of now
   cargo x bench   what things cost, beside the goals: cargo x bench index [--quick] [--json FILE], and `larch bench …` as
                   cargo x bench [--with rocksdb,fjall,redb,lmdb,sqlite|all] …; --with … --check tests those stores
   cargo x compat  the program of a release and that of this tree open what the other wrote: cargo x compat [RELEASE]
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         ["tsan", arguments @ ..] => stress::tsan(&root(), arguments),
         ["fuzz", arguments @ ..] => fuzz::run(&root(), arguments),
         ["compat", arguments @ ..] => compat::run(&root(), arguments),
+        ["instructions", arguments @ ..] => instructions::run(&root(), arguments),
         ["bench", arguments @ ..] => bench::run(&root(), arguments),
         ["miri"] => miri::run(&root()),
         ["shuttle"] => schedules::shuttle(&root()),

@@ -1,6 +1,7 @@
 //! `cargo x test`: brings what the tests need of the machine, and runs them. Besides Rust that is a PostgreSQL server, which
 //! the tests of its store start in a directory of their own.
 
+use crate::packages;
 use std::env;
 use std::fs;
 use std::path::Path;
@@ -11,7 +12,7 @@ const DEBIAN: &str = "/usr/lib/postgresql";
 
 /// Sets up what is missing, then runs all tests.
 pub fn run(root: &Path) -> ExitCode {
-    if let Err(why) = bring_postgres() {
+    if let Err(why) = packages::bring("postgresql", "PostgreSQL", has_postgres) {
         eprintln!("test: {why}");
         return ExitCode::FAILURE;
     }
@@ -26,36 +27,7 @@ pub fn run(root: &Path) -> ExitCode {
     }
 }
 
-/// Installs PostgreSQL where there is none and that is allowed.
-fn bring_postgres() -> Result<(), String> {
-    if has_postgres() {
-        return Ok(());
-    }
-    let hint = "PostgreSQL is missing; on Debian: sudo apt-get install postgresql";
-    if !is_root() || !is_in_path("apt-get") {
-        return Err(hint.to_owned());
-    }
-    println!("test: PostgreSQL is missing; apt-get installs it");
-    let apt = |arguments: &[&str]| {
-        let mut apt = Command::new("apt-get");
-        apt.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
-        apt.status().is_ok_and(|status| status.success())
-    };
-    if apt(&["update", "-q"]) && apt(&["install", "-y", "-q", "postgresql"]) && has_postgres() {
-        return Ok(());
-    }
-    Err(format!("apt-get did not install it. {hint}"))
-}
-
 fn has_postgres() -> bool {
     let versions = fs::read_dir(DEBIAN).into_iter().flatten().flatten();
-    is_in_path("postgres") || versions.into_iter().any(|version| version.path().join("bin/postgres").exists())
-}
-
-fn is_in_path(program: &str) -> bool {
-    env::split_paths(&env::var_os("PATH").unwrap_or_default()).any(|folder| folder.join(program).is_file())
-}
-
-fn is_root() -> bool {
-    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
+    packages::is_in_path("postgres") || versions.into_iter().any(|version| version.path().join("bin/postgres").exists())
 }

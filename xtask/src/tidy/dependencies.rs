@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// From the bottom up. A crate may depend on those before it, in its tests too: a test that needs more belongs higher.
 /// Benchmarks look at the engine from outside: they stand above it, and only the command line may run them. What they share
 /// with tests of every crate, `bench/kit`, knows no crate and stands below all.
-const ORDER: [&str; 21] = [
+const ORDER: [&str; 22] = [
     "bench/kit",
     "os",
     "pages",
@@ -16,6 +16,7 @@ const ORDER: [&str; 21] = [
     "larch",
     "testkit",
     "bench/index",
+    "bench/instructions",
     "bench/harness",
     "bench/ycsb",
     "bench/stores/larch",
