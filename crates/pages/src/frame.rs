@@ -578,7 +578,7 @@ impl PageRef {
         }
     }
 
-    /// The hints of the page, which are made when they are first wanted and there is room for them.
+    /// The hints of the page, which are made when they are first wanted, if the cache keeps the page and has room for them.
     #[inline]
     fn hints(&self) -> Option<&Hints> {
         let rest = self.rest();
@@ -587,6 +587,9 @@ impl PageRef {
 
     #[cold]
     fn make_hints<'r>(&self, rest: &'r Rest) -> Option<&'r Hints> {
+        if self.frame().word.load(Ordering::Relaxed) & CACHED == 0 {
+            return None;
+        }
         let bytes = hint_bytes(self.buffer_bytes(), self.kind());
         let charge = rest.charge.for_hints(bytes)?;
         let cells = (0..bytes as usize / size_of::<AtomicU64>()).map(|_| AtomicU64::new(0)).collect();

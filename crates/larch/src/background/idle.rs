@@ -52,8 +52,9 @@ impl IdleJob {
     /// Freezes memtables with many erased rows, and releases buffers that only writes need. Returns false if a lock is held: its
     /// holder may be waiting for background work, so this job must not wait for the lock.
     fn tidy_up(&self, core: &Core) -> bool {
-        let _guard = StopOnPanic(core);
         let Some(mut writer) = core.writes.writer.try_lock() else { return false };
+        // Dropped before the locks: a thread that waits for one sees that writes are refused.
+        let _guard = StopOnPanic(core);
         if let Some(writer) = writer.as_mut() {
             let next = writer.next_version().0;
             // If it fails nothing is lost: the next commit makes the log and the memtables that it needs.

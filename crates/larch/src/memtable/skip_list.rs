@@ -238,13 +238,20 @@ impl<'l> Inserter<'l> {
             levels = list.height.fetch_max(height, Ordering::Relaxed).max(height);
         }
         self.locate(&probe, levels);
+        let mut was_alone = true;
         for level in 0..height {
-            self.link(node, level, &probe);
+            was_alone &= self.link(node, level, &probe);
         }
         let after = self.splice[0].1;
         let is_new = after.is_none_or(|after| after.version() != content.version || after.key() != content.key);
-        for around in &mut self.splice[..height] {
-            around.0 = node;
+        if was_alone {
+            for around in &mut self.splice[..height] {
+                around.0 = node;
+            }
+        } else {
+            // Another thread inserted next to the place: on some levels its row is in the splice, and on others it is not.
+            // Then the levels do not lie within each other, which the next search relies on.
+            *self = list.inserter();
         }
         (node.memory_bytes(), is_new)
     }
@@ -266,10 +273,11 @@ impl<'l> Inserter<'l> {
         *height = levels.max(*height);
     }
 
-    /// Links the node on a level.
-    fn link(&mut self, node: Node<'l>, level: usize, probe: &Probe<'_>) {
+    /// Links the node on a level. Returns whether nothing was inserted next to it since it was located.
+    fn link(&mut self, node: Node<'l>, level: usize, probe: &Probe<'_>) -> bool {
         // SAFETY: the caller links a node up to its height.
         let own = unsafe { node.link(level) };
+        let mut was_alone = true;
         loop {
             let (before, after) = self.splice[level];
             let address = |node: Option<Node<'_>>| node.map_or(ptr::null_mut(), |node| node.address().as_ptr());
@@ -280,8 +288,9 @@ impl<'l> Inserter<'l> {
             let change =
                 link.compare_exchange(address(after), address(Some(node)), Ordering::Release, Ordering::Relaxed);
             if change.is_ok() {
-                return;
+                return was_alone;
             }
+            was_alone = false;
             self.splice[level] = walk((before, None), level, probe);
         }
     }
@@ -297,6 +306,26 @@ fn random_height(arena: &Arena) -> usize {
     bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^= bits >> 31;
     (1 + bits.trailing_zeros() as usize / 2).min(MAX_HEIGHT)
+}
+
+/// That each level is a part of the level below, in the same order, and that nodes are on as many levels as their height says.
+#[cfg(test)]
+fn check_levels(list: &SkipList) {
+    let level_nodes = |level: usize| {
+        let mut nodes = Vec::new();
+        let mut last = list.start();
+        while let Some(node) = next(last, level) {
+            nodes.push(node.address());
+            last = node;
+        }
+        nodes
+    };
+    let all = level_nodes(0);
+    for level in 0..MAX_HEIGHT {
+        // SAFETY: the addresses are those of nodes in the arena of the list.
+        let high = all.iter().filter(|&&address| unsafe { Node::at(address) }.height() > level);
+        assert_eq!(level_nodes(level), high.copied().collect::<Vec<_>>());
+    }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -186,13 +186,16 @@ fn interleaved<'a, 'v>(mut asked: &'a mut [Asked<'v>]) -> impl Iterator<Item = &
 
 /// Goes towards the rows that have not been found, with all keys together.
 fn approach<S: PageSource + ?Sized>(source: &S, asked: &mut [Asked<'_>], keys: &[impl AsRef<[u8]>]) {
-    let is_open = |asked: &&mut Asked<'_>| asked.answer.is_none();
-    for Asked { key, file, approach, .. } in asked.iter_mut().filter(is_open) {
-        *approach = file.sst.approach(source, keys[*key].as_ref());
-    }
-    for Asked { key, file, approach, .. } in asked.iter_mut().filter(is_open) {
-        file.sst.approach_row(source, keys[*key].as_ref(), approach);
-    }
+    let mut each_open = |act: fn(&S, &mut Asked<'_>, &[u8])| {
+        for files in asked.chunk_by_mut(|a, b| a.key == b.key) {
+            let undecided = files.iter_mut().take_while(|asked| matches!(asked.answer, None | Some(Answer::Silent)));
+            for asked in undecided.filter(|asked| asked.answer.is_none()) {
+                act(source, asked, keys[asked.key].as_ref());
+            }
+        }
+    };
+    each_open(|source, asked, key| asked.approach = asked.file.sst.approach(source, key));
+    each_open(|source, asked, key| asked.file.sst.approach_row(source, key, &mut asked.approach));
 }
 
 /// Asks all files that have not answered about a key, up to the first file that decides. A composite step.
@@ -203,7 +206,7 @@ fn ask_files<S: PageSource + ?Sized>(
     key: &[u8],
 ) -> Result<(), Stop> {
     let (mut missing, key) = (false, SoughtKey::new(key));
-    for Asked { file, answer, approach, .. } in files {
+    for Asked { file, answer, approach, .. } in files.iter_mut() {
         if answer.is_none() {
             match ask_file(source, table, file, &key, std::mem::take(approach)) {
                 Ok(said) => *answer = Some(said),
@@ -215,6 +218,8 @@ fn ask_files<S: PageSource + ?Sized>(
             break;
         }
     }
+    // The step may end here and wait, and does not keep what it did not need.
+    files.iter_mut().for_each(|asked| asked.approach = Approach::default());
     if missing { Err(Stop::Fault) } else { Ok(()) }
 }
 

@@ -21,6 +21,7 @@
 //! puts for which this rule would contradict the order.
 
 use crate::parts;
+use sst::MAX_KEY_BYTES;
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 
@@ -313,6 +314,7 @@ fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
     let table = u32::from_le_bytes([a, b, c, d]);
     let key = split_bytes(rest).ok_or("has a key that ends after the batch")?;
     let op = match kind {
+        PUT | ERASE if key.len() > MAX_KEY_BYTES => return Err("has a key that is too long"),
         PUT => Op::Put { key, value: split_bytes(rest).ok_or("has a value that ends after the batch")? },
         ERASE => Op::Erase { key },
         RANGE_ERASE => {

@@ -127,6 +127,8 @@ fn log<'c>(core: &'c Core, ops: &BatchOps, bytes: u64, tables: &[Arc<TableInfo>]
         // Mostly it is still the newest one under the lock.
         let mut view = core.views.newest();
         let mut guard = core.writes.writer.lock();
+        // Dropped before the lock: a thread that waits for the lock sees that writes are refused.
+        let _guard = StopOnPanic(core);
         let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
         core.check_writable()?;
         if view.generation != core.views.generation() {
@@ -139,7 +141,11 @@ fn log<'c>(core: &'c Core, ops: &BatchOps, bytes: u64, tables: &[Arc<TableInfo>]
         }
         match room::room(core, &view, writer, bytes) {
             Room::Here => {}
-            Room::AfterRotation => rotate(core, writer)?,
+            Room::AfterRotation => {
+                rotate(core, writer)?;
+                // What was frozen may leave too little of the write buffer for this commit.
+                continue;
+            }
             Room::AfterFlush => {
                 drop(guard);
                 if let Some(cause) = core.background.troubles.flush_cause() {

@@ -110,7 +110,10 @@ pub fn wait_for_level0(core: &Core, also: Option<TableId>) -> Result<()> {
 pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
     let buffer_bytes = core.env.options.write_buffer_bytes;
     let is_flushing = view.memory.len() > 1;
-    let limit = if is_flushing { view.left_bytes(buffer_bytes) } else { core.writes.fill.limit(buffer_bytes) };
+    let mut limit = core.writes.fill.limit(buffer_bytes);
+    if is_flushing {
+        limit = limit.min(view.left_bytes(buffer_bytes));
+    }
     if !writer.is_ended() && writer.memory().used_bytes() + bytes <= limit {
         Room::Here
     } else if is_flushing {

@@ -191,6 +191,10 @@ fn children_are_remembered_where_there_are_any_while_there_is_room() {
     data.set_hint(3, &child);
     assert_eq!(data.hint(3).number(), 0, "rows have no children");
     let node = paid_page(&frames, &budget, PageKind::Index);
+    let alone = budget.used();
+    node.set_hint(3, &child);
+    assert_eq!((node.hint(3).number(), budget.used()), (0, alone), "the cache does not keep it");
+    node.give_to_cache();
     assert_eq!(node.hint(3).number(), 0);
     node.set_hint(3, &child);
     assert_eq!((node.hint(3).number(), node.hint(4).number()), (child.number(), 0));
@@ -201,9 +205,14 @@ fn children_are_remembered_where_there_are_any_while_there_is_room() {
     let second = paid_page(&frames, &budget, PageKind::Index);
     let used = budget.used();
     assert!(used + hint_bytes > budget.limit());
+    second.give_to_cache();
     second.set_hint(3, &child);
     assert_eq!((second.hint(3).number(), budget.used()), (0, used));
+    let kept = [node.number(), second.number()];
     drop((data, node, second));
+    for number in kept {
+        assert!(frames.get(number).expect("it was made").evict().is_some());
+    }
     assert_eq!((budget.used(), budget.of_kind(PageKind::Index), budget.frames()), (0, 0, 0));
 }
 

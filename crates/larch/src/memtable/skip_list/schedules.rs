@@ -49,6 +49,7 @@ fn check(threads: u64, keys: &'static [&'static [u8]]) {
     assert!(check_rows(&list) > 0, "what was there stays");
     writers.into_iter().for_each(|writer| writer.join().expect("it does not panic"));
     assert_eq!(check_rows(&list), 1 + threads as usize * keys.len());
+    check_levels(&list);
 }
 
 #[cfg(shuttle)]

@@ -36,25 +36,6 @@ fn rows(list: &SkipList) -> Vec<(Vec<u8>, u64, Vec<u8>)> {
     rows
 }
 
-/// That each level is a part of the level below, in the same order, and that nodes are on as many levels as their height says.
-fn check_levels(list: &SkipList) {
-    let level_nodes = |level: usize| {
-        let mut nodes = Vec::new();
-        let mut last = list.start();
-        while let Some(node) = next(last, level) {
-            nodes.push(node.address());
-            last = node;
-        }
-        nodes
-    };
-    let all = level_nodes(0);
-    for level in 0..MAX_HEIGHT {
-        // SAFETY: the addresses are those of nodes in the arena of the list.
-        let high = all.iter().filter(|&&address| unsafe { Node::at(address) }.height() > level);
-        assert_eq!(level_nodes(level), high.copied().collect::<Vec<_>>());
-    }
-}
-
 #[test]
 fn rows_lie_as_in_a_sorted_map_however_they_are_inserted() {
     for seed in seeds(if cfg!(miri) { 3 } else { 200 }) {

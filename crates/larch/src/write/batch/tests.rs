@@ -95,6 +95,8 @@ fn bad_ops_are_refused_with_a_reason() {
     check_refused(1, b"\x80\x80\x80\x80\x80\x00", "has a key that ends after the batch");
     check_refused(1, b"\xff\xff\xff\xff\x7fa", "has a key that ends after the batch");
     check_refused(0, b"\x01a\x01", "has a value that ends after the batch");
+    let long = [&b"\x80\x80\x40"[..], &vec![b'k'; 1 << 20]].concat();
+    check_refused(1, &long, "has a key that is too long");
     check_refused(3, b"\x01a\x80", "has a range end that ends after the batch");
 }
 
