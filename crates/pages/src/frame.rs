@@ -85,7 +85,7 @@ pub(crate) struct Frame {
     rest: NonNull<RestCell>,
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Frame>() == 64, "a reader takes one line of memory to reach a page");
 
 // SAFETY: `face` and `rest` are reached only through a pin of a live frame, for reading, or, alone, by the thread that
