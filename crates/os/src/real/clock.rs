@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The longest pause that is spent on the processor. A sleep takes about 55 us more than it was asked for.
-const LONGEST_SPIN: Duration = Duration::from_micros(20);
+pub(super) const LONGEST_SPIN: Duration = Duration::from_micros(20);
 
 /// The system's clocks; monotonic time starts when this is made.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,6 @@
 //! What the real machine promises. The files are in the system's temporary directory.
 
+use super::clock::LONGEST_SPIN;
 use super::{RealClock, RealDisk, RealRandom};
 use crate::sync::Arc;
 use crate::{Access, BLOCK_BYTES, Buffer, Clock, Disk, File, Machine, Random};
@@ -245,6 +246,17 @@ fn the_clock_does_not_go_back() {
     clock.sleep(Duration::ZERO);
     assert!(clock.now() >= before);
     assert!(clock.wall() > Duration::from_secs(1_577_836_800), "later than 2020");
+}
+
+#[test]
+fn a_pause_is_never_shorter_than_it_was_asked_for() {
+    let clock = RealClock::new();
+    // The first is spent on the processor, the second is a sleep.
+    for time in [LONGEST_SPIN, LONGEST_SPIN + Duration::from_nanos(1)] {
+        let before = clock.now();
+        clock.pause(time);
+        assert!(clock.now() - before >= time, "{time:?}");
+    }
 }
 
 #[test]

@@ -457,7 +457,8 @@ fn time_moves_by_sleeping_and_advancing_only() {
     let clock = SimClock::new();
     let (now, wall) = (clock.now(), clock.wall());
     assert_eq!(clock.now(), now);
-    clock.sleep(Duration::from_millis(5));
+    clock.sleep(Duration::from_millis(3));
+    clock.pause(Duration::from_millis(2));
     clock.advance(Duration::from_millis(7));
     assert_eq!(clock.now() - now, Duration::from_millis(12));
     assert_eq!(clock.wall() - wall, Duration::from_millis(12));
