@@ -54,6 +54,11 @@ impl Summary {
         Self(bits << zone)
     }
 
+    /// What it says of a zone.
+    fn of_zone(self, zone: usize) -> Self {
+        Self(self.0 & (1 | 1 << ZONES | 1 << (2 * ZONES)) << zone)
+    }
+
     /// Whether a key that is found changes nothing: as long as every key is, none is counted.
     #[inline]
     pub fn is_all_found(self) -> bool {
@@ -201,11 +206,12 @@ impl FilterUse {
     pub(super) fn count(&self, zone: usize, change: impl Fn(Looks) -> Looks) {
         let before = self.of(zone);
         let after = change(before);
-        if after == before {
-            return;
+        if after != before {
+            self.zones[zone].store(after.word(), Ordering::Relaxed);
         }
-        self.zones[zone].store(after.word(), Ordering::Relaxed);
-        let (Summary(had), Summary(has)) = (Summary::of(before, zone), Summary::of(after, zone));
+        // Compared with what the summary says and not with what it should have said before: two threads that count at the same
+        // time may leave it wrong, and then the next one puts it right.
+        let (Summary(had), Summary(has)) = (self.summary().of_zone(zone), Summary::of(after, zone));
         if had & !has != 0 {
             self.summary.fetch_and(!(had & !has), Ordering::Relaxed);
         }

@@ -76,8 +76,14 @@ impl Slot {
         }
         let Write::Waiting(full) = std::mem::replace(&mut *write, Write::UnderWay) else { return };
         drop(write);
+        let guard = EndOnPanic(self);
         let outcome = full.write_to(&*self.file);
-        *self.write.lock() = Write::Ended(full.buffer, outcome);
+        std::mem::forget(guard);
+        self.end(Write::Ended(full.buffer, outcome));
+    }
+
+    fn end(&self, write: Write) {
+        *self.write.lock() = write;
         self.ended.notify_one();
     }
 
@@ -92,12 +98,21 @@ impl Slot {
             Write::None | Write::UnderWay => Ok(None),
             Write::Waiting(full) => full.write_to(&*self.file).map(|()| Some(full.buffer)),
             Write::Ended(buffer, outcome) => outcome.map(|()| Some(buffer)),
-            Write::Failed => Err(io::Error::other("a write before it failed")),
+            Write::Failed => Err(io::Error::other("a write before it failed or panicked")),
         };
         if outcome.is_err() {
             *self.write.lock() = Write::Failed;
         }
         outcome
+    }
+}
+
+/// Ends a write that panics: the caller does not wait for it for ever.
+struct EndOnPanic<'s>(&'s Slot);
+
+impl Drop for EndOnPanic<'_> {
+    fn drop(&mut self) {
+        self.0.end(Write::Failed);
     }
 }
 

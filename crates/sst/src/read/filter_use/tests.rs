@@ -98,3 +98,16 @@ fn the_summary_says_what_the_zones_do() {
     assert!(summary().is_all_found() && !summary().asks_first() && !summary().is_all_denied(&tree(1)));
     (0..3).for_each(|zone| assert_eq!(summary(), Summary::of(filter_use.of(zone), zone)));
 }
+
+#[test]
+fn a_summary_that_two_threads_left_wrong_is_put_right_by_the_next_look_up() {
+    for wrong in [0, u64::MAX] {
+        let filter_use = FilterUse::default();
+        (0..40).for_each(|_| filter_use.count(3, Looks::found_none));
+        let right = filter_use.summary();
+        assert!(right.asks_first() && !right.is_all_found());
+        filter_use.summary.store(wrong, Ordering::Relaxed);
+        filter_use.count(3, Looks::found_none);
+        assert_eq!(filter_use.summary().of_zone(3), right.of_zone(3));
+    }
+}

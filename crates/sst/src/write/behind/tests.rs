@@ -107,3 +107,14 @@ fn an_error_comes_back_and_nothing_is_written_after_it() {
         assert_eq!(written(&disk), []);
     }
 }
+
+#[test]
+fn a_write_that_panics_on_another_thread_ends_with_an_error() {
+    let later = Arc::new(Later::default());
+    let file = SimDisk::new(1).open(Path::new("f"), Access::Create).expect("it is new");
+    let behind = WritesBehind::new(later.clone(), file);
+    behind.begin(filled_with(1), 99, 0);
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| later.run()));
+    assert!(outcome.is_err(), "99 bytes of 8 cannot be written");
+    assert!(behind.finish().expect_err("nothing was written").to_string().contains("panicked"));
+}
