@@ -32,7 +32,6 @@ pub struct Path {
 /// Every path, in the order in which they run.
 pub const ALL: [Path; 13] = [
     Path { name: "get", operations: PROBES, run: |tables| get(&tables.one, ROWS, 0), repeats: true },
-    Path { name: "get, absent", operations: PROBES, run: |tables| get(&tables.one, ROWS, 1), repeats: true },
     Path {
         name: "get, four files",
         operations: PROBES,
@@ -42,6 +41,8 @@ pub const ALL: [Path; 13] = [
     Path { name: "multi_get of 16, a key", operations: PROBES / TOGETHER * TOGETHER, run: multi_get, repeats: true },
     Path { name: "scan of 50 rows", operations: PROBES, run: short_scans, repeats: true },
     Path { name: "full scan, a row", operations: ROWS, run: |tables| scan(&tables.one), repeats: true },
+    // After the other reads of this table: filters are asked where look-ups found nothing.
+    Path { name: "get, absent", operations: PROBES, run: |tables| get(&tables.one, ROWS, 1), repeats: true },
     Path {
         name: "full scan, four files, a row",
         operations: 4 * OVERLAPPING_ROWS,
@@ -95,6 +96,8 @@ pub fn run_all() -> Result<()> {
         db: db.clone(),
     };
     load(&tables.one)?;
+    // Its filter, too, which a machine without threads does not read by itself.
+    tables.one.warm(..)?;
     for part in 0..4 {
         for i in 0..OVERLAPPING_ROWS {
             tables.four.insert(key(4 * scattered(i, OVERLAPPING_ROWS) + part), value(i))?;
