@@ -16,7 +16,7 @@ fn it_does_what_stores_promise() {
 #[test]
 fn it_does_so_with_every_option() {
     check(
-        "?cache=4MiB&write_buffer=1MiB&durability=synced&compression=lz4&page=4KiB&index=both&filters=none,8&settle=compact",
+        "?cache=4MiB&write_buffer=1MiB&durability=synced&compression=lz4&page=4KiB&index=both&filters=none,12&settle=compact",
     );
 }
 
