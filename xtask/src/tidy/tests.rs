@@ -151,10 +151,10 @@ name = "drawer"
         dependencies::point_downward,
         &format!("{PACKAGES}{sst}"),
         "\
-crates/drawer/Cargo.toml:1: `crates/drawer` has no place in the order bench/kit < os < pages < sst < larch < testkit < bench/index < bench/harness < bench/ycsb < bench/stores/larch < bench/stores/postgres < bench/stores/rocksdb < bench/stores/fjall < bench/stores/redb < bench/stores/lmdb < bench/stores/sqlite < bench/cache < bench/suite < bench/experiments < cli < bench/engines
-crates/sst/Cargo.toml:6: `crates/sst` may not depend on `crates/larch`: the order is bench/kit < os < pages < sst < larch < testkit < bench/index < bench/harness < bench/ycsb < bench/stores/larch < bench/stores/postgres < bench/stores/rocksdb < bench/stores/fjall < bench/stores/redb < bench/stores/lmdb < bench/stores/sqlite < bench/cache < bench/suite < bench/experiments < cli < bench/engines
-crates/sst/Cargo.toml:9: `crates/sst` may not depend on `crates/larch`: the order is bench/kit < os < pages < sst < larch < testkit < bench/index < bench/harness < bench/ycsb < bench/stores/larch < bench/stores/postgres < bench/stores/rocksdb < bench/stores/fjall < bench/stores/redb < bench/stores/lmdb < bench/stores/sqlite < bench/cache < bench/suite < bench/experiments < cli < bench/engines
-crates/sst/Cargo.toml:11: `crates/sst` may not depend on `crates/larch`: the order is bench/kit < os < pages < sst < larch < testkit < bench/index < bench/harness < bench/ycsb < bench/stores/larch < bench/stores/postgres < bench/stores/rocksdb < bench/stores/fjall < bench/stores/redb < bench/stores/lmdb < bench/stores/sqlite < bench/cache < bench/suite < bench/experiments < cli < bench/engines",
+crates/drawer/Cargo.toml:1: `crates/drawer` has no place in the order bench/kit < os < pages < sst < larch < testkit < bench/index < bench/instructions < bench/harness < bench/ycsb < bench/stores/larch < bench/stores/postgres < bench/stores/rocksdb < bench/stores/fjall < bench/stores/redb < bench/stores/lmdb < bench/stores/sqlite < bench/cache < bench/suite < bench/experiments < cli < bench/engines
+crates/sst/Cargo.toml:6: `crates/sst` may not depend on `crates/larch`: the order is bench/kit < os < pages < sst < larch < testkit < bench/index < bench/instructions < bench/harness < bench/ycsb < bench/stores/larch < bench/stores/postgres < bench/stores/rocksdb < bench/stores/fjall < bench/stores/redb < bench/stores/lmdb < bench/stores/sqlite < bench/cache < bench/suite < bench/experiments < cli < bench/engines
+crates/sst/Cargo.toml:9: `crates/sst` may not depend on `crates/larch`: the order is bench/kit < os < pages < sst < larch < testkit < bench/index < bench/instructions < bench/harness < bench/ycsb < bench/stores/larch < bench/stores/postgres < bench/stores/rocksdb < bench/stores/fjall < bench/stores/redb < bench/stores/lmdb < bench/stores/sqlite < bench/cache < bench/suite < bench/experiments < cli < bench/engines
+crates/sst/Cargo.toml:11: `crates/sst` may not depend on `crates/larch`: the order is bench/kit < os < pages < sst < larch < testkit < bench/index < bench/instructions < bench/harness < bench/ycsb < bench/stores/larch < bench/stores/postgres < bench/stores/rocksdb < bench/stores/fjall < bench/stores/redb < bench/stores/lmdb < bench/stores/sqlite < bench/cache < bench/suite < bench/experiments < cli < bench/engines",
     );
 }
 
@@ -187,8 +187,8 @@ larch-bench-index = { path = "../bench/index" }
         dependencies::point_downward,
         &format!("{PACKAGES}{benchmarks}"),
         "\
-bench/unknown/Cargo.toml:1: `bench/unknown` has no place in the order bench/kit < os < pages < sst < larch < testkit < bench/index < bench/harness < bench/ycsb < bench/stores/larch < bench/stores/postgres < bench/stores/rocksdb < bench/stores/fjall < bench/stores/redb < bench/stores/lmdb < bench/stores/sqlite < bench/cache < bench/suite < bench/experiments < cli < bench/engines
-crates/larch/Cargo.toml:5: `crates/larch` may not depend on `bench/index`: the order is bench/kit < os < pages < sst < larch < testkit < bench/index < bench/harness < bench/ycsb < bench/stores/larch < bench/stores/postgres < bench/stores/rocksdb < bench/stores/fjall < bench/stores/redb < bench/stores/lmdb < bench/stores/sqlite < bench/cache < bench/suite < bench/experiments < cli < bench/engines",
+bench/unknown/Cargo.toml:1: `bench/unknown` has no place in the order bench/kit < os < pages < sst < larch < testkit < bench/index < bench/instructions < bench/harness < bench/ycsb < bench/stores/larch < bench/stores/postgres < bench/stores/rocksdb < bench/stores/fjall < bench/stores/redb < bench/stores/lmdb < bench/stores/sqlite < bench/cache < bench/suite < bench/experiments < cli < bench/engines
+crates/larch/Cargo.toml:5: `crates/larch` may not depend on `bench/index`: the order is bench/kit < os < pages < sst < larch < testkit < bench/index < bench/instructions < bench/harness < bench/ycsb < bench/stores/larch < bench/stores/postgres < bench/stores/rocksdb < bench/stores/fjall < bench/stores/redb < bench/stores/lmdb < bench/stores/sqlite < bench/cache < bench/suite < bench/experiments < cli < bench/engines",
     );
 }
 
