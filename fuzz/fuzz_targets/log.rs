@@ -1,7 +1,7 @@
 //! Any bytes as a log: a prefix of what was written, or an error that stays.
 #![no_main]
 
-use larch::fuzz::{BatchOps, HEADER_BYTES, LogKind, LogReader, LogWriter, RECORD_HEADER_BYTES, RecordReader};
+use larch::fuzz::{BatchOps, EmptyLog, HEADER_BYTES, LogKind, LogReader, LogWriter, RECORD_HEADER_BYTES, RecordReader};
 use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 use os::sim::SimDisk;
@@ -42,7 +42,8 @@ fuzz_target!(|bytes: &[u8]| {
 /// Commits as the database writes them; the bytes and the versions.
 fn written(input: &mut Input<'_>) -> (Vec<u8>, Vec<u64>) {
     let disk = SimDisk::new(0);
-    let mut log = LogWriter::create(&*disk, Path::new(PATH), LOG_ID, 1, None).expect("the disk works");
+    let empty = EmptyLog::create(&*disk, Path::new(PATH)).expect("the disk works");
+    let mut log = LogWriter::begin(empty, LOG_ID, 1, None).expect("the disk works");
     let mut versions = Vec::new();
     for version in 1..=input.below(6) as u64 {
         let mut ops = BatchOps::new();

@@ -6,8 +6,8 @@ use libfuzzer_sys::fuzz_target;
 use os::BLOCK_BYTES;
 use pages::Address;
 use sst::format::field;
-use sst::format::meta::Unknown;
 use sst::format::filter::FilterForm;
+use sst::format::meta::Unknown;
 use sst::{FilterTree, GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, Meta, Root, Totals, Tree, Version};
 
 const META_AT: usize = 32;
