@@ -139,7 +139,7 @@ fn value(i: u64) -> [u8; 100] {
     value
 }
 
-/// `rows` keys, made before anything is counted would be: they take a few instructions each.
+/// Imports [`ROWS`] rows in the order of their keys. Keys and values are made on the way, and their instructions count.
 fn load(table: &Table) -> Result<()> {
     let mut import = table.import()?;
     for i in 0..ROWS {
@@ -186,7 +186,7 @@ fn scan(table: &Table) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Inserts rows in batches of so many; the second time other rows.
+/// Inserts rows in batches of `together` rows. Single rows and batches have different keys.
 fn insert(tables: &Tables, together: u64) -> Result<u64> {
     let table = &tables.written;
     if together == 1 {

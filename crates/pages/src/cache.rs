@@ -58,8 +58,8 @@ const MAX_SHARDS: u64 = 16;
 /// Bytes of budget for which the table has a chain at first.
 const CHAIN_BYTES: u64 = 16 << 10;
 
-/// A cache that still fills has memory to spare until it is full. Readers that miss one page in some hundred, which is
-/// what is missing of their data in the end, hardly ever miss none in so many reads.
+/// A cache that still fills has memory to spare until it is full. Then about one read in some hundred misses a page. So it is
+/// very unlikely that this many reads in a row miss none.
 const QUIET_ASKS: u32 = 1024;
 
 /// A table is not made for more than this at first: a cache may be given more than it will ever use.

@@ -172,7 +172,7 @@ impl Chunk {
         if before + bytes > self.capacity {
             return None;
         }
-        // SAFETY: `before + bytes` is at most `capacity`, and so many bytes from `start` on are the buffer's.
+        // SAFETY: `before + bytes` is at most `capacity`, and the buffer has `capacity` bytes from `start` on.
         Some(unsafe { self.start.add(before) })
     }
 }

@@ -121,7 +121,8 @@ impl<'a> Node<'a> {
     /// The first eight bytes of the key.
     #[inline]
     pub(super) fn head(self) -> u64 {
-        // SAFETY: a key has room for so many bytes, and `write` has written them. They do not change while the arena lives.
+        // SAFETY: a node has room for a key of `HEAD_BYTES` or more, and `write` has written all of these bytes. They do not
+        // change while the arena lives.
         u64::from_be_bytes(unsafe { self.bytes().cast::<[u8; HEAD_BYTES]>().read() })
     }
 
@@ -152,8 +153,8 @@ impl<'a> Node<'a> {
     /// The key.
     #[inline]
     pub(super) fn key(self) -> &'a [u8] {
-        // SAFETY: so many bytes after the header are the key, which `write` has written, in the same piece. They do not change
-        // while the arena lives.
+        // SAFETY: the key has this length and lies behind the header, in the same piece; `write` has written it. It does not
+        // change while the arena lives.
         unsafe { slice::from_raw_parts(self.bytes(), self.key_bytes()) }
     }
 

@@ -24,7 +24,7 @@ enum ValueBytes {
 }
 
 /// Bytes of a value that are copied. A value that keeps a page changes three shared counters, and again when it is dropped,
-/// which takes longer than to copy so many bytes. With these a [`Value`] takes two lines of memory.
+/// which takes longer than copying this number of bytes. With these a [`Value`] takes two lines of memory.
 const SHORT_BYTES: usize = 126;
 
 const _: () = assert!(size_of::<Value>() == 128, "the length of a short value counts on it");

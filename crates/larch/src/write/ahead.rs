@@ -14,7 +14,7 @@ const MOST_STEP_BYTES: u64 = 8 << 20;
 /// The same for a small write buffer, as a part of it.
 const STEPS: u64 = 8;
 
-/// The log is made durable for the last time when the memtables are full but for one in so many parts.
+/// The last sync before a rotation is due when no more than this part of the room in the memtables is left: 16 stands for 1/16.
 const LAST_PART: u64 = 16;
 
 /// What is done ahead of the next rotation.

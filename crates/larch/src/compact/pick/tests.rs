@@ -85,7 +85,7 @@ fn a_file_of_erased_rows_goes_to_where_nothing_lies_below_and_there_they_go() {
     check(&[(6, "a", "m", 1000, 900, 5), (6, "n", "z", 5000, 0, 3)], 5, Some((vec![(6, 1)], 6)));
 }
 
-/// The targets of the levels from the base down, in MiB, of a table whose deepest level has so many MiB.
+/// The targets of the levels from the base down, in MiB, for a table whose deepest level has the given size in MiB.
 fn check_targets(mebibytes: u64, expected: &[u64]) {
     let rows = (mebibytes << 20) / 100;
     let (base, targets) = targets(&table(&[(6, "a", "z", rows, 0, 1)]), &LevelOptions::default());

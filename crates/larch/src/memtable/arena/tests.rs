@@ -14,7 +14,7 @@ fn fill(arena: &Arena, pieces: usize, mark: u8, random: &mut StdRng) -> Vec<(Non
         let bytes = if random.random_bool(0.02) { random.random_range(1..9000) } else { random.random_range(1..300) };
         let piece = arena.allocate(bytes);
         assert_eq!(piece.as_ptr() as usize % ALIGNMENT, 0);
-        // SAFETY: the piece has so many bytes and belongs to this thread.
+        // SAFETY: the piece has this length and belongs to this thread.
         unsafe { piece.write_bytes(mark, bytes) };
         (piece, bytes)
     });

@@ -61,7 +61,7 @@ impl Model {
         self.files.insert(self.last_number, (first, rows));
     }
 
-    /// Flushes so many writes of random keys, and compacts until nothing is left to do.
+    /// Flushes the given number of writes of random keys, and compacts until no compaction is due.
     fn write(&mut self, writes: f64) {
         let rows = self.keys * (1.0 - (-writes / (self.keys * CELLS as f64)).exp());
         self.flushed_bytes += rows * ROW_BYTES * CELLS as f64;
