@@ -27,8 +27,15 @@ const DATA: &str = "data";
 #[derive(Debug)]
 pub struct Directory {
     data: PathBuf,
-    /// Locked as long as it is open.
-    _note: File,
+    /// Locked until the store is closed.
+    note: File,
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // A program that is being started elsewhere in this process may have inherited the descriptor for a moment.
+        self.note.unlock().ok();
+    }
 }
 
 impl Directory {
@@ -53,7 +60,7 @@ impl Directory {
             let mut note = File::create_new(&path).map_err(|error| failure(&error, "make", &path))?;
             lock(&note, place)?;
             note.write_all(wanted.as_bytes()).map_err(|error| failure(&error, "write", &path))?;
-            return Ok(Self { data, _note: note });
+            return Ok(Self { data, note });
         };
 
         lock(&note, place)?;
@@ -87,7 +94,7 @@ impl Directory {
             );
             return Err(Failure::session("other_options", text));
         }
-        Ok(Self { data, _note: note })
+        Ok(Self { data, note })
     }
 
     /// Where the engine may do as it likes. It is there.

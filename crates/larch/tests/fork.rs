@@ -6,6 +6,7 @@
 use larch::{Database, Error};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
+use std::io::Read;
 
 #[test]
 fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
@@ -44,4 +45,27 @@ fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
     let keys: Vec<_> =
         db.table("t").expect("it is there").iter().map(|row| row.expect("it reads").0.to_vec()).collect();
     assert_eq!(keys, [b"a", b"b", b"d"]);
+}
+
+#[test]
+fn a_forked_child_that_stays_does_not_keep_the_database_locked() {
+    let directory = tempfile::tempdir().expect("the system has room");
+    let db = Database::open(&directory).expect("it opens");
+    let (mut end, stay) = std::io::pipe().expect("the system has room");
+    // SAFETY: until it exits the child only reads from a pipe.
+    match unsafe { fork() }.expect("the system forks") {
+        ForkResult::Child => {
+            drop(stay);
+            end.read_to_end(&mut Vec::new()).ok();
+            // SAFETY: nothing of the parent's is to run at the end of the child.
+            unsafe { nix::libc::_exit(0) }
+        }
+        ForkResult::Parent { child } => {
+            drop(db);
+            let again = Database::open(&directory);
+            drop(stay);
+            assert_eq!(waitpid(child, None).expect("it is our child"), WaitStatus::Exited(child, 0));
+            again.expect("the parent has closed it");
+        }
+    }
 }

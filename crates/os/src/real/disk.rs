@@ -2,6 +2,7 @@
 
 use super::file::RealFile;
 use crate::failure::cannot;
+use crate::process::ProcessOrigin;
 use crate::sync::Arc;
 use crate::{Access, DirectoryEntry, Disk, File, Lock};
 use std::fs::{self, OpenOptions, TryLockError};
@@ -86,7 +87,7 @@ impl Disk for RealDisk {
         let failed = |error| cannot("lock", path, error);
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
         match file.try_lock() {
-            Ok(()) => Ok(Box::new(RealLock { _file: file })),
+            Ok(()) => Ok(Box::new(RealLock { file, origin: ProcessOrigin::here() })),
             Err(TryLockError::WouldBlock) => {
                 Err(failed(io::Error::new(io::ErrorKind::WouldBlock, "another process has it open")))
             }
@@ -100,10 +101,21 @@ fn or_here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-/// A locked file (flock). The lock belongs to the open descriptor: closing it, or the end of the process, releases it.
+/// A locked file (flock). The lock belongs to the open file, which a child process shares from its fork until it ends or runs
+/// another program. So the process that took the lock releases it, and does not leave that to the last descriptor.
 #[derive(Debug)]
 struct RealLock {
-    _file: fs::File,
+    file: fs::File,
+    origin: ProcessOrigin,
 }
 
 impl Lock for RealLock {}
+
+impl Drop for RealLock {
+    fn drop(&mut self) {
+        if self.origin.is_here() {
+            // If it cannot be released here, it is when the last descriptor is closed.
+            self.file.unlock().ok();
+        }
+    }
+}
