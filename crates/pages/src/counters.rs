@@ -1,7 +1,7 @@
 //! What sessions did: hits, faults, bytes and rounds, by reason and kind of page. It does not know why.
 //!
-//! Thread safe. Sessions count for themselves and add up here at each round, at least every few hundred hits, and when
-//! they are dropped, so that a hit shares no cache line with other threads. All counters only grow.
+//! Thread safe. A session counts its hits for itself, and adds them up here at each round, at least every few dozen hits, and
+//! when it is dropped, so that a hit shares no cache line with other threads. All counters only grow.
 
 use crate::PageKind;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -81,13 +81,24 @@ impl Pages {
     }
 }
 
-/// What one session counted and has not added to the totals yet.
-#[derive(Debug, Default)]
-pub(crate) struct SessionTally {
-    pub pages: [Pages; KINDS],
-    pub rounds: u64,
-    /// Hits in `pages`, to know when to add up.
-    pub hits: u32,
+/// Hits of one session that it has not added to the totals yet, [`HIT_BITS`] bits for each kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HitTally(u64);
+
+/// Bits of the hits of one kind in a tally.
+const HIT_BITS: usize = 6;
+const MAX_HITS: u64 = (1 << HIT_BITS) - 1;
+
+const _: () = assert!(KINDS * HIT_BITS <= 64, "every kind has its bits");
+
+impl HitTally {
+    /// Counts a hit. True if the tally must be added to the totals before the next one.
+    #[inline]
+    pub fn count(&mut self, kind: PageKind) -> bool {
+        let at = kind.index() * HIT_BITS;
+        self.0 += 1 << at;
+        self.0 >> at & MAX_HITS == MAX_HITS
+    }
 }
 
 /// The totals at one moment. Counters are read one after the other: sums may be apart by what happened meanwhile.
@@ -98,20 +109,29 @@ pub struct CounterSnapshot {
 }
 
 impl Counters {
-    /// Adds what a session counted and sets it back to nothing.
-    pub(crate) fn add(&self, reason: Reason, tally: &mut SessionTally) {
-        let add = |total: &AtomicU64, more: u64| {
-            if more > 0 {
-                total.fetch_add(more, Ordering::Relaxed);
-            }
-        };
-        for (cell, pages) in self.cells[reason as usize].iter().zip(&tally.pages) {
-            add(&cell.hits, pages.hits);
-            add(&cell.faults, pages.faults);
-            add(&cell.read_bytes, pages.read_bytes);
+    /// Adds the hits of a session, and sets its tally back to nothing.
+    #[inline]
+    pub(crate) fn add_hits(&self, reason: Reason, tally: &mut HitTally) {
+        let mut left = std::mem::take(tally).0;
+        while left != 0 {
+            let kind = left.trailing_zeros() as usize / HIT_BITS;
+            let at = kind * HIT_BITS;
+            let hits = left >> at & MAX_HITS;
+            self.cells[reason as usize][kind].hits.fetch_add(hits, Ordering::Relaxed);
+            left &= !(MAX_HITS << at);
         }
-        add(&self.rounds[reason as usize], tally.rounds);
-        *tally = SessionTally::default();
+    }
+
+    /// Counts a page that is read from disk, and its stored bytes.
+    pub(crate) fn add_read(&self, reason: Reason, kind: PageKind, bytes: u32) {
+        let cell = &self.cells[reason as usize][kind.index()];
+        cell.faults.fetch_add(1, Ordering::Relaxed);
+        cell.read_bytes.fetch_add(bytes.into(), Ordering::Relaxed);
+    }
+
+    /// Counts a round that has to wait.
+    pub(crate) fn add_round(&self, reason: Reason) {
+        self.rounds[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// The totals now.

@@ -6,7 +6,8 @@
 //!   that find no room may take its pins away, see `cache/parked.rs`; then its step begins anew when it is polled.
 //! * A hit in the cache is not pinned by the session, only by the [`PageRef`] it returns. Should it be evicted before
 //!   the next run of the step, it faults there and is pinned then.
-//! * A hit takes no lock and allocates nothing.
+//! * A hit takes no lock and allocates nothing. What a session needs for misses it makes at the first one, so that a read that
+//!   finds everything in memory opens a session for a few stores.
 //! * What is being read lands by itself, in the cache or in its flight. A session that goes away waits for nothing.
 //! * Where reads are made by others, what is asked for ahead is begun when the step is done, and waited for only when it is
 //!   needed; where they are made on this thread, with the next fault.
@@ -34,12 +35,12 @@ use step::StepState;
 use crate::cache::claim::PageLookup;
 use crate::cache::flight::Demand;
 use crate::cache::key::PageKey;
-use crate::counters::SessionTally;
+use crate::counters::HitTally;
 use crate::notes::{Notebook, Notes};
 use crate::trace::How;
 use crate::{Address, PageAt, PageCache, PageKind, PageRef, PageSource, Reason, Result, Stop};
 use os::sync::Arc;
-use std::cell::{Cell, Ref, RefCell};
+use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::fmt;
 use std::task::{Context, Poll};
 
@@ -59,9 +60,6 @@ pub enum Waits {
 /// most a sixteenth of the budget, unless the caller says otherwise.
 const MAX_AHEAD_BYTES: u64 = 1 << 20;
 
-/// Hits counted before they are added to the cache's counters.
-const TALLY_HITS: u32 = 256;
-
 /// One reader of pages.
 pub struct Session {
     cache: Arc<PageCache>,
@@ -72,10 +70,9 @@ pub struct Session {
     waits: Cell<Waits>,
     /// Notes of what it was asked for, if it takes any.
     notebook: Option<Box<RefCell<Notebook>>>,
-    step: RefCell<StepState>,
-    rounds: Cell<u64>,
-    /// Pages read from disk, by kind.
-    reads: [Cell<u64>; PageKind::ALL.len()],
+    hits: Cell<HitTally>,
+    /// `None` until the first page is missing or asked for ahead.
+    step: RefCell<Option<Box<StepState>>>,
 }
 
 impl Session {
@@ -89,10 +86,21 @@ impl Session {
             own_memory: None,
             waits: Cell::default(),
             notebook: None,
+            hits: Cell::default(),
             step: RefCell::default(),
-            rounds: Cell::new(0),
-            reads: Default::default(),
         }
+    }
+
+    /// What the step in progress asked for and got.
+    fn step(&self) -> RefMut<'_, StepState> {
+        RefMut::map(self.step.borrow_mut(), |step| &mut **step.get_or_insert_default())
+    }
+
+    /// What the step got of the page, if anything was asked for since the session was opened.
+    #[inline]
+    fn of_step(&self, get: impl FnOnce(&mut StepState) -> Option<PageRef>) -> Option<PageRef> {
+        let step = &mut *self.step.borrow_mut();
+        step.as_mut().filter(|step| step.has_pages()).and_then(|step| get(step))
     }
 
     /// Lets a session that passes pages through keep `bytes` of those it read ahead.
@@ -140,17 +148,17 @@ impl Session {
 
     /// Rounds that had to wait for the disk, since the session was opened.
     pub fn rounds(&self) -> u64 {
-        self.rounds.get()
+        self.step.borrow().as_ref().map_or(0, |step| step.rounds)
     }
 
     /// Pages this session read from disk; not those it waited for while another session read them.
     pub fn page_reads(&self) -> u64 {
-        self.reads.iter().map(Cell::get).sum()
+        self.step.borrow().as_ref().map_or(0, |step| step.reads.iter().sum())
     }
 
     /// Of [`Session::page_reads`], those of one kind.
     pub fn reads_of(&self, kind: PageKind) -> u64 {
-        self.reads[kind.index()].get()
+        self.step.borrow().as_ref().map_or(0, |step| step.reads[kind.index()])
     }
 
     /// As [`PageSource::fetch`], for a caller that does not wait: while pages are on their way the answer is
@@ -164,7 +172,7 @@ impl Session {
     ///
     /// As [`PageSource::fetch`].
     pub fn poll_fetch(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
-        let step = &mut *self.step.borrow_mut();
+        let step = &mut *self.step();
         let round = match step.unpark(&self.cache) {
             Unparked::Stripped => return Poll::Ready(Ok(())),
             Unparked::Whole(Some(round)) => round,
@@ -228,11 +236,8 @@ impl Session {
             return BegunRound::HeldUp;
         };
         for read in &round.reads {
-            let pages = &mut step.tally.pages[read.kind.index()];
-            pages.faults += 1;
-            pages.read_bytes += u64::from(read.at.bytes);
-            let reads = &self.reads[read.kind.index()];
-            reads.set(reads.get() + 1);
+            self.cache.counters().add_read(self.reason, read.kind, read.at.bytes);
+            step.reads[read.kind.index()] += 1;
             if read.needed {
                 step.read.insert(read.key);
             }
@@ -246,10 +251,10 @@ impl Session {
             self.cache.note_miss();
         }
         if round.waits() {
-            self.rounds.set(self.rounds.get() + 1);
-            step.tally.rounds += 1;
+            self.cache.counters().add_round(self.reason);
+            step.rounds += 1;
         }
-        self.add_up(&mut step.tally);
+        self.add_up_hits();
         step.read_ahead.add_flights(round.ahead.drain(..));
         BegunRound::Round(round)
     }
@@ -286,7 +291,7 @@ impl Session {
 
     /// A page in the cache; counts the hit.
     #[inline]
-    fn find(&self, at: &PageAt<'_>, key: PageKey, tally: &mut SessionTally) -> Option<PageRef> {
+    fn find(&self, at: &PageAt<'_>, key: PageKey) -> Option<PageRef> {
         let warm = self.admit.admits(at.kind);
         let page = match at.parent {
             Some((parent, i)) => self.cache.find_child(parent, i, key, warm),
@@ -295,10 +300,11 @@ impl Session {
         if warm {
             self.cache.trace().note(self.reason, How::Hit, key, &at.address, at.kind);
         }
-        tally.pages[at.kind.index()].hits += 1;
-        tally.hits += 1;
-        if tally.hits == TALLY_HITS {
-            self.add_up(tally);
+        let mut hits = self.hits.get();
+        let is_full = hits.count(at.kind);
+        self.hits.set(hits);
+        if is_full {
+            self.add_up_hits();
         }
         Some(page)
     }
@@ -310,9 +316,9 @@ impl Session {
         }
     }
 
-    #[cold]
-    fn add_up(&self, tally: &mut SessionTally) {
-        self.cache.counters().add(self.reason, tally);
+    fn add_up_hits(&self) {
+        let mut hits = self.hits.take();
+        self.cache.counters().add_hits(self.reason, &mut hits);
     }
 }
 
@@ -321,13 +327,11 @@ impl Session {
     #[inline]
     fn need(&self, at: &PageAt<'_>) -> Result<PageRef, Stop> {
         let key = at.key();
-        let step = &mut *self.step.borrow_mut();
-        let pinned = if step.has_pages() { step.pinned(key) } else { None };
-        let page = match pinned {
+        let page = match self.of_step(|step| step.pinned(key)) {
             Some(page) => page,
-            None => match self.find(at, key, &mut step.tally) {
+            None => match self.find(at, key) {
                 Some(page) => page,
-                None => return Err(self.miss(at, step)),
+                None => return Err(self.miss(at)),
             },
         };
         if !at.is(&page) {
@@ -338,10 +342,11 @@ impl Session {
 
     /// Notes that the step needs a page that is not in memory.
     #[cold]
-    fn miss(&self, at: &PageAt<'_>, step: &mut StepState) -> Stop {
+    fn miss(&self, at: &PageAt<'_>) -> Stop {
         if let Err(error) = at.verify() {
             return error.into();
         }
+        let step = &mut *self.step();
         let time = step.read_ahead.tick();
         step.needed.push(self.request(at, time, true));
         Stop::Fault
@@ -351,11 +356,9 @@ impl Session {
     #[inline]
     fn look(&self, at: &PageAt<'_>) -> Option<PageRef> {
         let key = at.key();
-        let step = &mut *self.step.borrow_mut();
-        let known = if step.has_pages() { step.looked_at(key) } else { None };
-        let page = match known {
+        let page = match self.of_step(|step| step.looked_at(key)) {
             Some(page) => page,
-            None => self.find(at, key, &mut step.tally)?,
+            None => self.find(at, key)?,
         };
         at.is(&page).then_some(page)
     }
@@ -392,9 +395,7 @@ impl PageSource for Session {
 
     fn glance(&self, at: PageAt<'_>) -> Option<PageRef> {
         let key = at.key();
-        let step = &mut *self.step.borrow_mut();
-        let known = if step.has_pages() { step.glanced_at(key) } else { None };
-        let page = known.or_else(|| self.cache.find(key, false))?;
+        let page = self.of_step(|step| step.glanced_at(key)).or_else(|| self.cache.find(key, false))?;
         at.is(&page).then_some(page)
     }
 
@@ -403,13 +404,13 @@ impl PageSource for Session {
             return false;
         }
         let key = at.key();
-        let step = &mut *self.step.borrow_mut();
-        if step.pinned_or_ahead(key).is_some() || step.read_ahead.is_in_flight(key) {
+        if self.step.borrow().as_ref().is_some_and(|step| step.has_or_asked(key)) {
             return false;
         }
         if !matches!(self.cache.look(key, self.admit.admits(at.kind)), PageLookup::Missing) {
             return false;
         }
+        let step = &mut *self.step();
         let time = step.read_ahead.tick();
         step.read_ahead.hint(self.request(&at, time, false));
         if let Some(notebook) = &self.notebook {
@@ -434,7 +435,7 @@ impl PageSource for Session {
     }
 
     fn fetch(&self) -> Result<()> {
-        self.wait_for_round(&mut self.step.borrow_mut())?;
+        self.wait_for_round(&mut self.step())?;
         if let Some(notebook) = &self.notebook {
             notebook.borrow_mut().end_round();
         }
@@ -442,15 +443,16 @@ impl PageSource for Session {
     }
 
     fn take_read(&self, at: PageAt<'_>) -> bool {
-        let read = &mut self.step.borrow_mut().read;
-        !read.is_empty() && read.remove(&at.key())
+        self.step.borrow_mut().as_mut().is_some_and(|step| !step.read.is_empty() && step.read.remove(&at.key()))
     }
 
     /// Begins to read what was asked for ahead, unless the reader does not wait: then a later release does.
     fn release(&self) {
         let step = &mut *self.step.borrow_mut();
-        self.end_step(step);
-        if self.waits.get() == Waits::Now {
+        self.end_step(step.as_deref_mut());
+        if let Some(step) = step
+            && self.waits.get() == Waits::Now
+        {
             self.begin_ahead(step);
         }
     }
@@ -472,11 +474,11 @@ impl Session {
     }
 
     #[inline]
-    fn end_step(&self, step: &mut StepState) {
+    fn end_step(&self, step: Option<&mut StepState>) {
         if let Some(notebook) = &self.notebook {
             notebook.borrow_mut().end_step();
         }
-        if step.has_leftovers() {
+        if let Some(step) = step.filter(|step| step.has_leftovers()) {
             self.clear_step(step);
         }
     }
@@ -515,8 +517,8 @@ enum BegunRound {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.end_step(&mut self.step.borrow_mut());
-        self.cache.counters().add(self.reason, &mut self.step.get_mut().tally);
+        self.end_step(self.step.borrow_mut().as_deref_mut());
+        self.add_up_hits();
     }
 }
 
@@ -525,7 +527,7 @@ impl fmt::Debug for Session {
         f.debug_struct("Session")
             .field("reason", &self.reason)
             .field("admit", &self.admit)
-            .field("rounds", &self.rounds)
+            .field("rounds", &self.rounds())
             .field("page_reads", &self.page_reads())
             .finish_non_exhaustive()
     }

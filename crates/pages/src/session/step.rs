@@ -1,5 +1,5 @@
-//! What the step in progress asked for and got: its misses, its pins, and what it holds of the cache. It does not know how
-//! pages are read, nor why the step asks for them.
+//! What the step in progress asked for and got: its misses, its pins, and what it holds of the cache. A session has this from
+//! its first miss on. It does not know how pages are read, nor why the step asks for them.
 
 use super::ahead::ReadAhead;
 use super::parked::{Parcel, Parked, Unparked};
@@ -7,8 +7,7 @@ use super::request::Request;
 use super::round::Round;
 use crate::cache::budget::Turn;
 use crate::cache::key::{KeyHash, PageKey};
-use crate::counters::SessionTally;
-use crate::{PageCache, PageRef};
+use crate::{PageCache, PageKind, PageRef};
 use os::sync::Arc;
 use std::collections::HashSet;
 
@@ -34,7 +33,10 @@ pub(super) struct StepState {
     pub read_ahead: ReadAhead,
     /// The right to exceed the budget, from the round that needed it until the end of the step and of its reads.
     pub turn: Option<Arc<Turn>>,
-    pub tally: SessionTally,
+    /// Rounds that had to wait for the disk, since the session was opened.
+    pub rounds: u64,
+    /// Pages that the session read from disk, by kind.
+    pub reads: [u64; PageKind::ALL.len()],
 }
 
 impl StepState {
@@ -115,6 +117,11 @@ impl StepState {
             Ok(place) => Some(&self.pins[place].1),
             Err(_) => self.read_ahead.page(key),
         }
+    }
+
+    /// Whether the page was fetched for this step or read ahead, or is on its way.
+    pub fn has_or_asked(&self, key: PageKey) -> bool {
+        self.pinned_or_ahead(key).is_some() || self.read_ahead.is_in_flight(key)
     }
 
     /// Everything asked for since the last round, each page once, in the order of files and offsets.

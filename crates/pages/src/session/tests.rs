@@ -277,7 +277,7 @@ fn of_many_hints_the_newest_are_followed_and_the_others_forgotten() {
         let (cache, file) = setup(&numbered, 10 * PAGES as u64);
         let session = Session::new(&cache, Reason::Scan, Admit::Keep);
         assert!(hints.iter().all(|number| numbered.ahead(&session, &file, *number)), "none is in memory");
-        assert!(session.step.borrow().read_ahead.hints() <= 2 * MAX_HINTS);
+        assert!(session.step().read_ahead.hints() <= 2 * MAX_HINTS);
         session.fetch().expect("no faults of the disk");
         let brought: Vec<usize> = (0..PAGES).filter(|number| numbered.is_resident(&cache, &file, *number)).collect();
         assert!(brought == expected, "{} hints brought {} pages", hints.len(), brought.len());
@@ -413,7 +413,7 @@ fn hot_pages_survive_a_scan_that_passes_through() {
         all_of(&scan, &numbered, &file, &[number]).expect("no faults");
     }
     assert!((0..11).all(|number| numbered.is_resident(&cache, &file, number)));
-    assert_eq!(cache.usage().frames, 11 + scan.step.borrow().read_ahead.pages() as u64);
+    assert_eq!(cache.usage().frames, 11 + scan.step().read_ahead.pages() as u64);
     assert_eq!(scan.page_reads(), 489);
 }
 
