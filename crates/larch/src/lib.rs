@@ -74,6 +74,7 @@ mod files;
 pub mod fuzz;
 mod handle;
 mod inspect;
+mod key_head;
 mod log;
 mod manifest;
 mod memtable;

@@ -4,6 +4,7 @@
 pub mod db_file;
 pub mod edit;
 pub mod file_set;
+pub mod level_bounds;
 pub mod log;
 pub mod table_files;
 pub mod table_info;

@@ -12,7 +12,7 @@ use crate::handle::snapshot::Snapshot;
 use crate::handle::table::Table;
 use crate::manifest::{DbFile, TableFiles};
 use crate::read::level::files_between;
-use crate::read::point::{self, Answer, PointRead, ask_memtable, files_of};
+use crate::read::point::{self, Answer, PointRead, ask_memtable};
 use crate::read::range::RangeRows;
 use crate::read::view::TableView;
 use crate::read::{FoundRow, PartList, Reader};
@@ -250,7 +250,7 @@ impl Table {
             .memtables()
             .take_while(|memtable| std::mem::replace(&mut is_open, is_silent(&ask_memtable(memtable, at, key))))
             .count() as u64;
-        let known = Known::new(table, |files| files_of(files, key).map(|file| file.number).collect());
+        let known = Known::new(table, |files| files.files_with_key(key).map(|file| file.number).collect());
         let visited = session.notes().map_or(0, |notes| notes.files().len());
         // Sources are searched until one decides, so the last one visited has decided.
         let verdict = |i: usize| if i + 1 == visited { decided } else { Verdict::Nothing };

@@ -125,7 +125,7 @@ impl FileSet {
         if self.tables.contains_key(&id) || self.tables.named(name).is_some() {
             return Err(format!("table {}, {name:?}, is created twice", id.0).into());
         }
-        self.tables.insert(TableFiles { info, levels: Default::default() });
+        self.tables.insert(TableFiles::new(info));
         Ok(())
     }
 

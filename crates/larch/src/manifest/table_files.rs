@@ -1,8 +1,9 @@
 //! The files of a table, by level. It does not know other tables.
 
 use super::db_file::DbFile;
+use super::level_bounds::LevelBounds;
 use super::table_info::{LEVELS, TableInfo};
-use os::sync::Arc;
+use os::sync::{Arc, OnceLock};
 
 /// Files of one level, shared with cursors.
 pub type Level = Arc<Vec<Arc<DbFile>>>;
@@ -14,9 +15,16 @@ pub struct TableFiles {
     pub info: Arc<TableInfo>,
     /// Its levels.
     pub levels: [Level; LEVELS],
+    /// The bounds in the levels but level 0, made by the first read that needs them.
+    bounds: [OnceLock<Arc<LevelBounds>>; LEVELS],
 }
 
 impl TableFiles {
+    /// A table without files.
+    pub fn new(info: Arc<TableInfo>) -> Self {
+        Self { info, levels: Default::default(), bounds: Default::default() }
+    }
+
     /// All files with their levels, from level 0 down.
     pub fn files(&self) -> impl Iterator<Item = (usize, &Arc<DbFile>)> {
         self.levels.iter().enumerate().flat_map(|(level, files)| files.iter().map(move |file| (level, file)))
@@ -27,14 +35,27 @@ impl TableFiles {
         self.levels[level].iter().map(|file| file.sst.visible_bytes()).sum()
     }
 
+    /// The files that may hold `key` by their bounds, newest first.
+    pub fn files_with_key(&self, key: &[u8]) -> impl Iterator<Item = &Arc<DbFile>> {
+        let (level0, deeper) = self.levels.split_first().expect("a table has levels");
+        let deeper = deeper.iter().zip(&self.bounds[1..]).filter(|(files, _)| !files.is_empty());
+        let deeper = deeper.flat_map(move |(files, bounds)| {
+            let bounds = bounds.get_or_init(|| Arc::new(LevelBounds::of(files)));
+            files_with_key(&files[bounds.around(key)], key)
+        });
+        level0.iter().filter(move |file| file.may_contain(key)).chain(deeper)
+    }
+
     pub(super) fn level_mut(&mut self, level: u8) -> &mut Vec<Arc<DbFile>> {
-        Arc::make_mut(&mut self.levels[usize::from(level)])
+        let level = usize::from(level);
+        self.bounds[level].take();
+        Arc::make_mut(&mut self.levels[level])
     }
 }
 
 /// The files of `level` (not 0) that may hold `key` by their bounds: at most one, or several if bounds were cut to the same
 /// bytes.
-pub fn files_with_key<'a>(level: &'a [Arc<DbFile>], key: &[u8]) -> impl Iterator<Item = &'a Arc<DbFile>> {
+fn files_with_key<'a>(level: &'a [Arc<DbFile>], key: &[u8]) -> impl Iterator<Item = &'a Arc<DbFile>> + use<'a> {
     let start = level.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
     let end = level[start..].partition_point(|file| file.sst.bounds().low.as_slice() <= key);
     level[start..start + end].iter()

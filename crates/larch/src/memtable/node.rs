@@ -216,17 +216,3 @@ fn node_bytes(height: usize, key_bytes: usize, value_bytes: usize) -> usize {
 fn key_room(key_bytes: usize) -> usize {
     key_bytes.max(HEAD_BYTES)
 }
-
-/// The first eight bytes of a key as a number with the same order. A shorter key is filled with zeros, so keys with equal heads
-/// must still be compared.
-#[inline]
-pub(super) fn head(key: &[u8]) -> u64 {
-    match key.first_chunk() {
-        Some(bytes) => u64::from_be_bytes(*bytes),
-        None => {
-            let mut bytes = [0; 8];
-            bytes[..key.len()].copy_from_slice(key);
-            u64::from_be_bytes(bytes)
-        }
-    }
-}

@@ -23,7 +23,8 @@
 
 use super::MemRow;
 use super::arena::Arena;
-use super::node::{Content, Header, Link, MAX_HEIGHT, Node, head};
+use super::node::{Content, Header, Link, MAX_HEIGHT, Node};
+use crate::key_head::head;
 use os::sync::Arc;
 use os::sync::atomic::{AtomicUsize, Ordering};
 use sst::{RowKind, Version};

@@ -8,7 +8,7 @@
 
 use super::found::FoundRow;
 use super::part_list::PartList;
-use super::point::{Answer, ask_file, ask_memory, files_of};
+use super::point::{Answer, ask_file, ask_memory};
 use super::view::TableView;
 use super::{Parts, Value};
 use crate::error::Result;
@@ -116,7 +116,7 @@ impl<'v> KeyBatch<'v> {
         for (i, key) in keys.iter().take(MAX_BATCH_KEYS).enumerate() {
             let key = key.as_ref();
             let (row, files) = match ask_memory(table, key) {
-                Answer::Silent => (None, Some(files_of(files, key))),
+                Answer::Silent => (None, Some(files.files_with_key(key))),
                 Answer::Gone => (None, None),
                 Answer::Row(row) => (Some(row), None),
             };

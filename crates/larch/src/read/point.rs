@@ -7,7 +7,6 @@ use super::value::{Parts, Value};
 use super::view::TableView;
 use crate::error::Result;
 use crate::manifest::db_file::DbFile;
-use crate::manifest::table_files::{TableFiles, files_with_key};
 use crate::memtable::Memtable;
 use pages::{PageCache, PageSource, Stop, retry};
 use sst::{Approach, Row, RowKind, SoughtKey, Version};
@@ -47,7 +46,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
                 decided => return Ok(decided),
             }
         }
-        for file in files_of(self.table.files, self.key.bytes()).skip(self.silent - 1) {
+        for file in self.table.files.files_with_key(self.key.bytes()).skip(self.silent - 1) {
             match ask_file(source, self.table, file, &self.key, Approach::default())? {
                 Answer::Silent => {
                     self.silent += 1;
@@ -170,13 +169,6 @@ pub fn ask_memtable(memtable: &Memtable, at: Version, key: &[u8]) -> Answer<'sta
         None if cover.is_none() => Answer::Silent,
         _ => Answer::Gone,
     }
-}
-
-/// Files that may have the key, newest first.
-pub fn files_of<'v>(files: &'v TableFiles, key: &[u8]) -> impl Iterator<Item = &'v DbFile> {
-    let (level0, deeper) = files.levels.split_first().expect("a table has levels");
-    let level0 = level0.iter().filter(move |file| file.may_contain(key));
-    level0.chain(deeper.iter().flat_map(move |level| files_with_key(level, key))).map(|file| &**file)
 }
 
 /// What a file says, from where `approach` has stopped. A step.

@@ -3,6 +3,8 @@ use crate::files::leftovers::Leftovers;
 use crate::options::TableOptions;
 use os::Machine;
 use pages::PageCache;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use sst::Meta;
 
 /// What is known of a file without rows.
@@ -147,4 +149,47 @@ fn a_file_is_added_once() {
     assert_eq!(refusal(&[add_file(4, 0, 1), file.clone(), add_file(2, 0, 1)]), None);
     let why = "file 3 is in level 0 of table 1 already";
     assert_eq!(refusal(&[file.clone(), add_file(4, 0, 1), file]).as_deref(), Some(why));
+}
+
+/// Files whose bounds may be cut, may have no upper end, and may be the same; keys in and around them.
+#[test]
+fn the_files_that_may_hold_a_key_are_those_whose_bounds_have_it() {
+    let mut rng = StdRng::seed_from_u64(1);
+    for round in 0..300 {
+        let shared = vec![b'k'; [0, 3, 8, 70][rng.random_range(0..4)]];
+        let mut key = || {
+            let len = rng.random_range(0..14);
+            let tail = (0..len).map(|_| [0, b'a', b'b', 0xff][rng.random_range(0..4)]);
+            shared.iter().copied().chain(tail).collect::<Vec<u8>>()
+        };
+        let mut ends: Vec<Vec<u8>> = (0..2 * (round % 20)).map(|_| key()).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let keys: Vec<Vec<u8>> =
+            (0..40).map(|i| if i % 2 == 0 || ends.is_empty() { key() } else { ends[i % ends.len()].clone() }).collect();
+        let ends = ends.as_chunks::<2>().0;
+        let file = |(i, [first, last]): (usize, &[Vec<u8>; 2])| {
+            let mut bounds = KeyBounds::cut(first, last);
+            if i + 1 == ends.len() && round % 5 == 0 {
+                bounds.high = None;
+            }
+            Edit::AddFile(crate::manifest::NewFile {
+                table: TableId(1),
+                level: 1,
+                number: i as u64 + 1,
+                epoch: 1,
+                version_offset: 0,
+                meta: Meta { bounds, ..meta(1) },
+            })
+        };
+        let edits: Vec<Edit> = ends.iter().enumerate().map(file).collect();
+        let set = applied(&edits).expect("numbers grow");
+        let files = &set.tables[&TableId(1)];
+        for key in keys.iter().chain([&vec![], &vec![b'j'], &vec![b'l'], &vec![0xff; 9]]) {
+            let found: Vec<u64> = files.files_with_key(key).map(|file| file.number).collect();
+            let expected: Vec<u64> =
+                files.levels[1].iter().filter(|file| file.may_contain(key)).map(|file| file.number).collect();
+            assert_eq!(found, expected, "round {round}, key {}", key.escape_ascii());
+        }
+    }
 }

@@ -27,7 +27,7 @@ fn view(memtables: &[&str]) -> View {
     });
     let mut files = FileSet::default();
     let info = Arc::new(TableInfo { id: TABLE, name: "t".to_owned(), options: TableOptions::default(), since: 0 });
-    files.tables.insert(TableFiles { info, levels: Default::default() });
+    files.tables.insert(TableFiles::new(info));
     View { generation: 0, memory: memory.collect(), files: Arc::new(files) }
 }
 

@@ -1,0 +1,54 @@
+//! The bounds of the files of a level in the form in which a read of one key searches them: what all bounds have in common once,
+//! and the heads of the rest side by side, a few lines of memory for a level. The bounds themselves lie with each file, three
+//! pointers away. It does not know levels whose files overlap.
+
+use super::db_file::DbFile;
+use crate::key_head::head;
+use os::sync::Arc;
+use std::cmp::Ordering;
+use std::ops::Range;
+
+/// The bounds of the files of a level, in the order of the files.
+#[derive(Debug)]
+pub struct LevelBounds {
+    /// The first bytes of all bounds.
+    prefix: Box<[u8]>,
+    /// The head of each lower bound behind the prefix.
+    lows: Box<[u64]>,
+    /// The head of each upper bound behind the prefix; the greatest number where there is none.
+    highs: Box<[u64]>,
+}
+
+impl LevelBounds {
+    /// The bounds of `level`, whose files are in the order of their keys.
+    pub fn of(level: &[Arc<DbFile>]) -> Self {
+        let lows = || level.iter().map(|file| file.sst.bounds().low.as_slice());
+        let highs = || level.iter().map(|file| file.sst.bounds().high.as_deref());
+        // Bounds are in order, so what the least and the greatest have in common all have. An upper bound that was cut is greater
+        // than a lower bound after it that was cut at the same bytes.
+        let greatest = highs().flatten().next_back().max(lows().next_back()).unwrap_or_default();
+        let least = lows().next().unwrap_or_default();
+        let prefix = &least[..least.iter().zip(greatest).take_while(|(a, b)| a == b).count()];
+        let rest = |bound: &[u8]| head(&bound[prefix.len()..]);
+        Self {
+            lows: lows().map(rest).collect(),
+            highs: highs().map(|high| high.map_or(u64::MAX, rest)).collect(),
+            prefix: prefix.into(),
+        }
+    }
+
+    /// The places of the files that may hold `key`. Other files are among them where heads are equal.
+    #[inline]
+    pub fn around(&self, key: &[u8]) -> Range<usize> {
+        let shared = key.len().min(self.prefix.len());
+        let key_head = match key[..shared].cmp(&self.prefix[..shared]) {
+            Ordering::Equal if shared == self.prefix.len() => head(&key[shared..]),
+            Ordering::Less | Ordering::Equal => return 0..0,
+            // Greater than every bound that there is.
+            Ordering::Greater => u64::MAX,
+        };
+        let start = self.highs.partition_point(|high| *high < key_head);
+        let files = self.lows[start..].partition_point(|low| *low <= key_head);
+        start..start + files
+    }
+}
