@@ -32,10 +32,13 @@ pub(crate) enum Format {
     Manifest,
 }
 
+/// Features of SSTs that release 0.2 brought.
+const SST_0_2: u32 = sst::BLOCK_FILTER | sst::NODE_SAMPLES;
+
 /// Feature bits, and the first release that reads files with them.
 const FEATURES: &[(Format, u32, Release)] = &[
-    (Format::Sst, sst::FEATURES & !sst::BLOCK_FILTER, Release::V0_1),
-    (Format::Sst, sst::BLOCK_FILTER, Release::V0_2),
+    (Format::Sst, sst::FEATURES & !SST_0_2, Release::V0_1),
+    (Format::Sst, SST_0_2, Release::V0_2),
     (Format::Manifest, crate::log::record::EDIT_FIELDS, Release::V0_1),
     #[cfg(test)]
     (Format::Manifest, tests::LATER, Release::Later),

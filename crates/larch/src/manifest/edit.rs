@@ -468,6 +468,7 @@ mod tests {
             user_bytes: 9,
             groups: Vec::new(),
             has_origin: false,
+            has_samples: false,
             unknown: Default::default(),
         };
         let table = TableId(1);
@@ -547,6 +548,7 @@ mod tests {
             user_bytes: 0,
             groups: Vec::new(),
             has_origin: false,
+            has_samples: false,
             unknown: sst::format::meta::Unknown { features: 1 << 20, extension: Vec::new() },
         };
         let mut bytes = Vec::new();
@@ -600,6 +602,7 @@ mod tests {
             user_bytes: 0,
             groups: Vec::new(),
             has_origin: false,
+            has_samples: false,
             unknown: Default::default(),
         };
         let table = TableId(7);

@@ -62,7 +62,7 @@ fn a_later_feature_is_not_written_under_compat_of_an_older_release() {
 fn files_have_only_features_that_the_release_reads() {
     let options = TableOptions::default();
     let known = [
-        (Release::V0_1, sst::FEATURES & !sst::BLOCK_FILTER),
+        (Release::V0_1, sst::FEATURES & !SST_0_2),
         (Release::V0_2, sst::FEATURES),
         (Release::Later, sst::FEATURES | LATER),
     ];

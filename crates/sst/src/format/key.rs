@@ -72,9 +72,9 @@ impl<'a> Suffix<'a> {
 #[inline]
 pub fn strip_prefix<'k>(key: &'k [u8], page: &[u8], prefix: Range<usize>) -> Result<Suffix<'k>, Ordering> {
     let len = prefix.len();
-    let is_equal = match (key.first_chunk::<8>(), page[prefix.start..].first_chunk::<8>()) {
-        (Some(start), Some(prefix)) if len < 8 => {
-            let differs = u64::from_le_bytes(*start) ^ u64::from_le_bytes(*prefix);
+    let is_equal = match (key.first_chunk::<16>(), page[prefix.start..].first_chunk::<16>()) {
+        (Some(start), Some(prefix)) if len < 16 => {
+            let differs = u128::from_le_bytes(*start) ^ u128::from_le_bytes(*prefix);
             differs & ((1 << (8 * len)) - 1) == 0
         }
         _ => key.get(..len).is_some_and(|start| equal(start, &page[prefix.clone()])),
@@ -131,7 +131,7 @@ pub fn separator<'k>(last: &[u8], first: &'k [u8]) -> &'k [u8] {
 }
 
 /// Heads that are compared together at the end of a search: those of a cache line.
-const BLOCK: usize = 16;
+pub const BLOCK: usize = 16;
 /// Most blocks whose last heads are compared together.
 const BLOCKS: usize = 32;
 
@@ -151,20 +151,52 @@ pub fn heads_below(heads: &[[u8; HEAD_BYTES]], head: u32) -> usize {
         len -= half;
     }
     let heads = &heads[base..base + len];
-    let blocks: usize = heads.as_chunks::<BLOCK>().0.iter().map(|block| is_below(&block[BLOCK - 1])).sum();
+    let blocks: usize = samples(heads).map(is_below).sum();
+    base + below_from(heads, blocks, head)
+}
+
+/// The last head of each whole block.
+pub fn samples(heads: &[[u8; HEAD_BYTES]]) -> impl Iterator<Item = &[u8; HEAD_BYTES]> {
+    heads.as_chunks::<BLOCK>().0.iter().map(|block| &block[BLOCK - 1])
+}
+
+/// As [`heads_below`], by way of the [`samples`] of the heads: how many of those are less says in which block the answer lies.
+#[inline]
+fn heads_below_sampled(samples: &[[u8; HEAD_BYTES]], heads: &[[u8; HEAD_BYTES]], head: u32) -> usize {
+    below_from(heads, heads_below(samples, head), head)
+}
+
+/// How many of `heads` are less than `head`, if all of the first `blocks` blocks are, and the last of the next one is not.
+#[inline]
+fn below_from(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32) -> usize {
+    let is_below = |bytes: &[u8; HEAD_BYTES]| usize::from(u32::from_le_bytes(*bytes) < head);
     // The last block begins early instead of ending early, so that it is as long as the others.
-    let start = (blocks * BLOCK).min(len.saturating_sub(BLOCK));
+    let start = (blocks * BLOCK).min(heads.len().saturating_sub(BLOCK));
     let in_block: usize = match heads[start..].first_chunk::<BLOCK>() {
         Some(block) => block.iter().map(is_below).sum(),
         None => heads.iter().map(is_below).sum(),
     };
-    base + start + in_block
+    start + in_block
 }
 
 /// The run of entries whose head equals `head`: everything before it is less, everything after it is greater.
 #[inline]
 pub fn equal_heads(heads: &[[u8; HEAD_BYTES]], head: u32) -> (usize, usize) {
-    let low = heads_below(heads, head);
+    equal_from(heads, heads_below(heads, head), head)
+}
+
+/// As [`equal_heads`], by way of the [`samples`] of the heads, if there are any.
+#[inline]
+pub fn equal_heads_sampled(samples: &[[u8; HEAD_BYTES]], heads: &[[u8; HEAD_BYTES]], head: u32) -> (usize, usize) {
+    if samples.is_empty() {
+        return equal_heads(heads, head);
+    }
+    equal_from(heads, heads_below_sampled(samples, heads, head), head)
+}
+
+/// The run of entries whose head equals `head`, which begins at `low` if there is one.
+#[inline]
+fn equal_from(heads: &[[u8; HEAD_BYTES]], low: usize, head: u32) -> (usize, usize) {
     // Nearly always none or one is equal: look before searching again.
     let is_equal = |i: usize| heads.get(i).is_some_and(|bytes| u32::from_le_bytes(*bytes) == head);
     if !is_equal(low) {
@@ -278,6 +310,8 @@ mod tests {
             let high = heads.iter().filter(|&&other| other <= head).count();
             assert_eq!(heads_below(&bytes, head), low);
             assert_eq!(equal_heads(&bytes, head), (low, high));
+            let samples: Vec<[u8; 4]> = samples(&bytes).copied().collect();
+            assert_eq!(equal_heads_sampled(&samples, &bytes, head), (low, high));
         }
     }
 }

@@ -40,8 +40,10 @@ const FLAT_ALONE: u32 = 1 << 17;
 const FUSE_FILTER: u32 = 1 << 18;
 /// There is a filter of blocks.
 pub const BLOCK_FILTER: u32 = 1 << 19;
+/// Some node has samples of its heads.
+pub const NODE_SAMPLES: u32 = 1 << 21;
 /// Every feature bit of files that this code knows.
-pub const FEATURES: u32 = FLAT_BESIDE | ORIGIN | GROUPS | FLAT_ALONE | FUSE_FILTER | BLOCK_FILTER;
+pub const FEATURES: u32 = FLAT_BESIDE | ORIGIN | GROUPS | FLAT_ALONE | FUSE_FILTER | BLOCK_FILTER | NODE_SAMPLES;
 
 /// Most column groups beside the main one: the footer holds two trees of about 100 bytes each for every one.
 pub const MAX_GROUPS: usize = 15;
@@ -307,6 +309,8 @@ pub struct Meta {
     pub user_bytes: u64,
     /// Whether the footer says where the file comes from.
     pub has_origin: bool,
+    /// Whether some node has samples of its heads.
+    pub has_samples: bool,
     /// What a newer program added and this one need not know. Kept as it is.
     pub unknown: Unknown,
 }
@@ -366,6 +370,7 @@ impl Meta {
         let flat = |alone: bool| self.trees().any(|(_, tree)| tree.flat.is_some() && tree.btree.is_none() == alone);
         bit(!self.groups.is_empty(), GROUPS)
             | bit(self.has_origin, ORIGIN)
+            | bit(self.has_samples, NODE_SAMPLES)
             | self.filter.map_or(0, |filter| filter.form.feature())
             | bit(flat(true), FLAT_ALONE)
             | bit(flat(false), FLAT_BESIDE)
@@ -428,6 +433,7 @@ impl Meta {
         meta.file_id = u64::from_le_bytes(id.try_into().expect("eight bytes"));
         meta.unknown.features = features & !FEATURES;
         meta.has_origin = features & ORIGIN != 0;
+        meta.has_samples = features & NODE_SAMPLES != 0;
         if meta.features() != features {
             let trees = meta.features();
             return Err(format!("features {features:#x} stand with trees of features {trees:#x}").into());
@@ -508,6 +514,7 @@ impl Meta {
             value_bytes,
             user_bytes,
             has_origin: false,
+            has_samples: false,
             unknown: Unknown { features: 0, extension },
         })
     }
@@ -720,6 +727,7 @@ mod tests {
             value_bytes: 5,
             user_bytes: 6,
             has_origin: false,
+            has_samples: false,
             unknown: Unknown { features: 1 << 9, extension: b"\x80\x0ffrom the future".to_vec() },
         }
     }
@@ -880,6 +888,7 @@ mod tests {
             bounds: KeyBounds::cut(&[b'a'; 100], &[b'z'; 100]),
             unknown: Unknown::default(),
             has_origin: true,
+            has_samples: true,
             ..meta()
         };
         let origin = [7; MAX_ORIGIN_BYTES];

@@ -10,7 +10,8 @@
 //!  32  column widths u8 x 6 | zero u16                                        8
 //!  40  column bases u64 x 6                                                  48
 //!  88  column steps u64 x 6                                                  48
-//! 136  checksums        u32 x children
+//! 136  samples          u32 x (children - 1) / 16, where form bit 4 is set: head 15, 31, 47 …
+//!      checksums        u32 x children
 //!      heads            u32 x (children - 1)    none with form bit 3, by row
 //!      residuals        width x children, for each column
 //!      short suffixes   u8 x (children - 1)     where form bit 1 is set: bytes of the head that are the key's
@@ -20,6 +21,9 @@
 //! ```
 //!
 //! A node by row ids (form bit 3, always with bit 0) has no separators: it stands in the trees of column groups.
+//!
+//! A search compares the samples first, which lie together, and then the heads up to one of them: it touches as many lines of
+//! memory as there are 256 children, and one.
 //!
 //! Columns: page offset, stored bytes, and the running totals up to and including the child: rows, bytes, group bytes,
 //! erased rows. Totals run over the whole file, so that a row id can be searched from any node and the size of a range
@@ -38,12 +42,16 @@ const COLUMNS: usize = 6;
 const WIDTHS_AT: usize = 32;
 const BASES_AT: usize = 40;
 const STEPS_AT: usize = BASES_AT + COLUMNS * 8;
-const CHECKSUMS_AT: usize = STEPS_AT + COLUMNS * 8;
+const HEAD_END: usize = STEPS_AT + COLUMNS * 8;
 
 const FIXED: u8 = 1;
 const SHORT: u8 = 1 << 1;
 const WIDE: u8 = 1 << 2;
 const BY_ROW: u8 = 1 << 3;
+const SAMPLED: u8 = 1 << 4;
+
+/// A node has samples if it has so many separators. Fewer heads lie in a few lines.
+const MIN_SAMPLED: usize = 4 * key::BLOCK;
 
 /// What lies in a file up to and including some page, or in a tree or range of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -82,6 +90,7 @@ pub struct IndexNode<'p> {
     form: u8,
     prefix_bytes: usize,
     fixed_bytes: usize,
+    checksums_at: usize,
     residuals_at: usize,
     tails_at: usize,
 }
@@ -90,17 +99,20 @@ impl<'p> IndexNode<'p> {
     /// Reads the head of a validated node.
     #[inline]
     pub fn new(page: &'p [u8]) -> Self {
-        let head: &[u8; CHECKSUMS_AT] = page.first_chunk().expect("a validated node has its head");
+        let head: &[u8; HEAD_END] = page.first_chunk().expect("a validated node has its head");
         let children = u32_at(head, CHILDREN_AT) as usize;
         let form = head[CHILDREN_AT + 6];
         let heads = if form & BY_ROW != 0 { 0 } else { children - 1 };
+        let samples = if form & SAMPLED != 0 { heads / key::BLOCK } else { 0 };
+        let checksums_at = HEAD_END + samples * 4;
         Self {
             page,
             children,
             form,
             prefix_bytes: usize::from(u16::from_le_bytes([head[CHILDREN_AT + 4], head[CHILDREN_AT + 5]])),
             fixed_bytes: u32_at(head, CHILDREN_AT + 8) as usize,
-            residuals_at: CHECKSUMS_AT + children * 4 + heads * 4,
+            checksums_at,
+            residuals_at: checksums_at + children * 4 + heads * 4,
             tails_at: u32_at(head, CHILDREN_AT + 12) as usize,
         }
     }
@@ -152,7 +164,7 @@ impl<'p> IndexNode<'p> {
         Address {
             offset: self.column(0, i),
             bytes: self.column(1, i) as u32,
-            crc: u32_at(self.page, CHECKSUMS_AT + i * 4),
+            crc: u32_at(self.page, self.checksums_at + i * 4),
         }
     }
 
@@ -190,7 +202,12 @@ impl<'p> IndexNode<'p> {
     }
 
     fn heads(&self) -> &'p [[u8; 4]] {
-        self.page[CHECKSUMS_AT + self.children * 4..self.residuals_at].as_chunks().0
+        self.page[self.checksums_at + self.children * 4..self.residuals_at].as_chunks().0
+    }
+
+    /// The last head of each block of heads; none where the node has no samples.
+    fn samples(&self) -> &'p [[u8; 4]] {
+        self.page[HEAD_END..self.checksums_at].as_chunks().0
     }
 
     fn shorts_at(&self) -> usize {
@@ -251,7 +268,7 @@ impl<'p> IndexNode<'p> {
             Err(std::cmp::Ordering::Less) => return 0,
             Err(_) => return self.children - 1,
         };
-        let (mut low, mut high) = key::equal_heads(self.heads(), suffix.head);
+        let (mut low, mut high) = key::equal_heads_sampled(self.samples(), self.heads(), suffix.head);
         while low < high {
             let middle = usize::midpoint(low, high);
             if self.suffix(middle) <= suffix { low = middle + 1 } else { high = middle }
@@ -278,7 +295,7 @@ impl<'p> IndexNode<'p> {
 ///
 /// What is wrong with the page.
 pub fn validate(page: &[u8]) -> Result<(), String> {
-    let Some(head) = page.first_chunk::<CHECKSUMS_AT>() else {
+    let Some(head) = page.first_chunk::<HEAD_END>() else {
         return Err(format!("{} bytes are too few for an index node", page.len()));
     };
     let children = u64::from(u32_at(head, CHILDREN_AT));
@@ -286,7 +303,7 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
         return Err("an index node has no children".to_owned());
     }
     let form = head[CHILDREN_AT + 6];
-    if form & !(FIXED | SHORT | WIDE | BY_ROW) != 0
+    if form & !(FIXED | SHORT | WIDE | BY_ROW | SAMPLED) != 0
         || head[CHILDREN_AT + 7] != 0
         || head[WIDTHS_AT + COLUMNS..BASES_AT] != [0; 2]
     {
@@ -314,7 +331,8 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
         return Err("a fixed form has no short suffixes".to_owned());
     }
     let sum: u64 = widths.iter().map(|&width| u64::from(width)).sum();
-    let tails_at = CHECKSUMS_AT as u64 + children * (4 + sum) + separators * 4 + shorts + offsets + prefix;
+    let samples = if form & SAMPLED != 0 { separators / key::BLOCK as u64 } else { 0 };
+    let tails_at = HEAD_END as u64 + samples * 4 + children * (4 + sum) + separators * 4 + shorts + offsets + prefix;
     if tails_at != u64::from(u32_at(head, CHILDREN_AT + 12)) || tails_at > page.len() as u64 {
         return Err(format!("{children} children do not fit {} bytes", page.len()));
     }
@@ -336,6 +354,9 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
             }
             before = at;
         }
+    }
+    if !node.samples().is_empty() && !key::samples(node.heads()).eq(node.samples()) {
+        return Err("the samples are not those of the heads".to_owned());
     }
     for i in 1..(separators as usize).max(1) {
         if node.suffix(i - 1) >= node.suffix(i) {
@@ -376,6 +397,8 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
 #[derive(Debug, Default)]
 pub struct NodeBuilder {
     by_row: bool,
+    /// Whether nodes may have samples.
+    may_sample: bool,
     children: Vec<Child>,
     /// Ends of separators in `keys`; separator `i` lies before child `i`, the first child's is empty.
     ends: Vec<usize>,
@@ -386,6 +409,16 @@ impl NodeBuilder {
     /// For a tree that is searched by row id only: separators are not kept.
     pub fn by_row() -> Self {
         Self { by_row: true, ..Self::default() }
+    }
+
+    /// For a file whose features allow nodes with samples.
+    pub fn sampled() -> Self {
+        Self { may_sample: true, ..Self::default() }
+    }
+
+    /// One like this without children.
+    fn emptied(&self) -> Self {
+        Self { by_row: self.by_row, may_sample: self.may_sample, ..Self::default() }
     }
 
     /// Children so far.
@@ -440,7 +473,13 @@ impl NodeBuilder {
             Column::fit(self.children[..count].iter().map(|child| child.columns()[column]))
         });
         let (fixed, by_row) = (fixed.then_some(first), self.by_row);
-        NodeShape { by_row, prefix, fixed, short, wide: tails > usize::from(u16::MAX), tails, columns }
+        let sampled = self.has_samples(count);
+        NodeShape { by_row, sampled, prefix, fixed, short, wide: tails > usize::from(u16::MAX), tails, columns }
+    }
+
+    /// Whether a node of the first `count` children has samples.
+    pub fn has_samples(&self, count: usize) -> bool {
+        self.may_sample && count > MIN_SAMPLED
     }
 
     /// Length of a node of the first `count` children.
@@ -473,11 +512,16 @@ impl NodeBuilder {
         for column in &shape.columns {
             out.extend_from_slice(&column.step.to_le_bytes());
         }
+        let separators = if self.by_row { 1 } else { count };
+        let suffixes = || (1..separators).map(|i| Suffix::new(&self.separator(i)[shape.prefix..]));
+        if shape.sampled {
+            for sample in suffixes().skip(key::BLOCK - 1).step_by(key::BLOCK) {
+                out.extend_from_slice(&sample.head.to_le_bytes());
+            }
+        }
         for child in &self.children[..count] {
             out.extend_from_slice(&child.address.crc.to_le_bytes());
         }
-        let separators = if self.by_row { 1 } else { count };
-        let suffixes = || (1..separators).map(|i| Suffix::new(&self.separator(i)[shape.prefix..]));
         for suffix in suffixes() {
             out.extend_from_slice(&suffix.head.to_le_bytes());
         }
@@ -517,7 +561,7 @@ impl NodeBuilder {
             }
             self.children.drain(..count);
         } else {
-            *self = Self { by_row: self.by_row, ..Self::default() };
+            *self = self.emptied();
         }
     }
 
@@ -525,13 +569,14 @@ impl NodeBuilder {
     pub fn take_only(&mut self) -> Child {
         assert_eq!(self.children.len(), 1, "a root is alone on its level");
         let child = self.children[0];
-        *self = Self { by_row: self.by_row, ..Self::default() };
+        *self = self.emptied();
         child
     }
 }
 
 struct NodeShape {
     by_row: bool,
+    sampled: bool,
     prefix: usize,
     fixed: Option<usize>,
     short: bool,
@@ -547,6 +592,7 @@ impl NodeShape {
             | bit(self.short, SHORT)
             | bit(self.wide && self.fixed.is_none(), WIDE)
             | bit(self.by_row, BY_ROW)
+            | bit(self.sampled, SAMPLED)
     }
 
     fn tails_at(&self, count: usize) -> usize {
@@ -558,7 +604,8 @@ impl NodeShape {
             (None, true) => count * 4,
         };
         let heads = if self.by_row { 0 } else { count - 1 };
-        CHECKSUMS_AT + count * (4 + widths) + heads * 4 + shorts + offsets + self.prefix
+        let samples = if self.sampled { (count - 1) / key::BLOCK } else { 0 };
+        HEAD_END + samples * 4 + count * (4 + widths) + heads * 4 + shorts + offsets + self.prefix
     }
 }
 

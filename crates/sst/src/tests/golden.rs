@@ -10,7 +10,7 @@ use crate::KeyRange;
 use crate::fixture::{Content, ID, PATH, part, tiny};
 use crate::format::features::Unreadable;
 use crate::format::filter::FilterKind;
-use crate::format::meta::{IndexKind, Meta};
+use crate::format::meta::{IndexKind, Meta, NODE_SAMPLES};
 use crate::read::{EraseCursor, RangeErase, Seek, Sst, SstCursor};
 use crate::row::{RowKind, Version};
 use crate::write::{BuildOptions, Compression};
@@ -159,6 +159,41 @@ fn a_file_for_a_reader_that_does_not_know_filters_of_blocks_has_no_filter() {
     let features = crate::FEATURES & !crate::BLOCK_FILTER;
     let options = BuildOptions { features, filter: FilterKind::Bits20, ..options(Compression::None) };
     assert!(content(0).build(options).bytes() == golden("golden-v1.sst"));
+}
+
+/// One whose root, a B-tree's and a flat list's, has 69 separators.
+const SAMPLES: &str = "golden-v1-samples.sst";
+
+fn seventy_pages(features: u32) -> Vec<u8> {
+    let options = BuildOptions { node_bytes: 16 << 10, max_node_children: 1000, max_page_rows: 1, features, ..tiny() };
+    let keys = (0..70).map(|i| format!("key {i:02}"));
+    Content::of_keys(keys).build(BuildOptions { index: IndexKind::Both, ..options }).bytes()
+}
+
+#[test]
+fn nodes_with_samples_are_written_byte_for_byte_and_read() {
+    write_missing(SAMPLES, || seventy_pages(crate::FEATURES));
+    let golden = golden(SAMPLES);
+    assert!(seventy_pages(crate::FEATURES) == golden, "{SAMPLES} differs");
+    let without = seventy_pages(crate::FEATURES & !NODE_SAMPLES);
+    for (bytes, has_samples) in [(&golden, true), (&without, false)] {
+        let disk = SimDisk::new(1);
+        let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
+        file.append(bytes).expect("there is room");
+        let meta = crate::read_footer(&*file, Path::new(PATH)).expect("it has a footer");
+        assert_eq!(meta.has_samples, has_samples);
+        let paged = PagedFile::alone(PATH, meta.file_id, Arc::clone(&disk) as Arc<dyn Disk>);
+        for prefer_flat in [false, true] {
+            let sst = Arc::new(Sst::new(Arc::clone(&paged), meta.clone(), 0, prefer_flat));
+            let source = Resident::new(crate::validate);
+            assert_eq!(crate::verify(&sst, &source, &*file, &mut |_| {}).expect("the file is whole").rows, 70);
+            let mut cursor = SstCursor::new(sst);
+            for i in 0..70 {
+                let key = format!("key {i:02}");
+                assert!(cursor.seek(&source, key.as_bytes(), Seek::Exact).expect("nothing faults"), "{key}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::file_writer::FileWriter;
 use super::filter::FilterRows;
 use super::options::BuildOptions;
 use super::rows::{KeyedRows, PartRows, StoredBytes};
+use super::tree::TreeBuilder;
 use crate::KeyRange;
 use crate::format::meta::{GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, Meta, ORIGIN, TreeKind, Unknown};
 use crate::format::{MAX_CHUNK_BYTES, MAX_NODE_BYTES, OutsideValue, varint};
@@ -294,6 +295,9 @@ impl SstBuilder {
             _ => None,
         };
         let main = self.main.finish_index(writer, options)?;
+        let keyed = [&self.main, &self.history, &self.range_erases].map(KeyedRows::tree);
+        let has_samples =
+            keyed.into_iter().chain(self.filter.iter().map(FilterRows::tree)).any(TreeBuilder::has_samples);
         writer.align(BLOCK_BYTES as u64)?;
 
         let rows = main.is_some().then(|| KeyBounds::cut(&self.first_key, self.main.last_key()));
@@ -319,6 +323,7 @@ impl SstBuilder {
             value_bytes: self.value_bytes,
             user_bytes: self.user_bytes,
             has_origin: !self.origin.is_empty(),
+            has_samples,
             unknown: Unknown::default(),
         };
         assert!(meta.features() & !options.features == 0, "the caller chose nothing that these features lack");

@@ -66,6 +66,11 @@ impl FilterRows {
         })
     }
 
+    /// The index over the closed partitions.
+    pub fn tree(&self) -> &TreeBuilder {
+        &self.tree
+    }
+
     /// Bytes that closed partitions and nodes still add to the file, with the separators that wait with them.
     pub fn waiting_bytes(&self) -> u64 {
         self.closed_bytes as u64 + self.tree.waiting_bytes()

@@ -8,7 +8,7 @@
 use super::file_writer::FileWriter;
 use super::options::BuildOptions;
 use crate::format::MAX_NODE_BYTES;
-use crate::format::meta::{Root, Tree, TreeKind};
+use crate::format::meta::{NODE_SAMPLES, Root, Tree, TreeKind};
 use crate::format::node::{Child, NodeBuilder, Totals};
 use pages::page::Packing;
 use pages::{Address, Codec, PageKind, Result};
@@ -34,6 +34,8 @@ pub struct TreeBuilder {
     btree_bytes: u64,
     /// Whether the B-tree is being built.
     grows: bool,
+    /// Whether some node that was written has samples.
+    has_samples: bool,
     flat: Option<NodeBuilder>,
     flat_bytes: usize,
 }
@@ -80,7 +82,8 @@ impl TreeBuilder {
             closed_bytes: 0,
             btree_bytes: 0,
             grows: options.index.has_btree(),
-            flat: options.index.has_flat().then(|| new_node(kind)),
+            has_samples: false,
+            flat: options.index.has_flat().then(|| new_node(kind, options)),
             flat_bytes: 0,
         }
     }
@@ -93,6 +96,11 @@ impl TreeBuilder {
     /// Stored bytes of closed data pages.
     pub fn page_bytes(&self) -> u64 {
         self.totals.bytes
+    }
+
+    /// Whether some node has samples.
+    pub fn has_samples(&self) -> bool {
+        self.has_samples
     }
 
     /// Bytes that closed nodes still add to the file, with the separators that wait with them.
@@ -165,7 +173,7 @@ impl TreeBuilder {
         child: Child,
     ) -> Result<()> {
         if self.levels.len() == level {
-            self.levels.push(TreeLevel::new(self.kind));
+            self.levels.push(TreeLevel::new(self.kind, options));
         }
         let here = &mut self.levels[level];
         if here.waiting.children() == 0 {
@@ -204,6 +212,7 @@ impl TreeBuilder {
     ) -> Result<()> {
         let here = &mut self.levels[level];
         let totals = here.waiting.totals(count);
+        self.has_samples |= here.waiting.has_samples(count);
         let mut page = Vec::new();
         let mut next = Vec::new();
         here.waiting.finish(count, &mut page, &mut next);
@@ -247,7 +256,10 @@ impl TreeBuilder {
             return Ok(Some(Tree { totals, data_pages, btree, flat }));
         }
         let flat = match self.flat.take() {
-            Some(mut list) => Some(write_flat(writer, &mut list)?),
+            Some(mut list) => {
+                self.has_samples |= list.has_samples(list.children());
+                Some(write_flat(writer, &mut list)?)
+            }
             None => None,
         };
         let btree = if self.grows { Some(self.finish_btree(writer, options)?) } else { None };
@@ -279,13 +291,19 @@ impl TreeBuilder {
     }
 }
 
-fn new_node(kind: TreeKind) -> NodeBuilder {
-    if kind.is_by_row() { NodeBuilder::by_row() } else { NodeBuilder::default() }
+fn new_node(kind: TreeKind, options: &BuildOptions) -> NodeBuilder {
+    if kind.is_by_row() {
+        NodeBuilder::by_row()
+    } else if options.features & NODE_SAMPLES != 0 {
+        NodeBuilder::sampled()
+    } else {
+        NodeBuilder::default()
+    }
 }
 
 impl TreeLevel {
-    fn new(kind: TreeKind) -> Self {
-        Self { waiting: new_node(kind), separator: Vec::new(), look_again: 0, look_again_bytes: 0 }
+    fn new(kind: TreeKind, options: &BuildOptions) -> Self {
+        Self { waiting: new_node(kind, options), separator: Vec::new(), look_again: 0, look_again_bytes: 0 }
     }
 }
 

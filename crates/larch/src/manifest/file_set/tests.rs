@@ -23,6 +23,7 @@ pub fn meta(newest: u64) -> Meta {
         user_bytes: 0,
         groups: Vec::new(),
         has_origin: false,
+        has_samples: false,
         unknown: Default::default(),
     }
 }

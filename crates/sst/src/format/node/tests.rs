@@ -4,7 +4,8 @@ use super::*;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 fn random_node(rng: &mut StdRng) -> (Vec<Vec<u8>>, Vec<Child>) {
-    let count = rng.random_range(1..60);
+    let most = if rng.random_bool(0.3) { 300 } else { 60 };
+    let count = rng.random_range(1..most);
     let fixed = rng.random_bool(0.3).then(|| rng.random_range(2..9));
     let mut separators = std::collections::BTreeSet::new();
     let prefix = vec![b'p'; rng.random_range(0..5)];
@@ -13,7 +14,8 @@ fn random_node(rng: &mut StdRng) -> (Vec<Vec<u8>>, Vec<Child>) {
         let len = fixed.unwrap_or_else(|| rng.random_range(1..9));
         separator.extend((0..len).map(|_| [0u8, 1, b'a', b'b', b'c', 0xff][rng.random_range(0..6)]));
         separators.insert(separator);
-        if fixed == Some(2) && separators.len() == 20 {
+        // There are few short separators.
+        if fixed == Some(2) && separators.len() == 20 || fixed == Some(3) && separators.len() == 100 {
             break;
         }
     }
@@ -34,8 +36,12 @@ fn random_node(rng: &mut StdRng) -> (Vec<Vec<u8>>, Vec<Child>) {
     (separators.into_iter().collect(), children)
 }
 
+/// A node with samples if it is large enough.
 fn build(separators: &[Vec<u8>], children: &[Child]) -> Vec<u8> {
-    let mut builder = NodeBuilder::default();
+    build_by(NodeBuilder::sampled(), separators, children)
+}
+
+fn build_by(mut builder: NodeBuilder, separators: &[Vec<u8>], children: &[Child]) -> Vec<u8> {
     for (i, child) in children.iter().enumerate() {
         builder.add(if i == 0 { b"" } else { &separators[i - 1] }, *child);
     }
@@ -84,7 +90,7 @@ fn the_first_children_can_leave_and_the_rest_stays_whole() {
         if children.len() < 2 {
             continue;
         }
-        let mut builder = NodeBuilder::default();
+        let mut builder = NodeBuilder::sampled();
         for (i, child) in children.iter().enumerate() {
             builder.add(if i == 0 { b"ignored" } else { &separators[i - 1] }, *child);
         }
@@ -99,18 +105,33 @@ fn the_first_children_can_leave_and_the_rest_stays_whole() {
     }
 }
 
+/// A hundred children between separators of eight bytes.
+fn hundred() -> (Vec<Vec<u8>>, Vec<Child>) {
+    let separators = (0..99u64).map(|i| i.to_be_bytes().to_vec()).collect();
+    let child = |i: u64| Child {
+        address: Address { offset: i * 4096, bytes: 4096, crc: 0 },
+        totals: Totals { rows: (i + 1) * 10, bytes: (i + 1) * 4096, ..Totals::default() },
+    };
+    (separators, (0..100).map(child).collect())
+}
+
 #[test]
 fn equal_lengths_choose_the_fixed_form_by_themselves() {
-    let separators: Vec<Vec<u8>> = (0..99u64).map(|i| i.to_be_bytes().to_vec()).collect();
-    let children: Vec<Child> = (0..100)
-        .map(|i| Child {
-            address: Address { offset: i * 4096, bytes: 4096, crc: 0 },
-            totals: Totals { rows: (i + 1) * 10, bytes: (i + 1) * 4096, ..Totals::default() },
-        })
-        .collect();
-    let page = build(&separators, &children);
+    let (separators, children) = hundred();
+    let page = build_by(NodeBuilder::default(), &separators, &children);
     assert!(IndexNode::new(&page).is_fixed());
-    assert_eq!(page.len(), CHECKSUMS_AT + 100 * 4 + 99 * 4 + 7, "a checksum and a head a child, one prefix, no tails");
+    assert_eq!(page.len(), HEAD_END + 100 * 4 + 99 * 4 + 7, "a checksum and a head a child, one prefix, no tails");
+    let with_samples = build(&separators, &children);
+    assert_eq!(with_samples.len(), page.len() + 99 / 16 * 4, "every sixteenth head");
+}
+
+#[test]
+fn samples_that_are_not_those_of_the_heads_are_refused() {
+    let (separators, children) = hundred();
+    let mut page = build(&separators, &children);
+    assert_eq!(validate(&page), Ok(()));
+    page[HEAD_END] ^= 1;
+    assert_eq!(validate(&page), Err("the samples are not those of the heads".to_owned()));
 }
 
 #[test]
