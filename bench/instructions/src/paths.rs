@@ -2,7 +2,7 @@
 
 use crate::Result;
 use kit::callgrind::counted_region;
-use larch::{Database, LevelOptions, Table, TableOptions};
+use larch::{Database, LevelOptions, Range, Table, TableOptions};
 use os::Machine;
 use std::hint::black_box;
 
@@ -30,7 +30,7 @@ pub struct Path {
 }
 
 /// Every path, in the order in which they run.
-pub const ALL: [Path; 13] = [
+pub const ALL: [Path; 16] = [
     Path { name: "get", operations: PROBES, run: |tables| get(&tables.one, ROWS, 0), repeats: true },
     Path {
         name: "get, four files",
@@ -41,12 +41,20 @@ pub const ALL: [Path; 13] = [
     Path { name: "multi_get of 16, a key", operations: PROBES / TOGETHER * TOGETHER, run: multi_get, repeats: true },
     Path { name: "scan of 50 rows", operations: PROBES, run: short_scans, repeats: true },
     Path { name: "full scan, a row", operations: ROWS, run: |tables| scan(&tables.one), repeats: true },
+    Path { name: "scan of 50 rows, lent", operations: PROBES, run: short_scans_lent, repeats: true },
+    Path { name: "full scan, lent, a row", operations: ROWS, run: |tables| scan_lent(&tables.one), repeats: true },
     // After the other reads of this table: filters are asked where look-ups found nothing.
     Path { name: "get, absent", operations: PROBES, run: |tables| get(&tables.one, ROWS, 1), repeats: true },
     Path {
         name: "full scan, four files, a row",
         operations: 4 * OVERLAPPING_ROWS,
         run: |tables| scan(&tables.four),
+        repeats: true,
+    },
+    Path {
+        name: "full scan, four files, lent, a row",
+        operations: 4 * OVERLAPPING_ROWS,
+        run: |tables| scan_lent(&tables.four),
         repeats: true,
     },
     Path { name: "insert", operations: WRITTEN_ROWS, run: |tables| insert(tables, 1), repeats: false },
@@ -182,6 +190,28 @@ fn scan(table: &Table) -> Result<u64> {
     let mut bytes = 0;
     for row in table.iter() {
         bytes += black_box(row?).1.len() as u64;
+    }
+    Ok(bytes)
+}
+
+/// As [`scan`], of rows that are looked at where they lie.
+fn scan_lent(table: &Table) -> Result<u64> {
+    lent(table.iter())
+}
+
+fn short_scans_lent(tables: &Tables) -> Result<u64> {
+    let mut bytes = 0;
+    for i in 0..PROBES {
+        bytes += lent(tables.one.range(key(scattered(i, ROWS))..).limit(SHORT_ROWS))?;
+    }
+    Ok(bytes)
+}
+
+fn lent(mut rows: Range) -> Result<u64> {
+    let mut bytes = 0;
+    while let Some(row) = rows.next_row()? {
+        bytes += black_box(row.key()).len() as u64;
+        bytes += row.inline_value().map_or(0, |value| black_box(value).len() as u64);
     }
     Ok(bytes)
 }
