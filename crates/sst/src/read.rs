@@ -39,7 +39,7 @@ pub use readahead::Readahead;
 pub use row::{Row, RowPlace};
 pub use sst::Sst;
 pub use stored_value::{LoadedValue, StoredValue};
-pub use streak::Streak;
+pub use streak::{Streak, StreakRow, StreakStart};
 pub use tree::{PartCursor, Seek, TreeCursor};
 pub(crate) use whole::{Whole, WholeTree};
 

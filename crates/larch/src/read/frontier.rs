@@ -122,6 +122,19 @@ impl<C: Sorted, M> Frontier<C, M> {
         }
     }
 
+    /// Source `i` has to make the move `to` before keys are compared again.
+    #[inline]
+    pub fn send(&mut self, i: usize, to: M) {
+        self.has_arrived = false;
+        self.sources[i].progress = Progress::Moving(to);
+    }
+
+    /// Whether source `i` has to move.
+    #[inline]
+    pub fn is_moving(&self, i: usize) -> bool {
+        matches!(self.sources[i].progress, Progress::Moving(_))
+    }
+
     /// How many sources there are.
     #[inline]
     pub fn len(&self) -> usize {

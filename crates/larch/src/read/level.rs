@@ -5,7 +5,7 @@ use crate::manifest::Level;
 use crate::manifest::db_file::DbFile;
 use os::sync::Arc;
 use pages::{PageSource, Stop};
-use sst::{Direction, Groups, Readahead, Row, RowPlace, Seek, SstCursor, StoredValue, Streak, Version};
+use sst::{Direction, Groups, Readahead, Row, RowPlace, Seek, SstCursor, StoredValue, Streak, StreakStart, Version};
 use std::collections::VecDeque;
 use std::ops::{Bound, Range};
 
@@ -332,13 +332,18 @@ impl LevelCursor {
         self.cursor.as_mut().expect("the last move found a row").load_ahead(source, groups, place, Some(at));
     }
 
-    /// The rows that come next in the page of the place, as of `at`, without rows older than `erased`. The place does
+    /// The rows from the place on that lie in its page, as of `at`, without rows older than `erased`. The place does
     /// not change.
-    pub fn streak(&self, direction: Direction, at: Version, erased: Option<Version>) -> Option<Streak> {
-        self.cursor.as_ref()?.streak(direction, at, erased)
+    pub fn streak(
+        &self,
+        start: StreakStart,
+        direction: Direction,
+        (at, erased): (Version, Option<Version>),
+    ) -> Option<Streak> {
+        self.cursor.as_ref()?.streak(start, direction, (at, erased))
     }
 
-    /// Goes to the last row that was taken from `streak`, which began here.
+    /// Goes to the last row that `streak`, which began here and has advanced, has passed.
     pub fn resume(&mut self, streak: &Streak) {
         self.cursor.as_mut().expect("a streak began at a row").resume(streak);
     }

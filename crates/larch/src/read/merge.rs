@@ -22,7 +22,7 @@ use super::view::TableView;
 use crate::memtable::MemCursor;
 use os::sync::Arc;
 use pages::{PageSource, Stop};
-use sst::{Direction, Groups, Readahead, RowKind, Seek, StoredValue, Streak, Version};
+use sst::{Direction, Groups, Readahead, RowKind, Seek, StoredValue, Streak, StreakStart, Version};
 use std::ops::Bound;
 
 /// The merge.
@@ -35,10 +35,19 @@ pub struct Merge {
     key: Vec<u8>,
     came: Came,
     covers: MergeCovers,
-    /// The source of the row that was found last.
+    /// The source of the row that was found last, if this is in a file.
     giver: Option<usize>,
-    /// The row before came from the same source.
-    is_steady: bool,
+    /// Streaks are likely to have rows: they were not looked for yet, they had some when they were, or two rows in succession
+    /// were found in files since.
+    expects_streaks: bool,
+}
+
+/// Rows that come next and need no step, in the page of one source.
+#[derive(Debug)]
+pub struct SourceStreak {
+    /// Its number in the merge.
+    source: usize,
+    pub streak: Streak,
 }
 
 /// How far the merge has come.
@@ -121,8 +130,8 @@ impl Merge {
         }));
         let sources = sources.into_iter().map(|cursor| MergeSource { cursor, hidden: 0 });
         let sources = Frontier::new(direction, sources, || NextMove::Seek);
-        let (key, came, giver, is_steady) = (Vec::new(), Came::Nowhere, None, false);
-        Self { direction, at, sources, key, came, covers, giver, is_steady }
+        let (key, came, giver, expects_streaks) = (Vec::new(), Came::Nowhere, None, true);
+        Self { direction, at, sources, key, came, covers, giver, expects_streaks }
     }
 
     /// Key of the row found last.
@@ -176,7 +185,9 @@ impl Merge {
                         cursor.load_ahead(reader, groups, row.place, self.at);
                     }
                 }
-                self.is_steady = self.giver.replace(source) == Some(source);
+                let giver = matches!(found, FoundRow::File(..)).then_some(source);
+                self.expects_streaks |= self.giver.is_some() && giver.is_some();
+                self.giver = giver;
                 return Ok(Some(found));
             }
             self.leave();
@@ -265,37 +276,72 @@ impl Merge {
         levels.sum()
     }
 
-    /// Whether the last two rows came from the same source. Where sources alternate, a streak has few rows.
-    pub fn is_steady(&self) -> bool {
-        self.is_steady
+    /// Whether it is worth looking for [streaks](Self::streaks). Where rows in memory lie between those of files, it is not.
+    pub fn expects_streaks(&self) -> bool {
+        self.expects_streaks
     }
 
-    /// The rows before `far` that come after the row that was left and need no merging: rows of one page between which
-    /// no other source has a row. The same range erases cover all of them. The merge stays where it is until
-    /// [`Merge::resume`].
-    pub fn streak(&self, far: Bound<&[u8]>) -> Option<Streak> {
-        let giver = self.giver?;
-        let Cursor::Level(cursor) = &self.sources.cursor(giver).cursor else { return None };
-        let mut streak = cursor.streak(self.direction, self.at, self.covers.over(giver))?;
+    /// The rows before `far` that come after the row that was left and need no step: those in the pages in which the sources
+    /// stand, newest first, up to the next key of a source that stands in no page. The same range erases cover all of them. If
+    /// `is_alone`, only rows of the page of the row that was left. The merge stays where it is until [`Merge::resume`].
+    pub fn streaks(&mut self, far: Bound<&[u8]>, is_alone: bool) -> Vec<SourceStreak> {
+        let mut streaks = Vec::new();
+        if let Some(giver) = self.giver
+            && let Some(streak) = self.streak_of(giver, far)
+        {
+            let mut next_keys = Vec::new();
+            for source in 0..self.sources.len() {
+                let Some(key) = self.sources.key(source).filter(|_| source != giver) else { continue };
+                let beside = if is_alone { None } else { self.streak_of(source, far) };
+                match beside {
+                    Some(streak) => streaks.push(SourceStreak { source, streak }),
+                    None => next_keys.push(key),
+                }
+            }
+            let place = streaks.partition_point(|beside| beside.source < giver);
+            streaks.insert(place, SourceStreak { source: giver, streak });
+            for key in next_keys {
+                streaks.iter_mut().for_each(|SourceStreak { streak, .. }| streak.until(Bound::Excluded(key)));
+            }
+            streaks.retain(|SourceStreak { streak, .. }| !streak.is_empty());
+        }
+        self.expects_streaks = !streaks.is_empty();
+        streaks
+    }
+
+    /// The rows of a source before `far` that need no step, from its next row on; `None` if this row needs one.
+    fn streak_of(&self, source: usize, far: Bound<&[u8]>) -> Option<Streak> {
+        let Cursor::Level(cursor) = &self.sources.cursor(source).cursor else { return None };
+        let start = if self.sources.is_moving(source) { StreakStart::After } else { StreakStart::At };
+        let mut streak = cursor.streak(start, self.direction, (self.at, self.covers.over(source)))?;
         streak.until(self.covers.edge());
-        if streak.is_empty() {
-            return None;
-        }
         streak.until(far);
-        let others = (0..self.sources.len()).filter(|&i| i != giver);
-        for key in others.filter_map(|i| self.sources.key(i)) {
-            streak.until(Bound::Excluded(key));
-        }
-        (!streak.is_empty()).then_some(streak)
+        Some(streak)
     }
 
-    /// Goes on after the rows that were taken from `streak`, which began here.
-    pub fn resume(&mut self, streak: &Streak) {
-        let giver = self.giver.expect("a streak begins at a row");
-        let Cursor::Level(cursor) = &mut self.sources.cursor_mut(giver).cursor else { return };
-        cursor.resume(streak);
-        self.key.clear();
-        self.key.extend_from_slice(cursor.key());
+    /// Goes on after the rows that were taken from `streaks`, which began here.
+    pub fn resume<'s>(&mut self, streaks: impl IntoIterator<Item = &'s SourceStreak>) {
+        let mut last: Option<usize> = None;
+        for SourceStreak { source, streak } in streaks.into_iter().filter(|beside| beside.streak.has_advanced()) {
+            let Cursor::Level(cursor) = &mut self.sources.cursor_mut(*source).cursor else { continue };
+            cursor.resume(streak);
+            self.sources.send(*source, NextMove::Step);
+            let key = |source: usize| self.sources.key(source);
+            let is_after = last.is_none_or(|last| match self.direction {
+                Direction::Forward => key(*source) > key(last),
+                Direction::Backward => key(*source) < key(last),
+            });
+            if is_after {
+                last = Some(*source);
+            }
+        }
+        match last.and_then(|source| self.sources.key(source)) {
+            Some(key) => {
+                self.key.clear();
+                self.key.extend_from_slice(key);
+            }
+            None => self.expects_streaks = false,
+        }
     }
 }
 

@@ -204,6 +204,15 @@ impl Layout {
         record
     }
 
+    /// Reads row `i` as [`Layout::read_row`] does, into a `key` that begins with the prefix of the page already.
+    #[inline]
+    pub fn read_after_prefix(&self, page: &[u8], i: usize, key: &mut Vec<u8>) -> RowRecord {
+        let (suffix, record) = self.decode(page, i).expect("a validated record decodes");
+        key.truncate(self.prefix_bytes);
+        suffix.append_to(key);
+        record
+    }
+
     /// Copies the key of row `i` into `key`, whose length it should have; a shorter key is padded with zeros, a longer
     /// one cut.
     pub fn copy_key(&self, page: &[u8], i: usize, key: &mut [u8]) {

@@ -58,9 +58,15 @@ impl<'a> Suffix<'a> {
     }
 
     /// Appends the bytes again.
+    #[inline]
     pub fn append_to(&self, key: &mut Vec<u8>) {
-        key.extend_from_slice(&self.head.to_be_bytes()[..usize::from(self.head_bytes)]);
-        key.extend_from_slice(self.tail);
+        // The whole head is written and cut, because a length that is known takes one instruction.
+        let end = key.len() + usize::from(self.head_bytes);
+        key.extend_from_slice(&self.head.to_be_bytes());
+        key.truncate(end);
+        if !self.tail.is_empty() {
+            key.extend_from_slice(self.tail);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::row::{Row, RowPlace};
 use super::scan_end::ScanEnd;
 use super::sst::{Sst, main_row};
 use super::stored_value::StoredValue;
-use super::streak::Streak;
+use super::streak::{Streak, StreakStart};
 use super::tree::{Seek, TreeCursor};
 use crate::Direction;
 use crate::format::meta::TreeKind;
@@ -267,13 +267,18 @@ impl SstCursor {
         self.main.as_ref().map_or(0, TreeCursor::pinned_bytes) + history + groups
     }
 
-    /// The rows that come next in the page of the place, as of `at`, without those that are older than `erased`. Moves
+    /// The rows from the place on that lie in its page, as of `at`, without those that are older than `erased`. Moves
     /// nothing.
-    pub fn streak(&self, direction: Direction, at: Version, erased: Option<Version>) -> Option<Streak> {
-        Streak::after(self.main.as_ref()?, direction, at, erased, self.sst.version_offset)
+    pub fn streak(
+        &self,
+        start: StreakStart,
+        direction: Direction,
+        (at, erased): (Version, Option<Version>),
+    ) -> Option<Streak> {
+        Streak::new(self.main.as_ref()?, start, direction, (at, erased), self.sst.version_offset)
     }
 
-    /// Goes to the row that `streak`, which began here, passed last.
+    /// Goes to the row that `streak`, which began here and has advanced, passed last.
     pub fn resume(&mut self, streak: &Streak) {
         let Some(main) = &mut self.main else { return };
         main.go_within(streak.passed());

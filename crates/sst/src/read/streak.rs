@@ -1,8 +1,8 @@
-//! Rows of one page that follow one another in a merge, without a row of another source between them, which the caller
-//! has made sure of. It knows no other source, and no file.
+//! Rows of one page that follow one another, for a merge that has made sure that no source which it does not look at has a
+//! row between them. It knows no other source, and no file.
 //!
-//! A merge takes a row by comparing all that it reads from. Most rows come from the page of the row before, with
-//! nothing in between; those need no comparison, no reference to a page or a file, and no lock.
+//! A merge takes a row by comparing all that it reads from, through steps that may fault. Most of its rows come from the pages
+//! in which its sources stand; those need no step, no reference to a page or a file for each row, and no lock.
 
 use super::tree::TreeCursor;
 use crate::Direction;
@@ -19,21 +19,49 @@ pub struct Streak {
     layout: Layout,
     /// Still to come, by their places in the page.
     rows: Range<usize>,
+    /// How many there were at first.
+    began_with: usize,
+    /// Rows at the far end were left out.
+    is_cut: bool,
     direction: Direction,
     at: Version,
     /// A range erase that hides older rows.
     erased: Option<Version>,
     version_offset: u64,
+    /// The key that was read last; it begins with the prefix of the page.
+    key: Vec<u8>,
+}
+
+/// Where a streak begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreakStart {
+    /// At the row of the place.
+    At,
+    /// After this row.
+    After,
+}
+
+/// What a streak says about a key that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreakRow {
+    /// Its value lies here in the page. In 32 bits each, so that it stays in registers.
+    Shown(u32, u32),
+    /// It has no value.
+    Gone,
+    /// Nothing: no version of it is old enough.
+    Unseen,
+    /// Its value, or its visible version, lies in another page. The streak does not go beyond it.
+    Elsewhere,
 }
 
 impl Streak {
-    /// Rows after the place of `cursor`, up to a gap in what it is bounded to. `None` if it is nowhere, at the last of
-    /// them, or at a row whose value, or whose visible version, lies elsewhere.
-    pub(super) fn after(
+    /// Rows from the place of `cursor` on, up to a gap in what it is bounded to. `None` if there are none, if it is nowhere, or at
+    /// a row whose value, or whose visible version, lies elsewhere.
+    pub(super) fn new(
         cursor: &TreeCursor,
+        start: StreakStart,
         direction: Direction,
-        at: Version,
-        erased: Option<Version>,
+        (at, erased): (Version, Option<Version>),
         version_offset: u64,
     ) -> Option<Streak> {
         let (page, layout, i) = cursor.place()?;
@@ -44,21 +72,24 @@ impl Streak {
         }
         let first = layout.first_row();
         let seen = cursor.rows_around(first + i as u64);
-        let start = seen.start.saturating_sub(first) as usize;
-        let end = layout.rows().min(usize::try_from(seen.end - first).unwrap_or(usize::MAX));
+        let near = usize::from(start == StreakStart::After);
         let rows = match direction {
-            Direction::Forward => i + 1..end,
-            Direction::Backward => start..i,
+            Direction::Forward => i + near..layout.rows().min(usize::try_from(seen.end - first).unwrap_or(usize::MAX)),
+            Direction::Backward => seen.start.saturating_sub(first) as usize..i + 1 - near,
         };
         if rows.is_empty() {
             return None;
         }
-        Some(Streak { page: page.clone(), layout: *layout, rows, direction, at, erased, version_offset })
+        let mut key = Vec::with_capacity(KEY_BYTES);
+        key.extend_from_slice(layout.prefix(page));
+        let (page, layout, began_with) = (page.clone(), *layout, rows.len());
+        Some(Streak { page, layout, rows, began_with, is_cut: false, direction, at, erased, version_offset, key })
     }
 
     /// Leaves out rows from `far` on: with an excluded bound the one with this key, too.
     pub fn until(&mut self, far: Bound<&[u8]>) {
         let search = |key| self.layout.search(&self.page, key);
+        let before = self.rows.len();
         match self.direction {
             Direction::Forward => {
                 let end = match far {
@@ -77,55 +108,94 @@ impl Streak {
                 self.rows.start = self.rows.start.max(start).min(self.rows.end);
             }
         }
+        let left_out = before - self.rows.len();
+        self.began_with -= left_out;
+        self.is_cut |= left_out > 0;
     }
 
     /// Whether no row is left.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
+    /// Whether rows were left out at the far end. Otherwise the rows after the last one are in another page.
+    #[inline]
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     /// The page that holds the rows and their values.
+    #[inline]
     pub fn page(&self) -> &PageRef {
         &self.page
     }
 
+    /// What all keys of the page begin with.
+    pub fn prefix(&self) -> &[u8] {
+        self.layout.prefix(&self.page)
+    }
+
     /// Which way it goes.
+    #[inline]
     pub fn direction(&self) -> Direction {
         self.direction
     }
 
-    /// The next row that is visible, and the same one again until the streak [advances](Self::advance): where in the
-    /// page its value lies, in 32 bits each so that it stays in registers. Its key replaces what is in `key`. Rows that are not visible are skipped. `None` at the
-    /// end, and before a row whose value, or whose visible version, lies elsewhere; then `key` means nothing.
+    /// The key that was read last.
     #[inline]
-    pub fn next(&mut self, key: &mut Vec<u8>) -> Option<Range<u32>> {
-        while !self.rows.is_empty() {
-            let i = match self.direction {
-                Direction::Forward => self.rows.start,
-                Direction::Backward => self.rows.end - 1,
-            };
-            let record = self.layout.read_row(&self.page, i, key);
-            let version = Version(record.version.0.saturating_add(self.version_offset));
-            let is_visible = version <= self.at;
-            if (!is_visible && record.has_history) || record.outside {
-                return None;
-            }
-            let is_erased = self.erased.is_some_and(|erased| version < erased);
-            if is_visible && !is_erased && record.kind == RowKind::Put {
-                return Some(record.value_at as u32..(record.value_at + record.value_bytes) as u32);
-            }
-            self.advance();
-        }
-        None
+    pub fn key(&self) -> &[u8] {
+        &self.key
     }
 
-    /// Goes past the row found last.
+    /// The place in the page of the row that comes next, if there is one.
+    #[inline]
+    pub fn row(&self) -> Option<usize> {
+        if self.rows.is_empty() {
+            return None;
+        }
+        Some(match self.direction {
+            Direction::Forward => self.rows.start,
+            Direction::Backward => self.rows.end - 1,
+        })
+    }
+
+    /// Replaces `key` with the key of the row at a place of the page.
+    pub fn read_key(&self, row: usize, key: &mut Vec<u8>) {
+        self.layout.read_row(&self.page, row, key);
+    }
+
+    /// Reads the next row, and the same one again until the streak [advances](Self::advance): its [key](Self::key), and what the
+    /// page says about it. `None` if no row is left.
+    #[inline]
+    pub fn read(&mut self) -> Option<StreakRow> {
+        let i = self.row()?;
+        let record = self.layout.read_after_prefix(&self.page, i, &mut self.key);
+        let version = Version(record.version.0.saturating_add(self.version_offset));
+        if version > self.at {
+            return Some(if record.has_history { StreakRow::Elsewhere } else { StreakRow::Unseen });
+        }
+        if record.kind != RowKind::Put || self.erased.is_some_and(|erased| version < erased) {
+            return Some(StreakRow::Gone);
+        }
+        if record.outside {
+            return Some(StreakRow::Elsewhere);
+        }
+        Some(StreakRow::Shown(record.value_at as u32, (record.value_at + record.value_bytes) as u32))
+    }
+
+    /// Goes past the row that comes next.
     #[inline]
     pub fn advance(&mut self) {
         match self.direction {
             Direction::Forward => self.rows.start += 1,
             Direction::Backward => self.rows.end -= 1,
         }
+    }
+
+    /// Whether it has gone past a row.
+    pub fn has_advanced(&self) -> bool {
+        self.rows.len() < self.began_with
     }
 
     /// Place in the page of the row passed last, or of the one before the first.
@@ -136,3 +206,6 @@ impl Streak {
         }
     }
 }
+
+/// Room for a key that is made at first.
+const KEY_BYTES: usize = 64;

@@ -1,38 +1,83 @@
-//! Rows that are taken one after the other from the page of the last row, because no other source has a row between
-//! them. They are taken without the lock of the [ends](super::ends): they pin a page and hold no file, and they are the
-//! rows of the version of the range in every later view.
+//! Rows that are taken one after the other from the pages in which the sources of a merge stand, without a step. They are taken
+//! without the lock of the [ends](super::ends): they pin pages and hold no file, and they are the rows of the version of the
+//! range in every later view.
+//!
+//! ```text
+//!   newest   [ a     d  e        ]               it stands at d, and the runner-up is c, so the
+//!            [    b        f   j ]               sources are compared again: c is given next, and
+//!   oldest   [       c d   ──────── d is older   then d of the newest. When the last row of a page
+//!                                                was passed, the merge goes on.
+//! ```
+//!
+//! One source stands at the row that comes next. As long as its rows come before the nearest row of the other sources, the
+//! *runner-up*, a row costs one comparison, and none where it is alone. Keys are compared by the eight bytes after what all
+//! keys of the pages begin with, and whole only if these are equal.
 
+use super::super::merge::SourceStreak;
 use pages::PageRef;
-use sst::{Direction, Streak};
+use sst::{Direction, StreakRow};
+use std::cmp::Ordering;
 use std::ops::{Bound, Range};
-
-/// Where a value lies in its page, as a slice wants it.
-#[inline]
-pub(super) fn in_page(place: &Range<u32>) -> Range<usize> {
-    place.start as usize..place.end as usize
-}
 
 /// The next rows at one end of a range.
 pub(super) struct Following {
-    streak: Streak,
+    /// Newest first.
+    sources: Vec<Source>,
+    direction: Direction,
     /// The generation of the view in which they were found; or of a newer view, and then the end is gone.
     generation: u64,
-    /// The key of the next row. It becomes the bound of the end when the row is given.
-    key: Vec<u8>,
-    /// Where in the page the value of the row given last lies.
-    value: Range<u32>,
+    /// What all keys begin with.
+    prefix_bytes: usize,
+    /// The source at the row that comes next.
+    now: usize,
+    /// The source whose row comes after it, or has the same key and is older.
+    runner_up: Option<usize>,
+    state: RowState,
+    /// A page has no row left. What comes after it is not known.
+    is_over: bool,
+    /// The row given last: its source, and its place in the page.
+    given: Option<(usize, usize)>,
+}
+
+/// What was done with the row that comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowState {
+    /// It was read, and is still to be given or skipped.
+    Read,
+    /// It decides what its key has. Older sources do not show the key.
+    Done,
+    /// It says nothing about its key.
+    Skipped,
+}
+
+struct Source {
+    beside: SourceStreak,
+    /// The row at which it stands; `None` if it has none before the end of the streaks.
+    row: Option<StreakRow>,
+    /// Of the key of this row: the bytes after the prefix, so that a lesser number comes first in the direction.
+    head: u64,
 }
 
 impl Following {
-    /// The rows of `streak`, found in the view `generation`.
-    #[inline]
-    pub fn new(streak: Streak, generation: u64) -> Self {
-        Self { streak, generation, key: Vec::new(), value: 0..0 }
+    /// The rows of `streaks`, of which there is one at least, found in the view `generation`.
+    pub fn new(streaks: Vec<SourceStreak>, generation: u64) -> Self {
+        let direction = streaks[0].streak.direction();
+        let shared = |bytes: usize, other: &SourceStreak| {
+            let pairs = streaks[0].streak.prefix().iter().zip(other.streak.prefix());
+            pairs.take_while(|(a, b)| a == b).count().min(bytes)
+        };
+        let prefix_bytes = streaks[1..].iter().fold(usize::MAX, shared);
+        let sources = streaks.into_iter().map(|beside| Source { beside, row: None, head: 0 }).collect();
+        let (now, runner_up, state, is_over, given) = (0, None, RowState::Read, false, None);
+        let mut rows = Self { sources, direction, generation, prefix_bytes, now, runner_up, state, is_over, given };
+        (0..rows.sources.len()).for_each(|source| rows.read(source));
+        rows.choose();
+        rows
     }
 
     #[inline]
     pub fn direction(&self) -> Direction {
-        self.streak.direction()
+        self.direction
     }
 
     #[inline]
@@ -40,8 +85,13 @@ impl Following {
         self.generation
     }
 
-    pub fn streak(&self) -> &Streak {
-        &self.streak
+    pub fn streaks(&self) -> impl Iterator<Item = &SourceStreak> {
+        self.sources.iter().map(|source| &source.beside)
+    }
+
+    /// The bytes of the cache that the pages take.
+    pub fn pinned_bytes(&self) -> u64 {
+        self.streaks().map(|beside| beside.streak.page().cost_bytes()).sum()
     }
 
     /// Notes the generation of the newest view; true if it has changed.
@@ -50,34 +100,148 @@ impl Following {
         std::mem::replace(&mut self.generation, newest) != newest
     }
 
-    /// The page of all these rows.
+    /// Goes to the next row, and to the same one again until it was [given](Self::give); false if the merge has to find it.
     #[inline]
-    pub fn page(&self) -> &PageRef {
-        self.streak.page()
+    pub fn next(&mut self) -> bool {
+        loop {
+            self.pass_done();
+            if self.is_over {
+                return false;
+            }
+            match self.sources[self.now].row {
+                Some(StreakRow::Shown(..)) => return true,
+                Some(StreakRow::Gone) => self.state = RowState::Done,
+                Some(StreakRow::Unseen) => self.state = RowState::Skipped,
+                Some(StreakRow::Elsewhere) | None => return false,
+            }
+        }
     }
 
-    /// Where in the page the value of the row given last lies.
+    /// The row to which [`Following::next`] went.
     #[inline]
-    pub fn value(&self) -> Range<usize> {
-        in_page(&self.value)
+    pub fn row(&self) -> FollowedRow<'_> {
+        let Source { row, beside, .. } = &self.sources[self.now];
+        let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
+        FollowedRow { key: beside.streak.key(), page: beside.streak.page(), value: start as usize..end as usize }
     }
 
-    /// The next row: its key, the page, and where its value lies there. The same one again until it was
-    /// [given](Self::give).
+    /// The row that came next was given.
     #[inline]
-    pub fn next(&mut self) -> Option<(&[u8], &PageRef, Range<u32>)> {
-        let place = self.streak.next(&mut self.key)?;
-        Some((&self.key, self.streak.page(), place))
+    pub fn give(&mut self) {
+        self.given = self.sources[self.now].beside.streak.row().map(|row| (self.now, row));
+        self.state = RowState::Done;
     }
 
-    /// The next row, whose value lies at `place`, was given: `near`, the bound of this end, closes in on it.
+    /// Lets `near`, the bound of this end, close in on the row given last.
+    pub fn close_in(&self, near: &mut Bound<Vec<u8>>) {
+        let Some((source, row)) = self.given else { return };
+        let mut key = match std::mem::replace(near, Bound::Unbounded) {
+            Bound::Excluded(key) | Bound::Included(key) => key,
+            Bound::Unbounded => Vec::new(),
+        };
+        self.sources[source].beside.streak.read_key(row, &mut key);
+        *near = Bound::Excluded(key);
+    }
+
+    /// Reads the row at which `source` stands.
     #[inline]
-    pub fn give(&mut self, place: Range<u32>, near: &mut Bound<Vec<u8>>) {
-        self.streak.advance();
-        self.value = place;
-        match near {
-            Bound::Excluded(last) => std::mem::swap(last, &mut self.key),
-            Bound::Included(_) | Bound::Unbounded => *near = Bound::Excluded(std::mem::take(&mut self.key)),
+    fn read(&mut self, source: usize) {
+        let is_alone = self.sources.len() == 1;
+        let Source { beside: SourceStreak { streak, .. }, row, head } = &mut self.sources[source];
+        *row = streak.read();
+        if row.is_none() {
+            self.is_over |= !streak.is_cut();
+        } else if !is_alone {
+            let bytes = head_of(streak.key(), self.prefix_bytes);
+            *head = if self.direction == Direction::Forward { bytes } else { !bytes };
+        }
+    }
+
+    /// Goes past the row at which it stands, if this was given or skipped. A row that is given stays readable until then.
+    #[inline]
+    pub fn pass_done(&mut self) {
+        if self.state == RowState::Read {
+            return;
+        }
+        if self.runner_up.is_none() {
+            let source = &mut self.sources[self.now];
+            source.beside.streak.advance();
+            source.row = source.beside.streak.read();
+        } else {
+            self.pass();
+        }
+        self.state = RowState::Read;
+    }
+
+    /// Goes past the row at which it stands, where there is a runner-up.
+    #[inline]
+    fn pass(&mut self) {
+        let (now, is_decided) = (self.now, self.state == RowState::Done);
+        let is_shared = is_decided && self.runner_up.is_some_and(|other| self.order(now, other) == Ordering::Equal);
+        if is_shared {
+            // Older sources have the key, too.
+            for older in now + 1..self.sources.len() {
+                if self.sources[older].row.is_some() && self.order(older, now) == Ordering::Equal {
+                    self.sources[older].beside.streak.advance();
+                    self.read(older);
+                }
+            }
+        }
+        self.sources[now].beside.streak.advance();
+        self.read(now);
+        let is_nearest = |other: usize| self.order(now, other) == Ordering::Less;
+        if is_shared || self.sources[now].row.is_none() || !self.runner_up.is_some_and(is_nearest) {
+            self.choose();
+        }
+    }
+
+    /// Which of two sources comes to its row first.
+    #[inline]
+    fn order(&self, a: usize, b: usize) -> Ordering {
+        let (a, b) = (&self.sources[a], &self.sources[b]);
+        a.head.cmp(&b.head).then_with(|| {
+            let keys = a.beside.streak.key().cmp(b.beside.streak.key());
+            if self.direction == Direction::Forward { keys } else { keys.reverse() }
+        })
+    }
+
+    /// Compares all sources.
+    fn choose(&mut self) {
+        let (mut now, mut runner_up) = (None, None);
+        for source in (0..self.sources.len()).filter(|&source| self.sources[source].row.is_some()) {
+            if now.is_none_or(|now| self.order(source, now) == Ordering::Less) {
+                runner_up = now.replace(source);
+            } else if runner_up.is_none_or(|other| self.order(source, other) == Ordering::Less) {
+                runner_up = Some(source);
+            }
+        }
+        // If no source has a row left, any of them says so.
+        self.now = now.unwrap_or(0);
+        self.runner_up = runner_up;
+    }
+}
+
+/// A row in its page.
+pub(super) struct FollowedRow<'r> {
+    pub key: &'r [u8],
+    pub page: &'r PageRef,
+    pub value: Range<usize>,
+}
+
+/// The eight bytes of `key` after the first `prefix_bytes`, which it has, as a number; zeros where it ends. Of two keys with
+/// the same prefix, the one with the lesser number comes first.
+#[inline]
+fn head_of(key: &[u8], prefix_bytes: usize) -> u64 {
+    let rest = key.len() - prefix_bytes;
+    match key.last_chunk::<8>() {
+        _ if rest >= 8 => u64::from_be_bytes(*key[prefix_bytes..].first_chunk().expect("eight bytes follow")),
+        // What is before the rest is shifted out, and zeros come in.
+        Some(_) if rest == 0 => 0,
+        Some(end) => u64::from_be_bytes(*end) << (8 * (8 - rest)),
+        None => {
+            let mut bytes = [0; 8];
+            bytes[..rest].copy_from_slice(&key[prefix_bytes..]);
+            u64::from_be_bytes(bytes)
         }
     }
 }

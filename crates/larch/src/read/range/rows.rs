@@ -14,7 +14,7 @@ use super::super::row::{RowLoader, RowRef, Spot};
 use super::super::view::{TableView, View};
 use super::super::{PartList, Tried};
 use super::ends::{End, PAGES_SHARE, PLACES_SHARE, Registered, is_crowded};
-use super::follow::{Following, in_page};
+use super::follow::{FollowedRow, Following};
 use super::limit::RowLimit;
 use crate::bounds;
 use crate::core::handle::TableHandle;
@@ -34,7 +34,8 @@ use std::task::{Context, Poll, ready};
 /// The rows of a key range.
 pub(crate) struct RangeRows {
     loader: RowLoader,
-    /// The keys of the rows that are left. Each row that is given moves one of the bounds.
+    /// The keys of the rows that are left. Each row that is given moves one of the bounds; those that are followed move it
+    /// when they are followed no more.
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
     /// `None` until the first row is asked for.
@@ -106,7 +107,8 @@ impl RangeRows {
     }
 
     /// The rest in at most `parts` parts.
-    pub fn split(self, parts: usize) -> Result<Vec<Self>> {
+    pub fn split(mut self, parts: usize) -> Result<Vec<Self>> {
+        self.stop_following();
         let RowLoader { handle, table, pin, wanted, session: own, failed, .. } = &self.loader;
         if let Some(error) = failed.get() {
             return Err(error.clone());
@@ -143,7 +145,7 @@ impl RangeRows {
         outcome.map_err(|error| self.loader.fail(error))
     }
 
-    /// The key of the row that was given last in a direction.
+    /// The key of the row that a merge found last in a direction, which was given.
     fn last_key(&self, direction: Direction) -> &[u8] {
         let bound = match direction {
             Direction::Forward => &self.low,
@@ -154,7 +156,20 @@ impl RangeRows {
     }
 
     /// The next row, without the parts that lie outside their pages. It waits for pages.
+    #[inline]
     pub fn next(&mut self, direction: Direction) -> Result<Option<RowRef<'_>>> {
+        match self.follow(direction, |_| Ok(())) {
+            Some(Ok(())) => {
+                let FollowedRow { key, page, value } = self.following.as_ref().expect("it gave the row").row();
+                // Rows that are followed have no part outside their page.
+                Ok(Some(RowRef { loader: &self.loader, beside_main: &[], key, spot: Spot::InPage(page, value) }))
+            }
+            _ => self.next_found(direction),
+        }
+    }
+
+    /// As [`RangeRows::next`], where no row can be followed.
+    fn next_found(&mut self, direction: Direction) -> Result<Option<RowRef<'_>>> {
         // A caller that has not loaded the last value outside its page will probably not load the next one.
         if self.loader.offers_outside.replace(false) {
             self.loader.loads.set(Loads::Nothing);
@@ -164,15 +179,14 @@ impl RangeRows {
             Spot::InPage(..) => Ok(Given::Followed),
         })?;
         let Some(given) = given else { return Ok(None) };
-        let (loader, beside_main, key) = (&self.loader, &*self.beside_main, self.last_key(direction));
+        let loader = &self.loader;
         match given {
             Given::Followed => {
-                // Rows that are followed have no part outside their page.
-                let following = self.following.as_ref().expect("no row was taken since");
-                let spot = Spot::InPage(following.page(), following.value());
-                Ok(Some(RowRef { loader, beside_main, key, spot }))
+                let FollowedRow { key, page, value } = self.following.as_ref().expect("it gave the row").row();
+                Ok(Some(RowRef { loader, beside_main: &[], key, spot: Spot::InPage(page, value) }))
             }
             Given::Found(found) => {
+                let (beside_main, key) = (&*self.beside_main, self.last_key(direction));
                 let row = RowRef { loader, beside_main, key, spot: Spot::Found(found) };
                 loader.offers_outside.set(row.has_parts_outside());
                 Ok(Some(row))
@@ -272,10 +286,7 @@ impl RangeRows {
         self.loader.session.set_waits(waits);
         let outcome = loop {
             let found = match self.follow(direction, &mut take) {
-                Some(Ok(row)) => {
-                    self.count_given();
-                    break Ok(Tried::Ready(Some(row)));
-                }
+                Some(Ok(row)) => break Ok(Tried::Ready(Some(row))),
                 Some(Err(stop)) => Tried::of(Err(stop)),
                 None => self.find(direction, (waits, loads), &mut take),
             };
@@ -317,7 +328,9 @@ impl RangeRows {
     }
 
     fn stop_following(&mut self) {
-        self.following = None;
+        if let Some(following) = self.following.take() {
+            following.close_in(following.direction().near_far((&mut self.low, &mut self.high)).0);
+        }
         self.followed_pins.set(0);
     }
 
@@ -328,25 +341,39 @@ impl RangeRows {
         direction: Direction,
         mut take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
     ) -> Option<Result<T, Stop>> {
-        let Self { loader, following: Some(following), low, high, ends, .. } = self else { return None };
-        if following.direction() != direction {
+        let Self { loader, following: Some(following), ended, .. } = self else { return None };
+        let newest = loader.handle.core().views.generation();
+        if *ended || following.direction() != direction || loader.failed.get().is_some() {
             return None;
         }
-        let newest = loader.handle.core().views.generation();
-        if following.renew(newest) {
-            // The thread that made the new view may have found the ends in use.
-            drop(ends.as_ref().map(|ends| ends.take_old(newest)));
-            if loader.handle.core().views.newest().files_of(&loader.table).is_err() {
-                self.following = None;
-                return None;
-            }
+        if following.generation() != newest && !self.renew_followed(newest) {
+            return None;
         }
-        let (key, page, place) = following.next()?;
-        let taken = take(RowRef { loader, beside_main: &[], key, spot: Spot::InPage(page, in_page(&place)) });
+        let Self { loader, following: Some(following), .. } = self else { return None };
+        if !following.next() {
+            return None;
+        }
+        let FollowedRow { key, page, value } = following.row();
+        let taken = take(RowRef { loader, beside_main: &[], key, spot: Spot::InPage(page, value) });
         if taken.is_ok() {
-            following.give(place, direction.near_far((low, high)).0);
+            following.give();
+            self.count_given();
         }
         Some(taken)
+    }
+
+    /// There is a newer view than that in which rows were followed: releases the older one. False if the table was dropped.
+    #[cold]
+    fn renew_followed(&mut self, newest: u64) -> bool {
+        let Self { loader, following: Some(following), ends, .. } = self else { return false };
+        following.renew(newest);
+        // The thread that made the new view may have found the ends in use.
+        drop(ends.as_ref().map(|ends| ends.take_old(newest)));
+        let is_there = loader.handle.core().views.newest().files_of(&loader.table).is_ok();
+        if !is_there {
+            self.stop_following();
+        }
+        is_there
     }
 
     /// What `take` makes of the next row, found by merging. A step.
@@ -364,7 +391,9 @@ impl RangeRows {
         let (view, gone) = (OnceCell::new(), Cell::new(Vec::new()));
         let mut places = ends.lock();
         gone.set(places.begin(core.views.generation()));
-        if let Some(following) = following.take() {
+        if let Some(mut following) = following.take() {
+            following.pass_done();
+            following.close_in(following.direction().near_far((&mut *low, &mut *high)).0);
             places.resume(&following);
         }
         let (place, near, far) = match direction {
@@ -386,8 +415,8 @@ impl RangeRows {
                 limit.given();
                 crowded = is_crowded(loader.session.cache(), end.pins.bytes() + followed_pins.bytes(), PLACES_SHARE);
                 *following = search.following(end, limit, crowded);
-                // The page counts in addition to what the place keeps, which other ranges may take.
-                followed_pins.set(following.as_ref().map_or(0, |following| following.page().cost_bytes()));
+                // The pages count in addition to what the place keeps, which other ranges may take.
+                followed_pins.set(following.as_ref().map_or(0, Following::pinned_bytes));
                 close_in(near, end.merge.key());
             }
             // The place may be taken away before the range is asked again. The rows that the merge has left stay left.
@@ -433,7 +462,11 @@ impl RangeRows {
 
     /// For debugging.
     pub fn describe(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct(name).field("low", &self.low).field("high", &self.high).finish_non_exhaustive()
+        let (mut low, mut high) = (self.low.clone(), self.high.clone());
+        if let Some(following) = &self.following {
+            following.close_in(following.direction().near_far((&mut low, &mut high)).0);
+        }
+        f.debug_struct(name).field("low", &low).field("high", &high).finish_non_exhaustive()
     }
 }
 
@@ -523,15 +556,16 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The rows that come next in the page of the row that was just given, if they need no merging.
+    /// The rows that come next, if they need no merging.
     #[inline]
-    fn following(&self, end: &End, limit: &RowLimit, crowded: bool) -> Option<Following> {
-        let can_follow = !self.loader.wanted.set().any_beside_main() && !limit.is_due();
+    fn following(&self, end: &mut End, limit: &RowLimit, is_crowded: bool) -> Option<Following> {
+        let can_follow = !self.loader.wanted.set().any_beside_main() && !limit.is_due() && limit.rows() > 1;
         // If the place is given up, the rest of the page is all that is left of it.
-        if !can_follow || !(end.merge.is_steady() || crowded) {
+        if !can_follow || !(end.merge.expects_streaks() || is_crowded) {
             return None;
         }
-        end.merge.streak(self.far).map(|streak| Following::new(streak, end.generation))
+        let streaks = end.merge.streaks(self.far, is_crowded);
+        (!streaks.is_empty()).then(|| Following::new(streaks, end.generation))
     }
 }
 

@@ -68,21 +68,40 @@ impl Walk<'_> {
         let mut cursor = SstCursor::new(Arc::clone(self.sst));
         let (mut given, mut followed) = (Given::new(), 0);
         let mut there = self.seek_near(&mut cursor);
-        let mut key = Vec::new();
         while there && !self.is_beyond(cursor.key()) {
-            given.extend(self.row(&cursor));
-            if let Some(mut streak) = cursor.streak(self.direction, self.at, self.erased) {
-                streak.until(self.far);
-                let most = [0, 1, 3, usize::MAX][rng.random_range(0..4)];
-                for _ in 0..most {
-                    let Some(place) = streak.next(&mut key) else { break };
-                    assert_eq!(streak.next(&mut key), Some(place.clone()), "it is the same one until it was passed");
-                    let place = place.start as usize..place.end as usize;
-                    given.push((key.clone(), streak.page()[place].to_vec()));
-                    streak.advance();
-                    followed += 1;
+            let start = [StreakStart::At, StreakStart::After][rng.random_range(0..2)];
+            let streak = cursor.streak(start, self.direction, (self.at, self.erased));
+            if streak.is_none() || start == StreakStart::After {
+                given.extend(self.row(&cursor));
+            }
+            let Some(mut streak) = streak else {
+                there = self.step(&mut cursor);
+                continue;
+            };
+            streak.until(self.far);
+            let most = [0, 1, 3, usize::MAX][rng.random_range(0..4)];
+            for _ in 0..most {
+                let Some(row) = streak.read() else { break };
+                let (key, at) = (streak.key().to_vec(), streak.row());
+                assert!(streak.read() == Some(row) && streak.key() == key, "it is the same one until it was passed");
+                match row {
+                    StreakRow::Shown(start, end) => {
+                        given.push((key.clone(), streak.page()[start as usize..end as usize].to_vec()));
+                        followed += 1;
+                    }
+                    StreakRow::Gone | StreakRow::Unseen => {}
+                    StreakRow::Elsewhere => break,
                 }
-                cursor.resume(&streak);
+                streak.advance();
+                let mut again = Vec::new();
+                streak.read_key(at.expect("it was read"), &mut again);
+                assert_eq!(again, key);
+            }
+            match (streak.has_advanced(), start) {
+                (true, _) => cursor.resume(&streak),
+                (false, StreakStart::After) => {}
+                // Nothing was taken, not the row of the place either.
+                (false, StreakStart::At) => given.extend(self.row(&cursor)),
             }
             there = self.step(&mut cursor);
         }
