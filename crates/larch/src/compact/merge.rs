@@ -257,9 +257,9 @@ impl VersionMerge {
         let cursors = sources.into_iter().map(|files| LevelCursor::new(files, Readahead::NONE));
         let cursors: Vec<LevelCursor> = cursors.collect();
         let all_bytes = cursors.iter().map(LevelCursor::bytes).sum();
-        let inputs = cursors.into_iter().map(|cursor| {
-            let readahead = readahead.share(cursor.bytes(), all_bytes);
-            Input(cursor.with_readahead(readahead))
+        let inputs = cursors.into_iter().map(|mut cursor| {
+            cursor.set_readahead(readahead.share(cursor.bytes(), all_bytes));
+            Input(cursor)
         });
         Self { inputs: Frontier::new(Direction::Forward, inputs, || InputMove::First) }
     }

@@ -93,13 +93,14 @@ impl LevelCursor {
     }
 
     /// Reads ahead as `readahead` says.
-    pub fn with_readahead(self, readahead: Readahead) -> Self {
-        Self { readahead, ..self }
+    pub fn set_readahead(&mut self, readahead: Readahead) {
+        self.readahead = readahead;
     }
 
     /// Reads ahead only to the end of the walk at `far`.
-    pub fn until(self, far: Bound<&[u8]>) -> Self {
-        Self { far: far.map(Arc::from), ..self }
+    pub fn until(mut self, far: Bound<&[u8]>) -> Self {
+        self.far = far.map(Arc::from);
+        self
     }
 
     /// Stored bytes that the table sees of the files that are walked.

@@ -118,16 +118,24 @@ impl Merge {
         }
         let (level0, deeper) = table.files.levels.split_first().expect("a table has levels");
         let level0 = level0.iter().map(|file| Arc::new(vec![file.clone()]));
-        let levels = level0.chain(deeper.iter().cloned());
-        let cursors = levels.map(|level| LevelCursor::within(source, level, low, high, Readahead::NONE));
-        let cursors: Vec<LevelCursor> = cursors.filter(|cursor| !cursor.is_empty()).collect();
-        let all_bytes = cursors.iter().map(LevelCursor::bytes).sum();
+        let levels = level0.chain(deeper.iter().filter(|level| !level.is_empty()).cloned());
         let far = if direction == Direction::Forward { high } else { low };
-        sources.extend(cursors.into_iter().map(|cursor| {
-            let readahead = readahead.share(cursor.bytes(), all_bytes);
-            covers.add_level(&cursor, low, high);
-            Cursor::Level(Box::new(cursor.with_readahead(readahead).until(far)))
-        }));
+        for level in levels {
+            let cursor = LevelCursor::within(source, level, low, high, Readahead::NONE);
+            if !cursor.is_empty() {
+                covers.add_level(&cursor, low, high);
+                sources.push(Cursor::Level(Box::new(cursor.until(far))));
+            }
+        }
+        if !readahead.is_none() {
+            let bytes = |cursor: &Cursor| if let Cursor::Level(cursor) = cursor { cursor.bytes() } else { 0 };
+            let all_bytes = sources.iter().map(bytes).sum();
+            for cursor in &mut sources {
+                if let Cursor::Level(cursor) = cursor {
+                    cursor.set_readahead(readahead.share(cursor.bytes(), all_bytes));
+                }
+            }
+        }
         let sources = sources.into_iter().map(|cursor| MergeSource { cursor, hidden: 0 });
         let sources = Frontier::new(direction, sources, || NextMove::Seek);
         let (key, came, giver, expects_streaks) = (Vec::new(), Came::Nowhere, None, true);

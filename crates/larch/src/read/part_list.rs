@@ -41,16 +41,19 @@ impl PartList {
     }
 
     /// The number of parts.
+    #[inline]
     pub fn len(&self) -> usize {
         usize::from(self.len)
     }
 
     /// The group of part `i`.
+    #[inline]
     pub fn group(&self, i: usize) -> usize {
         usize::from(self.groups[..self.len()][i])
     }
 
     /// The groups as a set.
+    #[inline]
     pub fn set(&self) -> Groups {
         self.set
     }

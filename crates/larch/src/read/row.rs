@@ -67,11 +67,13 @@ pub struct RowRef<'r> {
 
 impl RowRef<'_> {
     /// The key.
+    #[inline]
     pub fn key(&self) -> &[u8] {
         self.key
     }
 
     /// How many parts the row has: as many as the selection has groups, and one in a range of whole values.
+    #[inline]
     pub fn part_count(&self) -> usize {
         self.loader.wanted.len()
     }
@@ -81,6 +83,7 @@ impl RowRef<'_> {
     /// # Panics
     ///
     /// If the selection has fewer groups.
+    #[inline]
     pub fn part_len(&self, i: usize) -> u64 {
         match &self.spot {
             Spot::InPage(..) => self.in_page(i).1.len() as u64,
@@ -94,6 +97,7 @@ impl RowRef<'_> {
     /// # Panics
     ///
     /// If the selection has fewer groups.
+    #[inline]
     pub fn inline_part(&self, i: usize) -> Option<&[u8]> {
         match &self.spot {
             Spot::InPage(..) => {
@@ -136,6 +140,7 @@ impl RowRef<'_> {
     }
 
     /// The number of the only part.
+    #[inline]
     fn only(&self) -> usize {
         assert_eq!(self.part_count(), 1, "a row of several parts, or none, has no one value: ask for its parts");
         0
@@ -146,11 +151,13 @@ impl RowRef<'_> {
     /// # Panics
     ///
     /// If the selection has not exactly one group. So do [`RowRef::inline_value`] and [`RowRef::value`].
+    #[inline]
     pub fn value_len(&self) -> u64 {
         self.part_len(self.only())
     }
 
     /// The value, or `None` if it lies outside its page and has to be loaded.
+    #[inline]
     pub fn inline_value(&self) -> Option<&[u8]> {
         self.inline_part(self.only())
     }
@@ -181,11 +188,13 @@ impl RowRef<'_> {
         }
     }
 
+    #[inline]
     fn stored<'s>(&'s self, i: usize, row: &'s Row) -> &'s StoredValue {
         self.loader.wanted.stored(i, row, self.beside_main)
     }
 
     /// The page of a row that is followed, and where part `i` lies in it.
+    #[inline]
     fn in_page(&self, i: usize) -> (&PageRef, Range<usize>) {
         assert_eq!(self.loader.wanted.group(i), 0, "rows with parts in other pages are not followed");
         match &self.spot {

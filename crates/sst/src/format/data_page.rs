@@ -199,6 +199,7 @@ impl Layout {
     pub fn read_row(&self, page: &[u8], i: usize, key: &mut Vec<u8>) -> RowRecord {
         let (suffix, record) = self.decode(page, i).expect("a validated record decodes");
         key.clear();
+        key.reserve(self.prefix_bytes + key::HEAD_BYTES + suffix.tail.len());
         key.extend_from_slice(self.prefix(page));
         suffix.append_to(key);
         record

@@ -92,6 +92,10 @@ impl Sst {
     /// Lets `cursor` over tree `kind` ask ahead within its share of a window that all trees of the file, and their
     /// values once they are read, have together.
     pub(super) fn share<L: PageRows>(&self, kind: TreeKind, cursor: &mut TreeCursor<L>, readahead: Readahead) {
+        // The lengths of all trees are added up only for a cursor that reads ahead.
+        if readahead.is_none() {
+            return cursor.set_readahead(readahead);
+        }
         let pages = self.meta.tree(kind).map_or(0, |tree| tree.totals.bytes);
         cursor.set_readahead(readahead.share(pages, self.page_bytes()));
         let values = self.value_bytes(kind);

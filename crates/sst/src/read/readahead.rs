@@ -63,6 +63,9 @@ impl Readahead {
     /// them reach the end of their windows together.
     #[must_use]
     pub fn share(self, bytes: u64, all_bytes: u64) -> Self {
+        if self.is_none() || bytes == all_bytes {
+            return self;
+        }
         let scale = |whole: u64| {
             let part = u128::from(whole) * u128::from(bytes) / u128::from(all_bytes.max(1));
             (part as u64).clamp(whole.min(LEAST_SHARE_BYTES), whole)
@@ -71,7 +74,8 @@ impl Readahead {
     }
 
     /// Whether nothing is asked ahead.
-    pub(super) fn is_none(&self) -> bool {
+    #[inline]
+    pub fn is_none(&self) -> bool {
         self.high_bytes == 0
     }
 

@@ -328,7 +328,8 @@ impl RangeRows {
     }
 
     fn stop_following(&mut self) {
-        if let Some(following) = self.following.take() {
+        // The bounds of a range that has ended mean nothing.
+        if let Some(following) = self.following.take().filter(|_| !self.ended) {
             following.close_in(following.direction().near_far((&mut self.low, &mut self.high)).0);
         }
         self.followed_pins.set(0);
