@@ -144,15 +144,28 @@ impl Layout {
         }
     }
 
+    /// Where record `i` starts and where it ends.
+    #[inline]
+    fn ends(&self, page: &[u8], i: usize) -> (usize, usize) {
+        if self.wide {
+            return (self.offset(page, i), self.offset(page, i + 1));
+        }
+        // Both lie together and are read as one number.
+        let both = u32_at(page, self.offsets_at + i * 2);
+        ((both & 0xffff) as usize, (both >> 16) as usize)
+    }
+
     #[inline]
     fn record_bytes<'p>(&self, page: &'p [u8], i: usize) -> &'p [u8] {
-        &page[self.records_at + self.offset(page, i)..self.records_at + self.offset(page, i + 1)]
+        let (start, end) = self.ends(page, i);
+        &page[self.records_at + start..self.records_at + end]
     }
 
     /// Splits record `i`: key suffix and the rest.
     #[inline]
     fn decode<'p>(&self, page: &'p [u8], i: usize) -> Option<(Suffix<'p>, RowRecord)> {
-        let bytes = self.record_bytes(page, i);
+        let (start, end) = self.ends(page, i);
+        let bytes = &page[self.records_at + start..self.records_at + end];
         let (&tag, mut rest) = bytes.split_first()?;
         let suffix_bytes = varint::take(&mut rest)?;
         let delta = if tag & TAG_BASE_VERSION != 0 { 0 } else { varint::take(&mut rest)? };
@@ -164,7 +177,7 @@ impl Layout {
             kind: RowKind::from_u8(tag & TAG_KIND)?,
             outside: tag & TAG_OUTSIDE != 0,
             has_history: tag & TAG_HISTORY != 0,
-            value_at: self.records_at + self.offset(page, i + 1) - value.len(),
+            value_at: self.records_at + end - value.len(),
             value_bytes: value.len(),
         };
         Some((suffix, record))

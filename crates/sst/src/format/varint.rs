@@ -30,6 +30,12 @@ pub fn take(bytes: &mut &[u8]) -> Option<u64> {
         *bytes = rest;
         return Some(u64::from(first));
     }
+    take_long(bytes)
+}
+
+/// As [`take`], of several groups. Apart, so that the short way is part of its callers.
+fn take_long(bytes: &mut &[u8]) -> Option<u64> {
+    let (&first, rest) = bytes.split_first()?;
     let mut value = u64::from(first & 0x7f);
     for (i, &byte) in rest.iter().take(MAX_BYTES - 1).enumerate() {
         let shift = 7 * (i as u32 + 1);
