@@ -1,12 +1,14 @@
 //! The two forms in which a read gives rows: with whole values, or with parts of them. It does not know how rows are
 //! found.
 
+use super::found::FoundRow;
 use super::part_list::PartList;
 use super::point::PointRead;
 use super::row::RowRef;
 use super::value::{Key, Parts, Value};
 use crate::core::handle::TableHandle;
 use crate::error::Result;
+use crate::manifest::DbFile;
 use pages::{PageCache, PageSource, Stop};
 
 /// The form in which a read gives rows: with their whole [`Value`], or with some [`Parts`] of it. No other type can
@@ -33,6 +35,9 @@ pub trait GivesRows: Sized + Send + 'static {
         wanted: &PartList,
     ) -> Result<Option<Self>, Stop>;
 
+    /// What was asked for of a row that was found, if no other page has a part of it.
+    fn of_row(row: &FoundRow<&DbFile>, cache: &PageCache, wanted: &PartList) -> Option<Self>;
+
     /// The parts of a row that were asked for.
     fn of_parts(parts: Parts) -> Self;
 
@@ -52,6 +57,14 @@ impl GivesRows for Value {
         _: &PartList,
     ) -> Result<Option<Self>, Stop> {
         read.get(source, cache)
+    }
+
+    #[inline]
+    fn of_row(row: &FoundRow<&DbFile>, cache: &PageCache, _: &PartList) -> Option<Self> {
+        match row {
+            FoundRow::Memory(row) => Some(Value::from_memory_whole(row)),
+            FoundRow::File(row, _) => row.value.in_page().map(|(page, place)| Value::from_page(cache, page, place)),
+        }
     }
 
     fn of_parts(parts: Parts) -> Self {
@@ -75,6 +88,18 @@ impl GivesRows for Parts {
         wanted: &PartList,
     ) -> Result<Option<Self>, Stop> {
         read.get_parts(source, cache, wanted)
+    }
+
+    fn of_row(row: &FoundRow<&DbFile>, cache: &PageCache, wanted: &PartList) -> Option<Self> {
+        match row {
+            FoundRow::Memory(row) => Some(wanted.of_memory(row)),
+            FoundRow::File(..) if wanted.set().any_beside_main() => None,
+            // The only part that was asked for, or none.
+            FoundRow::File(row, _) => {
+                let (page, place) = row.value.in_page()?;
+                Some(Self::of((0..wanted.len()).map(|_| Value::from_page(cache, page, place.clone()))))
+            }
+        }
     }
 
     fn of_parts(parts: Parts) -> Self {

@@ -3,9 +3,12 @@
 //! who reads.
 //!
 //! * An answer is kept when a step is run again, and a key that a newer source has answered asks no older source.
+//! * An answer is written once, to its place among all answers: at once if the page of the row has all of it, otherwise when
+//!   the parts in other pages are loaded.
 //! * Keys are looked up in batches, so that their pins stay within a quarter of the cache; a batch of one key may take
 //!   more.
 
+use super::content::Content;
 use super::found::FoundRow;
 use super::part_list::PartList;
 use super::point::{Answer, ask_file, ask_memory};
@@ -14,7 +17,7 @@ use super::{Parts, Value};
 use crate::error::Result;
 use crate::manifest::db_file::DbFile;
 use pages::{PageCache, PageSource, Stop, retry, together};
-use sst::{Approach, RowPlace, SoughtKey, StoredValue};
+use sst::{Approach, Row, RowPlace, SoughtKey, StoredValue};
 
 /// The largest number of keys in a batch: their pages keep a disk busy, and their answers take some ten KiB.
 const MAX_BATCH_KEYS: usize = 256;
@@ -23,27 +26,27 @@ const MAX_BATCH_KEYS: usize = 256;
 /// the first-level cache of a processor, which has 32 KiB.
 const INTERLEAVED: usize = 16;
 
-/// The parts in `wanted` of the rows of `keys`, in the order of the keys. It waits for pages.
-pub fn get_parts<S: PageSource + ?Sized>(
+/// What is `wanted` of the rows of `keys`, in the order of the keys. It waits for pages.
+pub fn get<V: Content, S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
     table: TableView<'_>,
     keys: &[impl AsRef<[u8]>],
     wanted: &PartList,
-) -> Result<Vec<Option<Parts>>> {
+) -> Result<Vec<Option<V>>> {
     let mut read = MultiRead::new(table, keys, wanted, cache);
     Ok(retry(source, || read.get(source, cache))?)
 }
 
 /// A search for many keys.
-pub struct MultiRead<'v, 'k, K> {
+pub struct MultiRead<'v, 'k, K, V> {
     table: TableView<'v>,
     keys: &'k [K],
     wanted: &'k PartList,
     /// Memory for the pages of a batch.
     most_bytes: u64,
-    /// The answers for the first keys, which are done.
-    answers: Vec<Option<Parts>>,
+    /// The answers for the first keys: those that are done, and those whose parts are being loaded.
+    answers: Vec<Option<V>>,
     stage: Stage<'v>,
 }
 
@@ -54,37 +57,49 @@ enum Stage<'v> {
     Load(PartLoads<'v>),
 }
 
-impl<'v, 'k, K: AsRef<[u8]>> MultiRead<'v, 'k, K> {
+impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
     /// A search that has asked nothing yet.
     pub fn new(table: TableView<'v>, keys: &'k [K], wanted: &'k PartList, cache: &PageCache) -> Self {
         let most_bytes = cache.budget_bytes() / 4;
         Self { table, keys, wanted, most_bytes, answers: Vec::with_capacity(keys.len()), stage: Stage::Begin }
     }
 
-    /// The parts of all rows, in the order of the keys. It keeps its results, so that it goes on where it was when it
+    /// What is wanted of all rows, in the order of the keys. It keeps its results, so that it goes on where it was when it
     /// is run again after a fault.
-    pub fn get<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<Vec<Option<Parts>>, Stop> {
-        while self.answers.len() < self.keys.len() {
-            let keys = &self.keys[self.answers.len()..];
+    pub fn get<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<Vec<Option<V>>, Stop> {
+        loop {
             match &mut self.stage {
                 Stage::Begin => {
-                    self.stage = Stage::Find(KeyBatch::begin(self.table, keys, self.wanted, self.most_bytes))
+                    let keys = &self.keys[self.answers.len()..];
+                    if keys.is_empty() {
+                        return Ok(std::mem::take(&mut self.answers));
+                    }
+                    self.stage = Stage::Find(KeyBatch::begin(self.table, keys, self.wanted, self.most_bytes));
                 }
                 Stage::Find(batch) => {
-                    let rows = batch.find(source, self.table, keys)?;
+                    batch.find(source, self.table, &self.keys[self.answers.len()..])?;
+                    let mut loads = PartLoads::new();
+                    for row in std::mem::take(&mut batch.rows) {
+                        let answer = row.as_ref().and_then(|row| V::of_row(row, cache, self.wanted));
+                        if answer.is_none()
+                            && let Some(FoundRow::File(row, file)) = row
+                        {
+                            loads.add(self.answers.len(), (row, file), self.wanted);
+                        }
+                        self.answers.push(answer);
+                    }
                     source.release();
-                    self.stage = Stage::Load(PartLoads::new(rows, self.wanted));
+                    self.stage = if loads.rows.is_empty() { Stage::Begin } else { Stage::Load(loads) };
                 }
-                Stage::Load(load) => {
-                    load.run(source, cache, self.most_bytes)?;
+                Stage::Load(loads) => {
+                    loads.run(source, cache, self.most_bytes)?;
                     source.release();
-                    if let Stage::Load(load) = std::mem::replace(&mut self.stage, Stage::Begin) {
-                        self.answers.extend(load.into_answers(self.wanted));
+                    if let Stage::Load(loads) = std::mem::replace(&mut self.stage, Stage::Begin) {
+                        loads.answer(&mut self.answers, self.wanted);
                     }
                 }
             }
         }
-        Ok(std::mem::take(&mut self.answers))
     }
 }
 
@@ -107,7 +122,8 @@ struct Asked<'v> {
 impl<'v> KeyBatch<'v> {
     /// A batch of at least one key. Keys whose answers are in memory need no room.
     fn begin(table: TableView<'v>, keys: &[impl AsRef<[u8]>], wanted: &PartList, most_bytes: u64) -> Self {
-        let mut batch = Self { rows: Vec::new(), asked: Vec::new() };
+        let most_keys = keys.len().min(MAX_BATCH_KEYS);
+        let mut batch = Self { rows: Vec::with_capacity(most_keys), asked: Vec::with_capacity(most_keys) };
         let files = table.files;
         // Keys far apart share neither their data page nor the node above it.
         let way_bytes = u64::from(files.info.options.page_bytes) + u64::from(files.info.options.node_bytes);
@@ -139,14 +155,14 @@ impl<'v> KeyBatch<'v> {
         batch
     }
 
-    /// The rows of the keys of the batch, which are the first of `keys`. A composite step: it is run until it does not
+    /// Finds the rows of the keys of the batch, which are the first of `keys`. A composite step: it is run until it does not
     /// fault.
     fn find<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
         table: TableView<'_>,
         keys: &[impl AsRef<[u8]>],
-    ) -> Result<Vec<Option<FoundRow<&'v DbFile>>>, Stop> {
+    ) -> Result<(), Stop> {
         together(interleaved(&mut self.asked), |asked| {
             approach(source, asked, keys);
             together(asked.chunk_by_mut(|a, b| a.key == b.key), |files| {
@@ -161,7 +177,7 @@ impl<'v> KeyBatch<'v> {
                 Some(Answer::Row(row)) => self.rows[key] = Some(row),
             }
         }
-        Ok(std::mem::take(&mut self.rows))
+        Ok(())
     }
 }
 
@@ -247,10 +263,11 @@ impl SoughtPart<'_> {
     }
 }
 
-/// Loading the parts of rows. The parts in groups beside the main one are found in one step. Then parts that lie
-/// outside their pages are loaded, in one step for as many as there is room for.
+/// Loading the parts of rows of which the page of the row does not have all. The parts in groups beside the main one are found
+/// in one step. Then parts that lie outside their pages are loaded, in one step for as many as there is room for.
 struct PartLoads<'v> {
-    rows: Vec<Option<FoundRow<&'v DbFile>>>,
+    /// The places of their answers.
+    rows: Vec<usize>,
     parts: Vec<SoughtPart<'v>>,
     /// All parts are found.
     is_found: bool,
@@ -261,17 +278,18 @@ struct PartLoads<'v> {
 }
 
 impl<'v> PartLoads<'v> {
-    fn new(rows: Vec<Option<FoundRow<&'v DbFile>>>, wanted: &PartList) -> Self {
-        let mut parts = Vec::new();
-        for row in rows.iter().flatten() {
-            let FoundRow::File(row, file) = row else { continue };
-            parts.extend((0..wanted.len()).map(|i| {
-                let group = wanted.group(i);
-                let state = if group == 0 { PartState::Stored(row.value.clone()) } else { PartState::Sought };
-                SoughtPart { file, place: row.place, group, state }
-            }));
-        }
-        Self { rows, parts, is_found: false, loaded: 0, loading: 0 }
+    fn new() -> Self {
+        Self { rows: Vec::new(), parts: Vec::new(), is_found: false, loaded: 0, loading: 0 }
+    }
+
+    /// Adds a row, whose answer belongs at `place`.
+    fn add(&mut self, place: usize, (row, file): (Row, &'v DbFile), wanted: &PartList) {
+        self.rows.push(place);
+        self.parts.extend((0..wanted.len()).map(|i| {
+            let group = wanted.group(i);
+            let state = if group == 0 { PartState::Stored(row.value.clone()) } else { PartState::Sought };
+            SoughtPart { file, place: row.place, group, state }
+        }));
     }
 
     /// Loads all parts. It consists of steps and is run until none faults.
@@ -308,17 +326,14 @@ impl<'v> PartLoads<'v> {
         Ok(())
     }
 
-    fn into_answers(self, wanted: &PartList) -> impl Iterator<Item = Option<Parts>> {
+    /// Writes the answers to their places.
+    fn answer<V: Content>(self, answers: &mut [Option<V>], wanted: &PartList) {
         let mut loaded = self.parts.into_iter().map(|part| match part.state {
             PartState::Loaded(value) => value,
             PartState::Sought | PartState::Stored(_) => unreachable!("all parts were loaded"),
         });
-        let wanted = *wanted;
-        self.rows.into_iter().map(move |row| {
-            Some(match row? {
-                FoundRow::Memory(row) => wanted.of_memory(&row),
-                FoundRow::File(..) => Parts::of(loaded.by_ref().take(wanted.len())),
-            })
-        })
+        for place in self.rows {
+            answers[place] = Some(V::of_parts(Parts::of(loaded.by_ref().take(wanted.len()))));
+        }
     }
 }

@@ -119,11 +119,10 @@ impl<'r> Reader<'r> {
     /// What was asked for of the rows `keys`, in the order of the keys.
     pub(crate) fn multi_get<V: Content, K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<V>>> {
         V::check(self.table)?;
-        let rows = self.look(|table| {
+        self.look(|table| {
             let session = self.table.session(Reason::Point);
-            multi::get_parts(&session, session.cache(), table, keys, &self.wanted)
-        })?;
-        Ok(rows.into_iter().map(|row| row.map(V::of_parts)).collect())
+            multi::get(&session, session.cache(), table, keys, &self.wanted)
+        })
     }
 
     /// As [`Reader::multi_get`], as a future.
@@ -135,7 +134,7 @@ impl<'r> Reader<'r> {
             let mut session = self.table.session(Reason::Point);
             let mut read = MultiRead::new(view.table(&self.table.identity, at)?, keys, &self.wanted, session.cache());
             match retry_async(&mut session, |session| read.get(session, session.cache())).await {
-                Ok(rows) => return Ok(rows.into_iter().map(|row| row.map(V::of_parts)).collect()),
+                Ok(rows) => return Ok(rows),
                 Err(error) => again.after(error.into(), at)?,
             }
         }

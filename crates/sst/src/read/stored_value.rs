@@ -67,6 +67,12 @@ impl StoredValue {
         (!self.outside).then(|| self.stored())
     }
 
+    /// The page of the row and where the value lies in it, if it does.
+    #[inline]
+    pub fn in_page(&self) -> Option<(&PageRef, Range<usize>)> {
+        (!self.outside).then(|| (&self.page, self.at as usize..(self.at + self.bytes) as usize))
+    }
+
     fn reference(&self) -> OutsideValue<'_> {
         OutsideValue::new(self.stored()).expect("a validated page's references decode")
     }
@@ -78,8 +84,8 @@ impl StoredValue {
     /// [`Stop::Fault`] if a chunk is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written,
     /// and if there is no memory for the value.
     pub fn load<S: PageSource + ?Sized>(&self, source: &S, file: &Arc<PagedFile>) -> Result<LoadedValue, Stop> {
-        if !self.outside {
-            return Ok(LoadedValue::InPage(self.page.clone(), self.at as usize..(self.at + self.bytes) as usize));
+        if let Some((page, place)) = self.in_page() {
+            return Ok(LoadedValue::InPage(page.clone(), place));
         }
         let reference = self.reference();
         let mut chunks = Vec::new();

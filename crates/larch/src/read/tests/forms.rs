@@ -227,7 +227,7 @@ fn futures_say_of_keys_what_reads_that_wait_do() {
                         }
                     }
                     let mut session = session(&table);
-                    let mut read = MultiRead::new(seen, &keys, selection.wanted(), cache);
+                    let mut read = MultiRead::<_, Parts>::new(seen, &keys, selection.wanted(), cache);
                     let rows = run(retry_async(&mut session, |session| read.get(session, cache)), step);
                     let rows = rows.expect("the disk works");
                     assert_eq!(rows.iter().map(|row| row.as_deref().map(bytes)).collect::<Vec<_>>(), expected);
@@ -269,7 +269,7 @@ fn a_future_dropped_after_any_number_of_polls_leaves_nothing_behind() {
             nothing_is_left();
             {
                 let mut session = session(&table);
-                let mut read = MultiRead::new(seen, &keys, &wanted, cache);
+                let mut read = MultiRead::<_, Parts>::new(seen, &keys, &wanted, cache);
                 done += u32::from(is_done_after(polls, &reads, async {
                     let read = retry_async(&mut session, |session| read.get(session, cache)).await;
                     assert!(read.expect("the disk works").iter().all(Option::is_some));
