@@ -273,6 +273,21 @@ impl RangeRows {
     fn attempt<T>(
         &mut self,
         direction: Direction,
+        how: (Waits, Loads),
+        mut take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
+    ) -> Result<Tried<Option<T>>> {
+        // Most rows are followed. All of such a row is in a page that is pinned, so the session is not asked.
+        match self.follow(direction, &mut take) {
+            Some(Ok(row)) => Ok(Tried::Ready(Some(row))),
+            Some(Err(_)) | None => self.attempt_with_session(direction, how, take),
+        }
+    }
+
+    /// As [`RangeRows::attempt`], of a row that may need pages.
+    #[inline(never)]
+    fn attempt_with_session<T>(
+        &mut self,
+        direction: Direction,
         (waits, loads): (Waits, Loads),
         mut take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
     ) -> Result<Tried<Option<T>>> {
