@@ -131,18 +131,17 @@ impl<'v> KeyBatch<'v> {
         let mut ways = 0;
         for (i, key) in keys.iter().take(MAX_BATCH_KEYS).enumerate() {
             let key = key.as_ref();
-            let (row, files) = match ask_memory(table, key) {
-                Answer::Silent => (None, Some(files.files_with_key(key))),
-                Answer::Gone => (None, None),
-                Answer::Row(row) => (Some(row), None),
-            };
             let before = batch.asked.len();
-            batch.asked.extend(files.into_iter().flatten().map(|file| Asked {
-                key: i,
-                file,
-                answer: None,
-                approach: Approach::default(),
-            }));
+            let row = match ask_memory(table, key) {
+                Answer::Silent => {
+                    files.files_with_key(key).for_each(|file| {
+                        batch.asked.push(Asked { key: i, file, answer: None, approach: Approach::default() });
+                    });
+                    None
+                }
+                Answer::Gone => None,
+                Answer::Row(row) => Some(row),
+            };
             if batch.asked.len() > before {
                 ways += batch.asked.len() - before + group_ways;
                 if i > 0 && ways as u64 * way_bytes > most_bytes {

@@ -43,6 +43,16 @@ impl<V: Content> Range<V> {
         self.rows
     }
 
+    /// The next row, owned. It waits for pages.
+    #[inline]
+    fn take(&mut self, direction: Direction) -> Option<Result<(Key, V)>> {
+        // A row that is followed is made where the caller wants it: each form of a result that it went through would copy it.
+        match self.rows.follow(direction, content::owned) {
+            Some(Ok(row)) => Some(Ok(row)),
+            Some(Err(_)) | None => self.rows.wait(direction, content::owned).transpose(),
+        }
+    }
+
     /// At most `rows` of the rows, from both ends together. With a limit it is known how far the range will be read. So
     /// as soon as the first page is missing, all missing pages are read from disk together, in one round for each level
     /// of the index.
@@ -148,14 +158,16 @@ impl<V: Content> Range<V> {
 impl<V: Content> Iterator for Range<V> {
     type Item = Result<(Key, V)>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.rows.wait(Direction::Forward, content::owned).transpose()
+        self.take(Direction::Forward)
     }
 }
 
 impl<V: Content> DoubleEndedIterator for Range<V> {
+    #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.rows.wait(Direction::Backward, content::owned).transpose()
+        self.take(Direction::Backward)
     }
 }
 

@@ -174,7 +174,7 @@ impl Following {
     }
 
     /// Goes past the row at which it stands, where there is a runner-up.
-    #[inline]
+    #[inline(never)]
     fn pass(&mut self) {
         let (now, is_decided) = (self.now, self.state == RowState::Done);
         let is_shared = is_decided && self.runner_up.is_some_and(|other| self.order(now, other) == Ordering::Equal);

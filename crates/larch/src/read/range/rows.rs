@@ -158,14 +158,11 @@ impl RangeRows {
     /// The next row, without the parts that lie outside their pages. It waits for pages.
     #[inline]
     pub fn next(&mut self, direction: Direction) -> Result<Option<RowRef<'_>>> {
-        match self.follow(direction, |_| Ok(())) {
-            Some(Ok(())) => {
-                let FollowedRow { key, page, value } = self.following.as_ref().expect("it gave the row").row();
-                // Rows that are followed have no part outside their page.
-                Ok(Some(RowRef { loader: &self.loader, beside_main: &[], key, spot: Spot::InPage(page, value) }))
-            }
-            _ => self.next_found(direction),
+        if self.reach_followed(direction) {
+            self.give_followed();
+            return Ok(Some(self.followed()));
         }
+        self.next_found(direction)
     }
 
     /// As [`RangeRows::next`], where no row can be followed.
@@ -181,10 +178,7 @@ impl RangeRows {
         let Some(given) = given else { return Ok(None) };
         let loader = &self.loader;
         match given {
-            Given::Followed => {
-                let FollowedRow { key, page, value } = self.following.as_ref().expect("it gave the row").row();
-                Ok(Some(RowRef { loader, beside_main: &[], key, spot: Spot::InPage(page, value) }))
-            }
+            Given::Followed => Ok(Some(self.followed())),
             Given::Found(found) => {
                 let (beside_main, key) = (&*self.beside_main, self.last_key(direction));
                 let row = RowRef { loader, beside_main, key, spot: Spot::Found(found) };
@@ -350,32 +344,50 @@ impl RangeRows {
         self.followed_pins.set(0);
     }
 
-    /// What `take` makes of the next row, if it needs no merging. A step.
+    /// What `take` makes of the next row, if it needs no merging.
     #[inline]
-    fn follow<T>(
+    pub fn follow<T>(
         &mut self,
         direction: Direction,
         mut take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
     ) -> Option<Result<T, Stop>> {
-        let Self { loader, following: Some(following), ended, .. } = self else { return None };
-        let newest = loader.handle.core().views.generation();
-        if *ended || following.direction() != direction || loader.failed.get().is_some() {
+        if !self.reach_followed(direction) {
             return None;
         }
-        if following.generation() != newest && !self.renew_followed(newest) {
-            return None;
-        }
-        let Self { loader, following: Some(following), .. } = self else { return None };
-        if !following.next() {
-            return None;
-        }
-        let FollowedRow { key, page, value } = following.row();
-        let taken = take(RowRef { loader, beside_main: &[], key, spot: Spot::InPage(page, value) });
+        let taken = take(self.followed());
         if taken.is_ok() {
-            following.give();
-            self.count_given();
+            self.give_followed();
         }
         Some(taken)
+    }
+
+    /// Goes to the next row, if it needs no merging.
+    #[inline]
+    fn reach_followed(&mut self, direction: Direction) -> bool {
+        let Self { loader, following: Some(following), ended, .. } = self else { return false };
+        if *ended || following.direction() != direction || loader.failed.get().is_some() {
+            return false;
+        }
+        let newest = loader.handle.core().views.generation();
+        if following.generation() != newest && !self.renew_followed(newest) {
+            return false;
+        }
+        self.following.as_mut().is_some_and(Following::next)
+    }
+
+    /// The row that was reached without merging.
+    #[inline]
+    fn followed(&self) -> RowRef<'_> {
+        let FollowedRow { key, page, value } = self.following.as_ref().expect("the row was reached").row();
+        // Rows that are followed have no part outside their page.
+        RowRef { loader: &self.loader, beside_main: &[], key, spot: Spot::InPage(page, value) }
+    }
+
+    /// The row that was reached without merging is given.
+    #[inline]
+    fn give_followed(&mut self) {
+        self.following.as_mut().expect("the row was reached").give();
+        self.count_given();
     }
 
     /// There is a newer view than that in which rows were followed: releases the older one. False if the table was dropped.
