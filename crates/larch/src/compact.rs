@@ -7,6 +7,7 @@ pub mod cut;
 pub mod erases;
 pub mod execute;
 pub mod keep;
+pub mod kept_files;
 pub mod merge;
 pub mod pick;
 pub mod picks;

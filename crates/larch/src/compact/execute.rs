@@ -3,16 +3,18 @@
 //!
 //! The caller holds the lock of compactions.
 
-use super::merge::{MergePlan, merge_files};
+use super::kept_files::KeptFiles;
+use super::merge::{MergePlan, MergeResult, merge_files};
 use super::pick::{self, Pick};
 use crate::core::Core;
 use crate::error::Result;
-use crate::event::Event;
+use crate::event::{CompactionReason, Event};
 use crate::files::fresh::FreshFiles;
 use crate::manifest::{DbFile, Edit, Level, TableFiles};
 use crate::warm;
 use os::sync::Arc;
 use os::sync::atomic::Ordering;
+use std::collections::HashSet;
 
 /// Does what `pick` says and returns whether levels changed. They do not if there is nothing to do, or if `go_on` returns
 /// false: it receives the bytes that were read and the bytes to read in all, and says whether to go on.
@@ -47,7 +49,9 @@ pub fn execute(
                 to: *to,
                 reason: *reason,
             });
-            let Some(Merged { files, bytes }) = merge(core, table, inputs, *to, go_on)? else { return Ok(false) };
+            let Some(Merged { files, bytes }) = merge(core, table, (inputs, *to, *reason), go_on)? else {
+                return Ok(false);
+            };
             let time = core.env.machine.clock.now() - begin;
             core.env.report(|| Event::CompactionFinished { table: name(), files, bytes, time });
             Ok(true)
@@ -64,8 +68,7 @@ struct Merged {
 fn merge(
     core: &Arc<Core>,
     table: &TableFiles,
-    inputs: &[(usize, u64)],
-    to: usize,
+    (inputs, to, reason): (&[(usize, u64)], usize, CompactionReason),
     go_on: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<Merged>> {
     let is_input = |level: usize, file: &DbFile| inputs.contains(&(level, file.number));
@@ -83,17 +86,56 @@ fn merge(
     let bottom =
         table.levels[to + 1..].iter().flat_map(|level| level.iter()).all(|f| !f.sst.bounds().overlaps(&bounds));
     let (base, _) = pick::targets(table, &core.env.options.levels);
-    let inputs_in_runs = sources.clone();
+    let file_bytes = pick::file_bytes(to, base, &core.env.options.levels);
+    let kept = if takes_over(reason) {
+        KeptFiles::among(&table.info, &sources, file_bytes, bottom)
+    } else {
+        KeptFiles::default()
+    };
+    let runs = sources.clone();
     let below = table.levels[to + 1..].iter().find(|level| !level.is_empty()).cloned().unwrap_or_default();
-    let plan = MergePlan { sources, bottom, file_bytes: pick::file_bytes(to, base, &core.env.options.levels), below };
+    let plan = MergePlan { sources, bottom, file_bytes, below, kept };
     let boundaries = core.views.boundaries();
-    let Some(outputs) = merge_files(core, &table.info, plan, &boundaries, go_on)? else { return Ok(None) };
+    let Some(MergeResult { outputs, taken_over }) = merge_files(core, &table.info, plan, &boundaries, go_on)? else {
+        return Ok(None);
+    };
     let new = outputs.finish(to as u8, 0)?;
     let (files, bytes) = (new.files.len() as u64, new.bytes());
-    let removed =
-        inputs.iter().map(|&(level, number)| Edit::RemoveFile { table: table.info.id, level: level as u8, number });
-    warm::install::install(core, new, inputs_in_runs, |added| removed.chain(added).collect(), |_| {})?;
+    let taken_over: HashSet<u64> = taken_over.iter().map(|file| file.number).collect();
+    let mut moves = 0;
+    let mut edits = Vec::with_capacity(inputs.len() + new.files.len());
+    for &(level, number) in inputs {
+        let (table, from) = (table.info.id, level as u8);
+        if !taken_over.contains(&number) {
+            edits.push(Edit::RemoveFile { table, level: from, number });
+        } else if level != to {
+            moves += 1;
+            edits.push(Edit::MoveFile { table, level: from, number, to: to as u8 });
+        }
+    }
+    warm::install::install(
+        core,
+        new,
+        rewritten(runs, &taken_over),
+        |added| edits.into_iter().chain(added).collect(),
+        |_| {},
+    )?;
+    core.env.written.trivial_moves.fetch_add(moves, Ordering::Relaxed);
     core.env.written.compaction.fetch_add(bytes, Ordering::Relaxed);
     core.env.written.compactions.fetch_add(1, Ordering::Relaxed);
     Ok(Some(Merged { files, bytes }))
+}
+
+/// Whether a compaction for this reason leaves files as they are where it can. The others are there to rewrite what they take.
+fn takes_over(reason: CompactionReason) -> bool {
+    matches!(reason, CompactionReason::Level0 | CompactionReason::LevelSize)
+}
+
+/// The files of `runs` that were not taken over.
+fn rewritten(runs: Vec<Level>, taken_over: &HashSet<u64>) -> Vec<Level> {
+    if taken_over.is_empty() {
+        return runs;
+    }
+    let rest = |run: Level| run.iter().filter(|file| !taken_over.contains(&file.number)).cloned().collect();
+    runs.into_iter().map(|run| Arc::new(rest(run))).filter(|run: &Level| !run.is_empty()).collect()
 }

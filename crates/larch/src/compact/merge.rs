@@ -3,10 +3,11 @@
 
 use super::erases::{CoverStream, EraseMerge};
 use super::keep::{self, KeyFilter};
+use super::kept_files::{KeptFiles, is_after};
 use crate::core::Core;
 use crate::error::Result;
 use crate::files::output::Outputs;
-use crate::manifest::{Level, TableInfo};
+use crate::manifest::{DbFile, Level, TableInfo};
 use crate::parts::MAX_GROUPS;
 use crate::read::frontier::{Frontier, Sorted};
 use crate::read::level::LevelCursor;
@@ -30,6 +31,16 @@ pub struct MergePlan {
     pub file_bytes: u64,
     /// The next deeper level that has files. Outputs end where its files begin.
     pub below: Level,
+    /// Files of the inputs that stay as they are if no other input has keys between theirs.
+    pub kept: KeptFiles,
+}
+
+/// What a merge made of its inputs.
+pub struct MergeResult {
+    /// New files.
+    pub outputs: Outputs,
+    /// Inputs that belong beside the new files as they are.
+    pub taken_over: Vec<Arc<DbFile>>,
 }
 
 /// Merges all versions of all inputs into files that are not part of a table yet. `None` if `go_on`, which receives the bytes
@@ -44,7 +55,7 @@ pub fn merge_files(
     plan: MergePlan,
     boundaries: &[Version],
     go_on: &mut dyn FnMut(u64, u64) -> bool,
-) -> Result<Option<Outputs>> {
+) -> Result<Option<MergeResult>> {
     // Compactions read into half of the working memory; files are built in the other half. It is not memory of the cache, so
     // a compaction neither waits for readers nor takes their room. A quarter of this half is for the pages that are needed
     // now, one of each input.
@@ -65,9 +76,27 @@ pub fn merge_files(
     let mut covers = CoverStream::new(|| erases.next());
     // At the bottom nothing lies deeper, so an erase that all readers see has nothing left to hide and is dropped.
     let is_kept = |version: Version| !(plan.bottom && keep::is_in_oldest_stripe(boundaries, version));
-    let mut merge = VersionMerge::new(plan.sources, readahead);
+    let mut merge = VersionMerge::new(plan.sources, plan.kept, readahead);
     let mut key = Vec::new();
-    while let Some(newest) = merge.next_key(&session, &mut key)? {
+    let mut taken_over = Vec::new();
+    loop {
+        let newest = match merge.next_place(&session, &mut key)? {
+            Place::Key(newest) => newest,
+            Place::File(input, file) => {
+                // The erases that end before the file belong into the output that ends there.
+                if !copy_erases(&mut covers, Some(&key), &is_kept, &mut copier.outputs, &mut progress)? {
+                    return Ok(None);
+                }
+                let is_apart = merge.is_apart(input, &file) && copier.outputs.end_before(&key)?;
+                merge.pass_border(input, is_apart);
+                if is_apart {
+                    progress.items += file.sst.rows().count();
+                    taken_over.push(file);
+                }
+                continue;
+            }
+            Place::End => break,
+        };
         if !copy_erases(&mut covers, Some(&key), &is_kept, &mut copier.outputs, &mut progress)? {
             return Ok(None);
         }
@@ -78,7 +107,7 @@ pub fn merge_files(
                 continue;
             }
             progress.items += 1;
-            let cursor = merge.inputs.cursor_mut(i).0.versions();
+            let cursor = merge.inputs.cursor_mut(i).cursor.versions();
             let mut row = cursor.newest();
             let mut is_first = true;
             while let Some(version) = row {
@@ -97,10 +126,10 @@ pub fn merge_files(
                 is_first = false;
             }
         }
-        merge.inputs.leave(&key, |_, _| InputMove::Next);
+        merge.inputs.leave(&key, |_, _| ());
     }
     let is_done = copy_erases(&mut covers, None, &is_kept, &mut copier.outputs, &mut progress)?;
-    Ok(is_done.then_some(copier.outputs))
+    Ok(is_done.then_some(MergeResult { outputs: copier.outputs, taken_over }))
 }
 
 /// Copies the range erases up to the one over `key`, or to the end without a key, with the versions that are kept. Returns
@@ -235,47 +264,100 @@ impl VersionCopier<'_> {
 
 /// The inputs side by side, key after key. The caller takes all versions of a key before it asks for the next one.
 struct VersionMerge {
-    inputs: Frontier<Input, InputMove>,
+    inputs: Frontier<Input, ()>,
+    kept: KeptFiles,
 }
 
-struct Input(LevelCursor);
+/// Where a merge is.
+enum Place {
+    /// At a key, and this is the newest input that has it.
+    Key(usize),
+    /// Before this file of this input, which may be taken over. The key is the low bound of the file.
+    File(usize, Arc<DbFile>),
+    /// No input has a key any more.
+    End,
+}
 
-/// How an input gets to its next key.
-enum InputMove {
-    First,
-    Next,
+struct Input {
+    cursor: LevelCursor,
+    /// Whether the cursor has moved.
+    has_begun: bool,
+    /// The file before which the input stands while it is open whether the merge takes it over. It is not read before.
+    border: Option<Arc<DbFile>>,
+    /// Whether the next move enters a file that may be taken over.
+    enters: bool,
+}
+
+impl Input {
+    /// Goes to the next key, or before a file that may be taken over. A step.
+    fn go(&mut self, session: &Session, kept: &KeptFiles) -> Result<bool, Stop> {
+        if !kept.is_empty() && !self.enters {
+            self.border = self.cursor.file_ahead().filter(|file| kept.may_keep(file)).cloned();
+            if self.border.is_some() {
+                return Ok(true);
+            }
+        }
+        let there = if self.has_begun { self.cursor.next(session)? } else { self.cursor.seek_first(session)? };
+        self.has_begun = true;
+        self.enters = false;
+        Ok(there)
+    }
 }
 
 impl Sorted for Input {
     fn key(&self) -> Option<&[u8]> {
-        Some(self.0.key())
+        match &self.border {
+            Some(file) => Some(&file.sst.bounds().low),
+            None => Some(self.cursor.key()),
+        }
     }
 }
 
 impl VersionMerge {
-    fn new(sources: Vec<Level>, readahead: Readahead) -> Self {
+    fn new(sources: Vec<Level>, kept: KeptFiles, readahead: Readahead) -> Self {
         let cursors = sources.into_iter().map(|files| LevelCursor::new(files, Readahead::NONE));
         let cursors: Vec<LevelCursor> = cursors.collect();
         let all_bytes = cursors.iter().map(LevelCursor::bytes).sum();
         let inputs = cursors.into_iter().map(|mut cursor| {
             cursor.set_readahead(readahead.share(cursor.bytes(), all_bytes));
-            Input(cursor)
+            Input { cursor, has_begun: false, border: None, enters: false }
         });
-        Self { inputs: Frontier::new(Direction::Forward, inputs, || InputMove::First) }
+        Self { inputs: Frontier::new(Direction::Forward, inputs, || ()), kept }
     }
 
-    /// Replaces `key` with the least key that no input has left behind, and returns the newest input that has it.
-    fn next_key(&mut self, session: &Session, key: &mut Vec<u8>) -> Result<Option<usize>> {
-        let inputs = &mut self.inputs;
-        retry(session, || {
-            inputs.arrive(false, |Input(cursor), to| match to {
-                InputMove::First => cursor.seek_first(session),
-                InputMove::Next => cursor.next(session),
-            })
-        })?;
-        let Some((newest, least)) = inputs.nearest() else { return Ok(None) };
+    /// Replaces `key` with the least key that no input has left behind, and says what is there.
+    fn next_place(&mut self, session: &Session, key: &mut Vec<u8>) -> Result<Place> {
+        let Self { inputs, kept } = self;
+        retry(session, || inputs.arrive(false, |input, ()| input.go(session, kept)))?;
+        let Some((newest, least)) = inputs.nearest() else { return Ok(Place::End) };
         key.clear();
         key.extend_from_slice(least);
-        Ok(Some(newest))
+        if !kept.is_empty() {
+            for i in newest..inputs.len() {
+                let border = inputs.cursor(i).border.as_ref().filter(|_| inputs.key(i) == Some(least));
+                if let Some(file) = border {
+                    return Ok(Place::File(i, file.clone()));
+                }
+            }
+        }
+        Ok(Place::Key(newest))
+    }
+
+    /// Whether all other inputs go on after the bounds of `file`, before which input `i` stands.
+    fn is_apart(&self, i: usize, file: &DbFile) -> bool {
+        let others = (0..self.inputs.len()).filter(|&other| other != i);
+        others.filter_map(|other| self.inputs.key(other)).all(|key| is_after(key, file))
+    }
+
+    /// Leaves the border at which input `i` stands: past the file if it `is_taken_over`, else into the file.
+    fn pass_border(&mut self, i: usize, is_taken_over: bool) {
+        let input = self.inputs.cursor_mut(i);
+        input.border = None;
+        if is_taken_over {
+            input.cursor.skip_file_ahead();
+        } else {
+            input.enters = true;
+        }
+        self.inputs.send(i, ());
     }
 }

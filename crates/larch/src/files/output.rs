@@ -12,7 +12,7 @@ use crate::manifest::{Level, NewFile, TableInfo};
 use crate::parts::Slices;
 use os::Access;
 use os::sync::Arc;
-use sst::{KeyRange, Meta, RangeErase, RowKind, SstBuilder, Version};
+use sst::{KeyBounds, KeyRange, Meta, RangeErase, RowKind, SstBuilder, Version};
 
 /// The memory of the builder is measured each time the file has grown by this many bytes.
 const MEASURE_BYTES: u64 = 64 << 10;
@@ -239,6 +239,22 @@ impl Outputs {
         Ok(OpenFile { builder, number, measure_at: 0 })
     }
 
+    /// Finishes the open file if a file that begins at `low` may follow it: if it has a fair length, and ends before `low` in
+    /// its bounds too. Returns whether it may; there may also be no open file. What was added lies before `low`.
+    ///
+    /// # Errors
+    ///
+    /// A file could not be written.
+    pub fn end_before(&mut self, low: &[u8]) -> Result<bool> {
+        let Some(open) = &self.open else { return Ok(true) };
+        let ends_before = KeyBounds::cut(low, open.builder.last_key()).high.is_some_and(|high| high.as_slice() < low);
+        if !is_fair_length(open.builder.file_bytes(), self.file_bytes) || !ends_before {
+            return Ok(false);
+        }
+        self.close(Some(low))?;
+        Ok(true)
+    }
+
     /// Finishes the open file, which ends before `cut`. Without a `cut` it is the last file.
     fn close(&mut self, cut: Option<&[u8]>) -> Result<()> {
         let Some(mut open) = self.open.take() else { return Ok(()) };
@@ -283,7 +299,12 @@ impl Outputs {
 
 /// Whether a file of `bytes` ends before the next key. `at_border` says that a file of the deeper level begins between the two.
 pub fn is_long_enough(bytes: u64, file_bytes: u64, at_border: bool) -> bool {
-    bytes >= file_bytes || (at_border && bytes >= file_bytes / LEAST_SHARE)
+    bytes >= file_bytes || (at_border && is_fair_length(bytes, file_bytes))
+}
+
+/// Whether a file of `bytes` need not be made longer, where files have about `file_bytes`.
+pub fn is_fair_length(bytes: u64, file_bytes: u64) -> bool {
+    bytes >= file_bytes / LEAST_SHARE
 }
 
 /// The memory of a range erase that waits, in bytes.

@@ -292,6 +292,25 @@ impl LevelCursor {
         there
     }
 
+    /// The file that the next move forward enters; `None` if that move stays in the file of the place, or if no file is left.
+    #[inline]
+    pub fn file_ahead(&self) -> Option<&Arc<DbFile>> {
+        let next = match &self.cursor {
+            Some(cursor) if !cursor.is_last() => return None,
+            Some(_) => self.at + 1,
+            None => self.walked.start,
+        };
+        self.files.get(next).filter(|_| self.walked.contains(&next))
+    }
+
+    /// Leaves out the file that the next move forward would enter.
+    pub fn skip_file_ahead(&mut self) {
+        match self.cursor {
+            Some(_) => self.at += 1,
+            None => self.walked.start += 1,
+        }
+    }
+
     /// Goes to the row before. A step.
     pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.direction = Direction::Backward;

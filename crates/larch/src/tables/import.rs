@@ -8,6 +8,7 @@
 
 use super::change::TableChange;
 use crate::cancel::Limit;
+use crate::compact::kept_files::KeptFiles;
 use crate::compact::merge::{MergePlan, merge_files};
 use crate::compact::pick;
 use crate::core::Core;
@@ -271,13 +272,14 @@ impl Import {
         let core = self.core();
         // Newest first.
         let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
-        let plan = MergePlan { sources, bottom: true, file_bytes, below: Level::default() };
+        let (below, kept) = (Level::default(), KeptFiles::default());
+        let plan = MergePlan { sources, bottom: true, file_bytes, below, kept };
         let merged = merge_files(core, &self.table.info(), plan, &[Version(0)], &mut |done, total| {
             progress(done, total);
             !self.limit.is_over()
         })?;
         match merged {
-            Some(outputs) => Ok(SortedRun::new(core, outputs.finish(0, 0)?)),
+            Some(merged) => Ok(SortedRun::new(core, merged.outputs.finish(0, 0)?)),
             None => Err(self
                 .limit
                 .check(WORK)
