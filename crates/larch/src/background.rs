@@ -42,15 +42,16 @@ pub struct Background {
 struct Workers {
     flush: Box<dyn Worker>,
     log: Box<dyn Worker>,
-    compact: Arc<dyn Worker>,
+    compact: Arc<[Box<dyn Worker>]>,
     warm: Box<dyn Worker>,
     scrub: Box<dyn Worker>,
     idle: Box<dyn Worker>,
 }
 
 impl Workers {
-    fn all(&self) -> [&dyn Worker; 6] {
-        [&*self.flush, &*self.log, &*self.compact, &*self.warm, &*self.scrub, &*self.idle]
+    fn all(&self) -> impl Iterator<Item = &dyn Worker> {
+        let others = [&*self.warm, &*self.scrub, &*self.idle];
+        [&*self.flush, &*self.log].into_iter().chain(self.compact.iter().map(|worker| &**worker)).chain(others)
     }
 }
 
@@ -105,17 +106,17 @@ impl Background {
         }
     }
 
-    /// Wakes the compaction job after this time, to try again.
+    /// Wakes a compaction job after this time, to try again.
     pub fn wake_compact_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
-            workers.compact.wake_after(time);
+            workers.compact[0].wake_after(time);
         }
     }
 
-    /// Wakes the compaction job: there may be levels to compact.
+    /// Wakes the compaction jobs: there may be levels to compact.
     pub fn wake_compact(&self) {
         if let Some(workers) = self.workers.get() {
-            workers.compact.wake();
+            workers.compact.iter().for_each(|worker| worker.wake());
         }
     }
 
@@ -133,10 +134,10 @@ impl Background {
         }
     }
 
-    /// Wakes the compaction job ahead of other jobs, because writers wait for a compaction, or will soon.
+    /// Wakes the compaction jobs ahead of other jobs, because writers wait for a compaction, or will soon.
     pub fn wake_compact_first(&self) {
         if let Some(workers) = self.workers.get() {
-            workers.compact.wake_first();
+            workers.compact.iter().for_each(|worker| worker.wake_first());
         }
     }
 
@@ -144,6 +145,14 @@ impl Background {
     pub fn wake_warm(&self) {
         if let Some(workers) = self.workers.get() {
             workers.warm.wake();
+        }
+    }
+
+    /// On a machine without threads, polls the compaction jobs that are not being polled: a compaction calls this before its
+    /// install, so that other compactions begin and end beside it in a simulation, too.
+    pub fn let_others_compact(&self) {
+        if let Some(workers) = self.workers.get() {
+            workers.compact.iter().for_each(|worker| worker.drive());
         }
     }
 

@@ -1,17 +1,23 @@
 //! Keeps levels in shape: one pure function picks what to do, another one decides which versions are kept, and only executing a
 //! pick has effects. It does not know how commits arrive.
 //!
-//! Levels change under the lock of compactions (`Writes::compacting`), so that one compaction runs at a time.
+//! Compactions share the lock of levels (`Writes::levels`). Each claims the levels and keys that it changes before it begins, so
+//! that those beside each other never meet (decision 56). One thread at a time chooses.
 
+pub mod claim;
 pub mod cut;
 pub mod erases;
 pub mod execute;
 pub mod keep;
 pub mod kept_files;
+pub mod levels_lock;
 pub mod merge;
 pub mod pick;
 pub mod picks;
 
+use self::claim::Claim;
+use self::pick::Pick;
+use self::picks::Claimed;
 use crate::cancel::Limit;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
@@ -34,8 +40,8 @@ impl Job for CompactJob {
             return Polled::Idle;
         }
         let _guard = StopOnPanic(&core);
-        // Other code that takes this lock wakes the job after it.
-        let Some(_compacting) = core.writes.compacting.try_lock() else { return Polled::Idle };
+        // A thread that has this lock alone wakes the job after it.
+        let Some(_levels) = core.writes.levels.try_share() else { return Polled::Idle };
         let troubles = &core.background.troubles;
         let now = core.env.machine.clock.now();
         match compact_once(&core, |table| !troubles.compaction_must_wait(table, now)) {
@@ -69,48 +75,95 @@ fn has_lost_readers(core: &Core) -> bool {
     watched.is_some_and(|oldest| core.views.oldest_seen() != oldest)
 }
 
-/// Does the compaction with the highest score among the tables that `may` be compacted. False if there is none, or if the
-/// database is closing. An error comes with the table whose files could not be compacted.
+/// Does the compaction with the highest score among the tables that `may` be compacted, and of those that do not meet the
+/// compactions under way. False if there is none, or if the database is closing. An error comes with the table whose files
+/// could not be compacted.
 fn compact_once(core: &Arc<Core>, may: impl Fn(TableId) -> bool) -> Result<bool, (Arc<TableInfo>, Error)> {
+    let (view, table, pick, claimed) = match choose(core, &may)? {
+        Choice::Nothing => return Ok(false),
+        Choice::Cut => {
+            core.background.tell_progress();
+            return Ok(true);
+        }
+        Choice::Pick { view, table, pick, claimed } => (view, table, pick, claimed),
+    };
+    let Some(table) = view.files.tables.get(&table) else { return Ok(true) };
+    // There may be more to do beside it.
+    core.background.wake_compact();
+    let outcome = execute::execute(core, table, &pick, &mut |_, _| true);
+    drop(claimed);
+    let is_done = outcome.map_err(|error| (table.info.clone(), error))?;
+    if is_done {
+        core.background.troubles.compaction_succeeded(table.info.id);
+    }
+    core.background.wake_compact();
+    core.background.tell_progress();
+    Ok(is_done)
+}
+
+/// What a thread does next.
+enum Choice<'c> {
+    Nothing,
+    /// Files were cut, and the next thing is to choose again.
+    Cut,
+    /// A pick for the files that the table has in `view`, with the claim to what it changes.
+    Pick {
+        view: Arc<View>,
+        table: TableId,
+        pick: Pick,
+        claimed: Claimed<'c>,
+    },
+}
+
+/// Examines the tables that changed, cuts their files where range erases are worth it, and claims the best pick. Another thread
+/// that chooses wakes the jobs when it has chosen.
+fn choose<'c>(core: &'c Arc<Core>, may: &impl Fn(TableId) -> bool) -> Result<Choice<'c>, (Arc<TableInfo>, Error)> {
+    let picks = &core.writes.picks;
+    let Some(_choosing) = picks.try_choose() else { return Ok(Choice::Nothing) };
     let boundaries = core.views.boundaries();
     let oldest = boundaries[0];
-    let mut tables = core.writes.picks.take(oldest).into_iter();
+    let mut tables = picks.take(oldest).into_iter();
+    // In this order: a compaction that ends between the two is under way and in the view, and not in neither.
+    let under_way = picks.under_way();
     let view = core.views.newest();
     let mut is_cut = false;
     while let Some(id) = tables.next() {
         let Some(table) = view.files.tables.get(&id) else {
-            core.writes.picks.forget(id);
+            picks.forget(id);
             continue;
         };
         if !may(id) {
-            core.writes.picks.put_off([id]);
+            picks.put_off([id]);
+            continue;
+        }
+        let claims = under_way.get(&id).map_or(&[][..], Vec::as_slice);
+        if !claims.is_empty() && cut::is_due(table, &boundaries) {
+            // No compaction of the table begins until those under way have ended and its files can be cut.
+            picks.examined(id, Pick::Nothing, true);
+            picks.put_off([id]);
             continue;
         }
         match cut::cut(core, table, &boundaries) {
             // The install has noted that the table changed, so it will be examined again.
             Ok(true) => is_cut = true,
             Ok(false) => {
-                let pick = pick::pick(table, &core.env.options.levels, oldest);
-                core.writes.picks.examined(id, pick, cut::is_waiting(table) || pick::is_waiting(table, oldest));
+                let pick = pick::pick(table, &core.env.options.levels, oldest, claims);
+                picks.examined(id, pick, cut::is_waiting(table) || pick::is_waiting(table, oldest));
             }
             Err(error) => {
-                core.writes.picks.put_off(std::iter::once(id).chain(tables));
+                picks.put_off(std::iter::once(id).chain(tables));
                 return Err((table.info.clone(), error));
             }
         }
     }
     if is_cut {
-        core.background.tell_progress();
-        return Ok(true);
+        return Ok(Choice::Cut);
     }
-    let Some((table, pick)) = core.writes.picks.best(&view.files, &may) else { return Ok(false) };
-    let outcome = execute::execute(core, table, &pick, &mut |_, _| true);
-    let is_done = outcome.map_err(|error| (table.info.clone(), error))?;
-    if is_done {
-        core.background.troubles.compaction_succeeded(table.info.id);
-    }
-    core.background.tell_progress();
-    Ok(is_done)
+    let Some((table, pick)) = picks.best(&view.files, may) else { return Ok(Choice::Nothing) };
+    let Some(claim) = Claim::of(table, &pick) else { return Ok(Choice::Nothing) };
+    let table = table.info.id;
+    let claimed = picks.claim(table, claim);
+    Ok(Choice::Pick { view: view.clone(), table, pick, claimed })
 }
 
 /// Compacts until there is nothing left to pick in any table.
@@ -122,7 +175,7 @@ pub fn compact_due(core: &Arc<Core>) -> Result<()> {
     loop {
         core.check_writable()?;
         let outcome = {
-            let _compacting = core.writes.compacting.lock();
+            let _levels = core.writes.levels.own();
             compact_once(core, |_| true)
         };
         match outcome {
@@ -150,7 +203,7 @@ pub fn compact_table(
     limit.check(WORK)?;
     crate::write::flush::flush_all(core)?;
     let outcome = {
-        let _compacting = core.writes.compacting.lock();
+        let _levels = core.writes.levels.own();
         limit.check(WORK).and_then(|()| merge_all(core, table, limit, progress))
     };
     core.background.wake_compact();
@@ -165,7 +218,7 @@ pub fn compact_table(
     }
 }
 
-/// The part of [`compact_table`] that runs under the lock of compactions. Returns whether levels changed.
+/// The part of [`compact_table`] that has the lock of levels alone. Returns whether levels changed.
 fn merge_all(core: &Arc<Core>, table: TableId, limit: &Limit, progress: &mut dyn FnMut(u64, u64)) -> Result<bool> {
     let files = |view: &View| view.files.tables.get(&table).cloned();
     let Some(before) = files(&core.views.newest()) else { return Ok(false) };

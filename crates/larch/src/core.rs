@@ -1,9 +1,9 @@
 //! What the handles, the committer and the background jobs of one open database share.
 //!
 //! The locks are those of [`writes`], in the order named there, and after them the lock of the newest view. Code of the
-//! program (progress callbacks, the change of an alter) runs under `compacting` or `altering` only, and a panic in it
+//! program (progress callbacks, the change of an alter) runs under `levels` or `altering` only, and a panic in it
 //! does no harm to what these locks protect. Nothing waits for background work while it holds a lock, with one
-//! exception: an import waits for flushes under `compacting` and `writer`. This is safe because a flush takes only
+//! exception: an import waits for flushes under `levels` and `writer`. This is safe because a flush takes only
 //! `manifest` and `numbering`.
 
 pub mod environment;

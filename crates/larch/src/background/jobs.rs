@@ -12,6 +12,10 @@ use os::Priority;
 use os::process::ProcessOrigin;
 use os::sync::Arc;
 
+/// Most compactions of a database beside each other. The pool keeps a thread free for flushes, so that fewer run on a machine
+/// with few processors.
+const MOST_COMPACTIONS: usize = 4;
+
 /// Begins the background work of a database that was opened for writing.
 pub fn begin(core: &Arc<Core>) {
     let threads = &core.env.machine.threads;
@@ -19,7 +23,9 @@ pub fn begin(core: &Arc<Core>) {
     let workers = Workers {
         flush: threads.worker(Priority::High, Arc::new(FlushJob(weak()))),
         log: threads.worker(Priority::High, Arc::new(LogJob(weak()))),
-        compact: threads.worker(Priority::Normal, Arc::new(CompactJob(weak()))).into(),
+        compact: (0..MOST_COMPACTIONS)
+            .map(|_| threads.worker(Priority::Normal, Arc::new(CompactJob(weak()))))
+            .collect(),
         warm: threads.worker(Priority::Low, Arc::new(WarmJob(weak()))),
         scrub: threads.worker(Priority::Low, Arc::new(ScrubJob::new(weak()))),
         idle: threads.worker(Priority::Low, Arc::new(IdleJob::new(weak()))),
@@ -28,7 +34,7 @@ pub fn begin(core: &Arc<Core>) {
     let (compact, origin) = (Arc::downgrade(&workers.compact), ProcessOrigin::here());
     core.views.snapshots.on_gone(move || {
         if let Some(compact) = compact.upgrade().filter(|_| origin.is_here()) {
-            compact.wake();
+            compact.iter().for_each(|worker| worker.wake());
         }
     });
     core.background.begin(workers);

@@ -4,6 +4,7 @@
     reason = "a thread of the test ends reads, as the machine's do"
 )]
 
+mod beside;
 mod level0;
 mod many;
 mod retries;

@@ -43,13 +43,26 @@ pub enum Remainder {
 
 /// Whether `table` has range erases that a later [`cut`] may turn into slices, once no reader is older than they are.
 pub fn is_waiting(table: &TableFiles) -> bool {
-    let may_cut =
-        |file: &DbFile| file.sst.meta.range_erases.is_some() && file.cut_through.load(Ordering::Relaxed) < file.age();
-    table.files().any(|(_, file)| may_cut(file))
+    table.files().any(|(_, file)| may_cut(file, Version::MAX))
+}
+
+/// Whether `table` has range erases that [`cut`] may turn into slices now.
+pub fn is_due(table: &TableFiles, boundaries: &[Version]) -> bool {
+    table.files().any(|(_, file)| may_cut(file, oldest(boundaries)))
+}
+
+/// Whether `file` has range erases up to the version `oldest` that were not turned into slices.
+fn may_cut(file: &DbFile, oldest: Version) -> bool {
+    file.sst.meta.range_erases.is_some() && file.cut_through.load(Ordering::Relaxed) < file.age().min(oldest.0)
+}
+
+/// The oldest version that a reader may read at.
+fn oldest(boundaries: &[Version]) -> Version {
+    *boundaries.first().expect("the newest version is one")
 }
 
 /// Cuts the rows that range erases of `table` hide from all readers off their files, and returns whether there were any. All
-/// readers read at one of `boundaries`. The caller holds the lock of compactions.
+/// readers read at one of `boundaries`. No compaction of `table` is under way, and the caller sees to it that none begins.
 ///
 /// A file that cannot be read is left as it is: the error is reported to its next reader, and the range erase still hides the
 /// rows.
@@ -58,13 +71,11 @@ pub fn is_waiting(table: &TableFiles) -> bool {
 ///
 /// As [`Core::install`].
 pub fn cut(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bool> {
-    let oldest = *boundaries.first().expect("the newest version is one");
-    let is_new = |file: &DbFile| {
-        file.sst.meta.range_erases.is_some() && file.cut_through.load(Ordering::Relaxed) < file.age().min(oldest.0)
-    };
-    if !table.files().any(|(_, file)| is_new(file)) {
+    if !is_due(table, boundaries) {
         return Ok(false);
     }
+    let oldest = oldest(boundaries);
+    let is_new = |file: &DbFile| may_cut(file, oldest);
     let session = Session::new(&core.env.cache, Reason::Compaction, Admit::Pass);
     let mut regions: Vec<KeyRange> = Vec::new();
     let mut edits = Vec::new();

@@ -1,7 +1,7 @@
 //! Does what was picked: moves a file or merges files, installs the outcome, and reports it as events. It does not choose,
 //! and does not know how versions are merged.
 //!
-//! The caller holds the lock of compactions.
+//! The caller shares the lock of levels and claims what the pick changes, or has the lock alone.
 
 use super::kept_files::KeptFiles;
 use super::merge::{MergePlan, MergeResult, merge_files};
@@ -100,6 +100,7 @@ fn merge(
         return Ok(None);
     };
     let new = outputs.finish(to as u8, 0)?;
+    core.background.let_others_compact();
     let (files, bytes) = (new.files.len() as u64, new.bytes());
     let taken_over: HashSet<u64> = taken_over.iter().map(|file| file.number).collect();
     let mut moves = 0;

@@ -58,9 +58,10 @@ pub fn merge_files(
 ) -> Result<Option<MergeResult>> {
     // Compactions read into half of the working memory; files are built in the other half. It is not memory of the cache, so
     // a compaction neither waits for readers nor takes their room. A quarter of this half is for the pages that are needed
-    // now, one of each input.
+    // now, one of each input. Compactions under way share the rest as they begin; what one asks for ahead is left out where
+    // the others have taken the memory.
     let memory = &core.env.held.compactions;
-    let ahead_bytes = memory.budget_bytes() / 4 * 3;
+    let ahead_bytes = memory.budget_bytes() / 4 * 3 / core.writes.picks.under_way_count().max(1) as u64;
     let session = Session::new(&core.env.cache, Reason::Compaction, Admit::Pass)
         .with_own_memory(memory)
         .with_ahead_bytes(ahead_bytes);

@@ -5,6 +5,7 @@
 //! as few as `growth` allows, each smaller than the next by the same factor, so that the uppermost one, the base, has about
 //! `base_bytes`. Files of level 0 are merged into the base.
 
+use super::claim::Claim;
 use crate::event::CompactionReason;
 use crate::manifest::{DbFile, LEVELS, TableFiles};
 use crate::options::LevelOptions;
@@ -116,44 +117,95 @@ pub fn file_bytes(level: usize, base: usize, options: &LevelOptions) -> u64 {
     options.file_bytes << level.saturating_sub(base).min(2)
 }
 
-/// What is best done next for `table`. `oldest` is the oldest version that a reader may read at.
+/// What is best done next for `table` beside the compactions that have claimed `under_way`. `oldest` is the oldest version that
+/// a reader may read at.
 ///
 /// Of the levels that are too large, the one is taken whose compaction writes the fewest bytes for each byte that it moves down.
 /// As a level grows, its own compactions become cheaper and those into it dearer, so that no level waits without end.
-pub fn pick(table: &TableFiles, options: &LevelOptions, oldest: Version) -> Pick {
+///
+/// If level 0 is to be merged and what that takes meets a compaction under way, then nothing is picked that meets it, so that
+/// it begins once those that run have ended.
+pub fn pick(table: &TableFiles, options: &LevelOptions, oldest: Version, under_way: &[Claim]) -> Pick {
+    let mut claims = Claims { table, claims: under_way.to_vec() };
     let (base, targets) = targets(table, options);
     let level0_files = table.levels[0].len();
     if is_urgent(level0_files, options) {
-        return from_level0(table, base, URGENT_SCORE + level0_files as f64, CompactionReason::Level0);
+        let pick = from_level0(table, base, URGENT_SCORE + level0_files as f64, CompactionReason::Level0);
+        if claims.are_free_for(&pick) {
+            return pick;
+        }
+        claims.keep_for(&pick);
     }
     let level0 = level0_files as f64 / options.level0_files as f64;
-    let score = |level: usize| match table.level_bytes(level) {
+    let score = |level: usize| match claims.bytes_left(level) {
         0 => 0.0,
         // The target of a level above the base is 0, so that its files move down.
         bytes => bytes as f64 / targets[level].max(1) as f64,
     };
     let deeper = (1..DEEPEST).map(|level| (level, score(level))).filter(|(_, score)| *score > 1.0);
-    let due: Vec<(usize, f64)> = (level0 >= 1.0).then_some((0, level0)).into_iter().chain(deeper).collect();
+    let is_level0_due = level0 >= 1.0 && !claims.take_from_level0();
+    let due: Vec<(usize, f64)> = is_level0_due.then_some((0, level0)).into_iter().chain(deeper).collect();
     let Some(score) = due.iter().map(|(_, score)| *score).reduce(f64::max) else {
-        return match sparse(table, base) {
-            Pick::Nothing => erased(table, base, oldest),
-            pick => pick,
-        };
+        let is_free = |pick: &Pick| *pick != Pick::Nothing && claims.are_free_for(pick);
+        let rest = Some(sparse(table, base)).filter(is_free);
+        return rest.or_else(|| Some(erased(table, base, oldest)).filter(is_free)).unwrap_or(Pick::Nothing);
     };
     if let [(0, _)] = due[..] {
-        return from_level0(table, base, score, CompactionReason::Level0);
+        let pick = from_level0(table, base, score, CompactionReason::Level0);
+        return if claims.are_free_for(&pick) { pick } else { Pick::Nothing };
     }
-    let from = due.into_iter().map(|(level, _)| match level {
-        0 => (level0_cost(table, base), None),
-        _ => {
-            let to = if level < base { base } else { level + 1 };
-            let (cost, file) = cheapest(table, level, to);
-            (cost, Some((level, to, file)))
+    let below = |level: usize| if level < base { base } else { level + 1 };
+    let cost = |(level, _): (usize, f64)| match level {
+        0 => Some((level0_cost(table, base), 0)),
+        _ => cheapest(&claims, level, below(level), score).map(|(cost, _)| (cost, level)),
+    };
+    let mut from: Vec<(f64, usize)> = due.into_iter().filter_map(cost).collect();
+    from.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    for (_, level) in from {
+        if level > 0 {
+            match cheapest(&claims, level, below(level), score) {
+                Some((_, pick)) => return pick,
+                None => continue,
+            }
         }
-    });
-    match from.min_by(|(a, _), (b, _)| a.total_cmp(b)).expect("a level is too large").1 {
-        None => from_level0(table, base, score, CompactionReason::Level0),
-        Some((level, to, file)) => from_level(table, level, to, file, score),
+        let pick = from_level0(table, base, score, CompactionReason::Level0);
+        if claims.are_free_for(&pick) {
+            return pick;
+        }
+        claims.keep_for(&pick);
+    }
+    Pick::Nothing
+}
+
+/// What other compactions have of a table.
+struct Claims<'t> {
+    table: &'t TableFiles,
+    claims: Vec<Claim>,
+}
+
+impl Claims<'_> {
+    /// Whether `pick` meets none of them.
+    fn are_free_for(&self, pick: &Pick) -> bool {
+        self.claims.is_empty()
+            || Claim::of(self.table, pick).is_some_and(|pick| !self.claims.iter().any(|claim| claim.meets(&pick)))
+    }
+
+    /// Adds `pick`, which has to wait and is not to wait longer because of others.
+    fn keep_for(&mut self, pick: &Pick) {
+        self.claims.extend(Claim::of(self.table, pick));
+    }
+
+    fn take_from_level0(&self) -> bool {
+        self.claims.iter().any(|claim| claim.takes_from(0))
+    }
+
+    /// The bytes of `level` that no compaction takes away from it.
+    fn bytes_left(&self, level: usize) -> u64 {
+        if self.claims.is_empty() {
+            return self.table.level_bytes(level);
+        }
+        let is_left = |file: &&Arc<DbFile>| !self.claims.iter().any(|claim| claim.takes(level, file));
+        self.table.levels[level].iter().filter(is_left).map(|file| file.bytes()).sum()
     }
 }
 
@@ -302,16 +354,19 @@ fn bytes_below(table: &TableFiles, level: usize, to: usize, bounds: &KeyBounds) 
     (level + 1..=to).flat_map(|level| overlapping(table, level, bounds)).map(|file| file.bytes()).sum()
 }
 
-/// The file of `level`, which is not empty, for which the fewest bytes are written for each of its own, with this number of
-/// bytes: 0 if it can be moved. A file with erased rows counts as cheaper.
-fn cheapest(table: &TableFiles, level: usize, to: usize) -> (f64, &Arc<DbFile>) {
+/// The compaction of a file of `level` that writes the fewest bytes for each byte of the file, with this number of bytes: 0 if
+/// the file can be moved. A file with erased rows counts as cheaper. `None` if all that could be taken is claimed.
+fn cheapest(claims: &Claims<'_>, level: usize, to: usize, score: f64) -> Option<(f64, Pick)> {
+    let table = claims.table;
     let cost = |file: &Arc<DbFile>| {
         let below = bytes_below(table, level, to, file.sst.bounds());
         let erased = file.sst.meta.main.map_or(0.0, |main| main.totals.erased as f64 / main.totals.rows as f64);
         if below == 0 { 0.0 } else { (1.0 + below as f64 / file.bytes() as f64) * (1.0 - erased / 2.0) }
     };
-    let files = table.levels[level].iter().map(|file| (cost(file), file));
-    files.min_by(|(a, _), (b, _)| a.total_cmp(b)).expect("the level has files")
+    let mut files: Vec<_> = table.levels[level].iter().map(|file| (cost(file), file)).collect();
+    files.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let picks = files.into_iter().map(|(cost, file)| (cost, from_level(table, level, to, file, score)));
+    picks.into_iter().find(|(_, pick)| claims.are_free_for(pick))
 }
 
 /// Takes a file of `level` down to the level `to`.

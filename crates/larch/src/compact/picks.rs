@@ -1,18 +1,23 @@
 //! Which tables a compaction examines: those that changed since they were examined last, so that its work does not grow with
-//! the number of tables. It remembers what was picked for each table, and does not know why.
+//! the number of tables. It remembers what was picked for each table and which compactions are under way, and does not know why.
 //!
-//! Thread safe. An install may note tables at any time. All other calls are made under the lock of compactions.
+//! Thread safe. An install may note tables at any time, and a compaction may end. All other calls are made by the thread that
+//! chooses, see [`Picks::try_choose`].
 
+use super::claim::Claim;
 use super::pick::Pick;
 use crate::manifest::{Edit, FileSet, TableFiles, TableId};
-use os::sync::Mutex;
+use os::sync::{Mutex, MutexGuard};
 use sst::Version;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known of the tables without examining them.
 #[derive(Debug, Default)]
 pub struct Picks {
     state: Mutex<PickState>,
+    /// Held by the thread that chooses the next compaction.
+    choosing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -23,6 +28,9 @@ struct PickState {
     picked: BTreeMap<TableId, Pick>,
     /// Tables for which there may be more to do once the oldest readers are gone.
     waiting: BTreeSet<TableId>,
+    /// The compactions under way, with a number for each.
+    under_way: BTreeMap<TableId, Vec<(u64, Claim)>>,
+    next_claim: u64,
     /// How many tables were examined so far.
     #[cfg(test)]
     examined: u64,
@@ -30,11 +38,63 @@ struct PickState {
     oldest: Version,
 }
 
+/// A compaction under way, from before it begins until it was installed or has failed.
+#[derive(Debug)]
+pub struct Claimed<'p> {
+    picks: &'p Picks,
+    table: TableId,
+    number: u64,
+}
+
+impl Drop for Claimed<'_> {
+    fn drop(&mut self) {
+        let mut state = self.picks.state.lock();
+        if let Entry::Occupied(mut claims) = state.under_way.entry(self.table) {
+            claims.get_mut().retain(|(number, _)| *number != self.number);
+            if claims.get().is_empty() {
+                claims.remove();
+            }
+        }
+        state.changed.insert(self.table);
+    }
+}
+
 impl Picks {
     /// For a database that was just opened: each table is to be examined.
     pub fn of(files: &FileSet) -> Self {
         let changed = files.tables.keys().copied().collect();
-        Self { state: Mutex::new(PickState { changed, ..PickState::default() }) }
+        Self { state: Mutex::new(PickState { changed, ..PickState::default() }), choosing: Mutex::default() }
+    }
+
+    /// Has this thread choose the next compaction until the result is dropped; `None` if another thread chooses.
+    pub fn try_choose(&self) -> Option<MutexGuard<'_, ()>> {
+        self.choosing.try_lock()
+    }
+
+    /// What the compactions under way have claimed.
+    pub fn under_way(&self) -> BTreeMap<TableId, Vec<Claim>> {
+        let claims = |claims: &Vec<(u64, Claim)>| claims.iter().map(|(_, claim)| claim.clone()).collect();
+        self.state.lock().under_way.iter().map(|(table, all)| (*table, claims(all))).collect()
+    }
+
+    /// How many compactions are under way.
+    pub fn under_way_count(&self) -> usize {
+        self.state.lock().under_way.values().map(Vec::len).sum()
+    }
+
+    /// Notes that a compaction of `table` begins, until the result is dropped. The table is examined again when it begins and
+    /// when it ends.
+    pub fn claim(&self, table: TableId, claim: Claim) -> Claimed<'_> {
+        let mut state = self.state.lock();
+        let others = state.under_way.get(&table);
+        let is_free = others.is_none_or(|others| others.iter().all(|(_, other)| !other.meets(&claim)));
+        assert!(is_free, "a pick meets no compaction under way");
+        let number = state.next_claim;
+        state.next_claim += 1;
+        state.under_way.entry(table).or_default().push((number, claim));
+        state.picked.remove(&table);
+        state.changed.insert(table);
+        Claimed { picks: self, table, number }
     }
 
     /// Notes the tables that were changed by `edits`, which are installed.

@@ -1,9 +1,10 @@
 //! What changes an open database: the writer, the manifest, and the locks that order changes of tables and levels.
 //!
-//! Locks, in the order in which they may be taken: `compacting`, `altering`, `writer`, `manifest`, `numbering`. No lock
+//! Locks, in the order in which they may be taken: `levels`, the lock of picks, `altering`, `writer`, `manifest`, `numbering`. No lock
 //! is poisoned: what can panic under `writer` or `manifest`, the disk and the memtables, is guarded by
 //! [`StopOnPanic`](super::StopOnPanic).
 
+use crate::compact::levels_lock::LevelsLock;
 use crate::compact::picks::Picks;
 use crate::error::{Error, Result};
 use crate::manifest::ManifestLog;
@@ -29,8 +30,8 @@ pub struct Writes {
     /// Held while a file gets a number and the options it is written with are read; exclusively by an alter, from
     /// taking the number that separates old files from new to showing the new options.
     pub numbering: RwLock<()>,
-    /// Held while levels change: one compaction at a time.
-    pub compacting: Mutex<()>,
+    /// Held while levels change.
+    pub levels: LevelsLock,
     /// Disk space that is kept back for erases.
     pub reserve: Reserve,
     /// The tables that a compaction has to look at.
@@ -54,7 +55,7 @@ impl Writes {
             next_number: AtomicU64::new(view.files.next_number),
             altering: Mutex::new(()),
             numbering: RwLock::new(()),
-            compacting: Mutex::new(()),
+            levels: LevelsLock::default(),
             reserve,
             picks: Picks::of(&view.files),
             pace: Pace::default(),

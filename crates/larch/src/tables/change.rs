@@ -1,9 +1,10 @@
 //! A change of whole tables as one commit: the one way in which tables are created, dropped, shared and imported into. It does
 //! not know what the change is.
 //!
-//! It holds the lock of the writer, so that no commit comes between its steps, and the lock of compactions if the change
-//! depends on levels. The order of the locks is that of [`writes`](crate::core::writes): compactions, writer, manifest.
+//! It holds the lock of the writer, so that no commit comes between its steps, and the lock of levels if the change
+//! depends on levels. The order of the locks is that of [`writes`](crate::core::writes): levels, writer, manifest.
 
+use crate::compact::levels_lock::OwnedLevels;
 use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::files::fresh::FreshFiles;
@@ -16,9 +17,9 @@ use sst::Version;
 /// The right to change tables. Dropping it changes nothing.
 pub struct TableChange<'c> {
     core: &'c Core,
-    // Fields are dropped in this order: the writer is released before the lock of compactions.
+    // Fields are dropped in this order: the writer is released before the levels.
     writer: MutexGuard<'c, Option<Writer>>,
-    _compacting: Option<MutexGuard<'c, ()>>,
+    _levels: Option<OwnedLevels<'c>>,
 }
 
 impl<'c> TableChange<'c> {
@@ -33,7 +34,7 @@ impl<'c> TableChange<'c> {
     }
 
     /// Waits until level 0 has room for the rows in memory, and for one more file of `target` if there is one. Then takes the
-    /// locks of compactions and of the writer, writes the rows in memory of `table` to files, and makes all commits durable:
+    /// locks of levels and of the writer, writes the rows in memory of `table` to files, and makes all commits durable:
     /// the durable commits are a prefix of all commits, and this change comes after them.
     ///
     /// # Errors
@@ -48,8 +49,8 @@ impl<'c> TableChange<'c> {
     ) -> Result<Self> {
         core.check_writable()?;
         wait_for_level0(core, target.map(|target| target.id))?;
-        let compacting = core.writes.compacting.lock();
-        let mut change = Self::take(core, Some(compacting))?;
+        let levels = core.writes.levels.own();
+        let mut change = Self::take(core, Some(levels))?;
         check()?;
         let writer = change.writer.as_mut().expect("it was there above");
         table_to_files(core, writer, table.id)?;
@@ -57,12 +58,12 @@ impl<'c> TableChange<'c> {
         Ok(change)
     }
 
-    fn take(core: &'c Core, compacting: Option<MutexGuard<'c, ()>>) -> Result<Self> {
+    fn take(core: &'c Core, levels: Option<OwnedLevels<'c>>) -> Result<Self> {
         let writer = core.writes.writer.lock();
         let open = writer.as_ref().ok_or(Error::ReadOnly)?;
         core.check_writable()?;
         core.wait_for_commits(open)?;
-        Ok(Self { core, writer, _compacting: compacting })
+        Ok(Self { core, writer, _levels: levels })
     }
 
     fn writer(&mut self) -> &mut Writer {

@@ -21,7 +21,7 @@ fn writers_wait_for_places_in_level_0_and_are_let_go_by_a_compaction() {
     let db = builder.durability(Durability::Buffered).on_event(hook).open().expect("a new database");
     let table = db.table("t").expect("a table");
     // No compaction runs meanwhile.
-    let turn = table.core().writes.compacting.lock();
+    let turn = table.core().writes.levels.own();
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {

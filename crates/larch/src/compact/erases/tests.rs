@@ -17,7 +17,7 @@ fn key(i: u32) -> Vec<u8> {
 fn merge_while(table: &Table, go_on: &mut dyn FnMut(u64, u64) -> bool) -> Result<bool, Error> {
     let core = table.core();
     let files = core.views.newest().files.tables[&table.id()].clone();
-    let _compacting = core.writes.compacting.lock();
+    let _levels = core.writes.levels.own();
     execute::execute(core, &files, &pick::everything(&files), go_on)
 }
 

@@ -1,5 +1,6 @@
 //! What is picked for which files, above all for erased rows.
 
+mod beside;
 mod model;
 
 use super::*;
@@ -63,7 +64,7 @@ type Merged = (Vec<(usize, u64)>, usize);
 
 #[track_caller]
 fn check(files: &[Described], seen: u64, expected: Option<Merged>) {
-    let picked = match pick(&table(files), &LevelOptions::default(), Version(seen)) {
+    let picked = match pick(&table(files), &LevelOptions::default(), Version(seen), &[]) {
         Pick::Nothing => None,
         Pick::Merge { inputs, to, .. } => Some((inputs, to)),
         choice @ Pick::Move { .. } => panic!("{choice:?} takes no erased row away"),
@@ -131,7 +132,7 @@ fn levels_that_are_too_large_come_first() {
     let files = [(0, "a", "c", 10, 0, 5), (0, "a", "c", 10, 0, 6), (0, "a", "c", 10, 0, 7), (0, "a", "c", 10, 0, 8)];
     let erased = (6, "m", "z", 1000, 900, 2);
     let all: Vec<Described> = files.into_iter().chain([erased]).collect();
-    let Pick::Merge { inputs, .. } = pick(&table(&all), &LevelOptions::default(), Version(9)) else {
+    let Pick::Merge { inputs, .. } = pick(&table(&all), &LevelOptions::default(), Version(9), &[]) else {
         panic!("level 0 is full");
     };
     assert!(inputs.iter().all(|(level, _)| *level == 0), "{inputs:?}");
@@ -149,7 +150,7 @@ fn the_level_that_is_cheapest_to_empty_comes_first_until_level_0_is_urgent() {
     let reason = |level0_files: usize, rows: u64| {
         let level0 = std::iter::repeat_n((0, "a", "z", rows, 0, 3), level0_files);
         let all: Vec<Described> = deeper.into_iter().chain(level0).collect();
-        match pick(&table(&all), &LevelOptions::default(), Version(9)) {
+        match pick(&table(&all), &LevelOptions::default(), Version(9), &[]) {
             Pick::Merge { reason, to, score, .. } => (reason, to, score >= URGENT_SCORE),
             other => panic!("{other:?}"),
         }

@@ -67,7 +67,7 @@ impl Model {
         self.flushed_bytes += rows * ROW_BYTES * CELLS as f64;
         self.add(0, 0, vec![rows; CELLS]);
         loop {
-            match pick(self.table(), &self.options, Version(0)) {
+            match pick(self.table(), &self.options, Version(0), &[]) {
                 Pick::Nothing => break,
                 Pick::Move { from, to, number, .. } => {
                     self.apply(&Edit::MoveFile { table: TableId(1), level: from as u8, number, to: to as u8 });

@@ -1,0 +1,61 @@
+//! What a compaction takes for itself: a range of levels and a range of keys. Compactions whose claims do not meet may run
+//! beside each other and be installed in any order. It does not know how a compaction is chosen.
+//!
+//! ```text
+//!            a         h         p         z
+//!   level 0  . . . . . . . . . . . . . . .      A and B share keys but no level, B and C share levels but no keys.
+//!   level 4  [    A    ]                        A and C share neither.
+//!   level 5  [ . . . . ]. . . . . . . . . .
+//!   level 6  [ B ]      [    C    ]
+//! ```
+//!
+//! Why that is enough: for each key, the versions in a level are newer than those in deeper levels. A compaction takes, within
+//! its keys, everything that lies between its inputs and its outputs, and no other compaction touches these levels there. So
+//! rows never pass each other. What a compaction assumed about the levels below its outputs stays true, too: nothing gets
+//! there from above them but through its own levels.
+
+use super::pick::Pick;
+use crate::manifest::{DbFile, TableFiles};
+use os::sync::Arc;
+use sst::KeyBounds;
+use std::ops::RangeInclusive;
+
+/// The levels and keys of one table that a compaction changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    levels: RangeInclusive<usize>,
+    bounds: KeyBounds,
+}
+
+impl Claim {
+    /// What `pick` changes of `table`; `None` if it changes nothing.
+    pub fn of(table: &TableFiles, pick: &Pick) -> Option<Self> {
+        let (inputs, to): (&[(usize, u64)], usize) = match pick {
+            Pick::Nothing => return None,
+            Pick::Move { from, to, number, .. } => (&[(*from, *number)], *to),
+            Pick::Merge { inputs, to, .. } => (inputs, *to),
+        };
+        let is_input = |(level, file): &(usize, &Arc<DbFile>)| inputs.contains(&(*level, file.number));
+        let bounds = table.files().filter(is_input).map(|(_, file)| file.sst.bounds().clone());
+        let bounds = bounds.reduce(|a, b| a.union(&b))?;
+        let first = inputs.iter().map(|(level, _)| *level).min()?;
+        Some(Self { levels: first..=to, bounds })
+    }
+
+    /// Whether the two have both a level and keys in common.
+    pub fn meets(&self, other: &Self) -> bool {
+        self.levels.start() <= other.levels.end()
+            && other.levels.start() <= self.levels.end()
+            && self.bounds.overlaps(&other.bounds)
+    }
+
+    /// Whether it takes files away from `level`.
+    pub fn takes_from(&self, level: usize) -> bool {
+        self.levels.contains(&level) && level < *self.levels.end()
+    }
+
+    /// Whether it takes `file` away from `level`.
+    pub fn takes(&self, level: usize, file: &DbFile) -> bool {
+        self.takes_from(level) && self.bounds.overlaps(file.sst.bounds())
+    }
+}

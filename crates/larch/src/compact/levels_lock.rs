@@ -1,0 +1,72 @@
+//! The lock of levels: any number of compactions share it, and a change that depends on whole levels has it alone. It does not
+//! know what they change; which compactions may run beside each other is decided by their claims.
+//!
+//! Thread safe. Compactions do not begin while a change waits for the lock, so that it waits only for those that run.
+
+use os::sync::{Condvar, Mutex};
+
+/// The lock of the levels of all tables.
+#[derive(Debug, Default)]
+pub struct LevelsLock {
+    state: Mutex<LockState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct LockState {
+    /// Compactions that share it.
+    sharing: usize,
+    is_taken: bool,
+    /// Threads that wait until they have it alone.
+    waiting: usize,
+}
+
+/// The right to change the levels that a claim names.
+#[derive(Debug)]
+pub struct SharedLevels<'l>(&'l LevelsLock);
+
+/// The right to change all levels.
+#[derive(Debug)]
+pub struct OwnedLevels<'l>(&'l LevelsLock);
+
+impl LevelsLock {
+    /// Shares the lock; `None` if a thread has it alone, or waits for that. Such a thread wakes the job of compactions once it
+    /// is done.
+    pub fn try_share(&self) -> Option<SharedLevels<'_>> {
+        let mut state = self.state.lock();
+        if state.is_taken || state.waiting > 0 {
+            return None;
+        }
+        state.sharing += 1;
+        Some(SharedLevels(self))
+    }
+
+    /// Waits until nothing else changes levels, and keeps it so.
+    pub fn own(&self) -> OwnedLevels<'_> {
+        let mut state = self.state.lock();
+        state.waiting += 1;
+        while state.is_taken || state.sharing > 0 {
+            state = self.changed.wait(state);
+        }
+        state.waiting -= 1;
+        state.is_taken = true;
+        OwnedLevels(self)
+    }
+}
+
+impl Drop for SharedLevels<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().sharing -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Drop for OwnedLevels<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().is_taken = false;
+        self.0.changed.notify_all();
+    }
+}
+
+#[cfg(all(test, shuttle))]
+mod schedules;
