@@ -31,9 +31,9 @@ pub use format::validate;
 pub use key_range::{KeyRange, next_string, successor};
 pub use precharge::Limits;
 pub use read::{
-    Approach, Branch, CoverAround, EraseCursor, FilterUse, GroupCursor, Groups, KnownGap, LoadedValue, PartCursor,
-    RangeErase, Readahead, Row, RowPlace, Seek, SoughtKey, Sst, SstCursor, StoredValue, Streak, StreakRow, StreakStart,
-    Subtree, TreeCursor,
+    Approach, Branch, CopiedPage, CoverAround, EraseCursor, FilterUse, GroupCursor, Groups, KnownGap, LoadedValue,
+    PartCursor, RangeErase, Readahead, Row, RowPlace, Seek, SoughtKey, Sst, SstCursor, StoredValue, Streak, StreakRow,
+    StreakStart, Subtree, TreeCursor,
 };
 pub use row::{MAX_KEY_BYTES, RowKind, Version};
 pub use slice::{RowRanges, Slice};

@@ -5,6 +5,7 @@
 
 mod approach;
 mod branch;
+mod copied_page;
 mod cursor;
 mod descent;
 mod erases;
@@ -25,6 +26,7 @@ mod whole;
 
 pub use approach::Approach;
 pub use branch::Branch;
+pub use copied_page::CopiedPage;
 pub use cursor::SstCursor;
 pub(crate) use descent::Descent;
 pub use descent::Subtree;

@@ -238,6 +238,30 @@ impl Layout {
         }
     }
 
+    /// What the versions of the records are counted from.
+    pub fn base_version(&self) -> u64 {
+        self.base_version
+    }
+
+    /// How many of the rows are erases; `None` if a row has older versions in the history, or its value outside the page.
+    pub fn erased_alone(&self, page: &[u8]) -> Option<u64> {
+        let mut erased = 0;
+        for i in 0..self.rows {
+            let tag = page[self.records_at + self.offset(page, i)];
+            if tag & (TAG_HISTORY | TAG_OUTSIDE) != 0 {
+                return None;
+            }
+            erased += u64::from(tag & TAG_KIND == RowKind::Erase as u8);
+        }
+        Some(erased)
+    }
+
+    /// Replaces the base version of `page`, and the id of its first row.
+    pub fn rebase(page: &mut [u8], base_version: u64, first_row: u64) {
+        page[ROWS_AT + 8..ROWS_AT + 16].copy_from_slice(&base_version.to_le_bytes());
+        page[ROWS_AT + 16..ROWS_AT + 24].copy_from_slice(&first_row.to_le_bytes());
+    }
+
     /// Asks the memory for the record of row `i`, whose key is compared now and whose value is read after that.
     #[inline]
     fn prefetch_record(&self, page: &[u8], i: usize) {
@@ -442,6 +466,12 @@ impl DataPageBuilder {
     /// Row id of the next row to be added.
     pub fn next_row(&self) -> u64 {
         self.first_row + self.rows.len() as u64
+    }
+
+    /// Counts rows of a page that was written without this builder, while it has none itself.
+    pub fn skip_rows(&mut self, rows: u64) {
+        assert!(self.rows.is_empty(), "the page before is closed");
+        self.first_row += rows;
     }
 
     fn key(&self, i: usize) -> &[u8] {

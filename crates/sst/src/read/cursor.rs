@@ -1,6 +1,7 @@
 //! A cursor over the rows of a file with their versions. The caller says for each row which version is wanted; which of
 //! them are hidden by range erases or by other files it does not know.
 
+use super::copied_page::CopiedPage;
 use super::parts::{GroupCursor, Groups};
 use super::readahead::{Far, Readahead};
 use super::row::{Row, RowPlace};
@@ -354,6 +355,35 @@ impl SstCursor {
                 group.load_ahead(source, place);
             }
         }
+    }
+
+    /// Whether the row is the first one of its page.
+    #[inline]
+    pub fn is_at_page_start(&self) -> bool {
+        self.main.as_ref().and_then(TreeCursor::place).is_some_and(|(_, _, i)| i == 0)
+    }
+
+    /// Replaces `key` with the last key of the page of the row. Returns false if the cursor is nowhere.
+    pub fn read_last_of_page(&self, key: &mut Vec<u8>) -> bool {
+        let Some((page, layout, _)) = self.main.as_ref().and_then(TreeCursor::place) else { return false };
+        layout.read_row(page, layout.rows() - 1, key);
+        true
+    }
+
+    /// The page of the row, if another file can have it as it is: if all of its rows are seen, none of them has older versions or
+    /// parts in column groups, and all values lie in it.
+    pub fn copied_page(&self) -> Option<CopiedPage> {
+        let (page, layout, _) = self.main.as_ref().and_then(TreeCursor::place)?;
+        let is_alone = self.sst.slice.is_none() && self.sst.meta.groups.is_empty();
+        if is_alone { CopiedPage::of(page, layout, self.sst.version_offset) } else { None }
+    }
+
+    /// Goes to the last row of the page.
+    pub fn go_to_page_end(&mut self) {
+        let Some(main) = &mut self.main else { return };
+        let Some((_, layout, _)) = main.place() else { return };
+        main.go_within(layout.rows() - 1);
+        main.read(&mut self.key);
     }
 
     /// The newest version of the row that is not newer than `at`, if there is one. A step.

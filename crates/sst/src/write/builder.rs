@@ -10,6 +10,7 @@ use super::tree::TreeBuilder;
 use crate::KeyRange;
 use crate::format::meta::{GroupTrees, KeyBounds, MAX_GROUPS, MAX_ORIGIN_BYTES, Meta, ORIGIN, TreeKind, Unknown};
 use crate::format::{MAX_CHUNK_BYTES, MAX_NODE_BYTES, OutsideValue, varint};
+use crate::read::CopiedPage;
 use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use os::sync::Arc;
 use os::{BLOCK_BYTES, File, Threads};
@@ -43,6 +44,8 @@ pub struct SstBuilder {
     user_bytes: u64,
     reference: Vec<u8>,
     chunk: Vec<u8>,
+    /// Two keys of a page that is copied; kept for their memory.
+    page_keys: (Vec<u8>, Vec<u8>),
     origin: Vec<u8>,
 }
 
@@ -82,6 +85,7 @@ impl SstBuilder {
             user_bytes: 0,
             reference: Vec::new(),
             chunk: Vec::new(),
+            page_keys: Default::default(),
             origin: Vec::new(),
         }
     }
@@ -131,7 +135,8 @@ impl SstBuilder {
         let trees = [&self.main, &self.history, &self.range_erases].map(KeyedRows::memory_bytes);
         let groups = self.groups.iter().flat_map(|group| [group.newest.memory_bytes(), group.older.memory_bytes()]);
         let filter = self.filter.as_ref().map_or(0, FilterRows::memory_bytes);
-        let scratch = [&self.first_key, &self.reference, &self.chunk].map(Vec::capacity);
+        let (key, last) = &self.page_keys;
+        let scratch = [&self.first_key, &self.reference, &self.chunk, key, last].map(Vec::capacity);
         let all = trees.into_iter().chain(groups).chain(scratch).sum::<usize>() + filter + self.writer.memory_bytes();
         (size_of::<Self>() + self.groups.capacity() * size_of::<Group>() + all) as u64
     }
@@ -193,6 +198,43 @@ impl SstBuilder {
         }
         self.reference = reference;
         Ok(())
+    }
+
+    /// Adds all rows of a page of another file, with its bytes as they are. Its keys come after all keys so far. Returns false,
+    /// and adds nothing, if its rows are to be added one after the other, because its length or that of the open page is not
+    /// what this file wants.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`](pages::Error::Io) if the file cannot be written; it is to be removed then.
+    pub fn add_page(&mut self, page: &CopiedPage) -> Result<bool> {
+        let (mut key, mut last) = std::mem::take(&mut self.page_keys);
+        page.read_row(0, &mut key);
+        let takes = self.groups.is_empty() && self.main.takes_page(&self.options, page, &key);
+        if takes {
+            assert!(self.main.rows() == 0 || self.last_key() < key.as_slice(), "keys arrive in order");
+            if self.main.rows() == 0 {
+                self.first_key.extend_from_slice(&key);
+            }
+            last.clear();
+            last.extend_from_slice(self.main.last_key());
+            let first = key.clone();
+            for i in 0..page.rows() {
+                let (version, value_bytes) = page.read_row(i, &mut key);
+                self.oldest = self.oldest.min(version);
+                self.newest = self.newest.max(version);
+                self.user_bytes += (key.len() + value_bytes) as u64;
+                if let Some(filter) = &mut self.filter {
+                    filter.add(&mut self.writer, &self.options, &last, &key)?;
+                }
+                std::mem::swap(&mut key, &mut last);
+            }
+            self.main.elsewhere = self.bytes_beside_main();
+            self.main.add_page(&mut self.writer, &self.options, page, (&first, &last))?;
+            self.last_version = Version(0);
+        }
+        self.page_keys = (key, last);
+        Ok(takes)
     }
 
     /// Stored bytes of closed pages that belong to main rows and are not of the main tree.

@@ -8,6 +8,7 @@ use crate::format::data_page::DataPageBuilder;
 use crate::format::group_page::GroupPageBuilder;
 use crate::format::key;
 use crate::format::meta::{Tree, TreeKind};
+use crate::read::CopiedPage;
 use crate::row::{RowKind, Version};
 use pages::Result;
 
@@ -30,6 +31,11 @@ pub struct KeyedRows {
     closed_key: Vec<u8>,
     /// Separator before the open page.
     separator: Vec<u8>,
+    /// Erased rows of a copied page that is in `scratch`. It is not written before more rows come, or the end: what is said to lie
+    /// elsewhere after the last page includes what the end closes.
+    copied: Option<u64>,
+    /// The target length of the open page, if that is not the one of all pages.
+    open_bytes: Option<usize>,
     tree: TreeBuilder,
     /// Stored bytes of what belongs to the rows so far and lies elsewhere. A page that a row closes is told what this
     /// is when the row comes.
@@ -44,6 +50,8 @@ impl KeyedRows {
             erased: 0,
             closed_key: Vec::new(),
             separator: Vec::new(),
+            copied: None,
+            open_bytes: None,
             tree: TreeBuilder::new(kind, options),
             elsewhere: 0,
             scratch: Vec::new(),
@@ -81,13 +89,16 @@ impl KeyedRows {
         kind: RowKind,
         value: StoredBytes<'_>,
     ) -> Result<()> {
+        let most_bytes = self.open_bytes.unwrap_or(options.page_bytes as usize);
         let full = self.page.rows() > 0
-            && (self.page.bytes_with(key, version, value.bytes.len()) > options.page_bytes as usize
+            && (self.page.bytes_with(key, version, value.bytes.len()) > most_bytes
                 || self.page.rows() >= options.max_page_rows);
         if full {
             self.close_page(writer, options)?;
-            self.separator.clear();
-            self.separator.extend_from_slice(key::separator(&self.closed_key, key));
+        }
+        if self.page.rows() == 0 {
+            self.write_copied(writer, options)?;
+            self.begin_page(key);
         }
         self.page.add(key, version, kind, value.outside, value.bytes);
         self.erased += u64::from(kind == RowKind::Erase);
@@ -99,7 +110,16 @@ impl KeyedRows {
         self.page.mark_history();
     }
 
+    /// Begins a page whose first key is `key`, after the one that was closed last.
+    fn begin_page(&mut self, key: &[u8]) {
+        self.separator.clear();
+        if self.rows() > 0 {
+            self.separator.extend_from_slice(key::separator(&self.closed_key, key));
+        }
+    }
+
     fn close_page(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
+        self.open_bytes = None;
         self.closed_key.clear();
         self.closed_key.extend_from_slice(self.page.last_key().expect("the page has rows"));
         self.page.finish(&mut self.scratch);
@@ -111,8 +131,55 @@ impl KeyedRows {
         self.tree.add_page(writer, options, &mut self.scratch, &self.separator, rows)
     }
 
-    /// Writes the open page, without the index.
+    /// Whether a page that begins with `key` may be added as it is, which closes the open page: both have to be at least half
+    /// full, so that pages do not get smaller from file to file. If the open page has fewer rows, and those of the next page do
+    /// not fit into it, then it is going to take about half of all these rows.
+    pub fn takes_page(&mut self, options: &BuildOptions, page: &CopiedPage, key: &[u8]) -> bool {
+        let (most, half) = (options.page_bytes as usize, options.page_bytes as usize / 2);
+        if page.bytes() > most || page.bytes() < half || page.rows() > options.max_page_rows {
+            return false;
+        }
+        if self.page.rows() == 0 {
+            return true;
+        }
+        let open = self.page.bytes_with(key, page.base_version(), 0);
+        if open >= half {
+            return true;
+        }
+        let both = open + page.bytes();
+        if both > most {
+            self.open_bytes = Some(both / 2);
+        }
+        false
+    }
+
+    /// Adds a page as it is, whose first key is `first` and whose last one is `last`.
+    pub fn add_page(
+        &mut self,
+        writer: &mut FileWriter,
+        options: &BuildOptions,
+        page: &CopiedPage,
+        (first, last): (&[u8], &[u8]),
+    ) -> Result<()> {
+        self.finish_pages(writer, options)?;
+        self.begin_page(first);
+        self.closed_key.clear();
+        self.closed_key.extend_from_slice(last);
+        page.write(self.rows(), &mut self.scratch);
+        self.page.skip_rows(page.rows() as u64);
+        self.copied = Some(page.erased());
+        Ok(())
+    }
+
+    fn write_copied(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
+        let Some(erased) = self.copied.take() else { return Ok(()) };
+        let rows = ClosingPage { rows: self.rows(), erased, elsewhere: self.elsewhere };
+        self.tree.add_page(writer, options, &mut self.scratch, &self.separator, rows)
+    }
+
+    /// Writes the pages that are not written yet, without the index.
     pub fn finish_pages(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
+        self.write_copied(writer, options)?;
         if self.page.rows() > 0 { self.close_page(writer, options) } else { Ok(()) }
     }
 

@@ -1,5 +1,7 @@
 //! What a finished file looks like: where its index lies and how large it is, how nodes are filled, what totals say.
 
+mod copied;
+
 use super::*;
 use crate::KeyRange;
 use crate::fixture::{Built, Content, ID, NullFile, PATH, shapes, tiny};
