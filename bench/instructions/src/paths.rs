@@ -10,6 +10,8 @@ use std::hint::black_box;
 const ROWS: u64 = 100_000;
 /// Rows of each of four files whose keys lie between each other.
 const OVERLAPPING_ROWS: u64 = 10_000;
+/// Rows of a table in which every tenth page or so has newer rows in another file.
+const CLUSTERED_ROWS: u64 = 40_000;
 /// Rows that are written, and flushed after that.
 const WRITTEN_ROWS: u64 = 20_000;
 /// Looked up or sought in one path.
@@ -30,7 +32,7 @@ pub struct Path {
 }
 
 /// Every path, in the order in which they run.
-pub const ALL: [Path; 16] = [
+pub const ALL: [Path; 17] = [
     Path { name: "get", operations: PROBES, run: |tables| get(&tables.one, ROWS, 0), repeats: true },
     Path {
         name: "get, four files",
@@ -72,6 +74,7 @@ pub const ALL: [Path; 16] = [
     },
     Path { name: "flush, a row", operations: 2 * WRITTEN_ROWS, run: flush, repeats: false },
     Path { name: "compaction, a row", operations: 4 * OVERLAPPING_ROWS, run: compact, repeats: false },
+    Path { name: "compaction of clusters, a row", operations: CLUSTERED_ROWS, run: compact_clusters, repeats: false },
     Path { name: "import, a row", operations: ROWS, run: import, repeats: false },
 ];
 
@@ -81,6 +84,8 @@ struct Tables {
     one: Table,
     /// Four files of level 0 whose keys lie between each other.
     four: Table,
+    /// A file, and one of level 0 with clusters of its keys.
+    clustered: Table,
     /// What is inserted.
     written: Table,
     /// What is imported.
@@ -99,6 +104,7 @@ pub fn run_all() -> Result<()> {
     let tables = Tables {
         one: table("one")?,
         four: table("four")?,
+        clustered: table("clustered")?,
         written: table("written")?,
         imported: table("imported")?,
         db: db.clone(),
@@ -112,6 +118,12 @@ pub fn run_all() -> Result<()> {
         }
         db.flush()?;
     }
+    (0..CLUSTERED_ROWS).try_for_each(|i| tables.clustered.insert(key(i), value(i)))?;
+    tables.clustered.compact()?;
+    for first in (0..CLUSTERED_ROWS).step_by(1000) {
+        (first..first + 10).try_for_each(|i| tables.clustered.insert(key(i), value(i + 1)))?;
+    }
+    db.flush()?;
     for path in ALL {
         if path.repeats {
             (path.run)(&tables)?;
@@ -243,6 +255,11 @@ fn flush(tables: &Tables) -> Result<u64> {
 fn compact(tables: &Tables) -> Result<u64> {
     tables.four.compact()?;
     Ok(tables.four.stats()?.data_bytes)
+}
+
+fn compact_clusters(tables: &Tables) -> Result<u64> {
+    tables.clustered.compact()?;
+    Ok(tables.clustered.stats()?.data_bytes)
 }
 
 fn import(tables: &Tables) -> Result<u64> {

@@ -175,6 +175,12 @@ impl<N: FnMut() -> Result<Option<RangeErase>>> CoverStream<N> {
         Ok(self.here.as_ref())
     }
 
+    /// Whether no range erase lies over a key from the one of the place up to `last`. The place must be right for a key that no range
+    /// erase lies over, see [`CoverStream::advance`].
+    pub fn is_clear_to(&self, last: &[u8]) -> bool {
+        self.here.as_ref().is_none_or(|here| here.keys.start.as_slice() > last)
+    }
+
     /// Versions of the range erases over `key`, newest first. The place must be right for `key`, see [`CoverStream::advance`].
     pub fn of(&self, key: &[u8]) -> &[Version] {
         self.here.as_ref().filter(|here| here.keys.contains(key)).map_or(&[], |here| &here.versions)

@@ -13,7 +13,9 @@ use crate::read::frontier::{Frontier, Sorted};
 use crate::read::level::LevelCursor;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session, Stop, retry};
-use sst::{Direction, Groups, LoadedValue, RangeErase, Readahead, Row, RowKind, SstCursor, StoredValue, Version};
+use sst::{
+    CopiedPage, Direction, Groups, LoadedValue, RangeErase, Readahead, Row, RowKind, SstCursor, StoredValue, Version,
+};
 
 /// After this many bytes of values a merge asks again whether to go on.
 const ASK_BYTES: u64 = 1 << 20;
@@ -77,8 +79,9 @@ pub fn merge_files(
     let mut covers = CoverStream::new(|| erases.next());
     // At the bottom nothing lies deeper, so an erase that all readers see has nothing left to hide and is dropped.
     let is_kept = |version: Version| !(plan.bottom && keep::is_in_oldest_stripe(boundaries, version));
-    let mut merge = VersionMerge::new(plan.sources, plan.kept, readahead);
+    let mut merge = VersionMerge::new(plan.sources, plan.kept, table.since, readahead);
     let mut key = Vec::new();
+    let mut last_key = Vec::new();
     let mut taken_over = Vec::new();
     loop {
         let newest = match merge.next_place(&session, &mut key)? {
@@ -100,6 +103,17 @@ pub fn merge_files(
         };
         if !copy_erases(&mut covers, Some(&key), &is_kept, &mut copier.outputs, &mut progress)? {
             return Ok(None);
+        }
+        if let Some(page) = merge.page_alone(newest, &mut last_key)
+            && covers.is_clear_to(&last_key)
+            && copier.outputs.add_page(&key, &last_key, &page)?
+        {
+            merge.pass_page(newest);
+            progress.items += page.rows() as u64;
+            if !progress.goes_on(page.bytes() as u64) {
+                return Ok(None);
+            }
+            continue;
         }
         let mut filter = KeyFilter::default();
         let covers = covers.of(&key);
@@ -267,6 +281,8 @@ impl VersionCopier<'_> {
 struct VersionMerge {
     inputs: Frontier<Input, ()>,
     kept: KeptFiles,
+    /// Files with this number, and later ones, were written under the present options of the table.
+    since: u64,
 }
 
 /// Where a merge is.
@@ -315,7 +331,7 @@ impl Sorted for Input {
 }
 
 impl VersionMerge {
-    fn new(sources: Vec<Level>, kept: KeptFiles, readahead: Readahead) -> Self {
+    fn new(sources: Vec<Level>, kept: KeptFiles, since: u64, readahead: Readahead) -> Self {
         let cursors = sources.into_iter().map(|files| LevelCursor::new(files, Readahead::NONE));
         let cursors: Vec<LevelCursor> = cursors.collect();
         let all_bytes = cursors.iter().map(LevelCursor::bytes).sum();
@@ -323,12 +339,12 @@ impl VersionMerge {
             cursor.set_readahead(readahead.share(cursor.bytes(), all_bytes));
             Input { cursor, has_begun: false, border: None, enters: false }
         });
-        Self { inputs: Frontier::new(Direction::Forward, inputs, || ()), kept }
+        Self { inputs: Frontier::new(Direction::Forward, inputs, || ()), kept, since }
     }
 
     /// Replaces `key` with the least key that no input has left behind, and says what is there.
     fn next_place(&mut self, session: &Session, key: &mut Vec<u8>) -> Result<Place> {
-        let Self { inputs, kept } = self;
+        let Self { inputs, kept, .. } = self;
         retry(session, || inputs.arrive(false, |input, ()| input.go(session, kept)))?;
         let Some((newest, least)) = inputs.nearest() else { return Ok(Place::End) };
         key.clear();
@@ -342,6 +358,26 @@ impl VersionMerge {
             }
         }
         Ok(Place::Key(newest))
+    }
+
+    /// The page of input `i` if the input stands at its first row, no other input has a key up to its last one, and the output can
+    /// have it as it is. Replaces `last` with its last key.
+    fn page_alone(&mut self, i: usize, last: &mut Vec<u8>) -> Option<CopiedPage> {
+        let cursor = self.inputs.cursor_mut(i).cursor.versions();
+        if !cursor.is_at_page_start() || !cursor.read_last_of_page(last) {
+            return None;
+        }
+        let mut others = (0..self.inputs.len()).filter(|&other| other != i).filter_map(|other| self.inputs.key(other));
+        if !others.all(|key| key > last.as_slice()) || self.inputs.cursor(i).cursor.file().number < self.since {
+            return None;
+        }
+        self.inputs.cursor_mut(i).cursor.versions().copied_page()
+    }
+
+    /// Has input `i` go on after the page in which it stands.
+    fn pass_page(&mut self, i: usize) {
+        self.inputs.cursor_mut(i).cursor.versions().go_to_page_end();
+        self.inputs.send(i, ());
     }
 
     /// Whether all other inputs go on after the bounds of `file`, before which input `i` stands.

@@ -12,7 +12,7 @@ use crate::manifest::{Level, NewFile, TableInfo};
 use crate::parts::Slices;
 use os::Access;
 use os::sync::Arc;
-use sst::{KeyBounds, KeyRange, Meta, RangeErase, RowKind, SstBuilder, Version};
+use sst::{CopiedPage, KeyBounds, KeyRange, Meta, RangeErase, RowKind, SstBuilder, Version};
 
 /// The memory of the builder is measured each time the file has grown by this many bytes.
 const MEASURE_BYTES: u64 = 64 << 10;
@@ -154,6 +154,27 @@ impl Outputs {
             self.held_back.clear();
         }
         self.write(key, version, kind, parts)
+    }
+
+    /// Adds a whole page of another file, with keys from `first` to `last`, which come after all keys so far. Returns false, and
+    /// adds nothing, if its rows are to be added one after the other: if there are erases to leave out, if the file may end at
+    /// one of the rows, or as [`SstBuilder::add_page`].
+    ///
+    /// # Errors
+    ///
+    /// A file could not be created or written.
+    pub fn add_page(&mut self, first: &[u8], last: &[u8], page: &CopiedPage) -> Result<bool> {
+        if self.bottom && page.erased() > 0 {
+            return Ok(false);
+        }
+        let file_bytes = self.file_bytes;
+        let open_bytes = self.builder_at(first)?.file_bytes() + page.bytes() as u64;
+        let has_border = self.below.get(self.passed_below).is_some_and(|file| file.sst.bounds().low.as_slice() <= last);
+        if is_long_enough(open_bytes, file_bytes, has_border) && has_border {
+            return Ok(false);
+        }
+        self.held_back.clear();
+        Ok(self.open.as_mut().expect("it takes the first key").builder.add_page(page)?)
     }
 
     fn write(&mut self, key: &[u8], version: Version, kind: RowKind, parts: &[&[u8]]) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Compactions leave files as they are where no other file has keys between theirs, and what readers see stays the same.
 
-use crate::{Database, LevelOptions, Readable, Snapshot, Table};
+use crate::{Database, LevelOptions, Readable, Snapshot, Table, TableOptions};
 use os::Machine;
 use os::sim::SimDisk;
 use os::sync::Arc;
@@ -103,7 +103,9 @@ fn clusters(seed: u64) {
     let random = &mut StdRng::seed_from_u64(seed);
     let disk = SimDisk::new(seed);
     let mut db = database(&disk, small_levels());
-    let mut table = db.table("t").expect("the disk works");
+    let page_bytes = if seed.is_multiple_of(2) { 1 << 10 } else { 16 << 10 };
+    let options = TableOptions { page_bytes, ..TableOptions::default() };
+    let mut table = db.table_with("t", options).expect("the disk works");
     let mut rows = Rows::new();
     let mut snapshots: Vec<(Snapshot, Rows)> = Vec::new();
     for round in 0..40 {
@@ -148,6 +150,6 @@ fn clusters(seed: u64) {
 }
 
 #[test]
-fn writes_in_clusters_beside_files_that_stay_as_they_are_change_no_row() {
+fn writes_in_clusters_beside_files_and_pages_that_stay_as_they_are_change_no_row() {
     (0..6).for_each(clusters);
 }
