@@ -84,12 +84,12 @@ fn sealed(mut input: Input<'_>) -> Vec<u8> {
 fn seal(log: &mut [u8]) {
     let Some((header, mut records)) = log.split_at_mut_checked(HEADER_BYTES) else { return };
     let (body, crc) = header.split_last_chunk_mut::<4>().expect("a header is longer");
-    crc.copy_from_slice(&crc32c::crc32c(body).to_le_bytes());
+    crc.copy_from_slice(&crc_fast::crc32_iscsi(body).to_le_bytes());
     while let Some(head) = records.first_chunk::<RECORD_HEADER_BYTES>() {
         let payload_bytes = u32::from_le_bytes([head[4], head[5], head[6], head[7]]) as usize;
         let bytes = (RECORD_HEADER_BYTES + payload_bytes).next_multiple_of(8);
         let Some((record, rest)) = records.split_at_mut_checked(bytes) else { return };
-        let crc = crc32c::crc32c(&record[4..]);
+        let crc = crc_fast::crc32_iscsi(&record[4..]);
         record[..4].copy_from_slice(&crc.to_le_bytes());
         records = rest;
     }

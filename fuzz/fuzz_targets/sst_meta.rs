@@ -52,7 +52,7 @@ fn meta(mut bytes: &[u8]) {
 /// A whole block, sealed here.
 fn footer(mut block: Vec<u8>) {
     let (body, seal) = block.split_last_chunk_mut::<4>().expect("a block is longer");
-    seal.copy_from_slice(&crc32c::crc32c(body).to_le_bytes());
+    seal.copy_from_slice(&crc_fast::crc32_iscsi(body).to_le_bytes());
     let Ok((meta, origin)) = Meta::with_origin(&block) else { return };
     if !meta.has_origin || (1..=MAX_ORIGIN_BYTES).contains(&origin.len()) {
         assert_eq!(Meta::with_origin(&meta.footer(origin)), Ok((meta.clone(), origin)));

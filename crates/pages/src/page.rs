@@ -12,6 +12,7 @@
 //! * The checksum is seeded with file id and offset: the right bytes in the wrong place do not verify.
 
 use crate::{Address, PACK_BYTES};
+use crc_fast::{CrcAlgorithm, Digest};
 use os::{BLOCK_BYTES, Buffer};
 
 /// Length of the header of every page.
@@ -262,7 +263,11 @@ pub fn checksum(file_id: u64, offset: u64, stored: &[u8]) -> u32 {
     let mut seed = [0; 16];
     seed[..8].copy_from_slice(&file_id.to_le_bytes());
     seed[8..].copy_from_slice(&offset.to_le_bytes());
-    crc32c::crc32c_append(crc32c::crc32c(&seed), stored)
+    let mut sum = Digest::new(CrcAlgorithm::Crc32Iscsi);
+    sum.update(&seed);
+    sum.update(stored);
+    // A sum of 32 bits, in the type that serves all widths.
+    sum.finalize() as u32
 }
 
 /// Checks the `stored` bytes of a page and copies or unpacks them into memory of their own, which `memory` gives for a

@@ -93,7 +93,7 @@ fn encode(database: u64, files: &[FilePages]) -> Vec<u8> {
             end = at.end();
         }
     }
-    let crc = crc32c::crc32c(&out);
+    let crc = crc_fast::crc32_iscsi(&out);
     out.extend_from_slice(&crc.to_le_bytes());
     out
 }
@@ -104,7 +104,7 @@ fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
     let (head, mut left) = body.split_at_checked(HEAD_BYTES)?;
     let (format, of) = head.split_at_checked(16)?;
     let number = |at: usize| u32::from_le_bytes(format[at..at + 4].try_into().expect("four bytes"));
-    if crc32c::crc32c(body).to_le_bytes() != crc || &format[..8] != MAGIC || of != database.to_le_bytes() {
+    if crc_fast::crc32_iscsi(body).to_le_bytes() != crc || &format[..8] != MAGIC || of != database.to_le_bytes() {
         return None;
     }
     // A warm state that only a newer release can read is treated like a torn one.

@@ -95,6 +95,28 @@ fn every_flipped_bit_is_refused_padding_included() {
     check_every_flipped_bit_is_refused(Codec::Lz4, Packing::Tight, &[7; 5000]);
 }
 
+/// crc32c by its definition, a bit at a time, after the bytes whose sum is `sum`.
+fn crc32c(sum: u32, bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!sum, |state, byte| {
+        (0..8).fold(state ^ u32::from(*byte), |state, _| state >> 1 ^ (0x82f6_3b78 & 0u32.wrapping_sub(state & 1)))
+    })
+}
+
+#[test]
+fn a_checksum_is_crc32c_of_file_id_offset_and_bytes_whatever_their_length_and_place() {
+    assert_eq!(crc32c(0, b"123456789"), 0xe306_9283);
+    let bytes = random_bytes(8, if cfg!(miri) { 1200 } else { 70_000 });
+    let (mut length, mut start) = (0, 0);
+    // The library takes another way for each class of lengths.
+    while start + length <= bytes.len() {
+        let part = &bytes[start..start + length];
+        let seed = [FILE_ID.to_le_bytes(), 4096u64.to_le_bytes()].concat();
+        assert_eq!(checksum(FILE_ID, 4096, part), crc32c(crc32c(0, &seed), part), "{length} bytes from {start}");
+        length += 1 + length / 16;
+        start = (start + 5) % 64;
+    }
+}
+
 #[test]
 fn the_right_bytes_in_the_wrong_place_are_refused() {
     let mut page = page_of(&random_bytes(6, 200));

@@ -535,7 +535,7 @@ impl Meta {
         out.extend_from_slice(origin);
         assert!(out.len() <= BLOCK_BYTES - 4, "bounds are cut, so the footer fits its block");
         out.resize(BLOCK_BYTES - 4, 0);
-        let crc = crc32c::crc32c(&out);
+        let crc = crc_fast::crc32_iscsi(&out);
         out.extend_from_slice(&crc.to_le_bytes());
         out
     }
@@ -563,7 +563,7 @@ impl Meta {
         if &body[..8] != MAGIC {
             return Err("this is not an SST: its last block has no magic".into());
         }
-        if crc32c::crc32c(body) != u32::from_le_bytes(*crc) {
+        if crc_fast::crc32_iscsi(body) != u32::from_le_bytes(*crc) {
             return Err("the footer's checksum does not match".into());
         }
         let number = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().expect("four bytes"));
@@ -754,7 +754,7 @@ mod tests {
         assert_eq!(Meta::with_origin(&meta().footer(b"")), Ok((meta(), &b""[..])));
         footer[28..32].copy_from_slice(&u32::MAX.to_le_bytes());
         let end = footer.len() - 4;
-        let crc = crc32c::crc32c(&footer[..end]);
+        let crc = crc_fast::crc32_iscsi(&footer[..end]);
         footer[end..].copy_from_slice(&crc.to_le_bytes());
         assert_eq!(Meta::from_footer(&footer), Err("the footer's origin is longer than the footer".into()));
     }

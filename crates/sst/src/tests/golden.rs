@@ -239,7 +239,7 @@ fn a_file_of_another_version_or_with_unknown_features_is_refused_by_name() {
             footer[*at..*at + to.len()].copy_from_slice(to);
         }
         let end = footer.len() - 4;
-        let crc = crc32c::crc32c(&footer[..end]);
+        let crc = crc_fast::crc32_iscsi(&footer[..end]);
         footer[end..].copy_from_slice(&crc.to_le_bytes());
         Meta::from_footer(&footer)
     };

@@ -103,7 +103,7 @@ impl Header {
         bytes[32..40].copy_from_slice(&previous_number.to_le_bytes());
         bytes[40..48].copy_from_slice(&previous_end.to_le_bytes());
         bytes[48..52].copy_from_slice(&(self.kind as u32).to_le_bytes());
-        let crc = crc32c::crc32c(&bytes[..CRC_AT]);
+        let crc = crc_fast::crc32_iscsi(&bytes[..CRC_AT]);
         bytes[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
         bytes
     }
@@ -115,7 +115,7 @@ impl Header {
         if &bytes[..8] != MAGIC {
             return corrupt("the header does not start with LARCHLOG");
         }
-        if u32_at(CRC_AT) != crc32c::crc32c(&bytes[..CRC_AT]) {
+        if u32_at(CRC_AT) != crc_fast::crc32_iscsi(&bytes[..CRC_AT]) {
             return corrupt("the header's checksum does not match");
         }
         features::check_version(u32_at(8), FORMAT_VERSION)?;

@@ -14,6 +14,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use crc_fast::{CrcAlgorithm, Digest};
 use os::sync::Arc;
 use os::{Access, Disk, File};
 
@@ -232,7 +233,7 @@ impl RecordReader {
         }
         let at = self.load(offset..offset + header.record_bytes())?;
         let record = &self.window.bytes[at.clone()];
-        if crc32c::crc32c(&record[4..]) != header.crc {
+        if crc_fast::crc32_iscsi(&record[4..]) != header.crc {
             return Ok(Err("a record's checksum does not match"));
         }
         let payload = at.start + RECORD_HEADER_BYTES;
@@ -277,15 +278,16 @@ impl RecordReader {
     /// The checksum of a part of the file, which is read in chunks without changing the window.
     fn crc_of(&self, range: Range<u64>) -> Result<u32> {
         let mut bytes = vec![0; CHUNK_BYTES.min((range.end - range.start) as usize)];
-        let mut crc = 0;
+        let mut crc = Digest::new(CrcAlgorithm::Crc32Iscsi);
         let mut offset = range.start;
         while offset < range.end {
             let count = bytes.len().min((range.end - offset) as usize);
             read_exactly(&*self.file, &self.path, &mut bytes[..count], offset)?;
-            crc = crc32c::crc32c_append(crc, &bytes[..count]);
+            crc.update(&bytes[..count]);
             offset += count as u64;
         }
-        Ok(crc)
+        // A sum of 32 bits, in the type that serves all widths.
+        Ok(crc.finalize() as u32)
     }
 
     /// Brings `range`, which ends at or before the limit, into the window, and returns its place there.

@@ -295,7 +295,7 @@ fn a_record_that_claims_more_than_was_written_before_it_is_neither_read_nor_beli
     writer.append(&[b"liar"]).expect("the disk works");
     let mut record = disk.read_all(Path::new(PATH)).expect("it is there")[liar as usize..].to_vec();
     record[16..24].copy_from_slice(&(liar + 8).to_le_bytes());
-    let crc = crc32c::crc32c(&record[4..]);
+    let crc = crc_fast::crc32_iscsi(&record[4..]);
     record[..4].copy_from_slice(&crc.to_le_bytes());
     write_at(&disk, &record, liar);
     assert_eq!(read(&disk, None), (vec![b"good".to_vec()], End::Torn(liar)));
@@ -346,7 +346,7 @@ fn open_error(bytes: &[u8; HEADER_BYTES], kind: LogKind) -> Option<String> {
 }
 
 fn with_crc(mut bytes: [u8; HEADER_BYTES]) -> [u8; HEADER_BYTES] {
-    let crc = crc32c::crc32c(&bytes[..60]);
+    let crc = crc_fast::crc32_iscsi(&bytes[..60]);
     bytes[60..].copy_from_slice(&crc.to_le_bytes());
     bytes
 }

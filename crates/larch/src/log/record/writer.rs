@@ -238,6 +238,6 @@ fn encode(record: &mut Vec<u8>, log_id: u64, synced_end: u64, parts: &[&[u8]]) {
         record.extend_from_slice(part);
     }
     record.resize(padded_bytes, 0);
-    let crc = crc32c::crc32c(&record[4..]);
+    let crc = crc_fast::crc32_iscsi(&record[4..]);
     record[..4].copy_from_slice(&crc.to_le_bytes());
 }

@@ -187,7 +187,7 @@ fn a_state_of_a_later_release_is_read_where_what_is_new_is_optional() {
         bytes.truncate(bytes.len() - CRC_BYTES);
         bytes[at] = to;
         bytes.extend_from_slice(added);
-        let crc = crc32c::crc32c(&bytes);
+        let crc = crc_fast::crc32_iscsi(&bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());
         decode(&bytes, 7)
     };
@@ -209,7 +209,7 @@ fn any_bytes_with_the_right_checksum_decode_or_are_refused() {
     for length in 0..2_000 {
         let mut bytes = head.to_vec();
         bytes.extend((0..length % 50).map(|i| if i == 0 { next() % 4 } else { next() }));
-        let crc = crc32c::crc32c(&bytes);
+        let crc = crc_fast::crc32_iscsi(&bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());
         if let Some(files) = decode(&bytes, 7) {
             assert_eq!(decode(&encode(7, &files), 7), Some(files));
