@@ -47,6 +47,8 @@ pub struct Options {
     pub read_only: bool,
     /// Whether the flat index is read where a file has both.
     pub prefer_flat_index: bool,
+    /// Whether the thread that polls a future reads a lone page itself.
+    pub reads_in_poll: bool,
     /// Shape of the levels.
     pub levels: LevelOptions,
     /// Where events are reported.
@@ -72,6 +74,7 @@ impl Default for Options {
             create: true,
             read_only: false,
             prefer_flat_index: false,
+            reads_in_poll: false,
             levels: LevelOptions::default(),
             events: EventHook::default(),
             scrub_bytes_per_second: 0,

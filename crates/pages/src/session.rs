@@ -68,6 +68,8 @@ pub struct Session {
     ahead_bytes: u64,
     own_memory: Option<OwnMemory>,
     waits: Cell<Waits>,
+    /// Whether a lone page is read by the thread that polls.
+    reads_in_poll: bool,
     /// Notes of what it was asked for, if it takes any.
     notebook: Option<Box<RefCell<Notebook>>>,
     hits: Cell<HitTally>,
@@ -85,6 +87,7 @@ impl Session {
             ahead_bytes: MAX_AHEAD_BYTES.min(cache.budget().limit() / 16),
             own_memory: None,
             waits: Cell::default(),
+            reads_in_poll: false,
             notebook: None,
             hits: Cell::default(),
             step: RefCell::default(),
@@ -114,6 +117,13 @@ impl Session {
     pub fn with_own_memory(mut self, memory: &OwnMemory) -> Self {
         assert!(self.admit == Admit::Pass, "the cache cannot keep what it does not pay for");
         self.own_memory = Some(memory.clone());
+        self
+    }
+
+    /// Whether [`Session::poll_fetch`] reads a page on the calling thread, which waits for the disk, if the step misses only
+    /// that page and no other future of the cache waits. Otherwise others read it, as without this call.
+    pub fn with_reads_in_poll(mut self, in_poll: bool) -> Self {
+        self.reads_in_poll = in_poll;
         self
     }
 
@@ -224,6 +234,7 @@ impl Session {
             },
             ahead_bytes,
             waits_for_all,
+            reads_here: context.is_none() || self.reads_in_poll && self.cache.parking().is_empty(),
         };
         let read_ahead = &step.read_ahead;
         let in_flight = |key| read_ahead.flight(key);

@@ -112,7 +112,8 @@ impl TableHandle {
     #[inline]
     pub fn session(&self, reason: Reason) -> Session {
         let admit = if reason == Reason::Precharge { Admit::Keep } else { self.admit };
-        ahead::session(&self.core().env.cache, reason, admit)
+        let env = &self.core().env;
+        ahead::session(&env.cache, reason, admit).with_reads_in_poll(env.options.reads_in_poll)
     }
 
     /// Keeps the version that reads see now.

@@ -187,6 +187,17 @@ impl Builder {
         self
     }
 
+    /// Whether the thread that polls a future reads a page itself if the future misses only this page and no other future of
+    /// the database waits for the disk. Default false: other threads read it, and no poll waits.
+    ///
+    /// A future that is alone then takes the time of [`Table::get`], where it otherwise takes two changes of threads more. But
+    /// its poll blocks for one read of the disk, so this is for a program that awaits one read after the other, and whose
+    /// executor has nothing else to do on that thread. Many futures that are polled in turn are read one by one.
+    pub fn reads_in_poll(mut self, in_poll: bool) -> Self {
+        self.options.reads_in_poll = in_poll;
+        self
+    }
+
     /// The largest number of SSTs that are open for reading at a time; at least one. Default 512.
     ///
     /// Files that are kept open and files that are being read count together, for any number of reads. A read of one

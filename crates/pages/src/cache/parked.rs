@@ -82,6 +82,11 @@ impl Parking {
         number
     }
 
+    /// Whether no session waits.
+    pub fn is_empty(&self) -> bool {
+        self.state.lock().lots.is_empty()
+    }
+
     /// The session goes on.
     pub fn leave(&self, number: u64) {
         let left = self.state.lock().remove(number);

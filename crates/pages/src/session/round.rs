@@ -36,6 +36,8 @@ pub(super) struct Manner<'c> {
     pub ahead_bytes: u64,
     /// Pages that are not needed are waited for, too.
     pub waits_for_all: bool,
+    /// A single page is read by this thread.
+    pub reads_here: bool,
 }
 
 impl Manner<'_> {
@@ -181,7 +183,7 @@ impl Round {
         }
         // A single page is here sooner when it is read without handing it over.
         let is_single = matches!(&round.awaited[..], [awaited] if awaited.by == ReadBy::ThisRound);
-        let by_caller = waiter.is_none() && readings.len() == 1 && is_single;
+        let by_caller = manner.reads_here && readings.len() == 1 && is_single;
         read(manner.cache, readings, by_caller);
         Some(round)
     }

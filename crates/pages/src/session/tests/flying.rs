@@ -86,6 +86,47 @@ fn a_task_is_woken_once_when_the_last_page_of_its_step_is_here() {
 }
 
 #[test]
+fn a_lone_page_is_read_in_the_poll_if_that_is_asked_for() {
+    let held = Held::new(10, 100, 3);
+    let woken = Arc::default();
+    let mut lone = held.session(Admit::Keep).with_reads_in_poll(true);
+    assert!(!held.ask(&lone, &[1]));
+    assert!(matches!(poll(&mut lone, &woken), Poll::Ready(Ok(()))), "no thread but this one has read it");
+    assert!(held.ask(&lone, &[1]));
+    lone.release();
+    assert!(!held.ask(&lone, &[2, 5]));
+    assert!(poll(&mut lone, &woken).is_pending(), "two pages are read together, by others");
+
+    let mut other = held.session(Admit::Keep).with_reads_in_poll(true);
+    assert!(!held.ask(&other, &[7]));
+    assert!(poll(&mut other, &woken).is_pending(), "a future waits, and would wait longer");
+    held.reads.finish();
+    assert!(matches!(poll(&mut lone, &woken), Poll::Ready(Ok(()))));
+    assert!(matches!(poll(&mut other, &woken), Poll::Ready(Ok(()))));
+    lone.release();
+    other.release();
+
+    let mut usual = held.session(Admit::Keep);
+    assert!(!held.ask(&usual, &[9]));
+    assert!(poll(&mut usual, &woken).is_pending(), "it was not asked for");
+    held.reads.finish();
+    assert!(poll(&mut usual, &woken).is_ready());
+    drop((lone, other, usual));
+    held.check_rest();
+}
+
+#[test]
+fn an_error_of_a_lone_page_is_the_answer_of_the_poll() {
+    let held = Held::new(10, 100, 4);
+    held.numbered.disk.fail_all_after(0, std::io::ErrorKind::TimedOut);
+    let mut lone = held.session(Admit::Keep).with_reads_in_poll(true);
+    assert!(!held.ask(&lone, &[1]));
+    assert!(matches!(poll(&mut lone, &Arc::default()), Poll::Ready(Err(_))));
+    drop(lone);
+    held.check_rest();
+}
+
+#[test]
 fn a_session_that_goes_away_leaves_its_pages_to_those_who_wait_and_to_the_cache() {
     let held = Held::new(10, 100, 1);
     let (first_woken, woken) = (Arc::default(), Arc::default());
