@@ -131,6 +131,33 @@ impl Outputs {
         }
     }
 
+    /// Adds a put, whose key comes after all others, and says whether [`Outputs::take_back`] can take it out again. If it says
+    /// no, it has added nothing.
+    ///
+    /// # Errors
+    ///
+    /// A file could not be created or written.
+    #[inline]
+    pub fn try_add(&mut self, key: &[u8], version: Version, value: &[u8]) -> Result<bool> {
+        let builder = self.builder_at(key)?;
+        let can_take_back = builder.can_take_back(&[value]);
+        if can_take_back {
+            builder.add(key, version, RowKind::Put, &[value])?;
+        }
+        Ok(can_take_back)
+    }
+
+    /// Takes out the row that [`Outputs::try_add`] added last.
+    pub fn take_back(&mut self) {
+        self.open.as_mut().expect("it is in the open file").builder.take_back();
+    }
+
+    /// Key of the last row of the open file, if it has one.
+    #[inline]
+    pub fn last_key(&self) -> Option<&[u8]> {
+        self.open.as_ref().filter(|open| open.builder.rows() > 0).map(|open| open.builder.last_key())
+    }
+
     /// Adds a version of a row. Keys come in ascending order, and the versions of a key from the newest to the oldest. A put
     /// has a part for each group, an erase has none.
     ///
@@ -214,7 +241,7 @@ impl Outputs {
     fn builder_at(&mut self, key: &[u8]) -> Result<&mut SstBuilder> {
         let mut bytes = self.open.as_ref().map_or(0, |open| open.builder.file_bytes());
         if is_long_enough(bytes, self.file_bytes, self.crosses_border(key))
-            && self.open.as_ref().is_some_and(|open| open.builder.last_key() < key)
+            && self.open.as_ref().is_some_and(|open| !open.builder.is_empty() && open.builder.last_key() < key)
         {
             self.close(Some(key))?;
             bytes = 0;

@@ -96,13 +96,15 @@ impl std::fmt::Debug for ImportPhase {
     }
 }
 
-/// A run being written. Its last row waits in memory, because the next row may have the same key and replace it.
+/// A run being written. The next row may have the same key as the last one and replace it. So a last row that cannot be taken
+/// out of its file again waits in memory.
 #[derive(Default)]
 struct Stream {
     outputs: Option<RunWriter>,
+    /// The row that waits.
     key: Vec<u8>,
     value: Vec<u8>,
-    any: bool,
+    waits: bool,
 }
 
 impl Import {
@@ -162,14 +164,9 @@ impl Import {
         }
         self.unchecked_rows -= 1;
         if let ImportPhase::Streaming(stream) = &mut self.state {
-            let order = if stream.any { stream.key.as_slice().cmp(key) } else { Compared::Less };
-            match order {
+            match stream.last_key().map_or(Compared::Less, |last| last.cmp(key)) {
                 Compared::Greater => self.stop_streaming()?,
-                Compared::Equal => {
-                    stream.value.clear();
-                    stream.value.extend_from_slice(value);
-                    return Ok(());
-                }
+                Compared::Equal => return stream.replace(&self.table, key, value),
                 Compared::Less => return stream.push(&self.table, key, value),
             }
         }
@@ -196,7 +193,7 @@ impl Import {
         let budget = self.core().env.options.write_buffer_bytes;
         let memory = self.core().env.held.imports.holding();
         self.state = ImportPhase::Sorting(SortBuffer::new(budget, memory));
-        let run = stream.finish(&self.table)?;
+        let run = stream.finish()?;
         self.add_runs(run);
         Ok(())
     }
@@ -274,7 +271,7 @@ impl Import {
         let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
         let (below, kept) = (Level::default(), KeptFiles::default());
         let plan = MergePlan { sources, bottom: true, file_bytes, below, kept };
-        let merged = merge_files(core, &self.table.info(), plan, &[Version(0)], &mut |done, total| {
+        let merged = merge_files(core, &self.table.info(), plan, &[RUN_VERSION], &mut |done, total| {
             progress(done, total);
             !self.limit.is_over()
         })?;
@@ -372,34 +369,55 @@ fn deepest_free_level(table: &TableFiles, bounds: &KeyBounds) -> u8 {
 }
 
 impl Stream {
-    fn push(&mut self, table: &TableHandle, key: &[u8], value: &[u8]) -> Result<()> {
-        self.write_waiting(table)?;
-        self.key.clear();
-        self.key.extend_from_slice(key);
-        self.value.clear();
-        self.value.extend_from_slice(value);
-        self.any = true;
-        Ok(())
+    fn last_key(&self) -> Option<&[u8]> {
+        if self.waits { Some(&self.key) } else { self.outputs.as_ref()?.outputs.last_key() }
     }
 
-    fn write_waiting(&mut self, table: &TableHandle) -> Result<()> {
-        if self.any {
-            let file_bytes = final_file_bytes(table.core());
-            let outputs = self.outputs.get_or_insert_with(|| RunWriter::new(table, file_bytes));
+    /// Adds a row, whose key comes after the last one.
+    fn push(&mut self, table: &TableHandle, key: &[u8], value: &[u8]) -> Result<()> {
+        let outputs = self.outputs.get_or_insert_with(|| RunWriter::new(table, final_file_bytes(table.core())));
+        if self.waits {
             outputs.add(&self.key, &self.value)?;
+        }
+        self.waits = !outputs.outputs.try_add(key, RUN_VERSION, value)?;
+        if self.waits {
+            self.wait(key, value);
         }
         Ok(())
     }
 
+    /// Adds a row in place of the last one, which has the same key.
+    #[cold]
+    fn replace(&mut self, table: &TableHandle, key: &[u8], value: &[u8]) -> Result<()> {
+        if self.waits {
+            self.wait(key, value);
+            return Ok(());
+        }
+        self.outputs.as_mut().expect("the last row is in a file").outputs.take_back();
+        self.push(table, key, value)
+    }
+
+    #[cold]
+    fn wait(&mut self, key: &[u8], value: &[u8]) {
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.value.clear();
+        self.value.extend_from_slice(value);
+    }
+
     /// Finishes the run; `None` if there were no rows.
-    fn finish(mut self, table: &TableHandle) -> Result<Option<SortedRun>> {
-        self.write_waiting(table)?;
+    fn finish(mut self) -> Result<Option<SortedRun>> {
+        if self.waits {
+            self.outputs.as_mut().expect("rows that wait have files before them").add(&self.key, &self.value)?;
+        }
         self.outputs.take().map(RunWriter::finish).transpose()
     }
 }
 
-/// Writes a run. Its rows have version 0 in the files; the offset that the install gives to the files makes it the version of
-/// the import.
+/// The version that rows have in the files. The offset that the install gives to the files makes it that of the import.
+const RUN_VERSION: Version = Version(0);
+
+/// Writes a run.
 struct RunWriter {
     outputs: Outputs,
     core: Arc<Core>,
@@ -414,7 +432,7 @@ impl RunWriter {
     }
 
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.outputs.add_joined(key, Version(0), RowKind::Put, value)
+        self.outputs.add_joined(key, RUN_VERSION, RowKind::Put, value)
     }
 
     fn finish(self) -> Result<SortedRun> {
@@ -493,3 +511,6 @@ impl SortBuffer {
         Ok(run)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -427,8 +427,6 @@ pub struct DataPageBuilder {
     rows: Vec<PendingRow>,
     /// Keys and values, back to back.
     arena: Vec<u8>,
-    /// Ends of the records of a page that is being written; kept for its memory.
-    ends: Vec<u32>,
     first_row: u64,
     base_version: u64,
     top_version: u64,
@@ -438,6 +436,7 @@ pub struct DataPageBuilder {
     shortest_key: usize,
 }
 
+/// Where a row lies in the arena.
 #[derive(Debug, Clone, Copy)]
 struct PendingRow {
     key_at: usize,
@@ -450,7 +449,7 @@ struct PendingRow {
 impl DataPageBuilder {
     /// Memory of the open page.
     pub fn memory_bytes(&self) -> usize {
-        self.rows.capacity() * size_of::<PendingRow>() + self.arena.capacity() + self.ends.capacity() * size_of::<u32>()
+        self.rows.capacity() * size_of::<PendingRow>() + self.arena.capacity()
     }
 
     /// A page whose first row has id `first_row`.
@@ -475,7 +474,7 @@ impl DataPageBuilder {
     }
 
     fn key(&self, i: usize) -> &[u8] {
-        &self.arena[self.rows[i].key_at..self.rows[i].value_at]
+        self.rows[i].key(&self.arena)
     }
 
     /// Key of the last row.
@@ -489,18 +488,14 @@ impl DataPageBuilder {
     }
 
     /// Adds a row with a key greater than all before it.
+    #[inline]
     pub fn add(&mut self, key: &[u8], version: Version, kind: RowKind, outside: bool, value: &[u8]) {
         let key_at = self.arena.len();
         self.arena.extend_from_slice(key);
         self.arena.extend_from_slice(value);
         let tag = kind as u8 | if outside { TAG_OUTSIDE } else { 0 };
-        self.rows.push(PendingRow {
-            key_at,
-            value_at: key_at + key.len(),
-            end: self.arena.len(),
-            version: version.0,
-            tag,
-        });
+        let (value_at, end) = (key_at + key.len(), self.arena.len());
+        self.rows.push(PendingRow { key_at, value_at, end, version: version.0, tag });
         self.base_version = self.base_version.min(version.0);
         self.top_version = self.top_version.max(version.0);
         self.key_bytes += key.len();
@@ -509,82 +504,91 @@ impl DataPageBuilder {
         self.shortest_key = self.shortest_key.min(key.len());
     }
 
+    /// Takes the last row out, so that its key can be added again with another value. Returns the bytes of key and value.
+    pub fn take_back(&mut self) -> usize {
+        let row = self.rows.pop().expect("a row was added");
+        self.arena.truncate(row.key_at);
+        self.key_bytes -= row.value_at - row.key_at;
+        self.value_bytes -= row.end - row.value_at;
+        row.end - row.key_at
+    }
+
     /// Notes that the last row has older versions in the history.
     pub fn mark_history(&mut self) {
         self.rows.last_mut().expect("an older version follows its newest").tag |= TAG_HISTORY;
     }
 
+    /// Whether the page is at most `limit` bytes long if a row with this key and value is added; false for a page that is
+    /// only a little shorter.
+    #[inline]
+    pub fn fits(&self, key: &[u8], version: Version, value_bytes: usize, limit: usize) -> bool {
+        let records = self.records_with(key, version, value_bytes);
+        // Most rows of a page fit even if the keys have no prefix in common, and the prefix is what takes time to find.
+        Self::page_bytes(self.rows.len() + 1, records, 4) <= limit
+            || self.bytes_with(key, version, value_bytes) <= limit
+    }
+
     /// Length of the page, or a little more, if a row with this key and value were added.
+    #[inline(never)]
     pub fn bytes_with(&self, key: &[u8], version: Version, value_bytes: usize) -> usize {
         let rows = self.rows.len() + 1;
         let prefix = self.first_key().map_or(key.len(), |first| key::common_prefix(first, key)).min(u16::MAX.into());
         let shortest = self.shortest_key.min(key.len());
         let in_heads = if shortest >= prefix + key::HEAD_BYTES { key::HEAD_BYTES } else { 0 };
-        let suffix_len = varint::encoded_len((self.longest_key.max(key.len()) - prefix) as u64);
+        let longest = self.longest_key.max(key.len());
+        let shorter = varint::encoded_len(longest as u64) - varint::encoded_len((longest - prefix) as u64);
+        let records = self.records_with(key, version, value_bytes) - rows * (prefix + in_heads + shorter);
+        prefix + Self::page_bytes(rows, records, if records > usize::from(u16::MAX) { 4 } else { 2 })
+    }
+
+    /// Length of the records if this row were added, and the keys had no prefix in common and no heads.
+    #[inline]
+    fn records_with(&self, key: &[u8], version: Version, value_bytes: usize) -> usize {
+        let suffix_len = varint::encoded_len(self.longest_key.max(key.len()) as u64);
         let low = self.base_version.min(version.0);
         let top = self.top_version.max(version.0);
         let version_bytes = if low == top { 0 } else { varint::encoded_len(top - low) };
-        let records = rows * (1 + suffix_len + version_bytes)
-            + (self.key_bytes + key.len() - rows * (prefix + in_heads))
-            + (self.value_bytes + value_bytes);
-        let offset_bytes = if records > usize::from(u16::MAX) { 4 } else { 2 };
-        HEADS_AT + rows * 4 + (rows + 1) * offset_bytes + prefix + records
+        (self.rows.len() + 1) * (1 + suffix_len + version_bytes)
+            + (self.key_bytes + key.len())
+            + (self.value_bytes + value_bytes)
     }
 
-    /// Writes the page into `out` (cleared first; the page header stays zero) and starts the next one.
+    /// Length of a page without prefix, whose records take so many bytes and their offsets `offset_bytes` each.
+    fn page_bytes(rows: usize, records: usize, offset_bytes: usize) -> usize {
+        HEADS_AT + rows * 4 + (rows + 1) * offset_bytes + records
+    }
+
+    /// Writes the page over what is in `out` (the page header becomes zero) and starts the next one.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let rows = self.rows.len();
         assert!(rows > 0, "a page has at least one row");
         let prefix = key::common_prefix(self.key(0), self.key(rows - 1)).min(u16::MAX.into());
-        // Ends of the records first: the last one decides the width of the offsets.
-        self.ends.clear();
-        let mut total = 0;
-        for row in &self.rows {
-            let suffix = row.value_at - row.key_at - prefix;
-            let delta = row.version - self.base_version;
-            total += 1
-                + varint::encoded_len(suffix as u64)
-                + if delta == 0 { 0 } else { varint::encoded_len(delta) }
-                + suffix.saturating_sub(key::HEAD_BYTES)
-                + (row.end - row.value_at);
-            self.ends.push(total as u32);
-        }
-        let wide = total > usize::from(u16::MAX);
-
-        out.clear();
-        out.reserve(HEADS_AT + rows * 4 + (rows + 1) * 4 + prefix + total);
-        out.resize(HEADER_BYTES, 0);
-        out.extend_from_slice(&(rows as u32).to_le_bytes());
-        out.extend_from_slice(&(prefix as u16).to_le_bytes());
-        out.extend_from_slice(&[if wide { WIDE_OFFSETS } else { 0 }, 0]);
-        out.extend_from_slice(&self.base_version.to_le_bytes());
-        out.extend_from_slice(&self.first_row.to_le_bytes());
-        debug_assert_eq!(out.len(), HEADS_AT, "the picture and the code agree");
-        out.resize(HEADS_AT + rows * 4 + (rows + 1) * if wide { 4 } else { 2 }, 0);
-        let (heads, offsets) = out[HEADS_AT..].split_at_mut(rows * 4);
-        for (slot, row) in heads.as_chunks_mut::<4>().0.iter_mut().zip(&self.rows) {
-            *slot = Suffix::new(&self.arena[row.key_at + prefix..row.value_at]).head.to_le_bytes();
-        }
-        // The first record starts at 0.
-        if wide {
-            let ends = offsets.as_chunks_mut::<4>().0.iter_mut().skip(1);
-            ends.zip(&self.ends).for_each(|(slot, end)| *slot = end.to_le_bytes());
+        // What the records take at most. Their exact length is computed first only if it may decide the width of the offsets.
+        let lengths = 1 + varint::encoded_len(self.longest_key as u64) + self.version_bytes();
+        let most = self.key_bytes - rows * prefix + self.value_bytes + rows * lengths;
+        let is_wide = |bytes: usize| bytes > usize::from(u16::MAX);
+        let wide = is_wide(most) && is_wide(self.rows.iter().map(|row| self.record_bytes(row, prefix)).sum());
+        let records_at = prefix + Self::page_bytes(rows, 0, if wide { 4 } else { 2 });
+        // Every byte up to the end of the last record is written below.
+        out.resize(records_at + most, 0);
+        let (head, records) = out.split_at_mut(records_at);
+        head[..HEADER_BYTES].fill(0);
+        head[HEADER_BYTES..][..4].copy_from_slice(&(rows as u32).to_le_bytes());
+        head[HEADER_BYTES + 4..][..2].copy_from_slice(&(prefix as u16).to_le_bytes());
+        head[HEADER_BYTES + 6..][..2].copy_from_slice(&[if wide { WIDE_OFFSETS } else { 0 }, 0]);
+        head[HEADER_BYTES + 8..][..8].copy_from_slice(&self.base_version.to_le_bytes());
+        head[HEADER_BYTES + 16..][..8].copy_from_slice(&self.first_row.to_le_bytes());
+        const { assert!(HEADER_BYTES + 24 == HEADS_AT, "the picture and the code agree") }
+        let (head, common) = head.split_at_mut(records_at - prefix);
+        common.copy_from_slice(&self.key(0)[..prefix]);
+        let (heads, offsets) = head[HEADS_AT..].split_at_mut(rows * 4);
+        let heads = heads.as_chunks_mut().0;
+        let records_bytes = if wide {
+            self.write_rows::<4>(prefix, heads, offsets.as_chunks_mut().0, records)
         } else {
-            let ends = offsets.as_chunks_mut::<2>().0.iter_mut().skip(1);
-            ends.zip(&self.ends).for_each(|(slot, end)| *slot = (*end as u16).to_le_bytes());
-        }
-        out.extend_from_slice(&self.arena[self.rows[0].key_at..self.rows[0].key_at + prefix]);
-        for row in &self.rows {
-            let suffix_at = row.key_at + prefix;
-            let delta = row.version - self.base_version;
-            out.push(row.tag | if delta == 0 { TAG_BASE_VERSION } else { 0 });
-            varint::put(out, (row.value_at - suffix_at) as u64);
-            if delta != 0 {
-                varint::put(out, delta);
-            }
-            // The tail of the key and the value lie together.
-            out.extend_from_slice(&self.arena[(suffix_at + key::HEAD_BYTES).min(row.value_at)..row.end]);
-        }
+            self.write_rows::<2>(prefix, heads, offsets.as_chunks_mut().0, records)
+        };
+        out.truncate(records_at + records_bytes);
 
         self.first_row += rows as u64;
         self.rows.clear();
@@ -592,6 +596,68 @@ impl DataPageBuilder {
         self.base_version = u64::MAX;
         self.top_version = 0;
         (self.key_bytes, self.value_bytes, self.longest_key, self.shortest_key) = (0, 0, 0, usize::MAX);
+    }
+
+    /// The most that a version takes in a record.
+    fn version_bytes(&self) -> usize {
+        match self.top_version - self.base_version {
+            0 => 0,
+            delta => varint::encoded_len(delta),
+        }
+    }
+
+    /// Length of the record of a row.
+    fn record_bytes(&self, row: &PendingRow, prefix: usize) -> usize {
+        let suffix = row.key(&self.arena).len() - prefix;
+        let delta = row.version - self.base_version;
+        let version_bytes = if delta == 0 { 0 } else { varint::encoded_len(delta) };
+        let rest = row.tail_and_value(&self.arena, prefix).len();
+        1 + varint::encoded_len(suffix as u64) + version_bytes + rest
+    }
+
+    /// Writes heads, offsets of `N` bytes, and records; returns the length of the records.
+    fn write_rows<const N: usize>(
+        &self,
+        prefix: usize,
+        heads: &mut [[u8; 4]],
+        offsets: &mut [[u8; N]],
+        records: &mut [u8],
+    ) -> usize {
+        let offset = |at: usize| *(at as u64).to_le_bytes().first_chunk().expect("an offset is shorter than a word");
+        // The first record starts at 0.
+        let (first, ends) = offsets.split_first_mut().expect("there is one more than rows");
+        *first = offset(0);
+        let mut at = 0;
+        for ((row, head), end) in self.rows.iter().zip(heads).zip(ends) {
+            let suffix = &row.key(&self.arena)[prefix..];
+            *head = Suffix::new(suffix).head.to_le_bytes();
+            let rest = row.tail_and_value(&self.arena, prefix);
+            let delta = row.version - self.base_version;
+            let record = &mut records[at..];
+            let front = if suffix.len() < 0x80 && delta == 0 {
+                record[..2].copy_from_slice(&[row.tag | TAG_BASE_VERSION, suffix.len() as u8]);
+                2
+            } else {
+                record[0] = row.tag | if delta == 0 { TAG_BASE_VERSION } else { 0 };
+                let after_suffix = 1 + varint::write(&mut record[1..], suffix.len() as u64);
+                after_suffix + if delta == 0 { 0 } else { varint::write(&mut record[after_suffix..], delta) }
+            };
+            record[front..][..rest.len()].copy_from_slice(rest);
+            at += front + rest.len();
+            *end = offset(at);
+        }
+        at
+    }
+}
+
+impl PendingRow {
+    fn key<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
+        &arena[self.key_at..self.value_at]
+    }
+
+    /// What follows the head of the key after `prefix` bytes, and the value, which lie together.
+    fn tail_and_value<'a>(&self, arena: &'a [u8], prefix: usize) -> &'a [u8] {
+        &arena[(self.key_at + prefix + key::HEAD_BYTES).min(self.value_at)..self.end]
     }
 }
 

@@ -22,6 +22,19 @@ pub fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
+/// Writes `value` at the start of `out`, which has room for it, and returns how many bytes it takes.
+#[inline]
+pub fn write(out: &mut [u8], mut value: u64) -> usize {
+    let mut at = 0;
+    while value >= 0x80 {
+        out[at] = value as u8 | 0x80;
+        value >>= 7;
+        at += 1;
+    }
+    out[at] = value as u8;
+    at + 1
+}
+
 /// Takes a value off the front of `bytes`; `None` if it is cut short or does not fit a u64.
 #[inline]
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
@@ -77,6 +90,8 @@ mod tests {
                 let mut bytes = Vec::new();
                 put(&mut bytes, value);
                 assert_eq!(bytes.len(), encoded_len(value));
+                let mut written = [0; MAX_BYTES];
+                assert_eq!((write(&mut written, value), &written[..bytes.len()]), (bytes.len(), &bytes[..]));
                 let mut rest = bytes.as_slice();
                 assert_eq!(take(&mut rest), Some(value));
                 assert!(rest.is_empty());

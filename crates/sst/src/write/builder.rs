@@ -42,7 +42,6 @@ pub struct SstBuilder {
     newest: Version,
     value_bytes: u64,
     user_bytes: u64,
-    reference: Vec<u8>,
     chunk: Vec<u8>,
     /// Two keys of a page that is copied; kept for their memory.
     page_keys: (Vec<u8>, Vec<u8>),
@@ -83,7 +82,6 @@ impl SstBuilder {
             newest: Version(0),
             value_bytes: 0,
             user_bytes: 0,
-            reference: Vec::new(),
             chunk: Vec::new(),
             page_keys: Default::default(),
             origin: Vec::new(),
@@ -136,7 +134,7 @@ impl SstBuilder {
         let groups = self.groups.iter().flat_map(|group| [group.newest.memory_bytes(), group.older.memory_bytes()]);
         let filter = self.filter.as_ref().map_or(0, FilterRows::memory_bytes);
         let (key, last) = &self.page_keys;
-        let scratch = [&self.first_key, &self.reference, &self.chunk, key, last].map(Vec::capacity);
+        let scratch = [&self.first_key, &self.chunk, key, last].map(Vec::capacity);
         let all = trees.into_iter().chain(groups).chain(scratch).sum::<usize>() + filter + self.writer.memory_bytes();
         (size_of::<Self>() + self.groups.capacity() * size_of::<Group>() + all) as u64
     }
@@ -156,10 +154,14 @@ impl SstBuilder {
         assert!(key.len() <= MAX_KEY_BYTES, "the caller checked the key's length");
         let is_whole = parts.len() == 1 + self.groups.len() || parts.is_empty() && kind == RowKind::Erase;
         assert!(is_whole, "a row has a part for each group");
-        assert!(kind != RowKind::Erase || parts.iter().all(|part| part.is_empty()), "an erase has no value");
+        let part_bytes = match parts {
+            [value] => value.len(),
+            parts => parts.iter().map(|part| part.len()).sum(),
+        };
+        assert!(kind != RowKind::Erase || part_bytes == 0, "an erase has no value");
         self.oldest = self.oldest.min(version);
         self.newest = self.newest.max(version);
-        self.user_bytes += (key.len() + parts.iter().map(|part| part.len()).sum::<usize>()) as u64;
+        self.user_bytes += (key.len() + part_bytes) as u64;
         let order = if self.main.rows() > 0 { self.last_key().cmp(key) } else { Ordering::Less };
         assert!(order != Ordering::Greater, "keys arrive in order");
         let is_older = order == Ordering::Equal;
@@ -169,8 +171,8 @@ impl SstBuilder {
             self.main.elsewhere = self.bytes_beside_main();
         }
         let main = parts.first().copied().unwrap_or_default();
-        let mut reference = std::mem::take(&mut self.reference);
-        let stored = self.store(main, &mut reference)?;
+        let reference = self.store(main)?;
+        let stored = reference.as_deref().map_or(StoredBytes::inline(main), StoredBytes::reference);
         if is_older {
             assert!(version < self.last_version, "versions of a key arrive newest first");
             self.main.mark_history();
@@ -179,7 +181,7 @@ impl SstBuilder {
             self.history.elsewhere += self.value_bytes - before;
         } else {
             if let Some(filter) = &mut self.filter {
-                filter.add(&mut self.writer, &self.options, self.main.last_key(), key)?;
+                filter.add(&mut self.writer, &self.options, || self.main.last_key(), key)?;
             }
             self.main.add(&mut self.writer, &self.options, key, version, kind, stored)?;
             if self.main.rows() == 1 {
@@ -190,13 +192,13 @@ impl SstBuilder {
         for group in 0..self.groups.len() {
             let before = self.value_bytes;
             let part = parts.get(group + 1).copied().unwrap_or_default();
-            let stored = self.store(part, &mut reference)?;
+            let reference = self.store(part)?;
+            let stored = reference.as_deref().map_or(StoredBytes::inline(part), StoredBytes::reference);
             let elsewhere = self.value_bytes - before;
             let group = &mut self.groups[group];
             let rows = if is_older { &mut group.older } else { &mut group.newest };
             rows.add(&mut self.writer, &self.options, stored, elsewhere)?;
         }
-        self.reference = reference;
         Ok(())
     }
 
@@ -225,7 +227,7 @@ impl SstBuilder {
                 self.newest = self.newest.max(version);
                 self.user_bytes += (key.len() + value_bytes) as u64;
                 if let Some(filter) = &mut self.filter {
-                    filter.add(&mut self.writer, &self.options, &last, &key)?;
+                    filter.add(&mut self.writer, &self.options, || &last, &key)?;
                 }
                 std::mem::swap(&mut key, &mut last);
             }
@@ -237,7 +239,27 @@ impl SstBuilder {
         Ok(takes)
     }
 
+    /// Whether [`SstBuilder::take_back`] can take a put with these parts out again: it can if all of its value lies in one page.
+    #[inline]
+    pub fn can_take_back(&self, parts: &[&[u8]]) -> bool {
+        self.groups.is_empty() && matches!(parts, [value] if value.len() <= self.inline_bytes)
+    }
+
+    /// Takes out the row that was added last, so that its key can be added again with another value. It is one that
+    /// [can be taken back](SstBuilder::can_take_back), and has no older version.
+    pub fn take_back(&mut self) {
+        let row_bytes = self.main.take_back();
+        self.user_bytes -= row_bytes as u64;
+        if let Some(filter) = &mut self.filter {
+            filter.take_back();
+        }
+        if self.main.rows() == 0 {
+            self.first_key.clear();
+        }
+    }
+
     /// Stored bytes of closed pages that belong to main rows and are not of the main tree.
+    #[inline]
     fn bytes_beside_main(&self) -> u64 {
         let mut bytes = self.value_bytes + self.history.tree().page_bytes();
         for Group { newest, older } in &self.groups {
@@ -246,13 +268,10 @@ impl SstBuilder {
         bytes
     }
 
-    /// What a page is to hold of `value`, which may go to pages of its own, named in `reference`.
-    fn store<'v>(&mut self, value: &'v [u8], reference: &'v mut Vec<u8>) -> Result<StoredBytes<'v>> {
-        let outside = value.len() > self.inline_bytes;
-        if outside {
-            self.write_outside(value, reference)?;
-        }
-        Ok(StoredBytes { bytes: if outside { reference } else { value }, outside })
+    /// Writes a value that is too long for a page of rows to pages of its own, and returns the reference to them.
+    #[inline]
+    fn store(&mut self, value: &[u8]) -> Result<Option<Vec<u8>>> {
+        if value.len() > self.inline_bytes { self.write_outside(value).map(Some) } else { Ok(None) }
     }
 
     /// Adds a range erase over `keys` at each of `versions`, newest first. Ranges do not overlap and arrive in order.
@@ -282,7 +301,7 @@ impl SstBuilder {
         for version in older {
             varint::put(&mut value, version.0);
         }
-        let stored = StoredBytes { bytes: &value, outside: false };
+        let stored = StoredBytes::inline(&value);
         self.range_erases.add(&mut self.writer, &self.options, start, *newest, RowKind::Erase, stored)?;
         self.chunk = value;
         let erased = self.erased.get_or_insert_with(|| KeyRange { start: start.to_vec(), end: Some(Vec::new()) });
@@ -291,7 +310,8 @@ impl SstBuilder {
         Ok(())
     }
 
-    fn write_outside(&mut self, value: &[u8], reference: &mut Vec<u8>) -> Result<()> {
+    #[cold]
+    fn write_outside(&mut self, value: &[u8]) -> Result<Vec<u8>> {
         let mut chunks = Vec::new();
         for chunk in value.chunks(MAX_CHUNK_BYTES) {
             self.chunk.clear();
@@ -302,9 +322,9 @@ impl SstBuilder {
             self.value_bytes += u64::from(address.bytes);
             chunks.push(address);
         }
-        reference.clear();
-        OutsideValue::encode(reference, value.len() as u64, &chunks);
-        Ok(())
+        let mut reference = Vec::new();
+        OutsideValue::encode(&mut reference, value.len() as u64, &chunks);
+        Ok(reference)
     }
 
     /// Writes the rest, makes the file durable and describes it. The caller makes the file's name durable.

@@ -23,6 +23,8 @@ pub struct FilterRows {
     partition_rows: u32,
     /// Hashes of the keys in the open partition, and of their prefixes, each at least once.
     hashes: Vec<u64>,
+    /// How many there were before the last row came.
+    before_last: usize,
     /// Rows in it.
     open_rows: u32,
     /// Rows before it.
@@ -57,6 +59,7 @@ impl FilterRows {
             partition_rows: filter::partition_rows(options.filter, options.page_bytes)
                 .min(options.max_page_rows.try_into().unwrap_or(u32::MAX)),
             hashes: Vec::new(),
+            before_last: 0,
             open_rows: 0,
             rows: 0,
             separator: Vec::new(),
@@ -90,7 +93,7 @@ impl FilterRows {
         self.rows == 0
     }
 
-    /// Adds the key of the next row, after `last` if there is one.
+    /// Adds the key of the next row, which comes after the key that `last` gives, if there is one.
     ///
     /// Where a partition ends does not look at prefixes, and yet the partition under which a prefix lies is the first
     /// that has keys with it. Let P be a prefix of `prefix_bytes` bytes and k the first key that begins with it.
@@ -100,20 +103,40 @@ impl FilterRows {
     ///   of k that the key before k does not have; that key does not have P, so the separator is not longer than P, and
     ///   a prefix of it. If k is not the first, the first is less than k without beginning with P, so it is less than
     ///   P, and the separator is not greater than it.
-    pub fn add(&mut self, writer: &mut FileWriter, options: &BuildOptions, last: &[u8], key: &[u8]) -> Result<()> {
+    #[inline]
+    pub fn add<'k>(
+        &mut self,
+        writer: &mut FileWriter,
+        options: &BuildOptions,
+        last: impl Fn() -> &'k [u8],
+        key: &[u8],
+    ) -> Result<()> {
         if self.open_rows == self.partition_rows {
-            self.close(writer, options)?;
-            self.separator = key::separator(last, key).to_vec();
+            self.close_before(writer, options, last(), key)?;
         }
+        self.before_last = self.hashes.len();
         self.hashes.push(hash_key(key));
         let prefix_bytes = usize::from(self.prefix_bytes);
         if prefix_bytes > 0
             && let Some(prefix) = key.get(..prefix_bytes)
-            && (self.open_rows == 0 || last.get(..prefix_bytes) != Some(prefix))
+            && (self.open_rows == 0 || last().get(..prefix_bytes) != Some(prefix))
         {
             self.hashes.push(hash_prefix(prefix));
         }
         self.open_rows += 1;
+        Ok(())
+    }
+
+    /// Takes the key of the last row out, so that it can be added again.
+    pub fn take_back(&mut self) {
+        self.hashes.truncate(self.before_last);
+        self.open_rows -= 1;
+    }
+
+    #[cold]
+    fn close_before(&mut self, writer: &mut FileWriter, options: &BuildOptions, last: &[u8], key: &[u8]) -> Result<()> {
+        self.close(writer, options)?;
+        self.separator = key::separator(last, key).to_vec();
         Ok(())
     }
 

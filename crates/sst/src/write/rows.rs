@@ -21,6 +21,18 @@ pub struct StoredBytes<'v> {
     pub outside: bool,
 }
 
+impl<'v> StoredBytes<'v> {
+    /// A value that lies in the page.
+    pub fn inline(bytes: &'v [u8]) -> Self {
+        Self { bytes, outside: false }
+    }
+
+    /// The reference to a value that lies outside.
+    pub fn reference(bytes: &'v [u8]) -> Self {
+        Self { bytes, outside: true }
+    }
+}
+
 /// A tree of rows with keys.
 #[derive(Debug)]
 pub struct KeyedRows {
@@ -80,6 +92,7 @@ impl KeyedRows {
     }
 
     /// Adds a row; keys grow.
+    #[inline]
     pub fn add(
         &mut self,
         writer: &mut FileWriter,
@@ -91,17 +104,29 @@ impl KeyedRows {
     ) -> Result<()> {
         let most_bytes = self.open_bytes.unwrap_or(options.page_bytes as usize);
         let full = self.page.rows() > 0
-            && (self.page.bytes_with(key, version, value.bytes.len()) > most_bytes
+            && (!self.page.fits(key, version, value.bytes.len(), most_bytes)
                 || self.page.rows() >= options.max_page_rows);
         if full {
             self.close_page(writer, options)?;
         }
         if self.page.rows() == 0 {
-            self.write_copied(writer, options)?;
-            self.begin_page(key);
+            self.open_page(writer, options, key)?;
         }
         self.page.add(key, version, kind, value.outside, value.bytes);
         self.erased += u64::from(kind == RowKind::Erase);
+        Ok(())
+    }
+
+    /// Takes the last row out, which is a put without older versions. Returns the bytes of key and value.
+    pub fn take_back(&mut self) -> usize {
+        self.page.take_back()
+    }
+
+    /// Begins a page whose first key is `key`, after what was added before.
+    #[cold]
+    fn open_page(&mut self, writer: &mut FileWriter, options: &BuildOptions, key: &[u8]) -> Result<()> {
+        self.write_copied(writer, options)?;
+        self.begin_page(key);
         Ok(())
     }
 
