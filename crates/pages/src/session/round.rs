@@ -95,6 +95,13 @@ pub(super) struct Round {
     pub reads: Vec<PageRead>,
 }
 
+/// A page that is not in memory and that no session reads.
+struct MissingPage<'r> {
+    request: &'r Request,
+    /// Its memory, once there is some.
+    charge: Option<Charge>,
+}
+
 /// A needed page on its way.
 struct Awaited {
     key: PageKey,
@@ -148,43 +155,46 @@ impl Round {
         waiter: Option<RoomWaiter<'_, '_>>,
     ) -> Option<Self> {
         let mut round = Self::default();
-        let mut missing: Vec<&Request> = Vec::new();
+        let mut missing: Vec<MissingPage<'_>> = Vec::new();
         for request in requests {
             match in_flight(request.key) {
                 Some(flight) => round.expect(manner, request, flight),
                 None => match manner.cache.look(request.key, manner.admits(request)) {
                     PageLookup::Resident(page) => round.found(request, page),
                     PageLookup::InFlight(flight) => round.expect(manner, request, flight),
-                    PageLookup::Missing | PageLookup::Claimed(_) => missing.push(request),
+                    PageLookup::Missing | PageLookup::Claimed(_) => missing.push(MissingPage { request, charge: None }),
                 },
             }
         }
 
         let needed_bytes: u64 =
-            missing.iter().filter(|request| request.needed).map(|request| request.memory_bytes()).sum();
+            missing.iter().map(|page| page.request).filter(|request| request.needed).map(Request::memory_bytes).sum();
         let (mut reserved, payer) = manner.reserve(needed_bytes, turn, waiter.as_ref())?;
-        let mut charges: Vec<Option<Charge>> =
-            missing.iter().map(|request| request.needed.then(|| reserved.split(request.memory_bytes()))).collect();
+        for MissingPage { request, charge } in missing.iter_mut().filter(|page| page.request.needed) {
+            *charge = Some(reserved.split(request.memory_bytes()));
+        }
         drop(reserved);
-        round.reserve_ahead(manner, &missing, &mut charges, turn.is_some());
+        round.reserve_ahead(manner, &mut missing, turn.is_some());
 
         let mut readings: Vec<PageReading> = Vec::new();
-        for (request, charge) in missing.into_iter().zip(charges) {
+        for MissingPage { request, charge } in missing {
             let Some(charge) = charge else { continue };
             readings.extend(round.claim(manner, request, charge, payer, turn.as_ref()));
         }
         if let Some(budget) = turn.as_ref().and_then(|turn| turn.budget_of_tasks()) {
             round.arrivals = Arc::new(Arrivals::of_holder(budget));
         }
+        // A single page is here sooner when it is read without handing it over. It has mostly landed then, and is not awaited.
+        let is_single = matches!(&round.awaited[..], [awaited] if awaited.by == ReadBy::ThisRound);
+        if manner.reads_here && is_single && readings.len() == 1 {
+            readings.drain(..).for_each(|reading| reading.make(manner.cache));
+        }
         for flight in
             round.awaited.iter().map(|awaited| &awaited.flight).chain(round.also.iter().map(|(flight, _)| flight))
         {
             flight.await_in(&round.arrivals);
         }
-        // A single page is here sooner when it is read without handing it over.
-        let is_single = matches!(&round.awaited[..], [awaited] if awaited.by == ReadBy::ThisRound);
-        let by_caller = manner.reads_here && readings.len() == 1 && is_single;
-        read(manner.cache, readings, by_caller);
+        read(manner.cache, readings);
         Some(round)
     }
 
@@ -268,19 +278,13 @@ impl Round {
     }
 
     /// Charges for pages that are not needed, in the order they were asked for, while there is room.
-    fn reserve_ahead(
-        &mut self,
-        manner: &Manner<'_>,
-        missing: &[&Request],
-        charges: &mut [Option<Charge>],
-        is_overdrawn: bool,
-    ) {
-        let mut ahead: Vec<usize> = (0..missing.len()).filter(|&i| !missing[i].needed).collect();
-        ahead.sort_unstable_by_key(|&i| missing[i].time);
+    fn reserve_ahead(&mut self, manner: &Manner<'_>, missing: &mut [MissingPage<'_>], is_overdrawn: bool) {
+        let mut ahead: Vec<&mut MissingPage<'_>> = missing.iter_mut().filter(|page| !page.request.needed).collect();
+        ahead.sort_unstable_by_key(|page| page.request.time);
         let mut left = manner.ahead_bytes;
-        for i in ahead {
-            let bytes = missing[i].memory_bytes();
-            let waiting = if manner.admit.admits(missing[i].kind) { 0 } else { bytes };
+        for MissingPage { request, charge: paid } in ahead {
+            let bytes = request.memory_bytes();
+            let waiting = if manner.admit.admits(request.kind) { 0 } else { bytes };
             let charge = match manner.own_memory {
                 _ if waiting > left || is_overdrawn => None,
                 Some(own_memory) => own_memory.try_reserve(bytes),
@@ -291,7 +295,7 @@ impl Round {
                 break;
             }
             left -= waiting;
-            charges[i] = charge;
+            *paid = charge;
         }
     }
 
@@ -340,6 +344,12 @@ struct PageReading {
 }
 
 impl PageReading {
+    /// Reads it on this thread.
+    fn make(self, cache: &PageCache) {
+        let reads = Arc::clone(self.file.reads());
+        reads.make(self.begin(cache));
+    }
+
     /// The read of the blocks around the page.
     fn begin(self, cache: &PageCache) -> ReadRequest {
         let offset = self.at.offset - self.at.offset % BLOCK;
@@ -388,8 +398,8 @@ fn buffer(cache: &PageCache, payer: Payer, bytes: usize) -> Buffer {
     }
 }
 
-/// Begins to read pages; makes it here if that is wanted.
-fn read(cache: &PageCache, readings: Vec<PageReading>, by_caller: bool) {
+/// Begins to read pages.
+fn read(cache: &PageCache, readings: Vec<PageReading>) {
     let can_wait = |reading: &&PageReading| reading.urgency != Urgency::Needed;
     let waiting = |reading: &PageReading| (Arc::clone(reading.claim.flight()), Arc::clone(reading.file.reads()));
     let waiting: Vec<_> = readings.iter().filter(can_wait).map(waiting).collect();
@@ -398,10 +408,6 @@ fn read(cache: &PageCache, readings: Vec<PageReading>, by_caller: bool) {
     for reading in readings {
         let its = Arc::clone(reading.file.reads());
         let read = reading.begin(cache);
-        if by_caller {
-            its.make(read);
-            return;
-        }
         if let Some(before) = reader.as_ref().filter(|before| !Arc::ptr_eq(before, &its)) {
             before.submit(std::mem::take(&mut reads));
         }
