@@ -108,7 +108,7 @@ fn parts(value: &[u8], groups: usize) -> Vec<&[u8]> {
 fn seal(file: &mut [u8], meta: &mut Meta) {
     let (id, mut left) = (meta.file_id, MOST);
     let groups = meta.groups.iter_mut().flat_map(|GroupTrees { newest, older }| [newest, older]);
-    let keyed = [&mut meta.main, &mut meta.history, &mut meta.range_erases].into_iter().flatten();
+    let keyed = [meta.main.as_mut(), meta.history.tree_mut(), meta.range_erases.tree_mut()].into_iter().flatten();
     let filter = meta.filter.iter_mut().map(|filter| &mut filter.tree);
     for tree in keyed.chain(groups.flatten()).chain(filter) {
         for Root { address, height, .. } in [&mut tree.btree, &mut tree.flat].into_iter().flatten() {

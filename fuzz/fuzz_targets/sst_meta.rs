@@ -66,7 +66,7 @@ fn footer(mut block: Vec<u8>) {
     }
     let rows = |tree: Option<Tree>| tree.map(|tree| tree.totals.rows);
     for GroupTrees { newest, older } in &meta.groups {
-        assert_eq!((rows(*newest), rows(*older)), (rows(meta.main), rows(meta.history)));
+        assert_eq!((rows(*newest), rows(*older)), (rows(meta.main), rows(meta.history.get())));
     }
     if let Some(FilterTree { tree, partition_rows, .. }) = meta.filter {
         assert_eq!(tree.totals.rows, meta.rows());
@@ -104,8 +104,8 @@ fn built(input: &mut Input<'_>) -> Meta {
         file_id: input.number(),
         file_bytes: input.number(),
         main,
-        history,
-        range_erases,
+        history: history.into(),
+        range_erases: range_erases.into(),
         bounds: KeyBounds::cut(&input.key(), &input.key()),
         oldest: Version(input.number()),
         newest: Version(input.number()),

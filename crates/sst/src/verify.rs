@@ -90,9 +90,9 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         let meta = &self.sst.meta;
         let value_bytes_of_groups = self.found.value_bytes;
         let filter_tree = meta.filter.map(|filter| filter.tree);
-        let trees = [meta.main, meta.history, filter_tree].into_iter().flatten();
+        let trees = [meta.main, meta.history.get(), filter_tree].into_iter().flatten();
         let all_bytes = trees.map(|tree| tree.totals.bytes).fold(0, u64::saturating_add);
-        let mut history = History::new(meta.history.map(|tree| self.walk(TreeKind::History, tree, all_bytes)));
+        let mut history = History::new(meta.history.get().map(|tree| self.walk(TreeKind::History, tree, all_bytes)));
         let mut filter = FilterWalk::new(meta.filter, |filter| self.walk(TreeKind::Filter, filter.tree, all_bytes));
         if let Some(tree) = meta.main {
             let mut walk = self.walk(TreeKind::Main, tree, all_bytes);
@@ -203,7 +203,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
     }
 
     fn range_erases(&mut self) -> Result<()> {
-        let Some(tree) = self.sst.meta.range_erases else { return Ok(()) };
+        let Some(tree) = self.sst.meta.range_erases.get() else { return Ok(()) };
         let mut walk = self.walk(TreeKind::RangeErases, tree, tree.totals.bytes);
         let mut last_end = Some(Vec::new());
         while let Some(data) = walk.next::<_, Layout>(self)? {

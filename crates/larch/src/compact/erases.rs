@@ -106,7 +106,7 @@ impl<'s> EraseMerge<'s> {
     /// Opens the next file of `to_come`; false if there is none.
     fn open_next(&mut self) -> Result<bool> {
         let Some(file) = self.to_come.pop() else { return Ok(false) };
-        let bytes = file.sst.meta.range_erases.map_or(0, |tree| tree.totals.bytes);
+        let bytes = file.sst.meta.range_erases.tree().map_or(0, |tree| tree.totals.bytes);
         let readahead = self.readahead.share(bytes, self.all_bytes);
         let mut cursor = EraseCursor::new(file.sst.clone()).with_readahead(readahead);
         if let Some(rest) = retry(self.session, || cursor.seek_first(self.session))? {
@@ -139,7 +139,7 @@ impl OpenErases {
 /// The error about a range erase of `file` that no valid file has.
 #[cold]
 fn out_of_order(file: &DbFile, why: &str) -> crate::error::Error {
-    let at = file.sst.meta.range_erases.map_or(0, |tree| tree.root(false).address.offset);
+    let at = file.sst.meta.range_erases.tree().map_or(0, |tree| tree.root(false).address.offset);
     file.sst.file.corrupt(PageKind::RangeErase, at, format!("a range erase {why}")).into()
 }
 

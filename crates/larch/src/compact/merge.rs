@@ -186,7 +186,7 @@ struct MergeProgress<'w> {
 impl<'w> MergeProgress<'w> {
     fn new(core: &'w Core, sources: &[Level], go_on: &'w mut dyn FnMut(u64, u64) -> bool) -> Self {
         let files = || sources.iter().flat_map(|level| level.iter()).map(|file| &file.sst);
-        let erases = files().filter_map(|sst| sst.meta.range_erases).map(|tree| tree.totals.rows);
+        let erases = files().filter_map(|sst| sst.meta.range_erases.get()).map(|tree| tree.totals.rows);
         let total_items = files().map(|sst| sst.rows().count()).chain(erases).fold(0, u64::saturating_add);
         let total_bytes = files().map(|sst| sst.visible_bytes()).sum();
         Self { core, go_on, items: 0, total_items, total_bytes, unasked_bytes: 0 }

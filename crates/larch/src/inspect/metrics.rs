@@ -295,11 +295,11 @@ impl TableStats {
                     stats.flat_bytes += tree.flat.map_or(0, |root| root.index_bytes);
                 }
                 let bytes = |tree: Option<Tree>| tree.map_or(0, |tree| tree.totals.bytes);
-                stats.history_rows += meta.history.map_or(0, |tree| tree.totals.rows);
-                stats.history_bytes += bytes(meta.history);
-                stats.range_erase_bytes += bytes(meta.range_erases);
+                stats.history_rows += meta.history.tree().map_or(0, |tree| tree.totals.rows);
+                stats.history_bytes += bytes(meta.history.get());
+                stats.range_erase_bytes += bytes(meta.range_erases.get());
                 stats.filter_bytes += bytes(meta.filter.map(|filter| filter.tree));
-                let main = GroupTrees { newest: meta.main, older: meta.history };
+                let main = GroupTrees { newest: meta.main, older: meta.history.get() };
                 for (group, trees) in stats.groups.iter_mut().zip(std::iter::once(&main).chain(&meta.groups)) {
                     group.data_bytes += bytes(trees.newest);
                     group.history_bytes += bytes(trees.older);

@@ -56,7 +56,7 @@ impl Salvage {
 
     /// The range erases that can be read. If some cannot, the rows that they hid may show again.
     pub fn range_erases(&mut self) -> Vec<RangeErase> {
-        let count = self.sst.meta.range_erases.map_or(0, |tree| tree.totals.rows);
+        let count = self.sst.meta.range_erases.tree().map_or(0, |tree| tree.totals.rows);
         let mut erases = Vec::new();
         let mut failed: Option<(u64, pages::Error)> = None;
         for i in 0..count {

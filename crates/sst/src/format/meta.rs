@@ -105,6 +105,51 @@ pub struct Tree {
     pub flat: Option<Root>,
 }
 
+/// A tree that most files do not have. Its description has memory of its own, since every file's meta stays in memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RareTree(Option<Box<Tree>>);
+
+impl RareTree {
+    /// The tree, if there is one.
+    #[inline]
+    pub fn get(&self) -> Option<Tree> {
+        self.0.as_deref().copied()
+    }
+
+    /// As [`RareTree::get`], where it lies.
+    #[inline]
+    pub fn tree(&self) -> Option<&Tree> {
+        self.0.as_deref()
+    }
+
+    /// As [`RareTree::tree`], to be changed.
+    pub fn tree_mut(&mut self) -> Option<&mut Tree> {
+        self.0.as_deref_mut()
+    }
+
+    /// Whether there is one.
+    #[inline]
+    pub fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |_| size_of::<Tree>())
+    }
+}
+
+impl From<Option<Tree>> for RareTree {
+    fn from(tree: Option<Tree>) -> Self {
+        Self(tree.map(Box::new))
+    }
+}
+
 impl Tree {
     /// The root to read from: the B-tree where there is one, unless `prefer_flat`.
     pub fn root(&self, prefer_flat: bool) -> Root {
@@ -290,9 +335,9 @@ pub struct Meta {
     /// Newest versions of all keys.
     pub main: Option<Tree>,
     /// Older versions, keyed by row id and version descending.
-    pub history: Option<Tree>,
+    pub history: RareTree,
     /// Range erases, keyed by start.
-    pub range_erases: Option<Tree>,
+    pub range_erases: RareTree,
     /// The filter over the main tree's keys.
     pub filter: Option<FilterTree>,
     /// Column groups beside the main one: group 1 first.
@@ -328,7 +373,8 @@ impl Meta {
     /// Memory it takes besides its own size.
     pub fn heap_bytes(&self) -> usize {
         let groups = self.groups.capacity() * size_of::<GroupTrees>();
-        groups + self.bounds.heap_bytes() + self.unknown.extension.capacity()
+        let rare = self.history.heap_bytes() + self.range_erases.heap_bytes();
+        groups + rare + self.bounds.heap_bytes() + self.unknown.extension.capacity()
     }
 
     /// Rows, not counting older versions.
@@ -340,8 +386,8 @@ impl Meta {
     pub fn trees(&self) -> impl Iterator<Item = (TreeKind, Tree)> {
         let keyed = [
             (TreeKind::Main, self.main),
-            (TreeKind::History, self.history),
-            (TreeKind::RangeErases, self.range_erases),
+            (TreeKind::History, self.history.get()),
+            (TreeKind::RangeErases, self.range_erases.get()),
             (TreeKind::Filter, self.filter.map(|filter| filter.tree)),
         ];
         let groups = self.groups.iter().zip(1..).flat_map(|(trees, group)| {
@@ -356,8 +402,8 @@ impl Meta {
         let group = |group: u8| self.groups.get(usize::from(group).checked_sub(1)?);
         match kind {
             TreeKind::Main => self.main.as_ref(),
-            TreeKind::History => self.history.as_ref(),
-            TreeKind::RangeErases => self.range_erases.as_ref(),
+            TreeKind::History => self.history.tree(),
+            TreeKind::RangeErases => self.range_erases.tree(),
             TreeKind::Filter => self.filter.as_ref().map(|filter| &filter.tree),
             TreeKind::Group(number) => group(number)?.newest.as_ref(),
             TreeKind::GroupHistory(number) => group(number)?.older.as_ref(),
@@ -403,7 +449,10 @@ impl Meta {
             varint::put(out, value);
         }
         self.bounds.encode(out);
-        encode_trees(out, &[self.main, self.history, self.range_erases, self.filter.map(|filter| filter.tree)]);
+        encode_trees(
+            out,
+            &[self.main, self.history.get(), self.range_erases.get(), self.filter.map(|filter| filter.tree)],
+        );
         if let Some(filter) = &self.filter {
             varint::put(out, filter.partition_rows.into());
             varint::put(out, filter.prefix_bytes.into());
@@ -454,7 +503,7 @@ impl Meta {
         for (trees, group) in self.groups.iter().zip(1..) {
             let sides = [
                 (TreeKind::Group(group), trees.newest, self.main),
-                (TreeKind::GroupHistory(group), trees.older, self.history),
+                (TreeKind::GroupHistory(group), trees.older, self.history.get()),
             ];
             for (kind, tree, belongs_to) in sides {
                 if tree.map(|tree| tree.totals.rows) != belongs_to.map(|tree| tree.totals.rows) {
@@ -504,8 +553,8 @@ impl Meta {
             file_id: 0,
             file_bytes,
             main,
-            history,
-            range_erases,
+            history: history.into(),
+            range_erases: range_erases.into(),
             filter,
             groups,
             bounds,
@@ -709,8 +758,8 @@ mod tests {
             file_id: 0x0123_4567_89ab_cdef,
             file_bytes: 1 << 33,
             main: Some(Tree { totals, data_pages: 3, btree: Some(root), flat: None }),
-            history: None,
-            range_erases: Some(Tree { totals, data_pages: 1, btree: Some(page), flat: Some(page) }),
+            history: RareTree::default(),
+            range_erases: Some(Tree { totals, data_pages: 1, btree: Some(page), flat: Some(page) }).into(),
             filter: Some(FilterTree {
                 tree: Tree { totals, data_pages: 2, btree: Some(list), flat: None },
                 partition_rows: 6,
@@ -771,8 +820,13 @@ mod tests {
     #[test]
     fn features_say_what_a_reader_must_know() {
         assert_eq!(meta().features(), FLAT_BESIDE | GROUPS | FLAT_ALONE | BLOCK_FILTER | 1 << 9);
-        let plain =
-            Meta { range_erases: None, filter: None, groups: Vec::new(), unknown: Unknown::default(), ..meta() };
+        let plain = Meta {
+            range_erases: RareTree::default(),
+            filter: None,
+            groups: Vec::new(),
+            unknown: Unknown::default(),
+            ..meta()
+        };
         assert_eq!(plain.features(), 0);
         let newer = Meta { unknown: Unknown { features: 1 << 20, extension: Vec::new() }, ..meta() };
         let mut bytes = Vec::new();
@@ -811,15 +865,15 @@ mod tests {
             meta.groups[1].older = meta.main;
         });
         check_refused("history of group 1 has no tree, what it belongs to has 3 rows", |meta| {
-            meta.history = of_rows(3, meta.main);
+            meta.history = of_rows(3, meta.main).into();
         });
         check_refused("history of group 2 has 4 rows, what it belongs to has 3 rows", |meta| {
-            meta.history = of_rows(3, meta.main);
-            meta.groups[0].older = meta.history;
+            meta.history = of_rows(3, meta.main).into();
+            meta.groups[0].older = meta.history.get();
             meta.groups[1].older = of_rows(4, meta.main);
         });
         let older = of_rows(3, meta().main);
-        let mut whole = Meta { history: older, ..meta() };
+        let mut whole = Meta { history: older.into(), ..meta() };
         whole.groups.iter_mut().for_each(|group| group.older = older);
         assert_eq!(Meta::from_footer(&whole.footer(b"")), Ok(whole));
         let nothing = Meta { main: None, filter: None, groups: vec![GroupTrees::default(); 2], ..meta() };
@@ -852,11 +906,11 @@ mod tests {
             main(meta).btree.as_mut().expect("it has a tree").height = 0;
         });
         check_refused("range erases tree: 1 data pages under a root of height 1", |meta| {
-            let flat = meta.range_erases.as_mut().and_then(|tree| tree.flat.as_mut());
+            let flat = meta.range_erases.tree_mut().and_then(|tree| tree.flat.as_mut());
             flat.expect("it has both").height = 1;
         });
         check_refused("range erases tree: two roots of one page differ", |meta| {
-            let flat = meta.range_erases.as_mut().and_then(|tree| tree.flat.as_mut());
+            let flat = meta.range_erases.tree_mut().and_then(|tree| tree.flat.as_mut());
             flat.expect("it has both").address.crc += 1;
         });
     }
@@ -881,8 +935,8 @@ mod tests {
             pages.map(|tree| FilterTree { tree, partition_rows: 3, prefix_bytes: u16::MAX, form: FilterForm::Blocks });
         let largest = Meta {
             main: tree,
-            history: tree,
-            range_erases: tree,
+            history: tree.into(),
+            range_erases: tree.into(),
             filter,
             groups,
             bounds: KeyBounds::cut(&[b'a'; 100], &[b'z'; 100]),
@@ -899,7 +953,7 @@ mod tests {
     fn a_meta_that_says_too_much_can_be_asked() {
         let root = Root { address: Address::default(), height: 0, index_bytes: u64::MAX };
         let tree = Tree { totals: Totals::default(), data_pages: 0, btree: Some(root), flat: Some(root) };
-        let meta = Meta { main: Some(tree), history: Some(tree), ..meta() };
+        let meta = Meta { main: Some(tree), history: Some(tree).into(), ..meta() };
         assert_eq!(meta.index_bytes(), u64::MAX);
     }
 

@@ -48,7 +48,7 @@ impl SstCursor {
         let cursor =
             |kind: TreeKind, tree, rows: RowRanges| TreeCursor::new(&sst.file, kind, tree, sst.prefer_flat, rows);
         let main = sst.meta.main.map(|tree| cursor(TreeKind::Main, tree, sst.rows().within(rows)));
-        let history = sst.meta.history.map(|tree| cursor(TreeKind::History, tree, (0..u64::MAX).into()));
+        let history = sst.meta.history.get().map(|tree| cursor(TreeKind::History, tree, (0..u64::MAX).into()));
         let history = history.map(|mut history| {
             history.begin(Direction::Forward);
             RefCell::new(history)

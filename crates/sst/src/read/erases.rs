@@ -35,7 +35,7 @@ pub struct EraseCursor {
 impl EraseCursor {
     /// A cursor over what is seen of the range erases of `sst`, not yet anywhere. Allocates nothing.
     pub fn new(sst: Arc<Sst>) -> Self {
-        let tree = sst.meta.range_erases;
+        let tree = sst.meta.range_erases.get();
         let tree =
             tree.map(|tree| TreeCursor::new(&sst.file, TreeKind::RangeErases, tree, sst.prefer_flat, 0..u64::MAX));
         Self { sst, tree }

@@ -103,7 +103,7 @@ impl Sst {
     ///
     /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn nth_range_erase<S: PageSource + ?Sized>(&self, source: &S, i: u64) -> Result<Option<RangeErase>, Stop> {
-        let Some(tree) = self.meta.range_erases.filter(|tree| i < tree.totals.rows) else { return Ok(None) };
+        let Some(tree) = self.meta.range_erases.get().filter(|tree| i < tree.totals.rows) else { return Ok(None) };
         let descent = Descent::new(&self.file, TreeKind::RangeErases, &tree, self.prefer_flat);
         let (page, layout): (PageRef, Layout) = descent.page_of_row(source, i)?;
         self.decode_range_erase(&page, &layout, (i - layout.first_row()) as usize).map(Some)

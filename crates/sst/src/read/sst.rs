@@ -45,7 +45,7 @@ pub(super) enum LookUp<'p> {
 impl Sst {
     /// All of `file`.
     pub fn new(file: Arc<PagedFile>, meta: Meta, version_offset: u64, prefer_flat: bool) -> Self {
-        let known_gap = meta.range_erases.map(|_| Box::default());
+        let known_gap = meta.range_erases.tree().map(|_| Box::default());
         Self { file, meta, version_offset, prefer_flat, slice: None, filter_use: FilterUse::default(), known_gap }
     }
 

@@ -315,9 +315,9 @@ fn a_footer_that_contradicts_the_file_is_noticed() {
         ("data page at offset", &|meta| {
             main(meta, |tree| tree.btree.as_mut().expect("it has a tree").height = 2);
         }),
-        ("row 5 has no older version", &|meta| meta.history = None),
+        ("row 5 has no older version", &|meta| meta.history = None.into()),
         ("history page at offset", &|meta| (meta.main, meta.filter) = (None, None)),
-        ("no page claims", &|meta| meta.range_erases = None),
+        ("no page claims", &|meta| meta.range_erases = None.into()),
         ("oldest version", &|meta| meta.oldest = Version(0)),
         ("newest version", &|meta| meta.newest = Version(10)),
         ("bytes of keys and values", &|meta| meta.user_bytes += 1),
@@ -528,14 +528,14 @@ fn with_page(built: Built, tree: TreeKind, rows: &[ForgedRow<'_>]) -> String {
     file.write_at(&bytes, offset).expect("there is room");
     complaint(&with_footer(built, |meta| {
         let tree = match tree {
-            TreeKind::Main => &mut meta.main,
-            TreeKind::History => &mut meta.history,
-            TreeKind::RangeErases => &mut meta.range_erases,
+            TreeKind::Main => meta.main.as_mut(),
+            TreeKind::History => meta.history.tree_mut(),
+            TreeKind::RangeErases => meta.range_erases.tree_mut(),
             TreeKind::Filter | TreeKind::Group(_) | TreeKind::GroupHistory(_) => {
                 unreachable!("their pages have other rows")
             }
         };
-        let root = tree.as_mut().and_then(|tree| tree.btree.as_mut()).expect("it has rows");
+        let root = tree.and_then(|tree| tree.btree.as_mut()).expect("it has rows");
         assert_eq!(root.address.bytes, at.bytes);
         root.address = at;
     }))

@@ -125,10 +125,10 @@ fn check_totals(content: &Content, built: &Built) {
     let older = content.rows.values().map(|written| written.len() as u64 - 1).sum::<u64>();
     let main = built.meta.main.expect("it has rows").totals;
     assert_eq!((main.rows, main.erased), (content.rows.len() as u64, erased));
-    let history = built.meta.history.map_or(Totals::default(), |tree| tree.totals);
+    let history = built.meta.history.get().map_or(Totals::default(), |tree| tree.totals);
     assert_eq!(history.rows, older);
     assert_eq!(main.group_bytes, built.meta.value_bytes + history.bytes);
-    assert_eq!(built.meta.range_erases.map_or(0, |tree| tree.totals.rows), content.range_erases.len() as u64);
+    assert_eq!(built.meta.range_erases.get().map_or(0, |tree| tree.totals.rows), content.range_erases.len() as u64);
 
     let (sst, source) = (built.sst(), Resident::new(validate));
     for (kind, tree) in built.meta.trees() {

@@ -80,7 +80,7 @@ fn a_meta_that_lies_about_groups_or_rows_asks_for_what_there_is() {
     let lies: [Lie; 4] = [
         |sst| sst.meta.groups[0].newest = None,
         |sst| sst.meta.groups[1].older = None,
-        |sst| sst.meta.history = None,
+        |sst| sst.meta.history = None.into(),
         |sst| {
             let group = sst.meta.groups[0].newest.as_mut().expect("it has rows");
             group.totals.rows = 3;

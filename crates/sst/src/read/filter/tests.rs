@@ -140,7 +140,8 @@ fn answers_are_the_same_with_a_filter_from_every_source() {
             for at in [50, 100] {
                 for key in asked.iter().cycle().take(3 * asked.len()) {
                     let rounds = sst.meta.main.map_or(0, |main| u64::from(main.root(sst.prefer_flat).height) + 1);
-                    let history = sst.meta.history.map_or(0, |tree| u64::from(tree.root(sst.prefer_flat).height) + 2);
+                    let history =
+                        sst.meta.history.get().map_or(0, |tree| u64::from(tree.root(sst.prefer_flat).height) + 2);
                     let row = reader.step(rounds + 2 * history, |source| {
                         sst.get_filtered(source, &SoughtKey::new(key), Version(at), Approach::default())
                     });
