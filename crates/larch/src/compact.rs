@@ -15,7 +15,6 @@ pub mod merge;
 pub mod pick;
 pub mod picks;
 
-use self::claim::Claim;
 use self::pick::Pick;
 use self::picks::Claimed;
 use crate::cancel::Limit;
@@ -160,7 +159,7 @@ fn choose<'c>(core: &'c Arc<Core>, may: &impl Fn(TableId) -> bool) -> Result<Cho
         return Ok(Choice::Cut);
     }
     let Some((table, pick)) = picks.best(&view.files, may) else { return Ok(Choice::Nothing) };
-    let Some(claim) = Claim::of(table, &pick) else { return Ok(Choice::Nothing) };
+    let Some(claim) = pick.claim(table) else { return Ok(Choice::Nothing) };
     let table = table.info.id;
     let claimed = picks.claim(table, claim);
     Ok(Choice::Pick { view: view.clone(), table, pick, claimed })

@@ -14,7 +14,6 @@
 //! rows never pass each other. What a compaction assumed about the levels below its outputs stays true, too: nothing gets
 //! there from above them but through its own levels.
 
-use super::pick::Pick;
 use crate::manifest::{DbFile, TableFiles};
 use os::sync::Arc;
 use sst::KeyBounds;
@@ -28,13 +27,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// What `pick` changes of `table`; `None` if it changes nothing.
-    pub fn of(table: &TableFiles, pick: &Pick) -> Option<Self> {
-        let (inputs, to): (&[(usize, u64)], usize) = match pick {
-            Pick::Nothing => return None,
-            Pick::Move { from, to, number, .. } => (&[(*from, *number)], *to),
-            Pick::Merge { inputs, to, .. } => (inputs, *to),
-        };
+    /// What a compaction of `inputs` of `table`, by level and number, into the level `to` changes; `None` without inputs.
+    pub fn of(table: &TableFiles, inputs: &[(usize, u64)], to: usize) -> Option<Self> {
         let is_input = |(level, file): &(usize, &Arc<DbFile>)| inputs.contains(&(*level, file.number));
         let bounds = table.files().filter(is_input).map(|(_, file)| file.sst.bounds().clone());
         let bounds = bounds.reduce(|a, b| a.union(&b))?;

@@ -45,6 +45,15 @@ pub enum Pick {
 }
 
 impl Pick {
+    /// What it changes of `table`; `None` if it changes nothing.
+    pub fn claim(&self, table: &TableFiles) -> Option<Claim> {
+        match self {
+            Self::Nothing => None,
+            Self::Move { from, to, number, .. } => Claim::of(table, &[(*from, *number)], *to),
+            Self::Merge { inputs, to, .. } => Claim::of(table, inputs, *to),
+        }
+    }
+
     /// How urgent it is; 0 for nothing.
     pub fn score(&self) -> f64 {
         match self {
@@ -187,12 +196,12 @@ impl Claims<'_> {
     /// Whether `pick` meets none of them.
     fn are_free_for(&self, pick: &Pick) -> bool {
         self.claims.is_empty()
-            || Claim::of(self.table, pick).is_some_and(|pick| !self.claims.iter().any(|claim| claim.meets(&pick)))
+            || pick.claim(self.table).is_some_and(|pick| !self.claims.iter().any(|claim| claim.meets(&pick)))
     }
 
     /// Adds `pick`, which has to wait and is not to wait longer because of others.
     fn keep_for(&mut self, pick: &Pick) {
-        self.claims.extend(Claim::of(self.table, pick));
+        self.claims.extend(pick.claim(self.table));
     }
 
     fn take_from_level0(&self) -> bool {

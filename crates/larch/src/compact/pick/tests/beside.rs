@@ -67,7 +67,7 @@ impl Beside {
     fn begin(&mut self) {
         let claims: Vec<Claim> = self.under_way.iter().map(|(_, claim)| claim.clone()).collect();
         let pick = pick(self.table(), &self.options, Version(0), &claims);
-        let Some(claim) = Claim::of(self.table(), &pick) else { return };
+        let Some(claim) = pick.claim(self.table()) else { return };
         assert!(claims.iter().all(|other| !other.meets(&claim)), "{claim:?} meets one of {claims:?}");
         self.under_way.push((pick, claim));
         self.most_beside = self.most_beside.max(self.under_way.len());
