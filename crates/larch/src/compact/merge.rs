@@ -307,6 +307,7 @@ struct Input {
 
 impl Input {
     /// Goes to the next key, or before a file that may be taken over. A step.
+    #[inline]
     fn go(&mut self, session: &Session, kept: &KeptFiles) -> Result<bool, Stop> {
         if !kept.is_empty() && !self.enters {
             self.border = self.cursor.file_ahead().filter(|file| kept.may_keep(file)).cloned();
@@ -322,6 +323,7 @@ impl Input {
 }
 
 impl Sorted for Input {
+    #[inline]
     fn key(&self) -> Option<&[u8]> {
         match &self.border {
             Some(file) => Some(&file.sst.bounds().low),

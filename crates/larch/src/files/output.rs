@@ -294,7 +294,10 @@ impl Outputs {
     ///
     /// A file could not be written.
     pub fn end_before(&mut self, low: &[u8]) -> Result<bool> {
-        let Some(open) = &self.open else { return Ok(true) };
+        let Some(open) = &self.open else {
+            // A range erase that is in no file yet would begin the next one.
+            return Ok(self.erase.as_ref().is_none_or(|erase| erase.keys.start.as_slice() > low));
+        };
         let ends_before = KeyBounds::cut(low, open.builder.last_key()).high.is_some_and(|high| high.as_slice() < low);
         if !is_fair_length(open.builder.file_bytes(), self.file_bytes) || !ends_before {
             return Ok(false);

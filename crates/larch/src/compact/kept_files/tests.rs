@@ -153,3 +153,36 @@ fn clusters(seed: u64) {
 fn writes_in_clusters_beside_files_and_pages_that_stay_as_they_are_change_no_row() {
     (0..6).for_each(clusters);
 }
+
+/// A page that is refused after its file was begun, where files are shorter than an empty one.
+#[test]
+fn no_file_is_empty_however_short_files_are() {
+    let db = database(&SimDisk::new(1), LevelOptions { file_bytes: 1, ..small_levels() });
+    let table = db.table("t").expect("the disk works");
+    let mut rows = Rows::new();
+    for value in 0..3 {
+        (0..4).for_each(|i| put(&table, &mut rows, 10 * i + value, value));
+        flush(&db);
+        check(&db, &table, &rows);
+    }
+    table.compact().expect("the disk works");
+    check(&db, &table, &rows);
+}
+
+#[test]
+fn a_range_erase_before_a_file_that_stays_does_not_follow_it() {
+    let db = database(&SimDisk::new(1), small_levels());
+    let table = db.table("t").expect("the disk works");
+    let mut rows = Rows::new();
+    (1000..3000).for_each(|i| put(&table, &mut rows, i, i));
+    flush(&db);
+    table.compact().expect("the disk works");
+    let _snapshot = db.snapshot();
+    for value in 0..2 {
+        table.remove_range(key(value)..key(500)).expect("the disk works");
+        flush(&db);
+        put(&table, &mut rows, 4000, value);
+        flush(&db);
+    }
+    check(&db, &table, &rows);
+}
