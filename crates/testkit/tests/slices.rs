@@ -123,18 +123,19 @@ fn a_hole_in_a_file_is_a_slice_until_a_compaction_comes() {
     let db = open(&disk);
     let table = filled(&db, &[]);
     let (before, written) = (stats(&table), db.metrics().compaction_bytes);
-    table.remove_range(key(1000)..key(1100)).expect("the disk works");
+    // Less than half of a file, wherever files end, so that none is rewritten because the table sees little of it.
+    table.remove_range(key(1000)..key(1050)).expect("the disk works");
     db.flush().expect("the disk works");
     let after = stats(&table);
     assert_eq!(db.metrics().compaction_bytes, written, "no page is rewritten");
-    assert_eq!((after.rows, after.data_pages), (before.rows - 100, before.data_pages));
+    assert_eq!((after.rows, after.data_pages), (before.rows - 50, before.data_pages));
     assert!(after.unseen_bytes > 0, "{after:?}");
-    check_rows(&db, &table, &without(1000, 1100));
+    check_rows(&db, &table, &without(1000, 1050));
     // Rows come into the hole and go again.
-    table.insert(key(1050), "new").expect("the disk works");
+    table.insert(key(1025), "new").expect("the disk works");
     db.flush().expect("the disk works");
-    let mut expected = without(1000, 1100);
-    expected.insert(1000, 1050);
+    let mut expected = without(1000, 1050);
+    expected.insert(1000, 1025);
     check_rows(&db, &table, &expected);
     db.compact().expect("the disk works");
     assert_eq!(stats(&table).unseen_bytes, 0);
