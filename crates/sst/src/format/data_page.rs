@@ -533,8 +533,8 @@ impl DataPageBuilder {
     pub fn bytes_with(&self, key: &[u8], version: Version, value_bytes: usize) -> usize {
         let rows = self.rows.len() + 1;
         let prefix = self.first_key().map_or(key.len(), |first| key::common_prefix(first, key)).min(u16::MAX.into());
-        let shortest = self.shortest_key.min(key.len());
-        let in_heads = if shortest >= prefix + key::HEAD_BYTES { key::HEAD_BYTES } else { 0 };
+        // The keys are in order, so all of them begin with the prefix.
+        let in_heads = (self.shortest_key.min(key.len()) - prefix).min(key::HEAD_BYTES);
         let longest = self.longest_key.max(key.len());
         let shorter = varint::encoded_len(longest as u64) - varint::encoded_len((longest - prefix) as u64);
         let records = self.records_with(key, version, value_bytes) - rows * (prefix + in_heads + shorter);

@@ -171,7 +171,8 @@ impl KeyedRows {
         if open >= half {
             return true;
         }
-        let both = open + page.bytes();
+        // A byte a row, because a page is closed by an estimate that is never too low.
+        let both = open + page.bytes() + page.rows();
         if both > most {
             self.open_bytes = Some(both / 2);
         }
