@@ -327,8 +327,9 @@ impl Merge {
         Some(streak)
     }
 
-    /// Goes on after the rows that were taken from `streaks`, which began here.
-    pub fn resume<'s>(&mut self, streaks: impl IntoIterator<Item = &'s SourceStreak>) {
+    /// Goes on after the rows that were taken from `streaks`, which began here. If `is_key_open`, the row taken last says nothing
+    /// about its key, which another source may show.
+    pub fn resume<'s>(&mut self, streaks: impl IntoIterator<Item = &'s SourceStreak>, is_key_open: bool) {
         let mut last: Option<usize> = None;
         for SourceStreak { source, streak } in streaks.into_iter().filter(|beside| beside.streak.has_advanced()) {
             let Cursor::Level(cursor) = &mut self.sources.cursor_mut(*source).cursor else { continue };
@@ -347,6 +348,7 @@ impl Merge {
             Some(key) => {
                 self.key.clear();
                 self.key.extend_from_slice(key);
+                self.came = if is_key_open { Came::To } else { Came::Past };
             }
             None => self.expects_streaks = false,
         }

@@ -59,7 +59,7 @@ impl RangeEnds {
             Direction::Backward => &mut self.back,
         };
         if let Some(end) = end.as_mut().filter(|end| end.generation == following.generation()) {
-            end.merge.resume(following.streaks());
+            end.merge.resume(following.streaks(), following.is_key_open());
         }
     }
 

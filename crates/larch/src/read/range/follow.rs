@@ -37,6 +37,8 @@ pub(super) struct Following {
     is_over: bool,
     /// The row given last: its source, and its place in the page.
     given: Option<(usize, usize)>,
+    /// The row passed last said nothing about its key, which older sources may show.
+    is_key_open: bool,
 }
 
 /// What was done with the row that comes next.
@@ -68,8 +70,9 @@ impl Following {
         };
         let prefix_bytes = streaks[1..].iter().fold(usize::MAX, shared);
         let sources = streaks.into_iter().map(|beside| Source { beside, row: None, head: 0 }).collect();
-        let (now, runner_up, state, is_over, given) = (0, None, RowState::Read, false, None);
-        let mut rows = Self { sources, direction, generation, prefix_bytes, now, runner_up, state, is_over, given };
+        let (now, runner_up, state, is_over, given, is_key_open) = (0, None, RowState::Read, false, None, false);
+        let mut rows =
+            Self { sources, direction, generation, prefix_bytes, now, runner_up, state, is_over, given, is_key_open };
         (0..rows.sources.len()).for_each(|source| rows.read(source));
         rows.choose();
         rows
@@ -87,6 +90,11 @@ impl Following {
 
     pub fn streaks(&self) -> impl Iterator<Item = &SourceStreak> {
         self.sources.iter().map(|source| &source.beside)
+    }
+
+    /// Whether the row passed last said nothing about its key, which older sources may show.
+    pub fn is_key_open(&self) -> bool {
+        self.is_key_open
     }
 
     /// The bytes of the cache that the pages take.
@@ -163,6 +171,7 @@ impl Following {
         if self.state == RowState::Read {
             return;
         }
+        self.is_key_open = self.state == RowState::Skipped;
         if self.runner_up.is_none() {
             let source = &mut self.sources[self.now];
             source.beside.streak.advance();

@@ -124,6 +124,7 @@ impl RangeRows {
         let table = TableHandle::new(handle.clone(), table.clone());
         let part = |bounds| {
             let session = session(&core.env.cache, Reason::Scan, own.admit());
+            let session = session.with_reads_in_poll(core.env.options.reads_in_poll);
             Self::new(session, &table, *wanted, pin.clone(), bounds)
         };
         let mut split = Vec::with_capacity(points.len() + 1);
