@@ -44,9 +44,10 @@ impl Job for CompactJob {
         let troubles = &core.background.troubles;
         let now = core.env.machine.clock.now();
         match compact_once(&core, |table| !troubles.compaction_must_wait(table, now)) {
-            Ok(true) => Polled::Worked,
-            Ok(false) if has_lost_readers(&core) => Polled::Worked,
-            Ok(false) => {
+            Ok(Compacted::Something) => Polled::Worked,
+            Ok(Compacted::Nothing) if has_lost_readers(&core) => Polled::Worked,
+            Ok(Compacted::ChosenElsewhere) => Polled::Idle,
+            Ok(Compacted::Nothing) => {
                 let view = core.views.newest();
                 let exists = |table| view.files.tables.contains_key(&table);
                 if let Some(time) = troubles.next_compaction(exists, now) {
@@ -74,19 +75,28 @@ fn has_lost_readers(core: &Core) -> bool {
     watched.is_some_and(|oldest| core.views.oldest_seen() != oldest)
 }
 
+/// What a thread has done.
+enum Compacted {
+    Something,
+    /// There is nothing to compact, or the database is closing.
+    Nothing,
+    /// Another thread chooses, which wakes the jobs when it has chosen.
+    ChosenElsewhere,
+}
+
 /// Does the compaction with the highest score among the tables that `may` be compacted, and of those that do not meet the
-/// compactions under way. False if there is none, or if the database is closing. An error comes with the table whose files
-/// could not be compacted.
-fn compact_once(core: &Arc<Core>, may: impl Fn(TableId) -> bool) -> Result<bool, (Arc<TableInfo>, Error)> {
+/// compactions under way. An error comes with the table whose files could not be compacted.
+fn compact_once(core: &Arc<Core>, may: impl Fn(TableId) -> bool) -> Result<Compacted, (Arc<TableInfo>, Error)> {
     let (view, table, pick, claimed) = match choose(core, &may)? {
-        Choice::Nothing => return Ok(false),
+        Choice::Nothing => return Ok(Compacted::Nothing),
+        Choice::Elsewhere => return Ok(Compacted::ChosenElsewhere),
         Choice::Cut => {
             core.background.tell_progress();
-            return Ok(true);
+            return Ok(Compacted::Something);
         }
         Choice::Pick { view, table, pick, claimed } => (view, table, pick, claimed),
     };
-    let Some(table) = view.files.tables.get(&table) else { return Ok(true) };
+    let Some(table) = view.files.tables.get(&table) else { return Ok(Compacted::Something) };
     // There may be more to do beside it.
     core.background.wake_compact();
     let outcome = execute::execute(core, table, &pick, &mut |_, _| true);
@@ -97,12 +107,14 @@ fn compact_once(core: &Arc<Core>, may: impl Fn(TableId) -> bool) -> Result<bool,
     }
     core.background.wake_compact();
     core.background.tell_progress();
-    Ok(is_done)
+    Ok(if is_done { Compacted::Something } else { Compacted::Nothing })
 }
 
 /// What a thread does next.
 enum Choice<'c> {
     Nothing,
+    /// Another thread chooses.
+    Elsewhere,
     /// Files were cut, and the next thing is to choose again.
     Cut,
     /// A pick for the files that the table has in `view`, with the claim to what it changes.
@@ -118,7 +130,7 @@ enum Choice<'c> {
 /// that chooses wakes the jobs when it has chosen.
 fn choose<'c>(core: &'c Arc<Core>, may: &impl Fn(TableId) -> bool) -> Result<Choice<'c>, (Arc<TableInfo>, Error)> {
     let picks = &core.writes.picks;
-    let Some(_choosing) = picks.try_choose() else { return Ok(Choice::Nothing) };
+    let Some(_choosing) = picks.try_choose() else { return Ok(Choice::Elsewhere) };
     let boundaries = core.views.boundaries();
     let oldest = boundaries[0];
     let mut tables = picks.take(oldest).into_iter();
@@ -171,20 +183,25 @@ fn choose<'c>(core: &'c Arc<Core>, may: &impl Fn(TableId) -> bool) -> Result<Cho
 ///
 /// Why writes are refused; why a compaction failed.
 pub fn compact_due(core: &Arc<Core>) -> Result<()> {
-    loop {
+    let next = || {
         core.check_writable()?;
-        let outcome = {
-            let _levels = core.writes.levels.own();
-            compact_once(core, |_| true)
-        };
-        match outcome {
-            Ok(true) | Err((_, Error::NoSuchTable(_))) => {}
-            Ok(false) => break,
-            Err((_, error)) => return Err(error),
+        let _levels = core.writes.levels.own();
+        match compact_once(core, |_| true) {
+            Ok(Compacted::Something) | Err((_, Error::NoSuchTable(_))) => Ok(true),
+            Ok(Compacted::Nothing | Compacted::ChosenElsewhere) => Ok(false),
+            Err((_, error)) => Err(error),
         }
-    }
+    };
+    let outcome = loop {
+        match next() {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    // The jobs do nothing while this thread has the lock, also if they are woken.
     core.background.wake_compact();
-    Ok(())
+    outcome
 }
 
 /// Merges everything a table has into its deepest level, unless `limit` ends it before. `progress` receives the bytes that
@@ -207,7 +224,7 @@ pub fn compact_table(
     };
     core.background.wake_compact();
     core.background.tell_progress();
-    if outcome.is_ok() {
+    if matches!(outcome, Ok(true)) {
         core.background.troubles.compaction_succeeded(table);
     }
     match outcome {

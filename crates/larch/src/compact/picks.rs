@@ -117,9 +117,13 @@ impl Picks {
         tables.into_iter().collect()
     }
 
-    /// Leaves tables for the next time.
+    /// Leaves tables for the next time. What was picked for them before is forgotten: their files may be others by then.
     pub fn put_off(&self, tables: impl IntoIterator<Item = TableId>) {
-        self.state.lock().changed.extend(tables);
+        let mut state = self.state.lock();
+        for table in tables {
+            state.picked.remove(&table);
+            state.changed.insert(table);
+        }
     }
 
     /// Notes what was picked for a table, and whether to examine it again when the oldest reader is gone.
