@@ -155,6 +155,7 @@ fn meta(input: &mut Input<'_>) -> Meta {
         user_bytes: input.number(),
         groups: Vec::new(),
         has_origin: false,
+        has_samples: false,
         unknown: Default::default(),
     }
 }

@@ -112,6 +112,7 @@ fn built(input: &mut Input<'_>) -> Meta {
         value_bytes: input.number(),
         user_bytes: input.number(),
         has_origin: input.byte() % 2 == 0,
+        has_samples: input.byte() % 2 == 0,
         unknown: Unknown { features: u32::from(input.byte()) << 8, extension: extension(input) },
     }
 }
