@@ -553,7 +553,8 @@ impl DataPageBuilder {
             + (self.value_bytes + value_bytes)
     }
 
-    /// Length of a page without prefix, whose records take so many bytes and their offsets `offset_bytes` each.
+    /// Length in bytes of a page with `rows` rows and no prefix. The records take `records` bytes, and each offset takes
+    /// `offset_bytes`.
     fn page_bytes(rows: usize, records: usize, offset_bytes: usize) -> usize {
         HEADS_AT + rows * 4 + (rows + 1) * offset_bytes + records
     }

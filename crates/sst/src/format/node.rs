@@ -50,7 +50,7 @@ const WIDE: u8 = 1 << 2;
 const BY_ROW: u8 = 1 << 3;
 const SAMPLED: u8 = 1 << 4;
 
-/// A node has samples if it has so many separators. Fewer heads lie in a few lines.
+/// A node with at least this many separators has samples. The heads of a smaller node take a few lines of memory anyway.
 const MIN_SAMPLED: usize = 4 * key::BLOCK;
 
 /// What lies in a file up to and including some page, or in a tree or range of it.

@@ -204,7 +204,7 @@ impl Following {
         }
     }
 
-    /// Which of two sources comes to its row first.
+    /// The order of the next rows of sources `a` and `b` in the direction of the range: `Less` if that of `a` comes first.
     #[inline]
     fn order(&self, a: usize, b: usize) -> Ordering {
         let (a, b) = (&self.sources[a], &self.sources[b]);

@@ -99,7 +99,8 @@ fn rows_that_follow_in_the_pages_of_several_files_are_those_of_a_model() {
     check_followed(interleaved, 3);
 }
 
-/// Takes the rows of what `write` has written, in all forms and from both ends. At least one in so many is followed.
+/// Reads what `write` has written, in all forms and from both ends, and compares each row with the model. Of the rows that are
+/// lent, at least one in `one_in` must come from a streak.
 fn check_followed(write: fn(&mut StdRng, &Database, &Table) -> Vec<(Snapshot, Model)>, one_in: u64) {
     let mut total = Borrowed::default();
     for seed in 0..8 {
