@@ -21,6 +21,7 @@ const SHUTTLE: Library = Library {
         "--package larch-db --lib wal::sync::schedules",
         "--package larch-db --lib memtable::skip_list::schedules",
         "--package larch-db --lib visible::schedules",
+        "--package larch-db --lib levels_lock::schedules",
     ],
 };
 
