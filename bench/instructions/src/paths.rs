@@ -5,6 +5,7 @@ use kit::callgrind::counted_region;
 use larch::{Database, LevelOptions, Range, Table, TableOptions};
 use os::Machine;
 use std::hint::black_box;
+use std::ops::ControlFlow;
 
 /// Rows of a table in one file.
 const ROWS: u64 = 100_000;
@@ -32,7 +33,7 @@ pub struct Path {
 }
 
 /// Every path, in the order in which they run.
-pub const ALL: [Path; 17] = [
+pub const ALL: [Path; 19] = [
     Path { name: "get", operations: PROBES, run: |tables| get(&tables.one, ROWS, 0), repeats: true },
     Path {
         name: "get, four files",
@@ -45,6 +46,13 @@ pub const ALL: [Path; 17] = [
     Path { name: "full scan, a row", operations: ROWS, run: |tables| scan(&tables.one), repeats: true },
     Path { name: "scan of 50 rows, lent", operations: PROBES, run: short_scans_lent, repeats: true },
     Path { name: "full scan, lent, a row", operations: ROWS, run: |tables| scan_lent(&tables.one), repeats: true },
+    Path { name: "scan of 50 rows, handed over", operations: PROBES, run: short_scans_handed_over, repeats: true },
+    Path {
+        name: "full scan, handed over, a row",
+        operations: ROWS,
+        run: |tables| handed_over(tables.one.iter()),
+        repeats: true,
+    },
     // After the other reads of this table: filters are asked where look-ups found nothing.
     Path { name: "get, absent", operations: PROBES, run: |tables| get(&tables.one, ROWS, 1), repeats: true },
     Path {
@@ -225,6 +233,25 @@ fn lent(mut rows: Range) -> Result<u64> {
         bytes += black_box(row.key()).len() as u64;
         bytes += row.inline_value().map_or(0, |value| black_box(value).len() as u64);
     }
+    Ok(bytes)
+}
+
+fn short_scans_handed_over(tables: &Tables) -> Result<u64> {
+    let mut bytes = 0;
+    for i in 0..PROBES {
+        bytes += handed_over(tables.one.range(key(scattered(i, ROWS))..).limit(SHORT_ROWS))?;
+    }
+    Ok(bytes)
+}
+
+fn handed_over(mut rows: Range) -> Result<u64> {
+    let mut bytes = 0;
+    let end = rows.for_each_row(|row| {
+        bytes += black_box(row.key()).len() as u64;
+        bytes += row.inline_value().map_or(0, |value| black_box(value).len() as u64);
+        ControlFlow::<()>::Continue(())
+    })?;
+    assert!(end.is_continue(), "nothing breaks it");
     Ok(bytes)
 }
 

@@ -41,7 +41,7 @@ pub use readahead::Readahead;
 pub use row::{Row, RowPlace};
 pub use sst::Sst;
 pub use stored_value::{LoadedValue, StoredValue};
-pub use streak::{Streak, StreakRow, StreakStart};
+pub use streak::{RunEnd, Streak, StreakRow, StreakStart};
 pub use tree::{PartCursor, Seek, TreeCursor};
 pub(crate) use whole::{Whole, WholeTree};
 

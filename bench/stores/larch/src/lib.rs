@@ -22,6 +22,7 @@ use larch::{
 };
 use std::fs;
 use std::io::ErrorKind;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// `larch:DIR`.
@@ -401,16 +402,17 @@ impl KeyValue for Pairs<'_> {
 
     fn scan(&mut self, start: &[u8], rows: u64, mut each: impl FnMut(&[u8], &[u8]) -> bool) -> Result<(), Failure> {
         let mut range = self.table.range(start..).limit(rows);
-        while let Some(row) = range.next_row().map_err(broken)? {
+        let end = range.for_each_row(|row| {
             let wants_more = match row.inline_value() {
                 Some(value) => each(row.key(), value),
-                None => each(row.key(), &row.value().map_err(broken)?),
+                None => match row.value() {
+                    Ok(value) => each(row.key(), &value),
+                    Err(error) => return ControlFlow::Break(Err(broken(error))),
+                },
             };
-            if !wants_more {
-                break;
-            }
-        }
-        Ok(())
+            if wants_more { ControlFlow::Continue(()) } else { ControlFlow::Break(Ok(())) }
+        });
+        end.map_err(broken)?.break_value().unwrap_or(Ok(()))
     }
 
     #[inline]

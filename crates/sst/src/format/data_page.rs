@@ -219,7 +219,7 @@ impl Layout {
     }
 
     /// Reads row `i` as [`Layout::read_row`] does, into a `key` that begins with the prefix of the page already.
-    #[inline]
+    #[inline(always)]
     pub fn read_after_prefix(&self, page: &[u8], i: usize, key: &mut Vec<u8>) -> RowRecord {
         let (suffix, record) = self.decode(page, i).expect("a validated record decodes");
         key.truncate(self.prefix_bytes);

@@ -10,7 +10,7 @@ use crate::format::PageRows;
 use crate::format::data_page::Layout;
 use crate::row::{RowKind, Version};
 use pages::PageRef;
-use std::ops::{Bound, Range};
+use std::ops::{Bound, ControlFlow, Range};
 
 /// The rest of a page's rows, in one direction, as of one version. Holds the page.
 #[derive(Debug)]
@@ -52,6 +52,15 @@ pub enum StreakRow {
     Unseen,
     /// Its value, or its visible version, lies in another page. The streak does not go beyond it.
     Elsewhere,
+}
+
+/// Where a [run](Streak::run) of rows ended.
+#[derive(Debug)]
+pub enum RunEnd<B> {
+    /// With a row that was taken. The streak has not gone past it.
+    Given(B),
+    /// Before this row, which was read; `None` if no row is left.
+    Before(Option<StreakRow>),
 }
 
 impl Streak {
@@ -169,19 +178,48 @@ impl Streak {
     /// page says about it. `None` if no row is left.
     #[inline]
     pub fn read(&mut self) -> Option<StreakRow> {
-        let i = self.row()?;
+        self.row().map(|i| self.read_at(i))
+    }
+
+    /// Reads the row at place `i` of the page. It is part of its callers, because a scan spends most of its time here.
+    #[inline(always)]
+    fn read_at(&mut self, i: usize) -> StreakRow {
         let record = self.layout.read_after_prefix(&self.page, i, &mut self.key);
         let version = Version(record.version.0.saturating_add(self.version_offset));
         if version > self.at {
-            return Some(if record.has_history { StreakRow::Elsewhere } else { StreakRow::Unseen });
+            return if record.has_history { StreakRow::Elsewhere } else { StreakRow::Unseen };
         }
         if record.kind != RowKind::Put || self.erased.is_some_and(|erased| version < erased) {
-            return Some(StreakRow::Gone);
+            return StreakRow::Gone;
         }
         if record.outside {
-            return Some(StreakRow::Elsewhere);
+            return StreakRow::Elsewhere;
         }
-        Some(StreakRow::Shown(record.value_at as u32, (record.value_at + record.value_bytes) as u32))
+        StreakRow::Shown(record.value_at as u32, (record.value_at + record.value_bytes) as u32)
+    }
+
+    /// Hands the next row, which was read and whose value lies at `value`, to `take`, and then the rows after it, up to one
+    /// that is not shown or of whose key `comes_first` is false. `take` gets the key, the page, the place of the row in it
+    /// and the place of its value.
+    #[inline]
+    pub fn run<B>(
+        &mut self,
+        mut value: (u32, u32),
+        comes_first: impl Fn(&[u8]) -> bool,
+        mut take: impl FnMut(&[u8], &PageRef, usize, Range<usize>) -> ControlFlow<B>,
+    ) -> RunEnd<B> {
+        while let Some(i) = self.row() {
+            if let ControlFlow::Break(end) = take(&self.key, &self.page, i, value.0 as usize..value.1 as usize) {
+                return RunEnd::Given(end);
+            }
+            self.advance();
+            let next = self.row().map(|i| self.read_at(i));
+            match next {
+                Some(StreakRow::Shown(start, end)) if comes_first(&self.key) => value = (start, end),
+                other => return RunEnd::Before(other),
+            }
+        }
+        RunEnd::Before(None)
     }
 
     /// Goes past the row that comes next.

@@ -15,9 +15,9 @@
 
 use super::super::merge::SourceStreak;
 use pages::PageRef;
-use sst::{Direction, StreakRow};
+use sst::{Direction, RunEnd, StreakRow};
 use std::cmp::Ordering;
-use std::ops::{Bound, Range};
+use std::ops::{Bound, ControlFlow, Range};
 
 /// The next rows at one end of a range.
 pub(super) struct Following {
@@ -140,6 +140,40 @@ impl Following {
         self.state = RowState::Done;
     }
 
+    /// Hands the row to which [`Following::next`] went to `take`, and then the rows of its page that come before the nearest row
+    /// of the other sources, and are shown. Each is given before `take` gets it. What `take` broke with, if it did.
+    #[inline]
+    pub fn run<B>(&mut self, mut take: impl FnMut(FollowedRow<'_>) -> ControlFlow<B>) -> Option<B> {
+        // Also if `take` panics, the row is given.
+        self.state = RowState::Done;
+        let Self { sources, direction, prefix_bytes, now, runner_up, given, .. } = self;
+        let nearest = runner_up.map(|other| sources[other].head);
+        let Source { beside: SourceStreak { streak, .. }, row, head } = &mut sources[*now];
+        let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
+        // Whether no other source has the key is not known of equal heads.
+        let comes_first = |head: u64| nearest.is_none_or(|nearest| head < nearest);
+        let goes_on = |key: &[u8]| nearest.is_none() || comes_first(head_towards(*direction, key, *prefix_bytes));
+        let mut give = |key: &[u8], page: &PageRef, row: usize, value: Range<usize>| {
+            *given = Some((*now, row));
+            take(FollowedRow { key, page, value })
+        };
+        if !comes_first(*head) {
+            let row = streak.row().expect("the row was read");
+            return give(streak.key(), streak.page(), row, start as usize..end as usize).break_value();
+        }
+        match streak.run((start, end), goes_on, give) {
+            RunEnd::Given(end) => Some(end),
+            RunEnd::Before(next) => {
+                (self.state, self.is_key_open) = (RowState::Read, false);
+                self.arrive(self.now, next);
+                if self.runner_up.is_some() {
+                    self.choose();
+                }
+                None
+            }
+        }
+    }
+
     /// Lets `near`, the bound of this end, close in on the row given last.
     pub fn close_in(&self, near: &mut Bound<Vec<u8>>) {
         let Some((source, row)) = self.given else { return };
@@ -154,14 +188,20 @@ impl Following {
     /// Reads the row at which `source` stands.
     #[inline]
     fn read(&mut self, source: usize) {
+        let row = self.sources[source].beside.streak.read();
+        self.arrive(source, row);
+    }
+
+    /// `source` stands at `next`, which was read.
+    #[inline]
+    fn arrive(&mut self, source: usize, next: Option<StreakRow>) {
         let is_alone = self.sources.len() == 1;
         let Source { beside: SourceStreak { streak, .. }, row, head } = &mut self.sources[source];
-        *row = streak.read();
+        *row = next;
         if row.is_none() {
             self.is_over |= !streak.is_cut();
         } else if !is_alone {
-            let bytes = head_of(streak.key(), self.prefix_bytes);
-            *head = if self.direction == Direction::Forward { bytes } else { !bytes };
+            *head = head_towards(self.direction, streak.key(), self.prefix_bytes);
         }
     }
 
@@ -235,6 +275,14 @@ pub(super) struct FollowedRow<'r> {
     pub key: &'r [u8],
     pub page: &'r PageRef,
     pub value: Range<usize>,
+}
+
+/// The [head](head_of) of `key`, or what is left of it to the greatest number where a range goes back, so that a lesser number
+/// comes first in the direction.
+#[inline]
+fn head_towards(direction: Direction, key: &[u8], prefix_bytes: usize) -> u64 {
+    let head = head_of(key, prefix_bytes);
+    if direction == Direction::Forward { head } else { !head }
 }
 
 /// The eight bytes of `key` after the first `prefix_bytes`, which it has, as a number; zeros where it ends. Of two keys with

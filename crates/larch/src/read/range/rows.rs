@@ -28,7 +28,7 @@ use sst::precharge::{ReadPlan, is_empty};
 use sst::{Direction, Limits, Readahead, StoredValue};
 use std::cell::{Cell, OnceCell};
 use std::fmt;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::task::{Context, Poll, ready};
 
 /// The rows of a key range.
@@ -164,6 +164,46 @@ impl RangeRows {
             return Ok(Some(self.followed()));
         }
         self.next_found(direction)
+    }
+
+    /// Hands the rows to `each`, until it breaks. A row is given before `each` gets it. It waits for pages.
+    #[inline]
+    pub fn for_each<B>(
+        &mut self,
+        direction: Direction,
+        mut each: impl FnMut(RowRef<'_>) -> ControlFlow<B>,
+    ) -> Result<ControlFlow<B>> {
+        loop {
+            let broken = if self.reach_followed(direction) {
+                self.run_followed(&mut each)
+            } else {
+                let Some(row) = self.next_found(direction)? else { return Ok(ControlFlow::Continue(())) };
+                each(row).break_value()
+            };
+            if let Some(end) = broken {
+                return Ok(ControlFlow::Break(end));
+            }
+        }
+    }
+
+    /// Hands the row that was reached without merging to `each`, and the rows of its page that follow, up to the limit, and
+    /// while there is no newer view. What `each` broke with, if it did.
+    #[inline]
+    fn run_followed<B>(&mut self, each: &mut impl FnMut(RowRef<'_>) -> ControlFlow<B>) -> Option<B> {
+        let Self { loader, following, limit, ended, .. } = self;
+        let (following, views) = (following.as_mut().expect("the row was reached"), &loader.handle.core().views);
+        let generation = following.generation();
+        let broken = following.run(|FollowedRow { key, page, value }| {
+            limit.count();
+            *ended = limit.rows() == 0;
+            let row = RowRef { loader, beside_main: &[], key, spot: Spot::InPage(page, value) };
+            if let ControlFlow::Break(end) = each(row) {
+                return ControlFlow::Break(Some(end));
+            }
+            let goes_on = !*ended && loader.failed.get().is_none() && views.generation() == generation;
+            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(None) }
+        });
+        broken.flatten()
     }
 
     /// As [`RangeRows::next`], where no row can be followed.

@@ -1,7 +1,7 @@
 //! Rows that a range takes from their pages without merging are the rows of its version, whatever lies in other sources, from
 //! whichever end they are taken, and whatever happens between two of them.
 
-use super::forms::{Borrowed, Held, next, open_held};
+use super::forms::{Borrowed, Held, next, open_held, together};
 use super::*;
 use crate::bounds;
 use crate::read::Tried;
@@ -149,18 +149,27 @@ fn check_followed(write: fn(&mut StdRng, &Database, &Table) -> Vec<(Snapshot, Mo
                         }
                         _ => {}
                     }
-                    let row = next(rng, &mut rows, direction, &mut borrowed, &while_pending);
-                    if count == limit {
-                        assert_eq!(row, None);
+                    let given = if rng.random_range(0..10) == 0 {
+                        together(rng, &mut rows, direction, &while_pending)
+                    } else {
+                        vec![next(rng, &mut rows, direction, &mut borrowed, &while_pending)]
+                    };
+                    let mut is_over = false;
+                    for row in given {
+                        let split = match direction {
+                            Direction::Forward => expected.split_first(),
+                            Direction::Backward => expected.split_last(),
+                        };
+                        let split = split.filter(|_| count < limit);
+                        assert_eq!(row.as_ref(), split.map(|(row, _)| row), "row {count}, {direction:?}");
+                        match split {
+                            Some((_, rest)) => (expected, count) = (rest, count + 1),
+                            None => is_over = true,
+                        }
+                    }
+                    if is_over {
                         break;
                     }
-                    let split = match direction {
-                        Direction::Forward => expected.split_first(),
-                        Direction::Backward => expected.split_last(),
-                    };
-                    assert_eq!(row.as_ref(), split.map(|(row, _)| row), "row {count}, {direction:?}");
-                    let Some((_, rest)) = split else { break };
-                    (expected, count) = (rest, count + 1);
                 }
                 if groups.len() < 2 {
                     total.rows += borrowed.rows;

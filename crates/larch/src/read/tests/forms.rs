@@ -12,6 +12,7 @@ use crate::read::{Tried, Value};
 use os::sim::SimReads;
 use pages::retry_async;
 use sst::Direction;
+use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
@@ -68,6 +69,24 @@ type Next = Option<(Vec<u8>, Row)>;
 
 fn given(row: Option<(crate::Key, Parts)>) -> Next {
     row.map(|(key, parts)| (key.to_vec(), bytes(&parts)))
+}
+
+/// The next rows, up to a hundred, handed over in one call; `None` at the end if there are fewer. Now and then something happens
+/// between two of them.
+pub(super) fn together(rng: &mut StdRng, rows: &mut RangeRows, direction: Direction, happen: &dyn Fn()) -> Vec<Next> {
+    let most = rng.random_range(1..=100);
+    let mut given = Vec::new();
+    let end = rows.for_each(direction, |row| {
+        given.push(Some((row.key().to_vec(), bytes(&row.parts().expect("the disk works")))));
+        if rng.random_range(0..30) == 0 {
+            happen();
+        }
+        if given.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if end.expect("the disk works").is_continue() {
+        given.push(None);
+    }
+    given
 }
 
 /// The next row, in forms as `rng` says until one gives it. `happen` is called while a poll is pending.
