@@ -19,6 +19,7 @@ use sst::{CoverAround, Direction, RangeErase, RowKind, Version};
 
 mod allocated;
 mod arena;
+mod copied;
 mod cursor;
 mod fragments;
 mod node;
@@ -27,6 +28,7 @@ pub mod row_memory;
 pub mod set;
 mod skip_list;
 
+pub use copied::CopiedRows;
 pub use cursor::MemCursor;
 pub use row::MemRow;
 

@@ -15,7 +15,7 @@ use super::node::Node;
 use super::skip_list::{Probe, SkipList};
 use super::{MemRow, Memtable};
 use os::sync::Arc;
-use sst::Version;
+use sst::{Direction, Version};
 use std::ops::Bound;
 
 /// After skipping this many rows one by one, another search is cheaper: a key may have thousands of versions.
@@ -97,6 +97,14 @@ impl MemCursor {
                 let visible = last_visible(rows, last, self.at);
                 self.place.set(rows, visible, CursorPlace::Before);
             }
+        }
+    }
+
+    /// Goes to the next key in a direction.
+    pub fn step(&mut self, direction: Direction) {
+        match direction {
+            Direction::Forward => self.next(),
+            Direction::Backward => self.prev(),
         }
     }
 

@@ -19,10 +19,10 @@ use super::found::FoundRow;
 use super::frontier::{Frontier, Sorted};
 use super::level::LevelCursor;
 use super::view::TableView;
-use crate::memtable::MemCursor;
+use crate::memtable::{CopiedRows, MemCursor};
 use os::sync::Arc;
-use pages::{PageSource, Stop};
-use sst::{Direction, Groups, Readahead, RowKind, Seek, StoredValue, Streak, StreakStart, Version};
+use pages::{PageRef, PageSource, Stop};
+use sst::{Direction, Groups, Readahead, RowKind, Seek, StoredValue, Streak, StreakRow, StreakStart, Version};
 use std::ops::Bound;
 
 /// The merge.
@@ -35,19 +35,28 @@ pub struct Merge {
     key: Vec<u8>,
     came: Came,
     covers: MergeCovers,
-    /// The source of the row that was found last, if this is in a file.
+    /// The source of the row that was found last.
     giver: Option<usize>,
     /// Streaks are likely to have rows: they were not looked for yet, they had some when they were, or two rows in succession
     /// were found in files since.
     expects_streaks: bool,
 }
 
-/// Rows that come next and need no step, in the page of one source.
+/// Rows of one source that come next and need no step.
 #[derive(Debug)]
 pub struct SourceStreak {
     /// Its number in the merge.
     source: usize,
-    pub streak: Streak,
+    pub rows: StreakRows,
+}
+
+/// Where these rows are.
+#[derive(Debug)]
+pub enum StreakRows {
+    /// In the page in which the source stands.
+    Page(Streak),
+    /// Copied from memory.
+    Copied(CopiedRows),
 }
 
 /// How far the merge has come.
@@ -193,9 +202,9 @@ impl Merge {
                         cursor.load_ahead(reader, groups, row.place, self.at);
                     }
                 }
-                let giver = matches!(found, FoundRow::File(..)).then_some(source);
-                self.expects_streaks |= self.giver.is_some() && giver.is_some();
-                self.giver = giver;
+                let was_in_file = self.giver.is_some_and(|giver| self.sources.cursor(giver).cursor.is_level());
+                self.expects_streaks |= was_in_file && matches!(found, FoundRow::File(..));
+                self.giver = Some(source);
                 return Ok(Some(found));
             }
             self.leave();
@@ -290,50 +299,86 @@ impl Merge {
     }
 
     /// The rows before `far` that come after the row that was left and need no step: those in the pages in which the sources
-    /// stand, newest first, up to the next key of a source that stands in no page. The same range erases cover all of them. If
-    /// `is_alone`, only rows of the page of the row that was left. The merge stays where it is until [`Merge::resume`].
-    pub fn streaks(&mut self, far: Bound<&[u8]>, is_alone: bool) -> Vec<SourceStreak> {
-        let mut streaks = Vec::new();
-        if let Some(giver) = self.giver
-            && let Some(streak) = self.streak_of(giver, far)
-        {
-            let mut next_keys = Vec::new();
-            for source in 0..self.sources.len() {
-                let Some(key) = self.sources.key(source).filter(|_| source != giver) else { continue };
-                let beside = if is_alone { None } else { self.streak_of(source, far) };
-                match beside {
-                    Some(streak) => streaks.push(SourceStreak { source, streak }),
-                    None => next_keys.push(key),
-                }
-            }
-            let place = streaks.partition_point(|beside| beside.source < giver);
-            streaks.insert(place, SourceStreak { source: giver, streak });
-            for key in next_keys {
-                streaks.iter_mut().for_each(|SourceStreak { streak, .. }| streak.until(Bound::Excluded(key)));
-            }
-            streaks.retain(|SourceStreak { streak, .. }| !streak.is_empty());
-        }
+    /// stand, and copies of those in memory between them, newest source first, up to the next key of a source that stands in no
+    /// page. The same range erases cover all of them. If `is_alone`, only rows of the page of the row that was left. No more
+    /// than `most` of them will be taken. The merge stays where it is until [`Merge::resume`].
+    pub fn streaks(&mut self, far: Bound<&[u8]>, is_alone: bool, most: usize) -> Vec<SourceStreak> {
+        let streaks = self.giver.and_then(|giver| self.find_streaks(giver, far, is_alone, most)).unwrap_or_default();
         self.expects_streaks = !streaks.is_empty();
         streaks
+    }
+
+    fn find_streaks(&self, giver: usize, far: Bound<&[u8]>, is_alone: bool, most: usize) -> Option<Vec<SourceStreak>> {
+        let (mut pages, mut in_memory, mut next_keys) = (Vec::new(), Vec::new(), Vec::new());
+        for source in 0..self.sources.len() {
+            let Some(key) = self.sources.key(source) else { continue };
+            if is_alone && source != giver {
+                next_keys.push(key);
+            } else if !self.sources.cursor(source).cursor.is_level() {
+                in_memory.push(source);
+            } else if let Some(streak) = self.streak_of(source, far) {
+                pages.push((source, streak));
+            } else if source == giver {
+                return None;
+            } else {
+                next_keys.push(key);
+            }
+        }
+        for (_, streak) in &mut pages {
+            next_keys.iter().for_each(|key| streak.until(Bound::Excluded(key)));
+        }
+        pages.retain(|(_, streak)| !streak.is_empty());
+        let (_, oldest) = pages.last_mut()?;
+        let mut copies = Vec::new();
+        if !in_memory.is_empty() {
+            // They are copied up to the last row of the oldest page, which mostly is the page with the most rows.
+            oldest.limit(most);
+            let mut last = Vec::new();
+            let end = if oldest.is_cut() { Bound::Unbounded } else { oldest.last_key(&mut last) };
+            let ends = [far, self.covers.edge(), end];
+            let is_before = |key: &[u8], end: Bound<&[u8]>| comes_before(key, &end, self.direction);
+            let is_before_end = |key: &[u8]| {
+                ends.iter().all(|&end| is_before(key, end))
+                    && next_keys.iter().all(|next| is_before(key, Bound::Excluded(next)))
+            };
+            for source in in_memory {
+                let Cursor::Memory(cursor) = &self.sources.cursor(source).cursor else { continue };
+                let (start, erased) = (self.start_of(source), self.covers.over(source));
+                let rows = CopiedRows::new(cursor, start, self.direction, erased, is_before_end);
+                if !rows.is_empty() {
+                    copies.push(SourceStreak { source, rows: StreakRows::Copied(rows) });
+                }
+            }
+        }
+        // Memory is newer than all files.
+        let pages = pages.into_iter().map(|(source, streak)| SourceStreak { source, rows: StreakRows::Page(streak) });
+        Some(copies.into_iter().chain(pages).collect())
     }
 
     /// The rows of a source before `far` that need no step, from its next row on; `None` if this row needs one.
     fn streak_of(&self, source: usize, far: Bound<&[u8]>) -> Option<Streak> {
         let Cursor::Level(cursor) = &self.sources.cursor(source).cursor else { return None };
-        let start = if self.sources.is_moving(source) { StreakStart::After } else { StreakStart::At };
-        let mut streak = cursor.streak(start, self.direction, (self.at, self.covers.over(source)))?;
+        let mut streak = cursor.streak(self.start_of(source), self.direction, (self.at, self.covers.over(source)))?;
         streak.until(self.covers.edge());
         streak.until(far);
         Some(streak)
+    }
+
+    /// Where the next row of a source is.
+    fn start_of(&self, source: usize) -> StreakStart {
+        if self.sources.is_moving(source) { StreakStart::After } else { StreakStart::At }
     }
 
     /// Goes on after the rows that were taken from `streaks`, which began here. If `is_key_open`, the row taken last says nothing
     /// about its key, which another source may show.
     pub fn resume<'s>(&mut self, streaks: impl IntoIterator<Item = &'s SourceStreak>, is_key_open: bool) {
         let mut last: Option<usize> = None;
-        for SourceStreak { source, streak } in streaks.into_iter().filter(|beside| beside.streak.has_advanced()) {
-            let Cursor::Level(cursor) = &mut self.sources.cursor_mut(*source).cursor else { continue };
-            cursor.resume(streak);
+        for SourceStreak { source, rows } in streaks.into_iter().filter(|beside| beside.rows.has_advanced()) {
+            match (&mut self.sources.cursor_mut(*source).cursor, rows) {
+                (Cursor::Level(cursor), StreakRows::Page(streak)) => cursor.resume(streak),
+                (Cursor::Memory(cursor), StreakRows::Copied(rows)) => rows.resume(cursor),
+                _ => unreachable!("a source gives rows of one kind"),
+            }
             self.sources.send(*source, NextMove::Step);
             let key = |source: usize| self.sources.key(source);
             let is_after = last.is_none_or(|last| match self.direction {
@@ -364,6 +409,92 @@ fn after(edge: &Bound<Vec<u8>>) -> Start<'_> {
     }
 }
 
+impl StreakRows {
+    /// Which way they go.
+    pub fn direction(&self) -> Direction {
+        match self {
+            Self::Page(streak) => streak.direction(),
+            Self::Copied(rows) => rows.direction(),
+        }
+    }
+
+    /// What all their keys begin with.
+    pub fn prefix(&self) -> &[u8] {
+        match self {
+            Self::Page(streak) => streak.prefix(),
+            Self::Copied(rows) => rows.prefix(),
+        }
+    }
+
+    /// Whether the source has no row after the last one that the range could come to. Otherwise it may have more.
+    #[inline]
+    pub fn is_cut(&self) -> bool {
+        match self {
+            Self::Page(streak) => streak.is_cut(),
+            Self::Copied(rows) => rows.is_cut(),
+        }
+    }
+
+    /// The page that they pin.
+    pub fn page(&self) -> Option<&PageRef> {
+        match self {
+            Self::Page(streak) => Some(streak.page()),
+            Self::Copied(_) => None,
+        }
+    }
+
+    /// The place of the row that comes next, if there is one.
+    #[inline]
+    pub fn row(&self) -> Option<usize> {
+        match self {
+            Self::Page(streak) => streak.row(),
+            Self::Copied(rows) => rows.row(),
+        }
+    }
+
+    /// What the source says about the row that comes next, which is read; `None` if no row is left.
+    #[inline]
+    pub fn read(&mut self) -> Option<StreakRow> {
+        match self {
+            Self::Page(streak) => streak.read(),
+            Self::Copied(rows) => rows.read(),
+        }
+    }
+
+    /// The key that was read last.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        match self {
+            Self::Page(streak) => streak.key(),
+            Self::Copied(rows) => rows.key(),
+        }
+    }
+
+    /// Replaces `key` with the key of a row.
+    pub fn read_key(&self, row: usize, key: &mut Vec<u8>) {
+        match self {
+            Self::Page(streak) => streak.read_key(row, key),
+            Self::Copied(rows) => rows.read_key(row, key),
+        }
+    }
+
+    /// Goes past the row that comes next.
+    #[inline]
+    pub fn advance(&mut self) {
+        match self {
+            Self::Page(streak) => streak.advance(),
+            Self::Copied(rows) => rows.advance(),
+        }
+    }
+
+    fn has_advanced(&self) -> bool {
+        match self {
+            Self::Page(streak) => streak.has_advanced(),
+            Self::Copied(rows) => rows.has_advanced(),
+        }
+    }
+}
+
 impl Sorted for MergeSource {
     #[inline]
     fn key(&self) -> Option<&[u8]> {
@@ -372,6 +503,10 @@ impl Sorted for MergeSource {
 }
 
 impl Cursor {
+    fn is_level(&self) -> bool {
+        matches!(self, Self::Level(..))
+    }
+
     fn key(&self) -> Option<&[u8]> {
         match self {
             Self::Memory(cursor) => cursor.key(),
@@ -409,12 +544,8 @@ impl Cursor {
 
     fn step<S: PageSource + ?Sized>(&mut self, reader: &S, direction: Direction) -> Result<bool, Stop> {
         match (self, direction) {
-            (Self::Memory(cursor), Direction::Forward) => {
-                cursor.next();
-                Ok(cursor.key().is_some())
-            }
-            (Self::Memory(cursor), Direction::Backward) => {
-                cursor.prev();
+            (Self::Memory(cursor), _) => {
+                cursor.step(direction);
                 Ok(cursor.key().is_some())
             }
             (Self::Level(cursor), Direction::Forward) => cursor.next(reader),

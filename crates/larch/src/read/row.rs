@@ -53,6 +53,8 @@ pub(crate) enum Spot<'r> {
     Found(FoundRow),
     /// Its value lies at this place of a page, which is the page of the row before it.
     InPage(&'r PageRef, Range<usize>),
+    /// This is the value of a row in memory, copied.
+    Copied(&'r [u8]),
 }
 
 /// A row of a [`Range`](super::Range), borrowed until the next row is asked for. Parts that lie outside their pages are
@@ -87,6 +89,7 @@ impl RowRef<'_> {
     pub fn part_len(&self, i: usize) -> u64 {
         match &self.spot {
             Spot::InPage(..) => self.in_page(i).1.len() as u64,
+            Spot::Copied(value) => self.loader.wanted.place(i, value).len() as u64,
             Spot::Found(FoundRow::Memory(row)) => self.loader.wanted.place(i, row.value()).len() as u64,
             Spot::Found(FoundRow::File(row, _)) => self.stored(i, row).len(),
         }
@@ -104,6 +107,7 @@ impl RowRef<'_> {
                 let (page, place) = self.in_page(i);
                 Some(&page[place])
             }
+            Spot::Copied(value) => Some(&value[self.loader.wanted.place(i, value)]),
             Spot::Found(FoundRow::Memory(row)) => Some(&row.value()[self.loader.wanted.place(i, row.value())]),
             Spot::Found(FoundRow::File(row, _)) => self.stored(i, row).inline(),
         }
@@ -174,7 +178,7 @@ impl RowRef<'_> {
     /// Whether the row is in a memtable.
     #[inline]
     pub(crate) fn is_in_memtable(&self) -> bool {
-        matches!(self.spot, Spot::Found(FoundRow::Memory(_)))
+        matches!(self.spot, Spot::Found(FoundRow::Memory(_)) | Spot::Copied(_))
     }
 
     /// Whether a part that was asked for lies outside its page.
@@ -184,7 +188,7 @@ impl RowRef<'_> {
             Spot::Found(FoundRow::File(row, _)) => {
                 (0..self.part_count()).any(|i| self.stored(i, row).inline().is_none())
             }
-            Spot::Found(FoundRow::Memory(_)) | Spot::InPage(..) => false,
+            Spot::Found(FoundRow::Memory(_)) | Spot::InPage(..) | Spot::Copied(_) => false,
         }
     }
 
@@ -199,7 +203,7 @@ impl RowRef<'_> {
         assert_eq!(self.loader.wanted.group(i), 0, "rows with parts in other pages are not followed");
         match &self.spot {
             Spot::InPage(page, place) => (page, place.clone()),
-            Spot::Found(_) => unreachable!("the caller has looked"),
+            Spot::Found(_) | Spot::Copied(_) => unreachable!("the caller has looked"),
         }
     }
 
@@ -213,6 +217,7 @@ impl RowRef<'_> {
                 let (page, place) = self.in_page(i);
                 Ok(Value::from_page(cache, page, place))
             }
+            Spot::Copied(value) => Ok(Value::copied(&value[wanted.place(i, value)])),
             Spot::Found(FoundRow::Memory(row)) => Ok(Value::from_memory(row, wanted.place(i, row.value()))),
             Spot::Found(FoundRow::File(row, file)) => {
                 Ok(Value::from_file(cache, self.stored(i, row).load(session, &file.sst.file)?))
@@ -232,6 +237,9 @@ impl RowRef<'_> {
                 let (page, place) = self.in_page(i);
                 Value::from_page(session.cache(), page, place)
             }))),
+            Spot::Copied(value) => {
+                Ok(Parts::of((0..wanted.len()).map(|i| Value::copied(&value[wanted.place(i, value)]))))
+            }
         }
     }
 }

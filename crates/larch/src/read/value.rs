@@ -74,6 +74,11 @@ impl Value {
         }
     }
 
+    /// A copy of `bytes`.
+    pub(crate) fn copied(bytes: &[u8]) -> Self {
+        Self::short(bytes).unwrap_or_else(|| Self::owned(bytes.into()))
+    }
+
     fn owned(bytes: Arc<[u8]>) -> Self {
         Self(ValueBytes::Owned(bytes))
     }

@@ -122,6 +122,29 @@ impl Streak {
         self.is_cut |= left_out > 0;
     }
 
+    /// Leaves out all but the next `most` rows. It has more rows after them then.
+    pub fn limit(&mut self, most: usize) {
+        let left_out = self.rows.len().saturating_sub(most);
+        if left_out > 0 {
+            match self.direction {
+                Direction::Forward => self.rows.end -= left_out,
+                Direction::Backward => self.rows.start += left_out,
+            }
+            self.began_with -= left_out;
+            self.is_cut = false;
+        }
+    }
+
+    /// The key of the last row of the streak, which is put in `key`: the end of a walk that takes all its rows.
+    pub fn last_key<'k>(&self, key: &'k mut Vec<u8>) -> Bound<&'k [u8]> {
+        let last = match self.direction {
+            Direction::Forward => self.rows.end - 1,
+            Direction::Backward => self.rows.start,
+        };
+        self.read_key(last, key);
+        Bound::Included(key)
+    }
+
     /// Whether no row is left.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -13,7 +13,8 @@
 //! *runner-up*, a row costs one comparison, and none where it is alone. Keys are compared by the eight bytes after what all
 //! keys of the pages begin with, and whole only if these are equal.
 
-use super::super::merge::SourceStreak;
+use super::super::merge::{SourceStreak, StreakRows};
+use super::super::row::Spot;
 use pages::PageRef;
 use sst::{Direction, RunEnd, StreakRow};
 use std::cmp::Ordering;
@@ -63,9 +64,9 @@ struct Source {
 impl Following {
     /// The rows of `streaks`, of which there is one at least, found in the view `generation`.
     pub fn new(streaks: Vec<SourceStreak>, generation: u64) -> Self {
-        let direction = streaks[0].streak.direction();
+        let direction = streaks[0].rows.direction();
         let shared = |bytes: usize, other: &SourceStreak| {
-            let pairs = streaks[0].streak.prefix().iter().zip(other.streak.prefix());
+            let pairs = streaks[0].rows.prefix().iter().zip(other.rows.prefix());
             pairs.take_while(|(a, b)| a == b).count().min(bytes)
         };
         let prefix_bytes = streaks[1..].iter().fold(usize::MAX, shared);
@@ -99,7 +100,7 @@ impl Following {
 
     /// The bytes of the cache that the pages take.
     pub fn pinned_bytes(&self) -> u64 {
-        self.streaks().map(|beside| beside.streak.page().cost_bytes()).sum()
+        self.streaks().filter_map(|beside| beside.rows.page()).map(PageRef::cost_bytes).sum()
     }
 
     /// Notes the generation of the newest view; true if it has changed.
@@ -130,13 +131,17 @@ impl Following {
     pub fn row(&self) -> FollowedRow<'_> {
         let Source { row, beside, .. } = &self.sources[self.now];
         let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
-        FollowedRow { key: beside.streak.key(), page: beside.streak.page(), value: start as usize..end as usize }
+        let spot = match &beside.rows {
+            StreakRows::Page(streak) => Spot::InPage(streak.page(), start as usize..end as usize),
+            StreakRows::Copied(rows) => Spot::Copied(rows.value(start, end)),
+        };
+        FollowedRow { key: beside.rows.key(), spot }
     }
 
     /// The row that came next was given.
     #[inline]
     pub fn give(&mut self) {
-        self.given = self.sources[self.now].beside.streak.row().map(|row| (self.now, row));
+        self.given = self.sources[self.now].beside.rows.row().map(|row| (self.now, row));
         self.state = RowState::Done;
     }
 
@@ -148,19 +153,22 @@ impl Following {
         self.state = RowState::Done;
         let Self { sources, direction, prefix_bytes, now, runner_up, given, .. } = self;
         let nearest = runner_up.map(|other| sources[other].head);
-        let Source { beside: SourceStreak { streak, .. }, row, head } = &mut sources[*now];
+        let Source { beside, row, head } = &mut sources[*now];
         let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
         // Whether no other source has the key is not known of equal heads.
         let comes_first = |head: u64| nearest.is_none_or(|nearest| head < nearest);
-        let goes_on = |key: &[u8]| nearest.is_none() || comes_first(head_towards(*direction, key, *prefix_bytes));
-        let mut give = |key: &[u8], page: &PageRef, row: usize, value: Range<usize>| {
-            *given = Some((*now, row));
-            take(FollowedRow { key, page, value })
+        let streak = match &mut beside.rows {
+            StreakRows::Page(streak) if comes_first(*head) => streak,
+            rows => {
+                *given = rows.row().map(|row| (*now, row));
+                return take(self.row()).break_value();
+            }
         };
-        if !comes_first(*head) {
-            let row = streak.row().expect("the row was read");
-            return give(streak.key(), streak.page(), row, start as usize..end as usize).break_value();
-        }
+        let goes_on = |key: &[u8]| nearest.is_none() || comes_first(head_towards(*direction, key, *prefix_bytes));
+        let give = |key: &[u8], page: &PageRef, row: usize, value: Range<usize>| {
+            *given = Some((*now, row));
+            take(FollowedRow { key, spot: Spot::InPage(page, value) })
+        };
         match streak.run((start, end), goes_on, give) {
             RunEnd::Given(end) => Some(end),
             RunEnd::Before(next) => {
@@ -181,14 +189,14 @@ impl Following {
             Bound::Excluded(key) | Bound::Included(key) => key,
             Bound::Unbounded => Vec::new(),
         };
-        self.sources[source].beside.streak.read_key(row, &mut key);
+        self.sources[source].beside.rows.read_key(row, &mut key);
         *near = Bound::Excluded(key);
     }
 
     /// Reads the row at which `source` stands.
     #[inline]
     fn read(&mut self, source: usize) {
-        let row = self.sources[source].beside.streak.read();
+        let row = self.sources[source].beside.rows.read();
         self.arrive(source, row);
     }
 
@@ -196,12 +204,12 @@ impl Following {
     #[inline]
     fn arrive(&mut self, source: usize, next: Option<StreakRow>) {
         let is_alone = self.sources.len() == 1;
-        let Source { beside: SourceStreak { streak, .. }, row, head } = &mut self.sources[source];
+        let Source { beside: SourceStreak { rows, .. }, row, head } = &mut self.sources[source];
         *row = next;
         if row.is_none() {
-            self.is_over |= !streak.is_cut();
+            self.is_over |= !rows.is_cut();
         } else if !is_alone {
-            *head = head_towards(self.direction, streak.key(), self.prefix_bytes);
+            *head = head_towards(self.direction, rows.key(), self.prefix_bytes);
         }
     }
 
@@ -214,8 +222,8 @@ impl Following {
         self.is_key_open = self.state == RowState::Skipped;
         if self.runner_up.is_none() {
             let source = &mut self.sources[self.now];
-            source.beside.streak.advance();
-            source.row = source.beside.streak.read();
+            source.beside.rows.advance();
+            source.row = source.beside.rows.read();
         } else {
             self.pass();
         }
@@ -231,12 +239,12 @@ impl Following {
             // Older sources have the key, too.
             for older in now + 1..self.sources.len() {
                 if self.sources[older].row.is_some() && self.order(older, now) == Ordering::Equal {
-                    self.sources[older].beside.streak.advance();
+                    self.sources[older].beside.rows.advance();
                     self.read(older);
                 }
             }
         }
-        self.sources[now].beside.streak.advance();
+        self.sources[now].beside.rows.advance();
         self.read(now);
         let is_nearest = |other: usize| self.order(now, other) == Ordering::Less;
         if is_shared || self.sources[now].row.is_none() || !self.runner_up.is_some_and(is_nearest) {
@@ -249,7 +257,7 @@ impl Following {
     fn order(&self, a: usize, b: usize) -> Ordering {
         let (a, b) = (&self.sources[a], &self.sources[b]);
         a.head.cmp(&b.head).then_with(|| {
-            let keys = a.beside.streak.key().cmp(b.beside.streak.key());
+            let keys = a.beside.rows.key().cmp(b.beside.rows.key());
             if self.direction == Direction::Forward { keys } else { keys.reverse() }
         })
     }
@@ -270,11 +278,10 @@ impl Following {
     }
 }
 
-/// A row in its page.
+/// A row in its page, or a copy of one in memory.
 pub(super) struct FollowedRow<'r> {
     pub key: &'r [u8],
-    pub page: &'r PageRef,
-    pub value: Range<usize>,
+    pub spot: Spot<'r>,
 }
 
 /// The [head](head_of) of `key`, or what is left of it to the greatest number where a range goes back, so that a lesser number

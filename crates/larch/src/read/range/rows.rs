@@ -193,10 +193,10 @@ impl RangeRows {
         let Self { loader, following, limit, ended, .. } = self;
         let (following, views) = (following.as_mut().expect("the row was reached"), &loader.handle.core().views);
         let generation = following.generation();
-        let broken = following.run(|FollowedRow { key, page, value }| {
+        let broken = following.run(|FollowedRow { key, spot }| {
             limit.count();
             *ended = limit.rows() == 0;
-            let row = RowRef { loader, beside_main: &[], key, spot: Spot::InPage(page, value) };
+            let row = RowRef { loader, beside_main: &[], key, spot };
             if let ControlFlow::Break(end) = each(row) {
                 return ControlFlow::Break(Some(end));
             }
@@ -214,7 +214,7 @@ impl RangeRows {
         }
         let given = self.wait_for(direction, self.loader.loads.get(), |row| match row.spot {
             Spot::Found(found) => Ok(Given::Found(found)),
-            Spot::InPage(..) => Ok(Given::Followed),
+            Spot::InPage(..) | Spot::Copied(_) => Ok(Given::Followed),
         })?;
         let Some(given) = given else { return Ok(None) };
         let loader = &self.loader;
@@ -419,9 +419,9 @@ impl RangeRows {
     /// The row that was reached without merging.
     #[inline]
     fn followed(&self) -> RowRef<'_> {
-        let FollowedRow { key, page, value } = self.following.as_ref().expect("the row was reached").row();
+        let FollowedRow { key, spot } = self.following.as_ref().expect("the row was reached").row();
         // Rows that are followed have no part outside their page.
-        RowRef { loader: &self.loader, beside_main: &[], key, spot: Spot::InPage(page, value) }
+        RowRef { loader: &self.loader, beside_main: &[], key, spot }
     }
 
     /// The row that was reached without merging is given.
@@ -633,7 +633,8 @@ impl Search<'_> {
         if !can_follow || !(end.merge.expects_streaks() || is_crowded) {
             return None;
         }
-        let streaks = end.merge.streaks(self.far, is_crowded);
+        let most = usize::try_from(limit.rows()).unwrap_or(usize::MAX);
+        let streaks = end.merge.streaks(self.far, is_crowded, most);
         (!streaks.is_empty()).then(|| Following::new(streaks, end.generation))
     }
 }

@@ -1,0 +1,153 @@
+//! Some rows of a memtable, copied, for a range that takes them one after the other without holding the memtable. It does not
+//! know other sources.
+//!
+//! A range that is idle between two rows must not keep the memory of a write buffer, so it takes rows along instead: few and
+//! small ones, because rows in memory mostly lie far apart between the rows of files.
+
+use super::{MemCursor, MemRow};
+use sst::{Direction, RowKind, StreakRow, StreakStart, Version};
+
+/// Copies of the next rows of a memtable in one direction, as of the version of a cursor.
+#[derive(Debug)]
+pub struct CopiedRows {
+    direction: Direction,
+    start: StreakStart,
+    /// Keys and values.
+    bytes: Vec<u8>,
+    rows: Vec<CopiedRow>,
+    /// The row that comes next.
+    next: usize,
+    /// The rows are all up to the end of the walk that they were copied for, or rows at the far end were left out.
+    is_cut: bool,
+}
+
+/// One row: its key lies in the bytes up to `key_end`, and ahead of what is said about it.
+#[derive(Debug)]
+struct CopiedRow {
+    key_start: u32,
+    key_end: u32,
+    says: StreakRow,
+}
+
+/// The most rows that are copied, and how many bytes are enough.
+const MAX_ROWS: usize = 32;
+const ENOUGH_BYTES: usize = 8 << 10;
+
+/// A longer value is not copied: the walk goes on in the memtable there.
+const MAX_VALUE_BYTES: usize = 1 << 10;
+
+impl CopiedRows {
+    /// Rows from the place of `cursor` on, while `is_before_end` is true of their keys; those that a range erase of version
+    /// `erased` hides are copied as rows without a value.
+    pub fn new(
+        cursor: &MemCursor,
+        start: StreakStart,
+        direction: Direction,
+        erased: Option<Version>,
+        is_before_end: impl Fn(&[u8]) -> bool,
+    ) -> Self {
+        let mut copies = Self { direction, start, bytes: Vec::new(), rows: Vec::new(), next: 0, is_cut: false };
+        let mut cursor = cursor.clone();
+        if start == StreakStart::After {
+            cursor.step(direction);
+        }
+        while copies.rows.len() < MAX_ROWS && copies.bytes.len() < ENOUGH_BYTES {
+            match cursor.key() {
+                Some(key) if is_before_end(key) => copies.copy(cursor.row(), erased),
+                _ => {
+                    copies.is_cut = true;
+                    break;
+                }
+            }
+            cursor.step(direction);
+        }
+        copies
+    }
+
+    fn copy(&mut self, row: &MemRow, erased: Option<Version>) {
+        let key_start = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(row.key());
+        let key_end = self.bytes.len() as u32;
+        let is_gone = row.kind() != RowKind::Put || erased.is_some_and(|erased| row.version() < erased);
+        let says = if is_gone {
+            StreakRow::Gone
+        } else if row.value().len() > MAX_VALUE_BYTES {
+            StreakRow::Elsewhere
+        } else {
+            self.bytes.extend_from_slice(row.value());
+            StreakRow::Shown(key_end, self.bytes.len() as u32)
+        };
+        self.rows.push(CopiedRow { key_start, key_end, says });
+    }
+
+    /// What all keys begin with.
+    pub fn prefix(&self) -> &[u8] {
+        let (Some(first), Some(last)) = (self.rows.first(), self.rows.last()) else { return &[] };
+        let (first, last) = (self.key_of(first), self.key_of(last));
+        let shared = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+        &first[..shared]
+    }
+
+    /// Which way they go.
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// Whether no row was copied.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Whether the memtable has no row after the last one within the walk. Otherwise it may have more.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// The row that comes next, if there is one.
+    pub fn row(&self) -> Option<usize> {
+        (self.next < self.rows.len()).then_some(self.next)
+    }
+
+    /// What the memtable says about the row that comes next. `None` if no row is left.
+    pub fn read(&self) -> Option<StreakRow> {
+        self.rows.get(self.next).map(|row| row.says)
+    }
+
+    /// The key of the row that comes next, of which there is one.
+    pub fn key(&self) -> &[u8] {
+        self.key_of(&self.rows[self.next])
+    }
+
+    /// Replaces `key` with the key of a row.
+    pub fn read_key(&self, row: usize, key: &mut Vec<u8>) {
+        key.clear();
+        key.extend_from_slice(self.key_of(&self.rows[row]));
+    }
+
+    /// The bytes between two places that [`CopiedRows::read`] has answered with.
+    pub fn value(&self, start: u32, end: u32) -> &[u8] {
+        &self.bytes[start as usize..end as usize]
+    }
+
+    /// Goes past the row that comes next.
+    pub fn advance(&mut self) {
+        self.next += 1;
+    }
+
+    /// Whether it has gone past a row.
+    pub fn has_advanced(&self) -> bool {
+        self.next > 0
+    }
+
+    /// Lets `cursor`, from whose place on the rows were copied, go to the last row that was passed.
+    pub fn resume(&self, cursor: &mut MemCursor) {
+        let there = usize::from(self.start == StreakStart::At);
+        for _ in there..self.next {
+            cursor.step(self.direction);
+        }
+    }
+
+    fn key_of(&self, row: &CopiedRow) -> &[u8] {
+        &self.bytes[row.key_start as usize..row.key_end as usize]
+    }
+}
