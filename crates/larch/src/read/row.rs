@@ -1,6 +1,6 @@
 //! A row that a read has found: where it lies, and what loads its parts. It does not know how the row was found.
 
-use super::found::FoundRow;
+use super::found::{FoundRow, Spot};
 use super::merge::Loads;
 use super::part_list::PartList;
 use super::value::{Parts, Value};
@@ -45,16 +45,6 @@ impl RowLoader {
         self.offers_outside.set(false);
         self.loads.set(Loads::Parts);
     }
-}
-
-/// Where a row lies.
-pub(crate) enum Spot<'r> {
-    /// A merge or a lookup found it.
-    Found(FoundRow),
-    /// Its value lies at this place of a page, which is the page of the row before it.
-    InPage(&'r PageRef, Range<usize>),
-    /// This is the value of a row in memory, copied.
-    Copied(&'r [u8]),
 }
 
 /// A row of a [`Range`](super::Range), borrowed until the next row is asked for. Parts that lie outside their pages are

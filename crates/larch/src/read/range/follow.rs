@@ -1,6 +1,6 @@
-//! Rows that are taken one after the other from the pages in which the sources of a merge stand, without a step. They are taken
-//! without the lock of the [ends](super::ends): they pin pages and hold no file, and they are the rows of the version of the
-//! range in every later view.
+//! Rows that are taken one after the other from the pages in which the sources of a merge stand, and from copies of rows in
+//! memory, without a step. They are taken without the lock of the [ends](super::ends): they pin pages and hold neither a file
+//! nor a memtable, and they are the rows of the version of the range in every later view.
 //!
 //! ```text
 //!   newest   [ a     d  e        ]               it stands at d, and the runner-up is c, so the
@@ -13,8 +13,8 @@
 //! *runner-up*, a row costs one comparison, and none where it is alone. Keys are compared by the eight bytes after what all
 //! keys of the pages begin with, and whole only if these are equal.
 
+use super::super::found::Spot;
 use super::super::merge::{SourceStreak, StreakRows};
-use super::super::row::Spot;
 use pages::PageRef;
 use sst::{Direction, RunEnd, StreakRow};
 use std::cmp::Ordering;

@@ -7,10 +7,10 @@
 
 use super::super::again::Again;
 use super::super::ahead::{readahead, session};
-use super::super::found::FoundRow;
+use super::super::found::{FoundRow, Spot};
 use super::super::merge::{Loads, Merge};
 use super::super::precharge::Precharge;
-use super::super::row::{RowLoader, RowRef, Spot};
+use super::super::row::{RowLoader, RowRef};
 use super::super::view::{TableView, View};
 use super::super::{PartList, Tried};
 use super::ends::{End, PAGES_SHARE, PLACES_SHARE, Registered, is_crowded};

@@ -60,13 +60,13 @@ fn clusters(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Mo
     shown
 }
 
-/// Rows of five files and of memory lie between each other; many keys are in several, erased in some, and ranges are erased in
-/// some. What some snapshots show, the newest last.
+/// Rows of five files and of memory, where they are few or many, lie between each other; many keys are in several, erased in
+/// some, and ranges are erased in some. What some snapshots show, the newest last.
 fn interleaved(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Model)> {
     let mut model = Model::new();
     let mut shown = Vec::new();
     for to in [Some(6), Some(0), Some(0), Some(0), Some(0), None] {
-        let one_in = if to.is_some() { rng.random_range(2..6) } else { 50 };
+        let one_in = rng.random_range(if to.is_some() { 2..6 } else { 3..60 });
         for i in 0..KEYS {
             if rng.random_range(0..one_in) == 0 {
                 change(rng, table, &mut model, numbered(i));

@@ -5,9 +5,9 @@ use super::*;
 use crate::bounds;
 use crate::read::again::Again;
 use crate::read::content;
+use crate::read::found::Spot;
 use crate::read::multi::MultiRead;
 use crate::read::range::RangeRows;
-use crate::read::row::Spot;
 use crate::read::{Tried, Value};
 use os::sim::SimReads;
 use pages::retry_async;
@@ -103,7 +103,7 @@ pub(super) fn next(
             4 => {
                 let row = rows.next(direction).expect("the disk works")?;
                 borrowed.rows += 1;
-                borrowed.followed += u64::from(matches!(row.spot, Spot::InPage(..)));
+                borrowed.followed += u64::from(matches!(row.spot, Spot::InPage(..) | Spot::Copied(_)));
                 return Some((row.key().to_vec(), bytes(&row.parts().expect("the disk works"))));
             }
             1 => match rows.try_once(direction, content::owned::<Parts>).expect("the disk works") {
