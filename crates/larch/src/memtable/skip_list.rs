@@ -24,7 +24,7 @@
 use super::MemRow;
 use super::arena::Arena;
 use super::node::{Content, Header, Link, MAX_HEIGHT, Node};
-use crate::key_head::head;
+use crate::key_head::{head, order_after_head};
 use os::sync::Arc;
 use os::sync::atomic::{AtomicUsize, Ordering};
 use sst::{RowKind, Version};
@@ -79,7 +79,7 @@ impl<'k> Probe<'k> {
         if head != self.head {
             return head < self.head;
         }
-        match node.key().cmp(self.key) {
+        match order_after_head(node.key(), self.key) {
             cmp::Ordering::Less => true,
             cmp::Ordering::Greater => false,
             cmp::Ordering::Equal => self.is_after || node.version() > self.version,
