@@ -145,8 +145,7 @@ impl Held {
         let rows = match loaded {
             Some(rows) => rows,
             None => {
-                let order = if how == Fill::Sorted { "ordered" } else { "hashed" };
-                let properties = [("recordcount", records.to_string()), ("insertorder", order.to_owned())];
+                let properties = [("recordcount", records.to_string()), ("insertorder", insert_order(how).to_owned())];
                 let settings = settings("a", &properties)?;
                 let limit = (how == Fill::Random).then_some(limit);
                 let plan = Plan { loading: true, limit, ..Plan::default() };
@@ -230,7 +229,8 @@ impl Held {
         let measured = match &measure.task {
             Task::Workload { name, keys } => {
                 let records = measure.records.to_string();
-                let mut properties = vec![("recordcount", records), ("insertorder", "ordered".to_owned())];
+                let order = insert_order(measure.filled).to_owned();
+                let mut properties = vec![("recordcount", records), ("insertorder", order)];
                 if !keys.is_empty() {
                     properties.push(("requestdistribution", keys.clone()));
                 }
@@ -311,6 +311,14 @@ fn missing(measured: &Measured) -> u64 {
 /// How the store is set.
 fn told(store: &dyn Store) -> Vec<(String, String)> {
     store.settings().into_iter().map(|setting| (setting.name.to_owned(), setting.value)).collect()
+}
+
+/// What YCSB calls the order in which rows come in.
+fn insert_order(how: Fill) -> &'static str {
+    match how {
+        Fill::Sorted => "ordered",
+        Fill::Random => "hashed",
+    }
 }
 
 /// A workload of YCSB with one field of 100 bytes and keys of 20 bytes.

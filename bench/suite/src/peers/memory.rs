@@ -74,8 +74,9 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     }
     let mut settings = Vec::new();
     fill(&mut peers, &scale, Fill::Sorted, &mut table, &tale, &mut settings);
-    measure(&mut peers, &scale, &mut table, &tale);
-    fill(&mut peers, &scale, Fill::Random, &mut table, &tale, &mut Vec::new());
+    measure(&mut peers, &scale, (Fill::Sorted, scale.records), &SORTED_TASKS, &mut table, &tale);
+    let loaded = fill(&mut peers, &scale, Fill::Random, &mut table, &tale, &mut Vec::new());
+    measure(&mut peers, &scale, (Fill::Random, loaded), &RANDOM_TASKS, &mut table, &tale);
     drop(peers);
     synced(&engines, &scale, &place, &mut table, &tale)?;
     let mut ending = verdict(&table);
@@ -129,9 +130,14 @@ fn rows() -> Vec<Row> {
         row("A (50/50)", "K/s", vec![best(1.5)]),
         row("F (read-modify-write)", "K/s", vec![best(1.5)]),
         row("D (latest)", "K/s", vec![best(1.5)]),
-        row("E (scan 1-100)", "K/s", vec![against("rocksdb", 4.0), against("lmdb", 1.0)]),
+        row("E (scan 1-100)", "K/s", vec![against("rocksdb", 3.0), against("lmdb", 1.0)]),
         row("random load", "K/s", vec![against("rocksdb", 1.3)]),
         row("random load, written", "bytes a row", vec![against("rocksdb", 1.0)]),
+        row("random load, files", "bytes a row", vec![against("rocksdb", 1.0)]),
+        row("uniform get, random", "K/s", Vec::new()),
+        row("full scan, random", "M rows/s", vec![against("rocksdb", 4.0)]),
+        row("A, random", "K/s", Vec::new()),
+        row("A, random, 2 threads", "K/s", vec![own("A, random", 1.3)]),
         row("sorted bulk load", "M rows/s", vec![against("rocksdb", 1.2)]),
         row("synced puts, 1 thread", "K/s", vec![against("disk", 0.9)]),
         row("synced puts, 16 threads", "K/s", vec![against("rocksdb", 1.0)]),
@@ -146,30 +152,54 @@ fn workload(name: &str, keys: &str) -> Task {
 /// A figure made of a sample.
 type Figure = fn(&Sample) -> f64;
 
-/// Everything that is measured on databases that are filled and whose background work is done.
-fn measure(peers: &mut [Peer], scale: &Scale, table: &mut Table, tale: &Tale) {
-    let thousand_rows: Figure = |sample| sample.rows as f64 / sample.nanos as f64 * 1e6;
-    let tasks: [(&str, Task, usize, Figure); 12] = [
-        ("uniform get", workload("c", "uniform"), 1, thousands),
-        ("zipfian get (C)", workload("c", ""), 1, thousands),
-        ("read of 16, uniform", Task::Many(16), 1, thousand_rows),
-        ("get of an absent key", Task::Absent, 1, thousands),
-        ("uniform get, 2 threads", workload("c", "uniform"), 2, thousands),
-        ("zipfian get, 2 threads", workload("c", ""), 2, thousands),
-        ("full scan", Task::Scan, 1, million_rows),
-        ("B (95/5)", workload("b", ""), 1, thousands),
-        ("A (50/50)", workload("a", ""), 1, thousands),
-        ("F (read-modify-write)", workload("f", ""), 1, thousands),
-        ("D (latest)", workload("d", ""), 1, thousands),
-        ("E (scan 1-100)", workload("e", ""), 1, thousands),
-    ];
-    warm_up(peers, scale, table, tale);
-    for (number, (name, task, threads, figure)) in tasks.into_iter().enumerate() {
-        let row = table.rows.iter_mut().find(|row| row.name == name).expect("every task has a row");
+/// What a row of the table measures, with how many threads, and the figure that is made of it.
+type RowTask = (&'static str, fn() -> Task, usize, Figure);
+
+fn thousand_rows(sample: &Sample) -> f64 {
+    sample.rows as f64 / sample.nanos as f64 * 1e6
+}
+
+/// What is measured on databases that are filled in the order of keys.
+const SORTED_TASKS: [RowTask; 12] = [
+    ("uniform get", || workload("c", "uniform"), 1, thousands),
+    ("zipfian get (C)", || workload("c", ""), 1, thousands),
+    ("read of 16, uniform", || Task::Many(16), 1, thousand_rows),
+    ("get of an absent key", || Task::Absent, 1, thousands),
+    ("uniform get, 2 threads", || workload("c", "uniform"), 2, thousands),
+    ("zipfian get, 2 threads", || workload("c", ""), 2, thousands),
+    ("full scan", || Task::Scan, 1, million_rows),
+    ("B (95/5)", || workload("b", ""), 1, thousands),
+    ("A (50/50)", || workload("a", ""), 1, thousands),
+    ("F (read-modify-write)", || workload("f", ""), 1, thousands),
+    ("D (latest)", || workload("d", ""), 1, thousands),
+    ("E (scan 1-100)", || workload("e", ""), 1, thousands),
+];
+
+/// What is measured after a random load.
+const RANDOM_TASKS: [RowTask; 4] = [
+    ("uniform get, random", || workload("c", "uniform"), 1, thousands),
+    ("full scan, random", || Task::Scan, 1, million_rows),
+    ("A, random", || workload("a", ""), 1, thousands),
+    ("A, random, 2 threads", || workload("a", ""), 2, thousands),
+];
+
+/// The tasks, on databases that are filled and whose background work is done.
+fn measure(
+    peers: &mut [Peer],
+    scale: &Scale,
+    (filled, records): (Fill, u64),
+    tasks: &[RowTask],
+    table: &mut Table,
+    tale: &Tale,
+) {
+    warm_up(peers, (filled, records), table, tale);
+    for (name, task, threads, figure) in tasks {
+        let number = table.rows.iter().position(|row| row.name == *name).expect("every task has a row");
         let measure = Measure {
-            task,
-            records: scale.records,
-            threads,
+            task: task(),
+            records,
+            filled,
+            threads: *threads,
             warmup_millis: scale.warmup_millis,
             millis: scale.millis,
             operations: None,
@@ -178,7 +208,8 @@ fn measure(peers: &mut [Peer], scale: &Scale, table: &mut Table, tale: &Tale) {
             // A repeat adds one to it; no row draws the keys of another.
             seed: 100 * (number as u64 + 1),
         };
-        let samples = in_turns(peers, scale.repeats, &measure, row, &figure, tale, &mut table.failures);
+        let row = &mut table.rows[number];
+        let samples = in_turns(peers, scale.repeats, &measure, row, figure, tale, &mut table.failures);
         samples.iter().enumerate().for_each(|(at, samples)| count_stops(table, at, samples));
     }
 }
@@ -207,6 +238,7 @@ fn synced(engines: &[Engine], scale: &Scale, place: &Scratch, table: &mut Table,
         let measure = Measure {
             task: Task::Puts,
             records: RECORDS,
+            filled: Fill::Sorted,
             threads,
             warmup_millis: scale.warmup_millis,
             millis: scale.millis,
@@ -232,14 +264,15 @@ fn count_stops(table: &mut Table, at: usize, samples: &[Sample]) {
 
 /// Reads at random until nearly all pages were met: a cache that fills by itself as pages are missed would else be filled
 /// by the first rows of the table.
-fn warm_up(peers: &mut [Peer], scale: &Scale, table: &mut Table, tale: &Tale) {
+fn warm_up(peers: &mut [Peer], (filled, records): (Fill, u64), table: &mut Table, tale: &Tale) {
     // Pages hold some 120 rows each. After n ln n reads of n pages one is left on the mean.
-    let pages = (scale.records / 120).max(2) as f64;
+    let pages = (records / 120).max(2) as f64;
     let reads = (pages * pages.ln()) as u64;
     for peer in peers {
         let measure = Measure {
             task: workload("c", "uniform"),
-            records: scale.records,
+            records,
+            filled,
             threads: 1,
             warmup_millis: 0,
             // Enough for engines that miss all the time.
@@ -256,11 +289,19 @@ fn warm_up(peers: &mut [Peer], scale: &Scale, table: &mut Table, tale: &Tale) {
     }
 }
 
-/// Fills the databases anew, in turns, and puts down how fast that was.
-fn fill(peers: &mut [Peer], scale: &Scale, how: Fill, table: &mut Table, tale: &Tale, settings: &mut Vec<String>) {
+/// Fills the databases anew, in turns, and puts down how fast that was. Returns how many rows all of them have.
+fn fill(
+    peers: &mut [Peer],
+    scale: &Scale,
+    how: Fill,
+    table: &mut Table,
+    tale: &Tale,
+    settings: &mut Vec<String>,
+) -> u64 {
+    let mut rows = scale.records;
     let (name, figure): (_, Figure) = match how {
         Fill::Sorted => ("sorted bulk load", million_rows),
-        Fill::Random => ("random load", |sample| sample.rows as f64 / sample.nanos as f64 * 1e6),
+        Fill::Random => ("random load", thousand_rows),
     };
     for repeat in 0..scale.repeats {
         for (at, peer) in peers.iter_mut().enumerate() {
@@ -277,11 +318,14 @@ fn fill(peers: &mut [Peer], scale: &Scale, how: Fill, table: &mut Table, tale: &
             };
             let number = figure(&sample);
             tale.tell(&format!("{name:24} {:24} {number:12.2}", peer.name()));
+            rows = rows.min(sample.rows);
             table.row(name).figures[at].push(number);
             count_stops(table, at, std::slice::from_ref(&sample));
             if how == Fill::Random && sample.disk_reads.is_some() {
                 let written = sample.disk_written_bytes as f64 / sample.rows.max(1) as f64;
                 table.row("random load, written").figures[at].push(written);
+                let files = sample.file_bytes as f64 / sample.rows.max(1) as f64;
+                table.row("random load, files").figures[at].push(files);
             }
             if repeat == 0 {
                 let list: Vec<String> = sample.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
@@ -289,4 +333,5 @@ fn fill(peers: &mut [Peer], scale: &Scale, how: Fill, table: &mut Table, tale: &
             }
         }
     }
+    rows
 }

@@ -53,6 +53,8 @@ pub struct Measure {
     pub task: Task,
     /// Rows of the table.
     pub records: u64,
+    /// How they came in, which decides what their keys are.
+    pub filled: Fill,
     /// Clients, each with a thread.
     pub threads: usize,
     /// Left out before.

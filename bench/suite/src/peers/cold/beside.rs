@@ -4,7 +4,7 @@
 use super::MIB;
 use super::ground::{ColdEngine, Ground};
 use crate::peers::herd::Peer;
-use crate::peers::orders::{Beside, Measure, Order, Sample, Task};
+use crate::peers::orders::{Beside, Fill, Measure, Order, Sample, Task};
 use crate::peers::table::{Against, Goal, Row, Table};
 use crate::peers::{failed, million_rows, thousands};
 
@@ -79,6 +79,7 @@ fn disturbed(
         let order = |seed, beside| Measure {
             task: Task::Workload { name: "c".to_owned(), keys: keys.to_owned() },
             records: scale.records,
+            filled: Fill::Sorted,
             threads: 1,
             // What is asked for again and again has to be known first, also after what the compaction before replaced.
             warmup_millis: if beside == Some(Beside::Scan) { scale.warmup_millis } else { 4 * scale.warmup_millis },
@@ -132,6 +133,7 @@ fn halved(ground: &mut Ground, ours: &ColdEngine, table: &mut Table) -> Result<(
         let load = Measure {
             task: Task::Workload { name: "c".to_owned(), keys: "uniform".to_owned() },
             records: scale.records,
+            filled: Fill::Sorted,
             threads: SHRINK_THREADS,
             // Until it is full.
             warmup_millis: 3 * scale.warmup_millis,

@@ -2,7 +2,7 @@
 
 use super::MIB;
 use super::ground::{ColdEngine, Ground};
-use crate::peers::orders::{Measure, Sample, Task};
+use crate::peers::orders::{Fill, Measure, Sample, Task};
 use crate::peers::table::{Against, Goal, Row, Table};
 use crate::peers::{in_turns, thousands};
 
@@ -52,6 +52,7 @@ pub fn uniform(
     let measure = Measure {
         task: Task::Workload { name: "c".to_owned(), keys: "uniform".to_owned() },
         records: scale.records,
+        filled: Fill::Sorted,
         threads: clients,
         warmup_millis: scale.warmup_millis,
         millis: scale.millis,

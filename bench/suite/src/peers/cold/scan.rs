@@ -3,7 +3,7 @@
 
 use super::MIB;
 use super::ground::{ColdEngine, Ground};
-use crate::peers::orders::{Measure, Sample, Task};
+use crate::peers::orders::{Fill, Measure, Sample, Task};
 use crate::peers::table::{Against, Goal, Row, Table};
 use crate::peers::{in_turns, million_rows};
 
@@ -27,6 +27,7 @@ pub fn measure(ground: &mut Ground) -> Table {
     let measure = Measure {
         task: Task::Scan,
         records: scale.records,
+        filled: Fill::Sorted,
         threads: 1,
         warmup_millis: scale.warmup_millis,
         millis: scale.millis,

@@ -1,5 +1,5 @@
 use super::{arguments, options, parse};
-use crate::peers::orders::{Measure, Task};
+use crate::peers::orders::{Fill, Measure, Task};
 use harness::Target;
 
 /// As fio 3.33 writes it, without what is not looked at.
@@ -55,6 +55,7 @@ fn fio_reads_as_the_engine_beside_it() {
         let measure = Measure {
             task,
             records: 0,
+            filled: Fill::Sorted,
             threads: 8,
             warmup_millis: 300,
             millis: 2_000,
