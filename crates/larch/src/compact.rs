@@ -10,11 +10,13 @@ pub mod erases;
 pub mod execute;
 pub mod keep;
 pub mod kept_files;
+pub mod level0;
 pub mod levels_lock;
 pub mod merge;
 pub mod pick;
 pub mod picks;
 
+use self::level0::Now;
 use self::pick::Pick;
 use self::picks::Claimed;
 use crate::cancel::Limit;
@@ -43,14 +45,15 @@ impl Job for CompactJob {
         let Some(_levels) = core.writes.levels.try_share() else { return Polled::Idle };
         let troubles = &core.background.troubles;
         let now = core.env.machine.clock.now();
-        match compact_once(&core, |table| !troubles.compaction_must_wait(table, now)) {
+        match compact_once(&core, false, |table| !troubles.compaction_must_wait(table, now)) {
             Ok(Compacted::Something) => Polled::Worked,
             Ok(Compacted::Nothing) if has_lost_readers(&core) => Polled::Worked,
             Ok(Compacted::ChosenElsewhere) => Polled::Idle,
             Ok(Compacted::Nothing) => {
                 let view = core.views.newest();
                 let exists = |table| view.files.tables.contains_key(&table);
-                if let Some(time) = troubles.next_compaction(exists, now) {
+                let next = [troubles.next_compaction(exists, now), core.writes.picks.next_rest(now)];
+                if let Some(time) = next.into_iter().flatten().min() {
                     core.background.wake_compact_after(time);
                 }
                 Polled::Idle
@@ -85,9 +88,14 @@ enum Compacted {
 }
 
 /// Does the compaction with the highest score among the tables that `may` be compacted, and of those that do not meet the
-/// compactions under way. An error comes with the table whose files could not be compacted.
-fn compact_once(core: &Arc<Core>, may: impl Fn(TableId) -> bool) -> Result<Compacted, (Arc<TableInfo>, Error)> {
-    let (view, table, pick, claimed) = match choose(core, &may)? {
+/// compactions under way. If it `is_asked` for, it waits for no more files in level 0. An error comes with the table whose files
+/// could not be compacted.
+fn compact_once(
+    core: &Arc<Core>,
+    is_asked: bool,
+    may: impl Fn(TableId) -> bool,
+) -> Result<Compacted, (Arc<TableInfo>, Error)> {
+    let (view, table, pick, claimed) = match choose(core, is_asked, &may)? {
         Choice::Nothing => return Ok(Compacted::Nothing),
         Choice::Elsewhere => return Ok(Compacted::ChosenElsewhere),
         Choice::Cut => {
@@ -128,12 +136,18 @@ enum Choice<'c> {
 
 /// Examines the tables that changed, cuts their files where range erases are worth it, and claims the best pick. Another thread
 /// that chooses wakes the jobs when it has chosen.
-fn choose<'c>(core: &'c Arc<Core>, may: &impl Fn(TableId) -> bool) -> Result<Choice<'c>, (Arc<TableInfo>, Error)> {
+fn choose<'c>(
+    core: &'c Arc<Core>,
+    is_asked: bool,
+    may: &impl Fn(TableId) -> bool,
+) -> Result<Choice<'c>, (Arc<TableInfo>, Error)> {
     let picks = &core.writes.picks;
     let Some(_choosing) = picks.try_choose() else { return Ok(Choice::Elsewhere) };
     let boundaries = core.views.boundaries();
     let oldest = boundaries[0];
-    let mut tables = picks.take(oldest).into_iter();
+    let looks = level0::looks(&core.env.cache.counters().snapshot());
+    let now = Now { time: core.env.machine.clock.now(), is_asked, looks };
+    let mut tables = picks.take(oldest, now).into_iter();
     // In this order: a compaction that ends between the two is under way and in the view, and not in neither.
     let under_way = picks.under_way();
     let view = core.views.newest();
@@ -158,7 +172,8 @@ fn choose<'c>(core: &'c Arc<Core>, may: &impl Fn(TableId) -> bool) -> Result<Cho
             // The install has noted that the table changed, so it will be examined again.
             Ok(true) => is_cut = true,
             Ok(false) => {
-                let pick = pick::pick(table, &core.env.options.levels, oldest, claims);
+                let level0 = picks.level0_use(table, now);
+                let pick = pick::pick(table, &core.env.options.levels, oldest, level0, claims);
                 picks.examined(id, pick, cut::is_waiting(table) || pick::is_waiting(table, oldest));
             }
             Err(error) => {
@@ -186,7 +201,7 @@ pub fn compact_due(core: &Arc<Core>) -> Result<()> {
     let next = || {
         core.check_writable()?;
         let _levels = core.writes.levels.own();
-        match compact_once(core, |_| true) {
+        match compact_once(core, true, |_| true) {
             Ok(Compacted::Something) | Err((_, Error::NoSuchTable(_))) => Ok(true),
             Ok(Compacted::Nothing | Compacted::ChosenElsewhere) => Ok(false),
             Err((_, error)) => Err(error),

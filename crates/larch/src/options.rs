@@ -103,7 +103,9 @@ impl Options {
 /// Shape of the levels of every table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelOptions {
-    /// The number of files in level 0 that starts a compaction.
+    /// The number of files in level 0 that starts a compaction. More files are merged at once, so that fewer bytes are
+    /// written, but each of them costs every read a look. So four files are enough in a table that has not been written for
+    /// some seconds, or is read so often that the looks cost more than a compaction.
     pub level0_files: usize,
     /// The number of files in level 0 from which writes are slowed. At 48, or at twice `level0_files` if that is more,
     /// they wait.
@@ -118,7 +120,7 @@ pub struct LevelOptions {
 
 impl Default for LevelOptions {
     fn default() -> Self {
-        Self { level0_files: 4, slow_files: 12, base_bytes: 256 << 20, growth: 10, file_bytes: 64 << 20 }
+        Self { level0_files: 12, slow_files: 12, base_bytes: 256 << 20, growth: 10, file_bytes: 64 << 20 }
     }
 }
 

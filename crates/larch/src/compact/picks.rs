@@ -5,12 +5,14 @@
 //! chooses, see [`Picks::try_choose`].
 
 use super::claim::Claim;
+use super::level0::{Level0Use, Now, Watch};
 use super::pick::Pick;
 use crate::manifest::{Edit, FileSet, TableFiles, TableId};
 use os::sync::{Mutex, MutexGuard};
 use sst::Version;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// What is known of the tables without examining them.
 #[derive(Debug, Default)]
@@ -28,6 +30,8 @@ struct PickState {
     picked: BTreeMap<TableId, Pick>,
     /// Tables for which there may be more to do once the oldest readers are gone.
     waiting: BTreeSet<TableId>,
+    /// How level 0 of each table is used.
+    level0: Watch,
     /// The compactions under way, with a number for each.
     under_way: BTreeMap<TableId, Vec<(u64, Claim)>>,
     next_claim: u64,
@@ -105,16 +109,27 @@ impl Picks {
         }
     }
 
-    /// Takes the tables to examine while `oldest` is the oldest version that a reader may read at. The caller passes each of
-    /// them to [`Picks::examined`], [`Picks::put_off`] or [`Picks::forget`].
-    pub fn take(&self, oldest: Version) -> Vec<TableId> {
+    /// Takes the tables to examine `now`, while `oldest` is the oldest version that a reader may read at. The caller passes each
+    /// of them to [`Picks::examined`], [`Picks::put_off`] or [`Picks::forget`].
+    pub fn take(&self, oldest: Version, now: Now) -> Vec<TableId> {
         let mut state = self.state.lock();
         let mut tables = std::mem::take(&mut state.changed);
+        tables.extend(state.level0.take_resting(now));
         if state.oldest != oldest {
             state.oldest = oldest;
             tables.extend(state.waiting.iter().copied());
         }
         tables.into_iter().collect()
+    }
+
+    /// How level 0 of `table`, which is being examined, is used.
+    pub fn level0_use(&self, table: &TableFiles, now: Now) -> Level0Use {
+        self.state.lock().level0.look(table, now)
+    }
+
+    /// How long it takes until a table is at rest and is to be examined because of that; `None` if there is none.
+    pub fn next_rest(&self, now: Duration) -> Option<Duration> {
+        self.state.lock().level0.next_rest(now)
     }
 
     /// Leaves tables for the next time. What was picked for them before is forgotten: their files may be others by then.
@@ -155,6 +170,7 @@ impl Picks {
         let mut state = self.state.lock();
         state.picked.remove(&table);
         state.waiting.remove(&table);
+        state.level0.forget(table);
     }
 
     /// The pick with the highest score among the tables that `may` be compacted, with the files that the table has in `files`.

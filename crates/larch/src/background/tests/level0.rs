@@ -6,6 +6,7 @@ use crate::{Database, Durability, Error, LevelOptions};
 use os::Machine;
 use os::real::ThreadPool;
 use os::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// At most, whatever happens.
 const MOST_FILES: u64 = 64;
@@ -79,8 +80,9 @@ fn a_table_that_cannot_be_compacted_takes_no_writes_once_its_level_0_is_full_and
 #[test]
 fn level_0_is_compacted_beside_readers_whose_pages_fill_a_small_cache() {
     let (machine, _) = Machine::simulated(6);
+    let levels = LevelOptions { level0_files: 4, ..LevelOptions::default() };
     let builder = Database::builder("db").machine(machine).write_buffer_bytes(64 << 10).cache_bytes(1 << 20);
-    let db = builder.durability(Durability::Buffered).open().expect("a new database");
+    let db = builder.levels(levels).durability(Durability::Buffered).open().expect("a new database");
     let table = db.table("t").expect("a table");
     let mut values = Vec::new();
     for round in 0..60 {
@@ -93,4 +95,42 @@ fn level_0_is_compacted_beside_readers_whose_pages_fill_a_small_cache() {
     }
     assert_eq!(db.metrics().level0_stalls, 0);
     assert_eq!(db.metrics().memory().compaction_bytes, 0, "a compaction that is done holds nothing");
+}
+
+#[test]
+fn a_table_that_is_left_alone_has_few_files_in_level_0_after_a_second() {
+    let (machine, _) = Machine::simulated(7);
+    let db = Database::builder("db").machine(machine.clone()).open().expect("a new database");
+    let table = db.table("t").expect("a table");
+    let drive = || table.core().background.drive();
+    for round in 1..=6 {
+        (0..100).for_each(|i| insert(&table, i * 7919 % 20_000).expect("a row"));
+        db.flush().expect("the disk works");
+        drive();
+        assert_eq!(level0(&table), round, "more may come");
+    }
+    machine.clock.sleep(Duration::from_millis(999));
+    drive();
+    assert_eq!(level0(&table), 6);
+    machine.clock.sleep(Duration::from_millis(1));
+    drive();
+    assert_eq!(level0(&table), 0);
+}
+
+#[test]
+fn a_table_that_is_read_while_it_is_written_has_few_files_in_level_0() {
+    let (machine, _) = Machine::simulated(8);
+    let db = Database::builder("db").machine(machine).open().expect("a new database");
+    let table = db.table("t").expect("a table");
+    let mut most = 0;
+    for _ in 0..20 {
+        (0..100).for_each(|i| insert(&table, i * 7919 % 20_000).expect("a row"));
+        db.flush().expect("the disk works");
+        for i in 0..1000 {
+            table.get(format!("k{i:06}")).expect("the disk works");
+        }
+        table.core().background.drive();
+        most = most.max(level0(&table));
+    }
+    assert!(most <= 5, "{most} files");
 }

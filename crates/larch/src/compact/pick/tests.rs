@@ -16,7 +16,7 @@ use sst::format::meta::{Root, Tree};
 use sst::format::node::Totals;
 
 /// A file: its level, keys, rows, erased rows among them, and newest version. Files are numbered from 1 in their order.
-type Described = (u8, &'static str, &'static str, u64, u64, u64);
+pub type Described = (u8, &'static str, &'static str, u64, u64, u64);
 
 /// A table without files, and what makes its files.
 fn empty_table() -> (FileSet, FileOpener) {
@@ -49,7 +49,8 @@ fn added(level: u8, number: u64, meta: Meta) -> Edit {
     Edit::AddFile(NewFile { table: TableId(1), level, number, epoch: 1, version_offset: 0, meta })
 }
 
-fn table(files: &[Described]) -> TableFiles {
+/// A table with these files.
+pub fn table(files: &[Described]) -> TableFiles {
     let (mut set, opener) = empty_table();
     for (number, &(level, low, high, rows, erased, newest)) in (1..).zip(files) {
         let meta = described(100 * rows, rows, erased, low.into(), high.into());
@@ -59,12 +60,14 @@ fn table(files: &[Described]) -> TableFiles {
     set.tables[&TableId(1)].clone()
 }
 
+const AT_REST: Level0Use = Level0Use { is_at_rest: true, looks: 0 };
+
 /// Level and number of the inputs, and where they go.
 type Merged = (Vec<(usize, u64)>, usize);
 
 #[track_caller]
 fn check(files: &[Described], seen: u64, expected: Option<Merged>) {
-    let picked = match pick(&table(files), &LevelOptions::default(), Version(seen), &[]) {
+    let picked = match pick(&table(files), &LevelOptions::default(), Version(seen), Level0Use::default(), &[]) {
         Pick::Nothing => None,
         Pick::Merge { inputs, to, .. } => Some((inputs, to)),
         choice @ Pick::Move { .. } => panic!("{choice:?} takes no erased row away"),
@@ -128,11 +131,10 @@ fn few_erased_rows_are_not_worth_many_others() {
 
 #[test]
 fn levels_that_are_too_large_come_first() {
-    // Four files in level 0 begin a compaction of their own.
     let files = [(0, "a", "c", 10, 0, 5), (0, "a", "c", 10, 0, 6), (0, "a", "c", 10, 0, 7), (0, "a", "c", 10, 0, 8)];
     let erased = (6, "m", "z", 1000, 900, 2);
     let all: Vec<Described> = files.into_iter().chain([erased]).collect();
-    let Pick::Merge { inputs, .. } = pick(&table(&all), &LevelOptions::default(), Version(9), &[]) else {
+    let Pick::Merge { inputs, .. } = pick(&table(&all), &LevelOptions::default(), Version(9), AT_REST, &[]) else {
         panic!("level 0 is full");
     };
     assert!(inputs.iter().all(|(level, _)| *level == 0), "{inputs:?}");
@@ -150,7 +152,7 @@ fn the_level_that_is_cheapest_to_empty_comes_first_until_level_0_is_urgent() {
     let reason = |level0_files: usize, rows: u64| {
         let level0 = std::iter::repeat_n((0, "a", "z", rows, 0, 3), level0_files);
         let all: Vec<Described> = deeper.into_iter().chain(level0).collect();
-        match pick(&table(&all), &LevelOptions::default(), Version(9), &[]) {
+        match pick(&table(&all), &LevelOptions::default(), Version(9), AT_REST, &[]) {
             Pick::Merge { reason, to, score, .. } => (reason, to, score >= URGENT_SCORE),
             other => panic!("{other:?}"),
         }
@@ -158,4 +160,20 @@ fn the_level_that_is_cheapest_to_empty_comes_first_until_level_0_is_urgent() {
     assert_eq!(reason(4, 1000), (CompactionReason::LevelSize, 6, false));
     assert_eq!(reason(4, 5_000_000), (CompactionReason::Level0, 5, false));
     assert_eq!(reason(24, 1000), (CompactionReason::Level0, 5, true));
+}
+
+#[test]
+fn level_0_waits_for_more_files_unless_the_table_is_at_rest_or_reads_have_paid_for_a_merge() {
+    // 1 MB in each file, and 6 MB below.
+    let is_due = |files: usize, level0: Level0Use| {
+        let level0_files = std::iter::repeat_n((0, "a", "z", 10_000, 0, 3), files);
+        let all: Vec<Described> = [(6, "a", "z", 60_000, 0, 1)].into_iter().chain(level0_files).collect();
+        pick(&table(&all), &LevelOptions::default(), Version(9), level0, &[]) != Pick::Nothing
+    };
+    let read = |looks| Level0Use { is_at_rest: false, looks };
+    assert_eq!((is_due(11, read(0)), is_due(12, read(0))), (false, true));
+    assert_eq!((is_due(3, AT_REST), is_due(4, AT_REST)), (false, true));
+    assert_eq!((is_due(4, read(99_999)), is_due(4, read(100_000))), (false, true));
+    assert_eq!((is_due(9, read(100_000)), is_due(9, read(150_000))), (false, true), "a larger merge costs more looks");
+    assert!(!is_due(3, read(u64::MAX)), "few files stay");
 }

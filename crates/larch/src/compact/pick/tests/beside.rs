@@ -30,7 +30,13 @@ fn key(cell: usize) -> Vec<u8> {
 impl Beside {
     fn new() -> Self {
         let (set, opener) = empty_table();
-        let options = LevelOptions { base_bytes: BYTES, growth: 4, file_bytes: BYTES, ..LevelOptions::default() };
+        let options = LevelOptions {
+            level0_files: 4,
+            base_bytes: BYTES,
+            growth: 4,
+            file_bytes: BYTES,
+            ..LevelOptions::default()
+        };
         let (files, under_way) = (HashMap::new(), Vec::new());
         Self { set, opener, options, files, last_number: 0, last_version: 0, under_way, most_beside: 0 }
     }
@@ -66,7 +72,7 @@ impl Beside {
     /// Begins the next compaction, if there is one.
     fn begin(&mut self) {
         let claims: Vec<Claim> = self.under_way.iter().map(|(_, claim)| claim.clone()).collect();
-        let pick = pick(self.table(), &self.options, Version(0), &claims);
+        let pick = pick(self.table(), &self.options, Version(0), Level0Use::default(), &claims);
         let Some(claim) = pick.claim(self.table()) else { return };
         assert!(claims.iter().all(|other| !other.meets(&claim)), "{claim:?} meets one of {claims:?}");
         self.under_way.push((pick, claim));
