@@ -288,11 +288,21 @@ impl PageCache {
         Some(page)
     }
 
-    /// As [`PageCache::find`], for child `i` of `parent`: looks first where it was last.
-    pub(crate) fn find_child(&self, parent: &PageRef, i: usize, key: PageKey, warm: bool) -> Option<PageRef> {
+    /// As [`PageCache::find`], for child `i` of `parent`: looks first where it was last. Unless it was `prefetched`, the memory is
+    /// asked for the page before its frame is known.
+    pub(crate) fn find_child(
+        &self,
+        parent: &PageRef,
+        i: usize,
+        key: PageKey,
+        warm: bool,
+        prefetched: bool,
+    ) -> Option<PageRef> {
         let hint = parent.hint(i);
         if let Some(frame) = self.frames.get(hint.number()) {
-            hint.prefetch();
+            if !prefetched {
+                hint.prefetch();
+            }
             if frame.is_named(key)
                 && let Some(page) = frame.find(key)
             {

@@ -560,6 +560,14 @@ impl PageRef {
         Hint(self.hints().map_or(0, |hints| hints.cell(i).load(Ordering::Relaxed)))
     }
 
+    /// Asks the memory for what [`PageRef::prefetch_child`] reads.
+    #[inline]
+    pub fn prefetch_hint(&self, i: usize) {
+        if let Some(hints) = self.rest().hints.get() {
+            prefetch(std::ptr::from_ref(hints.cell(i)).addr(), size_of::<AtomicU64>());
+        }
+    }
+
     /// Asks the memory for child `i` of the page and for its frame, if it is known where they were.
     #[inline]
     pub fn prefetch_child(&self, i: usize) {

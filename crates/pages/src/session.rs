@@ -305,7 +305,7 @@ impl Session {
     fn find(&self, at: &PageAt<'_>, key: PageKey) -> Option<PageRef> {
         let warm = self.admit.admits(at.kind);
         let page = match at.parent {
-            Some((parent, i)) => self.cache.find_child(parent, i, key, warm),
+            Some((parent, i)) => self.cache.find_child(parent, i, key, warm, at.prefetched),
             None => self.cache.find(key, warm),
         }?;
         if warm {

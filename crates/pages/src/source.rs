@@ -17,6 +17,8 @@ pub struct PageAt<'a> {
     /// The page's parent and the number of the page among the parent's children, if the caller has the parent at hand. A
     /// source may know from there where the page is in memory.
     pub parent: Option<(&'a PageRef, usize)>,
+    /// Whether the memory was asked for the page already, see [`PageRef::prefetch_child`].
+    pub prefetched: bool,
 }
 
 impl<'a> PageAt<'a> {
@@ -24,6 +26,12 @@ impl<'a> PageAt<'a> {
     #[inline]
     pub fn under(self, parent: &'a PageRef, i: usize) -> Self {
         Self { parent: Some((parent, i)), ..self }
+    }
+
+    /// The same page, for which the memory was asked already.
+    #[inline]
+    pub fn prefetched(self) -> Self {
+        Self { prefetched: true, ..self }
     }
 
     /// An error about the bytes of the page.
@@ -59,7 +67,7 @@ impl PagedFile {
     /// The page at `address` of this file.
     #[inline]
     pub fn at<'a>(self: &'a Arc<Self>, address: &Address, kind: PageKind) -> PageAt<'a> {
-        PageAt { file: self, address: *address, kind, parent: None }
+        PageAt { file: self, address: *address, kind, parent: None, prefetched: false }
     }
 }
 

@@ -3,8 +3,8 @@
 //! who reads.
 //!
 //! * An answer is kept when a step is run again, and a key that a newer source has answered asks no older source.
-//! * An answer is written once, to its place among all answers: at once if the page of the row has all of it, otherwise when
-//!   the parts in other pages are loaded.
+//! * An answer is written to its place among all answers: at once if the page of the row has all of it, otherwise when the
+//!   parts in other pages are loaded. It replaces that of an older file, which had its pages in memory first.
 //! * Keys are looked up in batches, so that their pins stay within a quarter of the cache; a batch of one key may take
 //!   more.
 
@@ -17,7 +17,7 @@ use super::{Parts, Value};
 use crate::error::Result;
 use crate::manifest::db_file::DbFile;
 use pages::{PageCache, PageSource, Stop, retry, together};
-use sst::{Approach, Row, RowPlace, SoughtKey, StoredValue};
+use sst::{Approach, Roots, Row, RowPlace, SoughtKey, StoredValue};
 
 /// The largest number of keys in a batch: their pages keep a disk busy, and their answers take some ten KiB.
 const MAX_BATCH_KEYS: usize = 256;
@@ -45,7 +45,7 @@ pub struct MultiRead<'v, 'k, K, V> {
     wanted: &'k PartList,
     /// Memory for the pages of a batch.
     most_bytes: u64,
-    /// The answers for the first keys: those that are done, and those whose parts are being loaded.
+    /// The answers for the first keys: those that are done, and those of the batch.
     answers: Vec<Option<V>>,
     stage: Stage<'v>,
 }
@@ -70,23 +70,17 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
         loop {
             match &mut self.stage {
                 Stage::Begin => {
-                    let keys = &self.keys[self.answers.len()..];
-                    if keys.is_empty() {
+                    if self.answers.len() == self.keys.len() {
                         return Ok(std::mem::take(&mut self.answers));
                     }
-                    self.stage = Stage::Find(KeyBatch::begin(self.table, keys, self.wanted, self.most_bytes));
+                    self.stage = Stage::Find(self.begin_batch(cache));
                 }
                 Stage::Find(batch) => {
-                    batch.find(source, self.table, &self.keys[self.answers.len()..])?;
+                    let mut answers = Answers { cache, wanted: self.wanted, all: &mut self.answers };
+                    batch.find(source, self.table, self.keys, &mut answers)?;
                     let mut loads = PartLoads::new();
-                    for row in std::mem::take(&mut batch.rows) {
-                        let answer = row.as_ref().and_then(|row| V::of_row(row, cache, self.wanted));
-                        if answer.is_none()
-                            && let Some(FoundRow::File(row, file)) = row
-                        {
-                            loads.add(self.answers.len(), (row, file), self.wanted);
-                        }
-                        self.answers.push(answer);
+                    for (key, row) in batch.rows.drain(..) {
+                        loads.add(key, row, self.wanted);
                     }
                     source.release();
                     self.stage = if loads.rows.is_empty() { Stage::Begin } else { Stage::Load(loads) };
@@ -101,82 +95,98 @@ impl<'v, 'k, K: AsRef<[u8]>, V: Content> MultiRead<'v, 'k, K, V> {
             }
         }
     }
-}
 
-/// Keys that are looked up at once: the next ones, as many as there is room for.
-struct KeyBatch<'v> {
-    /// The rows of the keys that are known.
-    rows: Vec<Option<FoundRow<&'v DbFile>>>,
-    /// The files that may have the other keys: key by key, and the newest file first for each key.
-    asked: Vec<Asked<'v>>,
-}
-
-struct Asked<'v> {
-    key: usize,
-    file: &'v DbFile,
-    answer: Option<Answer<'v>>,
-    /// Only within a step.
-    approach: Approach,
-}
-
-impl<'v> KeyBatch<'v> {
-    /// A batch of at least one key. Keys whose answers are in memory need no room.
-    fn begin(table: TableView<'v>, keys: &[impl AsRef<[u8]>], wanted: &PartList, most_bytes: u64) -> Self {
-        let most_keys = keys.len().min(MAX_BATCH_KEYS);
-        let mut batch = Self { rows: Vec::with_capacity(most_keys), asked: Vec::with_capacity(most_keys) };
-        let files = table.files;
+    /// A batch of at least one key. Keys whose answers are in memory need no room, and are answered here.
+    fn begin_batch(&mut self, cache: &PageCache) -> KeyBatch<'v> {
+        let files = self.table.files;
         // Keys far apart share neither their data page nor the node above it.
         let way_bytes = u64::from(files.info.options.page_bytes) + u64::from(files.info.options.node_bytes);
-        let group_ways = wanted.set().beside_main().count();
-        let mut ways = 0;
-        for (i, key) in keys.iter().take(MAX_BATCH_KEYS).enumerate() {
+        let group_ways = self.wanted.set().beside_main().count();
+        let (first, mut ways) = (self.answers.len(), 0);
+        let keys = self.keys[first..].iter().take(MAX_BATCH_KEYS).enumerate();
+        let mut batch = KeyBatch { rows: Vec::new(), asked: Vec::with_capacity(keys.len()) };
+        for (i, key) in keys {
             let key = key.as_ref();
             let before = batch.asked.len();
-            let row = match ask_memory(table, key) {
+            let mut answer = None;
+            match ask_memory(self.table, key) {
                 Answer::Silent => {
-                    files.files_with_key(key).for_each(|file| {
-                        batch.asked.push(Asked { key: i, file, answer: None, approach: Approach::default() });
-                    });
-                    None
+                    let asked = |file| Asked { key: first + i, file, said: Said::Open };
+                    files.files_with_key(key).for_each(|file| batch.asked.push(asked(file)));
                 }
-                Answer::Gone => None,
-                Answer::Row(row) => Some(row),
-            };
+                Answer::Gone => {}
+                Answer::Row(row) => answer = V::of_row(&row, cache, self.wanted),
+            }
             if batch.asked.len() > before {
                 ways += batch.asked.len() - before + group_ways;
-                if i > 0 && ways as u64 * way_bytes > most_bytes {
+                if i > 0 && ways as u64 * way_bytes > self.most_bytes {
                     batch.asked.truncate(before);
                     break;
                 }
             }
-            batch.rows.push(row);
+            self.answers.push(answer);
         }
         batch
     }
+}
 
-    /// Finds the rows of the keys of the batch, which are the first of `keys`. A composite step: it is run until it does not
-    /// fault.
-    fn find<S: PageSource + ?Sized>(
+/// Where answers are written.
+struct Answers<'a, V> {
+    cache: &'a PageCache,
+    wanted: &'a PartList,
+    all: &'a mut [Option<V>],
+}
+
+/// Keys that are looked up at once: the next ones, as many as there is room for.
+struct KeyBatch<'v> {
+    /// The rows of which the page does not have all that is wanted, and the places of their keys.
+    rows: Vec<(usize, FileRow<'v>)>,
+    /// The files that may have the keys which memory does not have: key by key, and the newest file first for each key.
+    asked: Vec<Asked<'v>>,
+}
+
+/// A row in a file.
+type FileRow<'v> = (Row, &'v DbFile);
+
+struct Asked<'v> {
+    /// Its place among all keys.
+    key: usize,
+    file: &'v DbFile,
+    said: Said,
+}
+
+/// What a file has said of a key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Said {
+    /// It was not asked, or a page is missing.
+    Open,
+    /// It does not decide.
+    Silent,
+    /// Its answer stands among the answers, unless that of a newer file does.
+    Decided,
+}
+
+impl<'v> KeyBatch<'v> {
+    /// Finds the rows of the keys of the batch, and writes the answers for those that are whole in their pages. A composite
+    /// step: it is run until it does not fault.
+    fn find<S: PageSource + ?Sized, V: Content>(
         &mut self,
         source: &S,
-        table: TableView<'_>,
+        table: TableView<'v>,
         keys: &[impl AsRef<[u8]>],
+        answers: &mut Answers<'_, V>,
     ) -> Result<(), Stop> {
-        together(interleaved(&mut self.asked), |asked| {
-            approach(source, asked, keys);
+        let Self { rows, asked } = self;
+        let (mut roots, mut approaches) = (Roots::default(), Vec::with_capacity(asked.len().min(INTERLEAVED)));
+        together(interleaved(asked), |asked| {
+            approach(source, asked, keys, &mut roots, &mut approaches);
+            let mut approaches = approaches.as_slice();
             together(asked.chunk_by_mut(|a, b| a.key == b.key), |files| {
-                ask_files(source, table, files, keys[files[0].key].as_ref())
+                let (of_files, later) = approaches.split_at(files.len());
+                approaches = later;
+                ask_files(source, table, files, of_files, keys, rows, answers)
             })
-        })?;
-        for Asked { key, answer, .. } in std::mem::take(&mut self.asked).into_iter().rev() {
-            // The answers of newer files come later and replace those of older files. A missing answer was not needed.
-            match answer {
-                None | Some(Answer::Silent) => {}
-                Some(Answer::Gone) => self.rows[key] = None,
-                Some(Answer::Row(row)) => self.rows[key] = Some(row),
-            }
-        }
-        Ok(())
+        })
     }
 }
 
@@ -199,42 +209,83 @@ fn interleaved<'a, 'v>(mut asked: &'a mut [Asked<'v>]) -> impl Iterator<Item = &
     })
 }
 
-/// Goes towards the rows that have not been found, with all keys together.
-fn approach<S: PageSource + ?Sized>(source: &S, asked: &mut [Asked<'_>], keys: &[impl AsRef<[u8]>]) {
-    let mut each_open = |act: fn(&S, &mut Asked<'_>, &[u8])| {
-        for files in asked.chunk_by_mut(|a, b| a.key == b.key) {
-            let undecided = files.iter_mut().take_while(|asked| matches!(asked.answer, None | Some(Answer::Silent)));
-            for asked in undecided.filter(|asked| asked.answer.is_none()) {
-                act(source, asked, keys[asked.key].as_ref());
-            }
+/// Goes towards the rows that have not been found, with all keys together: `approaches` becomes how far each came.
+fn approach<'v, 'k, S: PageSource + ?Sized>(
+    source: &S,
+    asked: &[Asked<'v>],
+    keys: &'k [impl AsRef<[u8]>],
+    roots: &mut Roots<'v>,
+    approaches: &mut Vec<Approach<'k>>,
+) {
+    approaches.clear();
+    approaches.resize_with(asked.len(), Approach::default);
+    let mut decided = None;
+    for (Asked { key, file, said }, approach) in asked.iter().zip(approaches.iter_mut()) {
+        match said {
+            Said::Decided => decided = Some(key),
+            Said::Open if decided != Some(key) => file.sst.approach(source, roots, keys[*key].as_ref(), approach),
+            Said::Open | Said::Silent => {}
         }
-    };
-    each_open(|source, asked, key| asked.approach = asked.file.sst.approach(source, key));
-    each_open(|source, asked, key| asked.file.sst.approach_row(source, key, &mut asked.approach));
+    }
+    let mut goes_on = true;
+    while goes_on {
+        goes_on = false;
+        for (Asked { key, file, .. }, approach) in asked.iter().zip(approaches.iter_mut()) {
+            goes_on |= approach.advance(source, &file.sst.file, keys[*key].as_ref());
+        }
+    }
 }
 
 /// Asks all files that have not answered about a key, up to the first file that decides. A composite step.
-fn ask_files<S: PageSource + ?Sized>(
+fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
     source: &S,
     table: TableView<'_>,
-    files: &mut [Asked<'_>],
-    key: &[u8],
+    files: &mut [Asked<'v>],
+    approaches: &[Approach<'_>],
+    keys: &[impl AsRef<[u8]>],
+    rows: &mut Vec<(usize, FileRow<'v>)>,
+    answers: &mut Answers<'_, V>,
 ) -> Result<(), Stop> {
-    let (mut missing, key) = (false, SoughtKey::new(key));
-    for Asked { file, answer, approach, .. } in files.iter_mut() {
-        if answer.is_none() {
-            match ask_file(source, table, file, &key, std::mem::take(approach)) {
-                Ok(said) => *answer = Some(said),
-                Err(Stop::Fault) => missing = true,
-                Err(stop) => return Err(stop),
+    let place = files[0].key;
+    let (mut missing, key) = (false, SoughtKey::new(keys[place].as_ref()));
+    for i in 0..files.len() {
+        let Asked { file, said, .. } = files[i];
+        match said {
+            Said::Decided => break,
+            Said::Silent => continue,
+            Said::Open => {}
+        }
+        let answer = match ask_file(source, table, file, &key, Some(&approaches[i])) {
+            Ok(answer) => answer,
+            Err(Stop::Fault) => {
+                missing = true;
+                continue;
             }
+            Err(stop) => return Err(stop),
+        };
+        if matches!(answer, Answer::Silent) {
+            files[i].said = Said::Silent;
+            continue;
         }
-        if matches!(answer, Some(Answer::Gone | Answer::Row(_))) {
-            break;
+        // An older file may have decided before, when a page of this one was missing.
+        if files[i..].iter().any(|older| older.said == Said::Decided) {
+            rows.retain(|(of, _)| *of != place);
         }
+        files[i].said = Said::Decided;
+        answers.all[place] = match answer {
+            Answer::Row(row) => {
+                let answer = V::of_row(&row, answers.cache, answers.wanted);
+                if answer.is_none()
+                    && let FoundRow::File(row, file) = row
+                {
+                    rows.push((place, (row, file)));
+                }
+                answer
+            }
+            Answer::Silent | Answer::Gone => None,
+        };
+        break;
     }
-    // The step may end here and wait, and does not keep what it did not need.
-    files.iter_mut().for_each(|asked| asked.approach = Approach::default());
     if missing { Err(Stop::Fault) } else { Ok(()) }
 }
 
@@ -282,7 +333,7 @@ impl<'v> PartLoads<'v> {
     }
 
     /// Adds a row, whose answer belongs at `place`.
-    fn add(&mut self, place: usize, (row, file): (Row, &'v DbFile), wanted: &PartList) {
+    fn add(&mut self, place: usize, (row, file): FileRow<'v>, wanted: &PartList) {
         self.rows.push(place);
         self.parts.extend((0..wanted.len()).map(|i| {
             let group = wanted.group(i);

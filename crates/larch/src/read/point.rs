@@ -47,7 +47,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
             }
         }
         for file in self.table.files.files_with_key(self.key.bytes()).skip(self.silent - 1) {
-            match ask_file(source, self.table, file, &self.key, Approach::default())? {
+            match ask_file(source, self.table, file, &self.key, None)? {
                 Answer::Silent => {
                     self.silent += 1;
                     source.release();
@@ -171,13 +171,13 @@ pub fn ask_memtable(memtable: &Memtable, at: Version, key: &[u8]) -> Answer<'sta
     }
 }
 
-/// What a file says, from where `approach` has stopped. A step.
+/// What a file says, from where `approach` has stopped, if there is one. A step.
 pub fn ask_file<'v, S: PageSource + ?Sized>(
     source: &S,
     table: TableView<'_>,
     file: &'v DbFile,
     key: &SoughtKey<'_>,
-    approach: Approach,
+    approach: Option<&Approach<'_>>,
 ) -> Result<Answer<'v>, Stop> {
     // Both parts run before a fault is returned, so that they fault together.
     let row = file.sst.get_filtered(source, key, table.at, approach);

@@ -60,9 +60,17 @@ impl Column {
         if width == 0 {
             return linear;
         }
-        let mut bytes = [0; 8];
-        bytes[..width].copy_from_slice(&residuals[i * width..(i + 1) * width]);
-        linear.wrapping_add(u64::from_le_bytes(bytes))
+        let at = i * width;
+        let residual = match residuals.get(at..).and_then(|rest| rest.first_chunk()) {
+            // A whole word is read and cut, because a length that is known takes one instruction.
+            Some(word) => u64::from_le_bytes(*word) & (u64::MAX >> (64 - 8 * u32::from(self.width))),
+            None => {
+                let mut bytes = [0; 8];
+                bytes[..width].copy_from_slice(&residuals[at..at + width]);
+                u64::from_le_bytes(bytes)
+            }
+        };
+        linear.wrapping_add(residual)
     }
 }
 

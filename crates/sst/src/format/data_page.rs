@@ -71,6 +71,16 @@ pub struct Layout {
     first_row: u64,
 }
 
+/// What the heads of a page say of a key.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HeadMatch<'k> {
+    /// What follows the prefix of the page in the key, if it begins with that.
+    suffix: Suffix<'k>,
+    /// The rows from here to `high` have the head of the key. All before them have less keys, and all after them greater ones.
+    low: usize,
+    high: usize,
+}
+
 impl PageRows for Layout {
     #[inline]
     fn of(page: &[u8]) -> Self {
@@ -269,29 +279,34 @@ impl Layout {
         prefetch(page.as_ptr().addr() + self.records_at + start, (end - start).min(MAX_PREFETCH_BYTES));
     }
 
-    /// Asks the memory for the record of the row that has the head of `key`, if one has.
-    pub fn prefetch(&self, page: &[u8], key: &[u8]) {
-        let Ok(suffix) = key::strip_prefix(key, page, self.prefix_at..self.records_at) else { return };
+    /// Position of `key`: `Ok(i)` if row `i` has this key, else `Err(i)` with the first row whose key is greater.
+    #[inline]
+    pub fn search(&self, page: &[u8], key: &[u8]) -> Result<usize, usize> {
+        self.search_among(page, &self.match_heads(page, key))
+    }
+
+    /// The part of [`Layout::search`] that reads the heads. The memory is asked for the record of the first row whose head is that
+    /// of `key`.
+    #[inline(always)]
+    pub fn match_heads<'k>(&self, page: &[u8], key: &'k [u8]) -> HeadMatch<'k> {
+        let suffix = match key::strip_prefix(key, page, self.prefix_at..self.records_at) {
+            Ok(suffix) => suffix,
+            Err(std::cmp::Ordering::Less) => return HeadMatch::default(),
+            Err(_) => return HeadMatch { low: self.rows, high: self.rows, ..HeadMatch::default() },
+        };
         let (low, high) = key::equal_heads(self.heads(page), suffix.head);
         if low < high {
             self.prefetch_record(page, low);
         }
+        HeadMatch { suffix, low, high }
     }
 
-    /// Position of `key`: `Ok(i)` if row `i` has this key, else `Err(i)` with the first row whose key is greater.
-    #[inline]
-    pub fn search(&self, page: &[u8], key: &[u8]) -> Result<usize, usize> {
-        let suffix = match key::strip_prefix(key, page, self.prefix_at..self.records_at) {
-            Ok(suffix) => suffix,
-            Err(std::cmp::Ordering::Less) => return Err(0),
-            Err(_) => return Err(self.rows),
-        };
-        let (mut low, mut high) = key::equal_heads(self.heads(page), suffix.head);
-        if high - low == 1 {
-            self.prefetch_record(page, low);
-            if self.suffix(page, low).is(&suffix) {
-                return Ok(low);
-            }
+    /// The part of [`Layout::search`] that reads records.
+    #[inline(always)]
+    pub fn search_among(&self, page: &[u8], heads: &HeadMatch<'_>) -> Result<usize, usize> {
+        let HeadMatch { suffix, mut low, mut high } = *heads;
+        if high - low == 1 && self.suffix(page, low).is(&suffix) {
+            return Ok(low);
         }
         while low < high {
             let middle = usize::midpoint(low, high);

@@ -13,7 +13,7 @@ use std::ops::Range;
 pub const HEAD_BYTES: usize = 4;
 
 /// What follows the page's prefix in a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Suffix<'a> {
     /// First four bytes, big-endian, zero padded.
     pub head: u32,
@@ -166,12 +166,6 @@ pub fn samples(heads: &[[u8; HEAD_BYTES]]) -> impl Iterator<Item = &[u8; HEAD_BY
     heads.as_chunks::<BLOCK>().0.iter().map(|block| &block[BLOCK - 1])
 }
 
-/// As [`heads_below`], by way of the [`samples`] of the heads: how many of those are less says in which block the answer lies.
-#[inline]
-fn heads_below_sampled(samples: &[[u8; HEAD_BYTES]], heads: &[[u8; HEAD_BYTES]], head: u32) -> usize {
-    below_from(heads, heads_below(samples, head), head)
-}
-
 /// How many of `heads` are less than `head`, if all of the first `blocks` blocks are, and the last of the next one is not.
 #[inline]
 fn below_from(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32) -> usize {
@@ -191,13 +185,10 @@ pub fn equal_heads(heads: &[[u8; HEAD_BYTES]], head: u32) -> (usize, usize) {
     equal_from(heads, heads_below(heads, head), head)
 }
 
-/// As [`equal_heads`], by way of the [`samples`] of the heads, if there are any.
+/// As [`equal_heads`], if so many of the [`samples`] of the heads are less: this says in which block the answer lies.
 #[inline]
-pub fn equal_heads_sampled(samples: &[[u8; HEAD_BYTES]], heads: &[[u8; HEAD_BYTES]], head: u32) -> (usize, usize) {
-    if samples.is_empty() {
-        return equal_heads(heads, head);
-    }
-    equal_from(heads, heads_below_sampled(samples, heads, head), head)
+pub fn equal_heads_in_block(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32) -> (usize, usize) {
+    equal_from(heads, below_from(heads, blocks, head), head)
 }
 
 /// The run of entries whose head equals `head`, which begins at `low` if there is one.
@@ -317,7 +308,7 @@ mod tests {
             assert_eq!(heads_below(&bytes, head), low);
             assert_eq!(equal_heads(&bytes, head), (low, high));
             let samples: Vec<[u8; 4]> = samples(&bytes).copied().collect();
-            assert_eq!(equal_heads_sampled(&samples, &bytes, head), (low, high));
+            assert_eq!(equal_heads_in_block(&bytes, heads_below(&samples, head), head), (low, high));
         }
     }
 }

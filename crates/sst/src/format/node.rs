@@ -35,6 +35,7 @@ use super::column::Column;
 use super::key::{self, Suffix};
 use super::little_endian::{u32_at, u64_at};
 use crate::KeyRange;
+use os::memory::prefetch;
 use pages::{Address, page::HEADER_BYTES};
 
 const CHILDREN_AT: usize = HEADER_BYTES;
@@ -52,6 +53,9 @@ const SAMPLED: u8 = 1 << 4;
 
 /// A node with at least this many separators has samples. The heads of a smaller node take a few lines of memory anyway.
 const MIN_SAMPLED: usize = 4 * key::BLOCK;
+
+/// The most of the tails of a block that is asked for ahead.
+const MAX_PREFETCH_BYTES: usize = 128;
 
 /// What lies in a file up to and including some page, or in a tree or range of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -93,6 +97,38 @@ pub struct IndexNode<'p> {
     checksums_at: usize,
     residuals_at: usize,
     tails_at: usize,
+}
+
+/// The search of a node for a key, half done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BegunSearch<'k> {
+    /// What follows the prefix of the node in the key.
+    suffix: Suffix<'k>,
+    found: Found,
+}
+
+/// What a search has found out.
+#[derive(Clone, Copy, Debug, Default)]
+enum Found {
+    /// The key begins with the prefix of the node, which has no samples.
+    #[default]
+    Suffix,
+    /// So many samples are less.
+    Blocks(usize),
+    /// The child: the key does not begin with the prefix of the node.
+    Child(usize),
+}
+
+impl BegunSearch<'_> {
+    fn ended(child: usize) -> Self {
+        Self { found: Found::Child(child), ..Self::default() }
+    }
+
+    /// Whether samples have led it to some of the heads.
+    #[inline]
+    pub fn is_sampled(&self) -> bool {
+        matches!(self.found, Found::Blocks(_))
+    }
 }
 
 impl<'p> IndexNode<'p> {
@@ -263,17 +299,63 @@ impl<'p> IndexNode<'p> {
     /// separators.
     #[inline]
     pub fn search(&self, key: &[u8]) -> usize {
+        self.end_search(&self.begin_search(key))
+    }
+
+    /// The part of [`IndexNode::search`] that reads the samples.
+    #[inline(always)]
+    pub fn begin_search<'k>(&self, key: &'k [u8]) -> BegunSearch<'k> {
         let suffix = match key::strip_prefix(key, self.page, self.tails_at - self.prefix_bytes..self.tails_at) {
             Ok(suffix) => suffix,
-            Err(std::cmp::Ordering::Less) => return 0,
-            Err(_) => return self.children - 1,
+            Err(std::cmp::Ordering::Less) => return BegunSearch::ended(0),
+            Err(_) => return BegunSearch::ended(self.children - 1),
         };
-        let (mut low, mut high) = key::equal_heads_sampled(self.samples(), self.heads(), suffix.head);
+        let samples = self.samples();
+        if samples.is_empty() {
+            return BegunSearch { suffix, found: Found::Suffix };
+        }
+        BegunSearch { suffix, found: Found::Blocks(key::heads_below(samples, suffix.head)) }
+    }
+
+    /// The rest of [`IndexNode::search`].
+    #[inline(always)]
+    pub fn end_search(&self, begun: &BegunSearch<'_>) -> usize {
+        let BegunSearch { suffix, found } = *begun;
+        let (mut low, mut high) = match found {
+            Found::Child(child) => return child,
+            Found::Suffix => key::equal_heads(self.heads(), suffix.head),
+            Found::Blocks(blocks) => key::equal_heads_in_block(self.heads(), blocks, suffix.head),
+        };
         while low < high {
             let middle = usize::midpoint(low, high);
             if self.suffix(middle) <= suffix { low = middle + 1 } else { high = middle }
         }
         low
+    }
+
+    /// Asks the memory for what the rest of a search by samples reads first.
+    #[inline]
+    pub fn prefetch_block(&self, begun: &BegunSearch<'_>) {
+        if let Found::Blocks(blocks) = begun.found {
+            let heads = self.checksums_at + self.children * 4 + blocks * key::BLOCK * key::HEAD_BYTES;
+            prefetch(self.page.as_ptr().addr() + heads, key::BLOCK * key::HEAD_BYTES);
+            if self.is_fixed() {
+                let tail_bytes = self.fixed_bytes.saturating_sub(key::HEAD_BYTES);
+                let tails = self.tails_at + blocks * key::BLOCK * tail_bytes;
+                prefetch(self.page.as_ptr().addr() + tails, (key::BLOCK * tail_bytes).min(MAX_PREFETCH_BYTES));
+            }
+        }
+    }
+
+    /// Asks the memory for what [`IndexNode::address`] reads.
+    #[inline]
+    pub fn prefetch_address(&self, i: usize) {
+        let (offset_bytes, length_bytes) = (self.width(0), self.width(1));
+        let lengths_at = self.residuals_at + offset_bytes * self.children;
+        let page = self.page.as_ptr().addr();
+        prefetch(page + self.checksums_at + i * 4, 4);
+        prefetch(page + self.residuals_at + i * offset_bytes, offset_bytes);
+        prefetch(page + lengths_at + i * length_bytes, length_bytes);
     }
 
     /// The child that holds row `row`: the first whose running total of rows is greater.

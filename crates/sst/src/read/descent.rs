@@ -40,11 +40,12 @@ enum WayTarget<'k> {
 }
 
 /// How far a way down has come: the page that is next, and the node above it.
+#[derive(Default)]
 pub(super) struct Way {
-    address: Address,
+    pub address: Address,
     /// Height above the data pages.
-    level: u8,
-    above: Option<Leaf>,
+    pub level: u8,
+    pub above: Option<Leaf>,
 }
 
 /// Why a way ends above the data pages for a reader that does not wait.
@@ -425,21 +426,6 @@ impl<'a> Descent<'a> {
         let page = self.page_at(source, way)?;
         let layout = Layout::of(&page);
         Ok((page, layout))
-    }
-
-    /// The way to the data page of `key`, if there are nodes above it and all are in memory. The memory is asked for the
-    /// data page.
-    pub(super) fn peek_node_above<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Option<Way> {
-        let mut way = self.top();
-        self.walk(&mut way, WayTarget::Key(key), |at| peek(source, at), |_, _| true).ok()?;
-        let Leaf { page, child } = way.above.as_ref()?;
-        page.prefetch_child(*child);
-        Some(way)
-    }
-
-    /// The data page that `way` leads to, if it is in memory.
-    pub(super) fn peek_page_at<S: PageSource + ?Sized>(&self, source: &S, way: &Way) -> Option<PageRef> {
-        source.peek(self.at(&way.address, self.kind.page_kind(), way.above.as_ref()))
     }
 
     /// As [`Descent::page_of_key`], but goes down only to pages that have some of `rows`.

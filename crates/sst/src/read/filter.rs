@@ -8,7 +8,7 @@
 //!   memory that nothing uses. Where it is worth reading, the pages of it that are missing are asked for, each once, in
 //!   the round that brings a missing page of rows.
 
-use super::approach::Approach;
+use super::approach::{Approach, ApproachRoot, Roots};
 use super::descent::Descent;
 use super::filter_use::{Looks, Summary, ZoneSize, zone_of};
 use super::row::Row;
@@ -60,7 +60,7 @@ enum Said {
 
 impl Sst {
     /// As [`Sst::get`], which it spares if the filter is in memory and denies the key. It goes on from where `approach` has
-    /// stopped. A step; allocates nothing.
+    /// stopped, if there is one. A step; allocates nothing.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Sst {
         source: &S,
         key: &SoughtKey<'_>,
         at: Version,
-        approach: Approach,
+        approach: Option<&Approach<'_>>,
     ) -> Result<Option<Row>, Stop> {
         let bytes = key.bytes();
         let Some(filter) = &self.meta.filter else {
@@ -95,20 +95,23 @@ impl Sst {
         found
     }
 
-    /// The first stage of the look-up of `key`: goes down to the node above its data page. It does not begin where a filter or a
-    /// slice may spare the way.
-    pub fn approach<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Approach {
-        let asks_filter_first = self.meta.filter.is_some() && self.filter_use.summary().asks_first();
-        match self.descent(TreeKind::Main) {
-            Some(main) if self.slice.is_none() && !asks_filter_first => Approach::begin(&main, source, key),
-            _ => Approach::default(),
-        }
-    }
-
-    /// The second stage: takes the data page of `key`, and finds the row by its head.
-    pub fn approach_row<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], approach: &mut Approach) {
-        if let Some(main) = self.descent(TreeKind::Main) {
-            approach.find_row(&main, source, key);
+    /// Begins the look-up of `key`, among several whose `roots` are shared: `approach` goes on from the root of the file. It does
+    /// not begin where a filter or a slice may spare the way.
+    #[inline]
+    pub fn approach<'f, 'k, S: PageSource + ?Sized>(
+        &'f self,
+        source: &S,
+        roots: &mut Roots<'f>,
+        key: &'k [u8],
+        approach: &mut Approach<'k>,
+    ) {
+        let find = || {
+            let asks_filter_first = self.meta.filter.is_some() && self.filter_use.summary().asks_first();
+            let main = self.descent(TreeKind::Main).filter(|_| self.slice.is_none() && !asks_filter_first)?;
+            ApproachRoot::find(&main, source)
+        };
+        if let Some(root) = roots.of(&self.file, find) {
+            approach.begin(root, key);
         }
     }
 

@@ -99,7 +99,7 @@ impl Sst {
     ///
     /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn get<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Row>, Stop> {
-        self.find(source, key, at, Approach::default(), |_| {})
+        self.find(source, key, at, None, |_| {})
     }
 
     /// As [`Sst::get`], from where `approach` has stopped. `note` is called when the step has its answer from a page of rows.
@@ -109,20 +109,28 @@ impl Sst {
         source: &S,
         key: &[u8],
         at: Version,
-        approach: Approach,
+        approach: Option<&Approach<'_>>,
         note: impl FnOnce(LookUp<'_>),
     ) -> Result<Option<Row>, Stop> {
         let Some(descent) = self.descent(TreeKind::Main) else { return Ok(None) };
-        let Some((page, layout)) = self.page_of_key(&descent, source, key, approach)? else { return Ok(None) };
-        let Ok(i) = layout.search(&page, key) else {
-            note(LookUp::Absent(layout.first_row(), &page));
+        let fetched;
+        let (page, layout, heads) = match approach.and_then(Approach::row) {
+            Some((page, layout, heads)) => (page, layout, *heads),
+            None => {
+                let Some(page) = self.page_of_key(&descent, source, key, approach)? else { return Ok(None) };
+                fetched = page;
+                (&fetched.0, &fetched.1, fetched.1.match_heads(&fetched.0, key))
+            }
+        };
+        let Ok(i) = layout.search_among(page, &heads) else {
+            note(LookUp::Absent(layout.first_row(), page));
             return Ok(None);
         };
         let row = layout.first_row() + i as u64;
         if self.hides(row) {
             return Ok(None);
         }
-        let found = self.visible(&page, &layout, i, at, |version| {
+        let found = self.visible(page, layout, i, at, |version| {
             let Some(history) = self.descent(TreeKind::History) else { return Ok(None) };
             let older = history.lower(source, &history_key(row, version))?;
             Ok(older.and_then(|(page, layout, i)| self.older_version(row, (&page, &layout, i))))
@@ -138,10 +146,13 @@ impl Sst {
         main: &Descent<'_>,
         source: &S,
         key: &[u8],
-        approach: Approach,
+        approach: Option<&Approach<'_>>,
     ) -> Result<Option<(PageRef, Layout)>, Stop> {
+        if let Some(page) = approach.and_then(|approach| approach.page(main, source)) {
+            return page.map(Some);
+        }
         match &self.slice {
-            None => approach.page(main, source, key).map(Some),
+            None => main.page_of_key(source, key).map(Some),
             // What is seen goes by row ids, so the page must have those that its parent says.
             Some(slice) => Ok(match main.page_among(source, key, &slice.rows)? {
                 Under::Page(page, layout) => Some((page, layout)),

@@ -48,8 +48,7 @@ fn check_all(content: &Content, built: &Built) {
     for key in &keys {
         let (denied, key) = said(&sst, &source, key);
         assert!(!(denied && content.rows.contains_key(key)), "{key:?} is there and denied");
-        let found =
-            sst.get_filtered(&source, &SoughtKey::new(key), Version::MAX, Approach::default()).expect("nothing faults");
+        let found = sst.get_filtered(&source, &SoughtKey::new(key), Version::MAX, None).expect("nothing faults");
         assert_eq!(found.map(|row| row.version.0), content.get(key, u64::MAX).map(|written| written.0), "{key:?}");
     }
     if sst.meta.filter.is_none_or(|filter| filter.prefix_bytes == 0) {
@@ -143,7 +142,7 @@ fn answers_are_the_same_with_a_filter_from_every_source() {
                     let history =
                         sst.meta.history.get().map_or(0, |tree| u64::from(tree.root(sst.prefer_flat).height) + 2);
                     let row = reader.step(rounds + 2 * history, |source| {
-                        sst.get_filtered(source, &SoughtKey::new(key), Version(at), Approach::default())
+                        sst.get_filtered(source, &SoughtKey::new(key), Version(at), None)
                     });
                     let expected = content.get(key, at).map(|(version, kind, _)| (*version, *kind));
                     assert_eq!(row.map(|row| (row.version.0, row.kind)), expected, "{key:?} at {at}");
@@ -178,8 +177,7 @@ fn reads(session: &Session, sst: &Sst, keys: impl IntoIterator<Item = u32>) -> (
     for key in keys {
         let bytes = numbered(key);
         let sought = SoughtKey::new(&bytes);
-        let row = retry(session, || sst.get_filtered(session, &sought, Version::MAX, Approach::default()))
-            .expect("the disk works");
+        let row = retry(session, || sst.get_filtered(session, &sought, Version::MAX, None)).expect("the disk works");
         assert_eq!(row.is_some(), key.is_multiple_of(2));
     }
     (session.page_reads() - before.0, session.reads_of(PageKind::Filter) - before.1)
@@ -241,9 +239,7 @@ fn a_filter_that_is_not_in_memory_is_not_waited_for() {
     // Everything is refused once a step, and what is only peeked at stays refused.
     for _ in 0..100 {
         let before = source.refusals();
-        let row = retry(&source, || {
-            sst.get_filtered(&source, &SoughtKey::new(b"key 000001"), Version::MAX, Approach::default())
-        });
+        let row = retry(&source, || sst.get_filtered(&source, &SoughtKey::new(b"key 000001"), Version::MAX, None));
         assert!(row.expect("the file is whole").is_none());
         assert_eq!(source.refusals() - before, height + 1);
     }
@@ -266,9 +262,8 @@ fn rows_that_a_slice_hides_are_not_found_beside_a_filter() {
     let slice = Slice { rows: (100..2_000).into(), bounds: built.meta.bounds.clone(), bytes: 0 };
     let (sst, source) = (built.sst().sliced(Some(slice)), Resident::new(validate));
     for row in 0..4_000 {
-        let found = sst
-            .get_filtered(&source, &SoughtKey::new(&numbered(2 * row)), Version::MAX, Approach::default())
-            .expect("nothing faults");
+        let found =
+            sst.get_filtered(&source, &SoughtKey::new(&numbered(2 * row)), Version::MAX, None).expect("nothing faults");
         assert_eq!(found.is_some(), (100..2_000).contains(&row), "row {row}");
     }
 }
