@@ -126,8 +126,8 @@ impl Following {
         }
     }
 
-    /// The row to which [`Following::next`] went.
-    #[inline]
+    /// The row to which [`Following::next`] went. It is part of its callers, because each row of a scan goes through it.
+    #[inline(always)]
     pub fn row(&self) -> FollowedRow<'_> {
         let Source { row, beside, .. } = &self.sources[self.now];
         let Some(StreakRow::Shown(start, end)) = *row else { unreachable!("the caller has gone to a row") };
