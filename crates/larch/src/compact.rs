@@ -172,8 +172,9 @@ fn choose<'c>(
             // The install has noted that the table changed, so it will be examined again.
             Ok(true) => is_cut = true,
             Ok(false) => {
-                let level0 = picks.level0_use(table, now);
-                let pick = pick::pick(table, &core.env.options.levels, oldest, level0, claims);
+                let options = &core.env.options.levels;
+                let level0 = picks.level0_use(table, now, level0::few_files(options));
+                let pick = pick::pick(table, options, oldest, level0, claims);
                 picks.examined(id, pick, cut::is_waiting(table) || pick::is_waiting(table, oldest));
             }
             Err(error) => {

@@ -104,8 +104,9 @@ impl Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelOptions {
     /// The number of files in level 0 that starts a compaction. More files are merged at once, so that fewer bytes are
-    /// written, but each of them costs every read a look. So four files are enough in a table that has not been written for
-    /// some seconds, or is read so often that the looks cost more than a compaction.
+    /// written, but each of them costs every read a look. So a third of them (four, if this is 4 to 12) is
+    /// enough in a table that has not been written for some seconds, or is read so often that the looks cost more than
+    /// a compaction.
     pub level0_files: usize,
     /// The number of files in level 0 from which writes are slowed. At 48, or at twice `level0_files` if that is more,
     /// they wait.

@@ -7,13 +7,17 @@
 //! Not thread safe: a [`Watch`] lies under the lock of its [`Picks`](super::picks::Picks).
 
 use crate::manifest::{TableFiles, TableId};
+use crate::options::LevelOptions;
 use pages::PageKind;
 use pages::counters::{CounterSnapshot, Reason};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// From this many files on, level 0 of a table at rest, or of one that is read, is compacted.
-pub const FEW_FILES: usize = 4;
+/// From this many files on, level 0 of a table at rest, or of one that is read, is compacted: a third of what it waits for
+/// while only writes come, and at least four if it waits for as many.
+pub fn few_files(options: &LevelOptions) -> usize {
+    options.level0_files.div_ceil(3).max(options.level0_files.min(4))
+}
 
 /// A table is at rest if no file came for this many times as long as between its last two files.
 const REST_INTERVALS: u32 = 4;
@@ -35,7 +39,13 @@ pub struct Now {
 /// How often point reads and seeks of ranges have looked into a file. Each look into a file ends at a filter or at a page with
 /// rows, and a range seeks by nodes of the index.
 pub fn looks(counters: &CounterSnapshot) -> u64 {
-    let ends = [(Reason::Point, PageKind::Filter), (Reason::Point, PageKind::Data), (Reason::Scan, PageKind::Index)];
+    let ends = [
+        (Reason::Point, PageKind::Filter),
+        (Reason::Point, PageKind::Data),
+        (Reason::Scan, PageKind::Filter),
+        (Reason::Scan, PageKind::Index),
+        (Reason::Scan, PageKind::Flat),
+    ];
     let pages = ends.map(|(reason, kind)| counters.pages(reason, kind));
     pages.iter().map(|pages| pages.hits + pages.faults).sum()
 }
@@ -59,8 +69,8 @@ struct Level0 {
     grew_at: Duration,
     interval: Duration,
     looks_before: u64,
-    /// Whether the table will be at rest and is not yet.
-    is_waiting: bool,
+    /// When the table will be at rest, if that is waited for.
+    waits_until: Option<Duration>,
 }
 
 impl Level0 {
@@ -75,14 +85,19 @@ impl Level0 {
 
 /// Level 0 of all tables that have files in it.
 #[derive(Debug, Default)]
-pub struct Watch(BTreeMap<TableId, Level0>);
+pub struct Watch {
+    tables: BTreeMap<TableId, Level0>,
+    /// The tables that will be at rest, by the time of that.
+    waiting: BTreeSet<(Duration, TableId)>,
+}
 
 impl Watch {
-    /// Looks at the files that a table has `now`.
-    pub fn look(&mut self, table: &TableFiles, now: Now) -> Level0Use {
+    /// Looks at the files that a table has `now`. If it has `few` of them at least, its rest is waited for.
+    pub fn look(&mut self, table: &TableFiles, now: Now, few: usize) -> Level0Use {
         let files = &table.levels[0];
+        let id = table.info.id;
         let (Some(newest), Some(oldest)) = (files.first(), files.last()) else {
-            self.0.remove(&table.info.id);
+            self.forget(id);
             return Level0Use::default();
         };
         let (newest, oldest) = (newest.number, oldest.number);
@@ -92,9 +107,9 @@ impl Watch {
             grew_at: now.time,
             interval: Duration::ZERO,
             looks_before: now.looks,
-            is_waiting: false,
+            waits_until: None,
         };
-        let level0 = self.0.entry(table.info.id).or_insert(new);
+        let level0 = self.tables.entry(id).or_insert(new);
         if level0.oldest != oldest {
             (level0.oldest, level0.looks_before) = (oldest, now.looks);
         }
@@ -103,29 +118,35 @@ impl Watch {
             (level0.newest, level0.grew_at) = (newest, now.time);
         }
         let is_at_rest = level0.is_at_rest(now);
-        level0.is_waiting = !is_at_rest && files.len() >= FEW_FILES;
+        let waits_until = (!is_at_rest && files.len() >= few).then(|| level0.rests_at());
+        if let Some(time) = std::mem::replace(&mut level0.waits_until, waits_until) {
+            self.waiting.remove(&(time, id));
+        }
+        self.waiting.extend(waits_until.map(|time| (time, id)));
         Level0Use { is_at_rest, looks: now.looks.saturating_sub(level0.looks_before) }
     }
 
     /// Takes the tables that are to be looked at because they are at rest now.
     pub fn take_resting(&mut self, now: Now) -> Vec<TableId> {
-        let resting = self.0.iter_mut().filter(|(_, level0)| level0.is_waiting && level0.is_at_rest(now));
-        let take = |(table, level0): (&TableId, &mut Level0)| {
-            level0.is_waiting = false;
-            *table
-        };
-        resting.map(take).collect()
+        let mut resting = Vec::new();
+        while let Some((_, id)) = self.waiting.first().filter(|(time, _)| now.is_asked || *time <= now.time) {
+            resting.push(*id);
+            self.tables.get_mut(id).expect("a table that waits is known").waits_until = None;
+            self.waiting.pop_first();
+        }
+        resting
     }
 
     /// How long it takes until the next table is at rest; `None` if none will be.
     pub fn next_rest(&self, now: Duration) -> Option<Duration> {
-        let waiting = self.0.values().filter(|level0| level0.is_waiting);
-        waiting.map(|level0| level0.rests_at().saturating_sub(now)).min()
+        self.waiting.first().map(|(time, _)| time.saturating_sub(now))
     }
 
     /// Forgets a table that is gone.
     pub fn forget(&mut self, table: TableId) {
-        self.0.remove(&table);
+        if let Some(time) = self.tables.remove(&table).and_then(|level0| level0.waits_until) {
+            self.waiting.remove(&(time, table));
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //! `base_bytes`. Files of level 0 are merged into the base.
 
 use super::claim::Claim;
-use super::level0::{FEW_FILES, Level0Use};
+use super::level0::{Level0Use, few_files};
 use crate::event::CompactionReason;
 use crate::manifest::{DbFile, LEVELS, TableFiles};
 use crate::options::LevelOptions;
@@ -141,7 +141,8 @@ fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0
         table.level_bytes(0) + bytes_below(table, 0, base, &bounds)
     };
     files.len() >= options.level0_files
-        || files.len() >= FEW_FILES && (level0.is_at_rest || level0.looks.saturating_mul(LOOK_BYTES) >= merged())
+        || files.len() >= few_files(options)
+            && (level0.is_at_rest || level0.looks.saturating_mul(LOOK_BYTES) >= merged())
 }
 
 /// What is best done next for `table` beside the compactions that have claimed `under_way`. `oldest` is the oldest version that
@@ -169,7 +170,7 @@ pub fn pick(
         }
         claims.keep_for(&pick);
     }
-    let level0_score = (level0_files as f64 / options.level0_files as f64).max(1.0);
+    let level0_score = level0_files as f64 / few_files(options) as f64;
     let score = |level: usize| match claims.bytes_left(level) {
         0 => 0.0,
         // The target of a level above the base is 0, so that its files move down.

@@ -122,9 +122,9 @@ impl Picks {
         tables.into_iter().collect()
     }
 
-    /// How level 0 of `table`, which is being examined, is used.
-    pub fn level0_use(&self, table: &TableFiles, now: Now) -> Level0Use {
-        self.state.lock().level0.look(table, now)
+    /// How level 0 of `table`, which is being examined, is used. `few` is from [`level0::few_files`](super::level0::few_files).
+    pub fn level0_use(&self, table: &TableFiles, now: Now, few: usize) -> Level0Use {
+        self.state.lock().level0.look(table, now, few)
     }
 
     /// How long it takes until a table is at rest and is to be examined because of that; `None` if there is none.

@@ -158,7 +158,7 @@ fn a_random_load_rewrites_a_row_a_bounded_number_of_times() {
         let mut model = Model { is_load: true, ..Model::new(keys) };
         (0..(keys / writes) as u64).for_each(|_| model.write(writes));
         model.compact(AT_REST);
-        assert!(model.table().levels[0].len() < FEW_FILES);
+        assert!(model.table().levels[0].len() < few_files(&model.options));
         model.rewritten_bytes / model.flushed_bytes
     };
     let found = cases.map(|(keys, _)| load(keys));
