@@ -45,6 +45,9 @@ enum Stage {
     Row,
 }
 
+/// The most roots that are kept: they are searched one by one, and each pins its page.
+const MAX_ROOTS: usize = 32;
+
 /// The roots of the files in which keys are looked up together: each is found once for all keys. `None` for a file in which no
 /// approach may begin.
 #[derive(Default)]
@@ -76,6 +79,8 @@ impl<'f> Roots<'f> {
     ) -> Option<&ApproachRoot> {
         let known = self.0.iter().position(|(known, _)| std::ptr::eq(*known, file));
         let i = known.unwrap_or_else(|| {
+            // Keys far apart in a table of many files share few of them.
+            self.0.truncate(MAX_ROOTS - 1);
             self.0.push((file, find()));
             self.0.len() - 1
         });
