@@ -6,6 +6,7 @@
 
 use super::{MemCursor, MemRow};
 use sst::{Direction, RowKind, StreakRow, StreakStart, Version};
+use std::ops::Bound;
 
 /// Copies of the next rows of a memtable in one direction, as of the version of a cursor.
 #[derive(Debug)]
@@ -37,13 +38,14 @@ const ENOUGH_BYTES: usize = 8 << 10;
 const MAX_VALUE_BYTES: usize = 1 << 10;
 
 impl CopiedRows {
-    /// Rows from the place of `cursor` on, while `is_before_end` is true of their keys; those that a range erase of version
-    /// `erased` hides are copied as rows without a value.
+    /// At most `most` rows from the place of `cursor` on, while `is_before_end` is true of their keys; those that a range erase of
+    /// version `erased` hides are copied as rows without a value.
     pub fn new(
         cursor: &MemCursor,
         start: StreakStart,
         direction: Direction,
         erased: Option<Version>,
+        most: usize,
         is_before_end: impl Fn(&[u8]) -> bool,
     ) -> Self {
         let mut copies = Self { direction, start, bytes: Vec::new(), rows: Vec::new(), next: 0, is_cut: false };
@@ -51,17 +53,25 @@ impl CopiedRows {
         if start == StreakStart::After {
             cursor.step(direction);
         }
-        while copies.rows.len() < MAX_ROWS && copies.bytes.len() < ENOUGH_BYTES {
-            match cursor.key() {
-                Some(key) if is_before_end(key) => copies.copy(cursor.row(), erased),
-                _ => {
-                    copies.is_cut = true;
-                    break;
-                }
+        loop {
+            if !cursor.key().is_some_and(&is_before_end) {
+                copies.is_cut = true;
+                break;
+            }
+            copies.copy(cursor.row(), erased);
+            // No row is looked for that is not copied: a snapshot that is old may see one in many.
+            if copies.rows.len() >= most.min(MAX_ROWS) || copies.bytes.len() >= ENOUGH_BYTES || copies.ends_elsewhere()
+            {
+                break;
             }
             cursor.step(direction);
         }
         copies
+    }
+
+    /// Whether the walk goes on in the memtable at the row copied last.
+    fn ends_elsewhere(&self) -> bool {
+        self.rows.last().is_some_and(|row| row.says == StreakRow::Elsewhere)
     }
 
     fn copy(&mut self, row: &MemRow, erased: Option<Version>) {
@@ -142,9 +152,24 @@ impl CopiedRows {
     /// Lets `cursor`, from whose place on the rows were copied, go to the last row that was passed.
     pub fn resume(&self, cursor: &mut MemCursor) {
         let there = usize::from(self.start == StreakStart::At);
+        // Backward, a step takes two searches.
+        if self.direction == Direction::Backward && self.next > there + 1 {
+            cursor.seek_back(Bound::Included(self.key_of(&self.rows[self.next - 1])));
+            return;
+        }
         for _ in there..self.next {
             cursor.step(self.direction);
         }
+    }
+
+    /// Whether all were passed, and the memtable may have more.
+    pub fn is_used_up(&self) -> bool {
+        !self.is_cut && self.next == self.rows.len()
+    }
+
+    /// The memory that they take, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        (self.bytes.capacity() + self.rows.capacity() * size_of::<CopiedRow>()) as u64
     }
 
     fn key_of(&self, row: &CopiedRow) -> &[u8] {

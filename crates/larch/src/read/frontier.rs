@@ -129,10 +129,10 @@ impl<C: Sorted, M> Frontier<C, M> {
         self.sources[i].progress = Progress::Moving(to);
     }
 
-    /// Whether source `i` has to move.
+    /// The move that source `i` has to make, if it has to move.
     #[inline]
-    pub fn is_moving(&self, i: usize) -> bool {
-        matches!(self.sources[i].progress, Progress::Moving(_))
+    pub fn moving(&self, i: usize) -> Option<&M> {
+        if let Progress::Moving(to) = &self.sources[i].progress { Some(to) } else { None }
     }
 
     /// How many sources there are.

@@ -21,7 +21,7 @@ use super::level::LevelCursor;
 use super::view::TableView;
 use crate::memtable::{CopiedRows, MemCursor};
 use os::sync::Arc;
-use pages::{PageRef, PageSource, Stop};
+use pages::{PageSource, Stop};
 use sst::{Direction, Groups, Readahead, RowKind, Seek, StoredValue, Streak, StreakRow, StreakStart, Version};
 use std::ops::Bound;
 
@@ -40,6 +40,8 @@ pub struct Merge {
     /// Streaks are likely to have rows: they were not looked for yet, they had some when they were, or two rows in succession
     /// were found in files since.
     expects_streaks: bool,
+    /// How many rows of a memtable are copied at once: few at first, and twice as many each time that all were taken.
+    copies: usize,
 }
 
 /// Rows of one source that come next and need no step.
@@ -79,6 +81,9 @@ struct MergeSource {
 /// A source steps over this many rows in succession that newer sources erased. Then it seeks the end of the range erase. A
 /// seek starts at the root, while a step mostly stays in its page.
 const HIDDEN_ROWS: usize = 8;
+
+/// How many rows of a memtable are copied at first.
+const FIRST_COPIES: usize = 2;
 
 #[derive(Debug)]
 enum Cursor {
@@ -148,7 +153,7 @@ impl Merge {
         let sources = sources.into_iter().map(|cursor| MergeSource { cursor, hidden: 0 });
         let sources = Frontier::new(direction, sources, || NextMove::Seek);
         let (key, came, giver, expects_streaks) = (Vec::new(), Came::Nowhere, None, true);
-        Self { direction, at, sources, key, came, covers, giver, expects_streaks }
+        Self { direction, at, sources, key, came, covers, giver, expects_streaks, copies: FIRST_COPIES }
     }
 
     /// Key of the row found last.
@@ -293,7 +298,7 @@ impl Merge {
         levels.sum()
     }
 
-    /// Whether it is worth looking for [streaks](Self::streaks). Where rows in memory lie between those of files, it is not.
+    /// Whether it is worth looking for [streaks](Self::streaks). Where the next rows are all in memory, it is not.
     pub fn expects_streaks(&self) -> bool {
         self.expects_streaks
     }
@@ -312,6 +317,10 @@ impl Merge {
         let (mut pages, mut in_memory, mut next_keys) = (Vec::new(), Vec::new(), Vec::new());
         for source in 0..self.sources.len() {
             let Some(key) = self.sources.key(source) else { continue };
+            // Newer sources hide its rows, and those of older sources, beyond the edge where streaks are cut. It will seek the end.
+            if matches!(self.sources.moving(source), Some(NextMove::SeekAfter(_))) {
+                continue;
+            }
             if is_alone && source != giver {
                 next_keys.push(key);
             } else if !self.sources.cursor(source).cursor.is_level() {
@@ -344,7 +353,7 @@ impl Merge {
             for source in in_memory {
                 let Cursor::Memory(cursor) = &self.sources.cursor(source).cursor else { continue };
                 let (start, erased) = (self.start_of(source), self.covers.over(source));
-                let rows = CopiedRows::new(cursor, start, self.direction, erased, is_before_end);
+                let rows = CopiedRows::new(cursor, start, self.direction, erased, self.copies, is_before_end);
                 if !rows.is_empty() {
                     copies.push(SourceStreak { source, rows: StreakRows::Copied(rows) });
                 }
@@ -366,7 +375,7 @@ impl Merge {
 
     /// Where the next row of a source is.
     fn start_of(&self, source: usize) -> StreakStart {
-        if self.sources.is_moving(source) { StreakStart::After } else { StreakStart::At }
+        if self.sources.moving(source).is_some() { StreakStart::After } else { StreakStart::At }
     }
 
     /// Goes on after the rows that were taken from `streaks`, which began here. If `is_key_open`, the row taken last says nothing
@@ -376,7 +385,12 @@ impl Merge {
         for SourceStreak { source, rows } in streaks.into_iter().filter(|beside| beside.rows.has_advanced()) {
             match (&mut self.sources.cursor_mut(*source).cursor, rows) {
                 (Cursor::Level(cursor), StreakRows::Page(streak)) => cursor.resume(streak),
-                (Cursor::Memory(cursor), StreakRows::Copied(rows)) => rows.resume(cursor),
+                (Cursor::Memory(cursor), StreakRows::Copied(rows)) => {
+                    rows.resume(cursor);
+                    if rows.is_used_up() {
+                        self.copies = self.copies.saturating_mul(2);
+                    }
+                }
                 _ => unreachable!("a source gives rows of one kind"),
             }
             self.sources.send(*source, NextMove::Step);
@@ -435,11 +449,11 @@ impl StreakRows {
         }
     }
 
-    /// The page that they pin.
-    pub fn page(&self) -> Option<&PageRef> {
+    /// The bytes of the page that they pin, or of the copies.
+    pub fn memory_bytes(&self) -> u64 {
         match self {
-            Self::Page(streak) => Some(streak.page()),
-            Self::Copied(_) => None,
+            Self::Page(streak) => streak.page().cost_bytes(),
+            Self::Copied(rows) => rows.memory_bytes(),
         }
     }
 

@@ -98,9 +98,9 @@ impl Following {
         self.is_key_open
     }
 
-    /// The bytes of the cache that the pages take.
+    /// The bytes of the cache that the pages take, and those of the copies.
     pub fn pinned_bytes(&self) -> u64 {
-        self.streaks().filter_map(|beside| beside.rows.page()).map(PageRef::cost_bytes).sum()
+        self.streaks().map(|beside| beside.rows.memory_bytes()).sum()
     }
 
     /// Notes the generation of the newest view; true if it has changed.
