@@ -317,7 +317,7 @@ impl Merge {
         let (mut pages, mut in_memory, mut next_keys) = (Vec::new(), Vec::new(), Vec::new());
         for source in 0..self.sources.len() {
             let Some(key) = self.sources.key(source) else { continue };
-            // Newer sources hide its rows, and those of older sources, beyond the edge where streaks are cut. It will seek the end.
+            // It is about to seek the end of a range erase. The erase hides its rows up to the edge, where streaks are cut.
             if matches!(self.sources.moving(source), Some(NextMove::SeekAfter(_))) {
                 continue;
             }

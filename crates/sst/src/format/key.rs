@@ -185,7 +185,8 @@ pub fn equal_heads(heads: &[[u8; HEAD_BYTES]], head: u32) -> (usize, usize) {
     equal_from(heads, heads_below(heads, head), head)
 }
 
-/// As [`equal_heads`], if so many of the [`samples`] of the heads are less: this says in which block the answer lies.
+/// As [`equal_heads`], where `blocks` is the number of [`samples`] of the heads that are less than `head`. Only the heads of the
+/// block after these are searched.
 #[inline]
 pub fn equal_heads_in_block(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32) -> (usize, usize) {
     equal_from(heads, below_from(heads, blocks, head), head)

@@ -113,7 +113,7 @@ enum Found {
     /// The key begins with the prefix of the node, which has no samples.
     #[default]
     Suffix,
-    /// So many samples are less.
+    /// The number of samples that are less than the head of the key.
     Blocks(usize),
     /// The child: the key does not begin with the prefix of the node.
     Child(usize),
