@@ -263,6 +263,10 @@ impl File for RestingFile {
         self.with(true, |file| file.set_len(bytes))
     }
 
+    fn allocate_ahead(&self, bytes: u64) -> io::Result<()> {
+        self.with(false, |file| file.allocate_ahead(bytes))
+    }
+
     fn is_direct(&self) -> bool {
         false
     }

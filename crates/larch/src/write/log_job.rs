@@ -1,5 +1,7 @@
 //! Does the slow parts of a rotation before the rotation comes, because commits wait for it: while a log grows, a job makes what
-//! was appended durable piece by piece, and creates the file of the next log. It does not decide when a log ends.
+//! was appended durable piece by piece, creates the file of the next log, and asks for room for it: otherwise the file system looks
+//! for room while the log is synced, reads its maps from a busy disk for that, and an append waits. It does not decide when a log
+//! ends.
 //!
 //! A rotation syncs what is left of the old log, and writes the header of the new one. If the file of the next log is not
 //! there, the rotation creates it.
@@ -9,6 +11,9 @@ use crate::core::{Core, StopOnPanic};
 use crate::error::Result;
 use os::sync::Weak;
 use os::{Job, Polled};
+
+/// The job asks for room for so many bytes of the next log at most.
+const MOST_AHEAD_BYTES: u64 = 64 << 20;
 
 /// Wakes the job if the log has grown enough. It is called under the writer's lock after a commit was appended.
 pub fn appended(core: &Core, writer: &Writer) {
@@ -61,7 +66,8 @@ impl Job for LogJob {
             return Polled::Idle;
         }
         // If it cannot be created, the rotation tries again and reports why.
-        if let Ok(next) = create(&core) {
+        if let Ok(mut next) = create(&core) {
+            next.allocate_ahead(core.writes.fill.limit(core.env.options.write_buffer_bytes).min(MOST_AHEAD_BYTES));
             ahead.put_next(next);
         }
         Polled::Idle

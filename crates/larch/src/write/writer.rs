@@ -85,6 +85,11 @@ impl NextLog {
     pub fn number(&self) -> u64 {
         self.number
     }
+
+    /// Asks for room for `bytes` of the log, see [`EmptyLog::allocate_ahead`].
+    pub fn allocate_ahead(&mut self, bytes: u64) {
+        self.file.allocate_ahead(bytes);
+    }
 }
 
 impl Writer {
@@ -175,16 +180,16 @@ impl Writer {
         self.is_ended
     }
 
-    /// Notes in the log how much of it is durable, when no more commits will come.
+    /// Notes in the log how much of it is durable, when no more commits will come, and gives back the room that it does not use.
     ///
     /// # Errors
     ///
-    /// The note could not be written. No commit is lost.
+    /// The note could not be written, or the room not given back. No commit is lost.
     pub fn append_proof(&mut self) -> Result<(), LogError> {
         if !self.is_ended {
             self.log.append_proof()?;
         }
-        Ok(())
+        self.log.trim()
     }
 
     /// Releases buffers that only writes need.

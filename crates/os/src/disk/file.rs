@@ -63,6 +63,15 @@ pub trait File: ReadSource {
     ///
     /// The system's.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
+    /// Asks the file system for room for the first `bytes`, without changing the length, so that writes need not look for room.
+    /// It may do nothing. Room beyond the end is given back when the file is cut, even to the length that it has, or removed.
+    ///
+    /// # Errors
+    ///
+    /// The system's, among them `StorageFull`. Then there may be room for some of the bytes.
+    fn allocate_ahead(&self, _bytes: u64) -> io::Result<()> {
+        Ok(())
+    }
     /// Extends the file to `bytes`, with room on the disk behind all of them: no write below that finds the disk full. What is
     /// in the new bytes is not said. After an error the file may have any length up to that.
     ///

@@ -228,6 +228,16 @@ impl File for RealFile {
     }
 
     #[cfg(target_os = "linux")]
+    fn allocate_ahead(&self, bytes: u64) -> io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        use rustix::io::Errno;
+        match fallocate(self.descriptor(), FallocateFlags::KEEP_SIZE, 0, bytes) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+            done => done.map_err(|error| cannot("allocate", &self.path, error.into())),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
     fn allocate(&self, bytes: u64) -> io::Result<()> {
         use rustix::fs::{FallocateFlags, fallocate};
         use rustix::io::Errno;

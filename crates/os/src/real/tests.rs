@@ -265,3 +265,25 @@ fn the_real_machine_has_threads() {
     assert!(machine.threads.are_real());
     assert_ne!(machine.random.next_u64(), machine.random.next_u64());
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn room_that_is_allocated_ahead_changes_no_length_and_is_given_back_when_the_file_is_cut() {
+    use std::os::unix::fs::MetadataExt;
+    const ROOM: u64 = 4 << 20;
+    let scratch = Scratch::new("ahead");
+    let path = scratch.path("f");
+    let file = open(&path, Access::Create);
+    // A file system that cannot do it does nothing.
+    let room = || fs::metadata(&path).expect("the file is there").blocks() * 512;
+    file.allocate_ahead(ROOM).expect("there is room");
+    assert_eq!(file.len().expect("the file is open"), 0);
+    assert!(room() == 0 || room() >= ROOM, "{}", room());
+    file.append(b"a record").expect("there is room");
+    file.sync().expect("the file can be synced");
+    assert_eq!(file.len().expect("the file is open"), 8);
+    assert!(RealDisk.read_all(&path).expect("the file is there") == b"a record");
+    file.set_len(8).expect("the file can be cut");
+    assert!(room() <= 1 << 20, "{}", room());
+    assert!(RealDisk.read_all(&path).expect("the file is there") == b"a record");
+}

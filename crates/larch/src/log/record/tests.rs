@@ -534,3 +534,23 @@ pub(crate) fn seeds(count: u64) -> impl Iterator<Item = u64> {
     let range = chosen.map_or(0..count, |seed| seed..seed + 1);
     range.inspect(|seed| println!("seed {seed}; to run it alone: SEED={seed} cargo test"))
 }
+
+#[test]
+fn a_log_gives_the_room_back_that_it_does_not_use() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (disk, path) = (os::Machine::real().disk, directory.path().join("log"));
+    let mut file = EmptyLog::create(&*disk, &path).expect("the disk works");
+    file.allocate_ahead(4 << 20);
+    let mut writer = file.begin(&header()).expect("the disk works");
+    writer.append(&[b"first"]).expect("the disk works");
+    writer.trim().expect("the disk works");
+    let end = writer.append(&[b"second"]).expect("the log goes on after it");
+    writer.file().sync().expect("the disk works");
+    assert_eq!(disk.open(&path, Access::Read).and_then(|file| file.len()).expect("it is there"), end);
+    let mut reader = RecordReader::open(&*disk, &path, LogKind::WriteAhead, Some(end)).expect("it is whole");
+    let mut payloads = Vec::new();
+    while let Some(record) = reader.next_record().expect("it is whole") {
+        payloads.push(record.payload.to_vec());
+    }
+    assert_eq!(payloads, [&b"first"[..], b"second"]);
+}

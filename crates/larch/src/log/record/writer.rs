@@ -88,6 +88,8 @@ pub struct RecordWriter {
     scratch: Vec<u8>,
     /// Whether an append failed, so that a part of a record may lie after `end`.
     is_torn: bool,
+    /// Whether the file may have room beyond its end.
+    is_allocated_ahead: bool,
 }
 
 /// A log file without a header, whose name is durable. A reader takes it for a file whose creation was not finished.
@@ -95,6 +97,7 @@ pub struct RecordWriter {
 pub struct EmptyLog {
     file: Arc<dyn File>,
     path: PathBuf,
+    is_allocated_ahead: bool,
 }
 
 impl EmptyLog {
@@ -108,7 +111,14 @@ impl EmptyLog {
         let file = disk.open(path, Access::Create).map_err(io("create"))?;
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         disk.sync_dir(directory).map_err(io("sync the directory of"))?;
-        Ok(Self { file, path: path.to_owned() })
+        Ok(Self { file, path: path.to_owned(), is_allocated_ahead: false })
+    }
+
+    /// Asks for room for a log of `bytes`, so that appends need not look for it while the disk is busy. On a full disk, or where
+    /// the file system cannot, appends look for room as always.
+    pub fn allocate_ahead(&mut self, bytes: u64) {
+        self.is_allocated_ahead = true;
+        self.file.allocate_ahead(bytes).ok();
     }
 
     /// Writes the header and makes it durable.
@@ -117,11 +127,11 @@ impl EmptyLog {
     ///
     /// The file cannot be written or synced.
     pub fn begin(self, header: &Header) -> Result<RecordWriter> {
-        let Self { file, path } = self;
+        let Self { file, path, is_allocated_ahead } = self;
         let io = |action, error| LogError::io(action, &path, error);
         file.write_at(&header.encode(), 0).map_err(|error| io("write the header of", error))?;
         file.sync().map_err(|error| io("sync", error))?;
-        Ok(RecordWriter::after_header(file, &path, header.log_id))
+        Ok(RecordWriter { is_allocated_ahead, ..RecordWriter::after_header(file, &path, header.log_id) })
     }
 }
 
@@ -146,7 +156,7 @@ impl RecordWriter {
             syncing: Mutex::new(()),
             failed: OnceLock::new(),
         });
-        Self { file, log_id, end, scratch: Vec::new(), is_torn: false }
+        Self { file, log_id, end, scratch: Vec::new(), is_torn: false, is_allocated_ahead: false }
     }
 
     /// Appends one record with one write, and returns its end. The payload is `parts`, one after the other. The record is durable
@@ -200,6 +210,15 @@ impl RecordWriter {
     /// Releases the buffer in which it encodes records.
     pub fn give_back(&mut self) {
         self.scratch = Vec::new();
+    }
+
+    /// Gives the room back that was allocated ahead and is not used.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be cut. No record is lost.
+    pub fn trim(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.is_allocated_ahead) { self.cut() } else { Ok(()) }
     }
 
     /// The memory of this buffer, in bytes.

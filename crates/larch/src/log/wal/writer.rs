@@ -60,6 +60,15 @@ impl LogWriter {
         self.records.append_proof()
     }
 
+    /// Gives the room back that was allocated ahead and is not used.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordWriter::trim`].
+    pub fn trim(&mut self) -> Result<()> {
+        self.records.trim()
+    }
+
     /// Releases the buffer in which it encodes records.
     pub fn give_back(&mut self) {
         self.records.give_back();
