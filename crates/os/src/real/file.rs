@@ -16,6 +16,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+/// Room that is asked for ahead is at most this part of what is free: 16 stands for 1/16. Otherwise it would be missing elsewhere.
+#[cfg(target_os = "linux")]
+const AHEAD_PART: u64 = 16;
+
 /// The most that an unaligned direct read copies at a time, to bound the memory it takes.
 const BOUNCE_BYTES: usize = 1 << 20;
 const BLOCK: u64 = BLOCK_BYTES as u64;
@@ -229,8 +233,13 @@ impl File for RealFile {
 
     #[cfg(target_os = "linux")]
     fn allocate_ahead(&self, bytes: u64) -> io::Result<()> {
-        use rustix::fs::{FallocateFlags, fallocate};
+        use rustix::fs::{FallocateFlags, fallocate, fstatvfs};
         use rustix::io::Errno;
+        let of_disk =
+            fstatvfs(self.descriptor()).map_err(|error| cannot("measure the disk of", &self.path, error.into()))?;
+        if of_disk.f_bavail.saturating_mul(of_disk.f_frsize) / AHEAD_PART < bytes {
+            return Ok(());
+        }
         match fallocate(self.descriptor(), FallocateFlags::KEEP_SIZE, 0, bytes) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
             done => done.map_err(|error| cannot("allocate", &self.path, error.into())),

@@ -118,7 +118,10 @@ impl EmptyLog {
     /// the file system cannot, appends look for room as always.
     pub fn allocate_ahead(&mut self, bytes: u64) {
         self.is_allocated_ahead = true;
-        self.file.allocate_ahead(bytes).ok();
+        if self.file.allocate_ahead(bytes).is_err() {
+            // What it got is of use elsewhere: a quota may be used up where the disk is not full.
+            self.file.set_len(0).ok();
+        }
     }
 
     /// Writes the header and makes it durable.
