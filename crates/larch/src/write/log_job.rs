@@ -12,7 +12,7 @@ use crate::error::Result;
 use os::sync::Weak;
 use os::{Job, Polled};
 
-/// The job asks for room for so many bytes of the next log at most.
+/// The most room, in bytes, that the job asks for when it has created the file of the next log.
 const MOST_AHEAD_BYTES: u64 = 64 << 20;
 
 /// Wakes the job if the log has grown enough. It is called under the writer's lock after a commit was appended.

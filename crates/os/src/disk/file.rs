@@ -64,7 +64,8 @@ pub trait File: ReadSource {
     /// The system's.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
     /// Asks the file system for room for the first `bytes`, without changing the length, so that writes need not look for room.
-    /// It may do nothing, and does nothing on a disk that is nearly full. Room beyond the end is given back when the file is cut, even to the length that it has, or removed.
+    /// It may do nothing, and does nothing on a disk that is nearly full. The file system takes room beyond the end back when the
+    /// file is removed, or cut, even to the length that it has.
     ///
     /// # Errors
     ///

@@ -16,7 +16,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Room that is asked for ahead is at most this part of what is free: 16 stands for 1/16. Otherwise it would be missing elsewhere.
+/// `allocate_ahead` takes at most this part of the free space, so that other files can still grow: 16 stands for 1/16. Where it
+/// would take more, it takes none.
 #[cfg(target_os = "linux")]
 const AHEAD_PART: u64 = 16;
 

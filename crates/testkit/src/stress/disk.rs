@@ -170,6 +170,15 @@ impl File for TroubledFile {
         self.file.set_len(bytes)
     }
 
+    fn allocate_ahead(&self, bytes: u64) -> io::Result<()> {
+        if let Err(error) = self.trouble.strike_write() {
+            // A full disk has room for a part of it.
+            self.file.allocate_ahead(bytes / 2)?;
+            return Err(error);
+        }
+        self.file.allocate_ahead(bytes)
+    }
+
     fn is_direct(&self) -> bool {
         self.file.is_direct()
     }
