@@ -1,7 +1,9 @@
 //! Any bytes as a log: a prefix of what was written, or an error that stays.
 #![no_main]
 
-use larch::fuzz::{BatchOps, EmptyLog, HEADER_BYTES, LogKind, LogReader, LogWriter, RECORD_HEADER_BYTES, RecordReader};
+use larch::fuzz::{
+    BatchOps, EmptyLog, HEADER_BYTES, KnownEnd, LogKind, LogReader, LogWriter, RECORD_HEADER_BYTES, RecordReader,
+};
 use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 use os::sim::SimDisk;
@@ -19,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
         1 => drop(read(&sealed(input), None)),
         2 => {
             let (mut log, versions) = written(&mut input);
-            let last = log.len() as u64;
+            let last = KnownEnd::durable(log.len() as u64);
             assert_eq!(read(&log, None), (versions.clone(), true));
             assert_eq!(read(&log, Some(last)), (versions.clone(), true));
             // Cut or changed, and not sealed again: what comes back is what was written, as far as it goes.
@@ -32,8 +34,9 @@ fuzz_target!(|bytes: &[u8]| {
             let (mut log, _) = written(&mut input);
             input.change(&mut log, 8);
             seal(&mut log);
-            let known_end = input.number().max(HEADER_BYTES as u64);
-            read(&log, Some(known_end));
+            let at = input.number().max(HEADER_BYTES as u64);
+            read(&log, Some(KnownEnd { at, is_durable: true }));
+            read(&log, Some(KnownEnd { at, is_durable: false }));
             read(&log, None);
         }
     }
@@ -43,7 +46,15 @@ fuzz_target!(|bytes: &[u8]| {
 fn written(input: &mut Input<'_>) -> (Vec<u8>, Vec<u64>) {
     let disk = SimDisk::new(0);
     let empty = EmptyLog::create(&*disk, Path::new(PATH)).expect("the disk works");
-    let mut log = LogWriter::begin(empty, LOG_ID, 1, None).expect("the disk works");
+    let mut log = if input.byte() % 2 == 0 {
+        LogWriter::begin(empty, LOG_ID, 2, None).expect("the disk works")
+    } else {
+        let before = EmptyLog::create(&*disk, Path::new("00000001.log")).expect("the disk works");
+        let before = LogWriter::begin(before, LOG_ID, 1, None).expect("the disk works");
+        let mut log = LogWriter::prepare(empty, LOG_ID, 2).expect("the disk works");
+        log.follow(1, before.file().clone()).expect("the disk works");
+        log
+    };
     let mut versions = Vec::new();
     for version in 1..=input.below(6) as u64 {
         let mut ops = BatchOps::new();
@@ -96,7 +107,7 @@ fn seal(log: &mut [u8]) {
 }
 
 /// The versions that come back, and whether the log ended without an error.
-fn read(log: &[u8], known_end: Option<u64>) -> (Vec<u64>, bool) {
+fn read(log: &[u8], known_end: Option<KnownEnd>) -> (Vec<u64>, bool) {
     let disk = SimDisk::new(0);
     let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
     file.write_at(log, 0).expect("the disk has room");
@@ -119,7 +130,8 @@ fn read(log: &[u8], known_end: Option<u64>) -> (Vec<u64>, bool) {
             }
             Ok(None) => {
                 assert!(commits.next_commit().is_ok_and(|commit| commit.is_none()), "an end stays");
-                assert!(known_end.is_none() || commits.tear().is_none(), "nothing is torn below a known end");
+                let is_durable = known_end.is_some_and(|end| end.is_durable);
+                assert!(!is_durable || commits.tear().is_none(), "nothing is torn below a durable end");
                 assert!(versions.is_sorted_by(|a, b| a < b));
                 return (versions, true);
             }

@@ -2,7 +2,7 @@
 
 pub use crate::files::leftovers::Leftovers;
 pub use crate::log::record::{
-    EDIT_FIELDS, EmptyLog, HEADER_BYTES, Header, LogKind, RECORD_HEADER_BYTES, RecordReader, RecordWriter,
+    EDIT_FIELDS, EmptyLog, HEADER_BYTES, Header, KnownEnd, LogKind, RECORD_HEADER_BYTES, RecordReader, RecordWriter,
 };
 pub use crate::log::wal::{LogReader, LogWriter};
 pub use crate::manifest::db_file::FileOpener;

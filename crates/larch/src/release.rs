@@ -6,7 +6,7 @@
 //! missing. A new feature bit gets a line in [`FEATURES`] with the release that brings it; a test compares the table
 //! with the bits that the decoders know.
 
-use crate::log::record::LogKind;
+use crate::log::record::{BEGIN_RECORD, EDIT_FIELDS, LogKind};
 use std::fmt;
 use std::str::FromStr;
 
@@ -16,7 +16,7 @@ use std::str::FromStr;
 pub enum Release {
     /// 0.1, the first one.
     V0_1,
-    /// 0.2. Filters are made of blocks.
+    /// 0.2. Filters are made of blocks; a log may begin before the one before it is durable.
     V0_2,
     /// A release with a feature that no real release has, for tests that older releases do not get it.
     #[cfg(test)]
@@ -30,6 +30,8 @@ pub(crate) enum Format {
     Sst,
     /// Manifests.
     Manifest,
+    /// Write-ahead logs.
+    Log,
 }
 
 /// Features of SSTs that release 0.2 brought.
@@ -39,7 +41,8 @@ const SST_0_2: u32 = sst::BLOCK_FILTER | sst::NODE_SAMPLES;
 const FEATURES: &[(Format, u32, Release)] = &[
     (Format::Sst, sst::FEATURES & !SST_0_2, Release::V0_1),
     (Format::Sst, SST_0_2, Release::V0_2),
-    (Format::Manifest, crate::log::record::EDIT_FIELDS, Release::V0_1),
+    (Format::Manifest, EDIT_FIELDS, Release::V0_1),
+    (Format::Log, BEGIN_RECORD, Release::V0_2),
     #[cfg(test)]
     (Format::Manifest, tests::LATER, Release::Later),
     #[cfg(test)]
@@ -64,7 +67,7 @@ impl LogKind {
     /// The feature bits in the header of a new file that `release` must be able to read.
     pub(crate) fn features_for(self, release: Release) -> u32 {
         match self {
-            Self::WriteAhead => 0,
+            Self::WriteAhead => release.features(Format::Log),
             Self::Manifest => release.features(Format::Manifest),
         }
     }

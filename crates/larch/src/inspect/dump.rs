@@ -215,8 +215,12 @@ fn log(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn Write) 
     match reader.header() {
         Some(header) => {
             line(out, format_args!("log {} id {:016x}", header.number, header.log_id))?;
-            if let Some(previous) = header.previous {
-                line(out, format_args!("continues log {}, which ended at {}", previous.number, previous.end))?;
+            match reader.previous() {
+                Some(previous) => {
+                    line(out, format_args!("continues log {}, which ended at {}", previous.number, previous.end.at))?;
+                }
+                None if !reader.has_begun() => line(out, format_args!("has not begun"))?,
+                None => {}
             }
         }
         None => line(out, format_args!("log whose creation was not finished"))?,

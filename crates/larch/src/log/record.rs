@@ -10,6 +10,7 @@
 //! Invariants:
 //! - The synced end in a record is never past the record's own offset, because it was known before the record was written.
 //! - The header is durable before the first record is written, so a bad header before records is corruption.
+//! - A sync of a log first makes the log before it durable, so a synced end past a log's header says this of both.
 //! - A reader gives a prefix of what was appended, byte for byte. It ends early without an error only if nothing proves that the
 //!   missing bytes were ever durable. With such a proof it returns [`LogError::Corrupt`], and returns it again when asked again.
 //!
@@ -25,7 +26,7 @@ mod header;
 mod reader;
 mod writer;
 
-pub use header::{EDIT_FIELDS, HEADER_BYTES, Header, LogKind, Previous};
+pub use header::{BEGIN_RECORD, EDIT_FIELDS, HEADER_BYTES, Header, KnownEnd, LogKind, Previous};
 pub use reader::{RecordReader, Tear};
 pub use writer::{EmptyLog, LogFile, RecordWriter};
 

@@ -12,7 +12,8 @@
 //! * Once a sync has failed, every later write and sync of the file fails with the same error, even if the file was closed in
 //!   between: the system may have dropped bytes that it could not write, and a file that is opened again would not report it.
 //!
-//! Thread safe. The lock of a file is held while it is opened, but not while bytes are written or synced.
+//! Thread safe. The lock of a file's state is held while it is opened, but not while bytes are written or synced. One sync of a
+//! file runs at a time.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock, Weak};
@@ -90,6 +91,7 @@ impl Disk for RestingDisk {
             disk: self.disk.clone(),
             path: path.to_owned(),
             state: Mutex::new(state),
+            syncing: Mutex::new(()),
             failed: OnceLock::new(),
             activity: self.activity.clone(),
         });
@@ -140,6 +142,8 @@ struct RestingFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     state: Mutex<FileState>,
+    /// Held during a sync. The system reports a failure to one sync only: if two ran at a time, the other one would succeed.
+    syncing: Mutex<()>,
     /// The kind and the message of the error, if a sync failed.
     failed: OnceLock<(io::ErrorKind, String)>,
     activity: Arc<Activity>,
@@ -237,6 +241,7 @@ impl File for RestingFile {
     }
 
     fn sync(&self) -> io::Result<()> {
+        let _syncing = self.syncing.lock();
         self.check()?;
         let (file, writes) = {
             let mut state = self.state.lock();

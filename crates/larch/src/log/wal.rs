@@ -2,8 +2,12 @@
 //! what tables are, or where commits are applied.
 //!
 //! ```text
-//! payload of a record:  version u64 | op count u32 | ops (see `batch`)
+//! payload of a record:   version u64 | op count u32 | ops (see `batch`)
+//! of a begin record:     previous log's number u64 | previous log's end u64
 //! ```
+//!
+//! A log names the log before it in its header, once that is durable, or in its first record, the begin record, without waiting
+//! for that.
 //!
 //! Invariants: versions grow from record to record. A commit is durable once [`SyncPoint::durable`] has returned for the
 //! end that [`LogWriter::append_commit`] gave.
@@ -20,4 +24,4 @@ pub use writer::LogWriter;
 const COMMIT_HEADER_BYTES: usize = 12;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -5,7 +5,7 @@ use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::files::listing::ListedFile;
 use crate::files::output::NewFiles;
-use crate::log::record::{LogError, Previous};
+use crate::log::record::{KnownEnd, LogError, Previous};
 use crate::log::wal::LogReader;
 use crate::manifest::{FileSet, TableId};
 use crate::memtable::set::MemSet;
@@ -49,8 +49,8 @@ pub fn replay(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered> {
             _ => None,
         })
         .collect();
-    let numbers = used(machine, directory, numbers)?;
-    if files.oldest_log > 0 && numbers.first() != Some(&files.oldest_log) {
+    let chain = chain(machine, directory, &numbers, files.oldest_log)?;
+    if files.oldest_log > 0 && chain.first().map(|log| log.number) != Some(files.oldest_log) {
         let path = log_path(directory, files.oldest_log);
         return Err(LogError::corrupt(&path, 0, "it is missing, but the manifest needs it").into());
     }
@@ -58,24 +58,21 @@ pub fn replay(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered> {
         files: NewFiles::none(&core.env),
         newest: Version(0),
         previous: None,
-        logs: numbers.len() as u64,
+        logs: chain.len() as u64,
         commits: 0,
     };
-    for (i, &number) in numbers.iter().enumerate() {
-        // The next log says where this one ended.
-        let known_end = match numbers.get(i + 1) {
-            Some(&next) => named_end(machine, directory, next, number)?,
-            None => None,
-        };
+    for (i, log) in chain.iter().enumerate() {
+        let number = log.number;
         let path = log_path(directory, number);
-        let mut reader = LogReader::open(&*machine.disk, &path, known_end)?;
-        if let Some(previous) = reader.header().and_then(|header| header.previous) {
-            let is_here = previous.number < files.oldest_log || (i > 0 && numbers[i - 1] == previous.number);
+        if let Some(previous) = log.previous {
+            let is_here = previous.number < files.oldest_log || (i > 0 && chain[i - 1].number == previous.number);
             if !is_here {
                 let why = format!("it continues log {}, which is missing", previous.number);
                 return Err(LogError::corrupt(&path, 0, why).into());
             }
         }
+        let named_end = named_end(&chain[i..]);
+        let mut reader = LogReader::open(&*machine.disk, &path, named_end)?;
         let mut memory = MemSet::new(number, Arc::default());
         while let Some(commit) = reader.next_commit()? {
             let (version, ops) = (commit.version, commit.ops);
@@ -92,31 +89,76 @@ pub fn replay(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered> {
                 memory = MemSet::new(number, Arc::default());
             }
         }
+        let is_short = named_end.is_some_and(|end| reader.end() < end.at);
+        if is_short {
+            // It is the log before the newest one, and was not durable when the newest one began.
+            check_never_synced(machine, &path, reader.end(), &log_path(directory, chain[i + 1].number))?;
+        }
         rewrite_tail(machine, &path, reader.proven_end()..reader.end())?;
-        recovered.previous = Some(Previous { number, end: reader.end() });
+        recovered.previous = Some(Previous { number, end: KnownEnd::durable(reader.end()) });
         recovered.files.append(flush::write_files(core, &memory)?);
+        if is_short {
+            // The commits of the newest log come after commits that are lost. The next log continues this one.
+            break;
+        }
     }
     Ok(recovered)
 }
 
-/// The logs that may hold commits. The others never held any: their creation was not finished, or it failed, so that the next
-/// log does not continue them.
-fn used(machine: &Machine, directory: &Path, numbers: Vec<u64>) -> Result<Vec<u64>> {
+/// A log that may hold commits.
+struct UsedLog {
+    number: u64,
+    /// The log that it continues.
+    previous: Option<Previous>,
+}
+
+/// The logs that may hold commits, each with the one that it continues before it. These are left out:
+///
+/// * A log that has not begun, except that the manifest may need the `oldest`: the commits of the one before it were in files when its
+///   beginning was lost.
+/// * A log without commits that the next one does not continue: creating it failed.
+/// * A log whose commits an earlier recovery dropped, because those before them were lost. The next log continues the one before it,
+///   and says that what it continues is durable.
+fn chain(machine: &Machine, directory: &Path, numbers: &[u64], oldest: u64) -> Result<Vec<UsedLog>> {
     let open = |number| LogReader::open(&*machine.disk, &log_path(directory, number), None);
-    let mut used: Vec<u64> = Vec::new();
-    for number in numbers {
-        let Some(header) = open(number)?.header().copied() else { continue };
-        if let Some(previous) = header.previous {
-            while let Some(&last) = used.last()
-                && last > previous.number
-                && open(last)?.next_commit()?.is_none()
+    let mut chain: Vec<UsedLog> = Vec::new();
+    for &number in numbers {
+        let log = open(number)?;
+        if !log.has_begun() && (log.header().is_none() || number != oldest) {
+            continue;
+        }
+        let previous = log.previous();
+        if let Some(previous) = previous {
+            while let Some(last) = chain.last()
+                && last.number > previous.number
+                && (previous.drops(last.number, last.previous) || open(last.number)?.next_commit()?.is_none())
             {
-                used.pop();
+                chain.pop();
             }
         }
-        used.push(number);
+        chain.push(UsedLog { number, previous });
     }
-    Ok(used)
+    Ok(chain)
+}
+
+/// Where the first log of `chain` ended, as the second one says.
+fn named_end(chain: &[UsedLog]) -> Option<KnownEnd> {
+    let [log, next, later @ ..] = chain else { return None };
+    let end = next.previous.filter(|previous| previous.number == log.number)?.end;
+    // A log ends only when it is durable that it has begun, and then the log before it is durable.
+    Some(KnownEnd { is_durable: end.is_durable || !later.is_empty(), ..end })
+}
+
+/// Checks that nothing proves that log `next` was ever synced, and with it the log before it. That one, at `path`, ends at `end`, before
+/// the place where `next` says that it ended.
+fn check_never_synced(machine: &Machine, path: &Path, end: u64, next: &Path) -> Result<()> {
+    match LogReader::open(&*machine.disk, next, None)?.proof_of_sync()? {
+        None => Ok(()),
+        Some(proof) => {
+            let why = format!("the log ends too early: in {}, {proof}", next.display());
+            Err(LogError::corrupt(path, end, why).into())
+        }
+    }
 }
 
 /// How many bytes [`rewrite_tail`] copies at once.
@@ -142,13 +184,6 @@ fn rewrite_tail(machine: &Machine, path: &Path, tail: Range<u64>) -> Result<()> 
         at += read as u64;
     }
     file.sync().map_err(io("sync"))
-}
-
-/// Where log `next` says that log `number` ended, if `next` continues it.
-fn named_end(machine: &Machine, directory: &Path, next: u64, number: u64) -> Result<Option<u64>> {
-    let reader = LogReader::open(&*machine.disk, &log_path(directory, next), None)?;
-    let previous = reader.header().and_then(|header| header.previous);
-    Ok(previous.filter(|previous| previous.number == number).map(|previous| previous.end))
 }
 
 /// The ops on tables that still exist.

@@ -76,6 +76,7 @@ fn files_have_only_features_that_the_release_reads() {
 fn every_feature_that_a_decoder_knows_has_a_release() {
     assert_eq!(Release::NEWEST.features(Format::Sst), sst::FEATURES);
     assert_eq!(Release::NEWEST.features(Format::Manifest), LogKind::Manifest.features());
+    assert_eq!(Release::NEWEST.features(Format::Log), LogKind::WriteAhead.features());
     assert_eq!(Release::ALL.last(), Some(&Release::NEWEST));
     assert!(Release::ALL.is_sorted());
 }

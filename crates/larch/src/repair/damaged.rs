@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::files::leftovers::Leftovers;
 use crate::files::listing::{ListedFile, list};
 use crate::files::origin::{self, FileOrigin};
+use crate::log::record::Previous;
 use crate::log::wal::LogReader;
 use crate::manifest::db_file::{EarlyFiles, FileOpener, sst_name};
 use crate::manifest::log::manifest_name;
@@ -166,23 +167,39 @@ impl DamagedDatabase {
 
     /// Applies the commits of all logs that are still needed to `memory`, each log up to its first damage.
     pub fn replay_logs(&mut self, machine: &Machine, damaged: &Path, report: &mut RepairReport) {
-        for &number in self.logs.iter().filter(|number| **number >= self.oldest_log) {
-            let path = log_path(damaged, number);
+        let open = |number| LogReader::open(&*machine.disk, &log_path(damaged, number), None);
+        let needed: Vec<u64> = self.logs.iter().copied().filter(|number| *number >= self.oldest_log).collect();
+        let previous: Vec<Option<Previous>> =
+            needed.iter().map(|number| open(*number).ok().and_then(|log| log.previous())).collect();
+        for (i, &number) in needed.iter().enumerate() {
+            let (own, later) = (previous[i], &previous[i + 1..]);
+            if later.iter().flatten().any(|later| later.drops(number, own)) {
+                continue;
+            }
             let mut last = None;
-            let outcome = LogReader::open(&*machine.disk, &path, None).and_then(|mut reader| {
+            let outcome = open(number).and_then(|mut reader| {
                 while let Some(commit) = reader.next_commit()? {
                     last = Some(commit.version);
                     report.commits += 1;
                     self.memory.note_commit(commit.version, 0);
                     apply(&self.memory, commit.version, commit.ops, 0);
                 }
-                Ok(())
+                Ok(reader.end())
             });
-            if let Err(error) = outcome {
-                let after = last
-                    .map_or("all its commits".to_owned(), |version: Version| format!("commits after {}", version.0));
-                let why = format!("{after} are lost: {error}");
-                report.lost.push(Loss { file: path, table: None, keys: None, rows: 0, why });
+            match outcome {
+                Ok(end) if later.iter().flatten().any(|next| next.number == number && end < next.end.at) => {
+                    report.guesses.push(format!(
+                        "log {number} ends too early, so commits may be missing between its commits and those of the next log"
+                    ));
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    let after = last.map_or("all its commits".to_owned(), |version: Version| {
+                        format!("commits after {}", version.0)
+                    });
+                    let (why, file) = (format!("{after} are lost: {error}"), log_path(damaged, number));
+                    report.lost.push(Loss { file, table: None, keys: None, rows: 0, why });
+                }
             }
         }
         for (id, _) in self.memory.all() {

@@ -30,6 +30,8 @@ pub struct LogAhead {
 #[derive(Debug, Default)]
 struct AheadState {
     unsynced: Option<Unsynced>,
+    /// Whether the log has grown so much that the file of the next one is due.
+    is_next_due: bool,
     next: Option<NextLog>,
 }
 
@@ -48,14 +50,20 @@ impl LogAhead {
         let is_due = end >= due_at || is_last;
         if is_due {
             self.due_at.store(if is_last { u64::MAX } else { end + self.step_bytes }, Ordering::Relaxed);
-            self.state.lock().unsynced = Some(writer.unsynced());
+            let mut state = self.state.lock();
+            state.unsynced = Some(writer.unsynced());
+            state.is_next_due = true;
         }
         is_due
     }
 
-    /// Notes that another log begins. It is called under the writer's lock.
-    pub fn begin_log(&self) {
+    /// Notes that the log of `writer` begins. What is left of the one before it is to be made durable at once, so that a reader of
+    /// both can rely on where that one ended. It is called under the writer's lock.
+    pub fn begin_log(&self, writer: &Writer) {
         self.due_at.store(self.step_bytes, Ordering::Relaxed);
+        let mut state = self.state.lock();
+        state.unsynced = Some(writer.unsynced());
+        state.is_next_due = false;
     }
 
     /// What is to be made durable.
@@ -63,9 +71,10 @@ impl LogAhead {
         self.state.lock().unsynced.take()
     }
 
-    /// Whether the file of the next log is there.
-    pub fn has_next(&self) -> bool {
-        self.state.lock().next.is_some()
+    /// Whether the file of the next log is due and not there.
+    pub fn needs_next(&self) -> bool {
+        let state = self.state.lock();
+        state.is_next_due && state.next.is_none()
     }
 
     /// Keeps the file of the next log for the rotation.

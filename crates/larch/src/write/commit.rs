@@ -5,7 +5,7 @@
 //! order and log order are the same. Without it the batch is applied to the memtables, beside other commits, and becomes
 //! visible once all older commits are (decision 48). The sync is shared by all commits that wait. Reads may see a commit before
 //! it is durable. But a thread that has read it and then commits something durable waits for a sync of everything before,
-//! because a log is synced as a whole, and is synced before the next one begins.
+//! because a log is synced as a whole, and the log before it first.
 //!
 //! Any thread may call it.
 

@@ -1,19 +1,26 @@
-//! Does the slow parts of a rotation before the rotation comes, because commits wait for it: while a log grows, a job makes what
+//! Does the slow parts of a rotation before and after it, because commits wait for a rotation: while a log grows, a job makes what
 //! was appended durable piece by piece, creates the file of the next log, and asks for room for it: otherwise the file system looks
-//! for room while the log is synced, reads its maps from a busy disk for that, and an append waits. It does not decide when a log
-//! ends.
+//! for room while the log is synced, reads its maps from a busy disk for that, and an append waits. Once the next log has begun, the
+//! job makes the rest of the one before durable. It does not decide when a log ends.
 //!
-//! A rotation syncs what is left of the old log, and writes the header of the new one. If the file of the next log is not
-//! there, the rotation creates it.
+//! So a rotation waits for no sync. It does if the file of the next log is not there, which it then creates, if nothing of its log
+//! is durable yet, or if an older release shall read the logs.
 
 use super::writer::{NextLog, Writer, log_path};
 use crate::core::{Core, StopOnPanic};
 use crate::error::Result;
+use crate::log::record::{BEGIN_RECORD, LogKind};
 use os::sync::Weak;
 use os::{Job, Polled};
 
 /// The most room, in bytes, that the job asks for when it has created the file of the next log.
 const MOST_AHEAD_BYTES: u64 = 64 << 20;
+
+/// Wakes the job because the log of `writer` begins. It is called under the writer's lock.
+pub fn begun(core: &Core, writer: &Writer) {
+    core.writes.ahead.begin_log(writer);
+    core.background.wake_log();
+}
 
 /// Wakes the job if the log has grown enough. It is called under the writer's lock after a commit was appended.
 pub fn appended(core: &Core, writer: &Writer) {
@@ -30,24 +37,30 @@ pub fn appended(core: &Core, writer: &Writer) {
 ///
 /// The file could not be created.
 pub fn next_log(core: &Core, writer: &Writer) -> Result<NextLog> {
-    core.writes.ahead.begin_log();
     match core.writes.ahead.take_next() {
         // A rotation that came while the job created this file has taken a greater number.
         Some(old) if old.number() <= writer.memory().log => remove(core, old.number()),
         Some(next) => return Ok(next),
         None => {}
     }
-    create(core)
+    create(core, 0)
 }
 
-/// Creates the file of a log with the next free number. After an error no file is left.
-fn create(core: &Core) -> Result<NextLog> {
+/// Creates the file of a log with the next free number, and asks for room for `ahead_bytes` of it. After an error no file is left.
+pub(super) fn create(core: &Core, ahead_bytes: u64) -> Result<NextLog> {
     let number = core.writes.new_number();
-    let next = NextLog::create(&core.env.log_machine, &core.env.directory, number);
+    let is_prepared = LogKind::WriteAhead.features_for(core.env.options.compat) & BEGIN_RECORD != 0;
+    let next = NextLog::create(&core.env.log_machine, &core.env.directory, number).and_then(|mut next| {
+        if ahead_bytes > 0 {
+            next.allocate_ahead(ahead_bytes);
+        }
+        if is_prepared { next.prepare() } else { Ok(next) }
+    });
     Ok(next.inspect_err(|_| remove(core, number))?)
 }
 
-fn remove(core: &Core, number: u64) {
+/// Removes the file of a log that has not begun.
+pub fn remove(core: &Core, number: u64) {
     core.env.opener.leftovers.remove(&log_path(&core.env.directory, number));
 }
 
@@ -62,12 +75,20 @@ impl Job for LogJob {
         let ahead = &core.writes.ahead;
         let Some(unsynced) = ahead.take_unsynced() else { return Polled::Idle };
         // If the sync fails, no more writes are taken, as after every failed sync of a log.
-        if core.check_writable().is_err() || core.sync(unsynced).is_err() || ahead.has_next() {
+        if core.check_writable().is_err() || core.sync(unsynced).is_err() {
+            return Polled::Idle;
+        }
+        // It does not wait for the lock, because the holder may wait for background work. If that is a commit, it proves the same;
+        // otherwise the job of an idle database tries again. If the note cannot be written, no commit is lost.
+        if let Some(writer) = core.writes.writer.try_lock().as_deref_mut().and_then(Option::as_mut) {
+            writer.prove_begin().ok();
+        }
+        if !ahead.needs_next() {
             return Polled::Idle;
         }
         // If it cannot be created, the rotation tries again and reports why.
-        if let Ok(mut next) = create(&core) {
-            next.allocate_ahead(core.writes.fill.limit(core.env.options.write_buffer_bytes).min(MOST_AHEAD_BYTES));
+        let ahead_bytes = core.writes.fill.limit(core.env.options.write_buffer_bytes).min(MOST_AHEAD_BYTES);
+        if let Ok(next) = create(&core, ahead_bytes) {
             ahead.put_next(next);
         }
         Polled::Idle

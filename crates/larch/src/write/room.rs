@@ -6,7 +6,7 @@
 use super::batch::BatchOps;
 use super::log_job;
 use super::stall::StalledCommit;
-use super::writer::{Writer, log_path};
+use super::writer::Writer;
 use crate::compact::pick;
 use crate::core::Core;
 use crate::error::{Error, Result};
@@ -125,22 +125,23 @@ pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
     }
 }
 
-/// Freezes the memtables that take writes, and begins a new log with new memtables. It syncs the old log first, so that a sync
-/// of the new log is enough to make later commits durable, and waits for the commits that are being applied: what is frozen does
-/// not change.
+/// Freezes the memtables that take writes, and begins a new log with new memtables. A sync of the new log is enough to make later
+/// commits durable, because it makes the old log durable first. It waits for the commits that are being applied: what is frozen
+/// does not change.
 ///
 /// # Errors
 ///
-/// The sync failed, or the new log could not be made. Nothing is lost, and the next commit tries again. It must not go to the
+/// A sync failed, or the new log could not be made. Nothing is lost, and the next commit tries again. It must not go to the
 /// old log, because a crash may leave a new one that says where the old one ended.
 pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
-    core.sync(writer.unsynced())?;
     core.wait_for_commits(writer)?;
-    let (env, previous) = (&core.env, writer.end());
     let next = log_job::next_log(core, writer)?;
+    if !writer.can_continue_in(&next) {
+        core.sync(writer.unsynced()).inspect_err(|_| log_job::remove(core, next.number()))?;
+    }
     let memory = Arc::new(MemSet::new(next.number(), core.env.held.rows.clone()));
-    let next = Writer::begin(next, memory.clone(), Some(previous), writer.next_version());
-    *writer = next.inspect_err(|_| env.opener.leftovers.remove(&log_path(&env.directory, memory.log)))?;
+    *writer = writer.continue_in(next, memory.clone()).inspect_err(|_| log_job::remove(core, memory.log))?;
+    log_job::begun(core, writer);
     core.views.change(|view| view.memory.insert(0, memory));
     core.background.wake_flush();
     Ok(())

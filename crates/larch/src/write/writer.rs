@@ -4,7 +4,7 @@
 //! commits to the memtables meanwhile.
 
 use super::batch::{BatchOps, Op};
-use crate::log::record::{EmptyLog, LogError, Previous};
+use crate::log::record::{EmptyLog, KnownEnd, LogError, Previous};
 use crate::log::wal::{LogWriter, SyncPoint};
 use crate::manifest::TableId;
 use crate::memtable::set::MemSet;
@@ -62,12 +62,24 @@ pub fn log_path(directory: &Path, number: u64) -> PathBuf {
     directory.join(log_name(number))
 }
 
+/// A log id that no other log has.
+fn log_id(machine: &Machine) -> u64 {
+    machine.random.next_u64() | 1
+}
+
 /// The file of a log that has not begun.
 #[derive(Debug)]
 pub struct NextLog {
     number: u64,
-    log_id: u64,
-    file: EmptyLog,
+    file: NextFile,
+}
+
+#[derive(Debug)]
+enum NextFile {
+    /// The header will name the log before this one, which has to be durable by then. All releases read it.
+    Empty { file: EmptyLog, log_id: u64 },
+    /// The first record will name the log before this one, which need not be durable.
+    Prepared(LogWriter),
 }
 
 impl NextLog {
@@ -78,7 +90,7 @@ impl NextLog {
     /// The file could not be created.
     pub fn create(machine: &Machine, directory: &Path, number: u64) -> Result<Self, LogError> {
         let file = EmptyLog::create(&*machine.disk, &log_path(directory, number))?;
-        Ok(Self { number, log_id: machine.random.next_u64() | 1, file })
+        Ok(Self { number, file: NextFile::Empty { file, log_id: log_id(machine) } })
     }
 
     /// The number of the log.
@@ -86,14 +98,35 @@ impl NextLog {
         self.number
     }
 
-    /// Asks for room for `bytes` of the log, see [`EmptyLog::allocate_ahead`].
+    /// Asks for room for `bytes` of the log, see [`EmptyLog::allocate_ahead`]. Nothing was written yet.
     pub fn allocate_ahead(&mut self, bytes: u64) {
-        self.file.allocate_ahead(bytes);
+        if let NextFile::Empty { file, .. } = &mut self.file {
+            file.allocate_ahead(bytes);
+        }
+    }
+
+    /// Writes a header, so that the log can begin before the one before it is durable.
+    ///
+    /// # Errors
+    ///
+    /// The header could not be written.
+    pub fn prepare(self) -> Result<Self, LogError> {
+        let number = self.number;
+        let file = match self.file {
+            NextFile::Empty { file, log_id } => NextFile::Prepared(LogWriter::prepare(file, log_id, number)?),
+            prepared @ NextFile::Prepared(_) => prepared,
+        };
+        Ok(Self { number, file })
+    }
+
+    /// Whether it can begin before the log before it is durable.
+    pub fn is_prepared(&self) -> bool {
+        matches!(self.file, NextFile::Prepared(_))
     }
 }
 
 impl Writer {
-    /// A writer that begins the log with the number of `memory`. The first commit gets `next_version`.
+    /// A writer that begins the log with the number of `memory`. The first commit gets `next_version`. `previous` is durable.
     ///
     /// # Errors
     ///
@@ -105,24 +138,40 @@ impl Writer {
         previous: Option<Previous>,
         next_version: Version,
     ) -> Result<Self, LogError> {
-        Self::begin(NextLog::create(machine, directory, memory.log)?, memory, previous, next_version)
+        let file = EmptyLog::create(&*machine.disk, &log_path(directory, memory.log))?;
+        let log = LogWriter::begin(file, log_id(machine), memory.log, previous)?;
+        Ok(Self::new(log, memory, next_version))
     }
 
-    /// The same with a file that is there already.
+    fn new(log: LogWriter, memory: Arc<MemSet>, next_version: Version) -> Self {
+        let sync = Arc::new(SyncPoint::new(log.file().clone()));
+        Self { log, sync, memory, next_version, is_ended: false }
+    }
+
+    /// Ends this log, and returns a writer that begins the `next` one with the memtables `memory`.
     ///
     /// # Errors
     ///
-    /// The header of the log could not be written.
-    pub fn begin(
-        next: NextLog,
-        memory: Arc<MemSet>,
-        previous: Option<Previous>,
-        next_version: Version,
-    ) -> Result<Self, LogError> {
+    /// The log could not begin. This one may take no more commits: a crash may leave a next one that says where this one ended.
+    pub fn continue_in(&mut self, next: NextLog, memory: Arc<MemSet>) -> Result<Self, LogError> {
         assert_eq!(next.number, memory.log, "memtables and their log have one number");
-        let log = LogWriter::begin(next.file, next.log_id, next.number, previous)?;
-        let sync = Arc::new(SyncPoint::new(log.file().clone()));
-        Ok(Self { log, sync, memory, next_version, is_ended: false })
+        // Where this log ends is not durable yet. A commit that failed must not come back if what the next log says is lost.
+        self.log.mend()?;
+        self.is_ended = true;
+        let before = self.log.file();
+        let log = match next.file {
+            NextFile::Empty { file, log_id } => {
+                assert!(before.synced_end() >= self.log.end(), "a header names a log that is durable");
+                let previous = Previous { number: self.memory.log, end: KnownEnd::durable(self.log.end()) };
+                LogWriter::begin(file, log_id, next.number, Some(previous))?
+            }
+            NextFile::Prepared(mut log) => {
+                assert!(self.log.is_begin_durable(), "at most one log says what another one has to prove");
+                log.follow(self.memory.log, before.clone())?;
+                log
+            }
+        };
+        Ok(Self::new(log, memory, self.next_version))
     }
 
     /// Puts a commit into the log, reserves `bytes` of the memtables for it, and returns its version. The caller [applies](apply) it
@@ -169,15 +218,24 @@ impl Writer {
         self.next_version = Version(self.next_version.0 + 1);
     }
 
-    /// Ends this log, and returns what the next log says about it: its number, and where it ends.
-    pub fn end(&mut self) -> Previous {
-        self.is_ended = true;
-        Previous { number: self.memory.log, end: self.log.end() }
+    /// Whether `next` can follow before everything in this log is durable.
+    pub fn can_continue_in(&self, next: &NextLog) -> bool {
+        next.is_prepared() && self.log.is_begin_durable()
     }
 
     /// Whether the log was ended, so that commits need a new one.
     pub fn is_ended(&self) -> bool {
         self.is_ended
+    }
+
+    /// Notes in the log that the one before it is durable, once it is, unless a commit says so. Otherwise damage of that one could not
+    /// be told from what a crash leaves.
+    ///
+    /// # Errors
+    ///
+    /// The note could not be written. No commit is lost.
+    pub fn prove_begin(&mut self) -> Result<(), LogError> {
+        if self.is_ended { Ok(()) } else { self.log.prove_begin() }
     }
 
     /// Notes in the log how much of it is durable, when no more commits will come, and gives back the room that it does not use.

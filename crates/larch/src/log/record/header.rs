@@ -6,8 +6,8 @@
 //! 12  feature bits                  u32   of this kind of file, see `sst::format::features`
 //! 16  log id                        u64   random per file, never 0; repeated in every record
 //! 24  number                        u64   of the file
-//! 32  previous log's number         u64   0 if there is none
-//! 40  previous log's synced end     u64   0 if there is none
+//! 32  previous log's number         u64   0 if there is none, or if the first record names it
+//! 40  previous log's synced end     u64   0 if there is none, or if the first record names it
 //! 48  kind                          u32   1 write-ahead log, 2 manifest
 //! 52  zeros                         8
 //! 60  crc32c of bytes 0..60         u32
@@ -28,6 +28,9 @@ const CRC_AT: usize = 60;
 /// The feature bit of a manifest whose edits are numbered fields with their lengths.
 pub const EDIT_FIELDS: u32 = 1 << 16;
 
+/// The feature bit of a write-ahead log whose first record names the previous log. It began before that log was durable.
+pub const BEGIN_RECORD: u32 = 1 << 16;
+
 /// What the records of a log file are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -42,7 +45,7 @@ impl LogKind {
     /// The feature bits of such files that this code knows.
     pub fn features(self) -> u32 {
         match self {
-            Self::WriteAhead => 0,
+            Self::WriteAhead => BEGIN_RECORD,
             Self::Manifest => EDIT_FIELDS,
         }
     }
@@ -56,14 +59,42 @@ impl LogKind {
     }
 }
 
-/// Where the log before this one ended. A writer stores it only after it has synced that log up to `end`. So a reader of that
-/// log treats everything below `end` as durable, and everything above it as never written.
+/// The log before this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Previous {
     /// The number of its file, not 0.
     pub number: u64,
-    /// Its synced end, in bytes from the start of its file.
-    pub end: u64,
+    /// Where it ends.
+    pub end: KnownEnd,
+}
+
+/// Where a log ends, as the next log says. Everything above it was never written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownEnd {
+    /// In bytes from the start of the file.
+    pub at: u64,
+    /// Whether everything below it was durable before the next log said so. A header says only such ends.
+    pub is_durable: bool,
+}
+
+impl Previous {
+    /// Whether there can be such a log.
+    pub fn is_valid(&self) -> bool {
+        self.number != 0 && self.end.at >= HEADER_BYTES as u64
+    }
+
+    /// Whether a log that says this of itself tells that an older log `number`, which says `own`, does not count: a recovery has
+    /// dropped its commits, because commits before them were lost.
+    pub fn drops(&self, number: u64, own: Option<Previous>) -> bool {
+        self.end.is_durable && number > self.number && own.is_some_and(|own| !own.end.is_durable)
+    }
+}
+
+impl KnownEnd {
+    /// The end of a log that is durable up to it.
+    pub fn durable(at: u64) -> Self {
+        Self { at, is_durable: true }
+    }
 }
 
 /// What a log file says about itself.
@@ -75,7 +106,7 @@ pub struct Header {
     pub log_id: u64,
     /// The number of the file, not 0.
     pub number: u64,
-    /// The log that this one continues.
+    /// The log that this one continues, if the header names it.
     pub previous: Option<Previous>,
     /// The feature bits. Unknown bits among the low 16 are ignored.
     pub features: u32,
@@ -87,12 +118,18 @@ impl Header {
         Self { kind, log_id, number, previous, features: 0 }
     }
 
+    /// Whether the first record names the previous log.
+    pub fn has_begin_record(&self) -> bool {
+        self.kind == LogKind::WriteAhead && self.features & BEGIN_RECORD != 0
+    }
+
     pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
         assert!(self.log_id != 0 && self.number != 0, "log ids and file numbers start at 1");
-        let (previous_number, previous_end) = self.previous.map_or((0, 0), |previous| (previous.number, previous.end));
+        let (previous_number, previous_end) =
+            self.previous.map_or((0, 0), |previous| (previous.number, previous.end.at));
         assert!(
-            self.previous.is_none() || (previous_number != 0 && previous_end >= HEADER_BYTES as u64),
-            "file numbers start at 1, and a log ends after its header"
+            self.previous.is_none_or(|previous| previous.is_valid() && previous.end.is_durable),
+            "file numbers start at 1, a log ends after its header, and a header names a durable end"
         );
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(MAGIC);
@@ -128,10 +165,15 @@ impl Header {
         if log_id == 0 || number == 0 {
             return corrupt("the header has a log id or a file number of 0");
         }
-        let previous = (previous_number != 0).then(|| Previous { number: previous_number, end: u64_at(40) });
-        if previous.is_some_and(|previous| previous.end < HEADER_BYTES as u64) {
+        let end = KnownEnd::durable(u64_at(40));
+        let previous = (previous_number != 0).then_some(Previous { number: previous_number, end });
+        if previous.is_some_and(|previous| !previous.is_valid()) {
             return corrupt("the header says that the previous log ended within its own header");
         }
-        Ok(Self { kind, log_id, number, previous, features })
+        let header = Self { kind, log_id, number, previous, features };
+        if header.has_begin_record() && previous.is_some() {
+            return corrupt("the header names a previous log, which its feature bit leaves to the first record");
+        }
+        Ok(header)
     }
 }

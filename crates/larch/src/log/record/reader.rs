@@ -19,7 +19,8 @@ use os::sync::Arc;
 use os::{Access, Disk, File};
 
 use super::{
-    HEADER_BYTES, Header, LogError, LogKind, RECORD_ALIGN_BYTES, RECORD_HEADER_BYTES, Result, padded_record_bytes,
+    HEADER_BYTES, Header, KnownEnd, LogError, LogKind, RECORD_ALIGN_BYTES, RECORD_HEADER_BYTES, Result,
+    padded_record_bytes,
 };
 
 /// How many bytes are read at once.
@@ -50,9 +51,9 @@ pub struct RecordReader {
     path: PathBuf,
     /// `None` if the creation of the file was torn. Then there are no records.
     header: Option<Header>,
-    /// Nothing is read from this offset on: it is the caller's `known_end`, or else the length of the file at the open.
+    /// Nothing is read from this offset on: it is the caller's `known_end`, or the length of the file at the open if that is less.
     limit: u64,
-    known_end: Option<u64>,
+    known_end: Option<KnownEnd>,
     /// Where the next record starts.
     offset: u64,
     /// See [`RecordReader::proven_end`].
@@ -86,31 +87,32 @@ impl Window {
 }
 
 impl RecordReader {
-    /// Opens a log of the given kind. `known_end` is where the next log says that this one ended: everything below it must be
-    /// there and valid, and nothing above it is read. It is `None` if there is no next log.
+    /// Opens a log of the given kind. `known_end` is where the next log says that this one ended: nothing above it is read, and if
+    /// it is durable, everything below it must be there and valid. It is `None` if there is no next log.
     ///
     /// # Errors
     ///
     /// The file cannot be opened or read, ends before `known_end`, is of another kind, or has a bad header that is no torn
     /// creation.
-    pub fn open(disk: &dyn Disk, path: &Path, kind: LogKind, known_end: Option<u64>) -> Result<Self> {
-        assert!(known_end.is_none_or(|end| end >= HEADER_BYTES as u64), "a log ends after its header");
+    pub fn open(disk: &dyn Disk, path: &Path, kind: LogKind, known_end: Option<KnownEnd>) -> Result<Self> {
+        assert!(known_end.is_none_or(|end| end.at >= HEADER_BYTES as u64), "a log ends after its header");
         let file = disk.open(path, Access::Read).map_err(|error| LogError::io("open", path, error))?;
         let file_bytes = file.len().map_err(|error| LogError::io("read the length of", path, error))?;
-        if let Some(known_end) = known_end
-            && file_bytes < known_end
+        let durable_end = known_end.filter(|end| end.is_durable).map(|end| end.at);
+        if let Some(end) = durable_end
+            && file_bytes < end
         {
-            let why = format!("the file ends here, but the log after it says that {known_end} bytes were durable");
+            let why = format!("the file ends here, but the log after it says that {end} bytes were durable");
             return Err(LogError::corrupt(path, file_bytes, why));
         }
         let mut reader = Self {
             file,
             path: path.to_owned(),
             header: None,
-            limit: known_end.unwrap_or(file_bytes),
+            limit: known_end.map_or(file_bytes, |end| end.at.min(file_bytes)),
             known_end,
             offset: HEADER_BYTES as u64,
-            proven_end: known_end.unwrap_or(0),
+            proven_end: durable_end.unwrap_or(0),
             window: Window::default(),
             log_end: None,
         };
@@ -126,6 +128,7 @@ impl RecordReader {
         read_exactly(&*self.file, &self.path, &mut bytes[..present], 0)?;
         let is_unfinished = present < HEADER_BYTES || (file_bytes == present as u64 && bytes[60..] == [0; 4]);
         let fault = match Header::decode(&bytes) {
+            _ if present < HEADER_BYTES => "the file is shorter than its header".into(),
             Ok(header) if header.kind == kind => {
                 self.header = Some(header);
                 return Ok(());
@@ -159,6 +162,18 @@ impl RecordReader {
     /// What lies beyond can be read now, but an earlier process may have failed to sync it.
     pub fn proven_end(&self) -> u64 {
         self.proven_end
+    }
+
+    /// Looks in the whole log for a record which proves that the log was synced, and the log before it with it. Returns the proof.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn proof_of_sync(&mut self) -> Result<Option<String>> {
+        match self.header {
+            Some(_) => self.proof_after(HEADER_BYTES as u64),
+            None => Ok(None),
+        }
     }
 
     /// After the last record: the unfinished write that was cut off, if there was one.
@@ -212,8 +227,8 @@ impl RecordReader {
             Err(why) => why,
         };
         let proof = match self.known_end {
-            Some(end) => Some(format!("the log after it says that {end} bytes were durable")),
-            None => self.proof_after(offset)?,
+            Some(end) if end.is_durable => Some(format!("the log after it says that {} bytes were durable", end.at)),
+            _ => self.proof_after(offset)?,
         };
         Ok(Err(match proof {
             Some(proof) => LogEnd::Failed(LogError::corrupt(&self.path, offset, format!("{why}, but {proof}"))),

@@ -14,7 +14,7 @@ const PATH: &str = "000007.log";
 const LOG_ID: u64 = 0x1122_3344_5566_7788;
 
 fn header() -> Header {
-    Header::new(LogKind::WriteAhead, LOG_ID, 7, Some(Previous { number: 6, end: 4096 }))
+    Header::new(LogKind::WriteAhead, LOG_ID, 7, Some(Previous { number: 6, end: KnownEnd::durable(4096) }))
 }
 
 fn writer(disk: &SimDisk) -> RecordWriter {
@@ -30,6 +30,10 @@ enum End {
 
 /// Reads the whole file: the payloads and how it ends. An error must stay.
 fn read(disk: &SimDisk, known_end: Option<u64>) -> (Vec<Vec<u8>>, End) {
+    read_to(disk, known_end.map(KnownEnd::durable))
+}
+
+fn read_to(disk: &SimDisk, known_end: Option<KnownEnd>) -> (Vec<Vec<u8>>, End) {
     let offset_of = |error: LogError| match error {
         LogError::Corrupt { offset, .. } => End::Corrupt(offset),
         other => panic!("{other}"),
@@ -224,6 +228,51 @@ fn nothing_above_the_known_end_is_looked_at() {
 }
 
 #[test]
+fn an_end_that_is_not_durable_limits_a_log_and_proves_nothing() {
+    let disk = SimDisk::new(1);
+    let (payloads, offsets, proven_end) = small_log(&disk);
+    let end = |at| Some(KnownEnd { at, is_durable: false });
+    let image = disk.read_all(Path::new(PATH)).expect("it is there");
+    assert_eq!(read_to(&disk, end(offsets[10])), (payloads[..10].to_vec(), End::Clean));
+    // A record that begins below the end does not lie below it.
+    assert_eq!(read_to(&disk, end(offsets[10] + 8)), (payloads[..10].to_vec(), End::Torn(offsets[10])));
+    // Bytes that may never have been written are missing.
+    let last = *offsets.last().expect("there are records");
+    assert!(last >= proven_end, "the last record was not synced");
+    set_len(&disk, last);
+    assert_eq!(read_to(&disk, end(image.len() as u64)), (payloads[..offsets.len() - 1].to_vec(), End::Clean));
+    let mut reader =
+        RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, end(image.len() as u64)).expect("it is whole");
+    while reader.next_record().expect("it is whole").is_some() {}
+    assert_eq!((reader.end(), reader.proven_end()), (last, proven_end), "what is missing can be seen");
+    // A record proves what it always does.
+    write_at(&disk, b"damage", offsets[0] + 4);
+    assert_eq!(read_to(&disk, end(last)), (Vec::new(), End::Corrupt(offsets[0])));
+}
+
+#[test]
+fn a_log_is_proven_to_be_synced_by_any_record_that_says_so() {
+    let disk = SimDisk::new(1);
+    let mut writer = writer(&disk);
+    let proof = |disk: &SimDisk| {
+        let mut reader =
+            RecordReader::open(disk, Path::new(PATH), LogKind::WriteAhead, None).expect("its header is whole");
+        while reader.next_record().is_ok_and(|record| record.is_some()) {}
+        reader.proof_of_sync().expect("the disk works").is_some()
+    };
+    let first = writer.end();
+    writer.append(&[b"one"]).expect("the disk works");
+    writer.append(&[b"two"]).expect("the disk works");
+    assert!(!proof(&disk), "the header is durable in every log");
+    writer.file().sync().expect("the disk works");
+    assert!(!proof(&disk), "no record says it yet");
+    writer.append(&[b"three"]).expect("the disk works");
+    assert!(proof(&disk));
+    write_at(&disk, b"damage", first + 4);
+    assert!(proof(&disk), "records before the proof do not matter");
+}
+
+#[test]
 fn zeros_after_the_last_record_are_a_torn_tail() {
     let disk = SimDisk::new(1);
     let (payloads, offsets, _) = small_log(&disk);
@@ -338,6 +387,18 @@ fn an_unfinished_creation_is_an_empty_log_unless_the_successor_knows_better() {
 }
 
 /// The error that a file with only this header opens with.
+#[test]
+fn a_header_that_is_cut_in_zeros_of_its_checksum_is_not_whole() {
+    let header = |log_id| Header { log_id, ..header() }.encode();
+    let bytes = (1..).map(header).find(|bytes| bytes[HEADER_BYTES - 1] == 0).expect("one in 256 ends with a zero");
+    let disk = SimDisk::new(1);
+    let file = disk.open(Path::new(PATH), Access::Create).expect("the disk works");
+    file.write_at(&bytes[..HEADER_BYTES - 1], 0).expect("the disk works");
+    assert_eq!(read(&disk, None), (Vec::new(), End::Torn(0)));
+    let end = Some(KnownEnd { at: 64, is_durable: false });
+    assert_eq!(read_to(&disk, end), (Vec::new(), End::Corrupt(0)), "it was durable before another log began");
+}
+
 fn open_error(bytes: &[u8; HEADER_BYTES], kind: LogKind) -> Option<String> {
     let disk = SimDisk::new(1);
     let file = disk.open(Path::new(PATH), Access::Create).expect("the disk works");
@@ -358,7 +419,11 @@ fn what_must_be_understood_is_refused_by_name_and_the_rest_ignored() {
     for bit in 0..16 {
         assert_eq!(open_error(&feature(bit), LogKind::WriteAhead), None);
     }
-    for bit in 16..32 {
+    let begin_record = Header { features: BEGIN_RECORD, previous: None, ..header() };
+    assert_eq!(open_error(&begin_record.encode(), LogKind::WriteAhead), None);
+    let error = open_error(&feature(16), LogKind::WriteAhead).expect("it is refused");
+    assert!(error.contains("corrupt at offset 0: the header names a previous log, which"), "{error}");
+    for bit in 17..32 {
         let error = open_error(&feature(bit), LogKind::WriteAhead).expect("it is refused");
         assert!(
             error.contains(&format!("made by a newer Larch: feature {bit}; open it")) && error.contains(PATH),
@@ -555,7 +620,8 @@ fn a_log_gives_the_room_back_that_it_does_not_use() {
     let end = writer.append(&[b"second"]).expect("the log goes on after it");
     writer.file().sync().expect("the disk works");
     assert_eq!(disk.open(&path, Access::Read).and_then(|file| file.len()).expect("it is there"), end);
-    let mut reader = RecordReader::open(&*disk, &path, LogKind::WriteAhead, Some(end)).expect("it is whole");
+    let mut reader =
+        RecordReader::open(&*disk, &path, LogKind::WriteAhead, Some(KnownEnd::durable(end))).expect("it is whole");
     let mut payloads = Vec::new();
     while let Some(record) = reader.next_record().expect("it is whole") {
         payloads.push(record.payload.to_vec());

@@ -2,7 +2,8 @@
 //!
 //! Invariants: `appended_end` is stored after the bytes below it were written. `synced_end` is stored after a sync that began
 //! after these bytes were written. Both only grow. If an append fails, the file is cut back to the last whole record, and this
-//! is made durable before the next record is written. After a failed sync every append and sync is refused.
+//! is made durable before the next record is written. After a failed sync every append and sync is refused. A sync of a log first
+//! makes the log before it durable, so that `synced_end` says the same of both.
 //!
 //! Thread safety: a [`RecordWriter`] belongs to one thread. Its [`LogFile`] is shared.
 
@@ -27,8 +28,9 @@ pub struct LogFile {
     path: PathBuf,
     appended_end: AtomicU64,
     synced_end: AtomicU64,
-    /// Held during a sync. The system reports a failure to one sync only: if two ran at a time, the other one would succeed.
-    syncing: Mutex<()>,
+    /// Held during a sync. The system reports a failure to one sync only: if two ran at a time, the other one would succeed. In
+    /// it is the log before this one, as long as that may not be durable.
+    syncing: Mutex<Option<Arc<LogFile>>>,
     /// The error of the sync that failed.
     failed: OnceLock<LogError>,
 }
@@ -49,19 +51,22 @@ impl LogFile {
         self.synced_end.load(Ordering::Acquire)
     }
 
-    /// Makes everything appended so far durable, and returns its end.
+    /// Makes everything appended so far durable, and the log before this one, and returns the end of this one.
     ///
     /// # Errors
     ///
-    /// The sync failed, now or before. This is final for all later syncs and appends: the system may have dropped the bytes that
+    /// A sync of one of them failed, now or before. This is final for all later syncs and appends: the system may have dropped the bytes that
     /// it could not write, and a second sync would not report it.
     pub fn sync(&self) -> Result<u64> {
-        let _syncing = self.syncing.lock();
+        let mut before = self.syncing.lock();
         self.check()?;
-        let end = self.appended_end();
-        if let Err(error) = self.file.sync() {
-            return Err(self.failed.get_or_init(|| LogError::io("sync", &self.path, error)).clone());
+        let fail = |error| self.failed.get_or_init(|| error).clone();
+        if let Some(log) = before.as_ref().filter(|log| log.synced_end() < log.appended_end()) {
+            log.sync().map_err(fail)?;
         }
+        *before = None;
+        let end = self.appended_end();
+        self.file.sync().map_err(|error| fail(LogError::io("sync", &self.path, error)))?;
         self.synced_end.fetch_max(end, Ordering::AcqRel);
         Ok(end)
     }
@@ -85,6 +90,8 @@ pub struct RecordWriter {
     file: Arc<LogFile>,
     log_id: u64,
     end: u64,
+    /// The synced end in the last record; the end of the header, which is durable, before the first.
+    stated_end: u64,
     scratch: Vec<u8>,
     /// Whether an append failed, so that a part of a record may lie after `end`.
     is_torn: bool,
@@ -156,10 +163,10 @@ impl RecordWriter {
             path: path.to_owned(),
             appended_end: AtomicU64::new(end),
             synced_end: AtomicU64::new(end),
-            syncing: Mutex::new(()),
+            syncing: Mutex::new(None),
             failed: OnceLock::new(),
         });
-        Self { file, log_id, end, scratch: Vec::new(), is_torn: false, is_allocated_ahead: false }
+        Self { file, log_id, end, stated_end: end, scratch: Vec::new(), is_torn: false, is_allocated_ahead: false }
     }
 
     /// Appends one record with one write, and returns its end. The payload is `parts`, one after the other. The record is durable
@@ -170,11 +177,7 @@ impl RecordWriter {
     /// A sync failed before, or the file cannot be written. Then the record is not in the file, and may be appended again.
     pub fn append(&mut self, parts: &[&[u8]]) -> Result<u64> {
         self.file.check()?;
-        if self.is_torn {
-            self.cut()?;
-            self.file.sync()?;
-            self.is_torn = false;
-        }
+        self.mend()?;
         let synced_end = self.file.synced_end();
         encode(&mut self.scratch, self.log_id, synced_end, parts);
         // A panic in the write may leave a part of the record, as an error does.
@@ -186,6 +189,7 @@ impl RecordWriter {
             return Err(LogError::io("append to", &self.file.path, error));
         }
         self.is_torn = false;
+        self.stated_end = synced_end;
         self.end += self.scratch.len() as u64;
         self.file.appended_end.store(self.end, Ordering::Release);
         if self.scratch.capacity() > MAX_SCRATCH_BYTES {
@@ -193,6 +197,26 @@ impl RecordWriter {
             self.scratch.shrink_to(MAX_SCRATCH_BYTES);
         }
         Ok(self.end)
+    }
+
+    /// Notes that this log continues `before`, which takes no more records and may not be durable yet. No record was appended.
+    pub fn follow(&mut self, before: Arc<LogFile>) {
+        assert_eq!(self.end, HEADER_BYTES as u64, "a log follows another one from its beginning");
+        *self.file.syncing.lock() = Some(before);
+    }
+
+    /// Makes it durable that an append which failed has left nothing, if one has.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be cut or synced.
+    pub fn mend(&mut self) -> Result<()> {
+        if self.is_torn {
+            self.cut()?;
+            self.file.sync()?;
+            self.is_torn = false;
+        }
+        Ok(())
     }
 
     /// Cuts off what lies after the last whole record.
@@ -232,6 +256,11 @@ impl RecordWriter {
     /// The file, for a thread that syncs it.
     pub fn file(&self) -> &Arc<LogFile> {
         &self.file
+    }
+
+    /// How much of the log is durable, as the last record says.
+    pub fn stated_end(&self) -> u64 {
+        self.stated_end
     }
 
     /// Where the next record will start.

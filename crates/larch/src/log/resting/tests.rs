@@ -1,6 +1,10 @@
+#![allow(clippy::disallowed_methods, reason = "threads that sync beside each other are what is tested")]
+
 use super::*;
+use crate::log::wal::tests::{Gate, GatedDisk};
 use os::sim::SimDisk;
 use std::io::ErrorKind;
+use std::thread;
 
 fn create() -> (Arc<SimDisk>, RestingDisk, Arc<dyn File>) {
     let disk = SimDisk::new(1);
@@ -53,6 +57,35 @@ fn a_failed_sync_is_final_though_the_file_could_be_opened_again() {
             assert!(file.sync().is_err(), "the bytes may be gone");
             assert!(file.write_at(b"d", 3).is_err());
         }
+    }
+}
+
+/// The system reports a failed sync to one of two that run at a time.
+#[test]
+fn syncs_of_a_file_do_not_run_beside_each_other_so_that_both_learn_of_an_error() {
+    for _ in 0..20 {
+        let gate = Gate::new(true);
+        let resting = RestingDisk::new(Arc::new(GatedDisk(SimDisk::new(1), gate.clone())));
+        let file = resting.open(Path::new("f"), Access::Create).expect("the name is free");
+        file.write_at(b"abc", 0).expect("there is room");
+        gate.set(false);
+        let is_second_there = &AtomicU64::new(0);
+        thread::scope(|scope| {
+            let first = scope.spawn(|| resting.rest());
+            gate.wait_for_arrivals(1);
+            let second = scope.spawn(|| {
+                is_second_there.store(1, Ordering::SeqCst);
+                file.sync()
+            });
+            // It is about to sync; that the gate may open before it does only makes it easier.
+            while is_second_there.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            gate.set(true);
+            assert!(first.join().expect("it does not panic").is_err());
+            assert!(second.join().expect("it does not panic").is_err());
+        });
+        assert_eq!(gate.arrived(), 1, "the second one has not asked the system");
     }
 }
 

@@ -11,7 +11,7 @@ use os::Disk;
 use sst::Version;
 
 use super::COMMIT_HEADER_BYTES;
-use crate::log::record::{Header, LogError, LogKind, RecordReader, Result, Tear};
+use crate::log::record::{Header, KnownEnd, LogError, LogKind, Previous, RecordReader, Result, Tear};
 use crate::write::batch::BatchOps;
 
 /// One commit.
@@ -29,6 +29,8 @@ pub struct Commit<'a> {
 #[derive(Debug)]
 pub struct LogReader {
     records: RecordReader,
+    previous: Option<Previous>,
+    has_begun: bool,
     last: Option<Version>,
     ops: BatchOps,
     failed: Option<LogError>,
@@ -39,10 +41,39 @@ impl LogReader {
     ///
     /// # Errors
     ///
-    /// As [`RecordReader::open`].
-    pub fn open(disk: &dyn Disk, path: &Path, known_end: Option<u64>) -> Result<Self> {
-        let records = RecordReader::open(disk, path, LogKind::WriteAhead, known_end)?;
-        Ok(Self { records, last: None, ops: BatchOps::new(), failed: None })
+    /// As [`RecordReader::open`]; the first record is damaged.
+    pub fn open(disk: &dyn Disk, path: &Path, known_end: Option<KnownEnd>) -> Result<Self> {
+        let mut records = RecordReader::open(disk, path, LogKind::WriteAhead, known_end)?;
+        let header = records.header().copied();
+        let (has_begun, previous) = match header {
+            None => (false, None),
+            Some(header) if header.has_begin_record() => {
+                let previous = read_begin(&mut records)?;
+                (previous.is_some(), previous)
+            }
+            Some(header) => (true, header.previous),
+        };
+        Ok(Self { records, previous, has_begun, last: None, ops: BatchOps::new(), failed: None })
+    }
+
+    /// Whether the log has begun. If not, it has no commits: its creation was not finished, no log was continued in it, or the
+    /// record which says that was never durable.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// The log that this one continues.
+    pub fn previous(&self) -> Option<Previous> {
+        self.previous
+    }
+
+    /// See [`RecordReader::proof_of_sync`].
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn proof_of_sync(&mut self) -> Result<Option<String>> {
+        self.records.proof_of_sync()
     }
 
     /// The header of the file; `None` if its creation was torn. Then nothing was ever in it.
@@ -108,6 +139,26 @@ impl LogReader {
     pub fn tear(&self) -> Option<&Tear> {
         self.records.tear()
     }
+}
+
+/// Reads the first record of a log that has a record of its beginning; `None` if the log ends before it.
+///
+/// ```text
+/// previous log's number u64 | previous log's end u64
+/// ```
+fn read_begin(records: &mut RecordReader) -> Result<Option<Previous>> {
+    let Some(record) = records.next_record()? else { return Ok(None) };
+    let (offset, payload) = (record.offset, record.payload);
+    let previous = payload.as_chunks::<8>();
+    let previous = match previous {
+        ([number, at], []) => {
+            let end = KnownEnd { at: u64::from_le_bytes(*at), is_durable: false };
+            Some(Previous { number: u64::from_le_bytes(*number), end }).filter(Previous::is_valid)
+        }
+        _ => None,
+    };
+    let corrupt = || LogError::corrupt(records.path(), offset, "the first record names no log that this one continues");
+    previous.ok_or_else(corrupt).map(Some)
 }
 
 /// ```text

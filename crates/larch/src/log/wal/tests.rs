@@ -16,7 +16,7 @@ use sst::Version;
 
 use super::*;
 use crate::log::record::tests::seeds;
-use crate::log::record::{EmptyLog, Header, LogError, LogKind, Previous, RecordWriter};
+use crate::log::record::{EmptyLog, Header, KnownEnd, LogError, LogKind, Previous, RecordWriter};
 use crate::write::batch::{BatchOps, Op};
 
 const PATH: &str = "000003.log";
@@ -31,7 +31,7 @@ fn ops_of(number: u64) -> BatchOps {
 
 fn writer(disk: &dyn Disk) -> LogWriter {
     let file = EmptyLog::create(disk, Path::new(PATH)).expect("the disk works");
-    LogWriter::begin(file, 99, 3, Some(Previous { number: 2, end: 640 })).expect("the disk works")
+    LogWriter::begin(file, 99, 3, Some(Previous { number: 2, end: KnownEnd::durable(640) })).expect("the disk works")
 }
 
 /// The versions in the file, whose ops must be those of [`ops_of`]; and the error, if it ends with one.
@@ -67,9 +67,10 @@ fn commits_come_back_in_order_with_their_versions() {
     }
     assert_eq!(read(&disk), (vec![1, 2, 7, 8, 1 << 40], None));
 
-    let mut reader = LogReader::open(&*disk, Path::new(PATH), writer.end().into()).expect("it is whole");
+    let mut reader =
+        LogReader::open(&*disk, Path::new(PATH), Some(KnownEnd::durable(writer.end()))).expect("it is whole");
     let header = reader.header().expect("it is whole");
-    assert_eq!((header.number, header.previous), (3, Some(Previous { number: 2, end: 640 })));
+    assert_eq!((header.number, header.previous), (3, Some(Previous { number: 2, end: KnownEnd::durable(640) })));
     for start in &ends[..5] {
         assert_eq!(reader.next_commit().expect("it is whole").expect("there are more").offset, *start);
     }
@@ -95,6 +96,111 @@ fn a_commit_has_the_bytes_of_the_format_page() {
         b"\x00\x05\x00\x00\x00\x01k\x01v\x00\x00\x00", // put, table 5, key, value; padding
     ];
     assert_eq!(bytes[start + 4..], golden.concat());
+}
+
+/// The name of the file of a log that follows that of [`writer`].
+const NEXT: &str = "000004.log";
+
+/// A log that follows `writer`, whose number is 3.
+fn follower(disk: &dyn Disk, writer: &LogWriter) -> LogWriter {
+    let file = EmptyLog::create(disk, Path::new(NEXT)).expect("the disk works");
+    let mut next = LogWriter::prepare(file, 77, 4).expect("the disk works");
+    next.follow(3, writer.file().clone()).expect("the disk works");
+    next
+}
+
+#[test]
+fn a_log_that_follows_has_the_bytes_of_the_format_page() {
+    let disk = SimDisk::new(1);
+    let mut writer = writer(&*disk);
+    let end = writer.append_commit(Version(1), &ops_of(1)).expect("the disk works");
+    assert_eq!(end, 120);
+    drop(follower(&*disk, &writer));
+    let bytes = disk.read_all(Path::new(NEXT)).expect("it is there");
+    let golden = [
+        b"LARCHLOG\x01\x00\x00\x00\x00\x00\x01\x00".as_slice(), // magic, format version, feature bit 16
+        b"\x4d\x00\x00\x00\x00\x00\x00\x00",                    // log id
+        b"\x04\x00\x00\x00\x00\x00\x00\x00",                    // number
+        &[0; 16],                                               // the first record names the previous log
+        b"\x01\x00\x00\x00",                                    // write-ahead log
+        &[0; 8],
+    ];
+    assert_eq!(bytes[..60], golden.concat());
+    let golden = [
+        b"\x10\x00\x00\x00".as_slice(),      // payload bytes
+        b"\x4d\x00\x00\x00\x00\x00\x00\x00", // log id
+        b"\x40\x00\x00\x00\x00\x00\x00\x00", // synced end
+        b"\x03\x00\x00\x00\x00\x00\x00\x00", // previous log's number
+        b"\x78\x00\x00\x00\x00\x00\x00\x00", // previous log's end
+    ];
+    assert_eq!(bytes[68..], golden.concat());
+    let reader = LogReader::open(&*disk, Path::new(NEXT), None).expect("it is whole");
+    let previous = Previous { number: 3, end: KnownEnd { at: 120, is_durable: false } };
+    assert_eq!((reader.has_begun(), reader.previous()), (true, Some(previous)));
+}
+
+#[test]
+fn a_prepared_log_has_not_begun_until_its_first_record_is_there() {
+    let disk = SimDisk::new(1);
+    let writer = writer(&*disk);
+    drop(follower(&*disk, &writer));
+    let file = disk.open(Path::new(NEXT), Access::Write).expect("it is there");
+    let whole = disk.read_all(Path::new(NEXT)).expect("it is there").len() as u64;
+    for bytes in 64..whole {
+        file.set_len(bytes).expect("the disk works");
+        let mut reader = LogReader::open(&*disk, Path::new(NEXT), None).expect("it is no damage");
+        assert_eq!((reader.has_begun(), reader.previous()), (false, None), "{bytes} bytes");
+        assert!(reader.next_commit().expect("it is no damage").is_none());
+    }
+}
+
+#[test]
+fn a_first_record_that_names_no_log_is_corruption() {
+    for payload in [&[0; 15][..], &[0; 16], &[1; 17], &[[1, 0, 0, 0, 0, 0, 0, 0], [63, 0, 0, 0, 0, 0, 0, 0]].concat()] {
+        let disk = SimDisk::new(1);
+        let header =
+            Header { features: crate::log::record::BEGIN_RECORD, ..Header::new(LogKind::WriteAhead, 5, 3, None) };
+        let mut writer = RecordWriter::create(&*disk, Path::new(PATH), &header).expect("the disk works");
+        writer.append(&[payload]).expect("the disk works");
+        let error = LogReader::open(&*disk, Path::new(PATH), None).expect_err("it is damage").to_string();
+        assert!(error.contains("corrupt at offset 64: the first record names no log"), "{error}");
+    }
+}
+
+#[test]
+fn a_sync_of_a_log_makes_the_one_before_durable_first_and_once() {
+    let disk = SimDisk::new(1);
+    let mut writer = writer(&*disk);
+    let end = writer.append_commit(Version(1), &ops_of(1)).expect("the disk works");
+    let mut next = follower(&*disk, &writer);
+    assert!(!next.is_begin_durable());
+    assert_eq!(writer.file().synced_end(), 64, "nothing was synced for the log that follows");
+    let point = SyncPoint::new(next.file().clone());
+    let before = disk.counts_of(PATH).syncs;
+    for version in 2..5 {
+        let end = next.append_commit(Version(version), &ops_of(version)).expect("the disk works");
+        point.durable(end).expect("the disk works");
+    }
+    assert_eq!(writer.file().synced_end(), end);
+    assert!(next.is_begin_durable());
+    assert_eq!(disk.counts_of(PATH).syncs, before + 1);
+}
+
+#[test]
+fn a_failed_sync_of_the_log_before_refuses_everything() {
+    let disk = SimDisk::new(1);
+    let mut writer = writer(&*disk);
+    writer.append_commit(Version(1), &ops_of(1)).expect("the disk works");
+    let mut next = follower(&*disk, &writer);
+    let end = next.append_commit(Version(2), &ops_of(2)).expect("the disk works");
+    let point = SyncPoint::new(next.file().clone());
+    disk.fail_sync(1, ErrorKind::Other);
+    let error = point.durable(end).expect_err("the sync fails").to_string();
+    assert!(error.starts_with(&format!("cannot sync {PATH}: ")), "{error}");
+    disk.clear_faults();
+    assert_eq!(point.durable(end).expect_err("it stays refused").to_string(), error);
+    assert_eq!(next.append_commit(Version(3), &ops_of(3)).expect_err("it stays refused").to_string(), error);
+    assert_eq!(next.file().synced_end(), 64, "no record may say that it is durable");
 }
 
 /// A file whose records hold these payloads.
@@ -221,7 +327,7 @@ fn a_failed_sync_refuses_everything_after_it() {
 
 /// A disk whose syncs, once it is shut, wait until it is opened again.
 #[derive(Debug)]
-struct Gate {
+pub(in crate::log) struct Gate {
     is_open: Mutex<bool>,
     changed: Condvar,
     /// Syncs that have come to the gate since it was made.
@@ -230,13 +336,22 @@ struct Gate {
 }
 
 #[derive(Debug)]
-struct GatedDisk(Arc<SimDisk>, Arc<Gate>);
+pub(in crate::log) struct GatedDisk(pub Arc<SimDisk>, pub Arc<Gate>);
 
 #[derive(Debug)]
 struct GatedFile(Arc<dyn File>, Arc<Gate>);
 
 impl Gate {
-    fn set(&self, is_open: bool) {
+    /// An open gate. `fails` says whether the syncs that have to wait fail.
+    pub fn new(fails: bool) -> Arc<Self> {
+        Arc::new(Self { is_open: Mutex::new(true), changed: Condvar::new(), arrived: AtomicUsize::new(0), fails })
+    }
+
+    pub fn arrived(&self) -> usize {
+        self.arrived.load(Ordering::SeqCst)
+    }
+
+    pub fn set(&self, is_open: bool) {
         *self.is_open.lock() = is_open;
         self.changed.notify_all();
     }
@@ -252,7 +367,7 @@ impl Gate {
         if must_wait && self.fails { Err(io::Error::other("the gate fails")) } else { Ok(()) }
     }
 
-    fn wait_for_arrivals(&self, count: usize) {
+    pub fn wait_for_arrivals(&self, count: usize) {
         let mut is_open = self.is_open.lock();
         while self.arrived.load(Ordering::SeqCst) < count {
             is_open = self.changed.wait(is_open);
@@ -318,12 +433,11 @@ impl File for GatedFile {
 /// While one sync runs, ten more commits are appended and waited for by a thread each. Returns the outcomes of all
 /// eleven and how many syncs there were.
 fn wait_in_a_crowd(fails: bool) -> (Vec<Result<(), LogError>>, usize) {
-    let gate =
-        Arc::new(Gate { is_open: Mutex::new(true), changed: Condvar::new(), arrived: AtomicUsize::new(0), fails });
+    let gate = Gate::new(fails);
     let disk = GatedDisk(SimDisk::new(1), gate.clone());
     let mut writer = writer(&disk);
     let point = SyncPoint::new(writer.file().clone());
-    let syncs_before = gate.arrived.load(Ordering::SeqCst);
+    let syncs_before = gate.arrived();
     gate.set(false);
     let started = &AtomicUsize::new(0);
     let outcomes = thread::scope(|scope| {
@@ -350,7 +464,7 @@ fn wait_in_a_crowd(fails: bool) -> (Vec<Result<(), LogError>>, usize) {
     if !fails {
         assert_eq!(writer.file().synced_end(), writer.end());
     }
-    (outcomes, gate.arrived.load(Ordering::SeqCst) - syncs_before)
+    (outcomes, gate.arrived() - syncs_before)
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Appends commits to a log file. It neither syncs nor begins a new log: its owner syncs a log that is long enough, and begins
-//! a new one that continues it.
+//! Appends commits to a log file. It neither syncs nor decides when a log ends: its owner syncs a log that is long enough, and
+//! begins a new one that continues it.
 //!
 //! Thread safety: it belongs to one thread at a time.
 
@@ -7,13 +7,17 @@ use os::sync::Arc;
 use sst::Version;
 
 use super::COMMIT_HEADER_BYTES;
-use crate::log::record::{EmptyLog, Header, LogFile, LogKind, Previous, RecordWriter, Result};
+use crate::log::record::{
+    BEGIN_RECORD, EmptyLog, HEADER_BYTES, Header, LogFile, LogKind, Previous, RecordWriter, Result,
+};
 use crate::write::batch::BatchOps;
 
 /// Writes a new write-ahead log.
 #[derive(Debug)]
 pub struct LogWriter {
     records: RecordWriter,
+    /// Where its first commit starts.
+    begin_end: u64,
     last: Option<Version>,
 }
 
@@ -25,8 +29,40 @@ impl LogWriter {
     ///
     /// As [`EmptyLog::begin`].
     pub fn begin(file: EmptyLog, log_id: u64, number: u64, previous: Option<Previous>) -> Result<Self> {
-        let header = Header::new(LogKind::WriteAhead, log_id, number, previous);
-        Ok(Self { records: file.begin(&header)?, last: None })
+        Self::create(file, &Header::new(LogKind::WriteAhead, log_id, number, previous))
+    }
+
+    /// Prepares the log `number` in an empty file: makes a header durable which says that the first record names the previous log.
+    /// The log begins once it [`follows`](Self::follow) that one.
+    ///
+    /// # Errors
+    ///
+    /// As [`EmptyLog::begin`].
+    pub fn prepare(file: EmptyLog, log_id: u64, number: u64) -> Result<Self> {
+        let header = Header { features: BEGIN_RECORD, ..Header::new(LogKind::WriteAhead, log_id, number, None) };
+        Self::create(file, &header)
+    }
+
+    fn create(file: EmptyLog, header: &Header) -> Result<Self> {
+        Ok(Self { records: file.begin(header)?, begin_end: HEADER_BYTES as u64, last: None })
+    }
+
+    /// Begins a prepared log as the one after log `number`, whose file is `before`, which takes no more commits. This waits for no
+    /// sync: a sync of this log makes the one before durable first.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordWriter::append`].
+    pub fn follow(&mut self, number: u64, before: Arc<LogFile>) -> Result<()> {
+        let end = before.appended_end();
+        self.records.follow(before);
+        self.begin_end = self.records.append(&[&number.to_le_bytes(), &end.to_le_bytes()])?;
+        Ok(())
+    }
+
+    /// Whether it is durable which log this one continues. Then that log is durable, too.
+    pub fn is_begin_durable(&self) -> bool {
+        self.file().synced_end() >= self.begin_end
     }
 
     /// Appends a commit, and returns the end of its record for [`super::SyncPoint::durable`].
@@ -49,6 +85,28 @@ impl LogWriter {
     #[cfg(test)]
     pub fn last(&self) -> Option<Version> {
         self.last
+    }
+
+    /// Notes in the log that it was synced, and the one before it, unless the last record says so or that is not so.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordWriter::append`].
+    pub fn prove_begin(&mut self) -> Result<()> {
+        if self.is_begin_durable() && self.records.stated_end() < self.begin_end {
+            self.append_proof().map(|_| ())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Makes it durable that a commit which failed is not in the log, if there was one.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecordWriter::mend`].
+    pub fn mend(&mut self) -> Result<()> {
+        self.records.mend()
     }
 
     /// Notes in the log how much of it is durable. It is for a log to which nothing will be written for some time.

@@ -1,5 +1,7 @@
 //! Commits on disks that fail.
 
+mod rotation;
+
 use super::*;
 use crate::Database;
 use crate::write::writer::log_path;
@@ -41,10 +43,11 @@ fn before_a_rotation() -> (Arc<SimDisk>, Database, u32) {
 
 #[test]
 fn a_rotation_that_fails_is_the_commits_error_and_is_tried_again() {
-    // A log is created, its name is synced, it gets its header, and the header is synced. Where the file is there already, only the
-    // header is left to write and to sync.
-    let new = [(1, false), (2, false), (3, false), (4, false), (4, true)].map(|(n, keeps)| (n, keeps, false));
-    for (n, keeps_the_log, has_file) in new.into_iter().chain([(1, false, true), (2, false, true)]) {
+    // A log is created, its name is synced, it gets its header, the header is synced, and it gets its first record. Where the file is
+    // there already, only this record is left to write.
+    let new =
+        [(1, false), (2, false), (3, false), (4, false), (4, true), (5, false)].map(|(n, keeps)| (n, keeps, false));
+    for (n, keeps_the_log, has_file) in new.into_iter().chain([(1, false, true)]) {
         let (disk, db, rows) = before_a_rotation();
         let table = db.table("t").expect("it is there");
         assert_eq!(logs(&disk), 2, "the job has created the file of the next log");

@@ -1,0 +1,342 @@
+//! What crashes, kills and damage leave where one log ends and the next begins.
+
+use super::*;
+use crate::Release;
+use crate::log::record::tests::seeds;
+use crate::write::{flush, log_job};
+use os::{Access, Job};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use std::path::PathBuf;
+
+/// The first eight bytes of each value, in the order of the keys, which are the numbers from 0 on.
+fn values(db: &Database) -> Vec<u64> {
+    let table = db.table("t").expect("it is there");
+    let number = |bytes: &[u8]| u64::from_be_bytes(*bytes.first_chunk().expect("8 bytes"));
+    let rows = table.iter().enumerate().map(|(i, row)| {
+        let (key, value) = row.expect("the disk works");
+        assert_eq!(number(&key), i as u64);
+        number(&value)
+    });
+    rows.collect()
+}
+
+/// Commits row `number` of table "t" without the background work that follows commits here.
+fn put(db: &Database, number: u64, value: &[u8]) -> Result<Unsynced> {
+    let table = db.core().views.newest().files.tables.values().next().expect("it is there").info.clone();
+    let mut ops = BatchOps::new();
+    ops.put(table.id.0, &number.to_be_bytes(), value);
+    append(db.core(), &ops, &[table]).map(|(unsynced, _)| unsynced)
+}
+
+/// Commits row `number` with itself as its value.
+fn put_number(db: &Database, number: u64) -> Unsynced {
+    put(db, number, &number.to_be_bytes()).expect("the disk works")
+}
+
+/// Begins a new log without the background work that follows.
+fn begin_log(db: &Database) -> Result<()> {
+    rotate(db.core(), db.core().writes.writer.lock().as_mut().expect("it is open for writing"))
+}
+
+/// Flushes the oldest memtables without the other background work, if they are frozen.
+fn flush_oldest(db: &Database) -> Result<()> {
+    let memory = db.core().views.newest().memory.clone();
+    if memory.len() > 1 { flush::flush(db.core(), &memory[memory.len() - 1]) } else { Ok(()) }
+}
+
+/// A database on a disk that fails in all its ways, and what it must have after a crash.
+struct Storm {
+    random: StdRng,
+    disk: Arc<SimDisk>,
+    /// The value of each row that was accepted. A row that is tried again has another value.
+    accepted: Vec<u64>,
+    /// How many of them are durable.
+    durable: usize,
+    tried: u64,
+    counts: StormCounts,
+}
+
+/// What has happened, because a storm in which nothing fails tests nothing.
+#[derive(Debug, Default)]
+struct StormCounts {
+    rotations: u64,
+    refused: u64,
+    lost: u64,
+    failed_opens: u64,
+}
+
+impl Storm {
+    fn open(&self, compat: Release) -> crate::Result<Database> {
+        let machine = Machine::simulated_on(self.disk.clone(), 1);
+        Database::builder("db").machine(machine).compat(compat).open()
+    }
+
+    /// Checks that the database has the accepted rows up to a point, and all durable ones.
+    fn check(&mut self, db: &Database, seed: u64) {
+        let rows = values(db);
+        assert!(rows.len() >= self.durable, "seed {seed}: {} rows of {} durable ones", rows.len(), self.durable);
+        assert!(self.accepted.starts_with(&rows), "seed {seed}: {rows:?} are not the first of {:?}", self.accepted);
+        self.counts.lost += (self.accepted.len() - rows.len()) as u64;
+        self.durable = rows.len();
+        self.accepted = rows;
+    }
+
+    /// Does something with the database, or to its disk. No background work runs unless it is chosen here.
+    fn step(&mut self, db: &Database) {
+        let core = db.core();
+        match self.random.random_range(0..20) {
+            0 | 1 => self.counts.rotations += u64::from(begin_log(db).is_ok()),
+            2 | 3 if sync(core, Durability::Synced).is_ok() => self.durable = self.accepted.len(),
+            4 => drop(flush_oldest(db)),
+            5 | 6 => drop(log_job::LogJob(Arc::downgrade(core)).poll()),
+            7 => drop(log_job::create(core, 0).map(|next| core.writes.ahead.put_next(next))),
+            8 => drop(
+                core.env.log_disk.rest().map_err(|error| core.stop_writes(Error::io("sync", Path::new("db"), error))),
+            ),
+            9 if self.random.random_bool(0.3) => {
+                self.disk.fail_operation(self.random.random_range(1..5), ErrorKind::Other)
+            }
+            10 if self.random.random_bool(0.3) => self.disk.fail_sync(self.random.random_range(1..4), ErrorKind::Other),
+            11 if self.random.random_bool(0.3) => {
+                self.disk.set_capacity(self.disk.used_bytes() + self.random.random_range(0..300));
+            }
+            12 => self.disk.set_capacity(u64::MAX / 2),
+            _ => self.put(db),
+        }
+    }
+
+    fn put(&mut self, db: &Database) {
+        self.tried += 1;
+        let mut value = self.tried.to_be_bytes().to_vec();
+        value.resize(8 + self.random.random_range(0..600), 1);
+        match put(db, self.accepted.len() as u64, &value) {
+            Ok(unsynced) => {
+                self.accepted.push(self.tried);
+                if self.random.random_bool(0.1) && db.core().sync(unsynced).is_ok() {
+                    self.durable = self.accepted.len();
+                }
+            }
+            Err(_) => self.counts.refused += 1,
+        }
+    }
+
+    /// The machine loses power, or the process is killed.
+    fn end(&mut self) {
+        match self.random.random_range(0..4) {
+            0 => self.disk.crash_keeping_nothing(),
+            1 => self.disk.crash_keeping_everything(),
+            _ => self.disk.crash(),
+        }
+        self.disk.clear_faults();
+        self.disk.set_capacity(u64::MAX / 2);
+    }
+
+    /// Opens the database while the disk fails, and ends again.
+    fn fail_to_open(&mut self, compat: Release) {
+        match self.random.random_range(0..4) {
+            0 => self.disk.crash_at_sync(self.random.random_range(1..8)),
+            1 => self.disk.fail_all_after(self.random.random_range(0..60), ErrorKind::Other),
+            2 => {
+                self.disk.lose_writes_of_failed_syncs();
+                self.disk.fail_sync(self.random.random_range(1..8), ErrorKind::Other);
+            }
+            _ => self.disk.set_capacity(self.disk.used_bytes() + self.random.random_range(0..2000)),
+        }
+        self.counts.failed_opens += u64::from(self.open(compat).is_err());
+        self.end();
+    }
+}
+
+/// Wherever logs end, whichever of them were synced, and whatever fails on the way: a crash is no damage, and leaves a prefix of the
+/// commits that were accepted, with every durable one, and none that was refused.
+#[test]
+fn a_storm_leaves_a_prefix_with_everything_durable_wherever_logs_end() {
+    let mut totals = StormCounts::default();
+    for seed in seeds(300) {
+        let (random, disk) = (StdRng::seed_from_u64(seed), SimDisk::new(seed));
+        let mut storm =
+            Storm { random, disk, accepted: Vec::new(), durable: 0, tried: 0, counts: StormCounts::default() };
+        let older_opens = if storm.random.random() { 0 } else { storm.random.random_range(0..4) };
+        for round in 0..6 {
+            let compat = if round < older_opens { Release::V0_1 } else { Release::V0_2 };
+            let db = storm.open(compat).unwrap_or_else(|error| panic!("seed {seed}, open {round}: {error}"));
+            db.table("t").expect("the disk works");
+            storm.check(&db, seed);
+            match storm.random.random_range(0..5) {
+                0 => storm.disk.crash_at_sync(storm.random.random_range(1..14)),
+                1 => storm.disk.lose_writes_of_failed_syncs(),
+                _ => {}
+            }
+            for _ in 0..storm.random.random_range(1..60) {
+                storm.step(&db);
+                if db.core().check_writable().is_err() {
+                    break;
+                }
+            }
+            let is_closed = storm.random.random_bool(0.2);
+            let left = if is_closed { None } else { Some(db) };
+            storm.end();
+            drop(left);
+            while storm.random.random_bool(0.4) {
+                storm.fail_to_open(compat);
+            }
+        }
+        let StormCounts { rotations, refused, lost, failed_opens } = storm.counts;
+        totals.rotations += rotations;
+        totals.refused += refused;
+        totals.lost += lost;
+        totals.failed_opens += failed_opens;
+    }
+    let StormCounts { rotations, refused, lost, failed_opens } = totals;
+    let is_one = std::env::var("SEED").is_ok();
+    assert!(is_one || [rotations, refused, lost, failed_opens].iter().all(|count| *count > 300), "{totals:?}");
+}
+
+/// Drops what a process has that is killed: the system has all bytes, and nothing more is written.
+fn killed<T>(disk: &SimDisk, process: T) {
+    disk.fail_all_after(0, ErrorKind::Other);
+    drop(process);
+    disk.clear_faults();
+}
+
+/// The logs of a database whose newest log has commits and follows one that is not durable: their paths, the older one first.
+fn two_logs(disk: &Arc<SimDisk>, is_synced: bool) -> [PathBuf; 2] {
+    let machine = Machine::simulated_on(disk.clone(), 1);
+    let db = Database::builder("db").machine(machine).open().expect("it opens");
+    let log = |db: &Database| log_path(Path::new("db"), db.core().views.newest().memory[0].log);
+    db.table("t").expect("the disk works");
+    (0..5).for_each(|number| drop(put_number(&db, number)));
+    let older = log(&db);
+    begin_log(&db).expect("the disk works");
+    put_number(&db, 5);
+    if is_synced {
+        sync(db.core(), Durability::Synced).expect("the disk works");
+        put_number(&db, 6);
+    }
+    let newest = log(&db);
+    killed(disk, db);
+    [older, newest]
+}
+
+/// Cuts the last bytes off a log.
+fn cut(disk: &SimDisk, log: &Path) {
+    let file = disk.open(log, Access::Write).expect("it is there");
+    file.set_len(file.len().expect("the disk works") - 8).expect("the disk works");
+}
+
+#[test]
+fn durable_commits_that_are_lost_before_another_log_are_reported() {
+    let disk = SimDisk::new(1);
+    let [older, newest] = two_logs(&disk, true);
+    cut(&disk, &older);
+    let machine = Machine::simulated_on(disk, 1);
+    let error = Database::builder("db").machine(machine).open().expect_err("durable bytes are gone").to_string();
+    assert!(error.contains(&older.display().to_string()) && error.contains("the log ends too early"), "{error}");
+    assert!(error.contains(&newest.display().to_string()), "{error}");
+}
+
+#[test]
+fn a_log_says_that_the_one_before_it_is_durable_though_no_commit_follows() {
+    let disk = SimDisk::new(1);
+    let machine = Machine::simulated_on(disk.clone(), 1);
+    let db = Database::builder("db").machine(machine.clone()).open().expect("it opens");
+    db.table("t").expect("the disk works");
+    let older = db.core().views.newest().memory[0].log;
+    (0..5).for_each(|number| drop(put_number(&db, number)));
+    begin_log(&db).expect("the disk works");
+    let unsynced = put_number(&db, 5);
+    let job = log_job::LogJob(Arc::downgrade(db.core()));
+    job.poll();
+    unsynced.sync().expect("it is durable already");
+    killed(&disk, db);
+    let path = log_path(Path::new("db"), older);
+    cut(&disk, &path);
+    let error =
+        Database::builder("db").machine(machine).open().map(drop).expect_err("durable bytes are gone").to_string();
+    assert!(error.contains("the log ends too early"), "{error}");
+}
+
+#[test]
+fn commits_after_lost_ones_are_dropped_for_good_at_whatever_step_a_recovery_ends() {
+    for operations in 0.. {
+        let disk = SimDisk::new(1);
+        let [older, newest] = two_logs(&disk, false);
+        cut(&disk, &older);
+        let open = || Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1)).open();
+        disk.fail_all_after(operations, ErrorKind::Other);
+        let outcome = open().map(drop);
+        disk.clear_faults();
+        let is_done = outcome.is_ok() && !disk.exists(&newest).expect("the disk works");
+        for _ in 0..2 {
+            let db = open().expect("nothing durable is gone");
+            assert_eq!(values(&db), [0, 1, 2, 3], "{operations} operations");
+        }
+        if is_done {
+            assert!(operations > 10, "a recovery has more than {operations} steps");
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_repair_takes_commits_after_lost_ones_and_says_so_unless_a_recovery_has_dropped_them() {
+    let disk = SimDisk::new(1);
+    let machine = Machine::simulated_on(disk.clone(), 1);
+    let repair = |new: &str| {
+        let report = crate::repair_on(&machine, Path::new("db"), Path::new(new), &mut |_| {}).expect("the disk works");
+        assert!(report.lost.is_empty(), "{report:?}");
+        (report.commits, report.guesses)
+    };
+    let [older, newest] = two_logs(&disk, false);
+    cut(&disk, &older);
+    let (commits, guesses) = repair("first");
+    assert_eq!(commits, 5);
+    assert!(guesses[0].contains("ends too early, so commits may be missing"), "{guesses:?}");
+
+    // The log that a recovery has dropped is still there, and no manifest says so.
+    let dropped = disk.read_all(&newest).expect("it is there");
+    let db = Database::builder("db").machine(machine.clone()).open().expect("nothing durable is gone");
+    db.table("t").expect("it is there").insert("after", "it").expect("the disk works");
+    drop(db);
+    let file = disk.open(&newest, Access::Create).expect("the recovery has removed it");
+    file.write_at(&dropped, 0).expect("the disk works");
+    for entry in disk.list(Path::new("db")).expect("the disk works") {
+        if entry.name.starts_with("MANIFEST") {
+            disk.remove(&Path::new("db").join(entry.name)).expect("the disk works");
+        }
+    }
+    let (commits, guesses) = repair("second");
+    assert_eq!(commits, 1, "{guesses:?}");
+}
+
+#[test]
+fn a_log_that_two_others_follow_was_durable() {
+    let disk = SimDisk::new(1);
+    let machine = Machine::simulated_on(disk.clone(), 1);
+    let db = Database::builder("db").machine(machine.clone()).open().expect("it opens");
+    db.table("t").expect("the disk works");
+    let oldest = db.core().views.newest().memory[0].log;
+    for number in 0..3 {
+        put_number(&db, number);
+        begin_log(&db).expect("the disk works");
+    }
+    killed(&disk, db);
+    let path = log_path(Path::new("db"), oldest);
+    cut(&disk, &path);
+    let error = Database::builder("db").machine(machine).open().expect_err("durable bytes are gone").to_string();
+    assert!(error.contains(&path.display().to_string()) && error.contains("the log after it says"), "{error}");
+}
+
+#[test]
+fn a_killed_process_loses_nothing_across_two_logs() {
+    for is_synced in [false, true] {
+        let disk = SimDisk::new(1);
+        two_logs(&disk, is_synced);
+        for _ in 0..2 {
+            let machine = Machine::simulated_on(disk.clone(), 1);
+            let db = Database::builder("db").machine(machine).open().expect("it is whole");
+            assert_eq!(values(&db).len(), if is_synced { 7 } else { 6 });
+        }
+    }
+}
