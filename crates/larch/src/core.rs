@@ -20,7 +20,7 @@ use crate::log::record::LogError;
 use crate::read::View;
 use crate::warm::state;
 use crate::write::reserve::Reserve;
-use crate::write::writer::{Unsynced, Writer, log_path};
+use crate::write::writer::{NotAppended, Unsynced, Writer, log_path};
 use environment::Environment;
 use os::Lock;
 use os::sync::Mutex;
@@ -96,6 +96,14 @@ impl Core {
     /// Refuses writes after a sync of the log has failed, and says what that means for the commits that waited for it.
     pub fn sync_failed(&self, cause: LogError) -> Error {
         self.stop_writes(Error::OutcomeUnknown { what: "the latest commits are durable", cause })
+    }
+
+    /// The error of a commit that the log did not take. If a sync has failed, writes are refused from now on.
+    pub fn not_appended(&self, cause: NotAppended) -> Error {
+        match cause {
+            NotAppended::Refused(error) => error.into(),
+            NotAppended::SyncFailed(error) => self.sync_failed(error),
+        }
     }
 
     /// Waits until `writer`, which the caller has locked, has no commit that is still being applied.

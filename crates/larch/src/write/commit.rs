@@ -14,7 +14,7 @@ use super::log_job;
 use super::pace;
 use super::room::{self, Room, check_tables, memory_bytes, note_stall, rotate, wait_for_flushes};
 use super::stall::StalledCommit;
-use super::writer::{NotAppended, Unsynced, apply};
+use super::writer::{Unsynced, apply};
 use crate::core::visible::Applying;
 use crate::core::{Core, StopOnPanic};
 use crate::error::{Error, Result};
@@ -166,10 +166,7 @@ fn log<'c>(core: &'c Core, ops: &BatchOps, bytes: u64, tables: &[Arc<TableInfo>]
         }
         let visible = core.views.visible_versions();
         visible.wait_for_slot(writer.next_version()).map_err(|broken| core.commit_broke(broken))?;
-        let version = writer.append(ops, bytes).map_err(|error| match error {
-            NotAppended::Refused(error) => error.into(),
-            NotAppended::SyncFailed(error) => core.sync_failed(error),
-        })?;
+        let version = writer.append(ops, bytes).map_err(|error| core.not_appended(error))?;
         core.env.written.log.fetch_add(ops.bytes().len() as u64, Ordering::Relaxed);
         core.env.held.log.store(writer.buffer_bytes(), Ordering::Relaxed);
         log_job::appended(core, writer);

@@ -140,7 +140,10 @@ pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
         core.sync(writer.unsynced()).inspect_err(|_| log_job::remove(core, next.number()))?;
     }
     let memory = Arc::new(MemSet::new(next.number(), core.env.held.rows.clone()));
-    *writer = writer.continue_in(next, memory.clone()).inspect_err(|_| log_job::remove(core, memory.log))?;
+    *writer = writer.continue_in(next, memory.clone()).map_err(|error| {
+        log_job::remove(core, memory.log);
+        core.not_appended(error)
+    })?;
     log_job::begun(core, writer);
     core.views.change(|view| view.memory.insert(0, memory));
     core.background.wake_flush();

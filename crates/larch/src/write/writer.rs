@@ -152,25 +152,25 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// The log could not begin. This one may take no more commits: a crash may leave a next one that says where this one ended.
-    pub fn continue_in(&mut self, next: NextLog, memory: Arc<MemSet>) -> Result<Self, LogError> {
+    /// See [`NotAppended`]: the log could not begin. This one may take no more commits: a crash may leave a next one that says where this one ended.
+    pub fn continue_in(&mut self, next: NextLog, memory: Arc<MemSet>) -> Result<Self, NotAppended> {
         assert_eq!(next.number, memory.log, "memtables and their log have one number");
         // Where this log ends is not durable yet. A commit that failed must not come back if what the next log says is lost.
-        self.log.mend()?;
+        self.log.mend().map_err(|error| self.not_appended(error))?;
         self.is_ended = true;
         let before = self.log.file();
-        let log = match next.file {
+        let begun = match next.file {
             NextFile::Empty { file, log_id } => {
                 assert!(before.synced_end() >= self.log.end(), "a header names a log that is durable");
                 let previous = Previous { number: self.memory.log, end: KnownEnd::durable(self.log.end()) };
-                LogWriter::begin(file, log_id, next.number, Some(previous))?
+                LogWriter::begin(file, log_id, next.number, Some(previous))
             }
             NextFile::Prepared(mut log) => {
                 assert!(self.log.is_begin_durable(), "at most one log says what another one has to prove");
-                log.follow(self.memory.log, before.clone())?;
-                log
+                log.follow(self.memory.log, before.clone()).map(|()| log)
             }
         };
+        let log = begun.map_err(|error| self.not_appended(error))?;
         Ok(Self::new(log, memory, self.next_version))
     }
 
@@ -182,15 +182,18 @@ impl Writer {
     /// See [`NotAppended`]. Then the log does not have the commit.
     pub fn append(&mut self, ops: &BatchOps, bytes: u64) -> Result<Version, NotAppended> {
         let version = self.next_version;
-        if let Err(error) = self.log.append_commit(version, ops) {
-            return Err(match self.log.file().check() {
-                Ok(()) => NotAppended::Refused(error),
-                Err(failed_sync) => NotAppended::SyncFailed(failed_sync),
-            });
-        }
+        self.log.append_commit(version, ops).map_err(|error| self.not_appended(error))?;
         self.memory.note_commit(version, bytes);
         self.take_version();
         Ok(version)
+    }
+
+    /// What `error` means for the log.
+    fn not_appended(&self, error: LogError) -> NotAppended {
+        match self.log.file().check() {
+            Ok(()) => NotAppended::Refused(error),
+            Err(failed_sync) => NotAppended::SyncFailed(failed_sync),
+        }
     }
 
     /// What has to be synced so that every commit so far is durable.

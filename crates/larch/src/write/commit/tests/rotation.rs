@@ -225,13 +225,18 @@ fn cut(disk: &SimDisk, log: &Path) {
     file.set_len(file.len().expect("the disk works") - 8).expect("the disk works");
 }
 
+/// Why the database does not open after durable bytes have gone.
+fn open_error(disk: &Arc<SimDisk>) -> String {
+    let machine = Machine::simulated_on(disk.clone(), 1);
+    Database::builder("db").machine(machine).open().map(drop).expect_err("durable bytes are gone").to_string()
+}
+
 #[test]
 fn durable_commits_that_are_lost_before_another_log_are_reported() {
     let disk = SimDisk::new(1);
     let [older, newest] = two_logs(&disk, true);
     cut(&disk, &older);
-    let machine = Machine::simulated_on(disk, 1);
-    let error = Database::builder("db").machine(machine).open().expect_err("durable bytes are gone").to_string();
+    let error = open_error(&disk);
     assert!(error.contains(&older.display().to_string()) && error.contains("the log ends too early"), "{error}");
     assert!(error.contains(&newest.display().to_string()), "{error}");
 }
@@ -240,7 +245,7 @@ fn durable_commits_that_are_lost_before_another_log_are_reported() {
 fn a_log_says_that_the_one_before_it_is_durable_though_no_commit_follows() {
     let disk = SimDisk::new(1);
     let machine = Machine::simulated_on(disk.clone(), 1);
-    let db = Database::builder("db").machine(machine.clone()).open().expect("it opens");
+    let db = Database::builder("db").machine(machine).open().expect("it opens");
     db.table("t").expect("the disk works");
     let older = db.core().views.newest().memory[0].log;
     (0..5).for_each(|number| drop(put_number(&db, number)));
@@ -252,8 +257,7 @@ fn a_log_says_that_the_one_before_it_is_durable_though_no_commit_follows() {
     killed(&disk, db);
     let path = log_path(Path::new("db"), older);
     cut(&disk, &path);
-    let error =
-        Database::builder("db").machine(machine).open().map(drop).expect_err("durable bytes are gone").to_string();
+    let error = open_error(&disk);
     assert!(error.contains("the log ends too early"), "{error}");
 }
 
@@ -314,7 +318,7 @@ fn a_repair_takes_commits_after_lost_ones_and_says_so_unless_a_recovery_has_drop
 fn a_log_that_two_others_follow_was_durable() {
     let disk = SimDisk::new(1);
     let machine = Machine::simulated_on(disk.clone(), 1);
-    let db = Database::builder("db").machine(machine.clone()).open().expect("it opens");
+    let db = Database::builder("db").machine(machine).open().expect("it opens");
     db.table("t").expect("the disk works");
     let oldest = db.core().views.newest().memory[0].log;
     for number in 0..3 {
@@ -324,7 +328,7 @@ fn a_log_that_two_others_follow_was_durable() {
     killed(&disk, db);
     let path = log_path(Path::new("db"), oldest);
     cut(&disk, &path);
-    let error = Database::builder("db").machine(machine).open().expect_err("durable bytes are gone").to_string();
+    let error = open_error(&disk);
     assert!(error.contains(&path.display().to_string()) && error.contains("the log after it says"), "{error}");
 }
 
